@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from archivist.audit.analytics import Rate
-    from archivist.audit.lift import Lift
     from archivist.audit.report import ReportRow
     from archivist.audit.verdicts import Regression
     from archivist.bank import Bank
@@ -219,11 +218,6 @@ def attempt_view(attempt: Episode) -> View:
     return {**row, **{name: value for name, value in to_episode_line(attempt).items() if name not in row}}
 
 
-def episode_view(episode: Episode) -> View:
-    """Return an attempt as one, and any other episode as a run."""
-    return attempt_view(episode) if episode.action else run_view(episode)
-
-
 def approach_view(result: ApproachResult) -> View:
     """Return what became of an approach to a task."""
     last = result.last
@@ -390,25 +384,21 @@ def report_row_view(row: ReportRow) -> View:
     """Return one line of the audit's report."""
     counts = ("lesson", "summary", "told", "followed", "ignored", "not_applicable", "helpful", "ineffective")
     low, high = row.posterior.interval
+    lift, (lift_low, lift_high) = row.lift, row.lift.interval or (None, None)
     return {
         **{name: getattr(row, name) for name in (*counts, "share")},
         "posterior": {"mean": row.posterior.mean, "low": low, "high": high},
-        "lift": _lift_view(row.lift),
+        "lift": {
+            **asdict(lift.arms),
+            "rate_told": lift.arms.rate_told,
+            "rate_withheld": lift.arms.rate_withheld,
+            "difference": lift.difference,
+            "low": lift_low,
+            "high": lift_high,
+            "verdict": lift.conclusion.value,
+            "runs_needed": lift.runs_needed,
+        },
         **({"periods": [report_row_view(period) for period in row.periods]} if row.periods else {}),
-    }
-
-
-def _lift_view(lift: Lift) -> View:
-    low, high = lift.interval or (None, None)
-    return {
-        **asdict(lift.arms),
-        "rate_told": lift.arms.rate_told,
-        "rate_withheld": lift.arms.rate_withheld,
-        "difference": lift.difference,
-        "low": low,
-        "high": high,
-        "verdict": lift.conclusion.value,
-        "runs_needed": lift.runs_needed,
     }
 
 

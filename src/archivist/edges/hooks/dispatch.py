@@ -160,32 +160,28 @@ def _brief_from_banks(
         if global_bank is None or moment != SESSION_START:
             return ""
         return global_bank.sessions.brief_session("", "").text
-    with _open_bank(place, dialect) as bank:
-        brief = _brief_for_event(bank, dialect, moment, payload, global_bank)
-        return brief.text if brief is not None else ""
-
-
-def _brief_for_event(
-    bank: Bank, dialect: Dialect, moment: str, payload: HookPayload, global_bank: Bank | None
-) -> RenderedBrief | None:
     from pathlib import Path
 
     from archivist import projects
 
-    run = payload.run if len(payload.run) <= MAX_NAME else ""
-    folder = Path(payload.folder or bank.root)
-    with bank.reading() as reader:
-        project = projects.project_at(reader, folder, bank.root)
-    if moment == PROMPT:
-        return bank.sessions.brief_prompt(run, project, payload.prompt)
-    if moment == TOOL_FAILURE:
-        tool = "Bash" if payload.command else payload.tool
-        return bank.sessions.brief_failure(run, project, payload.error, tool=tool, command=payload.command)
-    if moment == SUBAGENT_START:
-        return bank.sessions.brief_subagent(run, project, role=payload.role, global_bank=global_bank)
-    return bank.sessions.brief_session(
-        run, project, folder=folder, provider=dialect.provider, global_bank=global_bank
-    )
+    with _open_bank(place, dialect) as bank:
+        run = payload.run if len(payload.run) <= MAX_NAME else ""
+        folder = Path(payload.folder or bank.root)
+        with bank.reading() as reader:
+            project = projects.project_at(reader, folder, bank.root)
+        brief: RenderedBrief | None
+        if moment == PROMPT:
+            brief = bank.sessions.brief_prompt(run, project, payload.prompt)
+        elif moment == TOOL_FAILURE:
+            tool, command = "Bash" if payload.command else payload.tool, payload.command
+            brief = bank.sessions.brief_failure(run, project, payload.error, tool=tool, command=command)
+        elif moment == SUBAGENT_START:
+            brief = bank.sessions.brief_subagent(run, project, role=payload.role, global_bank=global_bank)
+        else:
+            brief = bank.sessions.brief_session(
+                run, project, folder=folder, provider=dialect.provider, global_bank=global_bank
+            )
+        return brief.text if brief is not None else ""
 
 
 def _open_bank(place: Path, dialect: Dialect) -> Bank:

@@ -110,15 +110,50 @@ def status_of(error: ArchivistError) -> int:
 
 def install_handlers(app: FastAPI) -> None:
     """Let an app answer every error as a problem."""
-    app.add_exception_handler(ArchivistError, _handle_archivist_error)
-    app.add_exception_handler(Refusal, _handle_refusal)
-    app.add_exception_handler(RequestValidationError, _handle_validation_error)
-    app.add_exception_handler(HTTPException, _handle_http_error)
-    app.add_exception_handler(Exception, _handle_unexpected_error)
+
+    @app.exception_handler(ArchivistError)
+    async def handle_archivist_error(_request: Request, error: ArchivistError) -> Response:
+        return _error_response(error)
+
+    @app.exception_handler(Refusal)
+    async def handle_refusal(_request: Request, refusal: Refusal) -> Response:
+        return refusal.response()
+
+    @app.exception_handler(RequestValidationError)
+    async def handle_validation_error(_request: Request, error: RequestValidationError) -> Response:
+        errors: Sequence[Any] = error.errors()
+        if any(detail.get("type") == "json_invalid" for detail in errors):
+            return _bad_json_response()
+        # The values are not repeated: they may be secrets, or no text at all.
+        shown = errors[:_MAX_SHOWN]
+        lines = [f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}" for detail in shown]
+        rest = f"; and {len(errors) - _MAX_SHOWN} more" if len(errors) > _MAX_SHOWN else ""
+        hint = "/openapi.json has the shape of every request"
+        return problem_response(422, "bad_request", "; ".join(lines) + rest, hint)
+
+    @app.exception_handler(HTTPException)
+    async def handle_http_error(request: Request, error: HTTPException) -> Response:
+        if error.status_code == 405:
+            # Each method of a path is a route of its own, so the routes of the path are collected.
+            routes: Sequence[APIRoute] = request.app.state.routes
+            matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+            allowed = ", ".join(sorted({method for route in matching for method in route.methods or ()}))
+            detail, hint = "the path does not support this method", f"it supports {allowed}"
+            return problem_response(405, "no_such_method", detail, hint, {"Allow": allowed})
+        if error.status_code == 400:
+            return _bad_json_response()
+        is_unknown = error.status_code == 404
+        code, hint = ("no_such_path", "/openapi.json lists the paths") if is_unknown else ("refused", "")
+        return problem_response(error.status_code, code, str(error.detail), hint, error.headers)
+
+    @app.exception_handler(Exception)
+    async def handle_unexpected_error(_request: Request, error: Exception) -> Response:
+        _log.error("%s: unexpected error", type(error).__name__, exc_info=error)
+        detail, hint = "an unexpected error occurred", "the server's log has the reason"
+        return problem_response(500, "internal", detail, hint)
 
 
-async def _handle_archivist_error(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, ArchivistError)  # noqa: S101 it is registered for this class
+def _error_response(error: ArchivistError) -> Response:
     status = status_of(error)
     if isinstance(error, BankError | ConfigError):
         # The message names paths of this machine, so it goes to the log only.
@@ -135,52 +170,10 @@ async def _handle_archivist_error(_request: Request, error: Exception) -> Respon
     return problem_response(status, error.code, error.message, hint)
 
 
-async def _handle_refusal(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refusal)  # noqa: S101 it is registered for this class
-    return error.response()
-
-
-async def _handle_validation_error(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)  # noqa: S101 it is registered for this class
-    errors: Sequence[Any] = error.errors()
-    if any(detail.get("type") == "json_invalid" for detail in errors):
-        return _bad_json_response()
-    # The values are not repeated: they may be secrets, or no text at all.
-    lines = [
-        f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}" for detail in errors[:_MAX_SHOWN]
-    ]
-    rest = f"; and {len(errors) - _MAX_SHOWN} more" if len(errors) > _MAX_SHOWN else ""
-    hint = "/openapi.json has the shape of every request"
-    return problem_response(422, "bad_request", "; ".join(lines) + rest, hint)
-
-
-async def _handle_http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 it is registered for this class
-    if error.status_code == 405:
-        # Each method of a path is a route of its own, so the routes of the path are collected.
-        routes: Sequence[APIRoute] = request.app.state.routes
-        matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
-        allowed = ", ".join(sorted({method for route in matching for method in route.methods or ()}))
-        detail = "the path does not support this method"
-        return problem_response(405, "no_such_method", detail, f"it supports {allowed}", {"Allow": allowed})
-    if error.status_code == 400:
-        return _bad_json_response()
-    is_unknown = error.status_code == 404
-    code, hint = ("no_such_path", "/openapi.json lists the paths") if is_unknown else ("refused", "")
-    return problem_response(error.status_code, code, str(error.detail), hint, error.headers)
-
-
 def _bad_json_response() -> Response:
     """Return the answer to a body that is not JSON, not UTF-8, too deep, or has too large a number."""
     detail = "the body is not readable JSON"
     return problem_response(400, "bad_json", detail, "send an object in UTF-8, application/json")
-
-
-async def _handle_unexpected_error(_request: Request, error: Exception) -> Response:
-    _log.error("%s: unexpected error", type(error).__name__, exc_info=error)
-    return problem_response(
-        500, "internal", "an unexpected error occurred", "the server's log has the reason"
-    )
 
 
 class ServerHandle(NamedTuple):

@@ -26,12 +26,10 @@ _RUN_AND_DAYS: JsonDict = {
 }
 
 
-def _coerce_integral(value: Any) -> Any:
-    """Return a float without a fraction as an integer: JSON does not distinguish 3.0 from 3."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-_Whole = BeforeValidator(_coerce_integral)
+# A float without a fraction is read as an integer: JSON does not distinguish 3.0 from 3.
+_Whole = BeforeValidator(
+    lambda value: int(value) if isinstance(value, float) and value.is_integer() else value
+)
 Said = Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"\S")]
 Note = Annotated[str, Field(max_length=20_000)]
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]

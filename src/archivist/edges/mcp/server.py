@@ -182,7 +182,7 @@ class MemoryServer:
                 "resources/list": lasting,
                 "resources/templates/list": lasting,
             },
-            get_tool_input_schema=self._input_schema,
+            get_tool_input_schema=lambda name: self._tools[name].schema() if name in self._tools else None,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
@@ -194,11 +194,13 @@ class MemoryServer:
 
     # Tools
 
-    def _input_schema(self, name: str) -> Mapping[str, Any] | None:
-        return self._tools[name].schema() if name in self._tools else None
-
     async def _list_tools(self, _ctx: Context, _params: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_tool_definition(tool) for tool in for_mcp(self._tools.values())])
+        listed = []
+        for tool in for_mcp(self._tools.values()):
+            title = str(tool["name"]).replace("_", " ").capitalize()
+            extra = {"_meta": {"anthropic/alwaysLoad": True}} if tool["name"] in _ALWAYS_LOADED else {}
+            listed.append(types.Tool.model_validate({"title": title, **tool, **extra}))
+        return types.ListToolsResult(tools=listed)
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         if params.name not in self._tools:
@@ -308,12 +310,6 @@ class MemoryServer:
         return types.GetPromptResult(
             description=prompt.description, messages=[types.PromptMessage(role="user", content=text)]
         )
-
-
-def _tool_definition(tool: Mapping[str, Any]) -> types.Tool:
-    title = str(tool["name"]).replace("_", " ").capitalize()
-    extra = {"_meta": {"anthropic/alwaysLoad": True}} if tool["name"] in _ALWAYS_LOADED else {}
-    return types.Tool.model_validate({"title": title, **tool, **extra})
 
 
 def _error_result(message: str, hint: str) -> types.CallToolResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import NamedTuple
@@ -174,7 +175,13 @@ class Authenticator:
         """Return the headers of a request to this server; an absolute target is reduced to its path."""
         headers = _read_headers(scope)
         if scope["path"][:1] not in ("/", "*"):
-            self._normalize_path(scope)
+            # Proxies send the target `http://host/path` (RFC 9112, 3.2.2).
+            with suppress(ValueError):
+                target = urlsplit(scope["raw_path"].decode("ascii"))
+                if target.scheme in ("http", "https"):
+                    self._check_host(target.netloc)
+                    path = target.path or "/"
+                    scope["path"], scope["raw_path"] = unquote(path), path.encode("ascii")
         host, origin = headers.get("host", ""), headers.get("origin")
         self._check_host(host)
         is_foreign = origin is not None and not is_own_origin(origin, host)
@@ -202,17 +209,6 @@ class Authenticator:
         if not is_own_host(host, allowed_hosts=self._hosts, is_beyond_loopback=self._is_beyond_loopback):
             detail = "the Host header does not name this server"
             raise Refusal(403, "unknown_host", detail, hint="server.hosts lists the allowed names")
-
-    def _normalize_path(self, scope: Scope) -> None:
-        """Reduce the target `http://host/path`, which proxies send, to its path (RFC 9112, 3.2.2)."""
-        try:
-            target = urlsplit(scope["raw_path"].decode("ascii"))
-        except ValueError:
-            return
-        if target.scheme in ("http", "https"):
-            self._check_host(target.netloc)
-            path = target.path or "/"
-            scope["path"], scope["raw_path"] = unquote(path), path.encode("ascii")
 
 
 def unauthorized_refusal(code: str, detail: str) -> Refusal:
