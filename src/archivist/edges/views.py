@@ -89,19 +89,9 @@ def brief_view(bank: Bank | None, brief: RenderedBrief | None) -> View:
 
 def hit_view(hit: Hit) -> View:
     """Return something that was found, with every part of its score."""
-    score, why = hit.why, hit.why.why
-    parts = {
-        "importance": score.importance,
-        "recency": score.recency,
-        "relevance": score.relevance,
-        "words": why.words,
-        "meaning": why.meaning,
-        "words_weight": why.words_weight,
-        "cosine": why.cosine,
-        "neighbours": why.neighbours,
-        "speaker": why.speaker,
-        "standing": why.standing,
-    }
+    parts = {name: getattr(hit.why, name) for name in ("importance", "recency", "relevance")}
+    relevance_parts = ("words", "meaning", "words_weight", "cosine", "neighbours", "speaker", "standing")
+    parts |= {name: getattr(hit.why.why, name) for name in relevance_parts}
     return {
         "id": hit.name,
         "uid": hit.id,
@@ -346,14 +336,8 @@ def verdicts_view(bank: Bank, verdicts: Iterable[Verdict], *, global_bank: Bank 
     verdicts = list(verdicts)
     if not verdicts:
         return []
-    names = (
-        {}
-        if global_bank is None
-        else {
-            uid: (f"{GLOBAL_MARK}{name}", summary)
-            for uid, (name, summary) in global_bank.lessons.lesson_names().items()
-        }
-    )
+    global_names = {} if global_bank is None else global_bank.lessons.lesson_names()
+    names = {uid: (f"{GLOBAL_MARK}{name}", summary) for uid, (name, summary) in global_names.items()}
     names |= bank.lessons.lesson_names()
     views = []
     for verdict in verdicts:
@@ -429,13 +413,8 @@ def block_view(block: Block) -> View:
 def core_view(view: CoreView) -> View:
     """Return what a role has in its context."""
     return {
-        "role": view.role,
-        "text": view.text,
-        "playbook": view.playbook,
-        "rules": view.rules,
-        "status": to_plain(view.status),
-        "threads": to_plain(view.threads),
-        "role_state": to_plain(view.role_state),
+        **{name: getattr(view, name) for name in ("role", "text", "playbook", "rules")},
+        **{name: to_plain(getattr(view, name)) for name in ("status", "threads", "role_state")},
         "lessons": view.lessons,
         "blocks": [{**size._asdict(), "section": size.section.value} for size in view.sizes],
         "tokens": view.tokens,

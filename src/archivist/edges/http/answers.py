@@ -151,6 +151,10 @@ class Page(NamedTuple, Generic[T]):
     items: Sequence[T]
     next: str | None
 
+    def response(self, name: str, view: Callable[[T], object]) -> Response:
+        """Return the page as JSON: its items under a name, and the cursor of the rest."""
+        return json_response({name: [view(item) for item in self.items], "next": self.next})
+
 
 class Paging(NamedTuple):
     """The page that a request asks for. `mark` identifies the query that a cursor belongs to.

@@ -116,7 +116,7 @@ def recall(
             lambda most: bank.recall(question._replace(limit=min(most or _MOST_HITS, _MOST_HITS))).hits,
             lambda hit: f"{hit.kind}:{hit.id}",
         )
-    return json_response({"hits": [hit_view(each) for each in page.items], "next": page.next})
+    return page.response("hits", hit_view)
 
 
 @router.get("", responses=answers.page_response("lessons", answers.LessonOut))

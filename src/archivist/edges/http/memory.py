@@ -66,7 +66,7 @@ def knowledge(
             page = asked.page_by_rank(lambda most: query(limit=most), lambda fact: fact.id)
         else:
             page = asked.page_by_order(lambda after, most: query(after=after, limit=most), BY_NAME)
-    return json_response({"knowledge": [table_view(record) for record in page.items], "next": page.next})
+    return page.response("knowledge", table_view)
 
 
 @router.post("/knowledge", responses=answers.model_response(answers.FactPutOut))
@@ -112,7 +112,7 @@ def episodes(
             ),
             NEWEST_ATTEMPT,
         )
-    return json_response({"episodes": [attempt_view(attempt) for attempt in page.items], "next": page.next})
+    return page.response("episodes", attempt_view)
 
 
 @router.post(
@@ -154,7 +154,7 @@ def artifacts(
             ),
             NEWEST_ARTIFACT,
         )
-    return json_response({"artifacts": [table_view(record) for record in page.items], "next": page.next})
+    return page.response("artifacts", table_view)
 
 
 @router.post(

@@ -90,7 +90,7 @@ def list_runs(visitor: Visitor, asked: Asked, project: Only = "", task: Only = "
             lambda after, most: bank.runs.episodes(project=project, task=task, after=after, limit=most),
             LATEST,
         )
-    return json_response({"runs": [run_view(each) for each in page.items], "next": page.next})
+    return page.response("runs", run_view)
 
 
 @router.get("/runs/{run:run}", responses=answers.item_response("run", answers.RunOut))

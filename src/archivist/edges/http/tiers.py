@@ -90,7 +90,7 @@ def entries(
                 ),
                 BY_CYCLE,
             )
-    return json_response({"entries": [entry_view(entry) for entry in page.items], "next": page.next})
+    return page.response("entries", entry_view)
 
 
 @stream.get("/stream/search", responses=answers.page_response("hits", answers.EntryOut))
@@ -120,8 +120,9 @@ def search_stream(
             ),
             lambda found: found.entry.id,
         )
-    rows = [{**entry_view(found.entry), "score": round(found.hit.score, 6)} for found in page.items]
-    return json_response({"hits": rows, "next": page.next})
+    return page.response(
+        "hits", lambda found: {**entry_view(found.entry), "score": round(found.hit.score, 6)}
+    )
 
 
 @stream.post("/stream/cycle", status_code=201, responses=answers.model_response(answers.ExtensibleOut, 201))
@@ -166,7 +167,7 @@ def search_archive(
             ),
             lambda hit: f"{hit.kind}:{hit.id}",
         )
-    return json_response({"hits": [hit_view(hit) for hit in page.items], "next": page.next})
+    return page.response("hits", hit_view)
 
 
 @stream.get("/archive/sources", responses=answers.page_response("sources", answers.SourceTextOut))
@@ -260,9 +261,7 @@ def list_proposals(
     with visitor.bank() as bank:
         found = bank.proposals.list(ProposalStatus(status) if status else None)
     page = asked.page_by_key(found, lambda proposal: proposal.number)
-    return json_response(
-        {"proposals": [proposal_view(proposal) for proposal in page.items], "next": page.next}
-    )
+    return page.response("proposals", proposal_view)
 
 
 @router.post("/proposals", status_code=201, responses=answers.model_response(answers.ProposalOut, 201))
