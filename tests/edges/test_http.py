@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.edges.http.pages import Paging, _parse_cursor
+from archivist.edges.http.answers import Paging, _parse_cursor
 from tests.edges.http_server import Served, serving
 
 LOGS = Path(__file__).parent.parent / "fixtures" / "capture"

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.edges.http.pages import Paging, _parse_cursor
+from archivist.edges.http.answers import Paging, _parse_cursor
 from archivist.layers.attempts.service import NEWEST
 from archivist.store.rows import cursor_of
 from tests.banks import fresh_bank

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from archivist.edges.cli.install import install, uninstall
 from archivist.edges.cli.session import Session
 from archivist.edges.hook_events import CLIENTS
-from archivist.edges.install import changes, jsonc, toml_table
+from archivist.edges.install import changes, entries, jsonc
 from archivist.edges.install.clients import InstallLocation, targets
 from archivist.errors import InputError
 from tests.banks import lay_bank
@@ -425,9 +425,9 @@ def test_a_table_goes_in_and_out_of_any_toml(values: dict[str, Any], section: st
     lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
     text = "\n".join([f"[{section}]", *lines, "# the end", ""])
     path = ("mcp_servers", "archivist")
-    added = toml_table.add(text, path, {"command": "archivist", "args": ["mcp"]}, "x")
-    assert toml_table.add(added, path, {"command": "archivist"}, "x") == added
-    assert tomllib.loads(toml_table.remove(added, path, "x")) == tomllib.loads(text)
+    added = entries.add_table(text, path, {"command": "archivist", "args": ["mcp"]}, "x")
+    assert entries.add_table(added, path, {"command": "archivist"}, "x") == added
+    assert tomllib.loads(entries.remove_table(added, path, "x")) == tomllib.loads(text)
 
 
 def test_a_backup_is_the_file_without_us(at: Path) -> None:

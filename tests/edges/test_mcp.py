@@ -22,9 +22,8 @@ from mcp_types import INVALID_PARAMS, Implementation, TextContent, TextResourceC
 
 from archivist import Bank
 from archivist.config import Config
-from archivist.edges.mcp import lazy_bank
-from archivist.edges.mcp.lazy_bank import LazyBank, agent_from_client
-from archivist.edges.mcp.server import MemoryServer
+from archivist.edges.mcp import server
+from archivist.edges.mcp.server import LazyBank, MemoryServer, agent_from_client
 from archivist.errors import InputError, NoBankError
 from archivist.recall.query import Query
 from archivist.records import Actor, ActorKind
@@ -343,8 +342,8 @@ def test_calls_that_wait_to_write_wait_once_and_a_refusal_does_not_wait(
     folder: Path, opening: Callable[[], Bank], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     patience_s = 2.0
-    monkeypatch.setattr(lazy_bank, "_TIMEOUT_S", patience_s)
-    monkeypatch.setattr(lazy_bank, "_MAX_WAITING", 3)
+    monkeypatch.setattr(server, "_TIMEOUT_S", patience_s)
+    monkeypatch.setattr(server, "_MAX_WAITING", 3)
     other = apsw.Connection(str(folder / ".archivist" / "memory.db"))
 
     async def timed(client: Client, name: str, given: dict[str, Any]) -> tuple[str, float]:

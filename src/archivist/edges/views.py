@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from archivist.audit.analytics import Rate
-    from archivist.audit.lift import Lift
     from archivist.audit.report import ReportRow
     from archivist.audit.verdicts import Regression
     from archivist.bank import Bank
@@ -90,19 +89,9 @@ def brief_view(bank: Bank | None, brief: RenderedBrief | None) -> View:
 
 def hit_view(hit: Hit) -> View:
     """Return something that was found, with every part of its score."""
-    score, why = hit.why, hit.why.why
-    parts = {
-        "importance": score.importance,
-        "recency": score.recency,
-        "relevance": score.relevance,
-        "words": why.words,
-        "meaning": why.meaning,
-        "words_weight": why.words_weight,
-        "cosine": why.cosine,
-        "neighbours": why.neighbours,
-        "speaker": why.speaker,
-        "standing": why.standing,
-    }
+    parts = {name: getattr(hit.why, name) for name in ("importance", "recency", "relevance")}
+    relevance_parts = ("words", "meaning", "words_weight", "cosine", "neighbours", "speaker", "standing")
+    parts |= {name: getattr(hit.why.why, name) for name in relevance_parts}
     return {
         "id": hit.name,
         "uid": hit.id,
@@ -217,11 +206,6 @@ def attempt_view(attempt: Episode) -> View:
         "run": attempt.parent,
     }
     return {**row, **{name: value for name, value in to_episode_line(attempt).items() if name not in row}}
-
-
-def episode_view(episode: Episode) -> View:
-    """Return an attempt as one, and any other episode as a run."""
-    return attempt_view(episode) if episode.action else run_view(episode)
 
 
 def approach_view(result: ApproachResult) -> View:
@@ -352,14 +336,8 @@ def verdicts_view(bank: Bank, verdicts: Iterable[Verdict], *, global_bank: Bank 
     verdicts = list(verdicts)
     if not verdicts:
         return []
-    names = (
-        {}
-        if global_bank is None
-        else {
-            uid: (f"{GLOBAL_MARK}{name}", summary)
-            for uid, (name, summary) in global_bank.lessons.lesson_names().items()
-        }
-    )
+    global_names = {} if global_bank is None else global_bank.lessons.lesson_names()
+    names = {uid: (f"{GLOBAL_MARK}{name}", summary) for uid, (name, summary) in global_names.items()}
     names |= bank.lessons.lesson_names()
     views = []
     for verdict in verdicts:
@@ -390,25 +368,21 @@ def report_row_view(row: ReportRow) -> View:
     """Return one line of the audit's report."""
     counts = ("lesson", "summary", "told", "followed", "ignored", "not_applicable", "helpful", "ineffective")
     low, high = row.posterior.interval
+    lift, (lift_low, lift_high) = row.lift, row.lift.interval or (None, None)
     return {
         **{name: getattr(row, name) for name in (*counts, "share")},
         "posterior": {"mean": row.posterior.mean, "low": low, "high": high},
-        "lift": _lift_view(row.lift),
+        "lift": {
+            **asdict(lift.arms),
+            "rate_told": lift.arms.rate_told,
+            "rate_withheld": lift.arms.rate_withheld,
+            "difference": lift.difference,
+            "low": lift_low,
+            "high": lift_high,
+            "verdict": lift.conclusion.value,
+            "runs_needed": lift.runs_needed,
+        },
         **({"periods": [report_row_view(period) for period in row.periods]} if row.periods else {}),
-    }
-
-
-def _lift_view(lift: Lift) -> View:
-    low, high = lift.interval or (None, None)
-    return {
-        **asdict(lift.arms),
-        "rate_told": lift.arms.rate_told,
-        "rate_withheld": lift.arms.rate_withheld,
-        "difference": lift.difference,
-        "low": low,
-        "high": high,
-        "verdict": lift.conclusion.value,
-        "runs_needed": lift.runs_needed,
     }
 
 
@@ -439,13 +413,8 @@ def block_view(block: Block) -> View:
 def core_view(view: CoreView) -> View:
     """Return what a role has in its context."""
     return {
-        "role": view.role,
-        "text": view.text,
-        "playbook": view.playbook,
-        "rules": view.rules,
-        "status": to_plain(view.status),
-        "threads": to_plain(view.threads),
-        "role_state": to_plain(view.role_state),
+        **{name: getattr(view, name) for name in ("role", "text", "playbook", "rules")},
+        **{name: to_plain(getattr(view, name)) for name in ("status", "threads", "role_state")},
         "lessons": view.lessons,
         "blocks": [{**size._asdict(), "section": size.section.value} for size in view.sizes],
         "tokens": view.tokens,

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
+    from archivist.errors import BankError
 
 # Far above any tool's output: a larger event is a mistake.
 _MAX_BYTES = 16 * 1024 * 1024
@@ -73,8 +74,6 @@ def answer_hook(args: Sequence[str], bank: str = "") -> None:
             # Clients have events that we ignore; a name with a hyphen is one of ours, misspelt.
             raise ValueError(f"no event {args[1]!r}")
     except Exception as error:  # noqa: BLE001 an agent must not fail because its memory did
-        from archivist.edges.hooks.locate import error_text, find_log_bank, note_failure
-
         if event.get(PROBE) is True:
             print(error_text(error), file=sys.stderr)
         else:
@@ -121,7 +120,6 @@ def _answer_event(dialect: Dialect, moment: str, payload: HookPayload, bank: str
     """Return the text for an event; the work after a turn or session is started in another process."""
     if moment == TOOL_FAILURE and not payload.error:
         return ""
-    from archivist.edges.hooks.locate import find_bank, note_failure
     from archivist.errors import ArchivistError
     from archivist.paths import bank_file, home_folder, is_file
 
@@ -162,32 +160,28 @@ def _brief_from_banks(
         if global_bank is None or moment != SESSION_START:
             return ""
         return global_bank.sessions.brief_session("", "").text
-    with _open_bank(place, dialect) as bank:
-        brief = _brief_for_event(bank, dialect, moment, payload, global_bank)
-        return brief.text if brief is not None else ""
-
-
-def _brief_for_event(
-    bank: Bank, dialect: Dialect, moment: str, payload: HookPayload, global_bank: Bank | None
-) -> RenderedBrief | None:
     from pathlib import Path
 
     from archivist import projects
 
-    run = payload.run if len(payload.run) <= MAX_NAME else ""
-    folder = Path(payload.folder or bank.root)
-    with bank.reading() as reader:
-        project = projects.project_at(reader, folder, bank.root)
-    if moment == PROMPT:
-        return bank.sessions.brief_prompt(run, project, payload.prompt)
-    if moment == TOOL_FAILURE:
-        tool = "Bash" if payload.command else payload.tool
-        return bank.sessions.brief_failure(run, project, payload.error, tool=tool, command=payload.command)
-    if moment == SUBAGENT_START:
-        return bank.sessions.brief_subagent(run, project, role=payload.role, global_bank=global_bank)
-    return bank.sessions.brief_session(
-        run, project, folder=folder, provider=dialect.provider, global_bank=global_bank
-    )
+    with _open_bank(place, dialect) as bank:
+        run = payload.run if len(payload.run) <= MAX_NAME else ""
+        folder = Path(payload.folder or bank.root)
+        with bank.reading() as reader:
+            project = projects.project_at(reader, folder, bank.root)
+        brief: RenderedBrief | None
+        if moment == PROMPT:
+            brief = bank.sessions.brief_prompt(run, project, payload.prompt)
+        elif moment == TOOL_FAILURE:
+            tool, command = "Bash" if payload.command else payload.tool, payload.command
+            brief = bank.sessions.brief_failure(run, project, payload.error, tool=tool, command=command)
+        elif moment == SUBAGENT_START:
+            brief = bank.sessions.brief_subagent(run, project, role=payload.role, global_bank=global_bank)
+        else:
+            brief = bank.sessions.brief_session(
+                run, project, folder=folder, provider=dialect.provider, global_bank=global_bank
+            )
+        return brief.text if brief is not None else ""
 
 
 def _open_bank(place: Path, dialect: Dialect) -> Bank:
@@ -240,10 +234,77 @@ def _start_follow_up(dialect: Dialect, payload: HookPayload, place: Path, *, is_
         try:
             os.execv(command[0], [*command, *paths])  # noqa: S606 our own interpreter; the rest are data
         except (OSError, ValueError) as error:
-            from archivist.edges.hooks.locate import note_failure
-
             # A path is malformed or too long. The session is still to be closed, without its log.
             note_failure(f"{command[5]} after {command[4]}", error, place)
             os.execv(command[0], [*command, "", "", paths[-1]])  # noqa: S606
     finally:
         os._exit(127)
+
+
+def find_bank(folder: str, bank: str = "") -> tuple[Path | None, BankError | None]:
+    """Return the bank of a session: the named one, else the nearest above its folder.
+
+    A bank that is not named must belong to this user; the nearest that does not is returned as an error.
+    """
+    from pathlib import Path
+
+    from archivist.errors import BankError, NoBankError
+    from archivist.paths import FOLDER, bank_file, is_file, is_trusted, projects_above
+
+    named = bank or os.environ.get("ARCHIVIST_BANK", "")
+    if named:
+        if not is_file(bank_file(Path(named))):
+            raise NoBankError(named)
+        return Path(named), None
+    foreign = None
+    for start in (folder, os.environ.get("CLAUDE_PROJECT_DIR", ""), "."):
+        # The real folder first, as the commands see it; then the folder as the client spells it.
+        for path in (Path(os.path.realpath(start)), Path(start).absolute()) if start else ():
+            for found in projects_above(path):
+                if is_trusted(found):
+                    return found, foreign
+                foreign = foreign or BankError(
+                    f"{str(found / FOLDER)!r} belongs to another user and is ignored"
+                    " unless ARCHIVIST_BANK names it"
+                )
+    return None, foreign
+
+
+def find_log_bank(folder: str, bank: str = "") -> Path | None:
+    """Return the bank beside which a failure is logged: the session's, else that of the current folder."""
+    from archivist.errors import ArchivistError
+
+    for start in (folder, ""):
+        try:
+            return find_bank(start, bank)[0]
+        except (OSError, RuntimeError, ValueError, ArchivistError):
+            continue
+    return None
+
+
+def note_failure(what: str, error: Exception, place: Path | None) -> None:
+    """Log a failure where the doctor looks: beside the bank, else in the user's home folder."""
+    from archivist.clock import system_clock
+    from archivist.files import hook_log
+    from archivist.paths import bank_file, home_folder
+
+    reason = error_text(error)
+    for is_home in (False, True):
+        try:
+            if is_home or place is None:
+                folder = home_folder()
+                folder.mkdir(mode=0o700, exist_ok=True)
+            else:
+                folder = bank_file(place).parent
+            hook_log.log_failure(folder, f"{what}: {reason}", system_clock())
+        except (OSError, RuntimeError, ValueError):
+            # If neither folder can be written, the failure is lost.
+            continue
+        return
+
+
+def error_text(error: Exception) -> str:
+    """Return one line that says what went wrong."""
+    from archivist.errors import ArchivistError
+
+    return error.message if isinstance(error, ArchivistError) else f"{type(error).__name__}: {error}"

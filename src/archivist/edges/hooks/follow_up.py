@@ -20,7 +20,7 @@ from archivist.capture.formats.registry import head_of, open_file, recognise
 from archivist.capture.service import CaptureOverrides
 from archivist.doctor import LOG, READABLE
 from archivist.edges.hooks.dialects import DIALECTS
-from archivist.edges.hooks.locate import note_failure
+from archivist.edges.hooks.dispatch import note_failure
 from archivist.errors import ArchivistError, BankError, InputError
 from archivist.files import hook_log
 from archivist.paths import bank_file, home_folder, is_file

@@ -1,4 +1,4 @@
-"""The server's pool of bank connections: each request borrows one, with its own actor.
+"""The server's pool of bank connections, and the context of a request that borrows one.
 
 The pool has lanes: reads never wait for writes, and neither waits for a log that is being read. SQLite
 allows one writer at a time and Python runs one thread at a time, so more connections a lane gain nothing.
@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from queue import Empty, LifoQueue
 from threading import Lock
+from typing import Annotated, NamedTuple
+
+from fastapi import Depends, Request
 
 from archivist.bank import Bank
 from archivist.bus import Listener
-from archivist.edges.wire.refusals import Refusal
+from archivist.edges.wire.gate import Refusal
 from archivist.records import Actor
 
+KEY = "archivist.visit"
+REPEATABLE = "archivist.repeatable"
 _WRITERS = 2
 # Each waiting request occupies a thread, and there are threads for all lanes at this limit.
 _MAX_WAITING = 100
@@ -111,3 +117,43 @@ def _busy_refusal(lane: PoolLane) -> Refusal:
     work = {PoolLane.READ: "read", PoolLane.WRITE: "write", PoolLane.LOG: "upload logs"}[lane]
     headers = {"Retry-After": "1"}
     return Refusal(503, "busy", f"too many requests wait to {work}", hint="try again", headers=headers)
+
+
+class IdempotentRequest(NamedTuple):
+    """A request that may be repeated: the name of its key, and a digest of the request itself."""
+
+    name: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """One authenticated request. `held` is the bank of one that runs in a transaction or lane throughout."""
+
+    token: str
+    name: str
+    actor: Actor
+    banks: BankPool
+    lane: PoolLane = PoolLane.WRITE
+    repeatable: IdempotentRequest | None = None
+    held: Bank | None = None
+
+    @classmethod
+    def from_request(cls, request: Request) -> RequestContext:
+        """Return the context that the middleware stored in a request."""
+        context: RequestContext = request.scope[KEY]
+        return context
+
+    def bank(self, lane: PoolLane | None = None) -> AbstractContextManager[Bank]:
+        """Borrow a bank that acts as the request's actor."""
+        return nullcontext(self.held) if self.held else self.banks.borrow(self.actor, lane or self.lane)
+
+
+async def _request_context(request: Request) -> RequestContext:
+    context = RequestContext.from_request(request)
+    if request.method in ("GET", "HEAD"):
+        return replace(context, lane=PoolLane.READ)
+    return replace(context, repeatable=request.scope.get(REPEATABLE))
+
+
+Visitor = Annotated[RequestContext, Depends(_request_context)]

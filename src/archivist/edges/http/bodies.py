@@ -27,9 +27,8 @@ from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from archivist.bank import Bank
-from archivist.edges.http.banks import PoolLane
-from archivist.edges.http.visits import REPEATABLE, IdempotentRequest, RequestContext
-from archivist.edges.wire.refusals import Refusal
+from archivist.edges.http.banks import REPEATABLE, IdempotentRequest, PoolLane, RequestContext
+from archivist.edges.wire.gate import Refusal
 from archivist.errors import BankError, InputError
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]

@@ -26,7 +26,7 @@ from archivist.bank import Bank
 from archivist.bus import Message, StoredMessage
 from archivist.clock import to_short_text
 from archivist.config import ServerRules
-from archivist.edges.wire.refusals import Refusal
+from archivist.edges.wire.gate import Refusal
 from archivist.errors import ArchivistError
 from archivist.ledger.lookup import is_visible_to
 from archivist.records import Actor
@@ -143,7 +143,16 @@ class EventHub:
     async def _poll(self) -> bool:
         """Read the new entries and messages; say whether there were new entries."""
         position = self.latest_position
-        version, entries, messages = await run_sync(self._read_news, position.seq, limiter=self._limiter)
+
+        def read_news() -> tuple[int, list[LedgerEntry], list[StoredMessage]]:
+            version = self._bank.version()
+            if version == self._version:
+                return version, [], []
+            with self._bank.reading() as reader:
+                entries = reader.entries(after=position.seq, limit=_BATCH)
+                return version, entries, reader.messages(after=self._last_message)
+
+        version, entries, messages = await run_sync(read_news, limiter=self._limiter)
         events = [_change_event(entry) for entry in entries]
         last_seq = entries[-1].seq if entries else position.seq
         for stored in messages:
@@ -175,14 +184,6 @@ class EventHub:
         if has_rest:
             self._nudge.set()
         return bool(entries)
-
-    def _read_news(self, seq: int) -> tuple[int, list[LedgerEntry], list[StoredMessage]]:
-        version = self._bank.version()
-        if version == self._version:
-            return version, [], []
-        with self._bank.reading() as reader:
-            entries = reader.entries(after=seq, limit=_BATCH)
-            return version, entries, reader.messages(after=self._last_message)
 
     async def _embed(self) -> None:
         """Make the vectors of new records in a thread."""

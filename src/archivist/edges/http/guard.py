@@ -20,17 +20,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from archivist.bank import Bank
 from archivist.config import ServerRules
-from archivist.edges.http.banks import BankPool
-from archivist.edges.http.visits import KEY, RequestContext
+from archivist.edges.http.banks import KEY, BankPool, RequestContext
 from archivist.edges.wire.gate import (
+    MEGABYTE,
     Authenticator,
+    BodyReceiver,
+    Refusal,
     TokenCheck,
+    add_default_headers,
     bearer_secret,
+    check_length,
     check_token,
+    stopping_refusal,
     unauthorized_refusal,
 )
-from archivist.edges.wire.receiving import MEGABYTE, BodyReceiver, check_length, stopping_refusal
-from archivist.edges.wire.refusals import Refusal, add_default_headers
 from archivist.records import Actor, ActorKind
 
 OPEN_PATH = "/open"
@@ -106,7 +109,11 @@ class AuthMiddleware:
             raise Refusal(503, "no_bank", "the bank was removed or replaced", hint="start the server again")
         if scope["path"] == OPEN_PATH and scope["method"] in ("GET", "HEAD"):
             return RequestContext("", "link", _ANONYMOUS, self._banks)
-        secret, cookie = bearer_secret(headers), _session_cookie(headers)
+        # Read by hand: other servers of the host may have set malformed cookies beside ours.
+        own, pairs = cookie_name(headers.get("host", "")), headers.get("cookie", "").split(";")
+        cookies = (pair.strip().partition("=") for pair in pairs)
+        cookie = next((value.strip('"') for name, _, value in cookies if name == own), None)
+        secret = bearer_secret(headers)
         if secret is None and cookie is not None:
             session = self._browsers.find_session(cookie)
             if session is None:
@@ -155,16 +162,6 @@ def cookie_name(host: str) -> str:
     except ValueError:
         port = None
     return f"archivist-{port}" if port else "archivist"
-
-
-def _session_cookie(headers: Mapping[str, str]) -> str | None:
-    """Return the value of our cookie; other servers of the host may have set malformed ones beside it."""
-    own = cookie_name(headers.get("host", ""))
-    for pair in headers.get("cookie", "").split(";"):
-        name, _, value = pair.strip().partition("=")
-        if name == own:
-            return value.strip('"')
-    return None
 
 
 class BrowserSession(NamedTuple):

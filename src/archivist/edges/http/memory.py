@@ -1,53 +1,45 @@
-"""The routes of the memory layers: knowledge, episodes, artifacts, core, working memory, proposals."""
+"""The routes of knowledge, episodes and artifacts, and of the workspace's markdown."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from archivist.edges.http import answers
-from archivist.edges.http.bodies import BodyRoute
-from archivist.edges.http.pages import Asked
+from archivist.edges.http.answers import Asked, json_response
+from archivist.edges.http.banks import Visitor
+from archivist.edges.http.bodies import BodyRoute, ExecutionMode, set_execution_mode
 from archivist.edges.http.shapes import (
     Action,
     ArtifactBody,
     ArtifactKind,
     AttemptBody,
-    CommentBody,
-    CoreBody,
     FactBody,
     Id,
-    ItemBody,
-    NoteBody,
     Only,
-    ProposalBody,
-    ProposalStanding,
+    SaveBody,
     Share,
-    WorkingBody,
+    Tags,
+    clean_json,
 )
-from archivist.edges.http.visits import Visitor, clean_json, json_response
 from archivist.edges.views import (
     attempt_view,
-    block_view,
     conflict_view,
-    core_view,
-    proposal_view,
     table_view,
 )
 from archivist.layers.artifacts.service import NEWEST as NEWEST_ARTIFACT
 from archivist.layers.attempts.service import NEWEST as NEWEST_ATTEMPT
 from archivist.layers.knowledge.service import BY_NAME
-from archivist.records import ProposalStatus
-from archivist.records.plain import to_plain
+from archivist.workspace.answers import learnings_view, overviews_view, plan_view, plans_view
+from archivist.workspace.learnings import Learnings
+from archivist.workspace.save import SaveResult, item_from
+from archivist.workspace.topology import FileKind
 
 router = APIRouter(prefix="/api/memory", tags=["memory"], route_class=BodyRoute)
-tiers = APIRouter(prefix="/api", tags=["core, working memory and proposals"], route_class=BodyRoute)
-_Section = Literal["status", "threads", "roleState", "lessons"]
-_List = Literal["threads", "blockers", "inProgress", "recentlyShipped", "lessons"]
-_WORKING = answers.item_response("working", answers.WorkingOut | None)
+workspace = APIRouter(prefix="/api/workspace", tags=["workspace"], route_class=BodyRoute)
 
 
 @router.get("/knowledge", responses=answers.page_response("knowledge", answers.FactRow))
@@ -74,7 +66,7 @@ def knowledge(
             page = asked.page_by_rank(lambda most: query(limit=most), lambda fact: fact.id)
         else:
             page = asked.page_by_order(lambda after, most: query(after=after, limit=most), BY_NAME)
-    return json_response({"knowledge": [table_view(record) for record in page.items], "next": page.next})
+    return page.response("knowledge", table_view)
 
 
 @router.post("/knowledge", responses=answers.model_response(answers.FactPutOut))
@@ -120,7 +112,7 @@ def episodes(
             ),
             NEWEST_ATTEMPT,
         )
-    return json_response({"episodes": [attempt_view(attempt) for attempt in page.items], "next": page.next})
+    return page.response("episodes", attempt_view)
 
 
 @router.post(
@@ -162,7 +154,7 @@ def artifacts(
             ),
             NEWEST_ARTIFACT,
         )
-    return json_response({"artifacts": [table_view(record) for record in page.items], "next": page.next})
+    return page.response("artifacts", table_view)
 
 
 @router.post(
@@ -189,103 +181,76 @@ def remove_artifact(id: Id, visitor: Visitor) -> Response:  # noqa: A002 the doc
         return json_response({"artifact": table_view(bank.artifacts.remove(id))})
 
 
-@tiers.get("/core", responses=answers.model_response(answers.CoreOut))
-def core(visitor: Visitor, role: Only = "") -> Response:
-    """Return the core blocks of a role, by default the actor's own, and their size."""
-    with visitor.bank() as bank:
-        return json_response(core_view(bank.core.view(role)))
-
-
-@tiers.patch("/core/{section}", responses=answers.model_response(answers.BlockOut))
-def update_core(section: _Section, body: CoreBody, visitor: Visitor) -> Response:
-    """Change a block: the fields given replace, the rest stays. Playbook and rules change by proposals."""
-    content: Any = clean_json(body.content)
-    with visitor.bank() as bank:
-        return json_response(block_view(bank.core.update(section, content, role=body.role)))
-
-
-@tiers.post("/core/{section}", responses=answers.model_response(answers.BlockOut))
-def append_core(section: _List, body: ItemBody, visitor: Visitor) -> Response:
-    """Add to a list of core memory."""
-    item: Any = clean_json(body.item)
-    with visitor.bank() as bank:
-        return json_response(block_view(bank.core.append(section, item, role=body.role)))
-
-
-@tiers.get("/working", responses=_WORKING)
-def working(visitor: Visitor) -> Response:
-    """Return the working memory of the acting agent; nobody else's can be read."""
-    with visitor.bank() as bank:
-        return json_response({"working": to_plain(bank.working.get())})
-
-
-@tiers.patch("/working", responses=_WORKING)
-def update_working(body: WorkingBody, visitor: Visitor) -> Response:
-    """Change the plan, replace the constraints, set values of the context."""
-    context: Any = clean_json(body.context)
-    with visitor.bank() as bank:
-        kept = bank.working.update(plan=body.plan, constraints=body.constraints, context=context)
-    return json_response({"working": to_plain(kept)})
-
-
-@tiers.post("/working/notes", responses=_WORKING)
-def note_working(body: NoteBody, visitor: Visitor) -> Response:
-    """Add a note to the scratchpad."""
-    with visitor.bank() as bank:
-        return json_response({"working": to_plain(bank.working.note(body.text))})
-
-
-@tiers.delete("/working", responses=answers.model_response(answers.ExtensibleOut))
-def clear_working(visitor: Visitor) -> Response:
-    """Clear the working memory."""
-    with visitor.bank() as bank:
-        return json_response({"cleared": bank.working.clear()})
-
-
-@tiers.get("/proposals", responses=answers.page_response("proposals", answers.ProposalOut))
-def list_proposals(
-    visitor: Visitor, asked: Asked, status: Annotated[ProposalStanding | None, Query()] = None
-) -> Response:
-    """List the proposals, oldest first."""
-    with visitor.bank() as bank:
-        found = bank.proposals.list(ProposalStatus(status) if status else None)
-    page = asked.page_by_key(found, lambda proposal: proposal.number)
-    return json_response(
-        {"proposals": [proposal_view(proposal) for proposal in page.items], "next": page.next}
-    )
-
-
-@tiers.post("/proposals", status_code=201, responses=answers.model_response(answers.ProposalOut, 201))
-def propose(body: ProposalBody, visitor: Visitor) -> Response:
-    """Propose a new text for the playbook or the rules."""
-    with visitor.bank() as bank:
-        made = bank.proposals.propose(
-            body.section, body.after, reason=body.reason, role=body.role, evidence=body.evidence
-        )
-        return json_response({**proposal_view(made), "diff": bank.proposals.diff(made.id)}, 201)
-
-
-@tiers.get("/proposals/{id}", responses=answers.model_response(answers.ProposalOut))
-def show_proposal(id: Id, visitor: Visitor) -> Response:  # noqa: A002 what it is called everywhere
-    """Return a proposal: its change, its reason, and the evidence it cites."""
-    with visitor.bank() as bank:
-        found = bank.proposals.get(id)
-        cited, diff = list(bank.proposals.evidence(id)), bank.proposals.diff(id)
-    return json_response({**proposal_view(found), "cited": cited, "diff": diff})
-
-
-@tiers.post("/proposals/{id}/{decision}", responses=answers.model_response(answers.ProposalOut))
-def decide(
-    id: Id,  # noqa: A002
-    decision: Literal["accept", "reject", "roll-back"],
-    body: CommentBody,
+@workspace.get("/plans", responses=answers.page_response("plans", answers.ExtensibleOut))
+def plans(
     visitor: Visitor,
+    asked: Asked,
+    scope: Only = "",
+    status: Tags = [],  # noqa: B006 FastAPI copies it
+    tag: Tags = [],  # noqa: B006
 ) -> Response:
-    """Accept, reject or roll back a proposal; only configured approvers may."""
+    """List the plans of a scope, as their front matter tells."""
     with visitor.bank() as bank:
-        verbs = {
-            "accept": bank.proposals.accept,
-            "reject": bank.proposals.reject,
-            "roll-back": bank.proposals.roll_back,
-        }
-        return json_response(proposal_view(verbs[decision](id, comment=body.comment)))
+        found = bank.workspace.retrieve_plans(scope, status=status, tags=tag)
+    page = asked.page_by_rank(lambda _most: found, lambda plan: plan.path)
+    return json_response({**plans_view(page.items), "next": page.next})
+
+
+@workspace.get("/plan", responses=answers.item_response("plan", answers.ExtensibleOut))
+def plan(
+    visitor: Visitor,
+    name: Annotated[str, Query(min_length=1, max_length=400, description="Its id, path or name.")],
+    scope: Only = "",
+) -> Response:
+    """Return one plan in full."""
+    with visitor.bank() as bank:
+        detail = bank.workspace.retrieve_plan(name, scope)
+    return json_response({"plan": {**plan_view(detail.plan), "content": detail.content}})
+
+
+@workspace.get("/overview", responses=answers.page_response("overviews", answers.ExtensibleOut))
+def overview(
+    visitor: Visitor,
+    asked: Asked,
+    scope: Only = "",
+    full: Annotated[bool, Query(description="Every overview in full, not only the one asked for.")] = False,
+) -> Response:
+    """Say what a scope is about: it in full, what lies below as abstracts."""
+    with visitor.bank() as bank:
+        found = bank.workspace.retrieve_overview(scope, is_full=full)
+    page = asked.page_by_rank(lambda _most: found, lambda each: each.overview.path)
+    return json_response({**overviews_view(page.items), "next": page.next})
+
+
+@workspace.get("/learnings", responses=answers.model_response(answers.ExtensibleOut))
+def learnings(
+    visitor: Visitor,
+    asked: Asked,
+    scope: Only = "",
+    tag: Tags = [],  # noqa: B006 FastAPI copies it
+    category: Only = "",
+    all: Annotated[bool, Query(description="Also those that were superseded.")] = False,  # noqa: A002
+) -> Response:
+    """Return the decisions and lessons of a scope, the decisions first."""
+    with visitor.bank() as bank:
+        found = bank.workspace.retrieve_learnings(scope, tags=tag, category=category, with_superseded=all)
+    page = asked.page_by_rank(
+        lambda _most: [*found.decisions, *found.lessons], lambda each: f"{each.path} {each.id}"
+    )
+    shown = Learnings(
+        [each for each in page.items if each.kind is FileKind.DECISIONS],
+        [each for each in page.items if each.kind is not FileKind.DECISIONS],
+    )
+    return json_response({**learnings_view(shown), "next": page.next})
+
+
+@workspace.post("/save", responses=answers.model_response(answers.ExtensibleOut))
+@set_execution_mode(lambda **_: ExecutionMode.LONG)
+def save(body: SaveBody, visitor: Visitor) -> Response:
+    """Write decisions, lessons and plans' statuses, unless they are there already or contradict what is."""
+    items = [item_from(clean_json(each.model_dump(exclude_unset=True))) for each in body.items]
+    with visitor.bank() as bank:
+        done = bank.workspace.save_memory(items, body.scope, on_conflict=body.on_conflict, create=body.create)
+    counts = {result.value: sum(each.result is result for each in done) for result in SaveResult}
+    rows = [{**each._asdict(), "result": each.result.value, "kind": each.kind.value} for each in done]
+    return json_response({**counts, "items": rows})

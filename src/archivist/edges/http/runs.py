@@ -18,11 +18,20 @@ from archivist.capture.runs import LATEST
 from archivist.capture.service import CaptureOverrides
 from archivist.config import ServerRules
 from archivist.edges.http import answers
-from archivist.edges.http.banks import PoolLane
+from archivist.edges.http.answers import Asked, json_response
+from archivist.edges.http.banks import PoolLane, Visitor
 from archivist.edges.http.bodies import BodyRoute, LongRoute, Upload, UploadRoute
-from archivist.edges.http.pages import Asked
-from archivist.edges.http.shapes import CheckBody, Ended, FinishBody, Format, Id, Only, ReflectBody, RunBody
-from archivist.edges.http.visits import Visitor, clean_json, json_response
+from archivist.edges.http.shapes import (
+    CheckBody,
+    Ended,
+    FinishBody,
+    Format,
+    Id,
+    Only,
+    ReflectBody,
+    RunBody,
+    clean_json,
+)
 from archivist.edges.views import (
     brief_view,
     capture_view,
@@ -33,7 +42,7 @@ from archivist.edges.views import (
     run_view,
     verdicts_view,
 )
-from archivist.edges.wire.refusals import Refusal
+from archivist.edges.wire.gate import Refusal
 from archivist.errors import InputError
 from archivist.files.open import exceeds_unpacked_size
 from archivist.records import Episode, EpisodeStatus
@@ -81,7 +90,7 @@ def list_runs(visitor: Visitor, asked: Asked, project: Only = "", task: Only = "
             lambda after, most: bank.runs.episodes(project=project, task=task, after=after, limit=most),
             LATEST,
         )
-    return json_response({"runs": [run_view(each) for each in page.items], "next": page.next})
+    return page.response("runs", run_view)
 
 
 @router.get("/runs/{run:run}", responses=answers.item_response("run", answers.RunOut))

@@ -1,32 +1,57 @@
-"""Build the HTTP app and serve it: on this machine, or beyond it with TLS; with a link for a browser."""
+"""Build the HTTP app and serve it: on this machine, or beyond it with TLS; with a link for a browser.
+
+Errors are answered as `application/problem+json`, with a stable code and a hint.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
 from anyio.to_thread import current_default_thread_limiter, run_sync
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Match
 
 from archivist import __version__
 from archivist.bank import Bank
-from archivist.edges.http import brief, lessons, memory, problems, runs, stream, system, workspace
+from archivist.edges.http import lessons, memory, runs, system, tiers
 from archivist.edges.http.answers import ProblemOut
 from archivist.edges.http.banks import BankPool
 from archivist.edges.http.bodies import WRITING, remove_leftovers
 from archivist.edges.http.events import EventHub
 from archivist.edges.http.guard import AuthMiddleware, BrowserSessions
-from archivist.edges.wire.listening import is_loopback, listen, url_of, use_one_thread_for_vectors
-from archivist.edges.wire.receiving import BodyReceiver
-from archivist.edges.wire.refusals import MEDIA_TYPE
-from archivist.edges.wire.serving import Certificate, make_server
-from archivist.errors import InputError
+from archivist.edges.wire.gate import MEDIA_TYPE, BodyReceiver, Refusal, problem_response
+from archivist.edges.wire.serving import (
+    Certificate,
+    is_loopback,
+    listen,
+    make_server,
+    url_of,
+    use_one_thread_for_vectors,
+)
+from archivist.errors import (
+    AccessError,
+    ArchivistError,
+    BankError,
+    BankLockedError,
+    ConfigError,
+    DecidedError,
+    EmbedderError,
+    FilesLockedError,
+    InputError,
+    NotFoundError,
+    NothingToUndoError,
+)
 
 __all__ = ["Certificate", "ServerHandle", "create_app", "open_server"]
 
@@ -34,8 +59,8 @@ __all__ = ["Certificate", "ServerHandle", "create_app", "open_server"]
 _SWITCH_INTERVAL_S = 0.001
 # Routes are tried in this order, so the routers that get the most requests come first.
 _ROUTERS = (
-    brief.router, stream.router, memory.router, memory.tiers, lessons.router, runs.router, runs.longer,
-    runs.uploads, system.router, workspace.router,
+    lessons.briefs, tiers.stream, memory.router, tiers.router, lessons.router, runs.router, runs.longer,
+    runs.uploads, system.router, memory.workspace,
 )  # fmt: skip
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
@@ -44,6 +69,111 @@ _IDEMPOTENCY_KEY = {
     "description": "The same key with the same request is done once; its answer is kept for a day.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
 }
+# A body with hundreds of wrong fields would otherwise be answered with hundreds of lines.
+_MAX_SHOWN = 5
+_log = logging.getLogger("archivist.http")
+
+# The status of an error's class.
+STATUSES: dict[type[ArchivistError], int] = {
+    NotFoundError: 404,
+    NothingToUndoError: 409,
+    DecidedError: 409,
+    ConfigError: 503,
+    InputError: 400,
+    AccessError: 403,
+    EmbedderError: 503,
+    BankError: 503,
+    ArchivistError: 500,
+}
+# Where the records of a kind are listed.
+_LISTS = {
+    "lesson": "/api/lessons?all=true",
+    "run": "/api/runs",
+    "fact": "/api/memory/knowledge",
+    "artifact": "/api/memory/artifacts",
+    "entry": "/api/stream",
+    "document": "/api/archive/sources",
+    "proposal": "/api/proposals",
+    "plan": "/api/workspace/plans",
+    "tool": "/api/tools",
+}
+# A hint that names a command or a flag is of no use to an HTTP client.
+_COMMAND = re.compile(r"\barchivist [a-z]|(?<!\S)--[a-z]")
+# The problems that any operation may answer with.
+DOCUMENTED = (400, 401, 403, 404, 408, 409, 413, 415, 422, 500, 503, 507)
+
+
+def status_of(error: ArchivistError) -> int:
+    """Return the status of an error's class, or of the nearest class above it."""
+    return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
+
+
+def install_handlers(app: FastAPI) -> None:
+    """Let an app answer every error as a problem."""
+
+    @app.exception_handler(ArchivistError)
+    async def handle_archivist_error(_request: Request, error: ArchivistError) -> Response:
+        return _error_response(error)
+
+    @app.exception_handler(Refusal)
+    async def handle_refusal(_request: Request, refusal: Refusal) -> Response:
+        return refusal.response()
+
+    @app.exception_handler(RequestValidationError)
+    async def handle_validation_error(_request: Request, error: RequestValidationError) -> Response:
+        errors: Sequence[Any] = error.errors()
+        if any(detail.get("type") == "json_invalid" for detail in errors):
+            return _bad_json_response()
+        # The values are not repeated: they may be secrets, or no text at all.
+        shown = errors[:_MAX_SHOWN]
+        lines = [f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}" for detail in shown]
+        rest = f"; and {len(errors) - _MAX_SHOWN} more" if len(errors) > _MAX_SHOWN else ""
+        hint = "/openapi.json has the shape of every request"
+        return problem_response(422, "bad_request", "; ".join(lines) + rest, hint)
+
+    @app.exception_handler(HTTPException)
+    async def handle_http_error(request: Request, error: HTTPException) -> Response:
+        if error.status_code == 405:
+            # Each method of a path is a route of its own, so the routes of the path are collected.
+            routes: Sequence[APIRoute] = request.app.state.routes
+            matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+            allowed = ", ".join(sorted({method for route in matching for method in route.methods or ()}))
+            detail, hint = "the path does not support this method", f"it supports {allowed}"
+            return problem_response(405, "no_such_method", detail, hint, {"Allow": allowed})
+        if error.status_code == 400:
+            return _bad_json_response()
+        is_unknown = error.status_code == 404
+        code, hint = ("no_such_path", "/openapi.json lists the paths") if is_unknown else ("refused", "")
+        return problem_response(error.status_code, code, str(error.detail), hint, error.headers)
+
+    @app.exception_handler(Exception)
+    async def handle_unexpected_error(_request: Request, error: Exception) -> Response:
+        _log.error("%s: unexpected error", type(error).__name__, exc_info=error)
+        detail, hint = "an unexpected error occurred", "the server's log has the reason"
+        return problem_response(500, "internal", detail, hint)
+
+
+def _error_response(error: ArchivistError) -> Response:
+    status = status_of(error)
+    if isinstance(error, BankError | ConfigError):
+        # The message names paths of this machine, so it goes to the log only.
+        _log.error("%s", error.message)
+        headers = {"Retry-After": "1"} if isinstance(error, BankLockedError | FilesLockedError) else {}
+        detail, hint = "the bank cannot serve this now", "the server's log has the reason"
+        return problem_response(status, error.code, detail, hint, headers)
+    hint = error.hint
+    if isinstance(error, NotFoundError) and error.kind in _LISTS:
+        hint = f"GET {_LISTS[error.kind]} lists what there is"
+    elif _COMMAND.search(hint):
+        is_denied = isinstance(error, AccessError)
+        hint = "use the token of another actor" if is_denied else "see /openapi.json for the requests"
+    return problem_response(status, error.code, error.message, hint)
+
+
+def _bad_json_response() -> Response:
+    """Return the answer to a body that is not JSON, not UTF-8, too deep, or has too large a number."""
+    detail = "the body is not readable JSON"
+    return problem_response(400, "bad_json", detail, "send an object in UTF-8, application/json")
 
 
 class ServerHandle(NamedTuple):
@@ -145,7 +275,7 @@ def create_app(open_bank: Callable[[], Bank], *, is_beyond_loopback: bool = Fals
     app.state.rules, app.state.browsers, app.state.incoming = rules, browsers, incoming
     app.state.is_valid = lambda token: browsers.is_valid(token) or first.tokens.is_valid(token)
     app.state.routes = _api_routes(*_ROUTERS)
-    problems.install_handlers(app)
+    install_handlers(app)
     # Added as they are: `include_router` would build every route a second time.
     app.router.routes.extend(app.state.routes)
     app.add_middleware(
@@ -185,6 +315,6 @@ def _openapi_document(app: FastAPI) -> dict[str, Any]:
         for method, operation in methods.items():
             if method.upper() in WRITING:
                 operation.setdefault("parameters", []).append(_IDEMPOTENCY_KEY)
-            operation["responses"] |= {str(status): problem for status in problems.DOCUMENTED}
+            operation["responses"] |= {str(status): problem for status in DOCUMENTED}
     app.openapi_schema = document
     return document

@@ -10,29 +10,34 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from pydantic.config import JsonDict
 
 from archivist.clock import from_text
+from archivist.errors import InputError
+from archivist.text import replace_surrogates
 
-_LARGEST = (1 << 31) - 1
+# The largest number, also of a cycle, that a request may name.
+LARGEST = (1 << 31) - 1
 _WORDS = 4_000
+# Far below Python's recursion limit of 1,000, which the encoders reach with deeper values.
+_MAX_DEPTH = 64
+# SQLite's integers have 64 bits with the sign.
+_INT_BITS = 63
 _RUN_AND_DAYS: JsonDict = {
     "required": ["run", "days"],
     "properties": {"run": {"minLength": 1}, "days": {"type": "integer"}},
 }
 
 
-def _coerce_integral(value: Any) -> Any:
-    """Return a float without a fraction as an integer: JSON does not distinguish 3.0 from 3."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-_Whole = BeforeValidator(_coerce_integral)
+# A float without a fraction is read as an integer: JSON does not distinguish 3.0 from 3.
+_Whole = BeforeValidator(
+    lambda value: int(value) if isinstance(value, float) and value.is_integer() else value
+)
 Said = Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"\S")]
 Note = Annotated[str, Field(max_length=20_000)]
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Title = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
 Word = Annotated[str, Field(max_length=200)]
 Words = Annotated[list[Word], Field(max_length=100)]
-Numbers = Annotated[list[Annotated[int, Field(ge=0, le=_LARGEST), _Whole]], Field(max_length=100)]
-Count = Annotated[int, Field(ge=0, le=_LARGEST), _Whole]
+Numbers = Annotated[list[Annotated[int, Field(ge=0, le=LARGEST), _Whole]], Field(max_length=100)]
+Count = Annotated[int, Field(ge=0, le=LARGEST), _Whole]
 Share = Annotated[float, Field(ge=0, le=1)]
 Weight = Annotated[int, Field(ge=1, le=10), _Whole]
 
@@ -59,6 +64,7 @@ Format = Literal[
 Id = Annotated[str, Path(min_length=1, max_length=400, description="An id.")]
 Sought = Annotated[str, Query(min_length=1, max_length=_WORDS, pattern=r"\S", description="Plain words.")]
 Only = Annotated[str, Query(max_length=400)]
+Cycle = Annotated[int | None, Query(ge=0, le=LARGEST)]
 Tags = Annotated[list[str], Query(max_length=100)]
 
 
@@ -354,3 +360,21 @@ class SaveBody(Body):
     scope: Word = ""
     on_conflict: Literal["refuse", "supersede", "keep_both"] = "refuse"
     create: bool = False
+
+
+def clean_json(value: object, depth: int = 0) -> object:
+    """Return a JSON value that can be stored and returned unchanged, or refuse it."""
+    if depth > _MAX_DEPTH:
+        raise InputError("the value is nested too deeply", hint=f"at most {_MAX_DEPTH} levels")
+    match value:
+        case dict():
+            return {replace_surrogates(key): clean_json(item, depth + 1) for key, item in value.items()}
+        case list():
+            return [clean_json(item, depth + 1) for item in value]
+        case str():
+            return replace_surrogates(value)
+        case float() if value != value or value in (float("inf"), float("-inf")):
+            raise InputError("NaN and Infinity are not JSON numbers", hint="send null or a text")
+        case int() if value.bit_length() > _INT_BITS:
+            raise InputError("a number has more than 64 bits", hint="send it as a text")
+    return value

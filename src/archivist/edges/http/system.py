@@ -12,14 +12,13 @@ from starlette.responses import RedirectResponse, Response
 from archivist import __version__
 from archivist.config import ServerRules
 from archivist.edges.http import answers
-from archivist.edges.http.banks import PoolLane
+from archivist.edges.http.answers import Asked, json_response
+from archivist.edges.http.banks import PoolLane, Visitor
 from archivist.edges.http.bodies import BodyRoute, ExecutionMode, set_execution_mode
 from archivist.edges.http.events import EventHub, EventStream
 from archivist.edges.http.guard import OPEN_PATH, SESSION_LIFETIME, BrowserSessions, cookie_name
-from archivist.edges.http.pages import Asked
-from archivist.edges.http.shapes import Id
-from archivist.edges.http.visits import Visitor, clean_json, json_response
-from archivist.edges.wire.refusals import Refusal
+from archivist.edges.http.shapes import Id, clean_json
+from archivist.edges.wire.gate import Refusal
 from archivist.errors import NotFoundError
 from archivist.tools import functions as tools
 

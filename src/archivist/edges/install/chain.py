@@ -165,6 +165,14 @@ def _check_command(command: str | None, calls: list[tuple[str, str, str]], *, is
     )
 
 
+def _run_program(
+    words: list[str], *, stdin: bytes = b"", folder: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(  # noqa: S603 the command that the clients' settings name
+        words, input=stdin, cwd=folder, capture_output=True, check=False, timeout=_TIMEOUT_S
+    )
+
+
 def _is_path(word: str) -> bool:
     # Variables and ~ are expanded by the client's shell, not here.
     return "/" in word and "$" not in word and not word.startswith("~")
@@ -173,13 +181,7 @@ def _is_path(word: str) -> bool:
 def _is_foreign_program(command: str) -> bool:
     """Say whether a command of our name is another program: ours prints its name and version."""
     try:
-        ran = subprocess.run(  # noqa: S603 the command that the clients' settings name
-            [command, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=_TIMEOUT_S,
-        )
+        ran = _run_program([command, "--version"])
     except (OSError, subprocess.TimeoutExpired):
         return True
     return not ran.stdout.startswith(b"archivist, version ")
@@ -192,14 +194,8 @@ def _check_hook(command: str | None, installs: list[ClientInstall], root: Path, 
     event = json.dumps({"cwd": str(root), "workspace_roots": [str(root)], "source": "startup", PROBE: True})
     logged_before, started = len(hook_log.read_log(log_folder)), time.monotonic()
     try:
-        ran = subprocess.run(  # noqa: S603 the command that the client's settings name
-            [command, "hook", installs[0].client, "session-start"],
-            input=event.encode(),
-            cwd=root,
-            capture_output=True,
-            check=False,
-            timeout=_TIMEOUT_S,
-        )
+        words = [command, "hook", installs[0].client, "session-start"]
+        ran = _run_program(words, stdin=event.encode(), folder=root)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Check("firing", False, f"{command} did not answer: {error}")
     elapsed_s = time.monotonic() - started

@@ -131,8 +131,13 @@ def apply_changes(changes: Sequence[InstallChange], targets: Sequence[InstallTar
     steps += [_Step(change.path, change.before, change.after, mode_from=change.path) for change in wanted]
     _apply_steps([*steps, *used_backups])
     for change in wanted:
-        if change.after is None:
-            _remove_installed_folders(change.path)
+        for folder in _installed_folders(change.path) if change.after is None else ():
+            mark = folder / SUFFIX
+            with suppress(OSError):
+                if list(folder.iterdir()) == [mark]:
+                    mark.unlink()
+                else:
+                    remove_empty([folder])
     return backups
 
 
@@ -145,17 +150,6 @@ def _installed_folders(path: Path) -> list[Path]:
             break
         folders.append(folder)
     return folders
-
-
-def _remove_installed_folders(path: Path) -> None:
-    """Remove the folders of a file that installing created and that are empty; marked ones stay."""
-    for folder in _installed_folders(path):
-        mark = folder / SUFFIX
-        with suppress(OSError):
-            if list(folder.iterdir()) == [mark]:
-                mark.unlink()
-            else:
-                remove_empty([folder])
 
 
 def remove_empty(folders: Iterable[Path]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from archivist.edges.install import jsonc, toml_table
+from archivist.edges.install import jsonc
 from archivist.errors import InputError
 
 PROGRAM = "archivist"
@@ -19,6 +20,7 @@ _HOOK, _SERVER = "hook", "mcp"
 _TOKEN = re.compile(
     r"""(?P<mark>[;&|<>()`\n]|\$\()|(?P<word>(?:"[^"]*"|'[^']*'|\$(?!\()|[^\s;&|<>()`"'$])+)|(?P<odd>\S)"""
 )
+_TOML_HEADER = re.compile(r"[ \t]*\[\[?[ \t]*([^\]\n]*?)[ \t]*\]\]?[ \t]*(?:#.*)?")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 # The program's options that take a value.
 _WITH_VALUE = ("--bank", "--actor", "--set")
@@ -139,16 +141,100 @@ def remove_server(text: str, original: str | None, path: tuple[str, str], where:
 
 def add_table(text: str, path: tuple[str, str], server: Mapping[str, object], where: str) -> str:
     """Add our server to a TOML text, unless it is there; refuse another server of that name."""
-    table = toml_table.find(text, path, where)
-    if table is None:
-        return toml_table.add(text, path, server, where)
-    _require_own_server(table, path, where)
-    return text
+    known = _find_table(text, path, where)
+    if known is not None:
+        _require_own_server(known, path, where)
+        return text
+    import tomlkit
+
+    table: dict[str, Any] = dict(server)
+    for key in reversed(path):
+        table = {key: table}
+    newline = "\r\n" if "\r\n" in text else "\n"
+    end = newline if text and not text.endswith("\n") else ""
+    gap = newline if text else ""
+    after = text + end + gap + tomlkit.dumps(table).replace("\n", newline)
+    _check_edit(text, after, path, server, where)
+    return after
 
 
 def remove_table(text: str, path: tuple[str, str], where: str) -> str:
-    """Remove our server from a TOML text."""
-    return toml_table.remove(text, path, where) if _is_server(toml_table.find(text, path, where)) else text
+    """Remove our server's table and its subtables from a TOML text, with the blank line before it.
+
+    Lines are removed: tomlkit would also remove the comments after the table, which may be about the next.
+    """
+    if not _is_server(_find_table(text, path, where)):
+        return text
+    kept: list[str] = []
+    trailing: list[str] = []
+    name, is_inside = ".".join(path), False
+    for line in text.splitlines(keepends=True):
+        if header := _TOML_HEADER.fullmatch(line.rstrip("\r\n")):
+            header_name = re.sub(r"[ \t\"']", "", header.group(1))
+            was_inside, is_inside = is_inside, f"{header_name}.".startswith(f"{name}.")
+            if is_inside and not was_inside and kept and not kept[-1].strip():
+                kept.pop()
+            if not is_inside:
+                kept += trailing
+            trailing = []
+        if not is_inside:
+            kept.append(line)
+        elif not line.strip() or line.lstrip().startswith("#"):
+            # Kept if no key follows: then the comment is about the next table.
+            trailing.append(line)
+        else:
+            trailing = []
+    after = "".join(kept + trailing)
+    _check_edit(text, after, path, None, where)
+    return after
+
+
+def _find_table(text: str, path: tuple[str, ...], where: str) -> object:
+    """Return the value at a path, or None."""
+    try:
+        value: Any = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{where}: {error}", hint="correct or move the file, then try again") from None
+    for key in path:
+        if not isinstance(value, dict) or key not in value:
+            return None
+        value = value[key]
+    return value
+
+
+def _check_edit(
+    before: str, after: str, path: tuple[str, ...], table: Mapping[str, object] | None, where: str
+) -> None:
+    """Refuse an edit that changed anything but the one table, which is None when it was removed."""
+    wanted = tomllib.loads(before)
+    *owners, last = path
+    owner: Any = wanted
+    for key in owners:
+        inner = owner.get(key)
+        owner[key] = inner if isinstance(inner, dict) else {}
+        owner = owner[key]
+    if table is None:
+        owner.pop(last, None)
+    else:
+        owner[last] = dict(table)
+    try:
+        is_safe = _drop_empty_tables(tomllib.loads(after)) == _drop_empty_tables(wanted)
+    except tomllib.TOMLDecodeError:
+        is_safe = False
+    if not is_safe:
+        name = ".".join(path)
+        raise InputError(
+            f"{where}: {name} stands in a form that cannot be edited safely",
+            hint=f"write [{name}] as a table of its own, or edit the file by hand",
+        )
+
+
+def _drop_empty_tables(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values without empty tables: a header without a key means nothing."""
+    inner = {
+        key: _drop_empty_tables(value) if isinstance(value, dict) else value for key, value in values.items()
+    }
+    return {key: value for key, value in inner.items() if value != {}}
 
 
 def _is_server(entry: object) -> bool:

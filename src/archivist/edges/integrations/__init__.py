@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from archivist.errors import InputError
+from archivist.errors import ArchivistError, InputError
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
 
@@ -19,6 +19,11 @@ T = TypeVar("T")
 def missing_library_error(library: str, extra: str) -> InputError:
     """Return the error for a library that is not installed, with the command that installs it."""
     return InputError(f"{library} is not installed", hint=f'pip install "archivist-memory[{extra}]"')
+
+
+def error_with_hint(error: ArchivistError) -> str:
+    """Return what went wrong and what to do about it, in one line."""
+    return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
 def with_actor(

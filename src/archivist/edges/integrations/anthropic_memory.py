@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from urllib.parse import unquote
 
-from archivist.edges.integrations import missing_library_error, with_actor
+from archivist.edges.integrations import error_with_hint, missing_library_error, with_actor
 
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
@@ -61,6 +60,7 @@ _PARAMETERS: dict[str, dict[str, type]] = {
     "rename": {"old_path": str, "new_path": str},
 }
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -85,9 +85,9 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """Show a folder, or a file with its lines numbered."""
         path = resolve_path(command.path)
-        text = _call_bank(partial(self._files.read, path)) if path else None
+        text = _call_bank(self._files.read, path) if path else None
         if text is None:
-            files = _call_bank(partial(self._files.files, path))
+            files = _call_bank(self._files.files, path)
             if path and not files:
                 raise ToolError(f"The path {command.path} does not exist. Please provide a valid path.")
             return _view_folder(command.path, path, files)
@@ -107,7 +107,7 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
         """Create a file."""
         path = resolve_path(command.path)
-        if not _call_bank(partial(self._files.create, path, command.file_text)):
+        if not _call_bank(self._files.create, path, command.file_text):
             raise ToolError(f"File {command.path} already exists")
         return f"File created successfully at: {command.path}"
 
@@ -165,7 +165,7 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         path = resolve_path(command.path)
         if not path:
             raise ToolError(f"Cannot delete the {ROOT} directory itself")
-        if not _call_bank(partial(self._files.remove, path)):
+        if not _call_bank(self._files.remove, path):
             raise ToolError(f"The path {command.path} does not exist")
         return f"Successfully deleted {command.path}"
 
@@ -176,27 +176,27 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
             raise ToolError(f"Cannot rename the {ROOT} directory itself")
         if self._path_exists(new):
             raise ToolError(f"The destination {command.new_path} already exists")
-        if not _call_bank(partial(self._files.rename, old, new)):
+        if not _call_bank(self._files.rename, old, new):
             raise ToolError(f"The path {command.old_path} does not exist")
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 
     def clear_all_memory(self) -> str:
         """Delete all files."""
-        _call_bank(partial(self._files.remove, ""))
+        _call_bank(self._files.remove, "")
         return "All memory cleared"
 
     def _edit_file(self, given: str, edit: Callable[[str], str]) -> None:
         path = resolve_path(given)
-        if path and _call_bank(partial(self._files.change, path, edit)):
+        if path and _call_bank(self._files.change, path, edit):
             return
         if self._path_exists(path):
             raise ToolError(f"The path {given} is not a file.")
         raise ToolError(f"The path {given} does not exist. Please provide a valid path.")
 
     def _path_exists(self, path: str) -> bool:
-        if not path or _call_bank(partial(self._files.read, path)) is not None:
+        if not path or _call_bank(self._files.read, path) is not None:
             return True
-        return bool(_call_bank(partial(self._files.files, path)))
+        return bool(_call_bank(self._files.files, path))
 
 
 def _call_in_thread(name: str) -> Any:
@@ -285,12 +285,12 @@ def _check_command(command: object) -> None:
         raise ToolError("Invalid `view_range` parameter: two line numbers, the last may be -1.")
 
 
-def _call_bank(call: Callable[[], T]) -> T:
-    """Run a call of the bank; its errors go to the model as tool errors."""
+def _call_bank(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a method of the bank; its errors go to the model as tool errors."""
     try:
-        return call()
+        return call(*args, **kwargs)
     except ArchivistError as error:
-        raise ToolError(f"{error.message} ({error.hint})" if error.hint else error.message) from error
+        raise ToolError(error_with_hint(error)) from error
 
 
 def _number_lines(lines: list[str], first: int, last: int) -> list[str]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from operator import index
-from typing import TYPE_CHECKING
+from operator import ge, gt, index, le, lt
+from typing import TYPE_CHECKING, Any
 
 from archivist.edges.integrations import missing_library_error, with_actor
 
@@ -44,12 +44,7 @@ if TYPE_CHECKING:
 
 # About 1,900 years: adding more to a date would overflow it.
 _MAX_TTL_MINUTES = 1e9
-_COMPARISONS = {
-    "$gt": lambda left, right: left > right,
-    "$gte": lambda left, right: left >= right,
-    "$lt": lambda left, right: left < right,
-    "$lte": lambda left, right: left <= right,
-}
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
 
 
 class ArchivistStore(BaseStore):
@@ -214,10 +209,10 @@ def _compare_values(value: object, operator: str, other: object) -> bool:
         return value != other
     left, right = _to_number(value), _to_number(other)
     if left is not None and right is not None:
-        return bool(_COMPARISONS[operator](left, right))
+        return _COMPARISONS[operator](left, right)
     # Texts are compared as texts; a missing value matches nothing.
     if isinstance(value, str) and isinstance(other, str):
-        return bool(_COMPARISONS[operator](value, other))
+        return _COMPARISONS[operator](value, other)
     return False
 
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
-from archivist.edges.integrations import missing_library_error, with_actor
+from archivist.edges.integrations import error_with_hint, missing_library_error, with_actor
 
 try:
     from pydantic_ai import RunContext, ToolDefinition
@@ -85,8 +85,7 @@ class ArchivistToolset(AbstractToolset[AgentDepsT]):
         try:
             return await asyncio.to_thread(call, self._bank, name, tool_args)
         except ArchivistError as error:
-            text = f"{error.message} ({error.hint})" if error.hint else error.message
-            raise ToolFailed(text) from error
+            raise ToolFailed(error_with_hint(error)) from error
         except Exception as error:
             _log.exception("the tool %s failed", name)
             raise ToolFailed(

@@ -12,7 +12,7 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
-from archivist.edges.integrations import run_to_completion, with_actor
+from archivist.edges.integrations import error_with_hint, run_to_completion, with_actor
 from archivist.errors import ArchivistError, InputError
 from archivist.records import Actor, ActorKind, Episode, EpisodeStatus, Event, EventKind
 
@@ -308,7 +308,7 @@ def _run_quietly(work: Callable[[], T], problem: str = "not remembered") -> T | 
     try:
         return work()
     except ArchivistError as error:
-        _LOG.warning("%s: %s%s", problem, error.message, f" ({error.hint})" if error.hint else "")
+        _LOG.warning("%s: %s", problem, error_with_hint(error))
     except Exception as error:  # noqa: BLE001 a run must not fail because its memory did
         # The message may contain the run's own words, secrets included; type and place do not.
         place = traceback.extract_tb(error.__traceback__)[-1]

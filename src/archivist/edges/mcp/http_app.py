@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -21,17 +20,25 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from archivist.edges.mcp.server import error_response
-from archivist.edges.wire.gate import Authenticator, TokenCheck, bearer_secret, check_token
-from archivist.edges.wire.receiving import MEGABYTE, BodyReceiver, check_length, stopping_refusal
-from archivist.edges.wire.refusals import Refusal, add_default_headers
+from archivist.edges.wire.gate import (
+    MEGABYTE,
+    Authenticator,
+    BodyReceiver,
+    Refusal,
+    TokenCheck,
+    add_default_headers,
+    bearer_secret,
+    check_length,
+    check_token,
+    stopping_refusal,
+)
 from archivist.errors import ArchivistError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from archivist.config import ServerRules
-    from archivist.edges.mcp.lazy_bank import LazyBank
-    from archivist.edges.mcp.server import MemoryServer
+    from archivist.edges.mcp.server import LazyBank, MemoryServer
 
 PATH = "/mcp"
 _SESSION = "mcp-session-id"
@@ -234,11 +241,21 @@ class Streams:
     async def _watch(self) -> None:
         """End the streams of revoked tokens when the bank changes, and of expired ones at each heartbeat."""
         checked_at = time.monotonic()
+        is_due = False
+
+        def find_ended(lazy_bank: LazyBank) -> set[str]:
+            bank = lazy_bank.ensure_open()
+            version = bank.version()
+            if version == self._version and not is_due:
+                return set()
+            self._version = version
+            return {token for token in set(self._open.values()) if not bank.tokens.is_valid(token)}
+
         while self._open:
             await asyncio.sleep(self._rules.poll_s)
             is_due = time.monotonic() - checked_at >= self._rules.heartbeat_s
             try:
-                ended = await self._memory.reading.run(partial(self._ended_tokens, is_due))
+                ended = await self._memory.reading.run(find_ended)
             except ArchivistError as error:
                 # The bank cannot be read now; the next poll tries again.
                 _log.warning("streams: %s", error.message)
@@ -247,14 +264,6 @@ class Streams:
             for scope, token in list(self._open.items()):
                 if token in ended:
                     scope.cancel()
-
-    def _ended_tokens(self, is_due: bool, lazy_bank: LazyBank) -> set[str]:
-        bank = lazy_bank.ensure_open()
-        version = bank.version()
-        if version == self._version and not is_due:
-            return set()
-        self._version = version
-        return {token for token in set(self._open.values()) if not bank.tokens.is_valid(token)}
 
 
 def make_http_app(memory: MemoryServer, rules: ServerRules) -> McpAuthMiddleware:

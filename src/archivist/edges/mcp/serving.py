@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.edges.wire.listening import is_loopback, listen, url_of, use_one_thread_for_vectors
+from archivist.edges.wire.serving import is_loopback, listen, url_of, use_one_thread_for_vectors
 from archivist.errors import InputError
 
 if TYPE_CHECKING:

@@ -1,27 +1,147 @@
-"""Check every request of a server: its headers, its Host and Origin, and its token."""
+"""Check every request of a server: its headers, its token, its body; and refuse what fails a check."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from http import HTTPStatus
 from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from starlette.types import Scope
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope
 
 from archivist.bank import Bank
 from archivist.config import ServerRules
-from archivist.edges.wire.listening import is_loopback
-from archivist.edges.wire.refusals import Refusal
+from archivist.edges.wire.serving import is_loopback
 from archivist.errors import ArchivistError
 from archivist.records.access_token import Token, TokenState
 
+MEGABYTE = 1024 * 1024
+MEDIA_TYPE = "application/problem+json"
+_DEFAULT_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
 # Headers that must not be repeated.
 _SINGLE_HEADERS = frozenset(
     (b"host", b"authorization", b"content-length", b"content-type", b"origin", b"cookie", b"idempotency-key",
      b"last-event-id", b"mcp-session-id", b"mcp-protocol-version", b"transfer-encoding")
 )  # fmt: skip
 _TOKEN_HINT = "archivist token create --actor KIND:NAME, then Authorization: Bearer TOKEN"  # noqa: S105
+
+
+class Refusal(Exception):  # noqa: N818 not an error of the package, but an answer to a client
+    """A request that the server refuses before a bank is asked."""
+
+    def __init__(
+        self, status: int, code: str, detail: str, *, hint: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.hint = hint
+        self.headers = dict(headers or {})
+
+    def response(self) -> Response:
+        """Return the refusal as a response."""
+        return problem_response(self.status, self.code, self.detail, self.hint, self.headers)
+
+
+def problem_response(
+    status: int, code: str, detail: str, hint: str = "", headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return a response that says what went wrong."""
+    problem = {
+        "type": f"urn:archivist:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "hint": hint,
+    }
+    body = json.dumps(problem, ensure_ascii=False).encode("utf-8", "replace")
+    return Response(body, status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+
+
+def add_default_headers(start: Message) -> None:
+    """Add the security headers that a response does not set itself."""
+    headers = start.get("headers", ())
+    names = {name.lower() for name, _ in headers}
+    start["headers"] = [*headers, *(header for header in _DEFAULT_HEADERS if header[0] not in names)]
+
+
+class BodyReceiver:
+    """The bodies that are being received. Used only from the event loop."""
+
+    def __init__(self, silence_s: float) -> None:
+        self._silence_s = silence_s
+        self._waits: set[asyncio.Timeout] = set()
+        self._is_over = False
+
+    def stop(self) -> None:
+        """Refuse every body that is not complete: its rest could arrive after the server has ended."""
+        self._is_over = True
+        for wait in self._waits:
+            wait.reschedule(asyncio.get_running_loop().time())
+
+    def limit_receive(self, receive: Receive, max_bytes: int) -> Receive:
+        """Return a `receive` that raises Refusal for too large a body or too long a pause in it."""
+        received_bytes, is_complete = 0, False
+
+        async def receive_limited() -> Message:
+            nonlocal received_bytes, is_complete
+            if is_complete:
+                return await receive()
+            if self._is_over:
+                raise stopping_refusal()
+            try:
+                async with asyncio.timeout(self._silence_s) as wait:
+                    self._waits.add(wait)
+                    try:
+                        message = await receive()
+                    finally:
+                        self._waits.discard(wait)
+            except TimeoutError:
+                if self._is_over:
+                    raise stopping_refusal() from None
+                hint = "send the whole body, without long pauses"
+                raise Refusal(408, "too_slow", "the body did not arrive in time", hint=hint) from None
+            if message["type"] == "http.disconnect":
+                raise Refusal(
+                    400, "body_ended_early", "the body ended before its length", hint="send all of it"
+                )
+            is_complete = not message.get("more_body", False)
+            received_bytes += len(message.get("body", b""))
+            if received_bytes > max_bytes:
+                raise _too_large_refusal(max_bytes)
+            return message
+
+        return receive_limited
+
+
+def check_length(content_length: str, max_bytes: int) -> None:
+    """Refuse a body whose Content-Length is larger than the limit."""
+    # 20 digits hold any 64-bit length, and int() refuses numbers of more than 4,300 digits.
+    if content_length.isdecimal() and int(content_length[:20]) > max_bytes:
+        raise _too_large_refusal(max_bytes)
+
+
+def stopping_refusal() -> Refusal:
+    """Return the refusal of a request that the server cannot finish because it is stopping."""
+    headers = {"Retry-After": "5", "Connection": "close"}
+    return Refusal(503, "stopping", "the server is stopping", hint="try again in a while", headers=headers)
+
+
+def _too_large_refusal(max_bytes: int) -> Refusal:
+    hint = "server.max_body_mb and server.max_upload_mb set the limits"
+    return Refusal(413, "too_large", f"the body is larger than {max_bytes // MEGABYTE} MB", hint=hint)
 
 
 class TokenCheck(NamedTuple):
@@ -55,7 +175,13 @@ class Authenticator:
         """Return the headers of a request to this server; an absolute target is reduced to its path."""
         headers = _read_headers(scope)
         if scope["path"][:1] not in ("/", "*"):
-            self._normalize_path(scope)
+            # Proxies send the target `http://host/path` (RFC 9112, 3.2.2).
+            with suppress(ValueError):
+                target = urlsplit(scope["raw_path"].decode("ascii"))
+                if target.scheme in ("http", "https"):
+                    self._check_host(target.netloc)
+                    path = target.path or "/"
+                    scope["path"], scope["raw_path"] = unquote(path), path.encode("ascii")
         host, origin = headers.get("host", ""), headers.get("origin")
         self._check_host(host)
         is_foreign = origin is not None and not is_own_origin(origin, host)
@@ -83,17 +209,6 @@ class Authenticator:
         if not is_own_host(host, allowed_hosts=self._hosts, is_beyond_loopback=self._is_beyond_loopback):
             detail = "the Host header does not name this server"
             raise Refusal(403, "unknown_host", detail, hint="server.hosts lists the allowed names")
-
-    def _normalize_path(self, scope: Scope) -> None:
-        """Reduce the target `http://host/path`, which proxies send, to its path (RFC 9112, 3.2.2)."""
-        try:
-            target = urlsplit(scope["raw_path"].decode("ascii"))
-        except ValueError:
-            return
-        if target.scheme in ("http", "https"):
-            self._check_host(target.netloc)
-            path = target.path or "/"
-            scope["path"], scope["raw_path"] = unquote(path), path.encode("ascii")
 
 
 def unauthorized_refusal(code: str, detail: str) -> Refusal:
