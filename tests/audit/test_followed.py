@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from archivist.audit.followed import advice_outcomes, judge_following
+from archivist.audit.verdicts import advice_outcomes, judge_following
 from archivist.records import Event, EventKind, Following, Lesson
 from tests.samples import lesson, texts
 

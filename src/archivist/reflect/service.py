@@ -35,7 +35,6 @@ from archivist.records import (
 )
 from archivist.records.plain import to_plain
 from archivist.records.words import NOTES as NOTES
-from archivist.reflect.findings import Extraction, make_finding_candidate, run_findings
 from archivist.reflect.miners import mine_candidates
 from archivist.reflect.summary import RunSummary, summarise_run, with_lessons
 from archivist.reflect.trigger import (
@@ -53,13 +52,73 @@ from archivist.store.protocol import Reader
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.store.results import QueuedRun
+from collections.abc import Iterable
 
+from archivist.config import LessonRules
+from archivist.records import Category, Finding, Scope, Severity
+from archivist.records.lesson import LONGEST_CHARACTERS
+
+# The importance of a lesson by the severity of its finding, until verdicts say more.
+IMPORTANCE = {
+    Severity.BUG: 0.8,
+    Severity.WARNING: 0.6,
+    Severity.INFO: 0.4,
+    Severity.RECOMMENDATION: 0.3,
+}
 # From this importance on a lesson is announced by itself.
 _HIGHLIGHT_AT = 0.8
 _NOT_ASKED = "the configuration does not ask for it"
 # Of a longer run the beginning and the end are read, so that memory stays bounded.
 _EVENTS_A_SIDE = 4_000
 _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinding:
+    """One finding of a run with an id of its own: the event's, and its index there."""
+
+    finding: Finding
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What the findings of a run changed: lessons met, lessons new, findings below the threshold."""
+
+    met: tuple[Lesson, ...] = ()
+    created: tuple[Lesson, ...] = ()
+    slight: int = 0
+
+
+def run_findings(events: Iterable[Event]) -> list[RunFinding]:
+    """Return the findings of all review verdicts, in the order they were made."""
+    return [
+        RunFinding(finding, f"{event.id}.{place}")
+        for event in events
+        if event.kind is EventKind.VERDICT
+        for place, finding in enumerate(event.findings)
+    ]
+
+
+def make_finding_candidate(found: RunFinding, *, domain: str, rules: LessonRules) -> Candidate:
+    """Make the candidate of a finding; below the configured severity it may only meet a known lesson."""
+    finding = found.finding
+    category = finding.category.strip()
+    told = finding.description.strip()
+    is_long = len(told) > LONGEST_CHARACTERS
+    return Candidate(
+        summary=f"{told[: LONGEST_CHARACTERS - 1]}…" if is_long else told,
+        detail=told if is_long else "",
+        category=Category.ANTI_PATTERN if finding.severity is Severity.BUG else Category.HEURISTIC,
+        scope=Scope.PROJECT,
+        domain=category or domain or "general",
+        tags=(category,) if category else (),
+        importance=IMPORTANCE[finding.severity],
+        severity=finding.severity,
+        origin=finding.found_by,
+        events=(found.id,),
+        is_known_only=finding.severity.rank < rules.candidate_severity.rank,
+    )
 
 
 @dataclass(frozen=True, slots=True)

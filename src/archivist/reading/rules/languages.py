@@ -1,4 +1,4 @@
-"""Messages of the tools of Python, Node and the compiled languages. Python exceptions: `tracebacks`."""
+"""Messages of the tools of Python, Node and the compiled languages. Python exceptions: `signatures`."""
 
 from __future__ import annotations
 
