@@ -187,7 +187,11 @@ def _step_action(step: Step) -> CommandAction:
     packages: frozenset[str] = frozenset()
     if is_install(step):
         (install,) = installs((step,))
-        packages = frozenset(map(_advised_package, install.packages))
+        for package in install.packages:
+            # A requested version is part of the advice; an extra of the project itself is not.
+            bare = package.replace(" ", "").lower().replace("_", "-")
+            name = bare if re.search(r"[<>=!~]", bare) else package_name(package)
+            packages |= {"." if package.startswith(".") else name}
         words = frozenset(install.flags) & _INSTALL_FLAGS
     else:
         written = (*step.flags, *step.arguments, *step.assignments)
@@ -206,14 +210,6 @@ def split_word(word: str) -> tuple[str, ...]:
     if equals and flag.startswith("--"):
         return (flag, value.strip("'\"")) if value else (flag,)
     return (word.strip("'\"").removeprefix("./").rstrip("/") or ".",)
-
-
-def _advised_package(package: str) -> str:
-    # A requested version is part of the advice; an extra of the project itself is not.
-    if package.startswith("."):
-        return "."
-    bare = package.replace(" ", "").lower().replace("_", "-")
-    return bare if re.search(r"[<>=!~]", bare) else package_name(package)
 
 
 @dataclass(frozen=True, slots=True)

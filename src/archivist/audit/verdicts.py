@@ -54,11 +54,6 @@ class AdviceOutcome(NamedTuple):
     has_failed_again: bool = False
 
 
-def judge_following(lesson: Lesson, events: Sequence[Event], *, failed: bool | None = None) -> Following:
-    """Return what a run did with one lesson; `failed` says whether its failure is known to have come."""
-    return advice_outcomes((lesson,), events, {lesson.id: failed})[lesson.id].following
-
-
 def advice_outcomes(
     lessons: Iterable[Lesson], events: Sequence[Event], failed: dict[str, bool | None] | None = None
 ) -> dict[str, AdviceOutcome]:

@@ -24,15 +24,7 @@ from archivist.lessons.candidate import Candidate, LessonChange, Provenance, Sig
 from archivist.lessons.quarantine import suspicion
 from archivist.reading.history import PastRun, RunHistory
 from archivist.reading.run import read_run
-from archivist.records import (
-    ARCHIVIST,
-    Episode,
-    Event,
-    EventKind,
-    Lesson,
-    Status,
-    Usage,
-)
+from archivist.records import ARCHIVIST, Episode, Event, EventKind, Lesson, Status, Usage
 from archivist.records.plain import to_plain
 from archivist.records.words import NOTES as NOTES
 from archivist.reflect.miners import mine_candidates
@@ -59,12 +51,7 @@ from archivist.records import Category, Finding, Scope, Severity
 from archivist.records.lesson import LONGEST_CHARACTERS
 
 # The importance of a lesson by the severity of its finding, until verdicts say more.
-IMPORTANCE = {
-    Severity.BUG: 0.8,
-    Severity.WARNING: 0.6,
-    Severity.INFO: 0.4,
-    Severity.RECOMMENDATION: 0.3,
-}
+IMPORTANCE = {Severity.BUG: 0.8, Severity.WARNING: 0.6, Severity.INFO: 0.4, Severity.RECOMMENDATION: 0.3}
 # From this importance on a lesson is announced by itself.
 _HIGHLIGHT_AT = 0.8
 _NOT_ASKED = "the configuration does not ask for it"
@@ -315,7 +302,8 @@ def _persist(
         )
         dated = []
         for candidate in candidates:
-            earlier = tuple(root_run(writer, each) for each in seen.related if _has_met(each, candidate))
+            met_in = (each for each in seen.related if candidate.key in _failures(_digest(each)))
+            earlier = tuple(root_run(writer, each) for each in met_in)
             dated.append(replace(candidate, earlier_runs=earlier))
         most = bank.config.reflect.max_memories_per_run
         kept = archivist.lessons.keep_many(dated, sighting, max_created=most)
@@ -360,10 +348,6 @@ def _failures(digest: dict[str, Any]) -> dict[str, Any]:
     return digest.get("failures") or {}
 
 
-def _has_met(episode: Episode, candidate: Candidate) -> bool:
-    return candidate.key in _failures(_digest(episode))
-
-
 def _announce_result(bank: Bank, done: Reflection) -> None:
     added = len(done.created)
     if added:
@@ -404,7 +388,8 @@ def extract(bank: Bank, run: str, domain: str) -> Extraction:
     run = clean_name(run)
     with bank.transaction() as writer:
         episode = find_run(writer, run)
-        found = run_findings(_events_of_kind(writer, run, EventKind.VERDICT))
+        is_review = (equals("run", run), equals("kind", EventKind.VERDICT))
+        found = run_findings(writer.select(Event, *is_review, order=("seq",)))
         # A finding that a lesson cites was extracted before, whatever became of that lesson.
         counted = writer.select(Lesson, contains_item("runs", run)) if found else []
         cited = {event for lesson in counted for event in lesson.evidence.events}
@@ -432,10 +417,6 @@ def extract(bank: Bank, run: str, domain: str) -> Extraction:
         created=tuple(each.lesson for each in kept if each.is_new),
         slight=sum(each.change is LessonChange.DROPPED for each in kept),
     )
-
-
-def _events_of_kind(reader: Reader, run: str, kind: EventKind) -> list[Event]:
-    return reader.select(Event, equals("run", run), equals("kind", kind), order=("seq",))
 
 
 class Reflections(BankService):

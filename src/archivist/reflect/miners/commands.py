@@ -214,10 +214,7 @@ def mine_failed_edits(material: Material) -> Iterator[Candidate]:
                 f"{material.name}: patches written by hand often do not apply ({failure.signature.error})"
             )
             summary += f": what worked was {action}" if action else ""
-            rule = (
-                f"a file of {material.name} is to be changed",
-                f"no patches written by hand: {action}",
-            )
+            rule = (f"a file of {material.name} is to be changed", f"no patches written by hand: {action}")
         else:
             tool = act.event.tool or failure.signature.program
             unknown = (f"an edit (“{quote_error(case.line, 70)}”)", remedy.text if remedy else "")
