@@ -178,11 +178,6 @@ class RaisedException(NamedTuple):
         return quoted.group(1) if quoted else ""
 
 
-def find_exception(text: str) -> RaisedException | None:
-    """Return the exception that an output reports, or None."""
-    return _from_pytest(text) or _from_traceback(text)
-
-
 def counts_failures(text: str) -> bool:
     """Say whether the last line of a test runner counts failures."""
     return (" failed" in text or " error" in text) and bool(_COUNTS.search(text))
@@ -367,7 +362,7 @@ def find_clues(text: str) -> list[Clue]:
             at = text.find(entry.needle) if entry.words <= present else -1
             if at >= 0:
                 found += _clues_on_lines(text, at, entry)
-    exception = find_exception(text)
+    exception = _from_pytest(text) or _from_traceback(text)
     if exception:
         is_test = bool(exception.test) or counts_failures(exception.line)
         found.append(

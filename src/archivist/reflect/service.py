@@ -39,12 +39,10 @@ from archivist.reflect.trigger import (
 )
 from archivist.service import BankService
 from archivist.store.filters import at_least, contains_item, equals, not_equals, one_of
-from archivist.store.protocol import Reader
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.store.results import QueuedRun
-from collections.abc import Iterable
 
 from archivist.config import LessonRules
 from archivist.records import Category, Finding, Scope, Severity
@@ -61,14 +59,6 @@ _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
 
 
 @dataclass(frozen=True, slots=True)
-class RunFinding:
-    """One finding of a run with an id of its own: the event's, and its index there."""
-
-    finding: Finding
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
 class Extraction:
     """What the findings of a run changed: lessons met, lessons new, findings below the threshold."""
 
@@ -77,19 +67,8 @@ class Extraction:
     slight: int = 0
 
 
-def run_findings(events: Iterable[Event]) -> list[RunFinding]:
-    """Return the findings of all review verdicts, in the order they were made."""
-    return [
-        RunFinding(finding, f"{event.id}.{place}")
-        for event in events
-        if event.kind is EventKind.VERDICT
-        for place, finding in enumerate(event.findings)
-    ]
-
-
-def make_finding_candidate(found: RunFinding, *, domain: str, rules: LessonRules) -> Candidate:
+def make_finding_candidate(finding: Finding, event: str, *, domain: str, rules: LessonRules) -> Candidate:
     """Make the candidate of a finding; below the configured severity it may only meet a known lesson."""
-    finding = found.finding
     category = finding.category.strip()
     told = finding.description.strip()
     is_long = len(told) > LONGEST_CHARACTERS
@@ -103,7 +82,7 @@ def make_finding_candidate(found: RunFinding, *, domain: str, rules: LessonRules
         importance=IMPORTANCE[finding.severity],
         severity=finding.severity,
         origin=finding.found_by,
-        events=(found.id,),
+        events=(event,),
         is_known_only=finding.severity.rank < rules.candidate_severity.rank,
     )
 
@@ -143,14 +122,22 @@ def load_context(bank: Bank, run: str, memo: dict[str, Episode] | None = None) -
         else:
             events = reader.select(Event, of_run, order=("seq",), limit=_EVENTS_A_SIDE)
             events += reversed(reader.select(Event, of_run, order=("-seq",), limit=_EVENTS_A_SIDE))
-        related = _related_runs(
-            reader, episode, bank.config.reflect.related_runs, {} if memo is None else memo
-        )
+        # The latest runs that were reflected on before, without this one.
+        memo = {} if memo is None else memo
+        others = (not_equals("id", episode.id), equals("action", None))
+        limit = bank.config.reflect.related_runs
+        latest = reader.select_fields(Episode, ("id",), *others, order=("-finished", "-id"), limit=limit)
+        related = []
+        for (other,) in reversed(latest):
+            if other not in memo and (known := reader.get(Episode, other)) is not None:
+                memo[other] = known
+            if other in memo and NOTES in memo[other].extra:
+                related.append(memo[other])
         lessons = reader.select(Lesson, one_of("status", _LIVE), one_of("repo", (episode.project, "")))
     path = _progress_file(bank)
     progress = path.read_text("utf-8", "replace") if path.is_file() else ""
     return ReflectionContext(
-        bank.config, episode, tuple(events), related, tuple(lessons), progress, episode.usage
+        bank.config, episode, tuple(events), tuple(related), tuple(lessons), progress, episode.usage
     )
 
 
@@ -175,9 +162,6 @@ def reflect(
                 run=episode.id,
                 project=episode.project,
                 provider=episode.provider,
-                model=episode.model,
-                status=episode.status.value,
-                finished=episode.finished,
                 digest=_digest(episode),
                 task=episode.task,
             )
@@ -321,24 +305,6 @@ def _persist(
     return created, updated
 
 
-def _related_runs(
-    reader: Reader, episode: Episode, limit: int, memo: dict[str, Episode]
-) -> tuple[Episode, ...]:
-    """Return the latest runs that were reflected on before, without this one."""
-    others = (not_equals("id", episode.id), equals("action", None))
-    rows = reader.select_fields(Episode, ("id",), *others, order=("-finished", "-id"), limit=limit)
-    found = []
-    for (run,) in reversed(rows):
-        if run not in memo:
-            each = reader.get(Episode, run)
-            if each is None:
-                continue
-            memo[run] = each
-        if NOTES in memo[run].extra:
-            found.append(memo[run])
-    return tuple(found)
-
-
 def _digest(episode: Episode) -> dict[str, Any]:
     notes = episode.extra.get(NOTES)
     return notes if isinstance(notes, dict) else {}
@@ -389,15 +355,17 @@ def extract(bank: Bank, run: str, domain: str) -> Extraction:
     with bank.transaction() as writer:
         episode = find_run(writer, run)
         is_review = (equals("run", run), equals("kind", EventKind.VERDICT))
-        found = run_findings(writer.select(Event, *is_review, order=("seq",)))
+        reviews = writer.select(Event, *is_review, order=("seq",))
+        # A finding is cited by its event and its index there.
+        found = {f"{event.id}.{at}": found for event in reviews for at, found in enumerate(event.findings)}
         # A finding that a lesson cites was extracted before, whatever became of that lesson.
         counted = writer.select(Lesson, contains_item("runs", run)) if found else []
         cited = {event for lesson in counted for event in lesson.evidence.events}
         domain = domain or episode.domain or GENERAL
         candidates = [
-            make_finding_candidate(each, domain=domain, rules=bank.config.lessons)
-            for each in found
-            if each.id not in cited
+            make_finding_candidate(finding, event, domain=domain, rules=bank.config.lessons)
+            for event, finding in found.items()
+            if event not in cited
         ]
         if not candidates:
             return Extraction()

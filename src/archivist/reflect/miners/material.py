@@ -11,7 +11,7 @@ from archivist.reading.history import RunHistory
 from archivist.reading.remedies import WARNING, Proof, Remedy, RemedyKind, is_destructive, proofs
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, remedy_examples, test_folder
-from archivist.reading.wording import advice, clip_words, code, format_run_count, short_name, tags
+from archivist.reading.wording import advice, base_name, clip_words, code, format_run_count, tags
 from archivist.records import Category, Scope
 
 # A failure of a tool that this many projects met is a matter of the tool, not of a project.
@@ -97,7 +97,7 @@ class Material:
     @property
     def name(self) -> str:
         """Return what people call the project."""
-        return short_name(self.project) or "this project"
+        return base_name(self.project) or "this project"
 
     def of_kind(self, *kinds: FailureKind) -> list[Case]:
         """Return the cases of these kinds."""
