@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from archivist.audit.followed import advice_outcomes, judge_following
+from archivist.audit.verdicts import advice_outcomes
 from archivist.records import Event, EventKind, Following, Lesson
 from tests.samples import lesson, texts
 
@@ -75,6 +76,11 @@ NEWER = lesson(
 )
 HABIT = lesson(summary="Run the checks with `make check`, never `pytest` alone")
 ADVICE = lesson(summary="Think about time zones before anything else")
+
+
+def judge_following(lesson: Lesson, events: Sequence[Event], *, failed: bool | None = None) -> Following:
+    """Return what a run did with one lesson; `failed` says whether its failure is known to have come."""
+    return advice_outcomes((lesson,), events, {lesson.id: failed})[lesson.id].following
 
 
 def _calls(*commands: str | dict[str, Any]) -> list[Event]:

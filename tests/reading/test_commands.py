@@ -11,14 +11,28 @@ from hypothesis import strategies as st
 from archivist.reading.commands import (
     generalise,
     is_help,
-    is_read_only,
+    is_preparation,
+    is_read_only_step,
+    main_step,
     own_scripts,
-    purpose,
     run_scripts,
+    step_purpose,
 )
 from archivist.reading.shell import parse
 
 SCRIPT = "cat > try.py << 'EOF'\nimport a; print('x | y && z')\nEOF\npython try.py"
+
+
+def is_read_only(command: str) -> bool:
+    """Say whether a command only lists, prints, searches or compares."""
+    steps = [step for step in parse(command) if not is_preparation(step)]
+    return bool(steps) and all(is_read_only_step(step) for step in steps)
+
+
+def purpose(command: str) -> str:
+    """Return a stable key for what a command line is for, whatever its arguments."""
+    step = main_step(parse(command))
+    return step_purpose(step) if step else ""
 
 
 @pytest.mark.parametrize(

@@ -118,21 +118,10 @@ def test_the_digest_says_what_later_runs_need() -> None:
 
 def test_the_past_counts_runs_remedies_and_providers() -> None:
     digest = reading(("python use.py", NO_NUMPY, 1), ("pip install numpy",), ("python use.py", "done")).digest
-    runs = [
-        PastRun(
-            run=name,
-            project="acme/widget",
-            provider=name,
-            model="",
-            status="success",
-            finished=START,
-            digest=digest,
-        )
-        for name in ("a", "b")
-    ]
+    runs = [PastRun(run=name, project="acme/widget", provider=name, digest=digest) for name in ("a", "b")]
     past = RunHistory(runs)
     seen = past.failure_history("acme/widget", "acme/widget|missing_module:python")
-    assert (seen.runs, seen.failures, seen.subjects["numpy"]) == (2, 2, 2)
+    assert (seen.runs, seen.subjects["numpy"]) == (2, 2)
     assert [(remedy.text, count) for remedy, count in seen.remedies.items()] == [("pip install numpy", 2)]
     assert past.attempts("acme/widget", "pip install") == {
         "a": AttemptCounts(ok=1, seconds=2.0),
@@ -146,9 +135,7 @@ def test_the_past_counts_runs_remedies_and_providers() -> None:
 
 
 def test_a_past_without_digests_is_empty() -> None:
-    past = RunHistory(
-        [PastRun(run="a", project="p", provider="", model="", status="failed", finished=None, digest={})]
-    )
+    past = RunHistory([PastRun(run="a", project="p", provider="", digest={})])
     assert past.typical_run("p") is None
     assert past.failure_history("p", "p|x").runs == 0
 

@@ -117,6 +117,11 @@ def merge_attempts(attempts: Iterable[Episode]) -> list[MergedAttempt]:
         # Agents do not log an attempt's id, so the words must identify it.
         identity = (attempt.task, attempt.agent, fold_approach(attempt.approach))
         usage = attempt.usage
+        took_ms: float | None = None
+        if attempt.started is not None and attempt.finished is not None:
+            took_ms = max(0.0, (attempt.finished - attempt.started).total_seconds() * _MILLISECOND)
+            # An attempt that has only begun took no time yet.
+            took_ms = None if attempt.action in _BEGUN and attempt.started == attempt.finished else took_ms
         merged = MergedAttempt(
             attempt.task,
             attempt.agent,
@@ -124,7 +129,7 @@ def merge_attempts(attempts: Iterable[Episode]) -> list[MergedAttempt]:
             attempt.approach,
             None if attempt.action in _BEGUN else attempt.action,
             attempt,
-            _duration_ms(attempt),
+            took_ms,
             usage.input_tokens if usage else 0,
             usage.output_tokens if usage else 0,
         )
@@ -147,14 +152,6 @@ def merge_attempts(attempts: Iterable[Episode]) -> list[MergedAttempt]:
 def fold_approach(approach: str) -> str:
     """Return an approach's words as they are compared, whatever their case and spaces."""
     return " ".join(approach.casefold().split())
-
-
-def _duration_ms(attempt: Episode) -> float | None:
-    """Return how long an attempt took; None for one that has only begun."""
-    if attempt.started is None or attempt.finished is None:
-        return None
-    took = (attempt.finished - attempt.started).total_seconds() * _MILLISECOND
-    return None if attempt.action in _BEGUN and not took else max(0.0, took)
 
 
 def analyse_attempts(attempts: Iterable[Episode], by: GroupBy, step: PeriodUnit | None = None) -> Analytics:

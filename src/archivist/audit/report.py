@@ -100,9 +100,7 @@ class LessonRecommendation:
 
 
 def build_report(
-    verdicts: Iterable[Verdict],
-    summaries: Mapping[str, tuple[str, str]],
-    share: float = HOLDOUT_SHARE,
+    verdicts: Iterable[Verdict], summaries: Mapping[str, tuple[str, str]], share: float = HOLDOUT_SHARE
 ) -> Report:
     """Count verdicts; `summaries` gives each lesson's short id and summary, `share` is the holdout."""
     found = sorted(verdicts, key=lambda verdict: (verdict.time, verdict.run, verdict.lesson))

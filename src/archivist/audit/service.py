@@ -13,17 +13,7 @@ from archivist.audit.verdicts import Regression, RunEvidence, judge_lessons, reg
 from archivist.capture.runs import find_run
 from archivist.errors import InputError
 from archivist.recall.keywords import Overlap, keywords
-from archivist.records import (
-    Brief,
-    Effect,
-    Event,
-    EventKind,
-    Following,
-    Lesson,
-    LessonType,
-    Status,
-    Verdict,
-)
+from archivist.records import Brief, Effect, Event, EventKind, Following, Lesson, LessonType, Status, Verdict
 from archivist.records.words import NOTES
 from archivist.service import BankService
 from archivist.store.filters import equals, one_of
@@ -132,7 +122,11 @@ def _judge(
         writer.put(verdict, "judge")
         settled.append(verdict)
         if verdict.following is Following.FOLLOWED and verdict.effect is Effect.HELPFUL:
-            _reset_decay(bank, writer, verdict.lesson)
+            # A lesson that was followed and helped must not fade, since it prevents its own recurrence.
+            lesson, count = writer.get(Lesson, verdict.lesson), writer.run_count()
+            # Half-way to fading is early enough, and most runs then write nothing.
+            if lesson is not None and 2 * lesson.runs_since(count) >= bank.config.decay.unseen_runs:
+                writer.put(replace(lesson, unseen_from=count, updated=bank.now()), "heed")
         if verdict.effect is Effect.INEFFECTIVE or verdict.following is Following.WITHHELD:
             _retire_if_useless(bank, writer, verdict.lesson)
     return settled
@@ -141,14 +135,6 @@ def _judge(
 def _load_lessons(reader: Reader, ids: Sequence[str]) -> list[Lesson]:
     found = reader.records("lesson", list(dict.fromkeys(ids)))
     return [found[lesson_id] for lesson_id in dict.fromkeys(ids) if lesson_id in found]
-
-
-def _reset_decay(bank: Bank, writer: Writer, lesson_id: str) -> None:
-    """Keep a lesson that was followed and helped from fading, since it prevents its own recurrence."""
-    lesson, count = writer.get(Lesson, lesson_id), writer.run_count()
-    # Half-way to fading is early enough, and most runs then write nothing.
-    if lesson is not None and 2 * lesson.runs_since(count) >= bank.config.decay.unseen_runs:
-        writer.put(replace(lesson, unseen_from=count, updated=bank.now()), "heed")
 
 
 def _retire_if_useless(bank: Bank, writer: Writer, lesson_id: str) -> None:

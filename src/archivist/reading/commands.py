@@ -50,12 +50,6 @@ def _is_help_step(step: Step) -> bool:
     )
 
 
-def is_read_only(command: str) -> bool:
-    """Say whether a command only lists, prints, searches or compares."""
-    steps = [step for step in parse(command) if not is_preparation(step)]
-    return bool(steps) and all(is_read_only_step(step) for step in steps)
-
-
 def is_read_only_step(step: Step) -> bool:
     """Say whether a step changes nothing."""
     return not step.is_writing and (is_display_step(step) or _is_help_step(step))
@@ -84,12 +78,6 @@ def main_step(steps: tuple[Step, ...]) -> Step | None:
     working = [step for step in looking if not is_read_only_step(step)]
     written = [step for step in own if _is_text_write(step)]
     return next((group[-1] for group in (working, looking, written, own) if group), None)
-
-
-def purpose(command: str) -> str:
-    """Return a stable key for what a command line is for, whatever its arguments."""
-    step = main_step(parse(command))
-    return step_purpose(step) if step else ""
 
 
 def step_purpose(step: Step) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from statistics import median
 from typing import Any
 
@@ -19,9 +18,6 @@ class PastRun:
     run: str
     project: str
     provider: str
-    model: str
-    status: str
-    finished: datetime | None
     digest: Mapping[str, Any] = field(default_factory=dict)
     task: str = ""
 
@@ -40,7 +36,6 @@ class FailureHistory:
     """
 
     runs: int = 0
-    failures: int = 0
     untouched: int = 0
     fleeting: int = 0
     subjects: Counter[str] = field(default_factory=Counter)
@@ -78,7 +73,6 @@ class TypicalRun:
     runs: int
     duration_s: float
     cost_usd: float
-    tokens: float
 
 
 class RunHistory:
@@ -115,7 +109,6 @@ class RunHistory:
         first = entries[0] if entries else {}
         return FailureHistory(
             runs=len(entries),
-            failures=sum(int(entry.get("n") or 0) for entry in entries),
             untouched=sum(bool(entry.get("untouched")) for entry in entries),
             fleeting=sum(bool(entry.get("fleeting")) for entry in entries),
             subjects=subjects,
@@ -159,8 +152,7 @@ class RunHistory:
         digests = [run.digest for run in self.runs_of(project) if run.digest]
         if not digests:
             return None
-        duration, cost, tokens = (
-            median(float(digest.get(name) or 0) for digest in digests)
-            for name in ("duration_s", "cost_usd", "tokens")
+        duration, cost = (
+            median(float(digest.get(name) or 0) for digest in digests) for name in ("duration_s", "cost_usd")
         )
-        return TypicalRun(len(digests), duration, cost, tokens)
+        return TypicalRun(len(digests), duration, cost)

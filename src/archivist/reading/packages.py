@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.shell import Step
-from archivist.reading.wording import relative_path
+from archivist.reading.wording import base_name, relative_path
 
 _INSTALL_STEPS = frozenset(
     ("pip install", "pip uninstall", "uv pip install", "uv add", "uv sync", "conda install", "mamba install",
@@ -142,7 +142,7 @@ def package_name(package: str) -> str:
 def is_own_module(module: str, project: str) -> bool:
     """Say whether a module is the project's own."""
     top = module.split(".", maxsplit=1)[0].lower().replace("_", "-")
-    name = project.rstrip("/").rsplit("/", 1)[-1].lower().replace("_", "-")
+    name = base_name(project).lower().replace("_", "-")
     return bool(top) and (
         name in (top, ALIASES.get(top)) or name.removeprefix("python-").removesuffix("-python") == top
     )

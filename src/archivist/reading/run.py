@@ -92,7 +92,20 @@ def read_run(
     `suspicion` returns why a command and the error next to it must not be shown without approval. Without it
     the digest lists no cures, since those are shown to later runs as they are.
     """
-    events = _with_relative_paths(events, str(episode.extra.get("cwd") or ""))
+    # Paths are made relative to the project, wherever a machine keeps it.
+    root = str(episode.extra.get("cwd") or "").rstrip("/") + "/"
+    if len(root) >= _SHORTEST_ROOT:
+        events = [
+            replace(
+                event,
+                text=event.text.replace(root, ""),
+                target=event.target.replace(root, ""),
+                output=event.output.replace(root, ""),
+            )
+            if root in event.text or root in event.target or root in event.output
+            else event
+            for event in events
+        ]
     calls = read_tool_calls(events)
     user_messages = [event for event in events if event.kind is EventKind.MESSAGE and event.role == "user"]
     met = _observe_failures(calls, episode.project, sorted(event.seq for event in user_messages))
@@ -102,24 +115,6 @@ def read_run(
     said = tuple(event for event in user_messages if event.text and not is_delegated)
     reading = RunReading(episode, tuple(calls), met, _count_attempts(calls), said)
     return replace(reading, digest=_digest(reading, suspicion))
-
-
-def _with_relative_paths(events: Sequence[Event], root: str) -> Sequence[Event]:
-    """Return events with the project's paths relative to it, wherever a machine keeps it."""
-    root = root.rstrip("/") + "/"
-    if len(root) < _SHORTEST_ROOT:
-        return events
-    return [
-        replace(
-            event,
-            text=event.text.replace(root, ""),
-            target=event.target.replace(root, ""),
-            output=event.output.replace(root, ""),
-        )
-        if root in event.text or root in event.target or root in event.output
-        else event
-        for event in events
-    ]
 
 
 def _observe_failures(

@@ -100,11 +100,6 @@ def differing_words(old: str, new: str) -> tuple[str, str]:
     return old[start : len(old) - end].strip(), new[start : len(new) - end].strip()
 
 
-def short_name(project: str) -> str:
-    """Return what people call a project: the last part of its name."""
-    return project.rstrip("/").rsplit("/", 1)[-1]
-
-
 def first_sentence(text: str) -> str:
     """Return the first sentence of an error, without its class."""
     return re.sub(r"^\w*(?:Error|Exception|Conflict): ", "", text).split(". ", 1)[0]

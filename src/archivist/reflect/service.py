@@ -23,18 +23,9 @@ from archivist.lessons.candidate import Candidate, LessonChange, Provenance, Sig
 from archivist.lessons.quarantine import suspicion
 from archivist.reading.history import PastRun, RunHistory
 from archivist.reading.run import read_run
-from archivist.records import (
-    ARCHIVIST,
-    Episode,
-    Event,
-    EventKind,
-    Lesson,
-    Status,
-    Usage,
-)
+from archivist.records import ARCHIVIST, Episode, Event, EventKind, Lesson, Status, Usage
 from archivist.records.plain import to_plain
 from archivist.records.words import NOTES as NOTES
-from archivist.reflect.findings import Extraction, make_finding_candidate, run_findings
 from archivist.reflect.miners import mine_candidates
 from archivist.reflect.summary import RunSummary, summarise_run, with_lessons
 from archivist.reflect.trigger import (
@@ -47,18 +38,52 @@ from archivist.reflect.trigger import (
 )
 from archivist.service import BankService
 from archivist.store.filters import at_least, contains_item, equals, not_equals, one_of
-from archivist.store.protocol import Reader
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.store.results import QueuedRun
 
+from archivist.config import LessonRules
+from archivist.records import Category, Finding, Scope, Severity
+from archivist.records.lesson import LONGEST_CHARACTERS
+
+# The importance of a lesson by the severity of its finding, until verdicts say more.
+IMPORTANCE = {Severity.BUG: 0.8, Severity.WARNING: 0.6, Severity.INFO: 0.4, Severity.RECOMMENDATION: 0.3}
 # From this importance on a lesson is announced by itself.
 _HIGHLIGHT_AT = 0.8
 _NOT_ASKED = "the configuration does not ask for it"
 # Of a longer run the beginning and the end are read, so that memory stays bounded.
 _EVENTS_A_SIDE = 4_000
 _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What the findings of a run changed: lessons met, lessons new, findings below the threshold."""
+
+    met: tuple[Lesson, ...] = ()
+    created: tuple[Lesson, ...] = ()
+    slight: int = 0
+
+
+def make_finding_candidate(finding: Finding, event: str, *, domain: str, rules: LessonRules) -> Candidate:
+    """Make the candidate of a finding; below the configured severity it may only meet a known lesson."""
+    category = finding.category.strip()
+    told = finding.description.strip()
+    is_long = len(told) > LONGEST_CHARACTERS
+    return Candidate(
+        summary=f"{told[: LONGEST_CHARACTERS - 1]}…" if is_long else told,
+        detail=told if is_long else "",
+        category=Category.ANTI_PATTERN if finding.severity is Severity.BUG else Category.HEURISTIC,
+        scope=Scope.PROJECT,
+        domain=category or domain or "general",
+        tags=(category,) if category else (),
+        importance=IMPORTANCE[finding.severity],
+        severity=finding.severity,
+        origin=finding.found_by,
+        events=(event,),
+        is_known_only=finding.severity.rank < rules.candidate_severity.rank,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +121,22 @@ def load_context(bank: Bank, run: str, memo: dict[str, Episode] | None = None) -
         else:
             events = reader.select(Event, of_run, order=("seq",), limit=_EVENTS_A_SIDE)
             events += reversed(reader.select(Event, of_run, order=("-seq",), limit=_EVENTS_A_SIDE))
-        related = _related_runs(
-            reader, episode, bank.config.reflect.related_runs, {} if memo is None else memo
-        )
+        # The latest runs that were reflected on before, without this one.
+        memo = {} if memo is None else memo
+        others = (not_equals("id", episode.id), equals("action", None))
+        limit = bank.config.reflect.related_runs
+        latest = reader.select_fields(Episode, ("id",), *others, order=("-finished", "-id"), limit=limit)
+        related = []
+        for (other,) in reversed(latest):
+            if other not in memo and (known := reader.get(Episode, other)) is not None:
+                memo[other] = known
+            if other in memo and NOTES in memo[other].extra:
+                related.append(memo[other])
         lessons = reader.select(Lesson, one_of("status", _LIVE), one_of("repo", (episode.project, "")))
     path = _progress_file(bank)
     progress = path.read_text("utf-8", "replace") if path.is_file() else ""
     return ReflectionContext(
-        bank.config, episode, tuple(events), related, tuple(lessons), progress, episode.usage
+        bank.config, episode, tuple(events), tuple(related), tuple(lessons), progress, episode.usage
     )
 
 
@@ -128,9 +161,6 @@ def reflect(
                 run=episode.id,
                 project=episode.project,
                 provider=episode.provider,
-                model=episode.model,
-                status=episode.status.value,
-                finished=episode.finished,
                 digest=_digest(episode),
                 task=episode.task,
             )
@@ -254,7 +284,8 @@ def _persist(
         )
         dated = []
         for candidate in candidates:
-            earlier = tuple(root_run(writer, each) for each in seen.related if _has_met(each, candidate))
+            met_in = (each for each in seen.related if candidate.key in _failures(_digest(each)))
+            earlier = tuple(root_run(writer, each) for each in met_in)
             dated.append(replace(candidate, earlier_runs=earlier))
         most = bank.config.reflect.max_memories_per_run
         kept = archivist.lessons.keep_many(dated, sighting, max_created=most)
@@ -272,24 +303,6 @@ def _persist(
     return created, updated
 
 
-def _related_runs(
-    reader: Reader, episode: Episode, limit: int, memo: dict[str, Episode]
-) -> tuple[Episode, ...]:
-    """Return the latest runs that were reflected on before, without this one."""
-    others = (not_equals("id", episode.id), equals("action", None))
-    rows = reader.select_fields(Episode, ("id",), *others, order=("-finished", "-id"), limit=limit)
-    found = []
-    for (run,) in reversed(rows):
-        if run not in memo:
-            each = reader.get(Episode, run)
-            if each is None:
-                continue
-            memo[run] = each
-        if NOTES in memo[run].extra:
-            found.append(memo[run])
-    return tuple(found)
-
-
 def _digest(episode: Episode) -> dict[str, Any]:
     notes = episode.extra.get(NOTES)
     return notes if isinstance(notes, dict) else {}
@@ -297,10 +310,6 @@ def _digest(episode: Episode) -> dict[str, Any]:
 
 def _failures(digest: dict[str, Any]) -> dict[str, Any]:
     return digest.get("failures") or {}
-
-
-def _has_met(episode: Episode, candidate: Candidate) -> bool:
-    return candidate.key in _failures(_digest(episode))
 
 
 def _announce_result(bank: Bank, done: Reflection) -> None:
@@ -343,15 +352,18 @@ def extract(bank: Bank, run: str, domain: str) -> Extraction:
     run = clean_name(run)
     with bank.transaction() as writer:
         episode = find_run(writer, run)
-        found = run_findings(_events_of_kind(writer, run, EventKind.VERDICT))
+        is_review = (equals("run", run), equals("kind", EventKind.VERDICT))
+        reviews = writer.select(Event, *is_review, order=("seq",))
+        # A finding is cited by its event and its index there.
+        found = {f"{event.id}.{at}": found for event in reviews for at, found in enumerate(event.findings)}
         # A finding that a lesson cites was extracted before, whatever became of that lesson.
         counted = writer.select(Lesson, contains_item("runs", run)) if found else []
         cited = {event for lesson in counted for event in lesson.evidence.events}
         domain = domain or episode.domain or GENERAL
         candidates = [
-            make_finding_candidate(each, domain=domain, rules=bank.config.lessons)
-            for each in found
-            if each.id not in cited
+            make_finding_candidate(finding, event, domain=domain, rules=bank.config.lessons)
+            for event, finding in found.items()
+            if event not in cited
         ]
         if not candidates:
             return Extraction()
@@ -371,10 +383,6 @@ def extract(bank: Bank, run: str, domain: str) -> Extraction:
         created=tuple(each.lesson for each in kept if each.is_new),
         slight=sum(each.change is LessonChange.DROPPED for each in kept),
     )
-
-
-def _events_of_kind(reader: Reader, run: str, kind: EventKind) -> list[Event]:
-    return reader.select(Event, equals("run", run), equals("kind", kind), order=("seq",))
 
 
 class Reflections(BankService):

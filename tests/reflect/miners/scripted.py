@@ -77,9 +77,6 @@ def past(*readings: RunReading) -> RunHistory:
                 run=each.episode.id,
                 project=each.episode.project,
                 provider=each.episode.provider,
-                model="",
-                status=each.episode.status.value,
-                finished=each.episode.finished,
                 digest=each.digest,
                 task=each.episode.task,
             )

@@ -1,4 +1,4 @@
-"""Messages of the tools of Python, Node and the compiled languages. Python exceptions: `tracebacks`."""
+"""Messages of the tools of Python, Node and the compiled languages. Python exceptions: `signatures`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from archivist.reading.rules import FailureKind as K
 # fmt: off
 PYTHON: tuple[MessageRule, ...] = (
     rule(K.MISSING_MODULE, "python", "ModuleNotFoundError", EXACT,
-         "No module named",
-         r"(?:^|.*python[\d.]*: |.*Error(?:: |\()|^ERROR: )No module named "
+         "No module named", r"(?:^|.*python[\d.]*: |.*Error(?:: |\()|^ERROR: )No module named "
          r"['\"]?(?P<subject>[\w.-]+)"),
     rule(K.MISSING_MODULE, "python", "ModuleNotFoundError", TOLD,
          "No module named '", r"^(?!E? *\w*Error).*[ (]No module named '(?P<subject>[\w.-]+)'"),
@@ -37,8 +36,7 @@ PYTHON: tuple[MessageRule, ...] = (
          "~o such option|no such option|~o such command",
          r"(?:Error: )?[Nn]o such (?:option|command):? '?(?P<subject>[\w.-]+)"),
     rule(K.USAGE, "", "missing argument", EXACT,
-         "~issing argument|~issing option|~issing command|~equires an argument|"
-         "required arguments",
+         "~issing argument|~issing option|~issing command|~equires an argument|required arguments",
          r"^(?:Error|error): (?P<text>Missing (?:argument|option|command).*"
          r"|the following (?:required )?arguments.*|.*requires an argument.*)"),
     rule(K.USAGE, "", "invalid value", TOOL,
@@ -89,8 +87,7 @@ PYTHON: tuple[MessageRule, ...] = (
 
 NODE: tuple[MessageRule, ...] = (
     rule(K.MISSING_MODULE, "node", "module not found", EXACT,
-         "Cannot find module|Cannot find package",
-         r"(?<!error TS2307: )Cannot find (?:module"
+         "Cannot find module|Cannot find package", r"(?<!error TS2307: )Cannot find (?:module"
          r"|package) '(?P<subject>(?:@[\w.-]+/)?[^'/.][^'/]*)[^']*'"),
     rule(K.MISSING_FILE, "node", "module not found", EXACT,
          "Cannot find module", r"(?<!error TS2307: )Cannot find module '(?P<subject>[./][^']*)'"),
@@ -99,13 +96,11 @@ NODE: tuple[MessageRule, ...] = (
          r"(?:Can't resolve|Failed to resolve (?:import|entry for package)"
          r"|Could not resolve:?) ['\"](?P<subject>[^'\".][^'\"]*)['\"]"),
     rule(K.MISSING_FILE, "node", "module not found", EXACT,
-         "Can't resolve|~ailed to resolve|Could not resolve",
-         r"(?:Can't resolve|Failed to resolve import"
+         "Can't resolve|~ailed to resolve|Could not resolve", r"(?:Can't resolve|Failed to resolve import"
          r"|Could not resolve:?) ['\"](?P<subject>\.[^'\"]*)['\"]", own=True),
     rule(K.MISSING_MODULE, "tsc", "TS2307", EXACT,
          "TS2307", r"error (?P<error>TS2307): Cannot find module ['\"](?P<subject>[^'\"]+)"),
-    rule(K.BUILD, "tsc", "TS", TOOL,
-         "error TS", r"error (?P<error>TS\d+): (?P<text>.*)", own=True),
+    rule(K.BUILD, "tsc", "TS", TOOL, "error TS", r"error (?P<error>TS\d+): (?P<text>.*)", own=True),
     rule(K.BUILD, "eslint", "lint", TOOL,
          "error  ", r"^\s+\d+:\d+\s+error\s+.*?\s{2,}(?P<subject>[\w@/-]+)$", own=True),
     rule(K.BUILD, "eslint", "lint", SUMMARY,
@@ -133,41 +128,33 @@ NODE: tuple[MessageRule, ...] = (
     rule(K.BUILD, "npm", "lifecycle", SUMMARY,
          "npm ERR!|npm error|ELIFECYCLE",
          r"(?:npm (?:ERR!|error)|ELIFECYCLE) (?P<text>(?!A complete log|code 1$|path |command ).*)"),
-    rule(K.OTHER, "pnpm", "pnpm error", EXACT + 1,
-         "ERR_PNPM_", r"(?P<error>ERR_PNPM_\w+)"),
-    rule(K.OTHER, "yarn", "yarn error", TOOL,
-         "YN0", r"➤ (?P<error>YN\d+): .*(?:error|couldn't|failed).*"),
+    rule(K.OTHER, "pnpm", "pnpm error", EXACT + 1, "ERR_PNPM_", r"(?P<error>ERR_PNPM_\w+)"),
+    rule(K.OTHER, "yarn", "yarn error", TOOL, "YN0", r"➤ (?P<error>YN\d+): .*(?:error|couldn't|failed).*"),
     rule(K.USAGE, "yarn", "lockfile", EXACT,
-         "lockfile",
-         r"(?i)(?:your lockfile needs to be updated|lockfile (?:would have been|had changes)"
+         "lockfile", r"(?i)(?:your lockfile needs to be updated|lockfile (?:would have been|had changes)"
          r"|frozen.lockfile)(?P<text>.*)"),
     rule(K.VERSION_CONFLICT, "node", "ERR_REQUIRE_ESM", EXACT,
-         "ERR_REQUIRE_ESM|ERR_UNKNOWN_FILE_EXTENSION|ERR_MODULE_NOT_FOUND|ERR_OSSL|"
-         "ERR_PACKAGE_PATH",
+         "ERR_REQUIRE_ESM|ERR_UNKNOWN_FILE_EXTENSION|ERR_MODULE_NOT_FOUND|ERR_OSSL|ERR_PACKAGE_PATH",
          r"(?P<error>ERR_REQUIRE_ESM|ERR_UNKNOWN_FILE_EXTENSION|ERR_OSSL_EVP_UNSUPPORTED"
          r"|ERR_PACKAGE_PATH_NOT_EXPORTED)"),
     rule(K.SYNTAX, "", "SyntaxError", TOOL,
          "SyntaxError", r"^(?:Uncaught )?SyntaxError: (?P<text>.*)", own=True),
-    rule(K.TYPE_ERROR, "node", "TypeError", LOOSE,
-         "TypeError", r"^(?:Uncaught )?TypeError: (?P<text>.*)"),
+    rule(K.TYPE_ERROR, "node", "TypeError", LOOSE, "TypeError", r"^(?:Uncaught )?TypeError: (?P<text>.*)"),
     rule(K.ATTRIBUTE, "node", "ReferenceError", TOOL,
          "ReferenceError", r"^(?:Uncaught )?ReferenceError: (?P<subject>\S+) is not defined"),
     rule(K.NETWORK, "node", "port in use", EXACT,
          "EADDRINUSE|~ddress already in use", r"EADDRINUSE|[Aa]ddress already in use"),
     rule(K.TEST_FAILURE, "jest", "test failed", TOOL,
          "● |✕ ", r"^\s*● (?P<text>.+ \u203a .+)|^ *(?:✕|\u00d7) (?P<text2>.+?)(?: \(?\d+ ?ms\)?)?$"),
-    rule(K.TEST_FAILURE, "jest", "test failed", TOOL - 1,
-         "FAIL ", r"^ ?FAIL +(?P<subject>\S+\.\w+)"),
+    rule(K.TEST_FAILURE, "jest", "test failed", TOOL - 1, "FAIL ", r"^ ?FAIL +(?P<subject>\S+\.\w+)"),
     rule(K.TEST_FAILURE, "jest", "test failed", SUMMARY,
          "Tests: |Test Suites: |Test Files ",
          r"^ *(?:Tests|Test Suites|Test Files):? +(?:[^\n]*, )?[1-9]\d* failed"),
-    rule(K.TEST_FAILURE, "bun", "test failed", TOOL,
-         "(fail)", r"^\(fail\) (?P<text>.*?)(?: \[[\d.]+ms\])?$"),
+    rule(K.TEST_FAILURE, "bun", "test failed", TOOL, "(fail)", r"^\(fail\) (?P<text>.*?)(?: \[[\d.]+ms\])?$"),
 )
 
 COMPILED: tuple[MessageRule, ...] = (
-    rule(K.BUILD, "rustc", "E", TOOL,
-         "error[E", r"^error\[(?P<error>E\d+)\]: (?P<text>.*)", own=True),
+    rule(K.BUILD, "rustc", "E", TOOL, "error[E", r"^error\[(?P<error>E\d+)\]: (?P<text>.*)", own=True),
     rule(K.USAGE, "", "unknown subcommand", EXACT,
          "unrecognized subcommand|~nknown command|no such command|no such subcommand|"
          "not a git command|is not a docker command",
@@ -183,23 +170,20 @@ COMPILED: tuple[MessageRule, ...] = (
          "required arguments were not provided",
          r"^error: the following required arguments were not provided"),
     rule(K.USAGE, "cargo", "no such target", EXACT,
-         "no bin target|no test target|no example target|did not match any packages|"
-         "no library targets",
+         "no bin target|no test target|no example target|did not match any packages|no library targets",
          r"^error: (?:no (?P<error>\w+) target named `(?P<subject>[^`]+)`"
          r"|package ID specification `(?P<subject2>[^`]+)` did not match|no library targets found)"),
     rule(K.MISSING_FILE, "cargo", "no Cargo.toml", EXACT,
          "could not find `Cargo.toml`", r"^error: could not find `(?P<subject>Cargo\.toml)`"),
     rule(K.VERSION_CONFLICT, "cargo", "unresolved dependency", EXACT,
-         "failed to select a version|no matching package|requires rustc|"
-         "~ailed to load manifest",
+         "failed to select a version|no matching package|requires rustc|~ailed to load manifest",
          r"^error: (?:failed to select a version for(?: the requirement)? `(?P<subject>[\w-]+)"
          r"|no matching package(?: named `(?P<subject2>[\w-]+))?|.*requires rustc"
          r"|failed to (?:load manifest|parse manifest)(?P<text>.*))"),
     rule(K.BUILD, "cargo", "could not compile", SUMMARY + 1,
          "could not compile", r"^error: could not compile `(?P<subject>[^`]+)`", own=True),
     rule(K.BUILD, "rustc", "error", LOOSE,
-         "error: ",
-         r"^error: (?P<text>(?:expected|unexpected|mismatched|cannot find|this file contains"
+         "error: ", r"^error: (?P<text>(?:expected|unexpected|mismatched|cannot find|this file contains"
          r"|unknown|linking with|aborting|macro|no rules|format|unclosed|unused"
          r"|environment variable).*)", own=True),
     rule(K.BUILD, "cargo", "build script failed", EXACT,
@@ -210,8 +194,7 @@ COMPILED: tuple[MessageRule, ...] = (
          r"(?:cannot find -l(?P<subject>[\w-]+)|undefined reference to [`'](?P<subject2>[^'`]+)"
          r"|(?P<text>linking with .* failed)|(?P<text2>ld returned \d+ exit status))"),
     rule(K.TEST_FAILURE, "cargo", "test failed", TOOL,
-         "' panicked at|... FAILED",
-         r"^thread '(?!main'|tokio)(?P<subject>[^']+)'(?: \(\d+\))? panicked at"
+         "' panicked at|... FAILED", r"^thread '(?!main'|tokio)(?P<subject>[^']+)'(?: \(\d+\))? panicked at"
          r"|^test (?P<subject2>\S+)(?: - should panic)? \.\.\. FAILED"),
     rule(K.TEST_FAILURE, "cargo", "test failed", SUMMARY,
          "test result: FAILED|error: test failed", r"^test result: FAILED|^error: (?:doc)?test failed"),
@@ -220,8 +203,7 @@ COMPILED: tuple[MessageRule, ...] = (
     rule(K.BUILD, "go", "compile error", TOOL,
          ".go:", r"^(?:vet: )?\.{0,2}/?[\w./-]+\.go:\d+(?::\d+)?: (?P<text>(?!\d).*)", own=True, sure=False),
     rule(K.MISSING_MODULE, "go", "no required module", EXACT,
-         "no required module|cannot find package|is not in std|missing go.sum|"
-         "cannot find module",
+         "no required module|cannot find package|is not in std|missing go.sum|cannot find module",
          r"(?:no required module provides package|cannot find package"
          r'|cannot find module providing package) \"?(?P<subject>[\w./-]+)'
          r"|package (?P<subject2>[\w./-]+) is not in (?:std|GOROOT)"
@@ -229,12 +211,9 @@ COMPILED: tuple[MessageRule, ...] = (
     rule(K.MISSING_FILE, "go", "no go.mod", EXACT,
          "go.mod file not found|go: cannot find main module",
          r"go(?:\.mod file not found|: cannot find main module)"),
-    rule(K.TEST_FAILURE, "go", "test failed", TOOL,
-         "--- FAIL", r"^\s*--- FAIL: (?P<subject>\S+)"),
-    rule(K.TEST_FAILURE, "go", "test failed", SUMMARY,
-         "FAIL\t", r"^FAIL\t(?P<text>\S+)"),
-    rule(K.CRASH, "go", "panic", EXACT + 1,
-         "panic: ", r"^panic: (?P<text>.*)"),
+    rule(K.TEST_FAILURE, "go", "test failed", TOOL, "--- FAIL", r"^\s*--- FAIL: (?P<subject>\S+)"),
+    rule(K.TEST_FAILURE, "go", "test failed", SUMMARY, "FAIL\t", r"^FAIL\t(?P<text>\S+)"),
+    rule(K.CRASH, "go", "panic", EXACT + 1, "panic: ", r"^panic: (?P<text>.*)"),
     rule(K.BUILD, "gcc", "compile error", TOOL,
          "error: |fatal error: ",
          r"^[\w./+-]+\.(?:c|cc|cpp|cxx|h|hpp|m|mm|cu):\d+(?::\d+)?: (?:fatal )?error: "
@@ -242,12 +221,10 @@ COMPILED: tuple[MessageRule, ...] = (
     rule(K.MISSING_FILE, "gcc", "missing header", EXACT,
          "fatal error: ", r"fatal error: (?P<subject>[\w./+-]+): No such file or directory"),
     rule(K.BUILD, "javac", "compile error", TOOL,
-         ".java:|.kt:|.java[|[ERROR] ",
-         r"^(?:\[ERROR\] |e: )?\S*?[\w-]+\.(?:java|kt"
+         ".java:|.kt:|.java[|[ERROR] ", r"^(?:\[ERROR\] |e: )?\S*?[\w-]+\.(?:java|kt"
          r"|scala):(?:\[?\d+[,:]?\d*\]?:?) (?:error: )?(?P<text>.*)", own=True),
     rule(K.VERSION_CONFLICT, "maven", "unresolved dependency", EXACT,
-         "~ould not resolve dependencies|~ould not find artifact|Could not resolve all|"
-         "Could not find ",
+         "~ould not resolve dependencies|~ould not find artifact|Could not resolve all|Could not find ",
          r"(?:Could not (?:find artifact|resolve dependencies for project"
          r"|find) (?P<subject>[\w.-]+:[\w.-]+))|Could not resolve all (?P<text>.*)"),
     rule(K.VERSION_CONFLICT, "maven", "java version", EXACT,
@@ -276,10 +253,8 @@ COMPILED: tuple[MessageRule, ...] = (
          "~o makefile found", r"^g?make(?:\[\d+\])?: \*\*\* No targets specified and no makefile found"),
     rule(K.SYNTAX, "make", "missing separator", EXACT,
          "missing separator", r"\*\*\* missing separator", own=True),
-    rule(K.BUILD, "make", "recipe failed", SUMMARY,
-         "make", r"^g?make(?:\[\d+\])?: \*\*\* (?P<text>.*)"),
-    rule(K.BUILD, "cmake", "cmake error", TOOL,
-         "CMake Error", r"^CMake Error(?: at \S+)?:? ?(?P<text>.*)"),
+    rule(K.BUILD, "make", "recipe failed", SUMMARY, "make", r"^g?make(?:\[\d+\])?: \*\*\* (?P<text>.*)"),
+    rule(K.BUILD, "cmake", "cmake error", TOOL, "CMake Error", r"^CMake Error(?: at \S+)?:? ?(?P<text>.*)"),
     rule(K.BUILD, "dotnet", "compile error", TOOL,
          "error CS|error MSB|error NU|error NETSDK",
          r"error (?P<error>(?:CS|MSB|NU|NETSDK)\d+): (?P<text>[^\[]*)", own=True),

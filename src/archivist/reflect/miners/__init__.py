@@ -10,11 +10,20 @@ from archivist.reading.history import RunHistory
 from archivist.reading.run import RunReading
 from archivist.reading.wording import without_paths
 from archivist.records import LessonType
-from archivist.reflect.miners.calls import mine_failed_edits, mine_prompts, mine_recurring, mine_timeouts
-from archivist.reflect.miners.commands import mine_commands
-from archivist.reflect.miners.environment import mine_environment
+from archivist.reflect.miners.commands import (
+    mine_commands,
+    mine_failed_edits,
+    mine_prompts,
+    mine_recurring,
+    mine_timeouts,
+)
 from archivist.reflect.miners.material import Material, gather_material
-from archivist.reflect.miners.missing import mine_missing_commands, mine_missing_files, mine_missing_modules
+from archivist.reflect.miners.missing import (
+    mine_environment,
+    mine_missing_commands,
+    mine_missing_files,
+    mine_missing_modules,
+)
 from archivist.reflect.miners.runs import mine_outliers, mine_providers, mine_thrashing
 from archivist.reflect.miners.testing import mine_flaky, mine_not_your_bug, mine_verification
 from archivist.reflect.miners.wishes import mine_wishes

@@ -1,7 +1,8 @@
-"""Commands that failed, and the variant that worked."""
+"""Calls that fail, time out or wait for a terminal, edits that do not apply, and what worked instead."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from archivist.lessons.candidate import Candidate
@@ -13,9 +14,11 @@ from archivist.reading.wording import (
     code,
     format_list,
     format_rule,
+    general_command,
     join_parts,
     quote_error,
 )
+from archivist.records import Category
 from archivist.reflect.miners.material import Case, Material, describe_remedy, make_candidate
 
 _KINDS = (K.USAGE, K.GIT, K.PERMISSION, K.NETWORK, K.OTHER, K.BUILD)
@@ -29,6 +32,21 @@ _UNINFORMATIVE = "failed to push"
 _MOST_REPLACEMENTS = 4
 _LONGEST_PAIR = 150
 _LONGEST_JOINED = 184
+_KILLED = re.compile(r"SIGKILL|[Kk]illed|out of memory|OOM")
+_PATCH = "edit_not_applied:patch"
+# What an editing tool refuses, and what its message asks for.
+_EXACT_LINES = "read the lines again and copy them exactly"
+_REFUSALS = {
+    "not read yet": ("a file that was not read yet", "read it first"),
+    "changed since read": ("a file that changed since it was read", "read it again right before the edit"),
+    "old text not found": ("text that is not exactly in the file", _EXACT_LINES),
+    "old text not unique": ("text that occurs more than once", "give more lines around it"),
+    "context not found": ("a patch whose context is not in the file", _EXACT_LINES),
+}
+# The miners of the other kinds decide alone whether there is a lesson.
+_RECURRING_KINDS = (K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TEST_FAILURE, K.PROVIDER, K.CRASH, K.OTHER)
+_MANY = 3
+_SPECIFIC_WORDS = 4
 
 
 def mine_commands(material: Material) -> Iterator[Candidate]:
@@ -135,3 +153,111 @@ def _command(shown: str, case: Case) -> str:
 
 def _tag_words(case: Case) -> tuple[str, ...]:
     return case.first.act.purpose, case.first.failure.subject
+
+
+def mine_prompts(material: Material) -> Iterator[Candidate]:
+    """Say which command waits for an answer on a terminal, and how to keep it from asking."""
+    for case in material.of_kind(K.PROMPT):
+        command = code("sudo" if case.first.failure.line.startswith("sudo:") else case.first.act.purpose)
+        remedy = case.best_remedy()
+        problem = f"{command} asks on a terminal and dies without one"
+        if remedy is None:
+            yield make_candidate(material, case, f"{problem} ({quote_error(case.line, 90)})")
+            continue
+        action = advice(remedy)
+        yield make_candidate(
+            material,
+            case,
+            f"{problem}: {action}",
+            rule=format_rule(f"{command} is run without a terminal", action),
+            remedies=(remedy.text,),
+            words=(case.first.act.purpose, "non-interactive"),
+        )
+
+
+def mine_timeouts(material: Material) -> Iterator[Candidate]:
+    """Say which command is too heavy as it stands: it did not end in time, or was killed."""
+    killed = [case for case in material.of_kind(K.CRASH) if _KILLED.search(case.first.failure.line)]
+    for case in [*material.of_kind(K.TIMEOUT), *killed]:
+        act, remedy = case.first.act, case.best_remedy()
+        # Once may be chance, and a call that only looks is not heavy.
+        is_lasting = (case.runs > 1 or len(case.met) > 1) and not case.fleeting and not act.is_look
+        if not act.steps or not (remedy or is_lasting):
+            continue
+        is_timeout = case.kind is K.TIMEOUT
+        command = code(general_command(act.event.text))
+        seconds = act.event.duration_s or 0.0
+        ended = "timed out" if is_timeout else "was killed"
+        took = f" after {round(seconds, -1):.0f} s" if seconds >= 10 else ""
+        action = "run a part of it, or in the background with its output in a file" if is_timeout else ""
+        action = (advice(remedy) if remedy else "") or action
+        yield make_candidate(
+            material,
+            case,
+            f"{material.name}: {command} {ended}{took}" + (f": {action}" if action else ""),
+            rule=format_rule(f"{command} is to be run in {material.name}", action) if action else "",
+            remedies=(remedy.text,) if remedy else (),
+            category=Category.TEST_STRATEGY if act.is_test else Category.TOOL_USAGE,
+            words=("timeout", act.purpose),
+        )
+
+
+def mine_failed_edits(material: Material) -> Iterator[Candidate]:
+    """Say which way of editing fails, when it failed more than once or another way is known to work."""
+    for case in material.of_kind(K.EDIT_NOT_APPLIED):
+        act, failure, remedy = case.first.act, case.first.failure, case.best_remedy()
+        if case.runs == 1 and len(case.met) < _MANY and (remedy is None or act.steps):
+            continue
+        if case.key.endswith(_PATCH):
+            tool, action = "patch", remedy.text if remedy else ""
+            summary = (
+                f"{material.name}: patches written by hand often do not apply ({failure.signature.error})"
+            )
+            summary += f": what worked was {action}" if action else ""
+            rule = (f"a file of {material.name} is to be changed", f"no patches written by hand: {action}")
+        else:
+            tool = act.event.tool or failure.signature.program
+            unknown = (f"an edit (“{quote_error(case.line, 70)}”)", remedy.text if remedy else "")
+            refused, action = _REFUSALS.get(failure.signature.error, unknown)
+            problem = f"the {tool} tool refuses {refused}"
+            summary, rule = problem + (f": {action}" if action else ""), (problem, action)
+        yield make_candidate(
+            material,
+            case,
+            summary,
+            rule=format_rule(*rule) if action else "",
+            remedies=(action,) if action else (),
+            words=("edit", tool),
+        )
+
+
+def mine_recurring(material: Material) -> Iterator[Candidate]:
+    """Say which other failures the project's runs keep meeting. One run alone may be meeting its task.
+
+    For failing code only runs of different tasks count: a task tried twice fails in the same way twice. Code
+    that works once something is started, created or set was not at fault, whatever the task.
+    """
+    for case in material.of_kind(*_RECURRING_KINDS):
+        # A failure that goes away by itself is reported as flaky, or not at all.
+        if case.fleeting and not case.remedies:
+            continue
+        is_of_code = case.is_of_code and not case.best_remedy(RemedyKind.STEP, RemedyKind.COMMAND)
+        count = case.tasks if is_of_code else case.runs
+        # A failure that the runs' own scripts produced must be specific, and met by more of them.
+        is_of_task = any(met.is_of_task for met in case.met)
+        is_specific = len(case.first.failure.signature.words) >= _SPECIFIC_WORDS
+        if count < (_MANY if is_of_task else 2) or (is_of_task and not is_specific):
+            continue
+        act, remedy = case.first.act, case.best_remedy()
+        error = quote_error(case.failing_example(remedy)[1], 120)
+        what = code(act.purpose) if act.steps else f"the {act.event.tool} tool"
+        done = describe_remedy(case, remedy) if remedy else ""
+        yield make_candidate(
+            material,
+            case,
+            f"{material.name}: {what} keeps failing: {error}" + (f": {done}" if done else ""),
+            rule=format_rule(f"{what} fails with “{error}”", done) if done else "",
+            remedies=(remedy.text,) if remedy else (),
+            category=Category.TOOL_USAGE if done else Category.ANTI_PATTERN,
+            words=(act.purpose,),
+        )

@@ -11,7 +11,7 @@ from archivist.reading.history import RunHistory
 from archivist.reading.remedies import WARNING, Proof, Remedy, RemedyKind, is_destructive, proofs
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, remedy_examples, test_folder
-from archivist.reading.wording import advice, clip_words, code, format_run_count, short_name, tags
+from archivist.reading.wording import advice, base_name, clip_words, code, format_run_count, tags
 from archivist.records import Category, Scope
 
 # A failure of a tool that this many projects met is a matter of the tool, not of a project.
@@ -97,7 +97,7 @@ class Material:
     @property
     def name(self) -> str:
         """Return what people call the project."""
-        return short_name(self.project) or "this project"
+        return base_name(self.project) or "this project"
 
     def of_kind(self, *kinds: FailureKind) -> list[Case]:
         """Return the cases of these kinds."""
@@ -109,35 +109,33 @@ def gather_material(reading: RunReading, history: RunHistory) -> Material:
     by_key: dict[str, list[ObservedFailure]] = {}
     for met in reading.met:
         by_key.setdefault(met.key, []).append(met)
-    return Material(
-        reading, history, tuple(_make_case(reading, history, key, those) for key, those in by_key.items())
-    )
-
-
-def _make_case(reading: RunReading, history: RunHistory, key: str, those: list[ObservedFailure]) -> Case:
-    before = history.failure_history(reading.episode.project, key)
-    subjects = Counter(dict.fromkeys((met.failure.subject for met in those if met.failure.subject), 1))
-    remedies = Counter(dict.fromkeys((met.cure.remedy for met in those if met.cure), 1))
-    places = Counter(dict.fromkeys(filter(None, map(test_folder, those)), 1))
-    helped = frozenset(remedy.text for remedy in remedies)
-    in_vain = frozenset(text for met in those for text in met.in_vain)
-    proven = proofs([*before.tried, (helped, in_vain)])
-    return Case(
-        key=key,
-        met=tuple(those),
-        runs=before.runs + 1,
-        tasks=len(before.tasks | {reading.episode.task or reading.episode.id}),
-        untouched=before.untouched + any(met.is_untouched for met in those),
-        fleeting=before.fleeting + any(met.is_fleeting for met in those),
-        subjects=_rank_counts(subjects + before.subjects),
-        remedies=_rank_remedies(remedies + before.remedies, proven),
-        vain={text: proof.vain for text, proof in proven.items() if proof.vain},
-        places=tuple(_rank_counts(places + before.places)),
-        # The first wording stays, so that another occurrence does not change what a lesson quotes.
-        command=before.command or those[0].act.display_text,
-        line=(before.line if before.command else "") or those[0].failure.line,
-        shown={**remedy_examples(those), **before.shown},
-    )
+    cases = []
+    for key, those in by_key.items():
+        before = history.failure_history(reading.episode.project, key)
+        subjects = Counter(dict.fromkeys((met.failure.subject for met in those if met.failure.subject), 1))
+        remedies = Counter(dict.fromkeys((met.cure.remedy for met in those if met.cure), 1))
+        places = Counter(dict.fromkeys(filter(None, map(test_folder, those)), 1))
+        helped = frozenset(remedy.text for remedy in remedies)
+        in_vain = frozenset(text for met in those for text in met.in_vain)
+        proven = proofs([*before.tried, (helped, in_vain)])
+        case = Case(
+            key=key,
+            met=tuple(those),
+            runs=before.runs + 1,
+            tasks=len(before.tasks | {reading.episode.task or reading.episode.id}),
+            untouched=before.untouched + any(met.is_untouched for met in those),
+            fleeting=before.fleeting + any(met.is_fleeting for met in those),
+            subjects=_rank_counts(subjects + before.subjects),
+            remedies=_rank_remedies(remedies + before.remedies, proven),
+            vain={text: proof.vain for text, proof in proven.items() if proof.vain},
+            places=tuple(_rank_counts(places + before.places)),
+            # The first wording stays, so that another occurrence does not change what a lesson quotes.
+            command=before.command or those[0].act.display_text,
+            line=(before.line if before.command else "") or those[0].failure.line,
+            shown={**remedy_examples(those), **before.shown},
+        )
+        cases.append(case)
+    return Material(reading, history, tuple(cases))
 
 
 def _rank_counts(found: Counter[str]) -> dict[str, int]:
