@@ -15,7 +15,7 @@ from archivist.access.rights import Layer, reads, writes
 from archivist.capture.calls import LoggedCall, arguments_from, from_structured, read_outcome
 from archivist.capture.clean import clean_name
 from archivist.capture.recorder import LogOrigin, Recorder
-from archivist.capture.secrets import without_secrets
+from archivist.capture.redaction import without_secrets
 from archivist.capture.service import CaptureOverrides
 from archivist.capture.values import content_text, mapping
 from archivist.capture.values import text as text_of

@@ -317,7 +317,7 @@ class Runs(BankService):
     @reads(Layer.RUNS)
     def to_atif(self, run: str) -> dict[str, object]:
         """Return a run as an ATIF trajectory."""
-        from archivist.exchange.atif import to_atif
+        from archivist.exchange.files import to_atif
 
         with self._bank.reading() as reader:
             episode = find_run(reader, run)

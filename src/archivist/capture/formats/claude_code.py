@@ -12,8 +12,7 @@ from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, read_outcome
 from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_lines
-from archivist.capture.provenance import project_of_folder, task_of
-from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
+from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals, project_of_folder, task_of
 from archivist.capture.status import status_of_result
 from archivist.capture.values import (
     as_float,

@@ -10,8 +10,7 @@ from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, from_structured, read_outcome
 from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_lines
-from archivist.capture.provenance import project_of_folder, project_of_remote
-from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
+from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals, project_of_folder, project_of_remote
 from archivist.capture.values import (
     as_float,
     as_integer,

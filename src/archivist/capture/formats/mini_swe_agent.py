@@ -14,8 +14,14 @@ from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, is_timeout, read_outcome
 from archivist.capture.json_stream import SkippedRecord, preview_log, read_document
-from archivist.capture.provenance import instance_in, project_of_folder, project_of_instance
-from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
+from archivist.capture.recorder import (
+    LogOrigin,
+    Recorder,
+    UsageTotals,
+    instance_in,
+    project_of_folder,
+    project_of_instance,
+)
 from archivist.capture.status import status_of_exit
 from archivist.capture.values import (
     as_float,

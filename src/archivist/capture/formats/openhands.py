@@ -20,8 +20,15 @@ from archivist.capture.json_stream import (
     read_document,
     read_lines,
 )
-from archivist.capture.provenance import instance_in, project_of_folder, project_of_instance, task_of
-from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
+from archivist.capture.recorder import (
+    LogOrigin,
+    Recorder,
+    UsageTotals,
+    instance_in,
+    project_of_folder,
+    project_of_instance,
+    task_of,
+)
 from archivist.capture.status import status_of_word
 from archivist.capture.values import (
     as_float,

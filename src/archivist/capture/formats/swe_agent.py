@@ -13,8 +13,14 @@ from typing import Any, BinaryIO
 
 from archivist.capture.calls import LoggedCall, read_outcome
 from archivist.capture.json_stream import SkippedRecord, decode, preview_log, read_document
-from archivist.capture.provenance import instance_in, project_of_folder, project_of_instance
-from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
+from archivist.capture.recorder import (
+    LogOrigin,
+    Recorder,
+    UsageTotals,
+    instance_in,
+    project_of_folder,
+    project_of_instance,
+)
 from archivist.capture.status import status_of_exit
 from archivist.capture.values import as_float, compact_json, content_text, count, mapping, text
 from archivist.ids import derived_id
