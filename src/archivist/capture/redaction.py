@@ -73,8 +73,7 @@ def _find(text: str) -> list[_Span]:
             for separator in pattern.finditer(text):
                 spans += _vendor_key(text, separator.end())
     if rules.THIN_HINT.search(text.encode("utf-8", "replace").translate(None, rules.THIN_DELETE)):
-        spans += _capital_keys(text)
-        spans += _private_keys(text)
+        spans += _keys_without_separator(text)
     if "://" in text:
         spans += _url_secrets(text)
     # One character for one, whatever the text holds, so that places in `flat` are places in `text`.
@@ -109,14 +108,12 @@ def _vendor_key(text: str, after: int) -> Iterator[_Span]:
             return
 
 
-def _capital_keys(text: str) -> Iterator[_Span]:
+def _keys_without_separator(text: str) -> Iterator[_Span]:
+    """Find keys that begin with capitals, and private keys, whole or cut off."""
     for kind, pattern in rules.CAPITAL_RULES:
         for match in pattern.finditer(text):
             if _is_at_boundary(text, match.start()):
                 yield _Span(match.start(), match.end(), kind, _BY_FORM)
-
-
-def _private_keys(text: str) -> Iterator[_Span]:
     end = None
     for begin in rules.PEM_BEGIN.finditer(text):
         if end is None or 0 <= end.start() < begin.end():
@@ -124,18 +121,17 @@ def _private_keys(text: str) -> Iterator[_Span]:
             if end is None:
                 break
         body = text[begin.end() : end.start()] if end.start() - begin.end() <= rules.PEM_MAX_CHARS else ""
-        if "-----BEGIN" not in body and _is_key_body(body):
+        if "-----BEGIN" in body:
+            continue
+        # Base64 is nearly all letters and digits; prose between two marks of a key is not.
+        packed = "".join(body.replace("\\n", " ").replace("\\r", " ").split())
+        letters = sum(map(str.isalnum, packed))
+        if letters >= 16 and letters * 10 >= len(packed) * 8:
             yield _Span(begin.start(), end.end(), "private-key", _BY_FORM)
     for begin in rules.PEM_BEGIN.finditer(text):
         lines = rules.PEM_LINES.match(text, begin.end())
         if lines:
             yield _Span(begin.start(), lines.end(), "private-key", _BY_FORM)
-
-
-def _is_key_body(body: str) -> bool:
-    packed = "".join(body.replace("\\n", " ").replace("\\r", " ").split())
-    letters = sum(map(str.isalnum, packed))
-    return letters >= 16 and letters * 10 >= len(packed) * 8
 
 
 def _url_secrets(text: str) -> Iterator[_Span]:
