@@ -16,7 +16,7 @@ from archivist.capture.calls import (
     read_outcome,
     target_of,
 )
-from archivist.capture.provenance import (
+from archivist.capture.recorder import (
     instance_in,
     project_of_folder,
     project_of_instance,

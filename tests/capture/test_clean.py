@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archivist.capture.clean import Cleaner
-from archivist.capture.own_briefs import fence
+from archivist.capture.clean import Cleaner, fence
 from archivist.records import Episode, Event, EventKind
 from tests.samples import finding
 

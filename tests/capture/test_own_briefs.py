@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.capture.own_briefs import fence, strip_briefs
+from archivist.capture.clean import fence, strip_briefs
 
 pytestmark = pytest.mark.req("N3")
 

@@ -8,7 +8,7 @@ import pytest
 
 from archivist import Bank
 from archivist.brief.request import BriefFormat
-from archivist.capture.own_briefs import FENCE_CLOSE
+from archivist.capture.clean import FENCE_CLOSE
 from tests.conftest import Command
 from tests.samples import MISSING_MODULE, agent_log
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.capture.own_briefs import FENCE_CLOSE, fence, strip_briefs
+from archivist.capture.clean import FENCE_CLOSE, fence, strip_briefs
 from archivist.edges.cli.banks import keep_out_of_git
 from archivist.edges.hook_events import CLIENTS
 from archivist.edges.hooks import dialects

@@ -14,7 +14,7 @@ from archivist.archive.bank_markdown import BankPage, list_sections, parse_bank,
 from archivist.archive.folder_files import read
 from archivist.archive.folders import FileDescription, FrontMatterParts, decode_text, describe_file
 from archivist.archive.service import build_documents, relative_name, replace_documents
-from archivist.capture.secrets import clean_text
+from archivist.capture.redaction import clean_text
 from archivist.clock import to_short_text
 from archivist.errors import ArchivistError, InputError, RecordError
 from archivist.ids import derived_id

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from archivist.access.rights import Layer, reads, writes
-from archivist.capture.secrets import refuse_secret, without_secrets
+from archivist.capture.redaction import refuse_secret, without_secrets
 from archivist.clock import from_text, to_text
 from archivist.errors import EmbedderError, InputError
 from archivist.ids import derived_id

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads, writes
 from archivist.archive.service import MAX_CHARACTERS
-from archivist.capture.secrets import refuse_secret
+from archivist.capture.redaction import refuse_secret
 from archivist.errors import InputError
 from archivist.ids import derived_id
 from archivist.records import Document

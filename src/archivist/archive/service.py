@@ -20,7 +20,7 @@ from archivist.archive.folders import (
     find_owner,
     validate_pattern,
 )
-from archivist.capture.secrets import clean_text, validate_path
+from archivist.capture.redaction import clean_text, validate_path
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.ids import derived_id
 from archivist.recall.query import Query

@@ -33,7 +33,7 @@ def fence_text(text: str, brief_id: str, lessons: Sequence[BriefedLesson]) -> st
     """Put a brief between marks that name it, so that no transcript which holds it is mined for lessons."""
     if not text:
         return ""
-    from archivist.capture.own_briefs import fence
+    from archivist.capture.clean import fence
 
     return fence(text, brief_id or "unrecorded", [each.name for each in lessons])
 

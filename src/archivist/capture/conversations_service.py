@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from archivist.access.rights import Layer, reads, writes
 from archivist.capture.calls import LoggedCall, arguments_from, from_structured, read_outcome
 from archivist.capture.clean import clean_name
 from archivist.capture.recorder import LogOrigin, Recorder
-from archivist.capture.secrets import without_secrets
+from archivist.capture.redaction import without_secrets
 from archivist.capture.service import CaptureOverrides
 from archivist.capture.values import content_text, mapping
 from archivist.capture.values import text as text_of
@@ -125,32 +124,27 @@ class Conversations(BankService):
 def _session_items(
     session: str, rows: Iterable[tuple[str, str]], project: str, agent: str
 ) -> Iterator[Event | Episode]:
-    """Yield what a session's items tell, then its run."""
+    """Yield what a session's items tell, messages and calls with their results, then its run."""
     recorder = Recorder(session, LogOrigin(run=session, project=project), agent=agent)
     for created, extra in rows:
-        yield from _turn_events(recorder, mapping(json.loads(extra).get("item")), from_text(created))
+        time = from_text(created)
+        turn = mapping(json.loads(extra).get("item"))
+        kind = text_of(turn.get("type"))
+        call_id = text_of(turn.get("call_id")) or text_of(turn.get("id"))
+        if kind in ("", "message"):
+            role = text_of(turn.get("role")) or "user"
+            said = content_text(turn.get("content"))
+            yield from recorder.message(role if role in _SPEAKERS else "system", said, time)
+        elif kind.endswith("_call"):
+            arguments = arguments_from(turn.get("arguments") or turn.get("action") or turn.get("input"))
+            call = LoggedCall(text_of(turn.get("name")) or kind.removesuffix("_call"), arguments)
+            yield from recorder.call(call_id, call, time)
+        elif kind.endswith("_call_output"):
+            output = content_text(turn.get("output"))
+            is_error = True if output.startswith(_FAILED_TOOL) else None
+            outcome = from_structured(turn.get("output")) or read_outcome(output, is_error=is_error)
+            yield from recorder.result(call_id, outcome, time)
     yield from recorder.finish()
-
-
-def _turn_events(recorder: Recorder, turn: Mapping[str, Any], time: datetime) -> Iterator[Event]:
-    """Yield the events of an item: a message, or a call with its result."""
-    kind = text_of(turn.get("type"))
-    call_id = text_of(turn.get("call_id")) or text_of(turn.get("id"))
-    if kind in ("", "message"):
-        role = text_of(turn.get("role")) or "user"
-        yield from recorder.message(
-            role if role in _SPEAKERS else "system", content_text(turn.get("content")), time
-        )
-    elif kind.endswith("_call"):
-        arguments = arguments_from(turn.get("arguments") or turn.get("action") or turn.get("input"))
-        yield from recorder.call(
-            call_id, LoggedCall(text_of(turn.get("name")) or kind.removesuffix("_call"), arguments), time
-        )
-    elif kind.endswith("_call_output"):
-        output = content_text(turn.get("output"))
-        is_error = True if output.startswith(_FAILED_TOOL) else None
-        outcome = from_structured(turn.get("output")) or read_outcome(output, is_error=is_error)
-        yield from recorder.result(call_id, outcome, time)
 
 
 def _source(session: str) -> str:

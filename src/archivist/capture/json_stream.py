@@ -194,20 +194,9 @@ class Scanner:
         first = self.peek()
         if first == _QUOTE:
             self._string(out)
-        elif first in (_OPEN, _OPEN_LIST):
+            return out
+        if first in (_OPEN, _OPEN_LIST):
             return self._composite(out)
-        else:
-            self._scalar(out)
-        return out
-
-    def _fill(self) -> bool:
-        more = self._source.read(CHUNK_BYTES)
-        self._buffer = self._buffer[self._at :] + more
-        self._at = 0
-        self._read += len(more)
-        return bool(more)
-
-    def _scalar(self, out: bytearray) -> None:
         while True:
             match = _SCALAR.match(self._buffer, self._at)
             end = match.end() if match else self._at
@@ -215,7 +204,14 @@ class Scanner:
                 out += self._buffer[self._at : end]
             self._at = end
             if end < len(self._buffer) or not self._fill():
-                return
+                return out
+
+    def _fill(self) -> bool:
+        more = self._source.read(CHUNK_BYTES)
+        self._buffer = self._buffer[self._at :] + more
+        self._at = 0
+        self._read += len(more)
+        return bool(more)
 
     def _composite(self, out: bytearray) -> bytearray | None:
         depth = 0

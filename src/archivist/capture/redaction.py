@@ -1,13 +1,15 @@
-"""Redact secrets in text before it is stored; each leaves a typed placeholder."""
+"""Redact secrets in text before it is stored, each by a typed placeholder, and refuse them in names."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, TypeVar
 
 from archivist.capture import secret_rules as rules
+from archivist.errors import RecordError
+from archivist.text import replace_surrogates, without_controls
 
 _SHORTEST_TEXT = 8
 _FLAG_REACH = 200
@@ -71,8 +73,7 @@ def _find(text: str) -> list[_Span]:
             for separator in pattern.finditer(text):
                 spans += _vendor_key(text, separator.end())
     if rules.THIN_HINT.search(text.encode("utf-8", "replace").translate(None, rules.THIN_DELETE)):
-        spans += _capital_keys(text)
-        spans += _private_keys(text)
+        spans += _keys_without_separator(text)
     if "://" in text:
         spans += _url_secrets(text)
     # One character for one, whatever the text holds, so that places in `flat` are places in `text`.
@@ -107,14 +108,12 @@ def _vendor_key(text: str, after: int) -> Iterator[_Span]:
             return
 
 
-def _capital_keys(text: str) -> Iterator[_Span]:
+def _keys_without_separator(text: str) -> Iterator[_Span]:
+    """Find keys that begin with capitals, and private keys, whole or cut off."""
     for kind, pattern in rules.CAPITAL_RULES:
         for match in pattern.finditer(text):
             if _is_at_boundary(text, match.start()):
                 yield _Span(match.start(), match.end(), kind, _BY_FORM)
-
-
-def _private_keys(text: str) -> Iterator[_Span]:
     end = None
     for begin in rules.PEM_BEGIN.finditer(text):
         if end is None or 0 <= end.start() < begin.end():
@@ -122,18 +121,17 @@ def _private_keys(text: str) -> Iterator[_Span]:
             if end is None:
                 break
         body = text[begin.end() : end.start()] if end.start() - begin.end() <= rules.PEM_MAX_CHARS else ""
-        if "-----BEGIN" not in body and _is_key_body(body):
+        if "-----BEGIN" in body:
+            continue
+        # Base64 is nearly all letters and digits; prose between two marks of a key is not.
+        packed = "".join(body.replace("\\n", " ").replace("\\r", " ").split())
+        letters = sum(map(str.isalnum, packed))
+        if letters >= 16 and letters * 10 >= len(packed) * 8:
             yield _Span(begin.start(), end.end(), "private-key", _BY_FORM)
     for begin in rules.PEM_BEGIN.finditer(text):
         lines = rules.PEM_LINES.match(text, begin.end())
         if lines:
             yield _Span(begin.start(), lines.end(), "private-key", _BY_FORM)
-
-
-def _is_key_body(body: str) -> bool:
-    packed = "".join(body.replace("\\n", " ").replace("\\r", " ").split())
-    letters = sum(map(str.isalnum, packed))
-    return letters >= 16 and letters * 10 >= len(packed) * 8
 
 
 def _url_secrets(text: str) -> Iterator[_Span]:
@@ -344,3 +342,66 @@ def _with_repeats(text: str, spans: list[_Span]) -> list[_Span]:
             at = text.find(value, at + len(value))
     named = [span._replace(kind=kinds[text[span.start : span.end]].kind) for span in spans]
     return _merge_spans(named + echoes)
+
+
+T = TypeVar("T")
+
+
+def clean_text(text: str) -> str:
+    """Return a text without secrets and without control characters."""
+    return redact(without_controls(text)).text
+
+
+def refuse_secret(what: str, name: str) -> None:
+    """Refuse a name that holds a secret: redacted, it would name something else."""
+    if redact(name).found:
+        raise RecordError(f"{what}: holds a secret", hint="names are shown everywhere: choose another")
+
+
+def validate_name(what: str, name: str) -> str:
+    """Return a name on one line, or refuse it when it holds a secret."""
+    told = " ".join(without_controls(replace_surrogates(name)).split())
+    refuse_secret(what, told)
+    return told
+
+
+def validate_path(what: str, path: str) -> str:
+    """Return a path unchanged, or refuse it: a changed path would lead nowhere."""
+    refuse_secret(what, path)
+    if without_controls(path) != path or "\n" in path:
+        raise RecordError(f"{what}: {path!r} holds control characters", hint="choose another name")
+    return path
+
+
+def without_secrets(value: object, *, is_exact: bool = False) -> object:
+    """Return the value with the secrets in all its texts redacted, whatever its type.
+
+    Control characters go too, unless the value must come back exactly as it was given.
+    """
+    if isinstance(value, str):
+        return _redact_text(value, is_exact=is_exact)
+    if isinstance(value, Mapping):
+        return {
+            _redact_text(key, is_exact=is_exact) if isinstance(key, str) else key: _redact_named_value(
+                key, item, is_exact=is_exact
+            )
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [without_secrets(item, is_exact=is_exact) for item in value]
+    return value
+
+
+def _redact_text(text: str, *, is_exact: bool) -> str:
+    return redact(replace_surrogates(text)).text if is_exact else clean_text(replace_surrogates(text))
+
+
+def _redact_named_value(name: object, value: object, *, is_exact: bool) -> object:
+    """Return a named value without its secrets. The name alone can say that the value is one: `password`."""
+    if not isinstance(value, str) or not isinstance(name, str) or "=" in name:
+        return without_secrets(value, is_exact=is_exact)
+    beginning = f"{name}="
+    told = _redact_text(f"{beginning}{value}", is_exact=is_exact)
+    if told.startswith(beginning):
+        return told.removeprefix(beginning)
+    return without_secrets(value, is_exact=is_exact)

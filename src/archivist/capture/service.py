@@ -6,7 +6,7 @@ Kept light at import: a session's start goes through here while an agent waits.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -104,17 +104,35 @@ class _Intake:
             if len(self._events) >= _BATCH_EVENTS:
                 self._write_events()
         elif isinstance(item, Episode):
-            self._episodes.append(self._apply_outcome(self._assign_project(self._cleaner.clean(item))))
+            episode = self._assign_project(self._cleaner.clean(item))
+            status = None if episode.parent else self._known.status
+            if self._known.outcomes:
+                from archivist.capture.status import outcome_of
+
+                status = outcome_of(episode, self._known.outcomes) or status
+            self._episodes.append(replace(episode, status=status) if status else episode)
         else:
             self._reasons[self._cleaner.text(f"{item.where}: {item.reason}")] += 1
 
     def finish(self) -> CaptureResult:
+        from archivist import projects
+
         created: list[str] = []
         updated: list[str] = []
         stored: list[Episode] = []
+        runs = {episode.id: episode for episode in self._episodes}
+        # What a run did in another repository is an episode of its own, filed under that project.
+        parts: list[Episode] = []
+        for part, (run, project, folder) in self._parts.items():
+            if run in runs:
+                checkout = projects.checkout_info(Path(folder), self._bank.root)
+                extra = {**runs[run].extra, FOLDER: folder, projects.CHECKOUT: checkout}
+                parts.append(
+                    replace(runs[run], id=part, parent=run, project=project, usage=None, extra=extra)
+                )
         with self._bank.transaction() as writer:
             self._write_events()
-            for episode in (*self._episodes, *self._build_parts()):
+            for episode in (*self._episodes, *parts):
                 require_name(episode.id, "run")
                 known = writer.get(Episode, episode.id)
                 # An attempt is only written by an actor who may log attempts, also when a run has its id.
@@ -173,17 +191,6 @@ class _Intake:
             self._foreign[folder, began] = "" if is_own else project
         return self._foreign[folder, began]
 
-    def _build_parts(self) -> Iterator[Episode]:
-        """Yield an episode for each part of a run that was done in another repository."""
-        from archivist import projects
-
-        runs = {episode.id: episode for episode in self._episodes}
-        for part, (run, project, folder) in self._parts.items():
-            if run in runs:
-                checkout = projects.checkout_info(Path(folder), self._bank.root)
-                extra = {**runs[run].extra, FOLDER: folder, projects.CHECKOUT: checkout}
-                yield replace(runs[run], id=part, parent=run, project=project, usage=None, extra=extra)
-
     def _assign_project(self, episode: Episode) -> Episode:
         """Change a run's project when another repository owns the project's name."""
         from archivist import projects
@@ -199,14 +206,6 @@ class _Intake:
         with self._bank.reading() as reader:
             project = projects.project_of_run(reader, episode.project, Path(folder), self._bank.root)
         return replace(episode, project=project)
-
-    def _apply_outcome(self, episode: Episode) -> Episode:
-        status = None if episode.parent else self._known.status
-        if self._known.outcomes:
-            from archivist.capture.status import outcome_of
-
-            status = outcome_of(episode, self._known.outcomes) or status
-        return replace(episode, status=status) if status else episode
 
 
 class Runs(BankService):
@@ -317,7 +316,7 @@ class Runs(BankService):
     @reads(Layer.RUNS)
     def to_atif(self, run: str) -> dict[str, object]:
         """Return a run as an ATIF trajectory."""
-        from archivist.exchange.atif import to_atif
+        from archivist.exchange.files import to_atif
 
         with self._bank.reading() as reader:
             episode = find_run(reader, run)

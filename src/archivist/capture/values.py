@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from archivist.capture.own_briefs import strip_briefs
+from archivist.capture.clean import strip_briefs
 from archivist.clock import from_text
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar, cast
 
 from archivist.brief.render import one_line
-from archivist.capture.secrets import validate_name
+from archivist.capture.redaction import validate_name
 from archivist.clock import from_text, to_short_text
 from archivist.errors import InputError, NotFoundError
 from archivist.records import Block, CoreSection

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from archivist.access.rights import Layer, Verb, decides, reads, writes
 from archivist.bus import PROPOSING_FAILED
-from archivist.capture.secrets import without_secrets
+from archivist.capture.redaction import without_secrets
 from archivist.clock import to_short_text, to_text
 from archivist.core import blocks as core
 from archivist.core import proposals as policy

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from archivist.access.rights import Layer, Verb, reads, writes
-from archivist.capture.secrets import without_secrets
+from archivist.capture.redaction import without_secrets
 from archivist.clock import to_short_text
 from archivist.core import blocks as core
 from archivist.core import view as core_view

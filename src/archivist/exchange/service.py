@@ -88,13 +88,14 @@ class Exchange(BankService):
             known = LessonChange.MET if is_known else LessonChange.CREATED
             counts[known if is_changed else LessonChange.UNCHANGED][kind] += 1
 
+        def count_all(kind: str, *numbers: int) -> None:
+            for counter, number in zip(counts.values(), numbers, strict=True):
+                if number:
+                    counter[kind] += number
+
         runs = self._bank.runs.take(batch.episodes, CaptureOverrides(is_filed=True), verb="import")
         same = len(batch.episodes) - len(runs.created) - len(runs.updated)
-        for counter, number in zip(
-            counts.values(), (len(runs.created), len(runs.updated), same), strict=True
-        ):
-            if number:
-                counter["episodes"] += number
+        count_all("episodes", len(runs.created), len(runs.updated), same)
         # The runs are counted now that the episodes are in: lessons say how many runs did not meet them.
         sighting = self._sighting(writer, Provenance.IMPORTED)
         for line, is_archive in batch.lessons:
@@ -123,10 +124,7 @@ class Exchange(BankService):
             kind = "briefs" if isinstance(judged, Brief) else "verdicts"
             count(kind, is_known=is_known, is_changed=writer.put(judged, "import"))
         stream = self._bank.stream.import_entries(batch.stream)
-        entries = (stream.added, stream.changed, stream.unchanged)
-        for counter, number in zip(counts.values(), entries, strict=True):
-            if number:
-                counter["stream entries"] += number
+        count_all("stream entries", stream.added, stream.changed, stream.unchanged)
         created, changed, unchanged = (counts[outcome] for outcome in outcomes)
         return files.FileImportResult(created, changed, unchanged, renumbered, tuple(problems))
 

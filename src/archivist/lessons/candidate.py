@@ -11,11 +11,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from archivist.capture.clean import Cleaner
-from archivist.capture.own_briefs import strip_briefs
-from archivist.capture.redaction import redact
+from archivist.capture.clean import Cleaner, strip_briefs
+from archivist.capture.redaction import redact, without_secrets
 from archivist.capture.secret_rules import PLACEHOLDER_START
-from archivist.capture.secrets import without_secrets
 from archivist.records import Actor, Category, Evidence, Lesson, LessonType, Scope, Severity, Source
 from archivist.text import make_legible
 

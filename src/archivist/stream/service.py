@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.access.rights import Layer, Verb, decides, reads, writes
-from archivist.capture.secrets import clean_text, validate_name
+from archivist.capture.redaction import clean_text, validate_name
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.files.jsonl import LineProblem
 from archivist.recall.query import Query

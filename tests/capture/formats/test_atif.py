@@ -12,7 +12,7 @@ import pytest
 
 from archivist.capture.formats.atif import Atif
 from archivist.capture.formats.registry import LogOrigin, SkippedRecord, read_log
-from archivist.exchange.atif import to_atif
+from archivist.exchange.files import to_atif
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]

@@ -16,8 +16,15 @@ from archivist.capture.calls import (
     read_outcome,
 )
 from archivist.capture.json_stream import SkippedRecord, preview_log, read_document
-from archivist.capture.provenance import instance_in, project_of_folder, project_of_instance, task_of
-from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
+from archivist.capture.recorder import (
+    LogOrigin,
+    Recorder,
+    UsageTotals,
+    instance_in,
+    project_of_folder,
+    project_of_instance,
+    task_of,
+)
 from archivist.capture.status import status_of_word
 from archivist.capture.values import (
     as_float,

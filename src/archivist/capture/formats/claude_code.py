@@ -12,8 +12,7 @@ from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, read_outcome
 from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_lines
-from archivist.capture.provenance import project_of_folder, task_of
-from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
+from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals, project_of_folder, task_of
 from archivist.capture.status import status_of_result
 from archivist.capture.values import (
     as_float,
@@ -238,31 +237,28 @@ class _Session:
                 if chain != call_id or chain in self._children:
                     outcome.extra["child"] = f"{self._origin.run or self._session}.{chain}"
                 if chain in self._children:
-                    is_failed = outcome.is_error
-                    self._children[chain].stated = (
-                        EpisodeStatus.FAILED if is_failed else EpisodeStatus.SUCCESS
-                    )
+                    ended = EpisodeStatus.FAILED if outcome.is_error else EpisodeStatus.SUCCESS
+                    self._children[chain].stated = ended
                 recorder.is_interrupted = "rejected" in outcome.extra
                 yield from recorder.result(call_id, outcome, time)
-            elif block.get("type") == "text":
-                yield from self._read_user_text(recorder, text(block.get("text")), value)
-
-    def _read_user_text(self, recorder: Recorder, words: str, value: Mapping[str, Any]) -> Iterator[Event]:
-        time = as_time(value.get("timestamp"))
-        opening = words.lstrip()
-        if opening.startswith(_INTERRUPTED):
-            recorder.is_interrupted = True
-            yield from recorder.note(EventKind.LOG, "interrupt", opening, time)
-        elif value.get("isCompactSummary") is True or opening.startswith(_CONTINUED):
-            yield from recorder.note(EventKind.LOG, "compaction", words, time)
-        elif value.get("isMeta") is True or opening.startswith(_BY_CLIENT):
-            yield from recorder.message("system", words, time)
-        elif command := _SLASH_COMMAND.search(words):
-            arguments = _SLASH_ARGUMENTS.search(words)
-            said = f"{command.group(1).strip()} {arguments.group(1).strip() if arguments else ''}".strip()
-            yield from recorder.message("user", said, time, name="command")
-        else:
-            yield from recorder.message("user", words, time)
+                continue
+            if block.get("type") != "text":
+                continue
+            words = text(block.get("text"))
+            opening = words.lstrip()
+            if opening.startswith(_INTERRUPTED):
+                recorder.is_interrupted = True
+                yield from recorder.note(EventKind.LOG, "interrupt", opening, time)
+            elif value.get("isCompactSummary") is True or opening.startswith(_CONTINUED):
+                yield from recorder.note(EventKind.LOG, "compaction", words, time)
+            elif value.get("isMeta") is True or opening.startswith(_BY_CLIENT):
+                yield from recorder.message("system", words, time)
+            elif command := _SLASH_COMMAND.search(words):
+                arguments = _SLASH_ARGUMENTS.search(words)
+                said = f"{command.group(1).strip()} {arguments.group(1).strip() if arguments else ''}".strip()
+                yield from recorder.message("user", said, time, name="command")
+            else:
+                yield from recorder.message("user", words, time)
 
     def _system(self, recorder: Recorder, value: Mapping[str, Any]) -> Iterator[Event]:
         body = value if "subtype" in value else mapping(value.get("message"))

@@ -10,8 +10,7 @@ from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, from_structured, read_outcome
 from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_lines
-from archivist.capture.provenance import project_of_folder, project_of_remote
-from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
+from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals, project_of_folder, project_of_remote
 from archivist.capture.values import (
     as_float,
     as_integer,
@@ -228,9 +227,13 @@ class _Thread:
     ) -> None:
         """Keep what an event tells about a call until the call's output comes."""
         is_failure = is_error if is_error is not None else exit_code not in (None, 0)
-        self._facts[text(event.get("call_id"))] = CallOutcome(
-            "", exit_code, is_failure, _duration(event.get("duration"))
-        )
+        # Some versions write seconds, others an object of seconds and nanoseconds.
+        duration = event.get("duration")
+        parts = mapping(duration)
+        seconds = as_float(parts.get("secs") if parts else duration)
+        if seconds is not None:
+            seconds += (as_float(parts.get("nanos")) or 0.0) / 1e9
+        self._facts[text(event.get("call_id"))] = CallOutcome("", exit_code, is_failure, seconds)
         if len(self._facts) > _MAX_FACTS:
             del self._facts[next(iter(self._facts))]
 
@@ -252,11 +255,8 @@ class _Thread:
             recorder.stated = EpisodeStatus.FAILED if kind == "turn.failed" else None
             failure = text(value.get("message")) or text(mapping(value.get("error")).get("message"))
             yield from recorder.note(EventKind.LOG, "error", failure, time)
-        elif kind == "item.completed":
-            yield from self._read_exec_item(item, time)
-
-    def _read_exec_item(self, item: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
-        recorder = self._recorder
+        if kind != "item.completed":
+            return
         is_failed = item.get("status") == "failed"
         match item.get("type"):
             case "agent_message":
@@ -310,10 +310,3 @@ def _outcome(output: object) -> CallOutcome:
     if outcome.exit_code is None and _FAILED_CALL.match(content):
         return replace(outcome, is_error=True)
     return outcome
-
-
-def _duration(value: object) -> float | None:
-    if isinstance(value, dict):
-        seconds = as_float(value.get("secs"))
-        return None if seconds is None else seconds + (as_float(value.get("nanos")) or 0.0) / 1e9
-    return as_float(value)

@@ -14,8 +14,14 @@ from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, is_timeout, read_outcome
 from archivist.capture.json_stream import SkippedRecord, preview_log, read_document
-from archivist.capture.provenance import instance_in, project_of_folder, project_of_instance
-from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
+from archivist.capture.recorder import (
+    LogOrigin,
+    Recorder,
+    UsageTotals,
+    instance_in,
+    project_of_folder,
+    project_of_instance,
+)
 from archivist.capture.status import status_of_exit
 from archivist.capture.values import (
     as_float,
@@ -128,7 +134,12 @@ class _Trajectory:
         yield from recorder.finish()
 
     def _start(self) -> Iterator[Event]:
-        beginning = [_beginning(message) for message in self._opening]
+        beginning = []
+        for message in self._opening:
+            extra = mapping(message.get("extra"))
+            reply_id = mapping(extra.get("response")).get("id") or message.get("id")
+            said = content_text(message.get("content"))[:4_000]
+            beginning.append([message.get("role"), said, reply_id, extra.get("timestamp")])
         run = self._origin.run or derived_id("mini-swe-agent", compact_json(beginning))
         recorder = self._recorder = Recorder(run, self._origin, agent="mini-swe-agent")
         for message in self._opening:
@@ -168,8 +179,18 @@ class _Trajectory:
         extra = mapping(message.get("extra"))
         replies = (content_text(part.get("content")) for part in objects(message.get("output")))
         said = content_text(message.get("content")) or "\n".join(filter(None, replies))
-        recorder.use_model(text(mapping(extra.get("response")).get("model")))
-        self._count(recorder, extra)
+        response = mapping(extra.get("response"))
+        recorder.use_model(text(response.get("model")))
+        usage = mapping(response.get("usage"))
+        details = mapping(usage.get("prompt_tokens_details") or usage.get("input_tokens_details"))
+        recorder.spent.add(
+            UsageTotals(
+                input_tokens=count(usage.get("prompt_tokens")) or count(usage.get("input_tokens")),
+                output_tokens=count(usage.get("completion_tokens")) or count(usage.get("output_tokens")),
+                cached_tokens=count(details.get("cached_tokens")),
+                cost_usd=as_float(extra.get("cost")) or 0.0,
+            )
+        )
         yield from recorder.message("assistant", said, time)
         for call_id, call in _calls(message, extra, said):
             yield from recorder.call(call_id, call, time)
@@ -193,33 +214,9 @@ class _Trajectory:
         inner = _TAGGED_OUTPUT.search(outcome.output) if outcome.extra.get("timed_out") else None
         return replace(outcome, output=inner.group(1), is_error=True) if inner else outcome
 
-    def _count(self, recorder: Recorder, extra: Mapping[str, Any]) -> None:
-        usage = mapping(mapping(extra.get("response")).get("usage"))
-        details = mapping(usage.get("prompt_tokens_details") or usage.get("input_tokens_details"))
-        recorder.spent.add(
-            UsageTotals(
-                input_tokens=count(usage.get("prompt_tokens")) or count(usage.get("input_tokens")),
-                output_tokens=count(usage.get("completion_tokens")) or count(usage.get("output_tokens")),
-                cached_tokens=count(details.get("cached_tokens")),
-                cost_usd=as_float(extra.get("cost")) or 0.0,
-            )
-        )
-
 
 def _is_reply(message: Mapping[str, Any]) -> bool:
     return message.get("role") == "assistant" or message.get("object") == "response"
-
-
-def _beginning(message: Mapping[str, Any]) -> list[object]:
-    extra = mapping(message.get("extra"))
-    response = mapping(extra.get("response"))
-    said = content_text(message.get("content"))
-    return [
-        message.get("role"),
-        said[:4_000],
-        response.get("id") or message.get("id"),
-        extra.get("timestamp"),
-    ]
 
 
 def _calls(

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, BinaryIO
 
+from archivist.capture.clean import strip_briefs
 from archivist.capture.json_stream import SkippedRecord, preview_log, read_lines
-from archivist.capture.own_briefs import strip_briefs
 from archivist.capture.recorder import LogOrigin
 from archivist.capture.status import status_of_word
 from archivist.capture.values import MESSAGE_SIDE_CHARS, TASK_CHARS, clip, shorten

@@ -20,8 +20,15 @@ from archivist.capture.json_stream import (
     read_document,
     read_lines,
 )
-from archivist.capture.provenance import instance_in, project_of_folder, project_of_instance, task_of
-from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
+from archivist.capture.recorder import (
+    LogOrigin,
+    Recorder,
+    UsageTotals,
+    instance_in,
+    project_of_folder,
+    project_of_instance,
+    task_of,
+)
 from archivist.capture.status import status_of_word
 from archivist.capture.values import (
     as_float,
@@ -177,7 +184,17 @@ class _Conversation:
         value = line.value
         time = as_time(value.get("timestamp"))
         self.recorder.extend_span(time)
-        self._count(mapping(value.get("llm_metrics")))
+        if metrics := mapping(value.get("llm_metrics")):
+            usage = mapping(metrics.get("accumulated_token_usage"))
+            model = text(usage.get("model"))
+            if model != "default":
+                self.recorder.use_model(model)
+            self.recorder.spent = UsageTotals(
+                input_tokens=count(usage.get("prompt_tokens")),
+                output_tokens=count(usage.get("completion_tokens")),
+                cached_tokens=count(usage.get("cache_read_tokens")),
+                cost_usd=as_float(metrics.get("accumulated_cost")) or 0.0,
+            )
         if isinstance(value.get("kind"), str):
             yield from self._read_sdk_event(line, time)
         elif isinstance(value.get("action"), str):
@@ -213,7 +230,14 @@ class _Conversation:
             recorder.stated = None
             yield from recorder.message("assistant", text(given.get("thought")), time)
             function = text(mapping(value.get("tool_call_metadata")).get("function_name"))
-            yield from recorder.call(_id(value.get("id")), _call(kind, function, given), time)
+            if kind == "call_tool_mcp":
+                function = text(given.get("name")) or function
+                call = LoggedCall(function, arguments_from(given.get("arguments")))
+            else:
+                told = {key: each for key, each in given.items() if each not in (None, "")}
+                told = {key: each for key, each in told.items() if key not in _QUIET_ARGUMENTS}
+                call = LoggedCall(function or _TOOLS.get(kind, kind), told)
+            yield from recorder.call(_id(value.get("id")), call, time)
 
     def _read_finish(self, kind: str, given: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
         outputs = mapping(given.get("outputs"))
@@ -259,20 +283,6 @@ class _Conversation:
             # "finished" follows a finish action, which may have said that the task is only partly done.
             keeps = status is EpisodeStatus.SUCCESS and self.recorder.stated is not None
             self.recorder.stated = self.recorder.stated if keeps else status
-
-    def _count(self, metrics: Mapping[str, Any]) -> None:
-        if not metrics:
-            return
-        usage = mapping(metrics.get("accumulated_token_usage"))
-        model = text(usage.get("model"))
-        if model != "default":
-            self.recorder.use_model(model)
-        self.recorder.spent = UsageTotals(
-            input_tokens=count(usage.get("prompt_tokens")),
-            output_tokens=count(usage.get("completion_tokens")),
-            cached_tokens=count(usage.get("cache_read_tokens")),
-            cost_usd=as_float(metrics.get("accumulated_cost")) or 0.0,
-        )
 
     def _read_sdk_event(self, line: LogLine, time: datetime | None) -> Iterator[Event | SkippedRecord]:
         value = line.value
@@ -332,15 +342,6 @@ class _Conversation:
 
 def _id(value: object) -> str:
     return f"{value}" if isinstance(value, int | str) else ""
-
-
-def _call(kind: str, function: str, given: Mapping[str, Any]) -> LoggedCall:
-    if kind == "call_tool_mcp":
-        return LoggedCall(text(given.get("name")) or function, arguments_from(given.get("arguments")))
-    told = {
-        key: value for key, value in given.items() if key not in _QUIET_ARGUMENTS and value not in (None, "")
-    }
-    return LoggedCall(function or _TOOLS.get(kind, kind), told)
 
 
 def _sdk_outcome(observation: Mapping[str, Any]) -> CallOutcome:

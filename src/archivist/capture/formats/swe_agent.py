@@ -11,10 +11,16 @@ import shlex
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any, BinaryIO
 
-from archivist.capture.calls import LoggedCall, read_outcome
-from archivist.capture.json_stream import SkippedRecord, decode, preview_log, read_document
-from archivist.capture.provenance import instance_in, project_of_folder, project_of_instance
-from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals
+from archivist.capture.calls import LoggedCall, arguments_from, read_outcome
+from archivist.capture.json_stream import SkippedRecord, preview_log, read_document
+from archivist.capture.recorder import (
+    LogOrigin,
+    Recorder,
+    UsageTotals,
+    instance_in,
+    project_of_folder,
+    project_of_instance,
+)
 from archivist.capture.status import status_of_exit
 from archivist.capture.values import as_float, compact_json, content_text, count, mapping, text
 from archivist.ids import derived_id
@@ -90,17 +96,12 @@ class _Trajectory:
             recorder = yield from self._start(
                 compact_json([step.get(key) for key in ("action", "observation", "response")])
             )
-        state = step.get("state")
-        if isinstance(state, str):
-            try:
-                state = decode(state.encode("utf-8", "replace"))
-            except ValueError:
-                state = None
-        self._folder = self._folder or text(mapping(state).get("working_dir"))
+        state = arguments_from(step.get("state"))
+        self._folder = self._folder or text(state.get("working_dir"))
         action = text(step.get("action")).strip()
         observation = content_text(step.get("observation")).replace("\r\n", "\n")
         opened = _OPENED.search(observation)
-        known = text(mapping(state).get("open_file"))
+        known = text(state.get("open_file"))
         if opened:
             self._open_file = opened.group(1)
         elif known and known != "n/a":
@@ -124,15 +125,10 @@ class _Trajectory:
             yield SkippedRecord("trajectory", "the log ends before the first step")
             return
         info = mapping(self.facts.get("info"))
-        replay = self.facts.get("replay_config")
-        if isinstance(replay, str):
-            try:
-                replay = decode(replay.encode("utf-8", "replace"))
-            except ValueError:
-                replay = None
-        agent = mapping(mapping(replay).get("agent"))
+        replay = arguments_from(self.facts.get("replay_config"))
+        agent = mapping(replay.get("agent"))
         recorder.use_model(text(mapping(agent.get("model")).get("name")))
-        named = text(mapping(mapping(replay).get("problem_statement")).get("id")), text(agent.get("name"))
+        named = text(mapping(replay.get("problem_statement")).get("id")), text(agent.get("name"))
         instance = next(filter(None, map(instance_in, (*named, self._origin.path_name))), "")
         if instance:
             recorder.extra["instance"] = instance

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, Verb, reads, writes
-from archivist.capture.secrets import clean_text, validate_name, validate_path
+from archivist.capture.redaction import clean_text, validate_name, validate_path
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.layers.knowledge.claims import source_of
 from archivist.records.layers import NAME_CHARACTERS, VALUE_CHARACTERS, Artifact

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, decides, reads, writes
-from archivist.capture.secrets import clean_text, validate_name, validate_path
+from archivist.capture.redaction import clean_text, validate_name, validate_path
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.layers.knowledge.claims import (
     ClaimResult,

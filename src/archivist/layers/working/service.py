@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import cast
 
 from archivist.access.rights import Layer, Verb, reads, writes
-from archivist.capture.secrets import without_secrets
+from archivist.capture.redaction import without_secrets
 from archivist.clock import to_text
 from archivist.layers.working.memory import (
     Scratch,
