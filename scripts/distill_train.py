@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy, embedding_bag, kl_div, log_softmax, normalize
 
-from archivist.recall.embedders.wordpiece import pieces_of, words_of
+from archivist.recall.embedders.static import pieces_of, words_of
 
 Matrix = NDArray[np.float32]
 

@@ -25,8 +25,7 @@ from archivist.records.words import ActorKind
 if TYPE_CHECKING:
     from typing import Self
 
-    from archivist.access.idempotency_service import IdempotencyStore
-    from archivist.access.service import Tokens
+    from archivist.access.service import IdempotencyStore, Tokens
     from archivist.archive.bank_markdown_service import BankPages
     from archivist.archive.items_service import Items
     from archivist.archive.memory_files_service import MemoryFiles
@@ -53,10 +52,9 @@ if TYPE_CHECKING:
     from archivist.lessons.service import Lessons
     from archivist.lessons.standing import AgeingResult
     from archivist.recall.embedders import Embedder
-    from archivist.recall.embedding_service import Vectors
     from archivist.recall.query import Query
     from archivist.recall.results import RecallResult
-    from archivist.recall.service import Recall
+    from archivist.recall.service import Recall, Vectors
     from archivist.records import Episode, Event, Lesson, Verdict
     from archivist.reflect.service import Reflection, Reflections
     from archivist.reflect.trigger import Scenario
@@ -75,7 +73,7 @@ SERVICES = {
     "runs": ("archivist.capture.service", "Runs"),
     "reflections": ("archivist.reflect.service", "Reflections"),
     "searches": ("archivist.recall.service", "Recall"),
-    "vectors": ("archivist.recall.embedding_service", "Vectors"),
+    "vectors": ("archivist.recall.service", "Vectors"),
     "briefs": ("archivist.brief.service", "Briefs"),
     "sessions": ("archivist.brief.session_service", "SessionBriefs"),
     "liveness": ("archivist.brief.liveness_service", "Liveness"),
@@ -95,7 +93,7 @@ SERVICES = {
     "bank_pages": ("archivist.archive.bank_markdown_service", "BankPages"),
     "workspace": ("archivist.workspace.service", "WorkspaceService"),
     "tokens": ("archivist.access.service", "Tokens"),
-    "idempotency": ("archivist.access.idempotency_service", "IdempotencyStore"),
+    "idempotency": ("archivist.access.service", "IdempotencyStore"),
     "conversations": ("archivist.capture.conversations_service", "Conversations"),
     "items": ("archivist.archive.items_service", "Items"),
     "memory_files": ("archivist.archive.memory_files_service", "MemoryFiles"),

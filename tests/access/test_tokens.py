@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.access.idempotency_service import KEPT, IdempotencyStore
-from archivist.access.service import digest_of
+from archivist.access.service import KEPT, IdempotencyStore, digest_of
 from archivist.errors import AccessError, InputError, NotFoundError
 from archivist.records import Actor, ActorKind, Token
 from archivist.records.access_token import TokenState

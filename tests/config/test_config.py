@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.config import Config
-from archivist.config.file import change_file, edit_text, to_toml
 from archivist.config.layers import (
     SettingOrigin,
+    change_file,
+    edit_text,
     flatten_config,
     from_text,
     from_values,
     load,
     load_effective,
+    to_toml,
     variable_of,
 )
 from archivist.errors import ConfigError

@@ -26,7 +26,6 @@ from archivist.records import (
     Usage,
     Verdict,
 )
-from archivist.store.engine import EngineEraser, EngineReader, EngineWriter
 from archivist.store.filters import (
     any_of,
     at_least,
@@ -39,9 +38,8 @@ from archivist.store.filters import (
     one_of_unindexed,
     starts_with,
 )
-from archivist.store.protocol import Eraser, Reader, Store, Writer
-from archivist.store.results import SearchFilter, TextQuery
-from archivist.store.scope_tokens import scope_token
+from archivist.store.protocol import EngineEraser, EngineReader, EngineWriter, Eraser, Reader, Store, Writer
+from archivist.store.results import SearchFilter, TextQuery, scope_token
 from archivist.store.sqlite.erase import SqliteEraser
 from archivist.store.sqlite.store import SqliteStore
 from archivist.store.vectors import pack_vector

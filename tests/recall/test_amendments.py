@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from archivist.recall.amendments import (
     COMPARED,
-    RecordText,
     apply_amendments,
     demote_superseded,
     pairs_to_compare,
     rank_by_score,
 )
-from archivist.recall.fusion import Relevance
-from archivist.recall.scoring import Score
+from archivist.recall.results import RecordText
+from archivist.recall.scoring import Relevance, Score
 from archivist.store.results import IndexedDocument
 
 

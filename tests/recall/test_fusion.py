@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.recall.fusion import CosineBaseline, Relevance, estimate_baseline, fuse, is_match
+from archivist.recall.scoring import CosineBaseline, Relevance, estimate_baseline, fuse, is_match
 
 PLACES = st.integers(1, 30)
 SCORES = st.dictionaries(PLACES, st.floats(0.01, 40), max_size=12)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.recall.fusion import LENT, Relevance, add_neighbour_scores, boost_scores
+from archivist.recall.scoring import LENT, Relevance, add_neighbour_scores, boost_scores
 from archivist.store.results import IndexedDocument
 
 

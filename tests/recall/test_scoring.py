@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.recall.fusion import Relevance
-from archivist.recall.scoring import RecencyDecay, ScoringTime, Weights, score_documents, score_recency
+from archivist.recall.scoring import (
+    RecencyDecay,
+    Relevance,
+    ScoringTime,
+    Weights,
+    score_documents,
+    score_recency,
+)
 from archivist.store.results import IndexedDocument
 
 DAY_S = 86_400

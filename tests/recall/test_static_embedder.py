@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from archivist.errors import EmbedderError
 from archivist.recall.embedders import Embedder
-from archivist.recall.embedders.static import BUNDLED, CACHED_WORDS, StaticEmbedder
-from archivist.recall.embedders.wordpiece import pieces_of, words_of
+from archivist.recall.embedders.static import BUNDLED, CACHED_WORDS, StaticEmbedder, pieces_of, words_of
 
 EMBEDDER: Embedder = StaticEmbedder()
 VOCABULARY = {

@@ -10,7 +10,7 @@ import pytest
 from archivist import Bank, records
 from archivist.access.rights import Layer
 from archivist.exchange.files import ARCHIVE, LessonFormat, export_lines
-from archivist.recall.hit_text import RENDERERS
+from archivist.recall.results import RENDERERS
 from archivist.records.kinds import BY_NAME, KINDS, SEARCHABLE, Kind, kind_of, record_types
 from archivist.records.plain import types_of
 from archivist.store.rows import mapping_for

@@ -25,7 +25,7 @@ from archivist.records import (
     Folder,
     Proposal,
 )
-from archivist.records.lines import Kept, from_line, later_record, shape_of, to_line
+from archivist.records.shapes import Kept, from_line, later_record, shape_of, to_line
 from tests.banks import fresh_bank
 from tests.samples import WHEN
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from archivist import Bank
-from archivist.store.results import SearchFilter, TextQuery
-from archivist.store.scope_tokens import scope_token
+from archivist.store.results import SearchFilter, TextQuery, scope_token
 
 
 def _count(bank: Bank, made: list[int]) -> int:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.records import Brief, Episode, EpisodeStatus, Event, EventKind, Lesson, Status
-from archivist.store.scope_tokens import scope_token, split_name
+from archivist.store.results import scope_token, split_name
 from archivist.store.searchable import SearchDocument, build_search_document
 from tests.samples import WHEN, finding, lesson, lessons
 

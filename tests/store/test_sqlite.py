@@ -23,9 +23,8 @@ from archivist.errors import (
     NotABankError,
 )
 from archivist.records import Actor, ActorKind, Event, EventKind, Lesson
-from archivist.store.results import IndexHit, SearchFilter, TextQuery
+from archivist.store.results import IndexHit, SearchFilter, TextQuery, scope_token
 from archivist.store.rows import mapping_for
-from archivist.store.scope_tokens import scope_token
 from archivist.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, Migration
 from archivist.store.sqlite.store import SqliteStore
 from tests.banks import lay_bank

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from archivist.errors import InputError, RecordError
 from archivist.records import Entry, EntryType
-from archivist.records.lines import from_stream_line, to_stream_line
+from archivist.records.shapes import from_stream_line, to_stream_line
 from archivist.stream.entries import (
     References,
     estimate_entry_tokens,

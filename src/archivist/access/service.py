@@ -1,4 +1,4 @@
-"""Access tokens: create one in an actor's name, and revoke it."""
+"""Access tokens in actors' names, and the stored responses of requests that may be repeated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
 from archivist.service import BankService
 from archivist.store.filters import equals
+from archivist.store.results import StoredResponse
 
+# A response is repeated for this long.
+KEPT = timedelta(hours=24)
 PREFIX = "arch_"
 _SECRET_BYTES = 32
 _NAME_CHARACTERS = 200
@@ -123,3 +126,18 @@ class Tokens(BankService):
 def digest_of(secret: str) -> str:
     """Return the digest of a secret, which is all that is stored of it."""
     return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class IdempotencyStore(BankService):
+    """The responses of the last day, by the name of the request."""
+
+    def find_answer(self, request: str) -> StoredResponse | None:
+        """Return the stored response to a request, or None."""
+        with self._bank.transaction() as writer:
+            writer.drop_responses_before(self._bank.now() - KEPT)
+            return writer.stored_response(request)
+
+    def store_answer(self, request: str, digest: str, status: int, body: str) -> None:
+        """Store the response to a request; within the request's transaction both are stored or neither."""
+        with self._bank.transaction() as writer:
+            writer.store_response(request, StoredResponse(digest, status, body, self._bank.now()))

@@ -18,8 +18,7 @@ from archivist.records.words import NOTES
 from archivist.service import BankService
 from archivist.store.filters import equals, one_of
 from archivist.store.protocol import Reader, Writer
-from archivist.store.results import SearchFilter, TextQuery
-from archivist.store.scope_tokens import scope_token
+from archivist.store.results import SearchFilter, TextQuery, scope_token
 
 if TYPE_CHECKING:
     from archivist.bank import Bank

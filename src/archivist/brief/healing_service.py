@@ -21,8 +21,7 @@ from archivist.brief.healing import (
 from archivist.brief.select import BriefedLesson, RenderedBrief
 from archivist.records.words import NOTES, PART, Status
 from archivist.store.filters import any_of, contains_text, equals, one_of
-from archivist.store.results import SearchFilter
-from archivist.store.scope_tokens import scope_token
+from archivist.store.results import SearchFilter, scope_token
 
 if TYPE_CHECKING:
     from archivist.bank import Bank

@@ -279,7 +279,7 @@ def _search_lessons(reader: Reader, words: list[str]) -> dict[str, float]:
 
 
 def _within_kind(kind: str) -> SearchFilter:
-    from archivist.store.scope_tokens import scope_token
+    from archivist.store.results import scope_token
 
     return SearchFilter(groups=((scope_token("kind", kind),),))
 

@@ -69,8 +69,7 @@ class SessionBriefs(BankService):
     def brief_prompt(self, run: str, project: str, prompt: str) -> RenderedBrief | None:
         """Return the lessons about a prompt that the session was not given yet; None without any."""
         from archivist.recall.keywords import keywords
-        from archivist.store.results import SearchFilter, TextQuery
-        from archivist.store.scope_tokens import scope_token
+        from archivist.store.results import SearchFilter, TextQuery, scope_token
 
         words = keywords(prompt[:_PROMPT_CHARACTERS])
         if not words:

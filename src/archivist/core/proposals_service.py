@@ -98,7 +98,7 @@ class Proposals(BankService):
     @reads(Layer.PROPOSALS)
     def evidence(self, name: str) -> Sequence[str]:
         """Return the evidence of a proposal, each with its text; erased records are marked as gone."""
-        from archivist.recall.hit_text import name_of, text_of
+        from archivist.recall.results import name_of, text_of
 
         described = []
         with self._bank.reading() as reader:

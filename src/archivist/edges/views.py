@@ -391,7 +391,7 @@ def report_row_view(row: ReportRow) -> View:
 
 def table_view(record: Fact | Artifact) -> View:
     """Return a fact or an artifact: the columns of the documented tables in their order, then our names."""
-    from archivist.records.lines import to_line
+    from archivist.records.shapes import to_line
 
     row: View = to_line(record)
     plain: View = to_plain(record)
@@ -429,7 +429,7 @@ def proposal_view(proposal: Proposal) -> View:
 
 def entry_view(entry: Entry) -> View:
     """Return an entry of the stream under the document's names."""
-    from archivist.records.lines import to_stream_line
+    from archivist.records.shapes import to_stream_line
 
     return {**to_stream_line(entry), "archived": entry.is_archived}
 

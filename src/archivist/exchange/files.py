@@ -29,27 +29,25 @@ from archivist.records import (
     Verdict,
 )
 from archivist.records.kinds import record_type
-from archivist.records.lines import (
-    SHAPES,
-    Kept,
-    from_line,
-    from_stream_line,
-    shape_of,
-    to_line,
-    to_stream_line,
-)
 from archivist.records.plain import from_plain
 from archivist.records.shapes import (
+    SHAPES,
     ImportedLesson,
+    Kept,
     from_cross_run,
     from_episode_line,
+    from_line,
     from_old_memory,
     from_reflective,
+    from_stream_line,
     is_old_memory,
     is_reflective,
+    shape_of,
     to_cross_run,
     to_episode_line,
+    to_line,
     to_reflective,
+    to_stream_line,
 )
 from archivist.store.protocol import Reader
 

@@ -23,14 +23,14 @@ from archivist.lessons.candidate import LessonChange, Provenance, Sighting, cand
 from archivist.paths import as_text
 from archivist.records import Brief, Proposal
 from archivist.records.kinds import kind_of
-from archivist.records.lines import later_record
 from archivist.records.plain import canonical_json
+from archivist.records.shapes import later_record
 from archivist.service import BankService
 
 if TYPE_CHECKING:
     from archivist.exchange.files import FileImportResult, ImportBatch, LessonFormat
     from archivist.exchange.share import SharedRecords, ShareResult
-    from archivist.records.lines import Kept
+    from archivist.records.shapes import Kept
     from archivist.store.protocol import Reader, Writer
 
 # The setting that lists the files that the bank wrote.

@@ -25,8 +25,7 @@ from archivist.lessons.standing import with_status
 from archivist.recall.keywords import KeywordIndex, Overlap, keywords
 from archivist.records import Lesson, Status
 from archivist.store.filters import contains_item, equals, not_equals, one_of
-from archivist.store.results import SearchFilter, TextQuery
-from archivist.store.scope_tokens import scope_token
+from archivist.store.results import SearchFilter, TextQuery, scope_token
 
 if TYPE_CHECKING:
     from archivist.bank import Bank

@@ -282,8 +282,7 @@ class Lessons(BankService):
         ranked by importance, recency and relevance unless the query names another preset.
         """
         from archivist.projects import resolve_name
-        from archivist.recall.fusion import is_match
-        from archivist.recall.scoring import Preset
+        from archivist.recall.scoring import Preset, is_match
 
         statuses = query.statuses or LIVE
         if self._bank.actor.kind is ActorKind.AGENT:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
 
 from archivist.recall.lexical import SILENT
+from archivist.recall.results import RecordText
 from archivist.recall.scoring import Score
 from archivist.store.results import IndexedDocument
 
@@ -57,13 +57,6 @@ _OF_THE_PAST = re.compile(
 )
 _WORD = re.compile(r"[^\W_]{2,}")
 _ENDINGS = (frozenset(("ies", "ied", "ing")), frozenset(("ed", "es")), frozenset(("e", "s", "y")))
-
-
-class RecordText(NamedTuple):
-    """The words of a document and where it says them: only texts of one place amend each other."""
-
-    text: str
-    place: str = ""
 
 
 def rank_by_score(scored: Mapping[int, Score]) -> list[int]:

@@ -11,8 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from archivist.recall.keywords import STOP_WORDS
-from archivist.store.results import TextQuery
-from archivist.store.scope_tokens import split_name
+from archivist.store.results import TextQuery, split_name
 
 _WORD = re.compile(r"[^\W_]+")
 # Each begins at a word, so that the time for a pasted blob grows with its length only.

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from archivist.errors import InputError
 from archivist.records import Category, Scope, Status
 from archivist.records.kinds import SEARCHABLE as KINDS
-from archivist.store.results import SearchFilter
-from archivist.store.scope_tokens import scope_token
+from archivist.store.results import SearchFilter, scope_token
 
 if TYPE_CHECKING:
     from archivist.recall.scoring import Preset

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from archivist.records.access_token import Token
     from archivist.records.actor import ARCHIVIST, Actor
     from archivist.records.brief import Brief
-    from archivist.records.episode import Episode, Event, Finding, Usage
+    from archivist.records.episode import Episode, Event, Finding, Usage, Verdict
     from archivist.records.layers import Artifact, Conflict, Fact
     from archivist.records.lesson import Evidence, Lesson, Tally
     from archivist.records.run_words import Action, Effect, EpisodeKind, EpisodeStatus, EventKind, Following
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         ProposalStatus,
     )
     from archivist.records.tiers import Block, Document, Entry, Folder, Proposal, Working
-    from archivist.records.verdict import Verdict
     from archivist.records.words import ActorKind, Category, LessonType, Scope, Severity, Source, Status
 
 __all__ = [
@@ -40,13 +39,12 @@ _FAMILIES = {
     "access_token": "Token",
     "actor": "ARCHIVIST Actor",
     "brief": "Brief",
-    "episode": "Episode Event Finding Usage",
+    "episode": "Episode Event Finding Usage Verdict",
     "layers": "Artifact Conflict Fact",
     "lesson": "Evidence Lesson Tally",
     "run_words": "Action Effect EpisodeKind EpisodeStatus EventKind Following",
     "tier_words": "ArtifactType ConflictStatus CoreSection DocumentType EntryType ProposalStatus",
     "tiers": "Block Document Entry Folder Proposal Working",
-    "verdict": "Verdict",
     "words": "ActorKind Category LessonType Scope Severity Source Status",
 }
 

@@ -1,11 +1,11 @@
-"""What a run was, and what happened in it."""
+"""What a run was, what happened in it, and whether what it was told helped."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 
-from archivist.records.run_words import Action, EpisodeKind, EpisodeStatus, EventKind
+from archivist.records.run_words import Action, Effect, EpisodeKind, EpisodeStatus, EventKind, Following
 from archivist.records.words import PART, Severity
 
 
@@ -128,3 +128,24 @@ def reported_tokens(attempt: Episode) -> tuple[int | None, int | None]:
     noted = usage.extra.get(UNREPORTED)
     missing = noted if isinstance(noted, list | tuple) else ()
     return None if "in" in missing else usage.input_tokens, None if "out" in missing else usage.output_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The effect of one briefed or withheld lesson in one run.
+
+    `failed` says whether the lesson's failure occurred; None when that is unknown.
+    """
+
+    run: str
+    lesson: str
+    time: datetime
+    effect: Effect
+    following: Following = Following.UNKNOWN
+    failed: bool | None = None
+    extra: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """Return the id of a run's verdict on a lesson: judging it again replaces the verdict."""
+        return f"{self.run}:{self.lesson}"

@@ -2,7 +2,7 @@
 
 The tables of the store, the ledger's words, lookups by name, the lines of exported files and the labels of
 counts are all derived from these rows. A new kind is a record class, a migration and one row here. What needs
-a function of another room (the indexed text in `store.searchable`, the shown text in `recall.hit_text`) is a
+a function of another room (the indexed text in `store.searchable`, the shown text in `recall.results`) is a
 dict there, which a test compares with the rows.
 
 The rows name the record classes as text: making a class takes a cold process longer than reading one record.

@@ -3,12 +3,16 @@
 Named tuples, because making a dataclass takes a cold process several times longer.
 """
 
+import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from archivist.cold_start import blake2s
+
 # Rows of bits in one blob.
 BLOCK = 4096
+_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 class TextQuery(NamedTuple):
@@ -130,3 +134,13 @@ def split_batches(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     """Cut a sequence into pieces that fit into one statement."""
     for start in range(0, len(values), size):
         yield values[start : start + size]
+
+
+def scope_token(field: str, value: str) -> str:
+    """Return the token for a field's value in the index, whatever characters the value has."""
+    return f"{field}{blake2s(value.casefold().encode('utf-8', 'replace'), digest_size=6).hexdigest()}"
+
+
+def split_name(name: str) -> list[str]:
+    """Return the parts of a `CamelCase` name in lower case; the index splits other styles itself."""
+    return [part.lower() for part in _HUMP.findall(name)]

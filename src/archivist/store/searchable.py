@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.records.kinds import KINDS
 from archivist.records.words import Status
-from archivist.store.scope_tokens import scope_token, split_name
+from archivist.store.results import scope_token, split_name
 
 if TYPE_CHECKING:
     from archivist.records import Artifact, Document, Entry, Episode, Event, Fact, Lesson

@@ -339,7 +339,7 @@ class Stream(BankService):
     @reads(Layer.STREAM)
     def lines(self) -> list[dict[str, object]]:
         """Return the whole stream as lines of `stream.jsonl`, in order."""
-        from archivist.records.lines import to_stream_line
+        from archivist.records.shapes import to_stream_line
 
         with self._bank.reading() as reader:
             return [to_stream_line(entry) for entry in reader.select(Entry, order=("seq",))]
@@ -507,10 +507,8 @@ def _within_cycles(asked: Query, cycles: tuple[int | None, int | None]) -> Query
 
 def _hit_by_cycle(entry: Entry, weight: float) -> StreamHit:
     """Return an entry that is found by its cycle alone, scored by its importance."""
-    from archivist.recall.fusion import Relevance
-    from archivist.recall.hit_text import name_of, text_of
-    from archivist.recall.results import Hit
-    from archivist.recall.scoring import Score
+    from archivist.recall.results import Hit, name_of, text_of
+    from archivist.recall.scoring import Relevance, Score
 
     importance = entry.importance / 10
     score = Score(weight * importance, importance, 0.0, 0.0, Relevance(0.0))
@@ -529,7 +527,7 @@ def _hit_by_cycle(entry: Entry, weight: float) -> StreamHit:
 
 def _read_entries(paths: Sequence[Path]) -> tuple[list[Entry], list[LineProblem]]:
     from archivist.files.jsonl import read_lines
-    from archivist.records.lines import from_stream_line
+    from archivist.records.shapes import from_stream_line
 
     entries: list[Entry] = []
     problems: list[LineProblem] = []

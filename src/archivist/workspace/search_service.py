@@ -14,9 +14,9 @@ from archivist.access.rights import Layer, reads
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError
 from archivist.paths import FOLDER
-from archivist.recall.fusion import Relevance
 from archivist.recall.keywords import keywords
 from archivist.recall.query import Query
+from archivist.recall.scoring import Relevance
 from archivist.records import ARCHIVIST
 from archivist.records.plain import canonical_json
 from archivist.service import BankService

@@ -9,8 +9,14 @@ from typing import assert_never
 import click
 
 from archivist.config import Config
-from archivist.config.file import change_file, to_toml
-from archivist.config.layers import EffectiveConfig, check_key, flatten_config, from_text
+from archivist.config.layers import (
+    EffectiveConfig,
+    change_file,
+    check_key,
+    flatten_config,
+    from_text,
+    to_toml,
+)
 from archivist.edges.cli.output import json_option, note, pluralize, print_json, print_table, say
 from archivist.edges.cli.session import Session
 from archivist.errors import NoBankError

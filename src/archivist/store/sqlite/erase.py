@@ -45,7 +45,7 @@ _EVENT_BYTES = " + ".join(
 
 
 class SqliteEraser(SqliteWriter, Eraser):
-    """A transaction that can also delete for good; `store.engine` describes the methods."""
+    """A transaction that can also delete for good; `store.protocol` describes the methods."""
 
     def __init__(self, db: apsw.Connection, cache: VectorCache, actor: Actor, now: datetime) -> None:
         super().__init__(db, cache, actor, now)

@@ -33,7 +33,7 @@ _INDEXED_TEXTS = {("lessons", "summary")}
 
 
 class SqliteReader(SqliteSearch, Reader):
-    """A view of the bank within a transaction; `store.engine` describes the methods."""
+    """A view of the bank within a transaction; `store.protocol` describes the methods."""
 
     def get(self, record: type[R], record_id: str) -> R | None:
         how = mapping_for(record)

@@ -17,9 +17,9 @@ from archivist.store.results import (
     TextQuery,
     UnembeddedDocument,
     ValueCache,
+    scope_token,
     split_batches,
 )
-from archivist.store.scope_tokens import scope_token
 from archivist.store.vectors import BLOCK, BitRows, float16_dots, int8_dots
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class VectorCache:
 
 
 class SqliteSearch:
-    """The searching half of a reader; `store.engine` describes the methods."""
+    """The searching half of a reader; `store.protocol` describes the methods."""
 
     def __init__(self, db: apsw.Connection, cache: VectorCache) -> None:
         self.value_cache: ValueCache | None = ValueCache()

@@ -41,7 +41,7 @@ _PENDING = 0
 
 
 class SqliteWriter(SqliteReader, Writer):
-    """A transaction in one actor's name at one time; `store.engine` describes the methods."""
+    """A transaction in one actor's name at one time; `store.protocol` describes the methods."""
 
     def __init__(self, db: apsw.Connection, cache: VectorCache, actor: Actor, now: datetime) -> None:
         super().__init__(db, cache)
