@@ -12,11 +12,13 @@ from archivist import Bank
 from archivist.errors import InputError, NotFoundError
 from archivist.workspace import front_matter
 from archivist.workspace.files_service import Topology
-from archivist.workspace.skills import compose_skill, find_problems, is_skill_name
 from archivist.workspace.skills_service import (
     Skills,
     SkillSaveStatus,
+    compose_skill,
+    find_problems,
     find_skill,
+    is_skill_name,
     list_skills,
     save_skill,
 )

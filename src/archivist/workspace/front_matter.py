@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
-from archivist.workspace.problems import LintProblem
+from archivist.workspace.topology import LintProblem
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML

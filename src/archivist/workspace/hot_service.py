@@ -21,7 +21,6 @@ from archivist.service import BankService
 from archivist.store.filters import equals, not_equals, one_of
 from archivist.text import estimate_tokens
 from archivist.workspace import hot
-from archivist.workspace.classify import MemoryKind
 from archivist.workspace.files_service import Topology, find_scope, read_corpus
 from archivist.workspace.hot import (
     Demotion,
@@ -34,10 +33,16 @@ from archivist.workspace.hot import (
     measure_hot_file,
 )
 from archivist.workspace.learnings import learnings_of
-from archivist.workspace.links import FOLDERS, Client, section_lines, without_section
-from archivist.workspace.links_service import is_own_file, read_rules
+from archivist.workspace.links_service import (
+    FOLDERS,
+    Client,
+    is_own_file,
+    read_rules,
+    section_lines,
+    without_section,
+)
 from archivist.workspace.markdown_service import Workspace
-from archivist.workspace.save import MemoryItem, SaveResult
+from archivist.workspace.save import MemoryItem, MemoryKind, SaveResult
 from archivist.workspace.topology import LEARNINGS, WorkspaceScope
 
 if TYPE_CHECKING:

@@ -17,17 +17,18 @@ from archivist.files.write import (
     refuse_read_only,
     replace_if_unchanged,
 )
-from archivist.workspace import lint, migrate
+from archivist.workspace import upkeep
 from archivist.workspace.files_service import Topology, read_data
-from archivist.workspace.migrate import FileChange, WorkspaceMigration
-from archivist.workspace.problems import LintProblem, LintSeverity
 from archivist.workspace.topology import (
     ABSTRACT,
     FileKind,
+    LintProblem,
+    LintSeverity,
     WorkspaceFile,
     WorkspaceScope,
     decode,
 )
+from archivist.workspace.upkeep import FileChange, WorkspaceMigration
 
 _GIT_TIMEOUT_S = 10.0
 # Settings of a hostile repository must not make git run a program.
@@ -59,8 +60,8 @@ def lint_scope(topology: Topology, scope: WorkspaceScope) -> LintReport:
         data = read_data(place, problems)
         if data is not None:
             below = domains.get(place.scope.workspace, ())
-            problems += lint.check_file(data, place, topology.rules, below)
-    problems = lint.filter_problems(problems, topology.rules)
+            problems += upkeep.check_file(data, place, topology.rules, below)
+    problems = upkeep.filter_problems(problems, topology.rules)
     problems.sort(key=lambda problem: (problem.file, problem.line, problem.rule))
     return LintReport(problems, len(found.places))
 
@@ -76,11 +77,11 @@ def propose_migration(topology: Topology, scope: WorkspaceScope) -> WorkspaceMig
         if text is None or place.kind is FileKind.ABSTRACT:
             continue
         if place.kind is FileKind.PLAN:
-            migration.add(migrate.migrate_plan(text, place, partial(creation_date, topology, place)))
+            migration.add(upkeep.migrate_plan(text, place, partial(creation_date, topology, place)))
             continue
         abstract = abstracts.pop(place.folder, None)
         abstract_text = texts[abstract.name] if abstract else ""
-        change = migrate.migrate_overview(text, place, abstract_text or "")
+        change = upkeep.migrate_overview(text, place, abstract_text or "")
         migration.add(change)
         if abstract and abstract_text is not None and not isinstance(change, LintProblem):
             migration.add(FileChange(abstract.name, abstract_text, None, ("merged into the overview",)))
@@ -90,7 +91,7 @@ def propose_migration(topology: Topology, scope: WorkspaceScope) -> WorkspaceMig
         # An overview that exists could not be read: its abstract stays.
         if abstract_text is None or (topology.root / path).exists():
             continue
-        made = migrate.overview_from(abstract_text, abstract, path)
+        made = upkeep.overview_from(abstract_text, abstract, path)
         migration.add(made)
         if isinstance(made, FileChange):
             migration.add(FileChange(abstract.name, abstract_text, None, ("became the overview",)))

@@ -12,7 +12,7 @@ from archivist.edges.http.bodies import BodyRoute, ExecutionMode, set_execution_
 from archivist.edges.http.pages import Asked
 from archivist.edges.http.shapes import Only, SaveBody, Tags
 from archivist.edges.http.visits import Visitor, clean_json, json_response
-from archivist.workspace.answers import learnings_view, overviews_view, plan_view, plans_view
+from archivist.workspace.documents import learnings_view, overviews_view, plan_view, plans_view
 from archivist.workspace.learnings import Learnings
 from archivist.workspace.save import SaveResult, item_from
 from archivist.workspace.topology import FileKind
