@@ -184,7 +184,11 @@ def draft_decisions(events: Sequence[Event], known: DraftContext) -> Iterator[Dr
         is_user = event.role == "user"
         is_confirmed = answer is not None and bool(_YES.search(answer.text))
         for place, sentence in enumerate(sentences):
-            if not _is_choice(sentence, is_user=is_user, is_confirmed=is_confirmed):
+            if (sentence.endswith("?") and not is_confirmed) or _TEMPORARY.search(sentence):
+                continue
+            is_choice = (is_user or is_confirmed) and _CHOICE.search(sentence)
+            is_agreed = not is_user and is_confirmed and _PROPOSAL.search(sentence)
+            if not is_choice and not is_agreed:
                 continue
             # The reason may be in the next sentence.
             both = " ".join(sentences[place : place + 2])
@@ -206,14 +210,6 @@ def draft_decisions(events: Sequence[Event], known: DraftContext) -> Iterator[Dr
                 scope=known.scope,
                 weight=0.9 if is_user else 0.75,
             )
-
-
-def _is_choice(sentence: str, *, is_user: bool, is_confirmed: bool) -> bool:
-    if (sentence.endswith("?") and not is_confirmed) or _TEMPORARY.search(sentence):
-        return False
-    if _CHOICE.search(sentence):
-        return is_user or is_confirmed
-    return not is_user and is_confirmed and bool(_PROPOSAL.search(sentence))
 
 
 MAX_DRAFTS = 5
@@ -358,7 +354,6 @@ _NEGATED = re.compile(
     r"(?:\s+[\w']+){0,3}[\s,\"'(]*$",
     re.IGNORECASE,
 )
-_CODE = re.compile(r"`([^`\n]{3,120})`")
 
 
 @dataclass(frozen=True, slots=True)

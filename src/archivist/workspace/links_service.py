@@ -106,7 +106,11 @@ def link_targets(
         ]
     if client in SECTIONS and rules:
         imports = "".join(f"@./{rule.path}\n" for rule in rules)
-        body = imports if client is Client.GEMINI and not is_shared else _inline_rules(rules)
+        bodies = (_FRONT.sub("", rule.text.removeprefix("\ufeff"), count=1).strip() for rule in rules)
+        # A rule that contains the end mark would cut the section short.
+        safe = (body.replace("<!-- archivist:", "<!-- archivist :") for body in bodies if body)
+        inlined = "".join(f"{body}\n\n" for body in safe)
+        body = imports if client is Client.GEMINI and not is_shared else inlined
         found.append(LinkTarget(SECTIONS[client], LinkForm.SECTION, "", body))
     return found
 
@@ -119,12 +123,6 @@ def _copy_text(client: Client, rule: HotRule) -> str:
     body = rule.text[front.end() :] if front else rule.text.removeprefix("\ufeff")
     head = f"---\n{_FRONT_MATTER[client].format(name=rule.name)}---\n"
     return (head.replace("\n", "\r\n") if _newline_of(body.encode()) == _CRLF else head) + body
-
-
-def _inline_rules(rules: Sequence[HotRule]) -> str:
-    bodies = (_FRONT.sub("", rule.text.removeprefix("\ufeff"), count=1).strip() for rule in rules)
-    # A rule that contains the end mark would cut the section short.
-    return "".join(f"{body.replace('<!-- archivist:', '<!-- archivist :')}\n\n" for body in bodies if body)
 
 
 # Copies
@@ -428,7 +426,12 @@ class _Linker:
         if self.is_dry_run:
             return self.result(target.path, LinkStatus.MADE, target.form)
         path = self.root / target.path
-        self._make_folder(Path(target.path).parent)
+        folder = Path(target.path).parent
+        missing = [each for each in (folder, *folder.parents) if not (self.root / each).exists()]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if missing:
+            names = "".join(f"{each.as_posix()}\n" for each in missing)
+            (path.parent / _NOTE).write_text(f"{_NOTE_TITLE}\n{names}", "utf-8")
         if target.form is LinkForm.LINK:
             try:
                 path.symlink_to(os.path.relpath(self.root.resolve() / target.source, path.parent.resolve()))
@@ -502,14 +505,6 @@ class _Linker:
                 return self.result(name, LinkStatus.LEFT, _CHANGED)
         others = ", ".join(reader for reader in section_readers(before) if reader != self.client)
         return self.result(name, LinkStatus.REMOVED, f"{form}, kept for {others}" if others else form)
-
-    def _make_folder(self, folder: Path) -> None:
-        """Make a client's folder, with a note of the folders that did not exist before."""
-        missing = [each for each in (folder, *folder.parents) if not (self.root / each).exists()]
-        (self.root / folder).mkdir(parents=True, exist_ok=True)
-        if missing:
-            names = "".join(f"{each.as_posix()}\n" for each in missing)
-            (self.root / folder / _NOTE).write_text(f"{_NOTE_TITLE}\n{names}", "utf-8")
 
     def remove_empty_folders(self) -> None:
         """Remove the folders that were made for the client and are empty now."""

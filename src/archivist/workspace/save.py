@@ -59,45 +59,25 @@ _LESSON = _compile_any(
 )
 
 # The documented categories of each kind with their words; the first wins a tie.
-_CATEGORIES: dict[MemoryKind, tuple[tuple[str, re.Pattern[str]], ...]] = {
-    MemoryKind.DECISION: (
-        (
-            "architecture",
-            _compile_any(
-                r"architect model\b modules?\b services?\b schema state\b layers?\b api\b queue database\b "
-                r"design\b boundar"
-            ),
-        ),
-        (
-            "dependency",
-            _compile_any(
-                r"dependenc library\b packages?\b versions?\b upgrade v\d pin(?:ned)?\b lock\s?file\b"
-            ),
-        ),
-        (
-            "tooling",
-            _compile_any(
-                r"tool lint ci\b build bundler\b editor\b pnpm\b npm\b yarn\b docker pipeline\b "
-                r"format(?:ter|ting)\b"
-            ),
-        ),
-        (
-            "convention",
-            _compile_any(r"convention nam(?:e|ing)\b style\b branch commits?\b review always\b never\b"),
-        ),
-    ),
-    MemoryKind.LESSON: (
-        ("performance", _compile_any(r"slow fast(?:er)?\b memory\b latency\b cache cpu\b throughput")),
-        (
-            "configuration",
-            _compile_any(r"config settings?\b env(?:ironment)?\b flags?\b options?\b paths?\b permission"),
-        ),
-        (
-            "integration",
-            _compile_any(r"integrat api\b endpoint webhook client\b service\b proxy\b auth token"),
-        ),
-        ("debugging", _compile_any(r"error bug fail crash hang tests?\b trace break broke")),
-    ),
+_CATEGORIES: dict[MemoryKind, dict[str, re.Pattern[str]]] = {
+    kind: {name: _compile_any(patterns) for name, patterns in categories.items()}
+    for kind, categories in {
+        MemoryKind.DECISION: {
+            "architecture": r"architect model\b modules?\b services?\b schema state\b layers?\b api\b queue "
+            r"database\b design\b boundar",
+            "dependency": r"dependenc library\b packages?\b versions?\b upgrade v\d pin(?:ned)?\b "
+            r"lock\s?file\b",
+            "tooling": r"tool lint ci\b build bundler\b editor\b pnpm\b npm\b yarn\b docker pipeline\b "
+            r"format(?:ter|ting)\b",
+            "convention": r"convention nam(?:e|ing)\b style\b branch commits?\b review always\b never\b",
+        },
+        MemoryKind.LESSON: {
+            "performance": r"slow fast(?:er)?\b memory\b latency\b cache cpu\b throughput",
+            "configuration": r"config settings?\b env(?:ironment)?\b flags?\b options?\b paths?\b permission",
+            "integration": r"integrat api\b endpoint webhook client\b service\b proxy\b auth token",
+            "debugging": r"error bug fail crash hang tests?\b trace break broke",
+        },
+    }.items()
 }
 _DEFAULT_CATEGORY = {MemoryKind.DECISION: "convention", MemoryKind.LESSON: "debugging"}
 
@@ -130,7 +110,7 @@ def category_of(text: str, kind: MemoryKind) -> str:
     """Return the documented category whose words are most frequent in a text."""
     counts = [
         (len(pattern.findall(text)), -place, name)
-        for place, (name, pattern) in enumerate(_CATEGORIES.get(kind, ()))
+        for place, (name, pattern) in enumerate(_CATEGORIES.get(kind, {}).items())
     ]
     best = max(counts, default=(0, 0, ""))
     return best[2] if best[0] else _DEFAULT_CATEGORY.get(kind, "other")
@@ -245,19 +225,15 @@ def item_from(value: object) -> MemoryItem:
         isinstance(text, str) for text in (*tags, *texts.values())
     ):
         raise InputError("the fields of an item are texts, and its tags a list of texts", hint=_ITEM_HINT)
-    kind, day = _parse_kind(value.get("kind")), _parse_date(value.get("date"))
-    return MemoryItem(**texts, tags=tuple(tags), kind=kind, date=day)
-
-
-def _parse_kind(value: object) -> MemoryKind | None:
-    if value is None or value == "":
-        return None
-    try:
-        word = str(value).strip().lower().replace("-", "_").replace(" ", "_")
-        return MemoryKind(word if word in set(MemoryKind) else word.removesuffix("s"))
-    except ValueError:
-        words = ", ".join(kind.value for kind in MemoryKind)
-        raise InputError(f"{value!r} is not a kind", hint=f"one of {words}") from None
+    given, kind = value.get("kind"), None
+    if given not in (None, ""):
+        word = str(given).strip().lower().replace("-", "_").replace(" ", "_")
+        word = word if word in set(MemoryKind) else word.removesuffix("s")
+        if word not in set(MemoryKind):
+            words = ", ".join(each.value for each in MemoryKind)
+            raise InputError(f"{given!r} is not a kind", hint=f"one of {words}")
+        kind = MemoryKind(word)
+    return MemoryItem(**texts, tags=tuple(tags), kind=kind, date=_parse_date(value.get("date")))
 
 
 def _parse_date(value: object) -> date | None:

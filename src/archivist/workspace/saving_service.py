@@ -18,12 +18,7 @@ from archivist.workspace.files_service import FileCache
 from archivist.workspace.learnings import Learning
 from archivist.workspace.save import MemoryItem, MemoryKind, Neighbour, OnConflict, SaveOutcome, SaveResult
 from archivist.workspace.similarity import Statement
-from archivist.workspace.topology import (
-    LEARNINGS,
-    FileKind,
-    WorkspaceScope,
-    decode,
-)
+from archivist.workspace.topology import LEARNINGS, FileKind, WorkspaceScope, decode
 
 if TYPE_CHECKING:
     from archivist.recall.embedders.static import StaticEmbedder

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.access.rights import Layer, reads, writes
+from archivist.access.rights import Layer, writes
 from archivist.capture.redaction import redact
 from archivist.errors import InputError, NotFoundError
 from archivist.files.write import explain_os_errors, read_bytes, replace_if_unchanged
@@ -84,7 +84,13 @@ def find_problems(text: str, name: str) -> list[str]:
     found = [f"line {problem.line}: {problem.text}" for problem in head.problems]
     if not head.has_any:
         return [*found, "no front matter with name and description"]
-    found += _check_name(head.values.get("name"), name)
+    given = head.values.get("name")
+    if not isinstance(given, str) or not given:
+        found.append("name: missing or empty")
+    elif not is_skill_name(given):
+        found.append(f"name: {given!r} is not lower-case words with hyphens, at most {MAX_NAME} characters")
+    elif name and given != name:
+        found.append(f"name: {given!r}, but the skill is saved as {name!r}")
     description = head.values.get("description")
     if not isinstance(description, str) or not description.strip():
         found.append("description: missing or empty")
@@ -96,14 +102,6 @@ def find_problems(text: str, name: str) -> list[str]:
     elif len(head.body.encode("utf-8", "replace")) > MAX_BODY_BYTES:
         found.append(f"more than {MAX_BODY_BYTES >> 10} KiB of instructions")
     return found
-
-
-def _check_name(given: object, name: str) -> list[str]:
-    if not isinstance(given, str) or not given:
-        return ["name: missing or empty"]
-    if not is_skill_name(given):
-        return [f"name: {given!r} is not lower-case words with hyphens, at most {MAX_NAME} characters"]
-    return [f"name: {given!r}, but the skill is saved as {name!r}"] if name and given != name else []
 
 
 def _check_other_fields(values: Mapping[str, object]) -> list[str]:
@@ -193,16 +191,6 @@ class Skills(BankService):
     def __init__(self, bank: Bank, topology: Topology) -> None:
         super().__init__(bank)
         self._topology = topology
-
-    @reads(Layer.WORKSPACE)
-    def list_in_scope(self, scope: str = "") -> list[Skill]:
-        """Return the skills of a scope and of everything below it."""
-        return list_skills(self._topology, WorkspaceScope.parse(scope))
-
-    @reads(Layer.WORKSPACE)
-    def find(self, name: str, scope: str = "") -> Skill:
-        """Return the skill with a name that applies to a scope."""
-        return find_skill(self._topology, name, WorkspaceScope.parse(scope))
 
     @writes(Layer.WORKSPACE)
     def save(

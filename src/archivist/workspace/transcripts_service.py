@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads, writes
@@ -303,7 +303,15 @@ class Transcripts(BankService):
         )
         with self._bank.reading() as reader:
             noted = _load_captures(reader)
-            found = [self._load_transcript(reader, path, noted) for path in paths]
+            found = []
+            for path in paths:
+                name, stat = path.relative_to(self._folder).as_posix(), path.stat()
+                known = noted.get(name)
+                is_current = known is not None and known[:2] == (stat.st_size, stat.st_mtime_ns)
+                runs = [reader.get(Episode, run) for run in known.runs] if known and is_current else []
+                # When a run was erased or pruned, the transcript must be captured again.
+                left = tuple(run for run in runs if run is not None) if all(runs) else ()
+                found.append(Transcript(name, stat.st_size, stat.st_mtime_ns, left))
         # Captured files are known to be transcripts; the others are opened, outside the transaction.
         reasons = {each.name: "" if each.runs else self._problem_with(each) for each in found}
         return TranscriptListing(
@@ -399,19 +407,6 @@ class Transcripts(BankService):
         except InputError as error:
             return error.message
         return "" if any(adapter.recognises(head, name) for adapter in ADAPTERS) else _NO_LOG
-
-    def _load_transcript(
-        self, reader: Reader, path: Path, noted: Mapping[str, CapturedTranscript]
-    ) -> Transcript:
-        name = path.relative_to(self._folder).as_posix()
-        stat = path.stat()
-        known = noted.get(name)
-        runs: tuple[Episode, ...] = ()
-        if known is not None and known[:2] == (stat.st_size, stat.st_mtime_ns):
-            found = [reader.get(Episode, run) for run in known.runs]
-            # When a run was erased or pruned, the transcript must be captured again.
-            runs = tuple(run for run in found if run is not None) if all(found) else ()
-        return Transcript(name, stat.st_size, stat.st_mtime_ns, runs)
 
     @contextmanager
     def _open_lines(self, transcript: Transcript) -> Iterator[Iterator[str]]:

@@ -66,8 +66,12 @@ def check_file(
         found.append(LintProblem(name, line, "crlf", f"{count} carriage return{'s' if count > 1 else ''}"))
     if place.kind is FileKind.ABSTRACT:
         return [*found, LintProblem(name, 0, "abstract-file", "an abstract in a file of its own")]
-    if place.kind is FileKind.PLAN:
-        found += _check_plan_name(place, text)
+    file_name = name.rpartition("/")[2]
+    is_named = _PLAN_NAME.fullmatch(file_name) and file_name == file_name.lower() and day_of_name(file_name)
+    if place.kind is FileKind.PLAN and not is_named:
+        proposed = propose_name(place.stem, front_matter.read(text, name).values.get("created"))
+        message = f"{file_name!r} is not YYMMDD-plan-name.md"
+        found.append(LintProblem(name, 0, "plan-name", f"{message}; {proposed}" if proposed else message))
     if not text.strip("\ufeff \t\r\n"):
         return [*found, LintProblem(name, 0, "empty", "the file is empty")]
     if place.kind in REQUIRED:
@@ -85,15 +89,6 @@ def filter_problems(problems: Sequence[LintProblem], rules: WorkspaceRules) -> l
             f"workspace.ignore_rules: no rule {name!r}", hint="archivist workspace lint --rules lists them"
         )
     return [problem for problem in problems if problem.rule not in ignored]
-
-
-def _check_plan_name(place: WorkspaceFile, text: str) -> list[LintProblem]:
-    file_name = place.name.rpartition("/")[2]
-    if _PLAN_NAME.fullmatch(file_name) and file_name == file_name.lower() and day_of_name(file_name):
-        return []
-    message = f"{file_name!r} is not YYMMDD-plan-name.md"
-    proposed = propose_name(place.stem, front_matter.read(text, place.name).values.get("created"))
-    return [LintProblem(place.name, 0, "plan-name", f"{message}; {proposed}" if proposed else message)]
 
 
 def propose_name(stem: str, created: object) -> str:
@@ -219,20 +214,19 @@ def propose_split(
                 entry for entry in left if domain.casefold() not in {tag.casefold() for tag in entry.tags}
             ]
     if len(left) > max_entries:
-        steps.append(_propose_archive(left, f"{folder}/archive/{place.stem}", max_entries))
+        # The oldest are archived, by whole years where that is enough.
+        ordered = sorted(left, key=lambda entry: entry.date or date.min)
+        count = len(ordered) - max_entries
+        last = ordered[count - 1].date
+        through = [
+            entry for entry in ordered if entry.date is None or (last and entry.date.year <= last.year)
+        ]
+        target = f"{folder}/archive/{place.stem}"
+        if last and len(through) <= len(ordered) * 3 // 4:
+            steps.append(f"archive the {len(through)} up to {last.year} to {target}-{last.year}.md")
+        else:
+            steps.append(f"archive the {count} oldest{f' (up to {last})' if last else ''} to {target}.md")
     return "; ".join(steps)
-
-
-def _propose_archive(entries: Sequence[LearningEntry], target: str, max_entries: int) -> str:
-    """Propose to archive the oldest entries, by whole years where that is enough."""
-    ordered = sorted(entries, key=lambda entry: entry.date or date.min)
-    count = len(ordered) - max_entries
-    last = ordered[count - 1].date
-    if last:
-        through = [entry for entry in ordered if entry.date is None or entry.date.year <= last.year]
-        if len(through) <= len(ordered) * 3 // 4:
-            return f"archive the {len(through)} up to {last.year} to {target}-{last.year}.md"
-    return f"archive the {count} oldest{f' (up to {last})' if last else ''} to {target}.md"
 
 
 DESCRIPTION_CHARACTERS = 300
@@ -359,7 +353,11 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
         missing["description"] = _describe(read, given_name or str(missing.get("name", "")))
     if "tags" not in {**values, **missing}:
         missing["tags"] = _folder_tags(place)
-    return _build_change(text, _append_abstract(renamed, rest), place.name, missing)
+    if rest and rest not in renamed.replace("\r\n", "\n") and rest not in renamed:
+        end = "\r\n" if "\r\n" in renamed[:4096] else "\n"
+        gap = "" if not renamed or renamed.endswith(end * 2) else end if renamed.endswith("\n") else end * 2
+        renamed += f"{gap}## Abstract{end}{end}{rest.rstrip()}{end}"
+    return _build_change(text, renamed, place.name, missing)
 
 
 class _AbstractParts(NamedTuple):
@@ -397,15 +395,6 @@ def _read_abstract(abstract: str, values: Mapping[str, object], names: set[str])
         description = clip_text(first_sentences(strip_markup(" ".join(body.split()))), DESCRIPTION_CHARACTERS)
     is_whole = _fold_text(description) == _fold_text(" ".join(body.split()))
     return _AbstractParts(description, body, "" if is_whole else body, fields)
-
-
-def _append_abstract(text: str, rest: str) -> str:
-    """Return an overview's text with a section for the rest of its abstract."""
-    if not rest or rest in text.replace("\r\n", "\n") or rest in text:
-        return text
-    end = "\r\n" if "\r\n" in text[:4096] else "\n"
-    gap = "" if not text or text.endswith(end * 2) else end if text.endswith("\n") else end * 2
-    return f"{text}{gap}## Abstract{end}{end}{rest.rstrip()}{end}"
 
 
 def overview_from(abstract: str, place: WorkspaceFile, path: str) -> FileChange | LintProblem:

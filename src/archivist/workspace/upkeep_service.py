@@ -7,16 +7,10 @@ import subprocess
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 from archivist.errors import InputError
-from archivist.files.write import (
-    explain_os_errors,
-    is_read_only,
-    refuse_read_only,
-    replace_if_unchanged,
-)
+from archivist.files.write import explain_os_errors, is_read_only, refuse_read_only, replace_if_unchanged
 from archivist.workspace import upkeep
 from archivist.workspace.files_service import Topology, read_data
 from archivist.workspace.topology import (
@@ -71,7 +65,12 @@ def propose_migration(topology: Topology, scope: WorkspaceScope) -> WorkspaceMig
     found = topology.scan(scope, (FileKind.PLAN, FileKind.OVERVIEW, FileKind.ABSTRACT))
     migration = WorkspaceMigration([], list(found.problems))
     abstracts = {place.folder: place for place in found.places if place.kind is FileKind.ABSTRACT}
-    texts = {place.name: _read_text(place, migration.problems) for place in found.places}
+    texts: dict[str, str | None] = {}
+    for place in found.places:
+        data = read_data(place, migration.problems)
+        decoded = decode(data or b"", place.name)
+        migration.problems.extend(decoded.problems)
+        texts[place.name] = None if data is None or decoded.problems else decoded.text
     for place in found.places:
         text = texts[place.name]
         if text is None or place.kind is FileKind.ABSTRACT:
@@ -95,29 +94,14 @@ def propose_migration(topology: Topology, scope: WorkspaceScope) -> WorkspaceMig
         migration.add(made)
         if isinstance(made, FileChange):
             migration.add(FileChange(abstract.name, abstract_text, None, ("became the overview",)))
-    return _drop_read_only(topology, migration)
-
-
-def _drop_read_only(topology: Topology, migration: WorkspaceMigration) -> WorkspaceMigration:
-    """Leave out read-only files, so that a dry run shows what writing would do.
-
-    An overview and the abstract that is merged into it stay together.
-    """
+    # Read-only files are left out, so that a dry run shows what writing would do. An overview and the
+    # abstract that is merged into it stay together.
     closed = {change.path for change in migration.changes if is_read_only(topology.root / change.path)}
     merging = {change.folder for change in migration.changes if change.after is None}
     held = merging & {change.folder for change in migration.changes if change.path in closed}
     problems = [LintProblem(path, 0, "not-written", "the file is read-only") for path in sorted(closed)]
     kept = [change for change in migration.changes if change.path not in closed and change.folder not in held]
     return WorkspaceMigration(kept, [*migration.problems, *problems])
-
-
-def _read_text(place: WorkspaceFile, problems: list[LintProblem]) -> str | None:
-    data = read_data(place, problems)
-    if data is None:
-        return None
-    decoded = decode(data, place.name)
-    problems.extend(decoded.problems)
-    return None if decoded.problems else decoded.text
 
 
 def apply_changes(
@@ -138,7 +122,12 @@ def apply_changes(
             continue
         try:
             with explain_os_errors(path):
-                is_written = _write_change(path, change)
+                before = None if change.before is None else change.before.encode("utf-8")
+                if change.after is not None:
+                    is_written = replace_if_unchanged(path, before, change.after.encode("utf-8"))
+                elif is_written := path.name == ABSTRACT and path.read_bytes() == before:
+                    refuse_read_only(path)
+                    path.unlink()
             reason, advice = "it changed meanwhile", "run migrate again"
         except InputError as error:
             is_written, reason, advice = False, error.message, error.hint
@@ -148,17 +137,6 @@ def apply_changes(
             left.append(LintProblem(change.path, 0, "not-written", reason, advice))
             failed.add(change.folder)
     return done, left
-
-
-def _write_change(path: Path, change: FileChange) -> bool:
-    before = None if change.before is None else change.before.encode("utf-8")
-    if change.after is not None:
-        return replace_if_unchanged(path, before, change.after.encode("utf-8"))
-    if path.name != ABSTRACT or path.read_bytes() != before:
-        return False
-    refuse_read_only(path)
-    path.unlink()
-    return True
 
 
 def creation_date(topology: Topology, place: WorkspaceFile) -> date:
