@@ -17,8 +17,9 @@ from tests.workspace import labelled_texts, spoken_pairs, statement_pairs
 
 from archivist.recall.embedders.static import StaticEmbedder
 from archivist.recall.keywords import keywords
-from archivist.workspace import classify, similarity, terms
-from archivist.workspace.classify import MemoryKind, split_title
+from archivist.workspace import save as classify
+from archivist.workspace import similarity, terms
+from archivist.workspace.save import MemoryKind, split_title
 from archivist.workspace.similarity import Likeness, Statement, compare
 
 _NEGATION = re.compile(r"\b(?:not|never|no|don't|avoid|without)\b", re.IGNORECASE)

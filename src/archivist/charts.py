@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from unicodedata import east_asian_width
 
-from archivist.audit.analytics import Analytics, Rate
+from archivist.audit.analytics import Analytics
 from archivist.audit.lift import LiftConclusion, wilson
 from archivist.audit.report import ReportRow
 from archivist.workspace.graph import (
@@ -249,7 +249,17 @@ def draw_rate_chart(found: Analytics, title: str = "What worked?") -> str:
         body.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{floor}" stroke="{_GRID}"/>')
         body.append(_text(x, floor + 16, f"{tick:.0%}", colour=_PALE, anchor="middle"))
     for at, row in enumerate(rows):
-        body += _draw_bar(_TOP + _BAR_ROW * (at + 0.5), row)
+        y = _TOP + _BAR_ROW * (at + 0.5)
+        counts = f"{row.completed} of {row.completed + row.failed}"
+        counts += f", {row.undecided_count} open" if row.undecided_count else ""
+        body.append(_text(_BAR_LEFT - 12, y + 4, _fit_name(row.name, _NAME_CHARACTERS), anchor="end"))
+        body.append(_text(_BAR_RIGHT + 14, y + 4, counts, colour=_PALE))
+        if row.share is not None:
+            low, high = row.interval
+            span = f'x1="{_bar_x(low):.1f}" x2="{_bar_x(high):.1f}" y1="{y:.1f}" y2="{y:.1f}"'
+            look = f'stroke="{_COLOURS[0]}" stroke-width="6" stroke-opacity="0.25" stroke-linecap="round"'
+            body.append(f"<line {span} {look}/>")
+            body.append(f'<circle cx="{_bar_x(row.share):.1f}" cy="{y:.1f}" r="4.5" fill="{_COLOURS[0]}"/>')
     if len(found.rows) > len(rows):
         body.append(_text(20, floor + 30, f"… and {len(found.rows) - len(rows)} more", colour=_PALE))
     if found.step:
@@ -276,22 +286,6 @@ def _fit_name(name: str, max_characters: int) -> str:
 
 def _bar_x(share: float) -> float:
     return _BAR_LEFT + (_BAR_RIGHT - _BAR_LEFT) * share
-
-
-def _draw_bar(y: float, row: Rate) -> list[str]:
-    counts = f"{row.completed} of {row.completed + row.failed}"
-    counts += f", {row.undecided_count} open" if row.undecided_count else ""
-    parts = [
-        _text(_BAR_LEFT - 12, y + 4, _fit_name(row.name, _NAME_CHARACTERS), anchor="end"),
-        _text(_BAR_RIGHT + 14, y + 4, counts, colour=_PALE),
-    ]
-    if row.share is None:
-        return parts
-    low, high = row.interval
-    span = f'x1="{_bar_x(low):.1f}" x2="{_bar_x(high):.1f}" y1="{y:.1f}" y2="{y:.1f}"'
-    look = f'stroke="{_COLOURS[0]}" stroke-width="6" stroke-opacity="0.25" stroke-linecap="round"'
-    dot = f'<circle cx="{_bar_x(row.share):.1f}" cy="{y:.1f}" r="4.5" fill="{_COLOURS[0]}"/>'
-    return [*parts, f"<line {span} {look}/>", dot]
 
 
 def _draw_rate_periods(found: Analytics, unit: str, top: float, floor: float) -> list[str]:

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from archivist.workspace.answers import learnings_view, overviews_view, plans_view, to_yaml
+from archivist.workspace.documents import learnings_view, overviews_view, plans_view, to_yaml
 from archivist.workspace.markdown_service import Workspace
 from tests.workspace.trees import DOCUMENTED, make
 

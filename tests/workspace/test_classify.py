@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archivist.workspace.classify import (
+from archivist.workspace.save import (
     MemoryKind,
     category_of,
     kind_of,

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from archivist import Bank
 from archivist.errors import InputError, NotFoundError
 from archivist.records import Episode, Event
-from archivist.workspace import cold
-from archivist.workspace.cold import Transcript
+from archivist.workspace import transcripts_service as cold
 from archivist.workspace.files_service import Topology
-from archivist.workspace.transcripts_service import Transcripts
+from archivist.workspace.transcripts_service import Transcript, Transcripts
 from tests.workspace.sessions import Session
 
 WHEN = datetime(2026, 11, 1, 9, tzinfo=UTC)

@@ -16,8 +16,7 @@ from archivist.workspace import hot
 from archivist.workspace.files_service import Topology
 from archivist.workspace.hot import Budget, HotUsage, RuleUsage, WarmEntry
 from archivist.workspace.hot_service import HotMemory, UsageHistory, measure_hot_files, review
-from archivist.workspace.links import Client
-from archivist.workspace.links_service import link, read_rules
+from archivist.workspace.links_service import Client, link, read_rules
 
 RULES = WorkspaceRules()
 PROFILE = """<!-- budget: 6 lines -->

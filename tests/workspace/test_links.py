@@ -11,25 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.files.write import replace_if_unchanged
-from archivist.workspace.links import (
+from archivist.workspace.links_service import (
     Client,
     HotRule,
+    LinkResult,
+    LinkStatus,
     LinkTarget,
     is_edited_copy,
     is_edited_section,
+    link,
     link_targets,
     marked_copy,
+    read_rules,
     section_readers,
     source_of_copy,
+    unlink,
     with_section,
     without_section,
-)
-from archivist.workspace.links_service import (
-    LinkResult,
-    LinkStatus,
-    link,
-    read_rules,
-    unlink,
 )
 
 HOT = "agent/rules/common"

@@ -10,7 +10,7 @@ import pytest
 
 from archivist import Bank
 from archivist.errors import InputError, NotFoundError
-from archivist.workspace.answers import learnings_view, overviews_view, plans_view
+from archivist.workspace.documents import learnings_view, overviews_view, plans_view
 from archivist.workspace.files_service import FRESH_NS, FileCache, Topology
 from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.topology import LEARNINGS as LEARNING_KINDS

@@ -17,9 +17,8 @@ from archivist import Bank
 from archivist.errors import InputError
 from archivist.files import write as replacing
 from archivist.workspace import learnings
-from archivist.workspace.classify import MemoryKind
 from archivist.workspace.markdown_service import Workspace
-from archivist.workspace.save import MemoryItem, OnConflict, SaveOutcome, SaveResult, item_from
+from archivist.workspace.save import MemoryItem, MemoryKind, OnConflict, SaveOutcome, SaveResult, item_from
 from archivist.workspace.saving_service import MemorySaver
 from tests.conftest import START
 from tests.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, entry_text, make, plan_text

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.recall.embedders.static import StaticEmbedder
-from archivist.workspace.classify import split_title
+from archivist.workspace.save import split_title
 from archivist.workspace.similarity import Comparison, Likeness, Statement, compare, find_conflict
 from tests.workspace import spoken_pairs as spoken
 from tests.workspace import statement_pairs as pairs

@@ -12,11 +12,13 @@ from archivist import Bank
 from archivist.errors import InputError, NotFoundError
 from archivist.workspace import front_matter
 from archivist.workspace.files_service import Topology
-from archivist.workspace.skills import compose_skill, find_problems, is_skill_name
 from archivist.workspace.skills_service import (
     Skills,
     SkillSaveStatus,
+    compose_skill,
+    find_problems,
     find_skill,
+    is_skill_name,
     list_skills,
     save_skill,
 )
@@ -183,8 +185,10 @@ def test_a_bad_skill_that_somebody_wrote_is_listed_with_its_problems(topology: T
 @pytest.mark.req("W16")
 def test_secrets_do_not_get_into_a_skill(bank: Bank, tmp_path: Path) -> None:
     token = "ghp_" + "a1B2" * 9
-    desk = Skills(bank, Topology(tmp_path))
-    saved = desk.save("deploy", f"Use {token} to push.\n", "devtools", description=f"With {token}")
+    topology = Topology(tmp_path)
+    saved = Skills(bank, topology).save(
+        "deploy", f"Use {token} to push.\n", "devtools", description=f"With {token}"
+    )
     assert token not in saved.skill.text
-    assert desk.find("deploy", "devtools").text.count("[redacted:") == 2
-    assert [skill.name for skill in desk.list_in_scope()] == ["deploy"]
+    assert find_skill(topology, "deploy", WorkspaceScope("devtools")).text.count("[redacted:") == 2
+    assert [skill.name for skill in list_skills(topology, WorkspaceScope())] == ["deploy"]

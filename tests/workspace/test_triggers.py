@@ -13,22 +13,25 @@ from archivist import Bank
 from archivist.errors import NotFoundError
 from archivist.reading.run import read_run
 from archivist.records import Episode, Event, EventKind, Lesson
-from archivist.workspace.drafts import Draft, DraftContext, SaveTrigger, draft_decisions
-from archivist.workspace.drafts_service import Drafts
-from archivist.workspace.files_service import Topology
-from archivist.workspace.learnings import Learning, list_learnings, read_learning_file
-from archivist.workspace.save import SaveResult
-from archivist.workspace.topology import FileKind, WorkspaceFile, WorkspaceScope
-from archivist.workspace.triggers import (
+from archivist.workspace.drafts import (
     MAX_DRAFTS,
+    Draft,
+    DraftContext,
+    SaveTrigger,
     advised_code,
     draft_conflicts,
+    draft_decisions,
     draft_hard_won_fixes,
     draft_long_searches,
     find_drafts,
     new_drafts,
     scope_of_project,
 )
+from archivist.workspace.drafts_service import Drafts
+from archivist.workspace.files_service import Topology
+from archivist.workspace.learnings import Learning, list_learnings, read_learning_file
+from archivist.workspace.save import SaveResult
+from archivist.workspace.topology import FileKind, WorkspaceFile, WorkspaceScope
 from tests.reflect.miners.scripted import Call, edit, no_module, run, sh, user
 from tests.workspace.sessions import START, Session
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from archivist.workspace.markdown_service import Workspace
-from archivist.workspace.problems import RULES
+from archivist.workspace.topology import RULES
 from tests.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, entry_text, make, plan_text
 
 PLANS = f"{RESOURCES}/w/d/_plans"

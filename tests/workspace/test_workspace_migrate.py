@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from archivist.workspace import front_matter
 from archivist.workspace.markdown_service import Workspace
-from archivist.workspace.migrate import FileChange, guess_status, migrate_overview, migrate_plan
-from archivist.workspace.problems import LintProblem
-from archivist.workspace.topology import FileKind, WorkspaceFile, WorkspaceScope
+from archivist.workspace.topology import FileKind, LintProblem, WorkspaceFile, WorkspaceScope
+from archivist.workspace.upkeep import FileChange, guess_status, migrate_overview, migrate_plan
 from tests.workspace.trees import DOCUMENTED, RESOURCES, make, plan_text
 
 PLANS = f"{RESOURCES}/w/stock/prices/_plans"

@@ -8,13 +8,11 @@ import pytest
 
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
-from archivist.workspace.classify import MemoryKind
 from archivist.workspace.documents import abstract_of, first_heading
 from archivist.workspace.files_service import Topology
 from archivist.workspace.markdown_service import Workspace
-from archivist.workspace.problems import LintProblem
-from archivist.workspace.save import MemoryItem, SaveResult
-from archivist.workspace.topology import WorkspaceScope, suggest_scopes
+from archivist.workspace.save import MemoryItem, MemoryKind, SaveResult
+from archivist.workspace.topology import LintProblem, WorkspaceScope, suggest_scopes
 from tests.conftest import START
 from tests.workspace import spoken_pairs as spoken
 from tests.workspace.spoken_pairs import Said

@@ -491,7 +491,7 @@ def retrieve_plans(
     offset: Offset = 0,
 ) -> Answer:
     """See what was done and what is planned in a workspace: the front matter of its plans."""
-    from archivist.workspace.answers import plan_view
+    from archivist.workspace.documents import plan_view
 
     found = bank.workspace.retrieve_plans(str(scope), status=status or (), tags=tags or ())
     return page("plans", found, plan_view, offset=offset, total=len(found))
@@ -500,7 +500,7 @@ def retrieve_plans(
 @tool(Toolset.WORKSPACE, page_schema("overviews", {"scope": TEXT, "tier": TEXT}, total=COUNT), reads=True)
 def retrieve_overview(bank: Bank, scope: ScopeArgument, offset: Offset = 0) -> Answer:
     """Understand a workspace, a domain or a repository: its overview, and abstracts of what lies below."""
-    from archivist.workspace.answers import overviews_view
+    from archivist.workspace.documents import overviews_view
 
     views: Any = overviews_view(bank.workspace.retrieve_overview(str(scope)))["overviews"]
     return page("overviews", views, offset=offset, total=len(views))
@@ -524,7 +524,7 @@ def retrieve_learnings(
     offset: Offset = 0,
 ) -> Answer:
     """Get the decisions to respect and the lessons learnt in a workspace."""
-    from archivist.workspace.answers import learnings_view
+    from archivist.workspace.documents import learnings_view
 
     found = bank.workspace.retrieve_learnings(str(scope), tags=tags or (), category=category)
     views: Any = learnings_view(found)

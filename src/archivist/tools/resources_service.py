@@ -66,7 +66,7 @@ def read_resource(bank: Bank, uri: str) -> ResourceText:
         case "lessons/recent":
             return ResourceText(_recent_lessons(bank), _MARKDOWN)
         case "plans":
-            from archivist.workspace.answers import plans_view, to_yaml
+            from archivist.workspace.documents import plans_view, to_yaml
 
             return ResourceText(to_yaml(plans_view(bank.workspace.retrieve_plans())), _YAML)
     known = ", ".join(address.uri for address in (*ADDRESSES, TEMPLATE))

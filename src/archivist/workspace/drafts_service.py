@@ -13,13 +13,11 @@ from archivist.recall.keywords import keywords
 from archivist.records import Episode, Event, Lesson
 from archivist.service import BankService
 from archivist.store.filters import equals, one_of
-from archivist.workspace import triggers
-from archivist.workspace.classify import MemoryKind
-from archivist.workspace.drafts import Draft, DraftContext
+from archivist.workspace.drafts import Draft, DraftContext, find_drafts, new_drafts, scope_of_project
 from archivist.workspace.files_service import Topology, read_corpus
 from archivist.workspace.learnings import learnings_of
 from archivist.workspace.markdown_service import Workspace
-from archivist.workspace.save import MemoryItem, OnConflict, SaveOutcome, SaveResult
+from archivist.workspace.save import MemoryItem, MemoryKind, OnConflict, SaveOutcome, SaveResult
 from archivist.workspace.topology import FileKind
 
 if TYPE_CHECKING:
@@ -69,10 +67,10 @@ class Drafts(BankService):
                     ::-1
                 ]
                 lessons = tuple(reader.select(Lesson, one_of("status", ("active", "candidate"))))
-            place = scope or triggers.scope_of_project(episode.project, scopes)
+            place = scope or scope_of_project(episode.project, scopes)
             context = replace(known, lessons=lessons, scope=place)
-            offered = triggers.find_drafts(read_run(episode, events), events, context)
-            drafts = triggers.new_drafts(offered, [draft for run in found for draft in run.drafts])
+            offered = find_drafts(read_run(episode, events), events, context)
+            drafts = new_drafts(offered, [draft for run in found for draft in run.drafts])
             if drafts:
                 ended = episode.finished or episode.started
                 found.append(RunDrafts(episode.id, tuple(drafts), ended.date() if ended else None))

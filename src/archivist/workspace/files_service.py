@@ -19,7 +19,6 @@ from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
 from archivist.workspace.documents import Overview, Plan, read_overview, read_plan
 from archivist.workspace.learnings import LearningFile, read_learning_file
-from archivist.workspace.problems import LintProblem
 from archivist.workspace.topology import (
     ABSTRACT,
     ARCHIVE,
@@ -28,6 +27,7 @@ from archivist.workspace.topology import (
     LEARNINGS,
     LEVELS,
     FileKind,
+    LintProblem,
     ScanResult,
     SourceFile,
     WorkspaceFile,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
-from archivist.workspace.problems import LintProblem
+from archivist.workspace.topology import LintProblem
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML
@@ -83,9 +83,17 @@ def read(text: str, name: str) -> FrontMatter:
             return FrontMatter({}, body, 1, (), has_any=False)
         problem = LintProblem(name, 1, "unclosed", "the front matter is never closed")
         return FrontMatter({}, body, 1, (problem,), has_any=False)
-    body_line = text.count("\n", 0, span.body) + 1
-    values, problems = _read_fields(text[span.start : span.end], name)
-    return FrontMatter(values, text[span.body :], body_line, tuple(problems))
+    head, body_line = text[span.start : span.end], text.count("\n", 0, span.body) + 1
+    try:
+        values = load_yaml(head)
+    except _BrokenError as broken:
+        values, problems = _salvage_fields(head, name, broken)
+    else:
+        problems = _find_tabs(head, name)
+        if values is not None and not isinstance(values, dict):
+            problems.append(LintProblem(name, 2, "broken-yaml", "there are no fields `name: value`"))
+    fields = values if isinstance(values, dict) else {}
+    return FrontMatter(fields, text[span.body :], body_line, tuple(problems))
 
 
 def find_foreign(text: str, name: str) -> LintProblem | None:
@@ -107,19 +115,6 @@ def _find_fences(text: str) -> _FenceSpan | None:
         return None
     end = text.find("\n", closed.start())
     return _FenceSpan(opened.end(), closed.start(), len(text) if end < 0 else end + 1)
-
-
-def _read_fields(head: str, name: str) -> tuple[dict[str, object], list[LintProblem]]:
-    try:
-        values = load_yaml(head)
-    except _BrokenError as broken:
-        return _salvage_fields(head, name, broken)
-    problems = _find_tabs(head, name)
-    if values is None:
-        return {}, problems
-    if not isinstance(values, dict):
-        return {}, [*problems, LintProblem(name, 2, "broken-yaml", "there are no fields `name: value`")]
-    return values, problems
 
 
 def _find_tabs(head: str, name: str) -> list[LintProblem]:
@@ -414,16 +409,23 @@ def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
         return text
     end = "\r\n" if "\r\n" in text[: span.body] else "\n"
     new = _splice_values(head, changes, end)
-    if _try_load(new) != {**before, **changes}:
-        new = _dump_yaml(head, changes)
-    return text[: span.start] + new + text[span.end :]
-
-
-def _try_load(head: str) -> object:
     try:
-        return load_yaml(head)
+        is_edited = load_yaml(new) == {**before, **changes}
     except _BrokenError:
-        return None
+        is_edited = False
+    if not is_edited:
+        # Let ruamel write the whole head, for a value that cannot be replaced in place, such as an anchor.
+        from io import StringIO
+
+        yaml = _round_trip()
+        yaml.preserve_quotes = True
+        yaml.width = _WIDE
+        fields = yaml.load(head) or {}
+        fields.update(changes)
+        out = StringIO()
+        yaml.dump(fields, out)
+        new = out.getvalue()
+    return text[: span.start] + new + text[span.end :]
 
 
 def rename_fields(text: str, names: Mapping[str, str]) -> str:
@@ -486,17 +488,3 @@ def _value_spans(head: str) -> dict[str, tuple[int, int, str]]:
             kept = kept.rpartition("\n")[0].rstrip()
         spans[str(key.value)] = (start, start + len(kept), str(getattr(value, "style", None) or ""))
     return spans
-
-
-def _dump_yaml(head: str, changes: Mapping[str, object]) -> str:
-    """Let ruamel write the whole head, for a value that cannot be replaced in place, such as an anchor."""
-    from io import StringIO
-
-    yaml = _round_trip()
-    yaml.preserve_quotes = True
-    yaml.width = _WIDE
-    fields = yaml.load(head) or {}
-    fields.update(changes)
-    out = StringIO()
-    yaml.dump(fields, out)
-    return out.getvalue()

@@ -15,16 +15,10 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from archivist.workspace import front_matter
-from archivist.workspace.classify import COMMANDS, ROLES, TOOLS
 from archivist.workspace.front_matter import FrontMatter
 from archivist.workspace.learnings import parse_entries
-from archivist.workspace.topology import (
-    LEARNINGS,
-    LEVELS,
-    FileKind,
-    SourceFile,
-    WorkspaceScope,
-)
+from archivist.workspace.terms import COMMANDS, ROLES, TOOLS
+from archivist.workspace.topology import LEARNINGS, LEVELS, FileKind, SourceFile, WorkspaceScope
 
 MAX_EVIDENCE = 20
 _HEADING = re.compile(r"#\s+(.+?)\s*(?:\{[^}]*\})?\s*#*\s*$")

@@ -220,8 +220,16 @@ def _without_front_matter(lines: Sequence[str]) -> Sequence[str]:
 def parse_hot_items(file: HotFile) -> list[HotItem]:
     """Return the rules of a file in order: each list item, and each paragraph with its example."""
     lines = file.text.splitlines()
+    spans: list[tuple[int, int]] = []
+    for start, end in _spans(_blocks(lines)):
+        # An example belongs to the paragraph before it that ends with a colon.
+        is_example = lines[start].lstrip().startswith(("```", "~~~", "|", ">")) or lines[start][:4] == "    "
+        if spans and is_example and lines[spans[-1][1] - 1].rstrip().endswith(":"):
+            spans[-1] = (spans[-1][0], end)
+        else:
+            spans.append((start, end))
     found: list[HotItem] = []
-    for start, end in _join_examples(list(_spans(_blocks(lines))), lines):
+    for start, end in spans:
         text = "\n".join(lines[start:end]).strip()
         if text and not (text.startswith("<!--") and text.endswith("-->")):
             last = max(at for at in range(start, end) if lines[at].strip())
@@ -257,18 +265,6 @@ def _spans(tokens: Sequence[Token]) -> Iterable[tuple[int, int]]:
             or (token.type in _WHOLE_BLOCKS and not depth and token.level == 0)
         ):
             yield token.map[0], token.map[1]
-
-
-def _join_examples(spans: Sequence[tuple[int, int]], lines: Sequence[str]) -> list[tuple[int, int]]:
-    """Join an example to the paragraph before it that ends with a colon."""
-    found: list[tuple[int, int]] = []
-    for start, end in spans:
-        is_example = lines[start].lstrip().startswith(("```", "~~~", "|", ">")) or lines[start][:4] == "    "
-        if found and is_example and lines[found[-1][1] - 1].rstrip().endswith(":"):
-            found[-1] = (found[-1][0], end)
-        else:
-            found.append((start, end))
-    return found
 
 
 def find_item(found: Sequence[HotItem], name: str) -> HotItem | None:

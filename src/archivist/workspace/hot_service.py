@@ -21,11 +21,9 @@ from archivist.service import BankService
 from archivist.store.filters import equals, not_equals, one_of
 from archivist.text import estimate_tokens
 from archivist.workspace import hot
-from archivist.workspace.classify import MemoryKind
 from archivist.workspace.files_service import Topology, find_scope, read_corpus
 from archivist.workspace.hot import (
     Demotion,
-    HotFile,
     HotItem,
     HotUsage,
     Promotion,
@@ -34,10 +32,16 @@ from archivist.workspace.hot import (
     measure_hot_file,
 )
 from archivist.workspace.learnings import learnings_of
-from archivist.workspace.links import FOLDERS, Client, section_lines, without_section
-from archivist.workspace.links_service import is_own_file, read_rules
+from archivist.workspace.links_service import (
+    FOLDERS,
+    Client,
+    is_own_file,
+    read_rules,
+    section_lines,
+    without_section,
+)
 from archivist.workspace.markdown_service import Workspace
-from archivist.workspace.save import MemoryItem, SaveResult
+from archivist.workspace.save import MemoryItem, MemoryKind, SaveResult
 from archivist.workspace.topology import LEARNINGS, WorkspaceScope
 
 if TYPE_CHECKING:
@@ -253,18 +257,9 @@ def _promote(topology: Topology, warm: WarmEntry, file: str) -> MovedRule:
     except UnicodeDecodeError:
         raise InputError(f"{file!r} is not UTF-8 text", hint="save it as UTF-8 first") from None
     after = hot.with_item(text, warm.text)
-    _check_room(topology, measure_hot_file(topology.name_of(path), after))
-    with explain_os_errors(path):
-        if not replace_if_unchanged(path, before, after.encode()):
-            raise InputError(f"{file!r} was changed meanwhile by somebody else", hint="try again")
-    return MovedRule(warm.text, warm.id, topology.name_of(path))
-
-
-def _check_room(topology: Topology, grown: HotFile) -> None:
-    """Raise InputError when a file, or all hot files together, would exceed their budget."""
+    grown = measure_hot_file(topology.name_of(path), after)
     usage = measure_hot_files(topology.root, topology.rules).usage
-    others = tuple(file for file in usage.files if file.path != grown.path)
-    whole = replace(usage, files=(*others, grown))
+    whole = replace(usage, files=(*(file for file in usage.files if file.path != grown.path), grown))
     hint = "archivist workspace hot shows what to demote"
     if grown.is_over:
         raise InputError(f"{grown.path} would exceed its budget", hint=hint)
@@ -274,6 +269,10 @@ def _check_room(topology: Topology, grown: HotFile) -> None:
             f" {whole.max_lines} and {whole.max_tokens}",
             hint=hint,
         )
+    with explain_os_errors(path):
+        if not replace_if_unchanged(path, before, after.encode()):
+            raise InputError(f"{file!r} was changed meanwhile by somebody else", hint="try again")
+    return MovedRule(warm.text, warm.id, topology.name_of(path))
 
 
 # Measuring
@@ -326,8 +325,16 @@ def measure_hot_files(root: Path, rules: WorkspaceRules) -> HotFileReport:
         text = _read(path)
         if text is None:
             problems.append(f"{name}: not UTF-8 text")
-        else:
-            files += _without_own_section(name, text, tuple(agents))
+            continue
+        # Our section is counted at its source; blank lines replace it, so that the rules below it keep their
+        # line numbers.
+        rest = (without_section(text.encode()) or b"").decode()
+        if rest.strip():
+            first, count = section_lines(text.encode())
+            lines = text.splitlines()
+            blanked = "\n".join((*lines[: first - 1], *[""] * count, *lines[first - 1 + count :]))
+            measured = measure_hot_file(name, rest, agents=tuple(agents))
+            files.append(replace(measured, text=blanked if count else rest))
     return HotFileReport(HotUsage(tuple(files), rules.hot_lines, rules.hot_tokens), tuple(problems))
 
 
@@ -338,18 +345,6 @@ def _read(path: Path) -> str | None:
         return None
     except OSError:
         return ""
-
-
-def _without_own_section(name: str, text: str, agents: tuple[str, ...]) -> list[HotFile]:
-    """Measure a file without our section, which is counted at its source."""
-    rest = (without_section(text.encode()) or b"").decode()
-    if not rest.strip():
-        return []
-    first, count = section_lines(text.encode())
-    lines = text.splitlines()
-    # Blank lines replace the section, so that the rules below it keep their line numbers.
-    blanked = "\n".join((*lines[: first - 1], *[""] * count, *lines[first - 1 + count :]))
-    return [replace(measure_hot_file(name, rest, agents=agents), text=blanked if count else rest)]
 
 
 def _always_loaded_files(root: Path, folder: str) -> Iterator[tuple[Path, Client]]:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
 from archivist.workspace.documents import has_any_tag
-from archivist.workspace.problems import LintProblem
 from archivist.workspace.topology import (
     LEARNINGS,
     LEVELS,
     FileKind,
+    LintProblem,
     SourceFile,
     WorkspaceFile,
     WorkspaceScope,

@@ -25,21 +25,21 @@ from archivist.workspace.documents import (
 )
 from archivist.workspace.files_service import FileCache, Topology, read_bytes
 from archivist.workspace.learnings import Learnings, select_learnings
-from archivist.workspace.problems import LintProblem
 from archivist.workspace.topology import (
     DOCUMENTED,
     EVERYWHERE,
     LEARNINGS,
     LEVELS,
     FileKind,
+    LintProblem,
     WorkspaceScope,
     decode,
     suggest_scopes,
 )
 
 if TYPE_CHECKING:
-    from archivist.workspace.migrate import FileChange, WorkspaceMigration
     from archivist.workspace.save import MemoryItem, OnConflict, SaveOutcome
+    from archivist.workspace.upkeep import FileChange, WorkspaceMigration
     from archivist.workspace.upkeep_service import LintReport
 
 # Parsed files are kept per root for the life of the process; a server has few roots.

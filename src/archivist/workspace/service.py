@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.workspace.documents import OverviewAnswer, Plan
     from archivist.workspace.learnings import Learnings
-    from archivist.workspace.migrate import FileChange, WorkspaceMigration
-    from archivist.workspace.problems import LintProblem
     from archivist.workspace.save import MemoryItem, OnConflict, SaveOutcome
+    from archivist.workspace.topology import LintProblem
+    from archivist.workspace.upkeep import FileChange, WorkspaceMigration
     from archivist.workspace.upkeep_service import LintReport
 
 

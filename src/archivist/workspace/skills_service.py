@@ -1,30 +1,171 @@
-"""Find, read and save the skills of a root; secrets in a saved text are redacted."""
+"""Skills: procedures that agents can follow again, as portable `SKILL.md` files.
+
+A portable skill has only the six fields that every client reads. It is saved below its scope as
+`_skills/NAME/SKILL.md`; its name is the name of the folder. Secrets in a saved text are redacted.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.access.rights import Layer, reads, writes
+from archivist.access.rights import Layer, writes
 from archivist.capture.redaction import redact
 from archivist.errors import InputError, NotFoundError
 from archivist.files.write import explain_os_errors, read_bytes, replace_if_unchanged
 from archivist.service import BankService
+from archivist.workspace import front_matter
 from archivist.workspace.files_service import Topology
-from archivist.workspace.skills import (
-    FILE_NAME,
-    FOLDER,
-    Skill,
-    compose_skill,
-    nearest_skills,
-    read_skill,
-    skill_name_in,
-    validate_skill_name,
-)
 from archivist.workspace.topology import FileKind, WorkspaceScope
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+
+FOLDER = "_skills"
+FILE_NAME = "SKILL.md"
+FIELDS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
+MAX_NAME = 64
+MAX_DESCRIPTION = 1024
+MAX_COMPATIBILITY = 500
+# An agent loads the whole body when it follows a skill; longer material belongs into files beside it.
+MAX_BODY_BYTES = 256 * 1024
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_PLACE = re.compile(rf"(?:^|/){FOLDER}/(?P<name>[^/]+)/{re.escape(FILE_NAME)}$")
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """One skill file."""
+
+    name: str
+    description: str
+    scope: WorkspaceScope
+    path: str
+    text: str
+    license: str = ""
+    compatibility: str = ""
+    allowed_tools: str = ""
+    problems: tuple[str, ...] = ()
+
+
+def skill_name_in(path: str) -> str:
+    """Return the name of the skill with this path, or an empty text."""
+    found = _PLACE.search(path)
+    return found["name"] if found else ""
+
+
+def read_skill(text: str, path: str, scope: WorkspaceScope) -> Skill:
+    """Read a skill leniently: its problems are listed, and the rest is returned."""
+    values = front_matter.read(text, path).values
+    keys = ("name", "description", "license", "compatibility", "allowed-tools")
+    texts = {
+        key: " ".join(value.split()) if isinstance(value := values.get(key), str) else "" for key in keys
+    }
+    folder = skill_name_in(path)
+    return Skill(
+        name=folder or texts["name"],
+        description=texts["description"],
+        scope=scope,
+        path=path,
+        text=text,
+        license=texts["license"],
+        compatibility=texts["compatibility"],
+        allowed_tools=texts["allowed-tools"],
+        problems=tuple(find_problems(text, folder)),
+    )
+
+
+def find_problems(text: str, name: str) -> list[str]:
+    """Return every reason why a text is not a portable skill with this name."""
+    head = front_matter.read(text, FILE_NAME)
+    found = [f"line {problem.line}: {problem.text}" for problem in head.problems]
+    if not head.has_any:
+        return [*found, "no front matter with name and description"]
+    given = head.values.get("name")
+    if not isinstance(given, str) or not given:
+        found.append("name: missing or empty")
+    elif not is_skill_name(given):
+        found.append(f"name: {given!r} is not lower-case words with hyphens, at most {MAX_NAME} characters")
+    elif name and given != name:
+        found.append(f"name: {given!r}, but the skill is saved as {name!r}")
+    description = head.values.get("description")
+    if not isinstance(description, str) or not description.strip():
+        found.append("description: missing or empty")
+    elif len(description) > MAX_DESCRIPTION:
+        found.append(f"description: {len(description)} characters, at most {MAX_DESCRIPTION}")
+    found += _check_other_fields(head.values)
+    if not head.body.strip():
+        found.append("no instructions below the front matter")
+    elif len(head.body.encode("utf-8", "replace")) > MAX_BODY_BYTES:
+        found.append(f"more than {MAX_BODY_BYTES >> 10} KiB of instructions")
+    return found
+
+
+def _check_other_fields(values: Mapping[str, object]) -> list[str]:
+    found = [f"{key}: not a field of a portable skill" for key in values if key not in FIELDS]
+    for key in ("license", "compatibility", "allowed-tools"):
+        value = values.get(key)
+        if key in values and not (isinstance(value, str) and value.strip()):
+            found.append(f"{key}: must be a text")
+    compatibility = values.get("compatibility")
+    if isinstance(compatibility, str) and len(compatibility) > MAX_COMPATIBILITY:
+        found.append(f"compatibility: {len(compatibility)} characters, at most {MAX_COMPATIBILITY}")
+    metadata = values.get("metadata")
+    if "metadata" in values and not (
+        isinstance(metadata, dict) and all(isinstance(value, str) for value in metadata.values())
+    ):
+        found.append("metadata: must be names with texts (quote numbers and dates)")
+    return found
+
+
+def is_skill_name(text: str) -> bool:
+    """Say whether a text is a valid name of a skill."""
+    return len(text) <= MAX_NAME and bool(_NAME.fullmatch(text))
+
+
+def validate_skill_name(name: str) -> str:
+    """Return a skill's name; raise InputError when it is not valid."""
+    if not is_skill_name(name):
+        raise InputError(
+            f"{name!r} is not a valid name of a skill",
+            hint=f"lower-case letters and digits in words joined by hyphens, at most {MAX_NAME} characters",
+        )
+    return name
+
+
+def compose_skill(text: str, name: str, description: str = "") -> str:
+    """Return a text as a skill with this name: missing fields are added from the arguments.
+
+    Raise InputError with every reason why it is not a portable skill.
+    """
+    head = front_matter.read(text, FILE_NAME)
+    if not head.problems:
+        given = {"name": name, "description": " ".join(description.split())}
+        missing = {key: value for key, value in given.items() if value and not head.values.get(key)}
+        if missing:
+            text = front_matter.edit_fields(text, missing, FILE_NAME)
+    problems = find_problems(text, name)
+    if problems:
+        needs_text = any(each.startswith(("description: missing", "no front matter")) for each in problems)
+        hint = "--description TEXT adds one" if needs_text else f"the fields are {', '.join(FIELDS)}"
+        raise InputError(f"not a portable skill: {'; '.join(problems)}", hint=hint)
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+def nearest_skills(found: Sequence[Skill], scope: WorkspaceScope) -> list[Skill]:
+    """Return the skills of one name that apply to a scope: those of the nearest scope above it.
+
+    Without any above it, those below it, however many.
+    """
+    above = [skill for skill in found if skill.scope.contains(scope)]
+    if above and scope.parts:
+        deepest = max(len(skill.scope.parts) for skill in above)
+        return [skill for skill in above if len(skill.scope.parts) == deepest]
+    return [skill for skill in found if scope.contains(skill.scope)]
+
 
 _MAX_SUGGESTIONS = 10
 
@@ -50,16 +191,6 @@ class Skills(BankService):
     def __init__(self, bank: Bank, topology: Topology) -> None:
         super().__init__(bank)
         self._topology = topology
-
-    @reads(Layer.WORKSPACE)
-    def list_in_scope(self, scope: str = "") -> list[Skill]:
-        """Return the skills of a scope and of everything below it."""
-        return list_skills(self._topology, WorkspaceScope.parse(scope))
-
-    @reads(Layer.WORKSPACE)
-    def find(self, name: str, scope: str = "") -> Skill:
-        """Return the skill with a name that applies to a scope."""
-        return find_skill(self._topology, name, WorkspaceScope.parse(scope))
 
     @writes(Layer.WORKSPACE)
     def save(

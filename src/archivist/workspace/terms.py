@@ -14,6 +14,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from archivist.reading import programs
+
 _SENTENCE = re.compile(
     r"(?<=[.!?])[\"')\]]*\s+|[\u3002\uff01\uff1f]\s*|[;:]\s+|\s+[\u2014\u2013-]\s+|\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)])\s)"
 )
@@ -303,3 +305,26 @@ def sentence_meaning(sentence: str) -> Meaning:
     stated = [tuple(clause) for clause in clauses if len(clause) > 1 or clause[0]]
     mains = [clause for clause in stated if not clause[0]]
     return tuple(sorted(stated)) if len(stated) == 2 and len(mains) == 1 else tuple(stated)
+
+
+# Names
+
+# What people do in a project, not who they are.
+ROLES = word_set(
+    "architect maintainer reviewer guardian maker orchestrator archivist explorer healer product-owner "
+    "developer tester designer operator analyst researcher scout engineer lead owner admin sre"
+)
+_OTHER_TOOLS = word_set(
+    "pytest ruff mypy jest vitest eslint prettier typescript react vue svelte angular nestjs nextjs express "
+    "fastapi django flask postgres postgresql mysql sqlite redis kafka rabbitmq elasticsearch mongodb docker "
+    "kubernetes terraform ansible nginx graphql grpc xstate webpack rollup esbuild storybook playwright "
+    "cypress selenium pandas numpy pytorch openai langgraph prisma drizzle tailwind github gitlab jenkins "
+    "sentry grafana prometheus temporal celery"
+)
+# Names that are ordinary words count as tools only where they are marked as code.
+_ORDINARY_WORDS = word_set(
+    "make just task next service go swift mix edit issues dart fly rye snap express react angular temporal "
+    "bundle composer flask conan turbo brew fly helm heroku nox rake gem"
+)
+COMMANDS = programs.SUBCOMMANDED | frozenset(programs.RUNNERS) | _OTHER_TOOLS
+TOOLS = COMMANDS - _ORDINARY_WORDS

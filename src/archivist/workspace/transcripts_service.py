@@ -1,26 +1,255 @@
-"""List the transcripts folder, capture transcripts on demand, and read single lines of them."""
+"""Cold memory: list raw transcripts, capture them on demand, and read the lines that show an event."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads, writes
 from archivist.errors import InputError, NotFoundError
 from archivist.records import Episode, Event
 from archivist.records.plain import canonical_json
 from archivist.service import BankService
-from archivist.workspace import cold
-from archivist.workspace.cold import CapturedTranscript, Transcript, TranscriptListing
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.store.protocol import Reader
     from archivist.workspace.files_service import Topology
+
+# The usual endings of logs; a file with another name can be a log too.
+ENDINGS = (".jsonl", ".traj", ".traj.json", ".atif.json", ".trajectory.json")
+_COMPRESSED = (".gz", ".zst")
+_PLAIN = (".jsonl", ".json", ".traj", ".atif", ".trajectory", ".log", ".txt")
+_TIME_IN_NAME = re.compile(
+    r"(?<!\d)(?P<year>(?:19|20)\d\d)-?(?P<month>[01]\d)-?(?P<day>[0-3]\d)"
+    r"(?:[T_ -]{1,2}(?P<hour>[012]\d)[-:.]?(?P<minute>[0-5]\d)(?:[-:.]?(?P<second>[0-5]\d))?)?"
+)
+_NEVER = datetime.min.replace(tzinfo=UTC)
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9})?)?")
+_COMPARED_CHARACTERS = 60
+_TASK_CHARACTERS = 200
+# Some logs have times in whole seconds.
+_SAME_TIME_S = 1.0
+
+
+class CapturedTranscript(NamedTuple):
+    """What is noted of a captured transcript: its size, its last change, its runs."""
+
+    size_bytes: int
+    mtime_ns: int
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """One file of the transcripts folder; without runs it was not captured in its present state."""
+
+    name: str
+    size_bytes: int
+    mtime_ns: int
+    runs: tuple[Episode, ...] = ()
+
+    @property
+    def stem(self) -> str:
+        """Return the file name without folder and endings."""
+        base = _strip_compression(PurePosixPath(self.name).name)
+        while ending := next((each for each in _PLAIN if base.endswith(each) and base != each), ""):
+            base = base.removesuffix(ending)
+        return base
+
+    @property
+    def timestamp(self) -> datetime | None:
+        """Return the time of the last run, or the date in the name; before capture also the file's time.
+
+        A captured log without times has none: the file's time may be that of a clone or a copy.
+        """
+        ends = [end for run in self.runs if (end := run.finished or run.started)]
+        known = max(ends, default=None) or date_in(self.stem)
+        return known if known or self.runs else datetime.fromtimestamp(self.mtime_ns / 1e9, UTC)
+
+    @property
+    def main_run(self) -> Episode | None:
+        """Return the run of the transcript; subagents are its children."""
+        own = [run for run in self.runs if not run.parent]
+        return next(iter(own or self.runs), None)
+
+
+class TranscriptListing(NamedTuple):
+    """The transcripts of a folder, the latest first, and the other files with the reason."""
+
+    transcripts: tuple[Transcript, ...]
+    others: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptSummary:
+    """A summary of a transcript (T0): its outcome, its task, its times and its size."""
+
+    name: str
+    outcome: str
+    task: str
+    first: datetime | None
+    last: datetime | None
+    size_bytes: int
+    run: str = ""
+    children: int = 0
+    summary: str = ""
+
+
+def is_named_as_log(name: str) -> bool:
+    """Say whether a file has the name of a log: if it is not one, it is broken."""
+    return _strip_compression(name).endswith(ENDINGS)
+
+
+def _strip_compression(name: str) -> str:
+    return next((name.removesuffix(each) for each in _COMPRESSED if name.endswith(each)), name)
+
+
+def date_in(name: str) -> datetime | None:
+    """Return the time in a name such as `20251222__150214-…` or `2026-02-08-…`, or None."""
+    for found in _TIME_IN_NAME.finditer(name):
+        year, month, day, hour, minute, second = (int(part) for part in found.groups(default="0"))
+        try:
+            return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+        except ValueError:
+            continue
+    return None
+
+
+def latest_first(transcripts: Iterable[Transcript]) -> tuple[Transcript, ...]:
+    """Return transcripts with the latest first; those with the same time, or none, by name."""
+    ordered = sorted(transcripts, key=lambda transcript: transcript.name)
+    return tuple(sorted(ordered, key=lambda transcript: transcript.timestamp or _NEVER, reverse=True))
+
+
+def summarize_transcript(transcript: Transcript) -> TranscriptSummary:
+    """Summarize a transcript."""
+    main = transcript.main_run
+    if main is None:
+        return TranscriptSummary(transcript.name, "not captured", "", None, None, transcript.size_bytes)
+    return TranscriptSummary(
+        name=transcript.name,
+        outcome=main.status.value,
+        task=" ".join(main.task.split())[:_TASK_CHARACTERS],
+        first=min((run.started for run in transcript.runs if run.started), default=None),
+        last=max((end for run in transcript.runs if (end := run.finished or run.started)), default=None),
+        size_bytes=transcript.size_bytes,
+        run=main.id,
+        children=len(transcript.runs) - 1,
+        summary=main.summary,
+    )
+
+
+def find_transcript(transcripts: Sequence[Transcript], name: str) -> Transcript:
+    """Return the transcript with a path, a file name, a name without endings, or a run."""
+    ways: tuple[Callable[[Transcript], bool], ...] = (
+        lambda transcript: transcript.name == name,
+        lambda transcript: PurePosixPath(transcript.name).name == name,
+        lambda transcript: transcript.stem == name or any(run.id == name for run in transcript.runs),
+    )
+    for is_named in ways:
+        found = [transcript for transcript in transcripts if is_named(transcript)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(transcript.name for transcript in found[:5])
+            raise InputError(
+                f"{len(found)} transcripts are called {name!r}: {names}",
+                hint="name one by its path in the transcripts folder",
+            )
+    raise NotFoundError("transcript", name, hint="archivist workspace transcripts list shows what there is")
+
+
+def parse_range(text: str) -> tuple[int, int]:
+    """Return the first and last line of `120-140`, `120-` or `120`."""
+    found = _RANGE.fullmatch(text.strip())
+    if found is None:
+        raise InputError(f"{text!r} is not a range of lines", hint="--lines 120-140, or 120 for one line")
+    first = int(found[1])
+    last = int(found[2]) if found[2] else (1 << 60 if "-" in text else first)
+    if first < 1 or last < first:
+        hint = "lines count from 1, the first is before the last"
+        raise InputError(f"{text!r} is not a range of lines", hint=hint)
+    return first, last
+
+
+def lines_between(lines: Iterable[str], first: int, last: int) -> Iterator[tuple[int, str]]:
+    """Yield the lines from one number to another, with their numbers."""
+    for number, line in enumerate(lines, 1):
+        if number > last:
+            return
+        if number >= first:
+            yield number, line
+
+
+def lines_containing(lines: Iterable[str], text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that contain a text in any case, plain or as JSON writes it."""
+    plain, escaped = text.casefold(), json.dumps(text)[1:-1].casefold()
+    for number, line in enumerate(lines, 1):
+        folded = line.casefold()
+        if plain in folded or escaped in folded:
+            yield number, line
+
+
+def find_event_line(event: Event, lines: Iterable[str]) -> int | None:
+    """Return the line of a log that shows an event, or None when there is none.
+
+    The line contains the event's words; of several lines, the one with the same time, else the first.
+    """
+    words = event.text or event.target or event.output
+    wanted = _collapse_spaces(words)[:_COMPARED_CHARACTERS]
+    if not wanted:
+        return None
+    escaped = json.dumps(words.strip().splitlines()[0][:_COMPARED_CHARACTERS], ensure_ascii=False)[1:-1]
+    first: int | None = None
+    for number, line in enumerate(lines, 1):
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            # A part of a document that takes several lines contains the words as JSON writes them.
+            if first is None and escaped in line:
+                first = number
+            continue
+        if not any(wanted in _collapse_spaces(text) for text in _texts(value)):
+            continue
+        if event.time is None or _is_same_time(value, event.time):
+            return number
+        first = first or number
+    return first
+
+
+def _collapse_spaces(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield every text within a value."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            waiting += item.values()
+        elif isinstance(item, list):
+            waiting += item
+
+
+def _is_same_time(value: object, time: datetime) -> bool:
+    if not isinstance(value, dict):
+        return False
+    text = next((value[key] for key in ("timestamp", "time", "ts") if isinstance(value.get(key), str)), "")
+    try:
+        return abs((datetime.fromisoformat(text) - time).total_seconds()) <= _SAME_TIME_S
+    except (ValueError, TypeError):
+        return False
+
 
 # The setting with the state of each transcript when it was captured.
 _NOTED = "transcripts"
@@ -74,11 +303,19 @@ class Transcripts(BankService):
         )
         with self._bank.reading() as reader:
             noted = _load_captures(reader)
-            found = [self._load_transcript(reader, path, noted) for path in paths]
+            found = []
+            for path in paths:
+                name, stat = path.relative_to(self._folder).as_posix(), path.stat()
+                known = noted.get(name)
+                is_current = known is not None and known[:2] == (stat.st_size, stat.st_mtime_ns)
+                runs = [reader.get(Episode, run) for run in known.runs] if known and is_current else []
+                # When a run was erased or pruned, the transcript must be captured again.
+                left = tuple(run for run in runs if run is not None) if all(runs) else ()
+                found.append(Transcript(name, stat.st_size, stat.st_mtime_ns, left))
         # Captured files are known to be transcripts; the others are opened, outside the transaction.
         reasons = {each.name: "" if each.runs else self._problem_with(each) for each in found}
         return TranscriptListing(
-            cold.latest_first(each for each in found if not reasons[each.name]),
+            latest_first(each for each in found if not reasons[each.name]),
             tuple((name, reason) for name, reason in reasons.items() if reason),
         )
 
@@ -116,29 +353,29 @@ class Transcripts(BankService):
             with self._bank.transaction() as writer:
                 writer.set_setting(_NOTED, canonical_json({**_load_captures(writer), **noted}))
         others = () if names else listing.others
-        broken = [f"{name}: {reason}" for name, reason in others if cold.is_named_as_log(name)]
+        broken = [f"{name}: {reason}" for name, reason in others if is_named_as_log(name)]
         return TranscriptCapture(
             captured=tuple(transcript for transcript in self.list_all() if transcript.name in noted),
             unchanged=sum(bool(transcript.runs) for transcript in wanted),
             events=events,
             problems=(*broken, *problems),
-            others=tuple(name for name, _ in others if not cold.is_named_as_log(name)),
+            others=tuple(name for name, _ in others if not is_named_as_log(name)),
         )
 
     @reads(Layer.RUNS)
     def read_range(self, name: str, asked: str) -> TranscriptLines:
         """Return the lines of a range such as `120-140` as they are in the log, without secrets."""
         transcript = self.find(name)
-        first, last = cold.parse_range(asked)
+        first, last = parse_range(asked)
         with self._open_lines(transcript) as lines:
-            return TranscriptLines(transcript, _redact_lines(cold.lines_between(lines, first, last)))
+            return TranscriptLines(transcript, _redact_lines(lines_between(lines, first, last)))
 
     @reads(Layer.RUNS)
     def search_lines(self, name: str, text: str) -> TranscriptLines:
         """Return the lines that contain a text."""
         transcript = self.find(name)
         with self._open_lines(transcript) as lines:
-            return TranscriptLines(transcript, _redact_lines(cold.lines_containing(lines, text)))
+            return TranscriptLines(transcript, _redact_lines(lines_containing(lines, text)))
 
     @reads(Layer.RUNS)
     def lines_at_event(self, event_id: str, around: int = _CONTEXT_LINES) -> TranscriptLines:
@@ -149,11 +386,11 @@ class Transcripts(BankService):
             raise NotFoundError("event", event_id)
         transcript = self.find(event.run)
         with self._open_lines(transcript) as lines:
-            number = cold.find_event_line(event, lines)
+            number = find_event_line(event, lines)
         if number is None:
             return TranscriptLines(transcript)
         with self._open_lines(transcript) as lines:
-            shown = _redact_lines(cold.lines_between(lines, max(1, number - around), number + around))
+            shown = _redact_lines(lines_between(lines, max(1, number - around), number + around))
         return TranscriptLines(transcript, shown, number)
 
     def _problem_with(self, transcript: Transcript) -> str:
@@ -171,19 +408,6 @@ class Transcripts(BankService):
             return error.message
         return "" if any(adapter.recognises(head, name) for adapter in ADAPTERS) else _NO_LOG
 
-    def _load_transcript(
-        self, reader: Reader, path: Path, noted: Mapping[str, CapturedTranscript]
-    ) -> Transcript:
-        name = path.relative_to(self._folder).as_posix()
-        stat = path.stat()
-        known = noted.get(name)
-        runs: tuple[Episode, ...] = ()
-        if known is not None and known[:2] == (stat.st_size, stat.st_mtime_ns):
-            found = [reader.get(Episode, run) for run in known.runs]
-            # When a run was erased or pruned, the transcript must be captured again.
-            runs = tuple(run for run in found if run is not None) if all(found) else ()
-        return Transcript(name, stat.st_size, stat.st_mtime_ns, runs)
-
     @contextmanager
     def _open_lines(self, transcript: Transcript) -> Iterator[Iterator[str]]:
         from archivist.files.open import open_file
@@ -195,7 +419,7 @@ class Transcripts(BankService):
 def _find_transcript(listing: TranscriptListing, name: str) -> Transcript:
     """Return a transcript by name; for a file that is not a transcript, raise an error with the reason."""
     try:
-        return cold.find_transcript(listing.transcripts, name)
+        return find_transcript(listing.transcripts, name)
     except NotFoundError:
         for other, reason in listing.others:
             if name in (other, PurePosixPath(other).name):

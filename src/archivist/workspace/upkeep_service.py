@@ -7,27 +7,22 @@ import subprocess
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 from archivist.errors import InputError
-from archivist.files.write import (
-    explain_os_errors,
-    is_read_only,
-    refuse_read_only,
-    replace_if_unchanged,
-)
-from archivist.workspace import lint, migrate
+from archivist.files.write import explain_os_errors, is_read_only, refuse_read_only, replace_if_unchanged
+from archivist.workspace import upkeep
 from archivist.workspace.files_service import Topology, read_data
-from archivist.workspace.migrate import FileChange, WorkspaceMigration
-from archivist.workspace.problems import LintProblem, LintSeverity
 from archivist.workspace.topology import (
     ABSTRACT,
     FileKind,
+    LintProblem,
+    LintSeverity,
     WorkspaceFile,
     WorkspaceScope,
     decode,
 )
+from archivist.workspace.upkeep import FileChange, WorkspaceMigration
 
 _GIT_TIMEOUT_S = 10.0
 # Settings of a hostile repository must not make git run a program.
@@ -59,8 +54,8 @@ def lint_scope(topology: Topology, scope: WorkspaceScope) -> LintReport:
         data = read_data(place, problems)
         if data is not None:
             below = domains.get(place.scope.workspace, ())
-            problems += lint.check_file(data, place, topology.rules, below)
-    problems = lint.filter_problems(problems, topology.rules)
+            problems += upkeep.check_file(data, place, topology.rules, below)
+    problems = upkeep.filter_problems(problems, topology.rules)
     problems.sort(key=lambda problem: (problem.file, problem.line, problem.rule))
     return LintReport(problems, len(found.places))
 
@@ -70,17 +65,22 @@ def propose_migration(topology: Topology, scope: WorkspaceScope) -> WorkspaceMig
     found = topology.scan(scope, (FileKind.PLAN, FileKind.OVERVIEW, FileKind.ABSTRACT))
     migration = WorkspaceMigration([], list(found.problems))
     abstracts = {place.folder: place for place in found.places if place.kind is FileKind.ABSTRACT}
-    texts = {place.name: _read_text(place, migration.problems) for place in found.places}
+    texts: dict[str, str | None] = {}
+    for place in found.places:
+        data = read_data(place, migration.problems)
+        decoded = decode(data or b"", place.name)
+        migration.problems.extend(decoded.problems)
+        texts[place.name] = None if data is None or decoded.problems else decoded.text
     for place in found.places:
         text = texts[place.name]
         if text is None or place.kind is FileKind.ABSTRACT:
             continue
         if place.kind is FileKind.PLAN:
-            migration.add(migrate.migrate_plan(text, place, partial(creation_date, topology, place)))
+            migration.add(upkeep.migrate_plan(text, place, partial(creation_date, topology, place)))
             continue
         abstract = abstracts.pop(place.folder, None)
         abstract_text = texts[abstract.name] if abstract else ""
-        change = migrate.migrate_overview(text, place, abstract_text or "")
+        change = upkeep.migrate_overview(text, place, abstract_text or "")
         migration.add(change)
         if abstract and abstract_text is not None and not isinstance(change, LintProblem):
             migration.add(FileChange(abstract.name, abstract_text, None, ("merged into the overview",)))
@@ -90,33 +90,18 @@ def propose_migration(topology: Topology, scope: WorkspaceScope) -> WorkspaceMig
         # An overview that exists could not be read: its abstract stays.
         if abstract_text is None or (topology.root / path).exists():
             continue
-        made = migrate.overview_from(abstract_text, abstract, path)
+        made = upkeep.overview_from(abstract_text, abstract, path)
         migration.add(made)
         if isinstance(made, FileChange):
             migration.add(FileChange(abstract.name, abstract_text, None, ("became the overview",)))
-    return _drop_read_only(topology, migration)
-
-
-def _drop_read_only(topology: Topology, migration: WorkspaceMigration) -> WorkspaceMigration:
-    """Leave out read-only files, so that a dry run shows what writing would do.
-
-    An overview and the abstract that is merged into it stay together.
-    """
+    # Read-only files are left out, so that a dry run shows what writing would do. An overview and the
+    # abstract that is merged into it stay together.
     closed = {change.path for change in migration.changes if is_read_only(topology.root / change.path)}
     merging = {change.folder for change in migration.changes if change.after is None}
     held = merging & {change.folder for change in migration.changes if change.path in closed}
     problems = [LintProblem(path, 0, "not-written", "the file is read-only") for path in sorted(closed)]
     kept = [change for change in migration.changes if change.path not in closed and change.folder not in held]
     return WorkspaceMigration(kept, [*migration.problems, *problems])
-
-
-def _read_text(place: WorkspaceFile, problems: list[LintProblem]) -> str | None:
-    data = read_data(place, problems)
-    if data is None:
-        return None
-    decoded = decode(data, place.name)
-    problems.extend(decoded.problems)
-    return None if decoded.problems else decoded.text
 
 
 def apply_changes(
@@ -137,7 +122,12 @@ def apply_changes(
             continue
         try:
             with explain_os_errors(path):
-                is_written = _write_change(path, change)
+                before = None if change.before is None else change.before.encode("utf-8")
+                if change.after is not None:
+                    is_written = replace_if_unchanged(path, before, change.after.encode("utf-8"))
+                elif is_written := path.name == ABSTRACT and path.read_bytes() == before:
+                    refuse_read_only(path)
+                    path.unlink()
             reason, advice = "it changed meanwhile", "run migrate again"
         except InputError as error:
             is_written, reason, advice = False, error.message, error.hint
@@ -147,17 +137,6 @@ def apply_changes(
             left.append(LintProblem(change.path, 0, "not-written", reason, advice))
             failed.add(change.folder)
     return done, left
-
-
-def _write_change(path: Path, change: FileChange) -> bool:
-    before = None if change.before is None else change.before.encode("utf-8")
-    if change.after is not None:
-        return replace_if_unchanged(path, before, change.after.encode("utf-8"))
-    if path.name != ABSTRACT or path.read_bytes() != before:
-        return False
-    refuse_read_only(path)
-    path.unlink()
-    return True
 
 
 def creation_date(topology: Topology, place: WorkspaceFile) -> date:

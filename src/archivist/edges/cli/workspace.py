@@ -16,13 +16,13 @@ from archivist.edges.cli.output import EXIT_PARTIAL, json_option, note, pluraliz
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.workspace_root import find_topology, note_problems, root_option
 from archivist.errors import InputError
-from archivist.workspace.answers import learnings_view, overviews_view, plan_view, plans_view, to_yaml
+from archivist.workspace.documents import learnings_view, overviews_view, plan_view, plans_view, to_yaml
 from archivist.workspace.markdown_service import Workspace
 
 if TYPE_CHECKING:
-    from archivist.workspace.problems import LintProblem
     from archivist.workspace.save import MemoryItem, SaveOutcome
     from archivist.workspace.service import WorkspaceService
+    from archivist.workspace.topology import LintProblem
 
 _SHOWN = 5
 _MAX_INPUT = 4 * 1024**2
@@ -169,8 +169,7 @@ def _print_view(view: dict[str, object], *, as_json: bool) -> None:
 
 def _report_problems(opened: Workspace, scope: str, *, is_empty: bool) -> None:
     """Print errors on stderr, and the known scopes when the asked one does not exist."""
-    from archivist.workspace.problems import LintSeverity
-    from archivist.workspace.topology import WorkspaceScope, suggest_scopes
+    from archivist.workspace.topology import LintSeverity, WorkspaceScope, suggest_scopes
 
     errors = [problem for problem in opened.problems if problem.severity is LintSeverity.ERROR]
     note_problems(errors, "archivist workspace lint says what to do", most=_SHOWN)
@@ -311,7 +310,7 @@ def lint(session: Session, scope: str, with_rules: bool, root: str | None, as_js
     """Check the files of SCOPE against their formats; exit 1 when there are errors."""
     if with_rules:
         from archivist.edges.cli.output import print_table
-        from archivist.workspace.problems import RULES
+        from archivist.workspace.topology import RULES
 
         if as_json:
             print_json({"rules": [rule._asdict() for rule in RULES.values()]})

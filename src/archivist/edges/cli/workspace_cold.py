@@ -21,10 +21,9 @@ from archivist.edges.cli.session import Session
 from archivist.edges.cli.workspace_root import find_topology, note_problems, require_bank, root_option
 
 if TYPE_CHECKING:
-    from archivist.workspace.cold import Transcript
     from archivist.workspace.drafts import Draft
     from archivist.workspace.drafts_service import DraftCoverage
-    from archivist.workspace.transcripts_service import TranscriptLines
+    from archivist.workspace.transcripts_service import Transcript, TranscriptLines
 
 _LINE_CHARACTERS = 2_000
 _OTHERS_SHOWN = 5
@@ -44,8 +43,7 @@ def list_(session: Session, root: str | None, as_json: bool) -> None:
 
     The time is that of the last run; before capture the date in the file name, else the file's time.
     """
-    from archivist.workspace.cold import summarize_transcript
-    from archivist.workspace.transcripts_service import Transcripts
+    from archivist.workspace.transcripts_service import Transcripts, summarize_transcript
 
     with require_bank(session) as bank:
         found = Transcripts(bank, find_topology(session, root)).scan_folder()
@@ -173,7 +171,7 @@ def _print_transcript(transcript: Transcript) -> None:
 
 
 def _transcript_view(transcript: Transcript) -> dict[str, object]:
-    from archivist.workspace.cold import summarize_transcript
+    from archivist.workspace.transcripts_service import summarize_transcript
 
     summary = summarize_transcript(transcript)
     return {

@@ -17,7 +17,7 @@ from archivist.edges.cli.output import (
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.workspace_root import find_topology, require_bank, root_option
-from archivist.workspace.links import Client
+from archivist.workspace.links_service import Client
 
 if TYPE_CHECKING:
     from archivist.workspace.hot import HotFile

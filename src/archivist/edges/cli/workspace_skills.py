@@ -15,7 +15,7 @@ from archivist.edges.cli.session import Session
 from archivist.edges.cli.workspace_root import find_topology, root_option, scope_option
 
 if TYPE_CHECKING:
-    from archivist.workspace.skills import Skill
+    from archivist.workspace.skills_service import Skill
 
 _LARGEST = 1 << 20
 

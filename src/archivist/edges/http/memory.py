@@ -33,7 +33,7 @@ from archivist.edges.views import (
 from archivist.layers.artifacts.service import NEWEST as NEWEST_ARTIFACT
 from archivist.layers.attempts.service import NEWEST as NEWEST_ATTEMPT
 from archivist.layers.knowledge.service import BY_NAME
-from archivist.workspace.answers import learnings_view, overviews_view, plan_view, plans_view
+from archivist.workspace.documents import learnings_view, overviews_view, plan_view, plans_view
 from archivist.workspace.learnings import Learnings
 from archivist.workspace.save import SaveResult, item_from
 from archivist.workspace.topology import FileKind
