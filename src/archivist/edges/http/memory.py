@@ -37,9 +37,9 @@ from archivist.edges.views import (
     proposal_view,
     table_view,
 )
-from archivist.layers.artifacts.service import NEWEST as NEWEST_ARTIFACT
-from archivist.layers.attempts.service import NEWEST as NEWEST_ATTEMPT
-from archivist.layers.knowledge.service import BY_NAME
+from archivist.layers.artifacts_service import NEWEST as NEWEST_ARTIFACT
+from archivist.layers.attempts_service import NEWEST as NEWEST_ATTEMPT
+from archivist.layers.knowledge_service import BY_NAME
 from archivist.records import ProposalStatus
 from archivist.records.plain import to_plain
 
