@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from archivist.doctor import Doctor
     from archivist.exchange.service import Exchange
     from archivist.forget.service import Erasure
-    from archivist.layers.artifacts.service import Artifacts
-    from archivist.layers.attempts.service import Attempts
-    from archivist.layers.knowledge.service import Knowledge
-    from archivist.layers.working.service import WorkingMemory
+    from archivist.layers.artifacts_service import Artifacts
+    from archivist.layers.attempts_service import Attempts
+    from archivist.layers.knowledge_service import Knowledge
+    from archivist.layers.working_service import WorkingMemory
     from archivist.ledger.service import Ledger
     from archivist.lessons.service import Lessons
     from archivist.lessons.standing import AgeingResult
@@ -82,10 +82,10 @@ SERVICES = {
     "exchange": ("archivist.exchange.service", "Exchange"),
     "erasure": ("archivist.forget.service", "Erasure"),
     "doctor": ("archivist.doctor", "Doctor"),
-    "knowledge": ("archivist.layers.knowledge.service", "Knowledge"),
-    "attempts": ("archivist.layers.attempts.service", "Attempts"),
-    "artifacts": ("archivist.layers.artifacts.service", "Artifacts"),
-    "working": ("archivist.layers.working.service", "WorkingMemory"),
+    "knowledge": ("archivist.layers.knowledge_service", "Knowledge"),
+    "attempts": ("archivist.layers.attempts_service", "Attempts"),
+    "artifacts": ("archivist.layers.artifacts_service", "Artifacts"),
+    "working": ("archivist.layers.working_service", "WorkingMemory"),
     "core": ("archivist.core.service", "Core"),
     "proposals": ("archivist.core.proposals_service", "Proposals"),
     "stream": ("archivist.stream.service", "Stream"),

@@ -16,14 +16,16 @@ from archivist.core.blocks import (
     ListName,
     Thread,
     append_item,
+    check_budget,
     list_of,
     remove_item,
+    render_block,
     section_of,
     threads_of,
     update_section,
     validate_role,
+    view_of,
 )
-from archivist.core.view import check_budget, render_block, view_of
 from archivist.errors import InputError, NotFoundError
 from archivist.records import Block, CoreSection
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.edges.http.answers import Paging, _parse_cursor
-from archivist.layers.attempts.service import NEWEST
+from archivist.layers.attempts_service import NEWEST
 from archivist.store.rows import cursor_of
 from tests.banks import fresh_bank
 from tests.edges.http_server import ADA, Served, serving

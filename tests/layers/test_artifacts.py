@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.errors import AccessError, InputError, NotFoundError, RecordError
-from archivist.layers.artifacts.service import FileState, measure_file, open_artifact, relative_path
+from archivist.layers.artifacts_service import FileState, measure_file, open_artifact, relative_path
 from archivist.records import Actor, ActorKind, ArtifactType
 
 CODER = Actor(ActorKind.AGENT, "coder")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.errors import InputError
-from archivist.layers.knowledge.claims import (
+from archivist.layers.claims import (
     fact_id,
     resolve_claim,
     reverse_conflict,

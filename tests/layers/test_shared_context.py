@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.errors import InputError
-from archivist.layers.knowledge.shared_context import Section, read, slug
+from archivist.layers.shared_context import Section, read, slug
 from archivist.records.layers import NAME_CHARACTERS
 
 NOTES = """\

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.errors import InputError
-from archivist.layers.working.memory import (
+from archivist.layers.working_service import (
     MOST_BYTES,
     MOST_CHARACTERS,
     MOST_NOTES,

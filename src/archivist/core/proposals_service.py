@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from archivist.access.rights import Layer, Verb, decides, reads, writes
 from archivist.bus import PROPOSING_FAILED
@@ -14,14 +15,13 @@ from archivist.capture.redaction import without_secrets
 from archivist.clock import to_short_text, to_text
 from archivist.core import blocks as core
 from archivist.core import proposals as policy
-from archivist.core import view as core_view
 from archivist.core.blocks import GUARDED
-from archivist.core.guard_service import approver_hint, guard_erasure, guard_import, require_approver
 from archivist.core.service import blocks_of
-from archivist.errors import BankError, DecidedError, InputError, NotFoundError
+from archivist.errors import BankError, DecidedError, InputError, NotFoundError, RecordError
 from archivist.lessons.lookup import find_lesson
 from archivist.records import (
     ARCHIVIST,
+    ActorKind,
     Block,
     CoreSection,
     Entry,
@@ -127,7 +127,7 @@ class Proposals(BankService):
                     hint="propose it again, against the text that stands now",
                 )
             block = self._build_block(proposal, proposal.after)
-            core_view.check_budget(blocks, block, self._bank.config.core)
+            core.check_budget(blocks, block, self._bank.config.core)
             return self._settle(writer, proposal, ProposalStatus.ACCEPTED, "accept", comment, block)
 
     @decides(Layer.PROPOSALS)
@@ -156,7 +156,7 @@ class Proposals(BankService):
     @decides(Layer.PROPOSALS)
     def adopt(self, section: str, after: str, *, reason: str, role: str = "") -> Proposal:
         """Propose and accept in one step; only for a person who may approve."""
-        require_approver(self._bank, _require_guarded(section).value)
+        self._require_approver(_require_guarded(section).value)
         self._expire()
         with self._bank.transaction():
             return self.accept(self.propose(section, after, reason=reason, role=role).id)
@@ -172,9 +172,19 @@ class Proposals(BankService):
             if not self._rule_candidates(reader):
                 return []
         bank = self._bank.acting_as(ARCHIVIST)
+        made = []
         with bank.transaction() as writer:
-            made = (_propose_rule(bank, writer, lesson) for lesson in self._rule_candidates(writer))
-            return [proposal for proposal in made if proposal is not None]
+            for lesson in self._rule_candidates(writer):
+                empty, line = Block(section=CoreSection.RULES, updated=bank.now()), policy.rule_line(lesson)
+                after = policy.with_line(core.text_of(blocks_of(writer).get(empty.id)), line)
+                reason = f"{lesson.short_id} was met in {lesson.frequency} runs: {lesson.summary}"
+                cited, extra = (lesson.id,), {policy.RULE: line}
+                # The rules may say it already, or have no room for it.
+                with suppress(InputError):
+                    made.append(
+                        _write_proposal(bank, writer, empty, after, reason[:_MOST_REASON], cited, extra=extra)
+                    )
+        return made
 
     def _rule_candidates(self, reader: Reader) -> Sequence[Lesson]:
         """Return the lessons that should be rules and were never proposed, most frequent first."""
@@ -203,9 +213,7 @@ class Proposals(BankService):
         proposal = policy.expire_if_due(find(writer, name), self._bank.now())
         patterns = policy.parse_approvers(self._bank.config.proposals.approvers)
         if not policy.may_decide(self._bank.actor, proposal.proposer, patterns):
-            self._bank.refuse(
-                Layer.PROPOSALS, Verb.DECIDE, what=proposal.short_id, hint=approver_hint(self._bank)
-            )
+            self._refuse_decision(proposal.short_id)
         if proposal.status is not wanted:
             name, command = proposal.short_id, "archivist proposals"
             was = "" if proposal.status is ProposalStatus.EXPIRED else "was "
@@ -281,12 +289,63 @@ class Proposals(BankService):
             self._bank.announce(PROPOSING_FAILED, error=str(error))
 
     def guard_import(self, records: Sequence[object]) -> None:
-        """Refuse to import guarded blocks or proposals, except for approvers."""
-        guard_import(self._bank, records)
+        """Refuse to import guarded blocks or proposals, except for approvers.
+
+        A block with fields of another section is refused to everybody: core memory could not be rendered.
+        """
+        blocks = [each for each in records if isinstance(each, Block)]
+        proposals = [each for each in records if isinstance(each, Proposal)]
+        for block in blocks:
+            try:
+                core.render_block(block)
+            except RecordError as error:
+                raise InputError(f"{block.id}: {error.message}", hint="leave that line out") from None
+        with self._bank.reading() as reader:
+            known = blocks_of(reader)
+            changed = [
+                block.id
+                for block in blocks
+                if block.section in GUARDED and core.text_of(block) != core.text_of(known.get(block.id))
+            ]
+            changed += [each.short_id for each in proposals if reader.get(Proposal, each.id) != each]
+        if changed:
+            self._require_approver(changed[0])
 
     def guard_erasure(self, names: Sequence[str], matching: str) -> None:
         """Refuse to erase a guarded block or a proposal, or text in them, except for approvers."""
-        guard_erasure(self._bank, names, matching)
+        from archivist.store.erasure import erasure_query
+
+        what = erasure_query(matching) if matching else None
+        asked = {*names, *(name.lower() for name in names)}
+        with self._bank.reading() as reader:
+            said: dict[str, tuple[str, ...]] = {
+                block.id: (block.id, core.text_of(block))
+                for block in blocks_of(reader).values()
+                if block.section in GUARDED
+            }
+            said |= {
+                each.short_id: (each.id, each.before, each.after, each.reason)
+                for each in reader.select(Proposal)
+            }
+        touched = [
+            name
+            for name, texts in said.items()
+            if (any(what.is_in(text) for text in texts) if what else {texts[0], name} & asked)
+        ]
+        if touched:
+            self._require_approver(touched[0])
+
+    def _require_approver(self, what: str) -> None:
+        """Raise AccessError, and note it in the ledger, unless the actor is a person who may approve."""
+        patterns = policy.parse_approvers(self._bank.config.proposals.approvers)
+        is_person = self._bank.actor.kind is ActorKind.HUMAN
+        if not is_person or not any(policy.matches_actor(pattern, self._bank.actor) for pattern in patterns):
+            self._refuse_decision(what)
+
+    def _refuse_decision(self, what: str) -> NoReturn:
+        names = self._bank.config.proposals.approvers.strip() or "nobody"
+        hint = f"proposals.approvers: {names}; only people decide on their own proposals"
+        self._bank.refuse(Layer.PROPOSALS, Verb.DECIDE, what=what, hint=hint)
 
 
 def find(reader: Reader, name: str) -> Proposal:
@@ -299,26 +358,6 @@ def find(reader: Reader, name: str) -> Proposal:
     return proposal
 
 
-def _propose_rule(bank: Bank, writer: Writer, lesson: Lesson) -> Proposal | None:
-    """Propose a lesson as a rule; None when the rules have it or have no room for it."""
-    empty = Block(section=CoreSection.RULES, updated=bank.now())
-    line = policy.rule_line(lesson)
-    current = core.text_of(blocks_of(writer).get(empty.id))
-    reason = f"{lesson.short_id} was met in {lesson.frequency} runs: {lesson.summary}"
-    try:
-        return _write_proposal(
-            bank,
-            writer,
-            empty,
-            policy.with_line(current, line),
-            reason[:_MOST_REASON],
-            (lesson.id,),
-            extra={policy.RULE: line},
-        )
-    except InputError:
-        return None
-
-
 def _write_proposal(
     bank: Bank,
     writer: Writer,
@@ -327,7 +366,7 @@ def _write_proposal(
     reason: str,
     evidence: tuple[str, ...],
     *,
-    extra: dict[str, object] | None = None,
+    extra: Mapping[str, object] | None = None,
 ) -> Proposal:
     """Write a proposal based on the current block, within its budget."""
     now = empty.updated
@@ -335,7 +374,7 @@ def _write_proposal(
     before = core.text_of(blocks.get(empty.id))
     if after == before:
         raise InputError(f"{empty.id} says that already", hint="archivist core show prints it")
-    core_view.check_budget(blocks, replace(empty, content={"text": after}), bank.config.core)
+    core.check_budget(blocks, replace(empty, content={"text": after}), bank.config.core)
     same = (equals("section", empty.section), equals("role", empty.role), equals("after", after))
     for known in writer.select(Proposal, *same, equals("status", ProposalStatus.OPEN)):
         if known.before == before and now < known.expires:
@@ -356,7 +395,7 @@ def _write_proposal(
         proposer=bank.actor,
         created=now,
         expires=now + timedelta(days=bank.config.proposals.expires_days),
-        extra=extra or {},
+        extra=dict(extra or {}),
     )
     writer.put(proposal, "propose")
     return proposal

@@ -10,9 +10,7 @@ from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.capture.redaction import without_secrets
 from archivist.clock import to_short_text
 from archivist.core import blocks as core
-from archivist.core import view as core_view
-from archivist.core.blocks import GUARDED, SHARED, Content, Given, ListName
-from archivist.core.view import CoreView
+from archivist.core.blocks import GUARDED, SHARED, Content, CoreView, Given, ListName
 from archivist.errors import InputError
 from archivist.records import ActorKind, Block, CoreSection
 from archivist.service import BankService
@@ -31,7 +29,7 @@ class Core(BankService):
         """Return the core memory of a role, by default the actor's, with its size."""
         with self._bank.reading() as reader:
             blocks = blocks_of(reader)
-        return core_view.view_of(blocks, role.strip() or self._bank.actor.role, self._bank.config.core)
+        return core.view_of(blocks, role.strip() or self._bank.actor.role, self._bank.config.core)
 
     @reads(Layer.CORE)
     def render(self, role: str = "") -> str:
@@ -139,21 +137,17 @@ class Core(BankService):
             if content == before.content:
                 return before
             after = replace(before, content=content, updated=now, actor=bank.actor)
-            self._refuse_injection(before, after)
-            core_view.check_budget(blocks, after, bank.config.core)
+            if bank.actor.kind is ActorKind.AGENT:
+                from archivist.lessons.quarantine import suspicion
+
+                # Core memory has no quarantine, so text that looks like a prompt injection is refused.
+                why = suspicion(core.render_block(after))
+                if why and not suspicion(core.render_block(before)):
+                    hint = f"{why}: only a person may write that"
+                    bank.refuse(Layer.CORE, Verb.WRITE, what=after.id, hint=hint)
+            core.check_budget(blocks, after, bank.config.core)
             writer.put(after, verb)
         return after
-
-    def _refuse_injection(self, before: Block, after: Block) -> None:
-        """Refuse text of an agent that looks like a prompt injection: core memory has no quarantine."""
-        if self._bank.actor.kind is not ActorKind.AGENT:
-            return
-        from archivist.lessons.quarantine import suspicion
-
-        why = suspicion(core_view.render_block(after))
-        if why and not suspicion(core_view.render_block(before)):
-            hint = f"{why}: only a person may write that"
-            self._bank.refuse(Layer.CORE, Verb.WRITE, what=after.id, hint=hint)
 
     def _resolve_role(self, section: CoreSection, role: str) -> str:
         """Return the role whose block is changed; an agent may only change its own role's."""

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from archivist.brief.select import RenderedBrief
     from archivist.capture.results import ExtractResult, FinishedRun
     from archivist.capture.service import CaptureResult
-    from archivist.core.view import CoreView
-    from archivist.layers.attempts.service import ApproachResult
+    from archivist.core.blocks import CoreView
+    from archivist.layers.attempts_service import ApproachResult
     from archivist.lessons.standing import AgeingResult
     from archivist.recall.results import Hit, RecallResult
     from archivist.records import (

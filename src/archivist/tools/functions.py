@@ -39,7 +39,7 @@ from archivist.tools.registry import (
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.layers.attempts.service import SimilarApproach
+    from archivist.layers.attempts_service import SimilarApproach
     from archivist.recall.results import Hit
     from archivist.records import Lesson
     from archivist.stream.service import StreamHit

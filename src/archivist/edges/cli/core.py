@@ -110,6 +110,6 @@ def adopt(session: Session, section: str, content: str, reason: str, role: str) 
 
 
 def _block_answer(block: Block) -> Answer:
-    from archivist.core.view import render_block
+    from archivist.core.blocks import render_block
 
     return Answer(block_view(block), render_block(block) or f"{block.id} is empty")

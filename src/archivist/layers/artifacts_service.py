@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.capture.redaction import clean_text, validate_name, validate_path
 from archivist.errors import InputError, NotFoundError, RecordError
-from archivist.layers.knowledge.claims import source_of
+from archivist.layers.claims import source_of
 from archivist.records.layers import NAME_CHARACTERS, VALUE_CHARACTERS, Artifact
 from archivist.records.plain import decoder, from_plain
 from archivist.records.tier_words import ArtifactType

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from archivist.access.rights import Layer, decides, reads, writes
 from archivist.capture.redaction import clean_text, validate_name, validate_path
 from archivist.errors import InputError, NotFoundError, RecordError
-from archivist.layers.knowledge.claims import (
+from archivist.layers.claims import (
     ClaimResult,
     fact_id,
     resolve_claim,
@@ -33,7 +33,7 @@ from archivist.service import BankService, require_name
 from archivist.store.filters import Condition, at_least, equals
 
 if TYPE_CHECKING:
-    from archivist.layers.knowledge.shared_context import SharedText
+    from archivist.layers.shared_context import SharedText
     from archivist.store.ledger import LedgerChange
     from archivist.store.protocol import Reader, Writer
 
@@ -394,7 +394,7 @@ def _build_claims(
 
 def _read_files(paths: Sequence[Path], root: Path) -> tuple[dict[str, SharedText], list[Path], list[str]]:
     """Return the texts of files by their origin, the folders among the paths, and the problems."""
-    from archivist.layers.knowledge.shared_context import read
+    from archivist.layers.shared_context import read
 
     texts: dict[str, SharedText] = {}
     folders: list[Path] = []

@@ -1,1 +1,0 @@
-"""What was tried for a task."""

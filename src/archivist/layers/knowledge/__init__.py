@@ -1,1 +1,0 @@
-"""Facts, and the conflicts about them."""

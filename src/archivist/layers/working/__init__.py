@@ -1,1 +1,0 @@
-"""One agent's private scratch."""
