@@ -12,7 +12,7 @@ from archivist.brief.select import BriefedLesson, RenderedBrief, Selection, with
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.brief.request import BriefRequest
+    from archivist.brief.select import BriefRequest
     from archivist.store.protocol import Reader, Writer
 
 BriefedLessons: TypeAlias = "tuple[BriefedLesson, ...]"

@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Any
 from archivist.access.rights import Layer, reads
 from archivist.brief.record_service import BriefedLessons, deliver, record_brief
 from archivist.brief.render import fence_text, render_brief
-from archivist.brief.request import Audience, BriefRequest, rules_for
-from archivist.brief.select import GENERAL, BriefedLesson, RenderedBrief, Selection, choose_lessons
+from archivist.brief.select import (
+    GENERAL,
+    Audience,
+    BriefedLesson,
+    BriefRequest,
+    RenderedBrief,
+    Selection,
+    choose_lessons,
+    rules_for,
+)
 from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.records import Lesson, Status
@@ -294,7 +302,7 @@ def _resolve_project(bank: Bank, reader: Reader, repo: str, words: list[str]) ->
     if not words:
         # In a bank without projects there is nothing to decide.
         return "", _UNSAID_BY_FOLDER if projects.all_projects(reader) else ""
-    from archivist.brief.prompting import project_of
+    from archivist.brief.rank import project_of
 
     hits = reader.search(TextQuery(tuple(words)), search_filter=_within_kind("episode"), limit=_HITS)
     documents = reader.indexed_documents([hit.place for hit in hits]).values()

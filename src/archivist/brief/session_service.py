@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, reads
-from archivist.brief.request import BriefFormat, BriefPreset, BriefRequest
+from archivist.brief.select import BriefFormat, BriefPreset, BriefRequest
 from archivist.errors import BankLockedError, BankReadOnlyError
 from archivist.service import BankService
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _SESSION = BriefRequest(form=BriefFormat.MARKDOWN, fence=True)
 _HITS = 30
 _PROMPT_CHARACTERS = 4_000
+_MAX_PROMPT_LESSONS = 3
 # Clients cut off what is longer; a lesson that is not shown must not be recorded as given.
 _MAX_CHARACTERS = 7_500
 
@@ -80,13 +81,15 @@ class SessionBriefs(BankService):
             hits = reader.search(TextQuery(tuple(sorted(words))), search_filter=is_lesson, limit=_HITS)
             if not hits:
                 return None
-            from archivist.brief.prompting import match_prompt, select_untold
+            from archivist.brief.rank import match_prompt
             from archivist.brief.record_service import briefed_lessons
 
             documents = reader.indexed_documents([hit.place for hit in hits]).values()
             lessons = reader.records("lesson", [document.record for document in documents]).values()
             ours = [lesson for lesson in lessons if lesson.status.is_live and lesson.repo in (project, "")]
-            untold = select_untold(match_prompt(words, ours), briefed_lessons(reader, run))
+            known = briefed_lessons(reader, run)
+        matching = [lesson for lesson in match_prompt(words, ours) if lesson.id not in known]
+        untold = matching[:_MAX_PROMPT_LESSONS]
         stale = self._bank.liveness.find_stale(untold) if untold else {}
         from archivist.brief.select import BriefedLesson, Selection
 
