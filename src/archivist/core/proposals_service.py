@@ -19,7 +19,7 @@ from archivist.core.blocks import GUARDED
 from archivist.core.guard_service import approver_hint, guard_erasure, guard_import, require_approver
 from archivist.core.service import blocks_of
 from archivist.errors import BankError, DecidedError, InputError, NotFoundError
-from archivist.lessons.lookup import find_lesson
+from archivist.lessons.standing import find_lesson
 from archivist.records import (
     ARCHIVIST,
     Block,
