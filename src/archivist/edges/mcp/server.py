@@ -23,7 +23,7 @@ from archivist.errors import AccessError, ArchivistError, InputError, NotFoundEr
 from archivist.records.actor import Actor
 from archivist.tools import prompts
 from archivist.tools.functions import Tool, for_mcp
-from archivist.tools.paging import hint_for_agents
+from archivist.tools.registry import hint_for_agents
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectSendStream
