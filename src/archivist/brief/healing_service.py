@@ -13,8 +13,6 @@ from archivist import projects
 from archivist.brief.select import BriefedLesson, RenderedBrief
 from archivist.records.words import NOTES, PART, Status
 from archivist.store.filters import any_of, contains_text, equals, one_of
-from archivist.store.results import SearchFilter
-from archivist.store.scope_tokens import scope_token
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -290,25 +288,22 @@ def _similar_lessons(
 
     A lesson of another repository only sounds like it. One that this run was given need not be said again.
     """
+    from archivist.brief.record_service import briefed_lessons, search_records
     from archivist.recall.lexical import extract_terms, select_words
 
     text = failure.line if failure else error[-_LAST_CHARACTERS:]
     subject = failure.subject if failure else ""
     lines = [extract_terms(line).words for line in text.splitlines()[-_LAST_LINES:]]
 
-    def count_documents(word: str, at_most: int) -> int:
-        return reader.count_documents_with(word, at_most=at_most)
-
-    query = select_words(extract_terms(text), count_documents, _SCORED)
+    query = select_words(
+        extract_terms(text), lambda word, most: reader.count_documents_with(word, at_most=most), _SCORED
+    )
     if not query.words:
         return []
-    is_lesson = SearchFilter(groups=((scope_token("kind", "lesson"),),))
-    hits = reader.search(query, search_filter=is_lesson, limit=_HITS)
-    documents = reader.indexed_documents([hit.place for hit in hits]).values()
     rows = reader.select_fields(
         "lesson",
         _FIELDS,
-        one_of("id", [document.record for document in documents]),
+        one_of("id", list(search_records(reader, query, "lesson", _HITS))),
         one_of("repo", (project, "")),
         _LIVE,
         order=("-frequency", "number"),
@@ -323,9 +318,5 @@ def _similar_lessons(
         return _is_relevant(row, subject, run) and any(is_similar_error(line, words) for line in lines)
 
     similar = [str(row[1]) for row in rows if is_similar(row)]
-    if not similar:
-        return []
-    from archivist.brief.record_service import briefed_lessons
-
-    known = briefed_lessons(reader, run)
+    known = briefed_lessons(reader, run) if similar else set()
     return [name for name in similar if name not in known][:_MAX_SIMILAR]
