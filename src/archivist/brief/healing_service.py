@@ -214,7 +214,14 @@ def heal(
         if failure is not None:
             key = f"{project}|{failure_key(failure)}"
             lessons = _failure_lessons(reader, key, failure.subject, run)
-            found = find_recovery(key, failure.subject, _failure_notes(reader, key, run), lessons)
+            rows = reader.select_fields(
+                "episode", ("id", "extra"), equals("action", None), order=("-finished",), limit=_LATEST_RUNS
+            )
+            # Most extras are not about the failure; finding that out by text is far cheaper than by parsing.
+            spelled = json.dumps(failure_family(key), ensure_ascii=False)[1:-1]
+            extras = [extra for name, extra in rows if spelled in extra and not _is_same_run(run, name)]
+            notes = [note for extra in extras if isinstance(note := json.loads(extra).get(NOTES), dict)]
+            found = find_recovery(key, failure.subject, notes, lessons)
             if found is not None:
                 chosen = tuple(BriefedLesson(lesson) for lesson in found.lessons)
                 return RenderedBrief(render_recovery(found, failure.line), chosen)
@@ -226,18 +233,6 @@ def heal(
     from archivist.brief.select import BriefFormat
 
     return RenderedBrief(render_brief(chosen, BriefFormat.MARKDOWN), chosen)
-
-
-def _failure_notes(reader: Reader, key: str, run: str) -> list[dict[str, Any]]:
-    """Return the notes of the latest other runs that speak of a failure's kind."""
-    spelled = json.dumps(failure_family(key), ensure_ascii=False)[1:-1]
-    rows = reader.select_fields(
-        "episode", ("id", "extra"), equals("action", None), order=("-finished",), limit=_LATEST_RUNS
-    )
-    # Most extras are not about the failure; finding that out by text is far cheaper than by parsing them.
-    extras = [extra for name, extra in rows if spelled in extra and not _is_same_run(run, name)]
-    notes = [json.loads(extra).get(NOTES) for extra in extras]
-    return [note for note in notes if isinstance(note, dict)]
 
 
 def _failure_lessons(reader: Reader, key: str, subject: str, run: str) -> list[Lesson]:
