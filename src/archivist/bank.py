@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from archivist.archive.service import Documents
     from archivist.audit.service import Audits
     from archivist.brief.liveness_service import Liveness
-    from archivist.brief.request import BriefRequest
-    from archivist.brief.select import RenderedBrief
+    from archivist.brief.select import BriefRequest, RenderedBrief
     from archivist.brief.service import Briefs
     from archivist.brief.session_service import SessionBriefs
     from archivist.bus import Bus

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from archivist.access.rights import DENIAL, Layer, reads, writes
 from archivist.errors import ArchivistError, BankError
-from archivist.recall.query import Query
+from archivist.recall.query import LIVE, Query
 from archivist.recall.results import FRESH
 from archivist.service import BankService
 
@@ -80,6 +80,10 @@ def failed_check(name: str, error: ArchivistError) -> Check:
     return Check(name, False, f"{error.message}: {error.hint}" if error.hint else error.message)
 
 
+def _say_waiting(count: int, noun: str) -> str:
+    return f"1 {noun} waits" if count == 1 else f"{count} {noun}s wait"
+
+
 @_bank_check("ledger")
 def _check_ledger(bank: Bank) -> Check:
     found = bank.ledger.verify()
@@ -123,8 +127,11 @@ def _check_vectors(bank: Bank) -> Check:
         return Check("vectors", True, f"{waiting} of {embedder.name} will be made by the next reflection")
     if waiting:
         meanwhile = f"; meanwhile {in_use} is used" if in_use not in ("", embedder.name) else ""
-        wait = "1 text waits" if waiting == 1 else f"{waiting} texts wait"
-        return Check("vectors", False, f"{wait} for {embedder.name}{meanwhile}: archivist doctor --reindex")
+        return Check(
+            "vectors",
+            False,
+            f"{_say_waiting(waiting, 'text')} for {embedder.name}{meanwhile}: archivist doctor --reindex",
+        )
     return Check("vectors", True, f"all made by {in_use or embedder.name}")
 
 
@@ -185,8 +192,7 @@ def check_reflection(bank: Bank) -> Check:
     held = [each for each in waiting if each.leased_until is not None and each.leased_until > now]
     free = len(waiting) - len(held)
     if free:
-        wait = "1 run waits" if free == 1 else f"{free} runs wait"
-        return Check("reflection", False, f"{wait}: archivist reflect")
+        return Check("reflection", False, f"{_say_waiting(free, 'run')}: archivist reflect")
     if held:
         are = "1 run is" if len(held) == 1 else f"{len(held)} runs are"
         until = max(each.leased_until or now for each in held)
@@ -197,13 +203,11 @@ def check_reflection(bank: Bank) -> Check:
 @_bank_check("liveness")
 def _check_liveness(bank: Bank) -> Check:
     """Name the lessons about files or commands that are gone from the working tree."""
-    from archivist.records import Lesson, Status
+    from archivist.records import Lesson
     from archivist.store.filters import one_of
 
     with bank.reading() as reader:
-        lessons = reader.select(
-            Lesson, one_of("status", (Status.ACTIVE, Status.CANDIDATE)), order=("number",)
-        )
+        lessons = reader.select(Lesson, one_of("status", LIVE), order=("number",))
     gone = bank.liveness.find_stale(lessons)
     if not gone:
         return Check("liveness", True, "no lesson names anything that is gone")
@@ -220,7 +224,7 @@ def _check_quarantine(bank: Bank) -> Check:
 
     with bank.reading() as reader:
         waiting = reader.count(Lesson, equals("status", Status.QUARANTINED))
-        live = reader.select(Lesson, one_of("status", (Status.ACTIVE, Status.CANDIDATE)), order=("number",))
+        live = reader.select(Lesson, one_of("status", LIVE), order=("number",))
     doubtful = [lesson.short_id for lesson in live if is_quarantined(lesson)]
     if doubtful:
         named = ", ".join(doubtful[:_NAMED])
@@ -229,10 +233,8 @@ def _check_quarantine(bank: Bank) -> Check:
         )
     if not waiting:
         return Check("quarantine", True, "no lesson waits for approval")
-    wait = "1 lesson waits" if waiting == 1 else f"{waiting} lessons wait"
-    return Check(
-        "quarantine", False, f"{wait} for approval: {SHOW_QUARANTINED}, then lessons approve or forget"
-    )
+    todo = f"{SHOW_QUARANTINED}, then lessons approve or forget"
+    return Check("quarantine", False, f"{_say_waiting(waiting, 'lesson')} for approval: {todo}")
 
 
 @_bank_check("size")
@@ -285,42 +287,26 @@ def _home_or_none() -> Path | None:
 
 def count_records(bank: Bank) -> dict[str, int]:
     """Return the number of records of each kind in a bank."""
-    from archivist.records import (
-        Artifact,
-        Brief,
-        Conflict,
-        ConflictStatus,
-        Document,
-        Entry,
-        Episode,
-        Event,
-        Fact,
-        Lesson,
-        Proposal,
-        ProposalStatus,
-        Status,
-        Verdict,
-    )
+    from archivist.records import ConflictStatus, ProposalStatus, Status
     from archivist.store.filters import equals
 
     with bank.reading() as reader:
-        lessons = {f"{word}_lessons": reader.count(Lesson, equals("status", word)) for word in Status}
-        attempts = reader.count(Episode) - reader.count(Episode, equals("action", None))
+        runs = reader.count("episode", equals("action", None))
         return {
-            **lessons,
-            "runs": reader.count(Episode) - attempts,
+            **{f"{word}_lessons": reader.count("lesson", equals("status", word)) for word in Status},
+            "runs": runs,
             "runs_counted": reader.run_count(),
             "runs_waiting": len(reader.queued_runs()),
-            "events": reader.count(Event),
-            "briefs": reader.count(Brief),
-            "verdicts": reader.count(Verdict),
-            "facts": reader.count(Fact),
-            "open_conflicts": reader.count(Conflict, equals("status", ConflictStatus.OPEN)),
-            "attempts": attempts,
-            "artifacts": reader.count(Artifact),
-            "stream_entries": reader.count(Entry),
-            "archived_pieces": reader.count(Document),
-            "open_proposals": reader.count(Proposal, equals("status", ProposalStatus.OPEN)),
+            "events": reader.count("event"),
+            "briefs": reader.count("brief"),
+            "verdicts": reader.count("verdict"),
+            "facts": reader.count("fact"),
+            "open_conflicts": reader.count("conflict", equals("status", ConflictStatus.OPEN)),
+            "attempts": reader.count("episode") - runs,
+            "artifacts": reader.count("artifact"),
+            "stream_entries": reader.count("entry"),
+            "archived_pieces": reader.count("document"),
+            "open_proposals": reader.count("proposal", equals("status", ProposalStatus.OPEN)),
             "denials": len(reader.changes(kind=DENIAL)),
         }
 

@@ -4,12 +4,11 @@ A project's name belongs to the repository whose runs were last filed under it. 
 made, so that another repository of the same name is another project, and a moved one is found again.
 """
 
-from __future__ import annotations
-
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from archivist.files.worktrees import (
     is_repository,
@@ -22,10 +21,11 @@ from archivist.paths import as_text, is_folder, project_of_folder, project_of_re
 from archivist.store.filters import equals
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from archivist.records import Episode
     from archivist.store.protocol import Reader
+else:
+    # A hook makes the class below, and compiling postponed annotations from text costs it time.
+    Episode = Reader = Any
 
 # Where a run keeps the repository that it was made in, beside the folder that its log names.
 CHECKOUT = "checkout"

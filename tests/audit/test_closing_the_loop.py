@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.brief.request import BriefFormat, BriefPreset
-from archivist.brief.select import is_withheld
+from archivist.brief.select import BriefFormat, BriefPreset, is_withheld
 from archivist.capture.service import CaptureOverrides
 from archivist.config import BriefRules, Config, RecallRules
 from archivist.recall.embedders import endpoint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from archivist.brief.healing import find_recovery, render_recovery
+from archivist.brief.healing_service import find_recovery, render_recovery
 
 Run = tuple[list[list[str]], list[str]]
 KEY = "shop|edit_not_applied:edit:old text not found"

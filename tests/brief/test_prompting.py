@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archivist.brief.prompting import project_of
+from archivist.brief.rank import project_of
 from archivist.recall.keywords import keywords
 
 TASKS = [

@@ -6,8 +6,7 @@ import pytest
 
 from archivist.brief.rank import cost_in_tokens, rank_lessons, score_lesson
 from archivist.brief.render import render_brief
-from archivist.brief.request import BriefFormat
-from archivist.brief.select import BriefedLesson
+from archivist.brief.select import BriefedLesson, BriefFormat
 from archivist.config import BriefRules
 from archivist.records import Lesson, Status, Tally
 from tests.samples import lesson

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from archivist.brief.request import Audience, BriefFormat, BriefPreset, BriefRequest, rules_for
+from archivist.brief.select import Audience, BriefFormat, BriefPreset, BriefRequest, rules_for
 from archivist.config import BriefRules
 
 

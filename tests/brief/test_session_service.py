@@ -11,7 +11,7 @@ import pytest
 
 from archivist import Bank
 from archivist.brief import service as briefing
-from archivist.brief.prompting import match_prompt
+from archivist.brief.rank import match_prompt
 from archivist.config import BriefRules, Config
 from archivist.recall.keywords import keywords
 from archivist.records import Brief, Episode, Status

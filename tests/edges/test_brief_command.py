@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
-from archivist.brief.request import BriefFormat
+from archivist.brief.select import BriefFormat
 from archivist.capture.clean import FENCE_CLOSE
 from tests.conftest import Command
 from tests.samples import MISSING_MODULE, agent_log

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from archivist.lessons.candidate import Candidate
-from archivist.lessons.duplicates import (
+from archivist.lessons.gate import (
     DUPLICATE_AT,
     ComparableText,
     drop_duplicates,

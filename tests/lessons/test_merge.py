@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.errors import RecordError
-from archivist.lessons.merge import merge_lessons
+from archivist.lessons.standing import merge_lessons
 from archivist.records import Lesson, Status
 from tests.samples import WHEN, lesson, lessons
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
-from archivist.brief.request import BriefFormat, BriefPreset
+from archivist.brief.select import BriefFormat, BriefPreset
 from archivist.bus import Message
 from archivist.config import ReflectRules
 from archivist.errors import AccessError, InputError, NotFoundError

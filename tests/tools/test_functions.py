@@ -14,7 +14,7 @@ from archivist.errors import AccessError, InputError, NotFoundError
 from archivist.records import Actor, Episode
 from archivist.tools.functions import Toolset, for_anthropic, for_mcp, for_openai, tools
 from archivist.tools.functions import call as call_tool
-from archivist.tools.paging import LIMIT_TOKENS, page, text_page
+from archivist.tools.registry import LIMIT_TOKENS, page, text_page
 
 # What the document of cognitive memory gives: parameters, and those that must be given.
 DOCUMENTED: dict[str, tuple[set[str], set[str]]] = {

@@ -1,33 +1,27 @@
-"""Look up what earlier runs did about an error. An agent waits next to its error, so this is kept light.
+"""Say what earlier runs did about an error: what worked, and in how many of them.
 
-What decides whether there is anything to say reads single fields of the tables; records are made only for
-what is shown.
+An agent waits next to its error. So what decides whether there is anything to say reads single fields of the
+tables; records are made only for what is shown, and the classes have no postponed annotations.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist import projects
-from archivist.brief.healing import (
-    MAX_SHOWN,
-    failure_family,
-    find_recovery,
-    is_similar_error,
-    names_subject,
-    render_recovery,
-)
 from archivist.brief.select import BriefedLesson, RenderedBrief
 from archivist.records.words import NOTES, PART, Status
 from archivist.store.filters import any_of, contains_text, equals, one_of
-from archivist.store.results import SearchFilter, scope_token
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.reading.failures import Failure
     from archivist.records import Lesson
     from archivist.store.protocol import Reader
+else:
+    # A hook that finds nothing to say need not make the record's class for an annotation.
+    Bank = Failure = Lesson = Reader = Any
 
 _LIVE = one_of("status", (Status.ACTIVE, Status.CANDIDATE))
 _FIELDS = ("remedies", "id", "runs", "summary", "rule", "tags", "signature")
@@ -41,6 +35,167 @@ _HITS = 50
 _MAX_SIMILAR = 2
 # Above this many documents scoring every word took longer than a hook has; only rare words are scored then.
 _SCORED = 4_000
+# More than three remedies are a list to read, not a help next to an error.
+MAX_SHOWN = 3
+_MAX_LINE = 200
+# Ways of overcoming a failure that are described in words, not as a command.
+_DESCRIBED = ("said", "edit", "path")
+# A lesson about the same error has most of its words; a few words are like anything.
+_MIN_SHARE = 2 / 3
+_MIN_WORDS = 3
+_IN_ANY_ERROR = frozenset(["code", "error", "errors", "exception", "exit", "failed", "fatal", "file", "line"])
+
+
+class Recovery(NamedTuple):
+    """What is known of one failure: the runs that met it, and what then worked, each with how well.
+
+    `elsewhere` are the repositories that met it, when they are not the one that asks.
+    """
+
+    runs: int
+    worked: tuple[str, ...]
+    lessons: tuple[Lesson, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+
+
+def failure_family(key: str) -> str:
+    """Return a failure's key without its repository, by which runs of other repositories count too."""
+    return key.partition("|")[2] or key
+
+
+def _repository_of(key: str) -> str:
+    """Return the repository of a failure's key, or nothing for a key without one."""
+    return key.partition("|")[0] if "|" in key else ""
+
+
+def find_recovery(
+    key: str, subject: str, digests: Iterable[Mapping[str, Any]], lessons: Sequence[Lesson]
+) -> Recovery | None:
+    """Return what the digests of earlier runs and the lessons say of a failure, or None for nothing.
+
+    Runs of the same repository count; only if none of them met the failure, those of others. A failure that
+    is about something (a module, a flag, a file) is the same only when it is about that. A failure that was
+    met and never overcome is nothing to tell.
+    """
+    noted = [digest.get("failures") for digest in digests]
+    failures = [
+        (other, failure)
+        for each in noted
+        if isinstance(each, Mapping)
+        for other, failure in each.items()
+        if _is_about(subject, failure.get("subjects"))
+    ]
+    lessons = [
+        lesson
+        for lesson in lessons
+        if lesson.signature
+        and names_subject(subject, f"{lesson.summary} {lesson.rule}", lesson.remedies, lesson.tags)
+    ]
+    for is_same in (lambda other: other == key, lambda other: failure_family(other) == failure_family(key)):
+        met = [(other, failure) for other, failure in failures if is_same(other)]
+        known = [lesson for lesson in lessons if is_same(lesson.signature)]
+        worked = _describe_remedies([failure for _, failure in met], subject)
+        if worked or any(_advice(lesson) for lesson in known):
+            keys = (*(other for other, _ in met), *(lesson.signature for lesson in known))
+            elsewhere = {_repository_of(other) for other in keys} - {"", _repository_of(key)}
+            known.sort(key=lambda lesson: (not lesson.remedies, -lesson.frequency, lesson.number))
+            return Recovery(len(met), worked, tuple(known[:MAX_SHOWN]), tuple(sorted(elsewhere)))
+    return None
+
+
+def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[str, ...]:
+    """Say what worked in runs, the latest given first, in how many of them, and whether it failed since."""
+    cures = [
+        {
+            str(text): str(way[0]) if way else ""
+            for about, text, *way in failure.get("cures") or ()
+            if text and _is_about(subject, [about])
+        }
+        for failure in met
+    ]
+    ways = {text: way for cure in cures for text, way in cure.items()}
+    if not ways:
+        return ()
+    from archivist.reading.remedies import WARNING, is_destructive, proofs
+
+    lines: list[str] = []
+    warnings: list[str] = []
+    attempts = [(cure, failure.get("in_vain") or ()) for cure, failure in zip(cures, met, strict=True)]
+    proven = proofs(attempts[::-1])
+    for text in sorted(ways, key=lambda text: proven[text].rank):
+        runs, has_failed, *_ = proven[text]
+        is_command = ways[text] not in _DESCRIBED
+        shown = _as_code(text) if is_command else text
+        if is_command and is_destructive(text):
+            # What one run destroyed is not repeated; what several did is shown as a warning.
+            warnings += [f"{_count_runs(runs)} did {shown}, {WARNING}"] if runs > 1 else []
+        else:
+            lines.append(f"worked in {_count_runs(runs)}{', then failed' if has_failed else ''}: {shown}")
+    return (*lines, *warnings)
+
+
+def render_recovery(found: Recovery, failure: str) -> str:
+    """Return a recovery as text, facts only: the reader decides. `failure` is what the error says.
+
+    What comes from another repository says so.
+    """
+    lines = ["### What earlier runs did about this error", ""]
+    if found.runs:
+        times = "once" if found.runs == 1 else f"in {found.runs} runs"
+        first, more = found.elsewhere[:2], len(found.elsewhere) - 2
+        names = f"{', '.join(first)} and {more} more" if more > 0 else " and ".join(first)
+        where = f", in {names}" if names else ""
+        lines.append(f"Met {times}{where}: {' '.join(failure.split())[:_MAX_LINE]}")
+    lines += [f"- {line}" for line in found.worked[:MAX_SHOWN]]
+    for lesson in () if found.worked else found.lessons:
+        if advice := _advice(lesson):
+            repository = _repository_of(lesson.signature)
+            where = f" in {repository}" if repository in found.elsewhere else ""
+            runs = _count_runs(len(lesson.runs))
+            lines.append(f"- advised by {lesson.short_id}, met in {runs}{where}: {advice}")
+    return "\n".join(lines) + "\n"
+
+
+def _advice(lesson: Lesson) -> str:
+    """Return what a lesson says to do; where it has several remedies, its summary says which is for what."""
+    if len(lesson.remedies) == 1:
+        is_described = failure_family(lesson.signature).startswith("edit_not_applied:")
+        return lesson.remedies[0] if is_described else _as_code(lesson.remedies[0])
+    # A lesson without a rule only says that the failure was met.
+    return " ".join(lesson.summary.split()) if lesson.rule else ""
+
+
+def _count_runs(count: int) -> str:
+    return f"{count} {'run' if count == 1 else 'runs'}"
+
+
+def _as_code(remedy: str) -> str:
+    return remedy if "`" in remedy else f"`{remedy}`"
+
+
+def _is_about(subject: str, subjects: object) -> bool:
+    if not subject or not isinstance(subjects, list) or not subjects:
+        return True
+    return any(str(each).lower() == subject.lower() for each in subjects)
+
+
+def names_subject(subject: str, words: str, remedies: Iterable[str], tags: Iterable[str]) -> bool:
+    """Say whether a lesson's words or tags name a thing; what it advises instead is not what it is about.
+
+    A longer name is another's: `pvlib-python` is not `pvlib`.
+    """
+    if not subject:
+        return True
+    for remedy in remedies:
+        words = words.replace(remedy, " ")
+    whole = rf"(?<![\w-]){re.escape(subject.lower())}(?![\w-])"
+    return re.search(whole, f"{words} {' '.join(tags)}".lower()) is not None
+
+
+def is_similar_error(error: Iterable[str], words: Iterable[str]) -> bool:
+    """Say whether a lesson has so many of an error's words that it is likely about the same."""
+    asked = set(error) - _IN_ANY_ERROR
+    return len(asked.intersection(words)) >= max(_MIN_WORDS, _MIN_SHARE * len(asked))
 
 
 def heal(
@@ -59,7 +214,14 @@ def heal(
         if failure is not None:
             key = f"{project}|{failure_key(failure)}"
             lessons = _failure_lessons(reader, key, failure.subject, run)
-            found = find_recovery(key, failure.subject, _failure_notes(reader, key, run), lessons)
+            rows = reader.select_fields(
+                "episode", ("id", "extra"), equals("action", None), order=("-finished",), limit=_LATEST_RUNS
+            )
+            # Most extras are not about the failure; finding that out by text is far cheaper than by parsing.
+            spelled = json.dumps(failure_family(key), ensure_ascii=False)[1:-1]
+            extras = [extra for name, extra in rows if spelled in extra and not _is_same_run(run, name)]
+            notes = [note for extra in extras if isinstance(note := json.loads(extra).get(NOTES), dict)]
+            found = find_recovery(key, failure.subject, notes, lessons)
             if found is not None:
                 chosen = tuple(BriefedLesson(lesson) for lesson in found.lessons)
                 return RenderedBrief(render_recovery(found, failure.line), chosen)
@@ -68,21 +230,9 @@ def heal(
             return RenderedBrief("", ())
         chosen = tuple(BriefedLesson(lesson) for lesson in reader.records("lesson", similar).values())
     from archivist.brief.render import render_brief
-    from archivist.brief.request import BriefFormat
+    from archivist.brief.select import BriefFormat
 
     return RenderedBrief(render_brief(chosen, BriefFormat.MARKDOWN), chosen)
-
-
-def _failure_notes(reader: Reader, key: str, run: str) -> list[dict[str, Any]]:
-    """Return the notes of the latest other runs that speak of a failure's kind."""
-    spelled = json.dumps(failure_family(key), ensure_ascii=False)[1:-1]
-    rows = reader.select_fields(
-        "episode", ("id", "extra"), equals("action", None), order=("-finished",), limit=_LATEST_RUNS
-    )
-    # Most extras are not about the failure; finding that out by text is far cheaper than by parsing them.
-    extras = [extra for name, extra in rows if spelled in extra and not _is_same_run(run, name)]
-    notes = [json.loads(extra).get(NOTES) for extra in extras]
-    return [note for note in notes if isinstance(note, dict)]
 
 
 def _failure_lessons(reader: Reader, key: str, subject: str, run: str) -> list[Lesson]:
@@ -133,25 +283,22 @@ def _similar_lessons(
 
     A lesson of another repository only sounds like it. One that this run was given need not be said again.
     """
+    from archivist.brief.record_service import briefed_lessons, search_records
     from archivist.recall.lexical import extract_terms, select_words
 
     text = failure.line if failure else error[-_LAST_CHARACTERS:]
     subject = failure.subject if failure else ""
     lines = [extract_terms(line).words for line in text.splitlines()[-_LAST_LINES:]]
 
-    def count_documents(word: str, at_most: int) -> int:
-        return reader.count_documents_with(word, at_most=at_most)
-
-    query = select_words(extract_terms(text), count_documents, _SCORED)
+    query = select_words(
+        extract_terms(text), lambda word, most: reader.count_documents_with(word, at_most=most), _SCORED
+    )
     if not query.words:
         return []
-    is_lesson = SearchFilter(groups=((scope_token("kind", "lesson"),),))
-    hits = reader.search(query, search_filter=is_lesson, limit=_HITS)
-    documents = reader.indexed_documents([hit.place for hit in hits]).values()
     rows = reader.select_fields(
         "lesson",
         _FIELDS,
-        one_of("id", [document.record for document in documents]),
+        one_of("id", list(search_records(reader, query, "lesson", _HITS))),
         one_of("repo", (project, "")),
         _LIVE,
         order=("-frequency", "number"),
@@ -166,9 +313,5 @@ def _similar_lessons(
         return _is_relevant(row, subject, run) and any(is_similar_error(line, words) for line in lines)
 
     similar = [str(row[1]) for row in rows if is_similar(row)]
-    if not similar:
-        return []
-    from archivist.brief.record_service import briefed_lessons
-
-    known = briefed_lessons(reader, run)
+    known = briefed_lessons(reader, run) if similar else set()
     return [name for name in similar if name not in known][:_MAX_SIMILAR]

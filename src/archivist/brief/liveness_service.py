@@ -493,35 +493,29 @@ class WorkingTree:
         if self._left_s <= 0:
             self._is_complete = False
             return None, ""
+        import subprocess
         from time import monotonic
 
+        # A hook of git's own sets variables that name another index or working tree.
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        pathspecs = ("--literal-pathspecs",) if words[0] == "log" else ()
         start = monotonic()
-        answer = _run_git(self.git.top, words, self._left_s)
-        self._left_s -= monotonic() - start
-        return answer
-
-
-def _run_git(top: Path, words: Sequence[str], timeout_s: float) -> tuple[int, str]:
-    """Run git in a folder; what cannot be run or does not end in time has failed."""
-    import subprocess
-
-    # A hook of git's own sets variables that name another index or working tree.
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    pathspecs = ("--literal-pathspecs",) if words[0] == "log" else ()
-    try:
-        done = subprocess.run(  # noqa: S603
-            ["git", "-C", str(top), *_QUIET, *pathspecs, *words],  # noqa: S607
-            env={**kept, **_ENVIRONMENT},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=timeout_s,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return _TOO_LONG, ""
-    except (OSError, ValueError):
-        return _NOT_RUN, ""
-    return done.returncode, done.stdout.decode("utf-8", "surrogateescape")
+        try:
+            done = subprocess.run(  # noqa: S603
+                ["git", "-C", str(self.git.top), *_QUIET, *pathspecs, *words],  # noqa: S607
+                env={**kept, **_ENVIRONMENT},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=self._left_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return _TOO_LONG, ""
+        except (OSError, ValueError):
+            return _NOT_RUN, ""
+        finally:
+            self._left_s -= monotonic() - start
+        return done.returncode, done.stdout.decode("utf-8", "surrogateescape")
 
 
 def _has_target(target: str, makefile: str) -> bool:

@@ -7,14 +7,17 @@
 
 Likeness to the task's words only settles ties: it says little about which failures a run will meet. A lesson
 that is hardly likely any more is left out, and so is the third of lessons that say the same.
+
+The words of a prompt or a task are also matched with lessons that speak of the same, and with a project.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import erf, sqrt
 from typing import NamedTuple
 
 from archivist.brief.select import BriefedLesson, says_remedy
 from archivist.config import BriefRules
+from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.records import Lesson, Status, Tally
 from archivist.text import CHARACTERS_PER_TOKEN
 
@@ -29,6 +32,15 @@ _ALIKE_SHARE = 0.6
 _MAX_ALIKE = 2
 # Given and withheld runs are compared from this many of each on: both posteriors are then nearly normal.
 _COMPARED_RUNS = 5
+# A single word in common is chance; two that make up a third of a lesson's words are not.
+_MIN_WORDS = 2
+_MIN_SHARE = 1 / 3
+# Words of tasks of any project.
+_IN_ANY_TASK = frozenset([
+    "add", "bug", "change", "check", "code", "error", "fail", "failing", "fails", "feature", "fix",
+    "implement", "issue", "make", "new", "please", "project", "refactor", "remove", "run", "support", "test",
+    "tests", "update", "use", "write",
+])  # fmt: skip
 
 
 class LessonScore(NamedTuple):
@@ -122,10 +134,41 @@ def _say_the_same(one: Lesson, other: Lesson, words: dict[str, frozenset[str]]) 
     """
     if one.signature and other.signature:
         return bool(one.remedies) and one.remedies[0] == next(iter(other.remedies), None)
-    from archivist.recall.keywords import keywords
-
     for lesson in (one, other):
         if lesson.id not in words:
             words[lesson.id] = keywords(lesson.summary)
     ours, theirs = words[one.id], words[other.id]
     return len(ours & theirs) >= _ALIKE_SHARE * len(ours | theirs)
+
+
+def match_prompt(prompt: frozenset[str], lessons: Iterable[Lesson]) -> list[Lesson]:
+    """Return the lessons of whose words a prompt holds enough, the largest share first."""
+    found: list[tuple[float, int, int, Lesson]] = []
+    for lesson in lessons:
+        words = keywords(lesson.summary)
+        common = len(words & prompt)
+        if common >= _MIN_WORDS and common / len(words) >= _MIN_SHARE:
+            found.append((-common / len(words), -lesson.frequency, lesson.number, lesson))
+    return [lesson for *_, lesson in sorted(found, key=lambda each: each[:3])]
+
+
+def project_of(words: frozenset[str], tasks: Iterable[tuple[str, str]]) -> str:
+    """Return the project in which a task with these words was done; nothing when that is in doubt.
+
+    Words that tasks of several projects hold say nothing. Another project's advice is worse than none: of the
+    rest at least two must be common, and make up a good part of both.
+    """
+    held = [(project, keywords(task)) for project, task in tasks]
+    projects: dict[str, set[str]] = {}
+    for project, task in held:
+        for word in task & words:
+            projects.setdefault(word, set()).add(project)
+    shared = _IN_ANY_TASK.union(word for word, names in projects.items() if len(names) > 1)
+    rare = words - shared
+    common: dict[str, int] = {}
+    for project, task in held:
+        if matches(rare, task - shared, frozenset(), Overlap()):
+            common[project] = max(common.get(project, 0), len(rare & task))
+    most = max((_MIN_WORDS, *common.values()))
+    best = [project for project, count in common.items() if count == most]
+    return best[0] if len(best) == 1 else ""

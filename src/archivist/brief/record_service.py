@@ -1,4 +1,4 @@
-"""Deliver a brief: withhold, render, record, fence. Read back what a run was given.
+"""Deliver a brief: withhold, render, record, fence. Read back what a run was given, and search.
 
 Briefs and the hooks of sessions share this, and a hook must not load what selects lessons.
 """
@@ -12,8 +12,9 @@ from archivist.brief.select import BriefedLesson, RenderedBrief, Selection, with
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.brief.request import BriefRequest
+    from archivist.brief.select import BriefRequest
     from archivist.store.protocol import Reader, Writer
+    from archivist.store.results import TextQuery
 
 BriefedLessons: TypeAlias = "tuple[BriefedLesson, ...]"
 # Fields of a brief's `extra`: the mark of a recovery that was shown next to an error, and that the run began
@@ -121,3 +122,13 @@ def _brief_rows(reader: Reader, run: str) -> list[tuple[str, str, str]]:
     rows = reader.select_fields("brief", ("lessons", "withheld", "extra"), equals("run", run), order=("id",))
     begun = [place for place, (*_, extra) in enumerate(rows) if f'"{BEGAN_AGAIN}"' in extra]
     return rows[begun[-1] :] if begun else rows
+
+
+def search_records(reader: Reader, query: TextQuery, kind: str, limit: int) -> dict[str, float]:
+    """Return the ids of the records of a kind that match a query, each with its score."""
+    from archivist.store.results import SearchFilter, scope_token
+
+    is_of_kind = SearchFilter(groups=((scope_token("kind", kind),),))
+    hits = reader.search(query, search_filter=is_of_kind, limit=limit)
+    documents = reader.indexed_documents([hit.place for hit in hits])
+    return {documents[hit.place].record: hit.score for hit in hits}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from archivist.brief.request import BriefFormat
-from archivist.brief.select import BriefedLesson, says_remedy
+from archivist.brief.select import BriefedLesson, BriefFormat, says_remedy
 from archivist.records.words import Status
 
 _HELPED_IN = " (helped in "

@@ -10,16 +10,24 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, reads
-from archivist.brief.record_service import BriefedLessons, deliver, record_brief
+from archivist.brief.record_service import BriefedLessons, deliver, record_brief, search_records
 from archivist.brief.render import fence_text, render_brief
-from archivist.brief.request import Audience, BriefRequest, rules_for
-from archivist.brief.select import GENERAL, BriefedLesson, RenderedBrief, Selection, choose_lessons
+from archivist.brief.select import (
+    GENERAL,
+    Audience,
+    BriefedLesson,
+    BriefRequest,
+    RenderedBrief,
+    Selection,
+    choose_lessons,
+    rules_for,
+)
 from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.records import Lesson, Status
 from archivist.service import BankService
 from archivist.store.filters import Condition, any_of, at_least, contains_item, equals, one_of
-from archivist.store.results import SearchFilter, TextQuery
+from archivist.store.results import TextQuery
 from archivist.text import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
@@ -273,15 +281,7 @@ def _search_lessons(reader: Reader, words: list[str]) -> dict[str, float]:
         )
     if not query:
         return {}
-    hits = reader.search(query, search_filter=_within_kind("lesson"), limit=_HITS)
-    documents = reader.indexed_documents([hit.place for hit in hits])
-    return {documents[hit.place].record: hit.score for hit in hits}
-
-
-def _within_kind(kind: str) -> SearchFilter:
-    from archivist.store.results import scope_token
-
-    return SearchFilter(groups=((scope_token("kind", kind),),))
+    return search_records(reader, query, "lesson", _HITS)
 
 
 def _resolve_project(bank: Bank, reader: Reader, repo: str, words: list[str]) -> tuple[str, str]:
@@ -294,11 +294,10 @@ def _resolve_project(bank: Bank, reader: Reader, repo: str, words: list[str]) ->
     if not words:
         # In a bank without projects there is nothing to decide.
         return "", _UNSAID_BY_FOLDER if projects.all_projects(reader) else ""
-    from archivist.brief.prompting import project_of
+    from archivist.brief.rank import project_of
 
-    hits = reader.search(TextQuery(tuple(words)), search_filter=_within_kind("episode"), limit=_HITS)
-    documents = reader.indexed_documents([hit.place for hit in hits]).values()
-    runs = reader.records("episode", [document.record for document in documents]).values()
+    ids = list(search_records(reader, TextQuery(tuple(words)), "episode", _HITS))
+    runs = reader.records("episode", ids).values()
     project = project_of(frozenset(words), [(run.project, run.task) for run in runs if run.project])
     return project, "by the words of the task" if project else _UNSAID
 

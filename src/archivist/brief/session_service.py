@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, reads
-from archivist.brief.request import BriefFormat, BriefPreset, BriefRequest
+from archivist.brief.select import BriefFormat, BriefPreset, BriefRequest
 from archivist.errors import BankLockedError, BankReadOnlyError
 from archivist.service import BankService
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _SESSION = BriefRequest(form=BriefFormat.MARKDOWN, fence=True)
 _HITS = 30
 _PROMPT_CHARACTERS = 4_000
+_MAX_PROMPT_LESSONS = 3
 # Clients cut off what is longer; a lesson that is not shown must not be recorded as given.
 _MAX_CHARACTERS = 7_500
 
@@ -44,53 +45,59 @@ class SessionBriefs(BankService):
         global_bank: Bank | None = None,
     ) -> RenderedBrief:
         """Brief a session that starts, and record the run with the repository of its folder."""
-        from archivist.brief.service import select_lessons
+        from archivist import projects
+        from archivist.records import Episode
 
-        request = _SESSION._replace(project=project, provider=provider, run=run)
-        selection = select_lessons(self._bank, request, global_bank=global_bank)
+        bank = self._bank
 
         def open_run(writer: Writer) -> bool:
-            return _open_run(writer, run, project, folder, self._bank)
+            # A session begins again when it is resumed, cleared or compacted.
+            is_known = writer.get(Episode, run) is not None
+            if not is_known:
+                extra: dict[str, object] = {}
+                if folder is not None:
+                    extra[projects.CHECKOUT] = projects.checkout_info(folder, bank.root)
+                begun = Episode(id=run, session=run, project=project, started=bank.now(), extra=extra)
+                bank.runs.record_episode(begun)
+            return is_known
 
-        return self._deliver(selection, request, global_bank, open_run)
+        request = _SESSION._replace(project=project, provider=provider, run=run)
+        return self._deliver(request, global_bank=global_bank, open_run=open_run)
 
     @reads(Layer.LESSONS)
     def brief_subagent(
         self, run: str, project: str, *, role: str = "", global_bank: Bank | None = None
     ) -> RenderedBrief:
         """Brief a subagent before its first prompt, with about half as much as a session."""
-        from archivist.brief.service import select_lessons
-
         request = _SESSION._replace(project=project, role=role, run=run, preset=BriefPreset.SUBAGENT)
-        selection = select_lessons(self._bank, request, global_bank=global_bank)
-        return self._deliver(selection, request, global_bank)
+        return self._deliver(request, global_bank=global_bank)
 
     @reads(Layer.LESSONS)
     def brief_prompt(self, run: str, project: str, prompt: str) -> RenderedBrief | None:
         """Return the lessons about a prompt that the session was not given yet; None without any."""
+        from archivist.brief.record_service import briefed_lessons, search_records
         from archivist.recall.keywords import keywords
-        from archivist.store.results import SearchFilter, TextQuery, scope_token
+        from archivist.store.results import TextQuery
 
         words = keywords(prompt[:_PROMPT_CHARACTERS])
         if not words:
             return None
-        is_lesson = SearchFilter(groups=((scope_token("kind", "lesson"),),))
         with self._bank.reading() as reader:
-            hits = reader.search(TextQuery(tuple(sorted(words))), search_filter=is_lesson, limit=_HITS)
-            if not hits:
+            ids = list(search_records(reader, TextQuery(tuple(sorted(words))), "lesson", _HITS))
+            if not ids:
                 return None
-            from archivist.brief.prompting import match_prompt, select_untold
-            from archivist.brief.record_service import briefed_lessons
+            from archivist.brief.rank import match_prompt
 
-            documents = reader.indexed_documents([hit.place for hit in hits]).values()
-            lessons = reader.records("lesson", [document.record for document in documents]).values()
+            lessons = reader.records("lesson", ids).values()
             ours = [lesson for lesson in lessons if lesson.status.is_live and lesson.repo in (project, "")]
-            untold = select_untold(match_prompt(words, ours), briefed_lessons(reader, run))
+            known = briefed_lessons(reader, run)
+        matching = [lesson for lesson in match_prompt(words, ours) if lesson.id not in known]
+        untold = matching[:_MAX_PROMPT_LESSONS]
         stale = self._bank.liveness.find_stale(untold) if untold else {}
         from archivist.brief.select import BriefedLesson, Selection
 
         chosen = tuple(BriefedLesson(lesson) for lesson in untold if lesson.id not in stale)
-        return self._deliver(Selection(chosen), _SESSION._replace(run=run)) if chosen else None
+        return self._deliver(_SESSION._replace(run=run), Selection(chosen)) if chosen else None
 
     @reads(Layer.LESSONS)
     def brief_failure(
@@ -127,12 +134,19 @@ class SessionBriefs(BankService):
 
     def _deliver(
         self,
-        selection: Selection,
         request: BriefRequest,
+        selection: Selection | None = None,
+        *,
         global_bank: Bank | None = None,
         open_run: Callable[[Writer], bool] | None = None,
     ) -> RenderedBrief:
+        """Give and record what was selected; without a selection, the lessons that answer the request."""
         from archivist.brief.record_service import deliver
+
+        if selection is None:
+            from archivist.brief.service import select_lessons
+
+            selection = select_lessons(self._bank, request, global_bank=global_bank)
 
         def record(chosen: BriefedLessons, withheld: BriefedLessons) -> str:
             return self._record(request, chosen, withheld, global_bank=global_bank, open_run=open_run)
@@ -168,21 +182,3 @@ class SessionBriefs(BankService):
         except (BankLockedError, BankReadOnlyError):
             return ""
         return "" if is_empty else name
-
-
-def _open_run(writer: Writer, run: str, project: str, folder: Path | None, bank: Bank) -> bool:
-    """Record that a session has begun, unless it is known; say whether it is.
-
-    A session begins again when it is resumed, cleared or compacted.
-    """
-    from archivist import projects
-    from archivist.records import Episode
-
-    is_known = writer.get(Episode, run) is not None
-    if not is_known:
-        extra: dict[str, object] = {}
-        if folder is not None:
-            extra[projects.CHECKOUT] = projects.checkout_info(folder, bank.root)
-        begun = Episode(id=run, session=run, project=project, started=bank.now(), extra=extra)
-        bank.runs.record_episode(begun)
-    return is_known

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from archivist.access.rights import Layer, Verb, reads, writes
-from archivist.brief.request import BriefRequest
+from archivist.brief.select import BriefRequest
 from archivist.capture.clean import Cleaner, clean_name
 from archivist.capture.runs import LATEST, find_run
 from archivist.errors import InputError

@@ -18,7 +18,7 @@ from archivist.core import proposals as policy
 from archivist.core.blocks import GUARDED
 from archivist.core.service import blocks_of
 from archivist.errors import BankError, DecidedError, InputError, NotFoundError, RecordError
-from archivist.lessons.lookup import find_lesson
+from archivist.lessons.standing import find_lesson
 from archivist.records import (
     ARCHIVIST,
     ActorKind,

@@ -13,7 +13,7 @@ from typing import Any
 
 from archivist.errors import RecordError
 from archivist.files.jsonl import LineProblem
-from archivist.lessons.merge import merge_lessons
+from archivist.lessons.standing import merge_lessons
 from archivist.records import Brief, Lesson, Status, Verdict
 from archivist.records.lesson import validate_lesson
 from archivist.records.plain import from_plain, to_plain

@@ -19,7 +19,6 @@ from archivist.lessons.candidate import (
     Sighting,
     clean_candidate,
 )
-from archivist.lessons.duplicates import find_duplicate
 from archivist.lessons.quarantine import distrust_imported
 from archivist.lessons.standing import with_status
 from archivist.recall.keywords import KeywordIndex, Overlap, keywords
@@ -150,7 +149,7 @@ class LessonGate:
         A lesson that people forgot must not be learnt again.
         """
         lessons = gate.comparable_lessons(candidate, self._project_lessons.values())
-        twin = find_duplicate(candidate, lessons)
+        twin = gate.find_duplicate(candidate, lessons)
         if twin is not None or not candidate.key:
             return twin
         retired = self._writer.select(
@@ -193,7 +192,7 @@ class LessonGate:
         words = replace(candidate, key="")
         for lesson in lessons:
             repo, provider = words.repo or lesson.repo, words.provider or lesson.provider
-            if find_duplicate(replace(words, repo=repo, provider=provider), [lesson]):
+            if gate.find_duplicate(replace(words, repo=repo, provider=provider), [lesson]):
                 return lesson
         return None
 

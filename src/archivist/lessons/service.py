@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from archivist.access.rights import Layer, Verb, decides, may, may_change, reads, writes
 from archivist.capture.clean import Cleaner, clean_name
@@ -22,7 +22,6 @@ from archivist.lessons.candidate import (
     clean_lesson,
     clean_lesson_text,
 )
-from archivist.lessons.lookup import find_lesson
 from archivist.lessons.quarantine import (
     APPROVAL_HINT,
     is_hidden_from,
@@ -31,7 +30,7 @@ from archivist.lessons.quarantine import (
     quarantine_reason,
 )
 from archivist.lessons.standing import AgeingResult as AgeingResult
-from archivist.lessons.standing import decay_lesson, is_confirmed, with_status
+from archivist.lessons.standing import decay_lesson, find_lesson, is_confirmed, with_status
 from archivist.recall.keywords import keywords
 from archivist.recall.query import LIVE, Query
 from archivist.records import (
@@ -59,9 +58,6 @@ from archivist.store.filters import (
     one_of,
     one_of_unindexed,
 )
-
-if TYPE_CHECKING:
-    pass
 
 MANUAL_RUN = "manual"
 AGENT_ORIGIN = "agent"

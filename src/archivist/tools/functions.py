@@ -14,25 +14,30 @@ from msgspec import Meta
 from archivist.access.rights import Layer
 from archivist.edges.views import approach_view, entry_view, hit_view
 from archivist.records.plain import to_plain
-from archivist.tools.paging import Answer, day_range, page, pick_fields, reason_for_agents, text_page
 from archivist.tools.registry import (
     COUNT,
     DEFAULT,
     NEXT,
     NUMBER,
     TEXT,
+    Answer,
     ScopeArgument,
     Tool,
     Toolset,
     call,
+    day_range,
     find_tool,
     for_anthropic,
     for_mcp,
     for_openai,
     list_schema,
     object_schema,
+    page,
     page_schema,
+    pick_fields,
+    reason_for_agents,
     select_tools,
+    text_page,
     tool,
     tools,
 )

@@ -64,22 +64,19 @@ def read_resource(bank: Bank, uri: str) -> ResourceText:
         case "core":
             return ResourceText(bank.core.render(), _MARKDOWN)
         case "lessons/recent":
-            return ResourceText(_recent_lessons(bank), _MARKDOWN)
+            bank.require(Layer.LESSONS, Verb.READ)
+            with bank.reading() as reader:
+                live = one_of("status", LIVE)
+                lessons = reader.select(Lesson, live, order=("-updated", "-number"), limit=_RECENT)
+            lines = [
+                f"- {lesson.short_id} ({lesson.status.value}): {f'{lesson.summary} {lesson.rule}'.rstrip()}"
+                for lesson in lessons
+            ]
+            text = "\n".join(["# Recent lessons", "", *(lines or ["None yet."])]) + "\n"
+            return ResourceText(text, _MARKDOWN)
         case "plans":
             from archivist.workspace.documents import plans_view, to_yaml
 
             return ResourceText(to_yaml(plans_view(bank.workspace.retrieve_plans())), _YAML)
     known = ", ".join(address.uri for address in (*ADDRESSES, TEMPLATE))
     raise NotFoundError("resource", uri, hint=f"one of {known}")
-
-
-def _recent_lessons(bank: Bank) -> str:
-    bank.require(Layer.LESSONS, Verb.READ)
-    with bank.reading() as reader:
-        live = one_of("status", LIVE)
-        lessons = reader.select(Lesson, live, order=("-updated", "-number"), limit=_RECENT)
-    lines = [
-        f"- {lesson.short_id} ({lesson.status.value}): {f'{lesson.summary} {lesson.rule}'.rstrip()}"
-        for lesson in lessons
-    ]
-    return "\n".join(["# Recent lessons", "", *(lines or ["None yet."])]) + "\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archivist.lessons.duplicates import drop_duplicates
+from archivist.lessons.gate import drop_duplicates
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.run import RunReading
 from archivist.reading.wording import advice

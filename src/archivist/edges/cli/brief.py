@@ -104,7 +104,7 @@ def brief(
         if not found.text:
             note("no remedy known for this error")
         return
-    from archivist.brief.request import BriefRequest
+    from archivist.brief.select import BriefRequest
 
     request = BriefRequest(**fields, form=parse_form(form))
     if bank is None:

@@ -23,8 +23,7 @@ from archivist.records.run_words import EpisodeStatus
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.brief.request import BriefRequest
-    from archivist.brief.select import RenderedBrief
+    from archivist.brief.select import BriefRequest, RenderedBrief
     from archivist.capture.results import FinishedRun
     from archivist.records import Lesson
 
@@ -55,7 +54,7 @@ def start(session: Session, /, run_id: str, form: str | None, as_json: bool, **a
 
     A bank that cannot be written still tells what it knows; the run is then not recorded.
     """
-    from archivist.brief.request import BriefRequest
+    from archivist.brief.select import BriefRequest
     from archivist.clock import system_clock
     from archivist.ids import new_id
 

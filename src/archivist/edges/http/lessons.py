@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from archivist.brief.request import BriefRequest
+from archivist.brief.select import BriefRequest
 from archivist.edges.http import answers
 from archivist.edges.http.answers import Asked, json_response
 from archivist.edges.http.banks import PoolLane, Visitor

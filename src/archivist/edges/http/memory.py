@@ -30,13 +30,13 @@ from archivist.edges.views import (
     conflict_view,
     table_view,
 )
+from archivist.layers.artifacts_service import NEWEST as NEWEST_ARTIFACT
+from archivist.layers.attempts_service import NEWEST as NEWEST_ATTEMPT
+from archivist.layers.knowledge_service import BY_NAME
 from archivist.workspace.documents import learnings_view, overviews_view, plan_view, plans_view
 from archivist.workspace.learnings import Learnings
 from archivist.workspace.save import SaveResult, item_from
 from archivist.workspace.topology import FileKind
-from archivist.layers.artifacts_service import NEWEST as NEWEST_ARTIFACT
-from archivist.layers.attempts_service import NEWEST as NEWEST_ATTEMPT
-from archivist.layers.knowledge_service import BY_NAME
 
 router = APIRouter(prefix="/api/memory", tags=["memory"], route_class=BodyRoute)
 workspace = APIRouter(prefix="/api/workspace", tags=["workspace"], route_class=BodyRoute)

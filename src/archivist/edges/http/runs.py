@@ -10,7 +10,7 @@ from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import Response
 
 from archivist.audit.report import recommend_steps
-from archivist.brief.request import BriefRequest
+from archivist.brief.select import BriefRequest
 from archivist.capture.formats.archeflow import read_events
 from archivist.capture.json_stream import LogLine, SkippedRecord
 from archivist.capture.recorder import LogOrigin

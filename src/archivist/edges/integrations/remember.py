@@ -103,7 +103,7 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
         await run_to_completion(lambda: _run_quietly(lambda: self._end(error)))
 
     def _begin(self) -> None:
-        from archivist.brief.request import BriefRequest
+        from archivist.brief.select import BriefRequest
         from archivist.text import replace_surrogates
 
         task = self.task

@@ -26,7 +26,7 @@ from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
 from archivist.tools import prompts
 from archivist.tools.functions import Tool, for_mcp
-from archivist.tools.paging import hint_for_agents
+from archivist.tools.registry import hint_for_agents
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectSendStream
