@@ -402,25 +402,25 @@ def _find_fixes(reading: RunReading) -> Iterator[_Fix]:
     """Yield each goal that failed and was reached later."""
     failed: dict[tuple[str, tuple[str, ...]], list[ToolCall]] = {}
     for call in reading.acts:
-        goal = _goal(call)
-        if goal is None:
+        if (
+            call.is_look
+            or not call.steps
+            or not call.main
+            or not call.purpose
+            or call.purpose == "write file"
+        ):
             continue
+        # The agent's own script that reproduces the bug is meant to fail.
+        if call.purpose.endswith("<script>") and any(is_scratch(each) for each in call.main.arguments):
+            continue
+        # The goal is the same program on the same arguments.
+        goal = (call.purpose, call.main.arguments)
         if call.failure is not None:
             if call.failure.kind not in _SLIPS:
                 failed.setdefault(goal, []).append(call)
         elif goal in failed:
             failures = failed.pop(goal)
             yield _Fix(tuple(failures), call, reading.acts[failures[0].at + 1 : call.at])
-
-
-def _goal(call: ToolCall) -> tuple[str, tuple[str, ...]] | None:
-    """Return the goal of a command: the same program on the same arguments."""
-    if call.is_look or not call.steps or not call.main or not call.purpose or call.purpose == "write file":
-        return None
-    # The agent's own script that reproduces the bug is meant to fail.
-    if call.purpose.endswith("<script>") and any(is_scratch(each) for each in call.main.arguments):
-        return None
-    return call.purpose, call.main.arguments
 
 
 def _draft_fix(fix: _Fix, events: Sequence[Event], known: DraftContext, trigger: SaveTrigger) -> Draft | None:

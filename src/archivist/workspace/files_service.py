@@ -11,6 +11,7 @@ import os
 import posixpath
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -106,7 +107,17 @@ class Topology:
                 for step in self._walk(scope, result.problems, is_learning=is_learning):
                     self._scan_folder(step, wanted, result, links)
         places = sorted(result.places, key=lambda place: place.name)
-        return ScanResult(_deduplicate_links(places, links), result.problems)
+        # Each file counts once: a link is left out when its target is found by itself.
+        seen = (
+            {os.path.realpath(place.file) for place in places if place.file not in links} if links else set()
+        )
+        unique = []
+        for place in places:
+            real = os.path.realpath(place.file) if place.file in links else ""
+            if real not in seen:
+                unique.append(place)
+                seen |= {real} if real else set()
+        return ScanResult(unique, result.problems)
 
     def _scan_folder(
         self, step: _Step, wanted: frozenset[FileKind], result: ScanResult, links: set[str]
@@ -127,7 +138,10 @@ class Topology:
             except InputError as error:
                 result.problems.append(LintProblem(name, 0, "leaves-root", error.message))
             except FileNotFoundError:
-                text = _describe_broken_link(entry.path)
+                text = "the file is gone"
+                with suppress(OSError):
+                    link = str(Path(entry.path).readlink())
+                    text = f"the link points to {link!r}, which does not exist"
                 result.problems.append(LintProblem(name, 0, "dangling-link", text))
             except OSError as error:
                 result.problems.append(LintProblem(name, 0, "unreadable", f"{error.strerror}"))
@@ -184,7 +198,22 @@ class Topology:
                 if entry.name.endswith(".md"):
                     step.files.append(entry)
                 continue
-            child = self._child_step(step, entry)
+            is_plans = step.is_plans or (
+                step.is_scope and bool(step.parts) and entry.name == self.rules.plans
+            )
+            is_archive = step.is_learning and entry.name == ARCHIVE
+            is_scope = step.is_scope and not (is_plans or is_archive or entry.name.startswith("_"))
+            child = _Step(
+                entry.path,
+                _join_path(step.name, entry.name),
+                (*step.parts, entry.name) if is_scope else step.parts,
+                [],
+                f"{step.real}{os.sep}{entry.name}",
+                is_scope=is_scope,
+                is_plans=is_plans,
+                is_link=entry.is_symlink(),
+                is_learning=step.is_learning,
+            )
             # When the root itself holds the overviews, the learnings and the rules are folders in it.
             if not step.is_learning and child.name in self._separate:
                 continue
@@ -199,22 +228,6 @@ class Topology:
             else:
                 folders.append(child)
         return folders
-
-    def _child_step(self, step: _Step, entry: os.DirEntry[str]) -> _Step:
-        is_plans = step.is_plans or (step.is_scope and bool(step.parts) and entry.name == self.rules.plans)
-        is_scope = step.is_scope and not is_plans and not entry.name.startswith("_")
-        is_scope = is_scope and not (step.is_learning and entry.name == ARCHIVE)
-        return _Step(
-            entry.path,
-            _join_path(step.name, entry.name),
-            (*step.parts, entry.name) if is_scope else step.parts,
-            [],
-            f"{step.real}{os.sep}{entry.name}",
-            is_scope=is_scope,
-            is_plans=is_plans,
-            is_link=entry.is_symlink(),
-            is_learning=step.is_learning,
-        )
 
 
 class _Step(NamedTuple):
@@ -250,27 +263,6 @@ def _folder_name(given: str) -> str:
     """Return a folder's name relative to the root; empty for the root itself."""
     name = posixpath.normpath(given.strip()) if given.strip() else "."
     return "" if name == "." else name
-
-
-def _describe_broken_link(link: str) -> str:
-    try:
-        return f"the link points to {str(Path(link).readlink())!r}, which does not exist"
-    except OSError:
-        return "the file is gone"
-
-
-def _deduplicate_links(places: list[WorkspaceFile], links: Collection[str]) -> list[WorkspaceFile]:
-    """Return each file once: a link is left out when its target is found by itself."""
-    if not links:
-        return places
-    seen = {os.path.realpath(place.file) for place in places if place.file not in links}
-    kept = []
-    for place in places:
-        real = os.path.realpath(place.file) if place.file in links else ""
-        if real not in seen:
-            kept.append(place)
-            seen |= {real} if real else set()
-    return kept
 
 
 def find_root(start: Path, rules: WorkspaceRules = DOCUMENTED) -> Path | None:

@@ -171,7 +171,17 @@ def load_yaml(head: str) -> object:
     """Return the value of a YAML document in plain types, with the keys of mappings as text."""
     from yaml import MarkedYAMLError, YAMLError
 
-    _refuse_excess(head)
+    # A text that is too long, too deep or has too many aliases would cost seconds and gigabytes.
+    reason, line = "", 0
+    if len(head) > MAX_CHARACTERS:
+        reason = f"the front matter is longer than {MAX_CHARACTERS // 1024} KiB"
+    elif (deep := _find_deep_line(head)) is not None:
+        reason, line = f"values are nested deeper than {MAX_DEPTH} levels", deep
+    elif "&" in head and _ANCHOR.search(head) and len(aliases := list(_ALIAS.finditer(head))) > MAX_ALIASES:
+        reason = f"{len(aliases)} aliases, more than {MAX_ALIASES}"
+        line = head.count("\n", 0, aliases[MAX_ALIASES].start())
+    if reason:
+        raise _BrokenError(line, "broken-yaml", reason, is_refused=True)
     builder = _ValueBuilder()
     try:
         return builder.read_document(head)
@@ -276,20 +286,6 @@ class _ValueBuilder:
 
     def _broken(self, event: Any, text: str, rule: str = "broken-yaml") -> _BrokenError:
         return _BrokenError(event.start_mark.line, rule, text)
-
-
-def _refuse_excess(head: str) -> None:
-    """Raise for a text that would cost seconds and gigabytes: too long, too deep, too many aliases."""
-    reason, line = "", 0
-    if len(head) > MAX_CHARACTERS:
-        reason = f"the front matter is longer than {MAX_CHARACTERS // 1024} KiB"
-    elif (deep := _find_deep_line(head)) is not None:
-        reason, line = f"values are nested deeper than {MAX_DEPTH} levels", deep
-    elif "&" in head and _ANCHOR.search(head) and len(aliases := list(_ALIAS.finditer(head))) > MAX_ALIASES:
-        reason = f"{len(aliases)} aliases, more than {MAX_ALIASES}"
-        line = head.count("\n", 0, aliases[MAX_ALIASES].start())
-    if reason:
-        raise _BrokenError(line, "broken-yaml", reason, is_refused=True)
 
 
 def _find_deep_line(head: str) -> int | None:
@@ -457,7 +453,21 @@ def _round_trip() -> YAML:
 
 def _splice_values(head: str, changes: Mapping[str, object], end: str) -> str:
     """Replace the values in place, and add new fields below the last one."""
-    spans = _value_spans(head)
+    root: MappingNode | None = _round_trip().compose(head)
+    # The start, end and quote style of each field's value.
+    spans: dict[str, tuple[int, int, str]] = {}
+    for name, node in root.value if root is not None else ():
+        start, stop = node.start_mark.index, node.end_mark.index
+        colon = head.find(":", name.end_mark.index) + 1
+        if start == stop:
+            start = stop = colon
+        elif "\n" in head[colon:start] and not head[colon:start].strip():
+            start = colon
+        # The end of a block includes the line ends and comments below it, which must stay.
+        kept = head[start:stop].rstrip()
+        while "\n" in kept and kept.rpartition("\n")[2].lstrip().startswith("#"):
+            kept = kept.rpartition("\n")[0].rstrip()
+        spans[str(name.value)] = (start, start + len(kept), str(getattr(node, "style", None) or ""))
     for key in sorted((key for key in changes if key in spans), key=lambda key: -spans[key][0]):
         start, stop, style = spans[key]
         value = changes[key]
@@ -469,22 +479,3 @@ def _splice_values(head: str, changes: Mapping[str, object], end: str) -> str:
     if head and not head.endswith("\n"):
         head += end
     return head + "".join(f"{_format_field(key, changes[key])}{end}" for key in changes if key not in spans)
-
-
-def _value_spans(head: str) -> dict[str, tuple[int, int, str]]:
-    """Return the start, end and quote style of each field's value."""
-    root: MappingNode | None = _round_trip().compose(head)
-    spans: dict[str, tuple[int, int, str]] = {}
-    for key, value in root.value if root is not None else ():
-        start, stop = value.start_mark.index, value.end_mark.index
-        colon = head.find(":", key.end_mark.index) + 1
-        if start == stop:
-            start = stop = colon
-        elif "\n" in head[colon:start] and not head[colon:start].strip():
-            start = colon
-        # The end of a block includes the line ends and comments below it, which must stay.
-        kept = head[start:stop].rstrip()
-        while "\n" in kept and kept.rpartition("\n")[2].lstrip().startswith("#"):
-            kept = kept.rpartition("\n")[0].rstrip()
-        spans[str(key.value)] = (start, start + len(kept), str(getattr(value, "style", None) or ""))
-    return spans

@@ -187,7 +187,23 @@ def demote(
     if topology.scopes():
         # Demoting never creates a workspace.
         find_scope([topology], str(WorkspaceScope(*WorkspaceScope.parse(scope).parts[:2])))
-    target = _save_as_lesson(Workspace(topology.root, topology.rules, now=now), item, scope)
+    words = hot.strip_list_mark(item.text)
+    title = clip_words(" ".join(words.split()), _TITLE_CHARACTERS).rstrip(" :.;,")
+    lesson = MemoryItem(text=words, title=title, kind=MemoryKind.LESSON, category="convention")
+    outcome = Workspace(topology.root, topology.rules, now=now).save_memory([lesson], scope)[0]
+    if outcome.result in (SaveResult.CONFLICT, SaveResult.REFUSED):
+        place = f" ({outcome.place})" if outcome.place else ""
+        raise InputError(
+            f"not demoted: {outcome.reason}{place}", hint="resolve that first; nothing was changed"
+        )
+    entries = {entry.id: entry.text for entry in _warm_entries(topology)}
+    missing = hot.missing_words(words, entries.get(outcome.place, ""))
+    if missing:
+        # The rule was merged with an entry that says nearly the same: its own words must not be lost.
+        raise InputError(
+            f"{outcome.place} says nearly the same, without {', '.join(missing)}; the rule stays hot",
+            hint="merge the two by hand, then demote again",
+        )
     path = topology.root / item.file
     with explain_os_errors(path):
         before = path.read_bytes()
@@ -201,7 +217,7 @@ def demote(
             f"{item.file} was changed meanwhile; the rule is saved as a lesson and still in the file",
             hint="run the same command again",
         )
-    return MovedRule(item.text, f"{item.file}:{item.line}", target)
+    return MovedRule(item.text, f"{item.file}:{item.line}", outcome.place)
 
 
 def find_item(topology: Topology, name: str) -> HotItem:
@@ -211,28 +227,6 @@ def find_item(topology: Topology, name: str) -> HotItem:
     if item is None:
         raise NotFoundError("rule", name, hint="archivist workspace hot --items lists them by id")
     return item
-
-
-def _save_as_lesson(workspace: Workspace, item: HotItem, scope: str) -> str:
-    """Save a rule as a lesson and return its place; raise InputError when a part of it is missing there."""
-    text = hot.strip_list_mark(item.text)
-    title = clip_words(" ".join(text.split()), _TITLE_CHARACTERS).rstrip(" :.;,")
-    memory_item = MemoryItem(text=text, title=title, kind=MemoryKind.LESSON, category="convention")
-    outcome = workspace.save_memory([memory_item], scope)[0]
-    if outcome.result in (SaveResult.CONFLICT, SaveResult.REFUSED):
-        place = f" ({outcome.place})" if outcome.place else ""
-        raise InputError(
-            f"not demoted: {outcome.reason}{place}", hint="resolve that first; nothing was changed"
-        )
-    entries = {entry.id: entry.text for entry in _warm_entries(workspace.topology)}
-    missing = hot.missing_words(text, entries.get(outcome.place, ""))
-    if missing:
-        # The rule was merged with an entry that says nearly the same: its own words must not be lost.
-        raise InputError(
-            f"{outcome.place} says nearly the same, without {', '.join(missing)}; the rule stays hot",
-            hint="merge the two by hand, then demote again",
-        )
-    return outcome.place
 
 
 def promote_entry(topology: Topology, name: str, file: str) -> MovedRule:

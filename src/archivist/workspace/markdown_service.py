@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from archivist.workspace.upkeep import FileChange, WorkspaceMigration
     from archivist.workspace.upkeep_service import LintReport
 
-# Parsed files are kept per root for the life of the process; a server has few roots.
+# Parsed files are kept per root for the life of the process; a server has few roots. The oldest is dropped.
 _MAX_CACHES = 8
 _CACHES: dict[tuple[Path, WorkspaceRules], FileCache] = {}
 
@@ -60,7 +60,13 @@ class Workspace:
     def __init__(
         self, root: Path, rules: WorkspaceRules = DOCUMENTED, *, now: Callable[[], datetime] = system_clock
     ) -> None:
-        self.files = _open_file_cache(root, rules)
+        key = (root.absolute(), rules)
+        if key not in _CACHES:
+            files = FileCache(Topology(root, rules))
+            while len(_CACHES) >= _MAX_CACHES:
+                _CACHES.pop(next(iter(_CACHES)))
+            _CACHES[key] = files
+        self.files = _CACHES[key]
         self.topology = self.files.topology
         self.problems: list[LintProblem] = []
         self._now = now
@@ -169,14 +175,3 @@ class Workspace:
             raise InputError(f"no rule {on_conflict!r} for conflicts", hint=f"one of {words}")
         saver = MemorySaver(self.files, self._now().astimezone().date())
         return saver.save(items, WorkspaceScope.parse(scope), OnConflict(on_conflict), create=create)
-
-
-def _open_file_cache(root: Path, rules: WorkspaceRules) -> FileCache:
-    """Return this process's cache of a root; the oldest is dropped when there are too many."""
-    key = (root.absolute(), rules)
-    if key not in _CACHES:
-        files = FileCache(Topology(root, rules))
-        while len(_CACHES) >= _MAX_CACHES:
-            _CACHES.pop(next(iter(_CACHES)))
-        _CACHES[key] = files
-    return _CACHES[key]

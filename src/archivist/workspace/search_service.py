@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads
-from archivist.config import WorkspaceRules
 from archivist.errors import InputError
 from archivist.paths import FOLDER
 from archivist.recall.keywords import keywords
@@ -83,9 +81,15 @@ class WorkspaceSearch(BankService):
         self._roots = roots
         folder = bank.path.absolute().parent
         self._project = folder.parent if folder.name == FOLDER else folder
-        self._folders = [
-            home for root in roots for home in _document_folders(root.root, self._project, root.rules)
-        ]
+        self._folders: list[_DocumentFolder] = []
+        project = self._project.resolve()
+        for each in roots:
+            label = "" if each.root.resolve() == project else each.root.name
+            for top in dict.fromkeys((each.rules.resources.strip("/"), each.rules.learnings.strip("/"))):
+                place = (each.root / top).resolve()
+                # A folder outside the project keeps its whole path, as the archive names it.
+                name = place.relative_to(project) if place.is_relative_to(project) else place
+                self._folders.append(_DocumentFolder(name.as_posix(), top, label))
 
     @reads(Layer.WORKSPACE)
     def search(
@@ -160,17 +164,6 @@ class WorkspaceSearch(BankService):
         for place in places:
             digest.update(f"{place.name}\0{place.size}\0{place.mtime_ns}\0{place.ctime_ns}\n".encode())
         return digest.hexdigest()
-
-
-def _document_folders(root: Path, project: Path, rules: WorkspaceRules) -> Iterable[_DocumentFolder]:
-    """Yield the folders of a root that hold documents, named as a bank of that project names them."""
-    label = "" if root.resolve() == project.resolve() else root.name
-    for top in dict.fromkeys((rules.resources.strip("/"), rules.learnings.strip("/"))):
-        place = (root / top).resolve()
-        is_inside = place.is_relative_to(project.resolve())
-        yield _DocumentFolder(
-            (place.relative_to(project.resolve()) if is_inside else place).as_posix(), top, label
-        )
 
 
 def _filter_answers(text: str, recalled: RecallResult) -> tuple[Hit, ...]:

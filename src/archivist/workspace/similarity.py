@@ -233,23 +233,21 @@ def _stems(words: str) -> frozenset[str]:
     return frozenset(form_of(word) for word in words.split())
 
 
-_OPPOSITES = tuple(
-    tuple(form_of(word) for word in pair.split("/"))
-    for pair in word_set(
-        "enable/disable allow/forbid on/off need/optional mandatory/optional include/exclude before/after "
-        "true/false keep/delete kept/delete accept/reject increase/decrease raise/lower higher/lower "
-        "more/less upgrade/downgrade above/below tabs/spaces commit/ignore always/sometimes"
-    )
+def _pairs(words: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(form_of(word) for word in pair.split("/")) for pair in word_set(words))
+
+
+_OPPOSITES = _pairs(
+    "enable/disable allow/forbid on/off need/optional mandatory/optional include/exclude before/after "
+    "true/false keep/delete kept/delete accept/reject increase/decrease raise/lower higher/lower "
+    "more/less upgrade/downgrade above/below tabs/spaces commit/ignore always/sometimes"
 )
 # Before a noun these words name two things: `public endpoints` and `private endpoints` can both exist.
-_DESCRIBING = tuple(
-    tuple(form_of(word) for word in pair.split("/"))
-    for pair in word_set(
-        "public/private sync/async synchronous/asynchronous local/remote manual/automatic "
-        "manually/automatically strict/lenient lazy/eager mutable/immutable open/closed sequential/parallel "
-        "global/local first/last safe/unsafe stateful/stateless ascending/descending encrypted/plain "
-        "signed/unsigned internal/external short/long fast/slow sorted/unsorted"
-    )
+_DESCRIBING = _pairs(
+    "public/private sync/async synchronous/asynchronous local/remote manual/automatic "
+    "manually/automatically strict/lenient lazy/eager mutable/immutable open/closed sequential/parallel "
+    "global/local first/last safe/unsafe stateful/stateless ascending/descending encrypted/plain "
+    "signed/unsigned internal/external short/long fast/slow sorted/unsorted"
 )
 # A word behind one of these says where or when a sentence holds: `in staging`, `for videos`.
 _QUALIFYING = word_set(
