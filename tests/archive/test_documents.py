@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.archive.folder_files import read
+from archivist.archive.folders import read
 from archivist.config import Config, CoreRules
 from archivist.errors import AccessError, InputError, NotFoundError, RecordError
 from archivist.records import Actor, ActorKind, Document, DocumentType

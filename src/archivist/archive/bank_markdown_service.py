@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, decides
 from archivist.archive.bank_markdown import BankPage, list_sections, parse_bank, text_without_parts
-from archivist.archive.folder_files import read
-from archivist.archive.folders import FileDescription, FrontMatterParts, decode_text, describe_file
+from archivist.archive.folders import FileDescription, FrontMatterParts, decode_text, describe_file, read
 from archivist.archive.service import build_documents, relative_name, replace_documents
 from archivist.capture.redaction import clean_text
 from archivist.clock import to_short_text
@@ -73,42 +72,40 @@ class BankPages(BankService):
         An archived version (`bank-*.md`) gives its cycles and becomes a document of that type. An unchanged
         file is not imported again, so that later changes of core memory stay.
         """
-        return _import_banks(self._bank, paths)
-
-
-def _import_banks(bank: Bank, paths: Sequence[str | Path]) -> BankImportResult:
-    pages: list[_Page] = []
-    problems: list[str] = []
-    for path in _bank_files(paths):
-        name = relative_name(bank.root, str(path.absolute()))
-        file = read(Path("/"), str(path.absolute()))
-        problem = file.problem if file else "no such file"
-        if clean_text(name) != name:
-            name, problem = clean_text(name), "its name holds a secret or control characters; rename it"
-        if file and not problem:
-            try:
-                pages.append(_parse_page(name, decode_text(file.raw), file.time))
-            except RecordError as error:
-                problem = error.message
-        if problem:
-            problems.append(f"{name}: {problem}")
-    with bank.reading() as reader:
-        known = json.loads(reader.setting(_BANKS) or "{}")
-    fresh = [page for page in pages if known.get(page.name) != page.digest]
-    fresh.sort(key=lambda page: (not page.is_archived, page.name))
-    # A line that several versions hold is one entry, dated by the first version.
-    entries: dict[str, Entry] = {}
-    for page in fresh:
-        for entry in page.entries:
-            entries.setdefault(entry.id, entry)
-    with bank.reading() as reader:
-        stored = reader.records("entry", list(entries))
-    new = [entry for entry in entries.values() if entry.id not in stored]
-    added = bank.stream.import_entries(sorted(new, key=lambda entry: (entry.cycle, entry.role))).added
-    done = BankImportResult(unchanged=len(pages) - len(fresh), entries=added, problems=tuple(problems))
-    for page in fresh:
-        done = _import_page(bank, done, page)
-    return done
+        pages: list[_Page] = []
+        problems: list[str] = []
+        for path in _bank_files(paths):
+            name = relative_name(self._bank.root, str(path.absolute()))
+            file = read(Path("/"), str(path.absolute()))
+            problem = file.problem if file else "no such file"
+            if clean_text(name) != name:
+                name, problem = clean_text(name), "its name holds a secret or control characters; rename it"
+            if file and not problem:
+                try:
+                    pages.append(_parse_page(name, decode_text(file.raw), file.time))
+                except RecordError as error:
+                    problem = error.message
+            if problem:
+                problems.append(f"{name}: {problem}")
+        with self._bank.reading() as reader:
+            known = json.loads(reader.setting(_BANKS) or "{}")
+        fresh = [page for page in pages if known.get(page.name) != page.digest]
+        fresh.sort(key=lambda page: (not page.is_archived, page.name))
+        # A line that several versions hold is one entry, dated by the first version.
+        entries: dict[str, Entry] = {}
+        for page in fresh:
+            for entry in page.entries:
+                entries.setdefault(entry.id, entry)
+        with self._bank.reading() as reader:
+            stored = reader.records("entry", list(entries))
+        new = [entry for entry in entries.values() if entry.id not in stored]
+        added = self._bank.stream.import_entries(
+            sorted(new, key=lambda entry: (entry.cycle, entry.role))
+        ).added
+        done = BankImportResult(unchanged=len(pages) - len(fresh), entries=added, problems=tuple(problems))
+        for page in fresh:
+            done = _import_page(self._bank, done, page)
+        return done
 
 
 def _bank_files(paths: Sequence[str | Path]) -> list[Path]:

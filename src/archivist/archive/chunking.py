@@ -9,12 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from archivist.text import CHARACTERS_PER_TOKEN
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
 
 # An embedder reads 480 tokens; a section is split once it has two thirds of that.
 LIMIT_TOKENS = 480
@@ -81,7 +78,12 @@ def chunk_text(
 
 def _units(lines: Sequence[str], limit: int) -> Iterator[_Unit]:
     """Yield the lines of a text in blocks within the limit, except whole ones."""
-    tokens = _parse_markdown("\n".join(lines))
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable("table")
+    # Only blocks are needed; parsing the inline text takes several times as long.
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    tokens = parser.parse("\n".join(lines))
     headings = {
         token.map[0]: int(token.tag[1:])
         for token in tokens
@@ -159,12 +161,3 @@ def _split_lines(lines: Sequence[str], start: int, end: int, limit: int, level: 
     for number in range(start, end):
         for place, part in enumerate(_split_line(lines[number], limit)):
             yield _Unit(number, part, level if number == start and not place else 0)
-
-
-def _parse_markdown(text: str) -> list[Token]:
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark").enable("table")
-    # Only blocks are needed; parsing the inline text takes several times as long.
-    parser.core.ruler.enableOnly(["normalize", "block"])
-    return parser.parse(text)

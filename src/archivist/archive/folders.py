@@ -1,10 +1,16 @@
-"""Describe a file of a watched folder: whether it matches, its type, date, roles, issues and tags."""
+"""The files of watched folders: list and read them, and describe each by its front matter and its path.
+
+Links out of a folder are not followed.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import stat
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import NamedTuple
 
 from archivist.errors import InputError, RecordError
@@ -13,6 +19,8 @@ from archivist.stream.entries import find_references
 
 # A longer file is data, not a text that people wrote.
 MAX_FILE_BYTES = 2 * 1024 * 1024
+# An editor writes a file in one go; one that changes during three reads is a log.
+_TRIES = 3
 DEFAULT_IMPORTANCE = 5
 # Bounds the time that the YAML parser can take.
 _FRONT_CHARACTERS = 16_384
@@ -59,6 +67,108 @@ class FileDescription(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
+class Listing(NamedTuple):
+    """The wanted files of a folder, as sources; `unread` are links that are not followed."""
+
+    folder: str
+    paths: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def is_whole(self, root: Path) -> bool:
+        """Say whether the folder exists and all of it could be listed."""
+        return (
+            not any(problem.startswith(f"{self.folder}: ") for problem in self.problems)
+            and (root / self.folder).is_dir()
+        )
+
+
+class FileText(NamedTuple):
+    """A file's bytes and time, or the problem with it."""
+
+    raw: bytes = b""
+    time: datetime = datetime.min.replace(tzinfo=UTC)
+    problem: str = ""
+
+
+def list_folder(root: Path, folder: Folder) -> Listing:
+    """Return the files of a folder that match its pattern; links out of it become problems."""
+    top = root / folder.id
+    if not top.is_dir():
+        hint = "its texts are kept, archivist archive unwatch removes them"
+        return Listing(folder.id, problems=(f"{folder.id}: the folder is gone; {hint}",))
+    paths: list[str] = []
+    unread: list[str] = []
+    problems: list[str] = []
+
+    def note_error(error: OSError) -> None:
+        problems.append(f"{folder.id}: cannot be listed: {error.strerror}")
+
+    for place, folders, files in os.walk(top, onerror=note_error):
+        folders[:] = sorted(name for name in folders if not is_ignored_folder(name))
+        # A link to a folder inside is skipped: its target is listed by itself.
+        for path in (Path(place) / name for name in folders):
+            if path.is_symlink() and (problem := _link_problem(path, top)):
+                below = path.relative_to(top).as_posix()
+                problems.append(f"{below if folder.id == '.' else f'{folder.id}/{below}'}: {problem}")
+        for name in sorted(files):
+            path = Path(place) / name
+            below = path.relative_to(top).as_posix()
+            if not is_wanted(below, folder.pattern):
+                continue
+            source = below if folder.id == "." else f"{folder.id}/{below}"
+            problem = _link_problem(path, top) if path.is_symlink() else ""
+            if problem:
+                unread.append(source)
+                problems.append(f"{source}: {problem}")
+            else:
+                paths.append(source)
+    return Listing(folder.id, tuple(paths), tuple(unread), tuple(problems))
+
+
+def read(root: Path, path: str) -> FileText | None:
+    """Return a consistent version of a file, or its problem; None when it is gone."""
+    for _ in range(_TRIES):
+        try:
+            found = _read_once(root / path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return FileText(problem=f"cannot be read: {error.strerror}")
+        if found is not None:
+            return found
+    return FileText(problem="changes while it is read; refresh again")
+
+
+def _read_once(path: Path) -> FileText | None:
+    """Read a file through one descriptor; None when it changed meanwhile."""
+    # Opening a pipe that nobody writes to would block.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    with os.fdopen(descriptor, "rb") as stream:
+        before = os.fstat(descriptor)
+        if not stat.S_ISREG(before.st_mode):
+            return FileText(problem="not a regular file")
+        if before.st_size > MAX_FILE_BYTES:
+            return FileText(problem=f"{before.st_size:,} bytes, at most {MAX_FILE_BYTES:,}")
+        raw = stream.read(MAX_FILE_BYTES + 1)
+        after = os.fstat(descriptor)
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or len(
+        raw
+    ) != after.st_size:
+        return None
+    return FileText(raw, datetime.fromtimestamp(int(after.st_mtime), UTC))
+
+
+def _link_problem(path: Path, top: Path) -> str:
+    try:
+        target = path.resolve(strict=True)
+    except FileNotFoundError:
+        return "a link to nothing"
+    except (OSError, RuntimeError):
+        return "a link in a loop"
+    return "" if target.is_relative_to(top.resolve()) else "a link that leaves the folder is not followed"
+
+
 def validate_pattern(pattern: str) -> str:
     """Return a glob pattern, or raise InputError when it leads out of the folder."""
     parts = pattern.split("/")
@@ -70,9 +180,13 @@ def validate_pattern(pattern: str) -> str:
 def is_wanted(path: str, pattern: str) -> bool:
     """Say whether a path below a folder fits its pattern; hidden ones and those of others' code never do."""
     parts = path.split("/")
-    if any(part.startswith(".") or part in _PASSED_BY for part in parts):
+    if any(map(is_ignored_folder, parts)):
         return False
-    return re.fullmatch(_glob_to_regex(pattern), path) is not None
+    wildcards = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    pieces = re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern)
+    return (
+        re.fullmatch("".join(wildcards.get(piece) or re.escape(piece) for piece in pieces), path) is not None
+    )
 
 
 def is_ignored_folder(name: str) -> bool:
@@ -116,6 +230,19 @@ def describe_file(
     """Return the metadata of a text: from its front matter, else from its path and its file's time."""
     front = split_front_matter(text)
     fields = front.fields
+    problems = [front.problem] if front.problem else []
+    # A field that cannot be used is left out; the rest of the file still counts.
+    for name, parse, wanted in (
+        ("type", _parse_type, f"one of {', '.join(DocumentType)}"),
+        ("date", _parse_date, "a date like 2026-02-08"),
+        ("created", _parse_date, "a date like 2026-02-08"),
+        ("importance", _parse_importance, "a whole number from 1 to 10"),
+    ):
+        value = fields.get(name)
+        if value is not None and parse(value) is None:
+            shown = repr(value)
+            shown = shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
+            problems.append(f"front matter: {name}: {shown} is not {wanted}; left out")
     date = _parse_date(fields.get("date")) or _parse_date(fields.get("created"))
     return FileDescription(
         type=_parse_type(fields.get("type")) or type or guess_type(source),
@@ -125,25 +252,8 @@ def describe_file(
         tags=_parse_words(fields.get("tags", fields.get("tag"))),
         importance=_parse_importance(fields.get("importance")) or DEFAULT_IMPORTANCE,
         front=front,
-        problems=tuple(_find_problems(front)),
+        problems=tuple(problems),
     )
-
-
-def _find_problems(front: FrontMatterParts) -> Iterator[str]:
-    """Yield the fields of front matter that cannot be used; they are left out."""
-    if front.problem:
-        yield front.problem
-    for name, parse, wanted in (
-        ("type", _parse_type, f"one of {', '.join(DocumentType)}"),
-        ("date", _parse_date, "a date like 2026-02-08"),
-        ("created", _parse_date, "a date like 2026-02-08"),
-        ("importance", _parse_importance, "a whole number from 1 to 10"),
-    ):
-        value = front.fields.get(name)
-        if value is not None and parse(value) is None:
-            shown = repr(value)
-            shown = shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
-            yield f"front matter: {name}: {shown} is not {wanted}; left out"
 
 
 def split_front_matter(text: str) -> FrontMatterParts:
@@ -189,12 +299,6 @@ def guess_date(source: str) -> datetime | None:
             except ValueError:
                 continue
     return None
-
-
-def _glob_to_regex(pattern: str) -> str:
-    wildcards = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    parts = re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern)
-    return "".join(wildcards.get(part) or re.escape(part) for part in parts)
 
 
 def _parse_type(value: object) -> DocumentType | None:

@@ -18,6 +18,8 @@ from archivist.archive.folders import (
     decode_text,
     describe_file,
     find_owner,
+    list_folder,
+    read,
     validate_pattern,
 )
 from archivist.capture.redaction import clean_text, validate_path
@@ -248,8 +250,6 @@ class Documents(BankService):
         The texts of a file that cannot be read, or of a folder that is gone as a whole, are kept: such a
         folder may be on a drive that is not mounted. Unwatching it removes them.
         """
-        from archivist.archive.folder_files import list_folder, read
-
         folders = self.folders()
         listings = [list_folder(self._bank.root, folder) for folder in folders]
         counts = {"added": 0, "changed": 0, "removed": 0, "unchanged": 0}

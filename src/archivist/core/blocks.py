@@ -18,6 +18,7 @@ from archivist.brief.render import one_line
 from archivist.capture.redaction import validate_name
 from archivist.clock import from_text, to_short_text
 from archivist.config import CoreRules
+from archivist.core.proposals import with_line
 from archivist.errors import InputError, NotFoundError
 from archivist.records import Block, CoreSection
 from archivist.records.plain import from_plain, to_plain, types_of
@@ -198,9 +199,7 @@ def append_item(
         raise InputError(f"{list_name.value}: nothing to append", hint="give a short text")
     line = one_line(item)
     if list_name is ListName.LESSONS:
-        text = str(before.get("text", ""))
-        said = f"- {line}"
-        return {"text": text if said in text.splitlines() else f"{text}\n{said}".strip("\n")}
+        return {"text": with_line(str(before.get("text", "")), f"- {line}")}
     status = from_plain(WorkStatus, before)
     items = [each for each in getattr(status, list_name.value) if each != line] + [line]
     if list_name is ListName.RECENTLY_SHIPPED:

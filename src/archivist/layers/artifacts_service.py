@@ -16,6 +16,7 @@ from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.capture.redaction import clean_text, validate_name, validate_path
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.layers.claims import source_of
+from archivist.paths import FOLDER
 from archivist.records.layers import NAME_CHARACTERS, VALUE_CHARACTERS, Artifact
 from archivist.records.plain import decoder, from_plain
 from archivist.records.tier_words import ArtifactType
@@ -78,7 +79,11 @@ class Artifacts(BankService):
         self.require(Layer.ARTIFACTS, Verb.WRITE, owner=agent)
         now = self._bank.now()
         kept = validate_path("path", relative_path(self.root, path))
-        _refuse_bank_files(self._bank.path, self.root / kept)
+        own, real = (Path(os.path.realpath(place)) for place in (self._bank.path, self.root / kept))
+        is_own = real.parent == own.parent and real.name.startswith(own.name)
+        # Registering the bank's own files would change them.
+        if is_own or (own.parent.name == FOLDER and real.is_relative_to(own.parent)):
+            raise InputError(f"{Path(kept).name!r} is the bank's own", hint="register what a run produced")
         made = _build_artifact(
             {
                 "id": self._bank.new_id(now),
@@ -268,16 +273,6 @@ def measure_file(descriptor: int, path: Path) -> Measure:
             f"{path.name!r} was replaced or deleted while it was read", hint="try again when it is done"
         )
     return Measure(size, digest.hexdigest())
-
-
-def _refuse_bank_files(bank_file: Path, path: Path) -> None:
-    """Refuse the bank's own files: registering would change them."""
-    from archivist.paths import FOLDER
-
-    own, real = Path(os.path.realpath(bank_file)), Path(os.path.realpath(path))
-    is_own = real.parent == own.parent and real.name.startswith(own.name)
-    if is_own or (own.parent.name == FOLDER and real.is_relative_to(own.parent)):
-        raise InputError(f"{path.name!r} is the bank's own", hint="register what a run produced")
 
 
 def _refuse_unless_file(kept: str, mode: int) -> None:

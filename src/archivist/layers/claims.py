@@ -51,7 +51,18 @@ def resolve_claim(
     if current is None:
         return ClaimResult(claim, is_changed=True)
     if claim.value == current.value:
-        return _merge_agreement(current, claim)
+        # Two sources agree: the surer one is named.
+        surer = claim if claim.confidence > current.confidence else current
+        merged = replace(
+            current,
+            confidence=surer.confidence,
+            source=surer.source,
+            origin=surer.origin,
+            tags=tuple(dict.fromkeys((*current.tags, *claim.tags))),
+            updated=max(current.updated, claim.updated),
+            extra={**current.extra, **claim.extra},
+        )
+        return ClaimResult(merged, is_changed=replace(merged, updated=current.updated) != current)
     after = replace(
         claim,
         created=current.created,
@@ -66,21 +77,6 @@ def resolve_claim(
     if claim.confidence >= current.confidence:
         return ClaimResult(after, True, _open_conflict(after, current, disputes, claim.updated))
     return ClaimResult(current, False, _open_conflict(current, claim, disputes, claim.updated))
-
-
-def _merge_agreement(standing: Fact, said: Fact) -> ClaimResult:
-    """Return the fact after two sources agree: with the higher confidence and its source."""
-    surer = said if said.confidence > standing.confidence else standing
-    after = replace(
-        standing,
-        confidence=surer.confidence,
-        source=surer.source,
-        origin=surer.origin,
-        tags=tuple(dict.fromkeys((*standing.tags, *said.tags))),
-        updated=max(standing.updated, said.updated),
-        extra={**standing.extra, **said.extra},
-    )
-    return ClaimResult(after, is_changed=replace(after, updated=standing.updated) != standing)
 
 
 def _is_ruled_out(ruling: Conflict, said: Fact, standing: Fact) -> bool:
@@ -98,6 +94,10 @@ def _open_conflict(kept: Fact, lost: Fact, disputes: Sequence[Conflict], now: da
     A source has one open conflict about a fact, its latest losing claim; the ledger keeps the earlier ones.
     """
     beside = {_PROJECT: lost.project, _LOST_ORIGIN: lost.origin}
+    winner, loser = _source_name(kept.source), _source_name(lost.source)
+    reason = f"{winner} is surer ({kept.confidence:g}) than {loser} ({lost.confidence:g})"
+    if kept.confidence == lost.confidence:
+        reason = f"{winner} and {loser} are equally sure ({kept.confidence:g}): newer wins"
     conflict = Conflict(
         id=derived_id("conflict", kept.id, lost.source, lost.origin, lost.value, kept.source, kept.value),
         fact=kept.id,
@@ -110,7 +110,7 @@ def _open_conflict(kept: Fact, lost: Fact, disputes: Sequence[Conflict], now: da
         lost=lost.value,
         lost_source=lost.source,
         lost_confidence=lost.confidence,
-        reason=_conflict_reason(kept, lost),
+        reason=reason,
         extra={name: value for name, value in beside.items() if value},
     )
     for known in disputes:
@@ -148,13 +148,6 @@ def withdraw_conflicts(
         for each in disputes
         if each.status is ConflictStatus.OPEN and _is_claim_of(each, claim) and each.id != still
     ]
-
-
-def _conflict_reason(kept: Fact, lost: Fact) -> str:
-    winner, loser = _source_name(kept.source), _source_name(lost.source)
-    if kept.confidence == lost.confidence:
-        return f"{winner} and {loser} are equally sure ({kept.confidence:g}): newer wins"
-    return f"{winner} is surer ({kept.confidence:g}) than {loser} ({lost.confidence:g})"
 
 
 def update_conflicts(disputes: Sequence[Conflict], fact: Fact, now: datetime) -> list[Conflict]:

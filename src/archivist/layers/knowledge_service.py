@@ -45,6 +45,7 @@ _TEXT_HITS = 200
 # After decompression: a small archive must not unpack into the memory.
 _FILE_BYTES = 10_000_000
 _IMPORT = "import"
+# An error message stays on one line of a terminal, with three conflicts as examples.
 _SHOWN = 60
 _CONFLICTS_NAMED = 3
 # Where a fact keeps the digest of each file's last section about it: an unchanged section is no new claim.

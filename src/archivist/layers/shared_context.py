@@ -20,6 +20,7 @@ _FENCE = "---"
 _FENCE_ENDS = ("---", "...")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NOT_A_WORD = re.compile(r"[\W_]+")
+# A heading can be a whole sentence; a digest of the rest keeps two long ones apart.
 _SLUG_CHARACTERS = 60
 _MARK_CHARACTERS = 8
 
@@ -106,19 +107,16 @@ class _KeyAllocator:
         sort = named or category
         # A category heading is no part of the keys below it, nor is the title above it.
         above = "" if named else above
-        own = self._unique_key(sort, f"{above}/{slug(heading.title)}".lstrip("/"))
-        self._path.append((heading.level, sort, above if named else own))
-        return sort, own
-
-    def _unique_key(self, category: str, key: str) -> str:
+        key = f"{above}/{slug(heading.title)}".lstrip("/")
         if len(key) > NAME_CHARACTERS - _MARK_CHARACTERS:
             key = f"{key[: NAME_CHARACTERS - 3 * _MARK_CHARACTERS].rstrip('-/')}-{_short_digest(key)}"
         numbered, number = key, 1
-        while (category, numbered) in self._used:
+        while (sort, numbered) in self._used:
             number += 1
             numbered = f"{key}-{number}"
-        self._used.add((category, numbered))
-        return numbered
+        self._used.add((sort, numbered))
+        self._path.append((heading.level, sort, above if named else numbered))
+        return sort, numbered
 
 
 def _headings(text: str, offset: int) -> Iterator[_Heading]:

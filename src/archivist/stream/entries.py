@@ -1,13 +1,20 @@
-"""The stream's rules: references in texts, sizes and limits, and the filters in a question's words."""
+"""The stream's rules: references in texts, limits, the filters in a question's words, and where it stands."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.errors import InputError, RecordError
+from archivist.records import Block, Entry
+from archivist.records.plain import canonical_json
+from archivist.records.tier_words import CoreSection
 from archivist.text import estimate_tokens
+
+if TYPE_CHECKING:
+    from archivist.store.protocol import Reader, Writer
 
 # Cycles fit a 32-bit integer in every client.
 MAX_CYCLE = (1 << 31) - 1
@@ -15,6 +22,8 @@ MAX_CYCLE = (1 << 31) - 1
 MOST_SKIPPED = 1_000
 ACTION_CHARACTERS = 2_000
 CONTENT_CHARACTERS = 20_000
+# A setting of the bank: how far the stream was reflected on.
+_MARKER = "stream_reflected"
 
 _NUMBER = re.compile(r"(?<![\w&/#])#(\d{1,7})\b")
 _PULL = re.compile(
@@ -92,8 +101,22 @@ def parse_question(question: str) -> QuestionFilters:
     numbers = set(find_references(question).issues)
     issue = numbers.pop() if len(numbers) == 1 else None
     cycle = _CYCLE.search(question)
+    cycles: tuple[int | None, int | None] | None = None
+    if cycle is not None:
+        first, last = int(cycle["first"]), int(cycle["last"] or cycle["first"])
+        match (cycle["how"] or "").lower():
+            case "since" | "from" if cycle["last"] is None:
+                cycles = first, None
+            case "after":
+                cycles = first + 1, None
+            case "before":
+                cycles = None, first - 1
+            case "until" | "up to":
+                cycles = None, first
+            case _:
+                cycles = min(first, last), max(first, last)
     return QuestionFilters(
-        _cycle_range(cycle) if cycle else None,
+        cycles,
         issue,
         "decision" if _OF_DECISIONS.search(question) else "",
         is_certain=bool(cycle and cycle["word"]),
@@ -162,16 +185,24 @@ def validate_importance(importance: int) -> int:
     return importance
 
 
-def _cycle_range(named: re.Match[str]) -> tuple[int | None, int | None]:
-    first = int(named["first"])
-    match (named["how"] or "").lower():
-        case "since" | "from" if named["last"] is None:
-            return first, None
-        case "after":
-            return first + 1, None
-        case "before":
-            return None, first - 1
-        case "until" | "up to":
-            return None, first
-    last = int(named["last"] or first)
-    return (first, last) if first <= last else (last, first)
+def marker_of(reader: Reader) -> Marker | None:
+    """Return how far the stream was reflected on; None before its first entry."""
+    noted = reader.setting(_MARKER)
+    return Marker(**json.loads(noted)) if noted else None
+
+
+def set_marker(writer: Writer, marker: Marker) -> None:
+    """Note how far the stream was reflected on."""
+    writer.set_setting(_MARKER, canonical_json(marker._asdict()))
+
+
+def latest_cycle(reader: Reader) -> int | None:
+    """Return the latest cycle of the stream; None when it is empty."""
+    rows = reader.select_fields(Entry, ("cycle",), order=("-cycle",), limit=1)
+    return int(rows[0][0]) if rows else None
+
+
+def current_sprint(reader: Reader) -> str:
+    """Return the sprint that the status in core memory names."""
+    status = reader.get(Block, CoreSection.STATUS.value)
+    return str(status.content.get("sprint") or "") if status else ""

@@ -27,17 +27,24 @@ from archivist.records import (
 )
 from archivist.records.plain import canonical_json
 from archivist.store.filters import at_least, not_equals, one_of
-from archivist.stream.blocker_timeline import find_end
-from archivist.stream.entries import Marker, estimate_entry_tokens, find_references
+from archivist.stream.entries import (
+    Marker,
+    current_sprint,
+    estimate_entry_tokens,
+    find_references,
+    latest_cycle,
+    marker_of,
+    set_marker,
+)
 from archivist.stream.insights import (
     Insight,
     ReflectionBacklog,
     RelatedItem,
+    find_end,
     insights,
     reason_to_reflect,
     select_entries,
 )
-from archivist.stream.markers import current_sprint, latest_cycle, marker_of, set_marker
 from archivist.stream.obstacles import Subject, are_alike, subject_of
 
 if TYPE_CHECKING:

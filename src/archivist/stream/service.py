@@ -25,16 +25,19 @@ from archivist.stream.entries import (
     MAX_CYCLE,
     Marker,
     asks_about_role,
+    current_sprint,
     cycles_after_removal,
     estimate_entry_tokens,
     find_references,
+    latest_cycle,
+    marker_of,
     parse_question,
     select_relevant,
+    set_marker,
     validate_cycle_range,
     validate_cycle_step,
     validate_importance,
 )
-from archivist.stream.markers import current_sprint, latest_cycle, marker_of, set_marker
 
 if TYPE_CHECKING:
     from archivist.recall.results import Hit
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
 
 LATEST = ("-seq",)
 BY_CYCLE = ("cycle", "seq")
-# Settings of the bank: the cycle that each role has begun, and how far the stream was reflected on.
+# A setting of the bank: the cycle that each role has begun.
 _BEGUN = "stream_cycles"
 # Id, cycle, time and role say who logged what when, and stay.
 _EDITABLE = ("action", "content", "importance", "type", "tags", "issues", "prs")
@@ -363,7 +366,19 @@ class Stream(BankService):
 
         An agent with a role may only import that role's entries.
         """
-        entries, problems = _read_entries(paths)
+        from archivist.files.jsonl import read_lines
+        from archivist.records.lines import from_stream_line
+
+        entries: list[Entry] = []
+        problems: list[LineProblem] = []
+        for line in (line for path in paths for line in read_lines(path)):
+            if isinstance(line, LineProblem):
+                problems.append(line)
+                continue
+            try:
+                entries.append(_clean_entry(from_stream_line(line.value)))
+            except RecordError as error:
+                problems.append(LineProblem(line.file, line.number, error.message))
         if is_strict and problems:
             raise InputError(
                 f"{len(problems)} bad lines, nothing was imported; the first: {problems[0]}",
@@ -523,20 +538,3 @@ def _hit_by_cycle(entry: Entry, weight: float) -> StreamHit:
         notes=("of the cycle that was asked for",),
     )
     return StreamHit(hit, entry)
-
-
-def _read_entries(paths: Sequence[Path]) -> tuple[list[Entry], list[LineProblem]]:
-    from archivist.files.jsonl import read_lines
-    from archivist.records.shapes import from_stream_line
-
-    entries: list[Entry] = []
-    problems: list[LineProblem] = []
-    for line in (line for path in paths for line in read_lines(path)):
-        if isinstance(line, LineProblem):
-            problems.append(line)
-            continue
-        try:
-            entries.append(_clean_entry(from_stream_line(line.value)))
-        except RecordError as error:
-            problems.append(LineProblem(line.file, line.number, error.message))
-    return entries, problems
