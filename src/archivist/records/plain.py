@@ -88,31 +88,23 @@ def decoder(kind: Any) -> Decoder:
         return lambda value: None if value is None else inner(value)
     if origin is tuple:
         item = decoder(parts[0])
-        return lambda value: tuple(item(each) for each in _require_list(value))
+        return lambda value: tuple(item(each) for each in _require(value, list | tuple, "a list"))
     if origin is dict:
-        return _decode_mapping
+        return lambda value: dict(_require(value, Mapping, "an object"))
     raise TypeError(f"no decoder for {kind!r}")
 
 
 def _decode_text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise RecordError(f"expected text, not {_describe_type(value)}")
+    text: str = _require(value, str, "text")
     # JSON can spell half of a surrogate pair; SQLite and UTF-8 cannot hold it.
-    return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _decode_int(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise RecordError(f"expected a whole number, not {_describe_type(value)}")
-    if abs(value) >= 1 << 63:
+    number: int = _require(value, int, "a whole number")
+    if abs(number) >= 1 << 63:
         raise RecordError("a number beyond 64 bits")
-    return value
-
-
-def _decode_float(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise RecordError(f"expected a number, not {_describe_type(value)}")
-    return float(value)
+    return number
 
 
 def _decode_bool(value: Any) -> bool:
@@ -130,28 +122,23 @@ def _decode_time(value: Any) -> datetime:
         raise RecordError(f"not an ISO 8601 time: {value!r}") from None
 
 
-def _decode_mapping(value: Any) -> dict[str, object]:
-    if not isinstance(value, Mapping):
-        raise RecordError(f"expected an object, not {_describe_type(value)}")
-    return dict(value)
-
-
 def _decode_word(value: Any, words: Mapping[str, StrEnum]) -> StrEnum:
     if not isinstance(value, str) or value not in words:
         raise RecordError(f"{value!r} is not one of {', '.join(words)}")
     return words[value]
 
 
-def _require_list(value: Any) -> list[Any] | tuple[Any, ...]:
-    if not isinstance(value, list | tuple):
-        raise RecordError(f"expected a list, not {_describe_type(value)}")
+def _require(value: Any, kind: Any, name: str) -> Any:
+    """Return a value of this kind. To Python a bool is a number, to JSON it is not."""
+    if isinstance(value, bool) or not isinstance(value, kind):
+        raise RecordError(f"expected {name}, not {_describe_type(value)}")
     return value
 
 
 _SIMPLE: dict[Any, Decoder] = {
     str: _decode_text,
     int: _decode_int,
-    float: _decode_float,
+    float: lambda value: float(_require(value, int | float, "a number")),
     bool: _decode_bool,
     datetime: _decode_time,
 }
@@ -168,8 +155,7 @@ def _record_decoder(record: Any) -> Decoder:
     def decode(value: Any) -> Any:
         if isinstance(value, record):
             return value
-        if not isinstance(value, Mapping):
-            raise RecordError(f"expected an object, not {_describe_type(value)}")
+        _require(value, Mapping, "an object")
         known: dict[str, Any] = {}
         unknown: dict[str, Any] = {}
         for key, item in value.items():

@@ -19,8 +19,15 @@ class Migration(NamedTuple):
     refills: bool = False
 
 
-def _create_records(db: apsw.Connection) -> None:
-    db.execute("""
+def _execute(sql: str) -> Callable[[apsw.Connection], None]:
+    def apply(db: apsw.Connection) -> None:
+        db.execute(sql)
+
+    return apply
+
+
+_STEPS = {
+    "create records": """
         CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
         CREATE TABLE lessons (
             id TEXT PRIMARY KEY, number INTEGER NOT NULL UNIQUE,
@@ -59,11 +66,8 @@ def _create_records(db: apsw.Connection) -> None:
         ) STRICT;
         CREATE UNIQUE INDEX events_by_run ON events (run, seq);
         CREATE INDEX events_by_kind ON events (kind, run);
-    """)
-
-
-def _create_ledger(db: apsw.Connection) -> None:
-    db.execute("""
+    """,
+    "create ledger": """
         CREATE TABLE ledger (
             seq INTEGER PRIMARY KEY, time TEXT NOT NULL,
             actor_kind TEXT NOT NULL, actor_name TEXT NOT NULL, actor_role TEXT NOT NULL,
@@ -78,11 +82,8 @@ def _create_ledger(db: apsw.Connection) -> None:
             BEGIN SELECT raise(ABORT, 'the ledger is append-only'); END;
         CREATE TRIGGER ledger_stays BEFORE DELETE ON ledger
             BEGIN SELECT raise(ABORT, 'the ledger is append-only'); END;
-    """)
-
-
-def _create_briefs(db: apsw.Connection) -> None:
-    db.execute("""
+    """,
+    "create loop": """
         CREATE TABLE briefs (
             id TEXT PRIMARY KEY, time TEXT NOT NULL, run TEXT NOT NULL, domain TEXT NOT NULL,
             role TEXT NOT NULL, lessons TEXT NOT NULL, extra TEXT NOT NULL
@@ -99,11 +100,8 @@ def _create_briefs(db: apsw.Connection) -> None:
             helpful INTEGER NOT NULL DEFAULT 0, ineffective INTEGER NOT NULL DEFAULT 0,
             ignored INTEGER NOT NULL DEFAULT 0
         ) STRICT;
-    """)
-
-
-def _create_search(db: apsw.Connection) -> None:
-    db.execute("""
+    """,
+    "create search": """
         CREATE TABLE documents (
             id INTEGER PRIMARY KEY, kind TEXT NOT NULL, record TEXT NOT NULL, UNIQUE (kind, record)
         ) STRICT;
@@ -111,11 +109,8 @@ def _create_search(db: apsw.Connection) -> None:
             text, scope, content = '', contentless_delete = 1,
             tokenize = "unicode61 remove_diacritics 2 tokenchars '_'"
         );
-    """)
-
-
-def _add_run_learning(db: apsw.Connection) -> None:
-    db.execute("""
+    """,
+    "learn from runs": """
         ALTER TABLE lessons ADD COLUMN signature TEXT NOT NULL DEFAULT '';
         ALTER TABLE lessons ADD COLUMN remedies TEXT NOT NULL DEFAULT '[]';
         CREATE INDEX lessons_by_signature ON lessons (signature);
@@ -131,16 +126,11 @@ def _add_run_learning(db: apsw.Connection) -> None:
             error TEXT NOT NULL DEFAULT ''
         ) STRICT;
         CREATE INDEX pending_by_time ON pending (queued, run);
-    """)
-
-
-def _create_unified_index(db: apsw.Connection) -> None:
-    """Put every kind of record into one index, with vectors beside the words.
-
-    `documents.embedder` is the embedder that made the vector of the present text: 0 while there is none,
-    -1 where none is needed. Vectors and blocks are keyed by embedder and document in one number.
-    """
-    db.execute("""
+    """,
+    # Put every kind of record into one index, with vectors beside the words.
+    # `documents.embedder` is the embedder that made the vector of the present text: 0 while there is none,
+    # -1 where none is needed. Vectors and blocks are keyed by embedder and document in one number.
+    "search everything": """
         DROP TABLE search;
         DROP TABLE documents;
         CREATE TABLE documents (
@@ -166,11 +156,8 @@ def _create_unified_index(db: apsw.Connection) -> None:
         CREATE TABLE vector_blocks (id INTEGER PRIMARY KEY, bits BLOB NOT NULL) STRICT;
         CREATE TABLE vector_changes (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
         CREATE INDEX vector_changes_by_seq ON vector_changes (seq);
-    """)
-
-
-def _add_holdout_columns(db: apsw.Connection) -> None:
-    db.execute("""
+    """,
+    "close the loop": """
         ALTER TABLE briefs ADD COLUMN withheld TEXT NOT NULL DEFAULT '[]';
         ALTER TABLE verdicts ADD COLUMN following TEXT NOT NULL DEFAULT 'unknown';
         ALTER TABLE verdicts ADD COLUMN failed INTEGER;
@@ -179,11 +166,8 @@ def _add_holdout_columns(db: apsw.Connection) -> None:
         ALTER TABLE tallies ADD COLUMN withheld INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE tallies ADD COLUMN withheld_failed INTEGER NOT NULL DEFAULT 0;
         CREATE INDEX episodes_by_finish ON episodes (finished);
-    """)
-
-
-def _add_layers(db: apsw.Connection) -> None:
-    db.execute("""
+    """,
+    "add layers": """
         ALTER TABLE episodes ADD COLUMN action TEXT;
         ALTER TABLE episodes ADD COLUMN approach TEXT NOT NULL DEFAULT '';
         ALTER TABLE episodes ADD COLUMN outcome TEXT NOT NULL DEFAULT '';
@@ -213,11 +197,8 @@ def _add_layers(db: apsw.Connection) -> None:
         CREATE INDEX artifacts_by_task ON artifacts (task);
         CREATE INDEX artifacts_by_type ON artifacts (type);
         CREATE INDEX artifacts_by_path ON artifacts (path, created);
-    """)
-
-
-def _add_tiers(db: apsw.Connection) -> None:
-    db.execute("""
+    """,
+    "add tiers": """
         CREATE TABLE blocks (
             id TEXT PRIMARY KEY, section TEXT NOT NULL, role TEXT NOT NULL, content TEXT NOT NULL,
             updated TEXT NOT NULL, actor TEXT NOT NULL
@@ -252,12 +233,9 @@ def _add_tiers(db: apsw.Connection) -> None:
             id TEXT PRIMARY KEY, plan TEXT NOT NULL, constraints TEXT NOT NULL, context TEXT NOT NULL,
             scratchpad TEXT NOT NULL, updated TEXT NOT NULL, expires TEXT NOT NULL, extra TEXT NOT NULL
         ) STRICT;
-    """)
-
-
-def _add_tokens(db: apsw.Connection) -> None:
-    """Add tokens and stored responses, and the repository to the index of standing, for briefs."""
-    db.execute("""
+    """,
+    # Add tokens and stored responses, and the repository to the index of standing, for briefs.
+    "open doors": """
         DROP INDEX lessons_by_standing;
         CREATE INDEX lessons_by_standing ON lessons (status, frequency DESC, number, repo);
         CREATE TABLE tokens (
@@ -269,45 +247,23 @@ def _add_tokens(db: apsw.Connection) -> None:
             time TEXT NOT NULL
         ) STRICT;
         CREATE INDEX answers_by_time ON answers (time);
-    """)
-
-
-def _create_messages(db: apsw.Connection) -> None:
-    """Add live messages, each behind the ledger's last entry, for listeners in other processes."""
-    db.execute("""
+    """,
+    # Add live messages, each behind the ledger's last entry, for listeners in other processes.
+    "keep messages": """
         CREATE TABLE messages (
             id INTEGER PRIMARY KEY AUTOINCREMENT, seq INTEGER NOT NULL, time TEXT NOT NULL,
             type TEXT NOT NULL, data TEXT NOT NULL
         ) STRICT
-    """)
-
-
-def _index_lesson_weights(db: apsw.Connection) -> None:
-    """List the most frequent lessons, of all or of a repository, without sorting the others."""
-    db.execute("""
+    """,
+    # List the most frequent lessons, of all or of a repository, without sorting the others.
+    "list lessons": """
         CREATE INDEX lessons_by_weight ON lessons (frequency DESC, importance DESC, number, status);
         CREATE INDEX lessons_by_repo_and_weight
             ON lessons (repo, frequency DESC, importance DESC, number, status);
-    """)
+    """,
+    # Find a lesson by its words, through an index of their beginning.
+    "say again": f"CREATE INDEX lessons_by_beginning ON lessons (substr(summary, 1, {BEGINNING}))",
+}
+_REFILLING = ("create loop", "create search", "learn from runs", "search everything")
 
-
-def _index_summaries(db: apsw.Connection) -> None:
-    """Find a lesson by its words, through an index of their beginning."""
-    db.execute(f"CREATE INDEX lessons_by_beginning ON lessons (substr(summary, 1, {BEGINNING}))")
-
-
-MIGRATIONS = (
-    Migration("create records", _create_records),
-    Migration("create ledger", _create_ledger),
-    Migration("create loop", _create_briefs, refills=True),
-    Migration("create search", _create_search, refills=True),
-    Migration("learn from runs", _add_run_learning, refills=True),
-    Migration("search everything", _create_unified_index, refills=True),
-    Migration("close the loop", _add_holdout_columns),
-    Migration("add layers", _add_layers),
-    Migration("add tiers", _add_tiers),
-    Migration("open doors", _add_tokens),
-    Migration("keep messages", _create_messages),
-    Migration("list lessons", _index_lesson_weights),
-    Migration("say again", _index_summaries),
-)
+MIGRATIONS = tuple(Migration(name, _execute(sql), name in _REFILLING) for name, sql in _STEPS.items())

@@ -297,7 +297,16 @@ def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration], b
         raise BankReadOnlyError(str(path), hint=hint)
     from archivist.store.sqlite.writer import rebuild_derived
 
-    _use_write_ahead_log(db, busy_timeout_s)
+    # Changing the journal mode does not wait for other processes by itself.
+    deadline = time.monotonic() + busy_timeout_s
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL").fetchall()
+            break
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
     needs_refill = False
     for migration in pending:
         with _immediate_transaction(db):
@@ -331,19 +340,6 @@ def _refuse_newer(applied: Sequence[str], path: Path, migrations: Sequence[Migra
     for name in applied:
         if name not in known:
             raise BankTooNewError(str(path), name)
-
-
-def _use_write_ahead_log(db: apsw.Connection, busy_timeout_s: float) -> None:
-    # Changing the journal mode does not wait for other processes by itself.
-    deadline = time.monotonic() + busy_timeout_s
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL").fetchall()
-            return
-        except apsw.BusyError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
 
 
 def _applied_migrations(db: apsw.Connection) -> list[str]:
