@@ -35,6 +35,7 @@ _NEW_KEYS = (
     "new_string", "new_str", "newString", "content", "contents", "file_text", "new_source", "new_text",
 )  # fmt: skip
 _OTHER_TARGET_KEYS = ("pattern", "query", "url", "uri", "description", "prompt")
+# Values nested deeper are not clipped one by one; the whole is clipped afterwards.
 _MAX_DEPTH = 4
 _SHELLS = frozenset(
     {"bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh", "/usr/bin/bash", "/usr/bin/zsh"}
@@ -78,6 +79,7 @@ _TIMED_OUT = re.compile(
     r"|was cancelled because it took more than \d+|\[The command (?:timed out|has no new output) after",
     re.IGNORECASE | re.DOTALL,
 )
+# A harness reports a timeout at the ends of an output; in the middle are the words of the program.
 _TIMEOUT_WINDOW_CHARS = 1_000
 _REFUSED_EDIT = re.compile(
     r"\A\s*(?:Your proposed edit has introduced|No replacement was performed|No match found|ERROR\b|Error:"

@@ -12,9 +12,12 @@ from archivist.errors import RecordError
 from archivist.text import replace_surrogates, without_controls
 
 _SHORTEST_TEXT = 8
+# How far before a flag on its line the program may stand that it belongs to.
 _FLAG_REACH = 200
+# A closing quote further away closes something else.
 _QUOTED_REACH = 8192
 _NAME_REACH = 48
+# Each secret that is looked for elsewhere costs one more search of the whole text.
 _MOST_ECHOED = 64
 
 

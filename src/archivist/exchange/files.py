@@ -58,6 +58,7 @@ AUDIT = "audit.jsonl"
 STREAM = "stream.jsonl"
 ALWAYS = (LESSONS, ARCHIVE, EPISODES, AUDIT)
 ARCHIVE_NAMES = (ARCHIVE, "archive.jsonl")
+# Only an entry of the stream has all of these keys.
 _STREAM_SIGNS = frozenset(("cycle", "action", "timestamp"))
 _EFFECTIVENESS = "effectiveness_check"
 # Keys of the cross-run document's audit records; others survive in `extra`.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 # The setting that lists the files that the bank wrote.
 _WRITTEN = "written_files"
+# Marks a path whose bytes are not UTF-8.
 _URI = "file://"
 
 

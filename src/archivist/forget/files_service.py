@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
 
 _RAW_BYTES = "raw bytes"
+# Files are searched in chunks, so that a large one does not fill the memory.
 _CHUNK = 1 << 22
 _CHANGED = "changed since the bank wrote it: check it yourself"
 _FOREIGN = "another clone wrote it: erase there too, before the next share"

@@ -51,6 +51,7 @@ _LABELS = {"episode": "runs", "entry": "stream entries", "working": "working mem
 _PAYLOADS, _INDEX, _VECTORS = "ledger payloads", "text index", "vectors"
 # The setting that says that the file may still hold the bytes of deleted rows.
 _SCRUB_DUE = "scrub_due"
+# A plan shows one line per record.
 _SHOWN_CHARACTERS = 80
 # Of erased records, this many texts are searched for in the raw bytes afterwards, by their first characters:
 # enough to notice a page that was missed, few enough for one pass over a large file.
@@ -59,6 +60,7 @@ _WITNESS_CHARACTERS = (12, 48)
 # Runs deleted in one transaction: other writers wait at most for this many.
 _RUNS_AT_ONCE = 50
 _DATED = ("id", "finished", "started")
+# Retired lessons do not keep the runs that they cite.
 _CITING = (Status.CANDIDATE, Status.ACTIVE, Status.QUARANTINED)
 # The fields of each kind of record that say what it is about, the best first.
 _FIRST_TEXTS = {"lesson": ("summary",), "episode": ("summary", "task"), "event": ("text", "output")}

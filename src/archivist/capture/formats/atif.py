@@ -48,6 +48,7 @@ _FINISHERS = frozenset(
 _RESULT_FOR = re.compile(r"\ATool result for (\S+)\Z")
 # Orchestrators pick their task by themselves and say so.
 _CHOSEN_TASK = re.compile(r"\ASelected task: (.+)", re.DOTALL)
+# Embedded trajectories are read recursively; a hostile log could nest them without end.
 _MAX_DEPTH = 8
 _ROLES = {"user": "user", "agent": "assistant", "assistant": "assistant"}
 

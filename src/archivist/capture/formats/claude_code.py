@@ -56,7 +56,9 @@ _SLASH_COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
 _SLASH_ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 # Chains are found through parents that were seen lately; older lines no longer get children.
 _REMEMBERED_LINES = 20_000
+# With more sidechains than this the oldest is closed, so that memory stays bounded.
 _MAX_OPEN_RUNS = 256
+# A prompt is remembered only for the task of its sidechain, which is shorter.
 _PROMPT_CHARS = 4_000
 
 

@@ -39,6 +39,7 @@ _RESULTS = frozenset(
     {"function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output"}
 )
 _BARE_ITEMS = _CALLS | _RESULTS | {"message", "reasoning", "compaction", "context_compaction"}
+# What the client writes in the role of the user.
 _BY_CLIENT = (
     "<environment_context>",
     "<user_instructions>",
@@ -56,6 +57,7 @@ _FAILED_CALL = re.compile(
     r"|aborted by user|error[: ]|unable to|tool call (?:error|failed)|patch (?:rejected|failed))",
     re.IGNORECASE,
 )
+# Facts about calls whose output never comes must not pile up.
 _MAX_FACTS = 256
 
 

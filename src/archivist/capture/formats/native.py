@@ -15,6 +15,7 @@ from archivist.errors import RecordError
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 from archivist.records.plain import from_plain
 
+# An endless log must not fill the memory.
 _MAX_RUNS = 10_000
 
 
