@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.doctor import embed
-from archivist.edges.cli.options import (
+from archivist.edges.cli.output import (
     Answer,
+    DateTimeParam,
     command,
+    embed,
+    enum_choice,
     importance_option,
     issue_option,
     list_records,
+    pluralize,
     read_text_argument,
     search_limit_option,
     tag_option,
-)
-from archivist.edges.cli.output import (
-    DateTimeParam,
-    enum_choice,
-    pluralize,
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.views import piece_view

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.options import Answer, command, field_lines, limit_option, list_records
-from archivist.edges.cli.output import enum_choice, pluralize
+from archivist.edges.cli.output import (
+    Answer,
+    command,
+    enum_choice,
+    field_lines,
+    limit_option,
+    list_records,
+    pluralize,
+)
 from archivist.edges.cli.session import Session
 from archivist.edges.views import table_view, time_text
 from archivist.errors import ArchivistError, NotFoundError

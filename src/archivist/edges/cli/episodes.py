@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.options import Answer, command, field_lines, limit_option, list_records, shorten
 from archivist.edges.cli.output import (
+    Answer,
     DateTimeParam,
+    command,
     enum_choice,
+    field_lines,
+    limit_option,
+    list_records,
     note,
     print_json,
+    shorten,
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.views import approach_view, rate_view
@@ -43,12 +48,7 @@ def episodes() -> None:
 @click.option("--action", type=enum_choice(Action), help="Only attempts with this result.")
 @limit_option
 def list_(
-    session: Session,
-    project: str,
-    task: str,
-    agent: str,
-    action: str | None,
-    limit: int | None,
+    session: Session, project: str, task: str, agent: str, action: str | None, limit: int | None
 ) -> Answer:
     """List the runs and attempts, latest first."""
     if project and (agent or action):

@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.options import (
+from archivist.edges.cli.output import (
     Answer,
     command,
     field_lines,
+    global_option,
     list_records,
+    pluralize,
     read_text_argument,
     shorten,
     tag_option,
-)
-from archivist.edges.cli.output import (
-    global_option,
-    pluralize,
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.views import conflict_view, table_view, time_text

@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.doctor import embed
-from archivist.edges.cli.options import (
+from archivist.edges.cli.output import (
     Answer,
     command,
+    embed,
+    enum_choice,
     importance_option,
     issue_option,
     list_records,
-    role_option,
-    search_limit_option,
-    tag_option,
-)
-from archivist.edges.cli.output import (
-    enum_choice,
     pluralize,
-    report_problems,
+    role_option,
     say,
+    search_limit_option,
+    strict_hint,
+    tag_option,
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.views import entry_view, insights_view
@@ -206,10 +204,12 @@ def import_(session: Session, paths: tuple[Path, ...], strict: bool) -> Answer:
         done = bank.stream.import_lines(paths, is_strict=strict)
         embed(bank)
     counts = {"added": done.added, "changed": done.changed, "unchanged": done.unchanged}
+    skipped = [str(problem) for problem in done.problems]
     return Answer(
-        {**counts, "skipped": [str(problem) for problem in done.problems]},
+        {**counts, "skipped": skipped},
         f"entries: {done.added} new, {done.changed} changed, {done.unchanged} the same",
-        code=report_problems(done.problems),
+        problems=skipped,
+        hint=strict_hint(skipped),
     )
 
 
