@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.output import Answer, Table, command, global_option, write_file
+from archivist.edges.cli.output import Answer, Table, bank_command, command, global_option, write_file
 from archivist.edges.cli.session import Session
 from archivist.edges.views import regression_view, report_row_view, verdicts_view
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from archivist.audit.lift import Lift
     from archivist.audit.report import ReportRow
+    from archivist.bank import Bank
 
 _LEGEND = (
     "Helped: followed, and its failure did not occur, or not again; Failed: it did;"
@@ -65,6 +66,7 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool)
     with bank:
         found = bank.audits.audit_report()
         lesson = bank.lessons.get(bare[0]).short_id if bare else ""
+    # Lessons of the global bank are named as briefs name them.
     mark = global_mark_of(name or "")
     lines = [
         replace(line, lesson=f"{mark}{line.lesson}") for line in found.lessons if lesson in (line.lesson, "")
@@ -102,12 +104,11 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool)
     return Answer(view, notes=[_LEGEND + (_LEGEND_HELD_OUT if is_held_out else ""), *advice], tables=[table])
 
 
-@command(audit)
+@bank_command(audit)
 @click.argument("run", metavar="RUN")
-def regressions(session: Session, run: str) -> Answer:
+def regressions(bank: Bank, run: str) -> Answer:
     """Report findings of RUN that an earlier run had fixed; exit 1 when there are any."""
-    with session.bank() as bank:
-        found = bank.audits.regressions(run)
+    found = bank.audits.regressions(run)
     rows = [regression_view(each) for each in found]
     view = {"run": run, "regressions": rows}
     if not rows:
@@ -138,6 +139,7 @@ def _lift_cells(lift: Lift) -> tuple[str, ...]:
     """Return the cells that compare told with withheld runs."""
     arms = lift.arms
     rates = "/".join("-" if rate is None else f"{rate:.0%}" for rate in (arms.rate_told, arms.rate_withheld))
+    # There are no runs of both sorts to compare yet.
     if lift.difference is None or lift.interval is None:
         return str(arms.withheld), rates, "-", "-"
     low, high = lift.interval

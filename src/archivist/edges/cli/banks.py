@@ -11,6 +11,8 @@ import click
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
     Answer,
+    approval_notes,
+    bank_command,
     command,
     embed,
     global_option,
@@ -25,8 +27,10 @@ from archivist.edges.cli.session import Session
 from archivist.errors import ArchivistError, BankError, InputError, NoBankError
 
 if TYPE_CHECKING:
+    from archivist.bank import Bank
     from archivist.doctor import Check
 
+# Enough to see that the text matched too much.
 _LISTED_TARGETS = 10
 
 
@@ -44,6 +48,7 @@ def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
             "a bank here would be the global one, which belongs to no project",
             hint="archivist init --global creates it; for a project, run archivist init in its folder",
         )
+    # The nearest bank counts, so a new one hides that of a folder above.
     existed = bank_file(place).is_file()
     above = None if existed or is_global else find_project(place.absolute().parent)
     with Bank.open(place, actor=session.actor()) as bank:
@@ -64,19 +69,13 @@ def keep_out_of_git(folder: Path) -> None:
         ignore.write_text("memory.db*\nliveness.json\nhooks.*\n", encoding="utf-8")
 
 
-@command()
-@global_option
-def status(session: Session, is_global: bool) -> Answer:
+@bank_command(has_global=True)
+def status(bank: Bank) -> Answer:
     """Print the number of records of each kind."""
-    from archivist.doctor import SHOW_QUARANTINED
-
-    with session.bank(is_global=is_global) as bank:
-        held = bank.doctor.status()
+    held = bank.doctor.status()
     rows = [(name.replace("_", " "), count) for name, count in held.items()]
-    waiting = held["quarantined_lessons"]
-    verb = "waits" if waiting == 1 else "wait"
-    hint = f"{pluralize(waiting, 'lesson')} {verb} for approval: {SHOW_QUARANTINED}"
-    return Answer(held, notes=(hint,) if waiting else (), tables=[(("What", "Count"), rows)])
+    notes = approval_notes(held["quarantined_lessons"])
+    return Answer(held, notes=notes, tables=[(("What", "Count"), rows)])
 
 
 @command()
@@ -95,12 +94,10 @@ def undo(session: Session, name: str, is_global: bool) -> Answer:
     return Answer(view, f"{name}: undone" if restored else f"{name}: undone, it no longer exists")
 
 
-@command()
-@global_option
-def verify(session: Session, is_global: bool) -> Answer:
+@bank_command(has_global=True)
+def verify(bank: Bank) -> Answer:
     """Check the hash chain of the ledger, and each record against it; exit 1 on a mismatch."""
-    with session.bank(is_global=is_global) as bank:
-        found = bank.ledger.verify()
+    found = bank.ledger.verify()
     view = {name: getattr(found, name) for name in ("entries", "erased", "is_whole", "problems")}
     text = f"The ledger is intact: {pluralize(found.entries, 'change')}, {found.erased} erased."
     if found.is_whole:
@@ -139,6 +136,7 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
         place = session.find_bank_path()
         file = bank_file(place) if place is not None else None
         root = _client_root(session, project_folder(file) if file is not None else Path.cwd())
+        # To a search upwards, a folder that cannot be read looks like no bank.
         held = unreadable_above(Path.cwd()) if isinstance(error, NoBankError) else None
         reason = error
         if held is not None:
@@ -167,7 +165,7 @@ def _client_checks(root: Path, log_folder: Path | None) -> list[Check]:
     return chain.check_chain(root.absolute(), home, (log_folder or home_folder()).absolute())
 
 
-@command()
+@bank_command(has_global=True)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "--shape",
@@ -176,13 +174,11 @@ def _client_checks(root: Path, log_folder: Path | None) -> list[Check]:
     show_default=True,
     help="Spelling of the lessons: snake_case or camelCase.",
 )
-@global_option
-def export(session: Session, folder: Path, shape: str, is_global: bool) -> Answer:
+def export(bank: Bank, folder: Path, shape: str) -> Answer:
     """Write lessons, archive, episodes and audit as JSON lines into FOLDER."""
     from archivist.exchange.files import LessonFormat
 
-    with session.bank(is_global=is_global) as bank:
-        written = bank.exchange.export(folder, shape=LessonFormat(shape))
+    written = bank.exchange.export(folder, shape=LessonFormat(shape))
     lines = [f"{folder / name}  {pluralize(number, 'line')}" for name, number in written.items()]
     return Answer({"folder": str(folder), "lines": written}, "\n".join(lines))
 
@@ -222,12 +218,11 @@ def import_(session: Session, paths: tuple[Path, ...], strict: bool, is_global: 
     )
 
 
-@command()
+@bank_command()
 @click.argument("folder", type=click.Path(path_type=Path))
-def share(session: Session, folder: Path) -> Answer:
+def share(bank: Bank, folder: Path) -> Answer:
     """Import what other clones wrote to FOLDER, and write what this bank knows. Commit FOLDER to git."""
-    with session.bank() as bank:
-        done = bank.exchange.share(folder)
+    done = bank.exchange.share(folder)
     skipped = [str(problem) for problem in done.problems]
     return Answer(
         {"changed": done.changed, "written": done.written, "skipped": skipped},
@@ -263,6 +258,7 @@ def erase(
     with bank:
         targets = bank.erasure.find_erasure_targets(bare, matching=text)
         if not yes:
+            # Nobody can answer a question there, and erasing cannot be undone.
             if not sys.stdin.isatty():
                 raise click.UsageError("erasing needs confirmation\nhint: --yes erases without asking")
             for target in targets[:_LISTED_TARGETS]:
@@ -309,6 +305,7 @@ def prune(session: Session, days: int | None, dry_run: bool, yes: bool, is_globa
     )
     kept = [f"kept: {pluralize(number, 'run')}, {reason}" for reason, number in done.kept.items()]
     notes = ["hint: --yes deletes them"] if done.is_dry_run and (done.runs or done.trimmed) else []
+    # The file can only shrink while no other process uses it.
     if not done.is_given_back:
         notes += [
             "archivist: the file keeps its size, because another process uses the bank",

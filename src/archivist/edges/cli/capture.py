@@ -13,6 +13,7 @@ from archivist.edges.cli.output import (
     EXIT_PARTIAL,
     Answer,
     Table,
+    approval_notes,
     command,
     embed,
     ended_choice,
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
     from archivist.reflect.service import Reflection
     from archivist.reflect.trigger import ReflectionOutcome, Scenario
 
+# Written out: a format is imported when a log of it is read.
 _FORMATS = (
     "auto", "atif", "claude-code", "codex", "swe-agent", "mini-swe-agent", "openhands", "archeflow",
     "stream",
 )  # fmt: skip
+# A screenful: in a folder of other files every file is refused.
 _SHOWN = 20
 
 
@@ -84,6 +87,7 @@ def capture(
                 refused.append(f"{path}: {error.message}")
                 hints.append(error.hint)
             advance(1)
+    # One bad log among good ones is a partial success; nothing but bad ones is an error.
     if refused and not taken:
         for reason in refused[1:_SHOWN]:
             note(f"archivist: {reason}")
@@ -174,7 +178,6 @@ def _capture_table(taken: list[CaptureResult]) -> Table:
 
 def _describe_lessons(answer: Answer, bank: Bank, done: list[Reflection]) -> Answer:
     """Add how many lessons were learnt, and the most frequent."""
-    from archivist.doctor import SHOW_QUARANTINED
     from archivist.records.words import Status
 
     kept = {lesson.id: lesson for each in done for lesson in (*each.created, *each.updated)}
@@ -191,10 +194,7 @@ def _describe_lessons(answer: Answer, bank: Bank, done: list[Reflection]) -> Ans
         *([("quarantined", waiting)] if waiting else []),
     ]
     tables: list[Table] = [(("Reflected", "Count"), rows)]
-    notes = []
-    if waiting:
-        wait = "waits" if waiting == 1 else "wait"
-        notes.append(f"{pluralize(waiting, 'lesson')} {wait} for approval: {SHOW_QUARANTINED}")
+    notes = approval_notes(waiting)
     top = sorted(live, key=lambda lesson: (-lesson.frequency, -lesson.importance, lesson.number))[:5]
     if top:
         cells = [(each.short_id, each.frequency, each.category, each.summary) for each in top]

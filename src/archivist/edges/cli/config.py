@@ -170,6 +170,7 @@ def unset(session: Session, key: str, is_global: bool) -> Answer:
     """Remove KEY from the project's config.toml, or the global one, even if it is unknown."""
     session.require_owner()
     path = _config_file(session, is_global)
+    # First: a key that a newer version wrote can be removed without being known.
     is_changed = change_file(path, key)
     if not is_changed:
         check_key(key, where="config unset")

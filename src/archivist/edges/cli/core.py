@@ -10,6 +10,7 @@ import click
 from archivist.edges.cli.output import (
     Answer,
     DashTextCommand,
+    bank_command,
     command,
     enum_choice,
     field_lines,
@@ -23,6 +24,7 @@ from archivist.records.plain import to_plain
 from archivist.records.tier_words import ProposalStatus
 
 if TYPE_CHECKING:
+    from archivist.bank import Bank
     from archivist.records import Block, Proposal, Working
 
 _role = click.option("--role", metavar="R", default="", help="The role; by default the actor's own.")
@@ -38,12 +40,11 @@ def core() -> None:
     """
 
 
-@command(core)
+@bank_command(core)
 @_role
-def show(session: Session, role: str) -> Answer:
+def show(bank: Bank, role: str) -> Answer:
     """Print the core memory of a role, and the tokens that each block takes."""
-    with session.bank() as bank:
-        view = bank.core.view(role)
+    view = bank.core.view(role)
     rows = [
         (f"{size.section.value}:{size.role}" if size.role else size.section.value, size.tokens, size.most)
         for size in view.sizes
@@ -52,73 +53,64 @@ def show(session: Session, role: str) -> Answer:
     return Answer(core_view(view), f"{view.text}\n" if view.text else "", tables=[table])
 
 
-@command(core)
+@bank_command(core)
 @_role
-def render(session: Session, role: str) -> Answer:
+def render(bank: Bank, role: str) -> Answer:
     """Print the core memory of a role as text for a prompt; nothing when it is empty."""
-    with session.bank() as bank:
-        view = bank.core.view(role)
+    view = bank.core.view(role)
     return Answer({"text": view.text, "tokens": view.tokens, "budget": view.budget}, view.text)
 
 
-@command(core, cls=DashTextCommand)
+@bank_command(core, cls=DashTextCommand)
 @click.argument("section")
 @click.argument("content")
 @_role
-def update(session: Session, section: str, content: str, role: str) -> Answer:
+def update(bank: Bank, section: str, content: str, role: str) -> Answer:
     """Change SECTION: status, threads, roleState or lessons.
 
     CONTENT is a text, or JSON with the section's fields: given fields are replaced, the others stay. - reads
     it from stdin. A text sets the sprint of the status, what the role works on, or all of its lessons.
     """
-    with session.bank() as bank:
-        block = bank.core.update(section, read_text_argument(content), role=role)
-    return _block_answer(block)
+    return _block_answer(bank.core.update(section, read_text_argument(content), role=role))
 
 
-@command(core, cls=DashTextCommand)
+@bank_command(core, cls=DashTextCommand)
 @click.argument("section", metavar="LIST")
 @click.argument("item")
 @_role
-def append(session: Session, section: str, item: str, role: str) -> Answer:
+def append(bank: Bank, section: str, item: str, role: str) -> Answer:
     """Append ITEM to LIST: threads, blockers, inProgress, recentlyShipped or lessons.
 
     A thread is a text, or JSON with id, summary, roles, lastUpdate. A thread with a known id is updated.
     """
-    with session.bank() as bank:
-        block = bank.core.append(section, read_text_argument(item), role=role)
-    return _block_answer(block)
+    return _block_answer(bank.core.append(section, read_text_argument(item), role=role))
 
 
-@command(core, "close-thread")
+@bank_command(core, "close-thread")
 @click.argument("name", metavar="ID")
-def close_thread(session: Session, name: str) -> Answer:
+def close_thread(bank: Bank, name: str) -> Answer:
     """Close the thread ID: remove it from the list."""
-    with session.bank() as bank:
-        block = bank.core.close_thread(name)
-    return _block_answer(block)
+    return _block_answer(bank.core.close_thread(name))
 
 
-@command(core, "take-out", cls=DashTextCommand)
+@bank_command(core, "take-out", cls=DashTextCommand)
 @click.argument("section", metavar="LIST")
 @click.argument("item")
 @_role
-def take_out(session: Session, section: str, item: str, role: str) -> Answer:
+def take_out(bank: Bank, section: str, item: str, role: str) -> Answer:
     """Remove ITEM from LIST by its exact text, for example a blocker that is resolved."""
-    with session.bank() as bank:
-        block = bank.core.take_out(section, item, role=role)
-    return _block_answer(block)
+    return _block_answer(bank.core.take_out(section, item, role=role))
 
 
-@command(core, cls=DashTextCommand)
+@bank_command(core, cls=DashTextCommand)
 @click.argument("section", type=click.Choice(["playbook", "rules"]))
 @click.argument("content", metavar="TEXT")
 @click.option("--reason", metavar="WHY", required=True, help="Why, for the history.")
 @click.option("--role", metavar="R", default="", help="Only for this role; by default for all.")
-def adopt(session: Session, section: str, content: str, reason: str, role: str) -> Answer:
+def adopt(bank: Bank, section: str, content: str, reason: str, role: str) -> Answer:
     """Replace the playbook or the rules by TEXT without a proposal, as an approver may; - reads stdin."""
-    with session.bank() as bank:
-        proposal = bank.proposals.adopt(section, read_text_argument(content), reason=reason, role=role)
+    proposal = bank.proposals.adopt(section, read_text_argument(content), reason=reason, role=role)
+    # Adopting records an accepted proposal, which can be rolled back like any other.
     undo = f"archivist proposals roll-back {proposal.short_id}"
     return Answer(proposal_view(proposal), f"{proposal.short_id}  {section} changed; to undo: {undo}")
 
@@ -134,14 +126,13 @@ def proposals() -> None:
     """Propose changes of playbook and rules, and decide on them."""
 
 
-@command(proposals, "list")
+@bank_command(proposals, "list")
 @click.option("--status", type=enum_choice(ProposalStatus), help="Only this status.")
 @click.option("--all", "with_decided", is_flag=True, help="Include decided and expired proposals.")
-def list_(session: Session, status: str | None, with_decided: bool) -> Answer:
+def list_(bank: Bank, status: str | None, with_decided: bool) -> Answer:
     """List the open proposals."""
     chosen = ProposalStatus(status) if status else None if with_decided else ProposalStatus.OPEN
-    with session.bank() as bank:
-        found = bank.proposals.list(chosen)
+    found = bank.proposals.list(chosen)
     return list_records(
         "proposals",
         found,
@@ -157,14 +148,13 @@ def list_(session: Session, status: str | None, with_decided: bool) -> Answer:
     )
 
 
-@command(proposals, "show")
+@bank_command(proposals, "show")
 @_name
-def show_proposal(session: Session, name: str) -> Answer:
+def show_proposal(bank: Bank, name: str) -> Answer:
     """Print the proposal ID (p-001): its change, reason, evidence and decision."""
-    with session.bank() as bank:
-        proposal = bank.proposals.get(name)
-        evidence = list(bank.proposals.evidence(name))
-        changed = bank.proposals.diff(name)
+    proposal = bank.proposals.get(name)
+    evidence = list(bank.proposals.evidence(name))
+    changed = bank.proposals.diff(name)
     is_open = proposal.status is ProposalStatus.OPEN
     by = f" by {proposal.decided_by}" if proposal.decided_by else ""
     fields = (
@@ -181,7 +171,7 @@ def show_proposal(session: Session, name: str) -> Answer:
     return Answer({**proposal_view(proposal), "cited": evidence, "diff": changed}, "\n".join(lines))
 
 
-@command(proposals, cls=DashTextCommand)
+@bank_command(proposals, cls=DashTextCommand)
 @click.argument("section", type=click.Choice(["playbook", "rules"]))
 @click.argument("content", metavar="TEXT")
 @click.option("--reason", metavar="WHY", required=True, help="Why it should change.")
@@ -189,60 +179,52 @@ def show_proposal(session: Session, name: str) -> Answer:
 @click.option(
     "--evidence", metavar="ID", multiple=True, help="A lesson, run, event or stream entry; repeatable."
 )
-def add(
-    session: Session, section: str, content: str, reason: str, role: str, evidence: tuple[str, ...]
-) -> Answer:
+def add(bank: Bank, section: str, content: str, reason: str, role: str, evidence: tuple[str, ...]) -> Answer:
     """Propose TEXT as the whole playbook or all rules; - reads it from stdin."""
     text = read_text_argument(content)
-    with session.bank() as bank:
-        proposal = bank.proposals.propose(section, text, reason=reason, role=role, evidence=evidence)
-        changed = bank.proposals.diff(proposal.id)
+    proposal = bank.proposals.propose(section, text, reason=reason, role=role, evidence=evidence)
+    changed = bank.proposals.diff(proposal.id)
     view = {**proposal_view(proposal), "diff": changed}
     return Answer(view, f"{proposal.short_id}  {proposal.reason}\n{changed}")
 
 
-@command(proposals, cls=DashTextCommand)
+@bank_command(proposals, cls=DashTextCommand)
 @_name
 @_comment
-def accept(session: Session, name: str, comment: str) -> Answer:
+def accept(bank: Bank, name: str, comment: str) -> Answer:
     """Accept the proposal ID: its text becomes the text of the block."""
-    with session.bank() as bank:
-        return _proposal_answer(bank.proposals.accept(name, comment=comment))
+    return _proposal_answer(bank.proposals.accept(name, comment=comment))
 
 
-@command(proposals, cls=DashTextCommand)
+@bank_command(proposals, cls=DashTextCommand)
 @_name
 @_comment
-def reject(session: Session, name: str, comment: str) -> Answer:
+def reject(bank: Bank, name: str, comment: str) -> Answer:
     """Reject the proposal ID; the block stays as it is."""
-    with session.bank() as bank:
-        return _proposal_answer(bank.proposals.reject(name, comment=comment))
+    return _proposal_answer(bank.proposals.reject(name, comment=comment))
 
 
-@command(proposals, "roll-back", cls=DashTextCommand)
+@bank_command(proposals, "roll-back", cls=DashTextCommand)
 @_name
 @_comment
-def roll_back(session: Session, name: str, comment: str) -> Answer:
+def roll_back(bank: Bank, name: str, comment: str) -> Answer:
     """Restore the text that the block had before the accepted proposal ID."""
-    with session.bank() as bank:
-        return _proposal_answer(bank.proposals.roll_back(name, comment=comment))
+    return _proposal_answer(bank.proposals.roll_back(name, comment=comment))
 
 
-@command(proposals)
+@bank_command(proposals)
 @_name
-def issue(session: Session, name: str) -> Answer:
+def issue(bank: Bank, name: str) -> Answer:
     """Print the proposal ID as an issue for a tracker: a title line, then the body in Markdown."""
-    with session.bank() as bank:
-        text = bank.proposals.to_issue(name)
+    text = bank.proposals.to_issue(name)
     title, _, body = text.partition("\n")
     return Answer({"title": title, "body": body.strip("\n") + "\n"}, text)
 
 
-@command(proposals)
-def rules(session: Session) -> Answer:
+@bank_command(proposals)
+def rules(bank: Bank) -> Answer:
     """Propose a rule for each failure seen in `proposals.rule_at_runs` runs. Finishing a run does it too."""
-    with session.bank() as bank:
-        made = bank.proposals.propose_rules()
+    made = bank.proposals.propose_rules()
     return Answer(
         {"proposals": [proposal_view(proposal) for proposal in made]},
         "\n".join(f"{proposal.short_id}  {proposal.extra.get('rule', '')}" for proposal in made),
@@ -270,41 +252,38 @@ def working() -> None:
     """Read and write the acting agent's working memory: archivist --actor agent:NAME working …"""
 
 
-@command(working, "show")
-def show_working(session: Session) -> Answer:
+@bank_command(working, "show")
+def show_working(bank: Bank) -> Answer:
     """Print plan, constraints, context and notes."""
-    with session.bank() as bank:
-        kept = bank.working.get()
+    kept = bank.working.get()
     answer = _working_answer(kept)
     return answer if kept else answer._replace(notes=("working memory is empty",))
 
 
-@command(working, cls=DashTextCommand)
+@bank_command(working, cls=DashTextCommand)
 @click.argument("text")
-def plan(session: Session, text: str) -> Answer:
+def plan(bank: Bank, text: str) -> Answer:
     """Set the plan to TEXT; - reads it from stdin."""
-    with session.bank() as bank:
-        return _working_answer(bank.working.update(plan=read_text_argument(text).strip()))
+    return _working_answer(bank.working.update(plan=read_text_argument(text).strip()))
 
 
-@command(working, cls=DashTextCommand)
+@bank_command(working, cls=DashTextCommand)
 @click.argument("text")
 @click.option("--lift", is_flag=True, help="Remove it instead.")
-def constraint(session: Session, text: str, lift: bool) -> Answer:
+def constraint(bank: Bank, text: str, lift: bool) -> Answer:
     """Add the constraint TEXT, or remove it with --lift."""
-    with session.bank() as bank, bank.transaction():
+    with bank.transaction():
         kept = bank.working.get()
         active = kept.constraints if kept else ()
         rest = [constraint for constraint in active if constraint != text.strip()]
         return _working_answer(bank.working.update(constraints=rest if lift else [*active, text]))
 
 
-@command(working, "note", cls=DashTextCommand)
+@bank_command(working, "note", cls=DashTextCommand)
 @click.argument("text")
-def note_(session: Session, text: str) -> Answer:
+def note_(bank: Bank, text: str) -> Answer:
     """Add the note TEXT to the scratchpad; - reads it from stdin."""
-    with session.bank() as bank:
-        return _working_answer(bank.working.note(read_text_argument(text)))
+    return _working_answer(bank.working.note(read_text_argument(text)))
 
 
 @command(working, cls=DashTextCommand)
@@ -316,6 +295,7 @@ def context(session: Session, key: str, value: str | None, drop: bool) -> Answer
     if drop == (value is not None):
         raise click.UsageError("give a VALUE, or --drop\nhint: archivist working context branch main")
     parsed: object = None
+    # Text that is no JSON is taken as it is, so that plain words need no quotes.
     if value is not None:
         try:
             parsed = json.loads(value)
@@ -325,11 +305,10 @@ def context(session: Session, key: str, value: str | None, drop: bool) -> Answer
         return _working_answer(bank.working.update(context={key: parsed}))
 
 
-@command(working)
-def clear(session: Session) -> Answer:
+@bank_command(working)
+def clear(bank: Bank) -> Answer:
     """Delete the agent's working memory."""
-    with session.bank() as bank:
-        was_there = bank.working.clear()
+    was_there = bank.working.clear()
     note = "cleared" if was_there else "working memory was empty"
     return Answer({"cleared": was_there}, notes=(note,))
 

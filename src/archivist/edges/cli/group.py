@@ -38,6 +38,7 @@ EXIT_CODES: dict[type[ArchivistError], int] = {
     AccessError: 9,
     ArchivistError: 1,
 }
+# An OSError names a file and a reason, but not what to do.
 _CLOSED = "check that it exists, that its permissions allow it, and that the disk is not full"
 # Servers handle signals themselves.
 _SERVERS = ("serve", "mcp")

@@ -30,6 +30,7 @@ F = TypeVar("F", bound=Callable[..., Answer])
 
 def _client_options(handler: F) -> F:
     """Add what installing and uninstalling share."""
+    # Decorators apply from the last to the first.
     for option in (
         click.option("--dry-run", is_flag=True, help="Print the changes without making them."),
         click.option("--user", is_flag=True, help="For all projects of this user."),
@@ -53,8 +54,7 @@ def install(
     """
     from archivist.edges.install import chain
 
-    is_project = _is_project(project, user)
-    plan = _make_plan(session, client, folder, is_project)
+    plan = _make_plan(session, client, folder, project, user)
     answer = _apply_plan(plan, client, dry_run)
     warnings = []
     if not plan.changes_anything:
@@ -65,7 +65,7 @@ def install(
         with suppress(RuntimeError):
             installs = chain.find_installs(_project_root(session), Path.home(), CLIENTS)
             warnings += [f"hint: {line}" for line in chain.double_hook_warnings(installs)]
-        if is_project and session.find_bank_path() is None:
+        if not user and session.find_bank_path() is None:
             warnings.append(
                 "hint: there is no bank yet, so the hooks have nothing to inject: archivist init creates one"
             )
@@ -81,7 +81,7 @@ def uninstall(
 
     A file that was not changed since is restored byte for byte; from others only our entries are removed.
     """
-    plan = _make_plan(session, client, folder, _is_project(project, user), is_removal=True)
+    plan = _make_plan(session, client, folder, project, user, is_removal=True)
     answer = _apply_plan(plan, client, dry_run)
     if not dry_run and plan.place is not None:
         from archivist.edges.install.changes import remove_exclusion
@@ -89,12 +89,6 @@ def uninstall(
         # Git sees these files again once no client has a backup left.
         remove_exclusion(plan.root)
     return answer if plan.changes_anything else answer._replace(warnings=(f"{client} is not installed here",))
-
-
-def _is_project(project: bool, user: bool) -> bool:
-    if project and user:
-        raise click.UsageError("--project and --user exclude each other\nhint: call it once for each")
-    return not user
 
 
 class _Plan(NamedTuple):
@@ -117,11 +111,14 @@ class _Plan(NamedTuple):
 
 
 def _make_plan(
-    session: Session, client: str, folder: Path | None, is_project: bool, *, is_removal: bool = False
+    session: Session, client: str, folder: Path | None, project: bool, user: bool, *, is_removal: bool = False
 ) -> _Plan:
     from archivist.edges.install import changes, plugin
     from archivist.edges.install.clients import InstallLocation, targets
 
+    if project and user:
+        raise click.UsageError("--project and --user exclude each other\nhint: call it once for each")
+    # A plugin is a folder to publish, not settings of this machine.
     if client == _PLUGIN:
         if folder is None:
             raise click.UsageError(f"name the folder: archivist install {client} FOLDER")
@@ -134,8 +131,8 @@ def _make_plan(
         )
     if folder is not None:
         raise click.UsageError(f"a folder goes with plugin only, not with {client}")
-    root = _project_root(session) if is_project else Path.home().absolute()
-    place = InstallLocation(root, is_user=not is_project)
+    root = Path.home().absolute() if user else _project_root(session)
+    place = InstallLocation(root, is_user=user)
     wanted = targets(client, place)
     found = changes.plan_uninstall(wanted) if is_removal else changes.plan_install(wanted)
     return _Plan(root, found, lambda: changes.apply_changes(found, wanted), place=place)
@@ -154,6 +151,7 @@ def _project_root(session: Session) -> Path:
 def _apply_plan(plan: _Plan, client: str, dry_run: bool) -> Answer:
     from archivist.edges.install.changes import exclude_from_git, has_backup, refuse_unwritable
 
+    # All files are checked before the first is written.
     refuse_unwritable(plan.found)
     copies = [] if dry_run else plan.write()
     if not dry_run:

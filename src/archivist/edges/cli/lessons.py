@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from archivist.brief.select import global_mark_of
-from archivist.edges.cli.output import Answer, command, enum_choice, global_option, lesson_lines, pluralize
+from archivist.edges.cli.output import (
+    Answer,
+    bank_command,
+    command,
+    enum_choice,
+    global_option,
+    lesson_lines,
+    pluralize,
+)
 from archivist.edges.cli.session import Session
 from archivist.edges.views import history_views, lesson_views
 from archivist.records.words import Category, LessonType, Scope, Severity, Status
@@ -22,6 +30,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def _facet_options(handler: F) -> F:
     """Add the options for what a lesson applies to: the same for adding, editing and listing."""
+    # Decorators apply from the last to the first.
     for option in (
         click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; may be repeated."),
         click.option("--tool", metavar="T", help="The tool it is for."),
@@ -59,7 +68,7 @@ def lessons() -> None:
     """List, show, add, edit and forget lessons."""
 
 
-@command(lessons, "list")
+@bank_command(lessons, "list", has_global=True)
 @_facet_options
 @click.option("--all", "with_retired", is_flag=True, help="Also superseded and archived ones.")
 @click.option("--status", type=enum_choice(Status), help="Only this status.")
@@ -67,15 +76,13 @@ def lessons() -> None:
     "--matching", metavar="TEXT", help="Only lessons that match this text by words or meaning, best first."
 )
 @click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N.")
-@global_option
 def list_(
-    session: Session,
+    bank: Bank,
     /,
     with_retired: bool,
     status: str | None,
     matching: str | None,
     limit: int | None,
-    is_global: bool,
     **facets: Any,
 ) -> Answer:
     """Print the live and quarantined lessons as a table, or with --all every lesson."""
@@ -86,11 +93,11 @@ def list_(
     query = Query(
         text=matching or "", statuses=statuses, limit=limit, is_matching=True, **_drop_unset(facets)
     )
-    with session.bank(is_global=is_global) as bank:
-        found = bank.lessons.query(query)
-        if not matching and not limit:
-            found.sort(key=lambda lesson: lesson.number)
-        view = {"lessons": bank.lessons.views(found)}
+    found = bank.lessons.query(query)
+    if not matching and not limit:
+        # Without a question no lesson is the best, so they are numbered.
+        found.sort(key=lambda lesson: lesson.number)
+    view = {"lessons": bank.lessons.views(found)}
     headings = ["ID", "Freq", "Type", "Domain", "Description"]
     rows: list[list[object]] = [
         [lesson.short_id, lesson.frequency, lesson.type, lesson.domain, lesson.summary] for lesson in found
@@ -130,6 +137,7 @@ def add(session: Session, /, text: str, is_global: bool, **fields: Any) -> Answe
     """
     values = _drop_unset(fields)
     if is_global:
+        # What everybody shares belongs to no project.
         values.setdefault("scope", Scope.GLOBAL.value)
     with session.bank(is_global=is_global) as bank:
         return _saved_answer(bank, bank.lessons.add(text, **values))
@@ -180,6 +188,7 @@ def _status_answer(
 def approve(session: Session, names: tuple[str, ...], is_global: bool) -> Answer:
     """Approve the lessons ID: quarantined ones are briefed from now on."""
     bank, bare = session.bank_of(*names, is_global=is_global)
+    # One unknown id changes nothing at all.
     with bank, bank.transaction():
         known = bank.lessons.get_many(bare)
         approved = [bank.lessons.approve(name) for name in bare]

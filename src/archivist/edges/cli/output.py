@@ -127,6 +127,26 @@ def command(
     return add
 
 
+def bank_command(
+    group: click.Group | None = None,
+    name: str | None = None,
+    cls: type[click.Command] = click.Command,
+    *,
+    has_global: bool = False,
+) -> Callable[[Callable[..., Answer | None]], click.Command]:
+    """Make a function a command that is called with the opened bank; --global is added if it has that."""
+
+    def add(handler: Callable[..., Answer | None]) -> click.Command:
+        @wraps(handler)
+        def run(session: Session, /, is_global: bool = False, **words: Any) -> Answer | None:
+            with session.bank(is_global=is_global) as bank:
+                return handler(bank, **words)
+
+        return command(group, name, cls)(global_option(run) if has_global else run)
+
+    return add
+
+
 def print_answer(answer: Answer, as_json: bool) -> int:
     """Print an answer; return the exit code."""
     if as_json:
@@ -233,6 +253,7 @@ def fit_widths(widths: Sequence[int], columns: int) -> list[int]:
 def _pad_cell(cell: str, width: int) -> str:
     """Return a cell of exactly this width: cut or filled up."""
     if _display_width(cell) > width:
+        # By characters: each may be two columns wide, or none.
         while cell and _display_width(cell) >= width:
             cell = cell[:-1]
         cell += "…"
@@ -252,6 +273,7 @@ def _display_width(text: str) -> int:
 @contextmanager
 def progress(length: int, label: str) -> Iterator[Callable[[int], None]]:
     """Show progress on a terminal and nothing elsewhere; the function given advances it by some steps."""
+    # A log file has no use for a bar, and one step no need of it.
     if not sys.stderr.isatty() or length < 2:
         yield lambda _steps: None
         return
@@ -275,6 +297,14 @@ def problem_lines(problems: Sequence[object], hint: str = "", *, most: int = _PR
     if len(problems) > most:
         lines.append(f"archivist: … and {len(problems) - most} more")
     return [*lines, f"hint: {hint}"] if problems and hint else lines
+
+
+def approval_notes(waiting: int) -> list[str]:
+    """Return how to see the quarantined lessons, if there are any."""
+    from archivist.doctor import SHOW_QUARANTINED
+
+    verb = "waits" if waiting == 1 else "wait"
+    return [f"{pluralize(waiting, 'lesson')} {verb} for approval: {SHOW_QUARANTINED}"] if waiting else []
 
 
 def strict_hint(problems: Sequence[object]) -> str:
@@ -309,6 +339,7 @@ _LESSON_FIELDS = (
     "stale", "importance", "frequency", "runs_since_last_seen", "last_seen_run", "usage_count", "helpful",
     "ineffective", "superseded_by", "origin", "source", "created", "updated", "uid",
 )  # fmt: skip
+# A lesson may have been seen in hundreds of runs.
 _LISTED = 6
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from archivist.recall.results import Hit
     from archivist.recall.scoring import Weights
 
+# Written out, so that `--help` loads neither the records nor the search.
 _KINDS = ["lesson", "episode", "event", "fact", "artifact", "entry", "document"]
 _PRESETS = ["relevance", "archivist", "generative"]
 
@@ -47,6 +48,7 @@ def recall(
     """Find what the bank knows about QUERY: lessons, runs and what happened in them, the best first."""
     from archivist.recall.query import Query
 
+    # Days are given without a zone; the bank keeps UTC.
     for end in ("since", "until"):
         asked[end] = asked[end].replace(tzinfo=UTC) if asked[end] else None
     with session.bank(is_global=is_global) as bank:

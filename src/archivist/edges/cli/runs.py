@@ -11,6 +11,7 @@ import click
 from archivist.edges.cli.brief import fence_option, format_option, parse_form, print_brief
 from archivist.edges.cli.output import (
     Answer,
+    bank_command,
     command,
     embed,
     ended_choice,
@@ -23,6 +24,7 @@ from archivist.edges.cli.session import Session
 from archivist.records.run_words import EpisodeStatus
 
 if TYPE_CHECKING:
+    from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
     from archivist.capture.results import FinishedRun
     from archivist.records import Lesson
@@ -65,11 +67,13 @@ def start(session: Session, /, run_id: str, form: str | None, as_json: bool, **a
     if bank is not None:
         try:
             brief = bank.runs.start_run(name, request, global_bank=global_bank)
+        # A brief that is not recorded is better than a run that does not start.
         except (BankReadOnlyError, BankLockedError) as error:
             note(f"archivist: {error.message}: the run is told, but not recorded")
             brief = bank.brief(request.for_run(""), global_bank=global_bank)
     elif global_bank is not None:
         brief = global_bank.brief(request.for_run(""))
+    # On stderr: stdout is the text for the prompt.
     if not run_id:
         note(f"run: {name}")
     print_brief(bank or global_bank, brief, as_json or form == "json", run=name)
@@ -117,18 +121,17 @@ def finish(
     )
 
 
-@command()
+@bank_command()
 @click.argument("files", metavar="EVENTS…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--run", "run_id", metavar="ID", default="", help="The run of events that do not name theirs.")
 @domain_option
 @strict_option
-def extract(session: Session, files: tuple[Path, ...], run_id: str, domain: str, strict: bool) -> Answer:
+def extract(bank: Bank, files: tuple[Path, ...], run_id: str, domain: str, strict: bool) -> Answer:
     """Learn from the review findings in EVENTS. The same run twice changes nothing."""
     from archivist.edges.views import extract_view
 
-    with session.bank() as bank:
-        learnt = bank.runs.extract(*files, run=run_id, domain=domain, is_strict=strict)
-        view = extract_view(bank, learnt)
+    learnt = bank.runs.extract(*files, run=run_id, domain=domain, is_strict=strict)
+    view = extract_view(bank, learnt)
     new = pluralize(len(learnt.created), "new lesson")
     return Answer(
         view,
@@ -139,15 +142,14 @@ def extract(session: Session, files: tuple[Path, ...], run_id: str, domain: str,
     )
 
 
-@command()
+@bank_command()
 @click.option("--run", "run_id", metavar="ID", required=True, help="The run that has passed.")
-def decay(session: Session, run_id: str) -> Answer:
+def decay(bank: Bank, run_id: str) -> Answer:
     """Let a finished run age the bank: lessons that ten runs did not meet lose one frequency."""
     from archivist.edges.views import ageing_view
 
-    with session.bank() as bank:
-        aged = bank.lessons.decay(run_id)
-        view = {"run": run_id, **ageing_view(bank, aged)}
+    aged = bank.lessons.decay(run_id)
+    view = {"run": run_id, **ageing_view(bank, aged)}
     was = "" if aged.was_counted else " (this run had aged the bank before)"
     return Answer(
         view,

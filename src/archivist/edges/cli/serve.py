@@ -7,12 +7,13 @@ import sys
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from archivist.edges.cli.output import (
     Answer,
+    bank_command,
     command,
     global_option,
     json_option,
@@ -27,6 +28,9 @@ from archivist.edges.views import token_view
 from archivist.errors import InputError
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
 
 
 @click.command()
@@ -56,6 +60,7 @@ def serve(
     """
     if (tls_cert is None) != (tls_key is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
+    # A bank that does not open is reported before the server is imported.
     with session.bank(is_global=is_global) as bank:
         rules = bank.config.server
     try:
@@ -81,6 +86,7 @@ def serve(
     else:
         say(opened.url)
         say(f"{opened.link}  (for a browser, once)")
+    # Whoever started the server waits for the address, and serving blocks.
     sys.stdout.flush()
     opened.serve()
 
@@ -123,14 +129,12 @@ def create(
     return Answer({**token_view(issued.token, "valid"), "token": issued.secret}, issued.secret, (shown,))
 
 
-@command(token, "list")
+@bank_command(token, "list", has_global=True)
 @click.option("--all", "with_ended", is_flag=True, help="Include expired and revoked tokens.")
-@global_option
-def list_(session: Session, with_ended: bool, is_global: bool) -> Answer:
+def list_(bank: Bank, with_ended: bool) -> Answer:
     """List the valid tokens."""
-    with session.bank(is_global=is_global) as bank:
-        tokens = bank.tokens.list(with_ended=with_ended)
-        found = [(token, token.state(bank.now()).value) for token in tokens]
+    tokens = bank.tokens.list(with_ended=with_ended)
+    found = [(token, token.state(bank.now()).value) for token in tokens]
     return list_records(
         "tokens",
         found,
@@ -146,12 +150,11 @@ def list_(session: Session, with_ended: bool, is_global: bool) -> Answer:
     )
 
 
-@command(token)
+@bank_command(token, has_global=True)
 @click.argument("names", metavar="ID…", nargs=-1, required=True)
-@global_option
-def revoke(session: Session, names: tuple[str, ...], is_global: bool) -> Answer:
+def revoke(bank: Bank, names: tuple[str, ...]) -> Answer:
     """Revoke tokens by id or name: all of them, or none if one is unknown."""
-    with session.bank(is_global=is_global) as bank, bank.transaction():
+    with bank.transaction():
         revoked = [bank.tokens.revoke(name) for name in dict.fromkeys(names)]
     return Answer(
         {"tokens": [token_view(token, "revoked") for token in revoked]},

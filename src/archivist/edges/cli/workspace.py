@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 # Reading is not checking: a few problems and the way to all of them are enough.
 _SHOWN = 5
+# Items are sentences: a larger file is the wrong one.
 _MAX_INPUT = 4 * 1024**2
 LINT_HINT = "archivist workspace lint says what to do"
 
@@ -263,6 +264,7 @@ def save(
     good = [item for item in items if isinstance(item, MemoryItem)]
     with _open_writable(session, root) as opened:
         saved = iter(opened.save_memory(good, scope, on_conflict=on_conflict, create=create))
+    # In the order of the input, with those that were refused while reading.
     outcomes = [next(saved) if isinstance(item, MemoryItem) else item for item in items]
     results = [outcome.result for outcome in outcomes]
     views = [{**each._asdict(), "result": each.result.value, "kind": each.kind.value} for each in outcomes]
@@ -292,6 +294,7 @@ def _read_items(source: str) -> list[MemoryItem | SaveOutcome]:
         else:
             with Path(source).open("rb") as file:
                 data = file.read(_MAX_INPUT + 1)
+        # Editors on Windows begin a file with a byte order mark.
         text = data.decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"cannot read {source!r}: {error.strerror}") from error
@@ -302,6 +305,7 @@ def _read_items(source: str) -> list[MemoryItem | SaveOutcome]:
     try:
         whole = json.loads(text)
     except json.JSONDecodeError as error:
+        # JSON lines: not JSON as a whole, but line by line.
         try:
             return items_from([json.loads(line) for line in text.splitlines() if line.strip()])
         except json.JSONDecodeError:

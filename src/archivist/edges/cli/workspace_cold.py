@@ -40,8 +40,10 @@ if TYPE_CHECKING:
 
 # Lines of a log hold whole files at times.
 _LINE_CHARACTERS = 2_000
+# One line says that the folder holds other files too.
 _OTHERS_SHOWN = 5
 _PROBLEMS_SHOWN = 10
+# A screenful; --json and --svg have all.
 _ROWS = 40
 
 _ROOTS = click.option(
@@ -161,6 +163,7 @@ def show(
         "lines": [{"line": number, "text": text} for number, text in shown.lines],
         "line": shown.marked,
     }
+    # No part was asked for: the summary.
     if not asked and matching is None and "#" not in name:
         state = "" if transcript.runs else "  not captured"
         heading = f"{transcript.name}  {_format_size(transcript.size_bytes)}{state}"

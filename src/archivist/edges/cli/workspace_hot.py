@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from archivist.workspace.links_service import LinkResult
     from archivist.workspace.skills import Skill
 
+# As of a linter, so that a pre-commit hook can stop the growth.
 EXIT_OVER = 1
+# Rules are sentences; the first words tell which.
 _ITEM_CHARACTERS = 100
 # The key under which `hot --root FOLDER demote …` passes its root to the subcommand.
 _ROOT = "archivist.root"
@@ -66,6 +68,7 @@ def hot(ctx: click.Context, root: str | None, with_items: bool, as_json: bool) -
     from archivist.workspace.hot_service import review as review_files
 
     topology = find_topology(session, root)
+    # Files alone can be reviewed; a bank adds how often each rule was needed.
     bank = session.bank_if_any()
     if bank is None:
         review = review_files(topology, UsageHistory())
@@ -275,6 +278,7 @@ def link(
     folder = topology.rules.hot
     chosen = _parse_clients(clients)
     rules, problems = read_rules(topology.root, folder)
+    # Before the links: a file that cannot be read is why one is missing.
     for problem in problems:
         note(f"archivist: {problem}")
     done = link_files(topology.root, folder, rules, chosen, as_copies=as_copies, is_dry_run=is_dry_run)
