@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from archivist import Bank
 from archivist import doctor as health
-from archivist.edges.cli.doctor import doctor
+from archivist.edges.cli.banks import doctor
 from archivist.edges.cli.session import Session
 from archivist.edges.hooks import follow_up
 from archivist.files import hook_log

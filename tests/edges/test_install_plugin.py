@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from click.testing import Result as Ran
 
 from archivist import Bank, Episode, __version__
-from archivist.edges.cli.doctor import doctor
+from archivist.edges.cli.banks import doctor
 from archivist.edges.cli.install import install, uninstall
 from archivist.edges.cli.session import Session
 from archivist.edges.install import plugin

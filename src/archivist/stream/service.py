@@ -367,7 +367,7 @@ class Stream(BankService):
         An agent with a role may only import that role's entries.
         """
         from archivist.files.jsonl import read_lines
-        from archivist.records.lines import from_stream_line
+        from archivist.records.shapes import from_stream_line
 
         entries: list[Entry] = []
         problems: list[LineProblem] = []

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.doctor import embed
-from archivist.edges.cli.options import (
+from archivist.edges.cli.output import (
     Answer,
+    DateTimeParam,
+    bank_command,
     command,
+    embed,
+    enum_choice,
     importance_option,
     issue_option,
     list_records,
+    pluralize,
     read_text_argument,
     search_limit_option,
     tag_option,
-)
-from archivist.edges.cli.output import (
-    DateTimeParam,
-    enum_choice,
-    pluralize,
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.views import piece_view
@@ -31,6 +30,7 @@ from archivist.records.tier_words import DocumentType
 
 if TYPE_CHECKING:
     from archivist.archive.service import RefreshResult
+    from archivist.bank import Bank
 
 _TYPE = enum_choice(DocumentType)
 _type_option = click.option("--type", type=_TYPE, help="Only texts of this type.")
@@ -81,7 +81,7 @@ def search(
     return Answer({"hits": view}, "\n".join(lines), () if hits else ("nothing found",))
 
 
-@command(archive)
+@bank_command(archive)
 @click.argument("text", metavar="TEXT|-")
 @click.option("--type", type=_TYPE, required=True, help="The type of the text.")
 @click.option("--source", metavar="NAME", default="", help="Its name; by default made from its first words.")
@@ -90,23 +90,21 @@ def search(
 @tag_option
 @importance_option
 @click.option("--date", type=DateTimeParam(), help="The day that it is about.")
-def add(session: Session, /, text: str, **fields: Any) -> Answer:
+def add(bank: Bank, /, text: str, **fields: Any) -> Answer:
     """Archive TEXT; - reads it from stdin. Adding the same text again changes nothing."""
-    with session.bank() as bank:
-        pieces = bank.documents.insert(read_text_argument(text), **fields)
+    pieces = bank.documents.insert(read_text_argument(text), **fields)
     source = pieces[0].source
     view = {"source": source, "pieces": [piece_view(piece) for piece in pieces]}
     return Answer(view, f"{source}  {pluralize(len(pieces), 'piece')}")
 
 
-@command(archive, "list")
+@bank_command(archive, "list")
 @_type_option
 @click.option("--folders", is_flag=True, help="List the watched folders instead.")
-def list_(session: Session, type: str | None, folders: bool) -> Answer:  # noqa: A002
+def list_(bank: Bank, type: str | None, folders: bool) -> Answer:  # noqa: A002
     """List the texts of the archive, or the watched folders."""
-    with session.bank() as bank:
-        watched = bank.documents.folders() if folders else []
-        sources = [] if folders else bank.documents.sources(type=type)
+    watched = bank.documents.folders() if folders else []
+    sources = [] if folders else bank.documents.sources(type=type)
     if folders:
         return list_records(
             "folders",
@@ -132,61 +130,58 @@ def list_(session: Session, type: str | None, folders: bool) -> Answer:  # noqa:
     )
 
 
-@command(archive)
+@bank_command(archive)
 @click.argument("name", metavar="SOURCE[#N]")
-def show(session: Session, name: str) -> Answer:
+def show(bank: Bank, name: str) -> Answer:
     """Print a text of the archive, or its piece N."""
-    with session.bank() as bank:
-        pieces = bank.documents.read(name)
+    pieces = bank.documents.read(name)
     if not pieces:
         raise NotFoundError("document", name, hint="archivist archive list shows all texts")
     view = {"source": pieces[0].source, "pieces": [piece_view(piece) for piece in pieces]}
     return Answer(view, "\n\n".join(piece.text for piece in pieces))
 
 
-@command(archive)
+@bank_command(archive)
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--type", type=_TYPE, help="The type of its texts; by default from front matter and path.")
 @click.option("--pattern", default="**/*.md", show_default=True, help="Which of its files.")
-def watch(session: Session, folder: Path, type: str | None, pattern: str) -> Answer:  # noqa: A002
+def watch(bank: Bank, folder: Path, type: str | None, pattern: str) -> Answer:  # noqa: A002
     """Watch FOLDER and archive its texts now. `archivist archive refresh` updates them later."""
-    with session.bank() as bank:
-        watched = bank.documents.watch(folder.absolute(), type=type, pattern=pattern)
-        done = bank.documents.refresh()
-        vectors = embed(bank)
+    # The path is kept: a later refresh may be called from another folder.
+    watched = bank.documents.watch(folder.absolute(), type=type, pattern=pattern)
+    done = bank.documents.refresh()
+    vectors = embed(bank)
     return _refresh_answer(done, vectors, {"folder": watched.id})
 
 
-@command(archive)
+@bank_command(archive)
 @click.argument("folder")
 @click.option("--keep", is_flag=True, help="Keep its texts in the archive.")
-def unwatch(session: Session, folder: str, keep: bool) -> Answer:
+def unwatch(bank: Bank, folder: str, keep: bool) -> Answer:
     """Stop watching FOLDER and remove its texts from the archive, unless --keep is given."""
-    with session.bank() as bank:
-        texts = bank.documents.unwatch(folder, keep=keep)
+    texts = bank.documents.unwatch(folder, keep=keep)
     return Answer(
         {"folder": folder, "texts": texts, "kept": keep},
         f"{folder} is no longer watched; {pluralize(texts, 'text')} {'kept' if keep else 'removed'}",
     )
 
 
-@command(archive)
-def refresh(session: Session) -> Answer:
+@bank_command(archive)
+def refresh(bank: Bank) -> Answer:
     """Update the archive from the watched folders, by the content of their files.
 
     Records anywhere in the bank that have no vector yet get one.
     """
-    with session.bank() as bank:
-        done = bank.documents.refresh()
-        vectors = embed(bank)
+    done = bank.documents.refresh()
+    vectors = embed(bank)
     return _refresh_answer(done, vectors, {})
 
 
-@command(archive)
+@bank_command(archive)
 @click.argument("sources", metavar="SOURCE…", nargs=-1, required=True)
-def remove(session: Session, sources: tuple[str, ...]) -> Answer:
+def remove(bank: Bank, sources: tuple[str, ...]) -> Answer:
     """Remove texts from the archive: all of them, or none if one is unknown."""
-    with session.bank() as bank, bank.transaction():
+    with bank.transaction():
         pieces = sum(bank.documents.remove(source) for source in sources)
     return Answer(
         {"removed": list(sources), "pieces": pieces},
@@ -194,16 +189,15 @@ def remove(session: Session, sources: tuple[str, ...]) -> Answer:
     )
 
 
-@command(archive, "import-bank")
+@bank_command(archive, "import-bank")
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
-def import_bank(session: Session, paths: tuple[Path, ...]) -> Answer:
+def import_bank(bank: Bank, paths: tuple[Path, ...]) -> Answer:
     """Import bank.md files and their archived versions (bank-*.md), or those of a folder.
 
     Status, threads and role state go to core memory, lines about cycles to the stream, the rest here.
     """
-    with session.bank() as bank:
-        done = bank.bank_pages.import_banks(paths)
-        embed(bank)
+    done = bank.bank_pages.import_banks(paths)
+    embed(bank)
     lists = {name: list(getattr(done, name)) for name in ("roles", "kept", "problems")}
     kept = f"kept as documents: {pluralize(len(done.kept), 'section')} ({', '.join(done.kept)})"
     return Answer(

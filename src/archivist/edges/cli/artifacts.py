@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.options import Answer, command, field_lines, limit_option, list_records
-from archivist.edges.cli.output import enum_choice, pluralize
-from archivist.edges.cli.session import Session
+from archivist.edges.cli.output import (
+    Answer,
+    bank_command,
+    enum_choice,
+    field_lines,
+    limit_option,
+    list_records,
+    pluralize,
+)
 from archivist.edges.views import table_view, time_text
 from archivist.errors import ArchivistError, NotFoundError
 from archivist.records.plain import to_plain
@@ -29,68 +35,61 @@ def artifacts() -> None:
     """Register files that runs produced, and check whether they have changed."""
 
 
-@command(artifacts)
+@bank_command(artifacts)
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path())
 @click.option("--task", metavar="T", required=True, help="The task that it was made for.")
 @click.option("--agent", metavar="A", default="", help="Who made it; by default the actor.")
 @click.option("--type", type=enum_choice(ArtifactType), default="file", help="The type of the file.")
 @click.option("--description", metavar="TEXT", default="", help="What it contains.")
 @click.option("--run", metavar="ID", default="", help="The run that made it.")
-def register(session: Session, /, paths: tuple[str, ...], **fields: Any) -> Answer:
+def register(bank: Bank, /, paths: tuple[str, ...], **fields: Any) -> Answer:
     """Register FILE with its current size and SHA-256. Registering a changed FILE adds a version."""
     registered: list[Artifact] = []
-    with session.bank() as bank:
-        for path in map(_absolute_path, paths):
-            try:
-                registered += [bank.artifacts.register(path, **fields)]
-            except ArchivistError as error:
-                if not registered:
-                    raise
-                # Files before a refused one are registered, so they are printed too.
-                return _list_artifacts(registered)._replace(error=error)
+    for path in map(_absolute_path, paths):
+        try:
+            registered += [bank.artifacts.register(path, **fields)]
+        except ArchivistError as error:
+            if not registered:
+                raise
+            # Files before a refused one are registered, so they are printed too.
+            return _list_artifacts(registered)._replace(error=error)
     return _list_artifacts(registered)
 
 
-@command(artifacts, "list")
+@bank_command(artifacts, "list")
 @click.option("--task", metavar="T", default="", help="Only of this task.")
 @click.option("--agent", metavar="A", default="", help="Only of this agent.")
 @click.option("--type", type=enum_choice(ArtifactType), help="Only of this type.")
 @click.option("--path", metavar="FILE", default="", help="Only versions of this file.")
 @limit_option
-def list_(session: Session, /, path: str, **filters: Any) -> Answer:
+def list_(bank: Bank, /, path: str, **filters: Any) -> Answer:
     """List the artifacts, newest first."""
-    with session.bank() as bank:
-        found = bank.artifacts.query(path=_absolute_path(path) if path else "", **filters)
-    return _list_artifacts(found)
+    return _list_artifacts(bank.artifacts.query(path=_absolute_path(path) if path else "", **filters))
 
 
-@command(artifacts)
+@bank_command(artifacts)
 @click.argument("name", metavar="ARTIFACT")
-def show(session: Session, name: str) -> Answer:
+def show(bank: Bank, name: str) -> Answer:
     """Print all fields of ARTIFACT, an id or the path of a file."""
-    with session.bank() as bank:
-        artifact = _find_artifact(bank, name)
+    artifact = _find_artifact(bank, name)
     fields = {**to_plain(artifact), "created": time_text(artifact.created)}
     shown = field_lines(item for item in fields.items() if item[0] not in ("path", "description", "extra"))
     heading = f"{artifact.path}  {artifact.description}".rstrip()
     return Answer({"artifact": table_view(artifact)}, "\n".join((heading, "", *shown)))
 
 
-@command(artifacts)
+@bank_command(artifacts)
 @click.argument("path", metavar="FILE")
-def versions(session: Session, path: str) -> Answer:
+def versions(bank: Bank, path: str) -> Answer:
     """List the registered versions of FILE, oldest first."""
-    with session.bank() as bank:
-        found = bank.artifacts.versions(_absolute_path(path))
-    return _list_artifacts(found)
+    return _list_artifacts(bank.artifacts.versions(_absolute_path(path)))
 
 
-@command(artifacts)
+@bank_command(artifacts)
 @click.argument("names", metavar="[ARTIFACT…]", nargs=-1)
-def verify(session: Session, names: tuple[str, ...]) -> Answer:
+def verify(bank: Bank, names: tuple[str, ...]) -> Answer:
     """Compare files with their registered versions, all or the named ones; exit 1 on a difference."""
-    with session.bank() as bank:
-        checks = bank.artifacts.verify([_find_artifact(bank, name).id for name in names])
+    checks = bank.artifacts.verify([_find_artifact(bank, name).id for name in names])
     wrong = [check for check in checks if check.state.value != "same"]
     same = len(checks) - len(wrong)
     views = [
@@ -105,11 +104,11 @@ def verify(session: Session, names: tuple[str, ...]) -> Answer:
     )
 
 
-@command(artifacts)
+@bank_command(artifacts)
 @click.argument("names", metavar="ARTIFACT…", nargs=-1, required=True)
-def remove(session: Session, names: tuple[str, ...]) -> Answer:
+def remove(bank: Bank, names: tuple[str, ...]) -> Answer:
     """Unregister artifacts: all of them, or none if one is unknown. The files stay."""
-    with session.bank() as bank, bank.transaction():
+    with bank.transaction():
         removed = [bank.artifacts.remove(_find_artifact(bank, name).id) for name in dict.fromkeys(names)]
     paths = ", ".join(artifact.path for artifact in removed)
     return Answer(
@@ -125,6 +124,7 @@ def _absolute_path(path: str) -> str:
 
 def _find_artifact(bank: Bank, name: str) -> Artifact:
     """Return an artifact by its id, by its path in the project, or by a path from here."""
+    # From here first: it is what a shell completes.
     for candidate in (_absolute_path(name) if name else name, name):
         try:
             return bank.artifacts.get(candidate)

@@ -1,14 +1,37 @@
-"""Commands about the bank itself."""
+"""Commands about the bank as a whole: create, check, export, import, share, erase, prune."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.options import Answer, command
-from archivist.edges.cli.output import global_option, pluralize, say
+from archivist.edges.cli.output import (
+    EXIT_PARTIAL,
+    Answer,
+    approval_notes,
+    bank_command,
+    command,
+    embed,
+    global_option,
+    json_option,
+    note,
+    pluralize,
+    print_answer,
+    say,
+    strict_hint,
+)
 from archivist.edges.cli.session import Session
+from archivist.errors import ArchivistError, BankError, InputError, NoBankError
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.doctor import Check
+
+# Enough to see that the text matched too much.
+_LISTED_TARGETS = 10
 
 
 @command()
@@ -17,7 +40,6 @@ from archivist.edges.cli.session import Session
 def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
     """Create a bank in FOLDER (the current one by default), or the global bank. An existing bank is kept."""
     from archivist.bank import Bank
-    from archivist.errors import InputError
     from archivist.paths import bank_file, find_project, home_folder
 
     place = home_folder() if is_global else folder or Path(session.bank_path or ".")
@@ -26,6 +48,7 @@ def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
             "a bank here would be the global one, which belongs to no project",
             hint="archivist init --global creates it; for a project, run archivist init in its folder",
         )
+    # The nearest bank counts, so a new one hides that of a folder above.
     existed = bank_file(place).is_file()
     above = None if existed or is_global else find_project(place.absolute().parent)
     with Bank.open(place, actor=session.actor()) as bank:
@@ -46,19 +69,13 @@ def keep_out_of_git(folder: Path) -> None:
         ignore.write_text("memory.db*\nliveness.json\nhooks.*\n", encoding="utf-8")
 
 
-@command()
-@global_option
-def status(session: Session, is_global: bool) -> Answer:
+@bank_command(has_global=True)
+def status(bank: Bank) -> Answer:
     """Print the number of records of each kind."""
-    from archivist.doctor import SHOW_QUARANTINED
-
-    with session.bank(is_global=is_global) as bank:
-        held = bank.doctor.status()
+    held = bank.doctor.status()
     rows = [(name.replace("_", " "), count) for name, count in held.items()]
-    waiting = held["quarantined_lessons"]
-    verb = "waits" if waiting == 1 else "wait"
-    hint = f"{pluralize(waiting, 'lesson')} {verb} for approval: {SHOW_QUARANTINED}"
-    return Answer(held, notes=(hint,) if waiting else (), tables=[(("What", "Count"), rows)])
+    notes = approval_notes(held["quarantined_lessons"])
+    return Answer(held, notes=notes, tables=[(("What", "Count"), rows)])
 
 
 @command()
@@ -77,17 +94,229 @@ def undo(session: Session, name: str, is_global: bool) -> Answer:
     return Answer(view, f"{name}: undone" if restored else f"{name}: undone, it no longer exists")
 
 
-@command()
-@global_option
-def verify(session: Session, is_global: bool) -> Answer:
+@bank_command(has_global=True)
+def verify(bank: Bank) -> Answer:
     """Check the hash chain of the ledger, and each record against it; exit 1 on a mismatch."""
-    with session.bank(is_global=is_global) as bank:
-        found = bank.ledger.verify()
+    found = bank.ledger.verify()
     view = {name: getattr(found, name) for name in ("entries", "erased", "is_whole", "problems")}
     text = f"The ledger is intact: {pluralize(found.entries, 'change')}, {found.erased} erased."
     if found.is_whole:
         return Answer(view, text)
     return Answer(view, "\n".join(found.problems), code=1)
+
+
+@command()
+@click.option("--reindex", is_flag=True, help="Rebuild text index, vectors and counters.")
+def doctor(session: Session, reindex: bool) -> Answer:
+    """Check the bank and the clients' connection to it; exit 1 on a warning."""
+    if reindex:
+        with session.bank() as bank:
+            bank.doctor.reindex()
+            embed(bank)
+    found, error = _run_checks(session)
+    views = [{"name": check.name, "ok": check.is_well, "text": check.text} for check in found]
+    lines = [f"{'ok  ' if check.is_well else 'warn'}  {check.name:<10}  {check.text}" for check in found]
+    code = 0 if all(check.is_well for check in found) else 1
+    return Answer({"checks": views}, "\n".join(lines), code=code, error=error)
+
+
+def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
+    """Return every check; if the bank does not open, the error and the checks that need no bank."""
+    from archivist.clock import system_clock
+    from archivist.doctor import check_hook_failures, failed_check
+    from archivist.paths import bank_file, project_folder, unreadable_above
+
+    try:
+        with session.bank() as bank:
+            return [
+                *bank.doctor.health(),
+                *_client_checks(_client_root(session, bank.root), bank.path.parent),
+            ], None
+    except ArchivistError as error:
+        place = session.find_bank_path()
+        file = bank_file(place) if place is not None else None
+        root = _client_root(session, project_folder(file) if file is not None else Path.cwd())
+        # To a search upwards, a folder that cannot be read looks like no bank.
+        held = unreadable_above(Path.cwd()) if isinstance(error, NoBankError) else None
+        reason = error
+        if held is not None:
+            reason = BankError(f"{str(held)!r} cannot be read", hint="check the permissions of the folder")
+        shown = failed_check("bank", reason)
+        folder = file.absolute().parent if file is not None else None
+        hooks = check_hook_failures(folder, system_clock())
+        return [shown, hooks, *_client_checks(root, folder)], reason
+
+
+def _client_root(session: Session, root: Path) -> Path:
+    """Return the folder whose settings a client reads that is opened here."""
+    from archivist.paths import checkout_of
+
+    return root if session.bank_path else checkout_of(Path.cwd())
+
+
+def _client_checks(root: Path, log_folder: Path | None) -> list[Check]:
+    from archivist.edges.install import chain
+    from archivist.paths import home_folder
+
+    try:
+        home = Path.home()
+    except RuntimeError:
+        home = None
+    return chain.check_chain(root.absolute(), home, (log_folder or home_folder()).absolute())
+
+
+@bank_command(has_global=True)
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--shape",
+    type=click.Choice(["cross-run", "reflective"]),
+    default="cross-run",
+    show_default=True,
+    help="Spelling of the lessons: snake_case or camelCase.",
+)
+def export(bank: Bank, folder: Path, shape: str) -> Answer:
+    """Write lessons, archive, episodes and audit as JSON lines into FOLDER."""
+    from archivist.exchange.files import LessonFormat
+
+    written = bank.exchange.export(folder, shape=LessonFormat(shape))
+    lines = [f"{folder / name}  {pluralize(number, 'line')}" for name, number in written.items()]
+    return Answer({"folder": str(folder), "lines": written}, "\n".join(lines))
+
+
+@command(name="import")
+@click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--strict", is_flag=True, help="Import nothing when one line is bad.")
+@global_option
+def import_(session: Session, paths: tuple[Path, ...], strict: bool, is_global: bool) -> Answer:
+    """Import lessons, episodes and audit records from files, or from all *.jsonl of a folder.
+
+    Both spellings are recognised by their content. A record that the bank knows is merged.
+    """
+    files: list[Path] = []
+    for path in paths:
+        inside = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+        if not inside:
+            raise InputError(f"{str(path)!r} has no *.jsonl files")
+        files += [file for file in inside if not path.is_dir() or file.stat().st_size]
+    with session.bank(is_global=is_global) as bank:
+        done = bank.exchange.import_files(files, is_strict=strict)
+        embed(bank)
+    counts = {"created": done.created, "changed": done.changed, "unchanged": done.unchanged}
+    known = ("lessons", "episodes", "briefs", "verdicts")
+    lines = []
+    for kind in dict.fromkeys((*known, *(kind for count in counts.values() for kind in count))):
+        new, merged, same = (count.get(kind, 0) for count in counts.values())
+        if new or merged or same:
+            lines.append(f"{kind}: {new} new, {merged} merged, {same} the same")
+    skipped = [str(problem) for problem in done.problems]
+    return Answer(
+        {**counts, "renumbered": done.renumbered, "skipped": skipped},
+        "\n".join(lines),
+        [f"{old} is {name} here: the number was taken" for old, name in done.renumbered.items()],
+        problems=skipped,
+        hint=strict_hint(skipped),
+    )
+
+
+@bank_command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def share(bank: Bank, folder: Path) -> Answer:
+    """Import what other clones wrote to FOLDER, and write what this bank knows. Commit FOLDER to git."""
+    done = bank.exchange.share(folder)
+    skipped = [str(problem) for problem in done.problems]
+    return Answer(
+        {"changed": done.changed, "written": done.written, "skipped": skipped},
+        f"imported {pluralize(done.changed['lessons'], 'lesson')}"
+        f" and {pluralize(done.changed['audit'], 'audit record')};"
+        f" wrote {pluralize(done.written['lessons'], 'lesson')} to {folder}",
+        problems=skipped,
+        hint=strict_hint(skipped),
+    )
+
+
+@click.command()
+@click.argument("names", metavar="[ID]…", nargs=-1)
+@click.option("--matching", metavar="TEXT", help="Erase this text everywhere; - reads it from stdin.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@global_option
+@json_option
+@click.pass_obj
+def erase(
+    session: Session, names: tuple[str, ...], matching: str | None, yes: bool, is_global: bool, as_json: bool
+) -> int:
+    """Erase records by their ids (m-001, a run, run#12, a brief), or a text everywhere, with a receipt.
+
+    Erasing a text keeps the records that hold it, with [erased] in its place. The exit code is 7 when a place
+    still holds something or could not be checked.
+    """
+    from archivist.forget.receipt import receipt_lines, receipt_view
+
+    if bool(names) == (matching is not None):
+        raise click.UsageError("give IDs or --matching TEXT\nhint: archivist erase m-001")
+    text = sys.stdin.read().strip() if matching == "-" else matching or ""
+    bank, bare = session.bank_of(*names, is_global=is_global)
+    with bank:
+        targets = bank.erasure.find_erasure_targets(bare, matching=text)
+        if not yes:
+            # Nobody can answer a question there, and erasing cannot be undone.
+            if not sys.stdin.isatty():
+                raise click.UsageError("erasing needs confirmation\nhint: --yes erases without asking")
+            for target in targets[:_LISTED_TARGETS]:
+                verb = "remove" if target.is_whole else "change"
+                note(f"{verb}  {target.kind:<8}{target.name}  {target.words}")
+            if len(targets) > _LISTED_TARGETS:
+                note(f"… and {len(targets) - _LISTED_TARGETS} more")
+            if not targets:
+                note("no record holds it; files and free pages are still searched")
+            if not click.confirm("Erase for good?", err=True):
+                note("nothing was erased")
+                return 0
+        receipt = bank.erasure.erase(bare, matching=text)
+        # Before the vectors are made: what was erased is said even if that fails.
+        print_answer(Answer(receipt_view(receipt), "\n".join(receipt_lines(receipt))), as_json)
+        if receipt.removed_count:
+            embed(bank)
+    return 0 if receipt.is_clean else EXIT_PARTIAL
+
+
+@command()
+@click.option("--days", type=click.IntRange(1, 36_500), metavar="N", help="Delete runs older than N days.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be deleted; the default without --yes.")
+@click.option("--yes", is_flag=True, help="Delete them.")
+@global_option
+def prune(session: Session, days: int | None, dry_run: bool, yes: bool, is_global: bool) -> Answer:
+    """Delete runs with their events that are older than retention.episodes_days.
+
+    Runs that lessons cite or that wait for reflection stay. Lessons are never deleted by age.
+    """
+    from archivist.forget.retention import format_mb
+
+    if dry_run and yes:
+        raise click.UsageError("--dry-run and --yes exclude each other")
+    with session.bank(is_global=is_global) as bank:
+        done = bank.erasure.prune(days=days, is_dry_run=not yes)
+    names = ("days", "runs", "trimmed", "events", "is_dry_run", "is_given_back")
+    view = {name: getattr(done, name) for name in names}
+    verb = "would delete" if done.is_dry_run else "deleted"
+    trimmed = f"; trimmed {pluralize(done.trimmed, 'run')} to the cited events" if done.trimmed else ""
+    text = (
+        f"older than {done.days} days: {verb} {pluralize(done.runs, 'run')} and"
+        f" {pluralize(done.events, 'event')}, about {format_mb(done.freed)}{trimmed}"
+    )
+    kept = [f"kept: {pluralize(number, 'run')}, {reason}" for reason, number in done.kept.items()]
+    notes = ["hint: --yes deletes them"] if done.is_dry_run and (done.runs or done.trimmed) else []
+    # The file can only shrink while no other process uses it.
+    if not done.is_given_back:
+        notes += [
+            "archivist: the file keeps its size, because another process uses the bank",
+            "hint: stop that process and prune again",
+        ]
+    return Answer(
+        {**view, "freed_bytes": done.freed, "kept": dict(done.kept)},
+        "\n".join((text, *kept)),
+        notes,
+        code=0 if done.is_given_back else EXIT_PARTIAL,
+    )
 
 
 @click.command()

@@ -81,16 +81,16 @@ def brief(
     **fields: Any,
 ) -> None:
     """Print what a new run should know, the most useful lessons first; nothing without a bank or lessons."""
+    # A healer is answered by the error alone.
     if (fields["preset"] == "healer") != (error is not None):
         raise click.UsageError("--for healer and --error FILE go together")
     if error is not None:
-        _refuse_for_healer(
-            {
-                "--budget": fields["budget_tokens"],
-                "--max": fields["max_lessons"],
-                f"--format {form}": form in _LESSON_FORMS,
-            }
-        )
+        given = {"--budget": fields["budget_tokens"], "--max": fields["max_lessons"]}
+        for name, value in {**given, f"--format {form}": form in _LESSON_FORMS}.items():
+            if value:
+                raise click.UsageError(
+                    f"{name} is not for a healer, who gets at most three remedies, in markdown or json"
+                )
     bank, global_bank = session.bank_if_any(), session.global_bank()
     lead = bank or global_bank
     as_json = as_json or form == "json"
@@ -115,13 +115,6 @@ def brief(
     if explain:
         for line in lead.briefs.reasons(rendered):
             note(line)
-
-
-def _refuse_for_healer(given: dict[str, object]) -> None:
-    if names := [name for name, value in given.items() if value]:
-        raise click.UsageError(
-            f"{names[0]} is not for a healer, who gets at most three remedies, in markdown or json"
-        )
 
 
 def parse_form(form: str | None) -> str | None:

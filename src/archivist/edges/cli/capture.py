@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.doctor import embed
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
+    Answer,
+    Table,
+    approval_notes,
+    command,
+    embed,
     ended_choice,
-    json_option,
     note,
     pluralize,
-    print_json,
-    print_table,
     progress,
-    say,
 )
 from archivist.edges.cli.session import Session
+from archivist.edges.views import capture_view, reflection_view
 from archivist.records.run_words import EpisodeStatus
 
 if TYPE_CHECKING:
@@ -30,14 +31,16 @@ if TYPE_CHECKING:
     from archivist.reflect.service import Reflection
     from archivist.reflect.trigger import ReflectionOutcome, Scenario
 
+# Written out: a format is imported when a log of it is read.
 _FORMATS = (
     "auto", "atif", "claude-code", "codex", "swe-agent", "mini-swe-agent", "openhands", "archeflow",
     "stream",
 )  # fmt: skip
+# A screenful: in a folder of other files every file is refused.
 _SHOWN = 20
 
 
-@click.command()
+@command()
 @click.argument("files", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--format", "format_name", type=click.Choice(_FORMATS), default="auto", help="auto: by content."
@@ -48,8 +51,6 @@ _SHOWN = 20
 @click.option(
     "--outcomes", type=click.Path(path_type=Path), metavar="FILE", help="JSON with an outcome per run."
 )
-@json_option
-@click.pass_obj
 def capture(
     session: Session,
     files: tuple[Path, ...],
@@ -58,8 +59,7 @@ def capture(
     project: str,
     status: str | None,
     outcomes: Path | None,
-    as_json: bool,
-) -> int:
+) -> Answer:
     """Import agent logs, also whole folders; each becomes a run that waits for reflection.
 
     Secrets are redacted before anything is stored. The same log again changes nothing, a longer one adds.
@@ -87,36 +87,28 @@ def capture(
                 refused.append(f"{path}: {error.message}")
                 hints.append(error.hint)
             advance(1)
+    # One bad log among good ones is a partial success; nothing but bad ones is an error.
     if refused and not taken:
         for reason in refused[1:_SHOWN]:
             note(f"archivist: {reason}")
         raise InputError(refused[0], hint=hints[0])
-    if as_json:
-        from archivist.edges.views import capture_view
-
-        print_json(capture_view(taken, refused=refused))
-    else:
-        _print_capture(taken)
-    for reason in refused[:_SHOWN]:
-        note(f"archivist: {reason}")
-    skipped = [f"{each.file}: {reason}" for each in taken for reason in each.reasons]
-    for reason in skipped[:_SHOWN]:
-        note(f"archivist: skipped {reason}")
-    return EXIT_PARTIAL if refused or skipped else 0
+    skipped = [f"skipped {each.file}: {reason}" for each in taken for reason in each.reasons]
+    return Answer(
+        capture_view(taken, refused=refused),
+        tables=[_capture_table(taken)],
+        warnings=[f"archivist: {reason}" for reason in (*refused[:_SHOWN], *skipped[:_SHOWN])],
+        code=EXIT_PARTIAL if refused or skipped else 0,
+    )
 
 
-@click.command()
+@command()
 @click.option("--run", metavar="ID", default="", help="Only this run.")
 @click.option("--pending", is_flag=True, help="Every run that waits (the default).")
 @click.option(
     "--days", type=click.IntRange(1, 36_500), metavar="N", help="Every run of the last N days, again."
 )
 @click.option("--scenario", metavar="S", help="Why: session_complete, session_failed, manual, …")
-@json_option
-@click.pass_obj
-def reflect(
-    session: Session, run: str, pending: bool, days: int | None, scenario: str | None, as_json: bool
-) -> int:
+def reflect(session: Session, run: str, pending: bool, days: int | None, scenario: str | None) -> Answer:
     """Learn from captured runs, with no language model: at most five lessons a run, with their evidence."""
     from archivist.doctor import check_reflection
     from archivist.reflect.trigger import ReflectionOutcome, Scenario
@@ -138,18 +130,17 @@ def reflect(
                 else:
                     done.append(result)
         embed(bank)
-        if as_json:
-            from archivist.edges.views import reflection_view
-
-            print_json(reflection_view(bank, done, failed))
-        elif done:
-            _print_reflection(bank, done)
+        answer = Answer(reflection_view(bank, done, failed))
+        if done:
+            answer = _describe_lessons(answer, bank, done)
         elif not failed:
             hint = "no run waits for reflection: archivist capture imports logs"
-            note(check_reflection(bank).text if bank.reflections.waiting_runs() else hint)
-    for each in failed:
-        note(f"archivist: {each.run}: {each.error or each.summary}")
-    return EXIT_PARTIAL if any(each.error for each in failed) else 0
+            is_waiting = bool(bank.reflections.waiting_runs())
+            answer = answer._replace(notes=[check_reflection(bank).text if is_waiting else hint])
+    return answer._replace(
+        warnings=[f"archivist: {each.run}: {each.error or each.summary}" for each in failed],
+        code=EXIT_PARTIAL if any(each.error for each in failed) else 0,
+    )
 
 
 def _reflect_each(
@@ -168,7 +159,7 @@ def _reflect_each(
             advance(1)
 
 
-def _print_capture(taken: list[CaptureResult]) -> None:
+def _capture_table(taken: list[CaptureResult]) -> Table:
     # Several logs may tell of one run.
     runs = {episode.id: episode for each in taken for episode in each.episodes}
     by_status = Counter(episode.status.value for episode in runs.values())
@@ -182,11 +173,11 @@ def _print_capture(taken: list[CaptureResult]) -> None:
         ("records skipped", sum(each.skipped for each in taken)),
         ("secrets redacted", sum(sum(each.secrets.values()) for each in taken)),
     ]
-    print_table(("Captured", "Count"), [row for row in rows if row[1] or row[0] in ("files", "runs")])
+    return ("Captured", "Count"), [row for row in rows if row[1] or row[0] in ("files", "runs")]
 
 
-def _print_reflection(bank: Bank, done: list[Reflection]) -> None:
-    from archivist.doctor import SHOW_QUARANTINED
+def _describe_lessons(answer: Answer, bank: Bank, done: list[Reflection]) -> Answer:
+    """Add how many lessons were learnt, and the most frequent."""
     from archivist.records.words import Status
 
     kept = {lesson.id: lesson for each in done for lesson in (*each.created, *each.updated)}
@@ -202,15 +193,11 @@ def _print_reflection(bank: Bank, done: list[Reflection]) -> None:
         ("with a remedy", sum(bool(lesson.rule) for lesson in live)),
         *([("quarantined", waiting)] if waiting else []),
     ]
-    print_table(("Reflected", "Count"), rows)
-    if waiting:
-        wait = "waits" if waiting == 1 else "wait"
-        note(f"{pluralize(waiting, 'lesson')} {wait} for approval: {SHOW_QUARANTINED}")
+    tables: list[Table] = [(("Reflected", "Count"), rows)]
+    notes = approval_notes(waiting)
     top = sorted(live, key=lambda lesson: (-lesson.frequency, -lesson.importance, lesson.number))[:5]
     if top:
-        say("")
-        print_table(
-            ("ID", "Freq", "Category", "Lesson"),
-            [(each.short_id, each.frequency, each.category, each.summary) for each in top],
-        )
-        note(f"{pluralize(len(live), 'lesson')} in all: archivist lessons list")
+        cells = [(each.short_id, each.frequency, each.category, each.summary) for each in top]
+        tables.append((("ID", "Freq", "Category", "Lesson"), cells))
+        notes.append(f"{pluralize(len(live), 'lesson')} in all: archivist lessons list")
+    return answer._replace(tables=tables, notes=notes)

@@ -17,9 +17,9 @@ from archivist.config.layers import (
     from_text,
     to_toml,
 )
-from archivist.edges.cli.output import json_option, note, pluralize, print_json, print_table, say
+from archivist.edges.cli.output import Answer, command, pluralize
 from archivist.edges.cli.session import Session
-from archivist.errors import NoBankError
+from archivist.errors import ArchivistError, NoBankError
 
 global_file_option = click.option("--global", "is_global", is_flag=True, help="Edit the global bank's file.")
 
@@ -122,74 +122,68 @@ def config() -> None:
     """
 
 
-@config.command()
+@command(config)
 @click.argument("key", metavar="[KEY]", default="")
 @click.option("--all", "is_all", is_flag=True, help="Print all settings with their meaning, as TOML.")
-@json_option
-@click.pass_obj
-def show(session: Session, key: str, is_all: bool, as_json: bool) -> None:
+def show(session: Session, key: str, is_all: bool) -> Answer:
     """Print the settings that differ from the default, or the value of KEY alone."""
     effective = session.load_settings(session.find_bank_path())
     values = flatten_config(effective.config)
-    if key and as_json:
-        print_json(_setting_view(effective, check_key(key, where="config")))
-        return
     if key:
         value = values[check_key(key, where="config")]
-        say(value if isinstance(value, str) else to_toml(value))
-        note(f"from {_origin_text(effective, key)}: {MEANINGS.get(key, '')}")
-        return
-    chosen = list(values) if is_all else list(effective.origins)
-    if as_json:
-        print_json(
-            {"settings": [_setting_view(effective, each) for each in sorted(chosen, key=list(values).index)]}
+        return Answer(
+            _setting_view(effective, key),
+            # With its newline, since a value may be empty.
+            f"{value if isinstance(value, str) else to_toml(value)}\n",
+            (f"from {_origin_text(effective, key)}: {MEANINGS.get(key, '')}",),
         )
-    elif is_all:
-        say("\n".join(_toml_lines(effective)))
-    else:
-        rows = [(each, to_toml(value), _origin_text(effective, each)) for each, value in values.items()]
-        if chosen:
-            print_table(("Key", "Value", "From"), [row for row in rows if row[0] in effective.origins])
-        note(f"{pluralize(len(values) - len(chosen), 'setting')} at the default; --all shows every one")
+    chosen = [name for name in values if is_all or name in effective.origins]
+    view = {"settings": [_setting_view(effective, name) for name in chosen]}
+    if is_all:
+        return Answer(view, "\n".join(_toml_lines(effective)))
+    rows = [(name, to_toml(values[name]), _origin_text(effective, name)) for name in chosen]
+    more = f"{pluralize(len(values) - len(chosen), 'setting')} at the default; --all shows every one"
+    return Answer(view, notes=(more,), tables=[(("Key", "Value", "From"), rows)] if chosen else ())
 
 
-@config.command("set")
+@command(config, "set")
 @click.argument("key")
 @click.argument("value")
 @global_file_option
-@json_option
-@click.pass_obj
-def set_(session: Session, key: str, value: str, is_global: bool, as_json: bool) -> None:
+def set_(session: Session, key: str, value: str, is_global: bool) -> Answer:
     """Write KEY = VALUE into the project's config.toml, or the global one. Comments and order are kept."""
     session.require_owner()
     path = _config_file(session, is_global)
     meant = from_text(check_key(key, where="config set"), value, where="config set")
     is_changed = change_file(path, key, meant)
-    if as_json:
-        print_json({"key": key, "value": meant, "file": str(path), "changed": is_changed})
-    else:
-        say(f"{'Wrote' if is_changed else 'Already there:'} {key} = {to_toml(meant)} in {path}")
-    origin = session.load_settings(session.find_bank_path()).origin(key)
-    if origin.layer != "default" and Path(origin.name) != path:
-        note(f"hint: {origin.name} overrides it here")
+    answer = Answer(
+        {"key": key, "value": meant, "file": str(path), "changed": is_changed},
+        f"{'Wrote' if is_changed else 'Already there:'} {key} = {to_toml(meant)} in {path}",
+    )
+    try:
+        origin = session.load_settings(session.find_bank_path()).origin(key)
+    except ArchivistError as error:
+        # Another layer is broken; the file is written all the same.
+        return answer._replace(error=error)
+    is_overridden = origin.layer != "default" and Path(origin.name) != path
+    return answer._replace(warnings=(f"hint: {origin.name} overrides it here",) if is_overridden else ())
 
 
-@config.command()
+@command(config)
 @click.argument("key")
 @global_file_option
-@json_option
-@click.pass_obj
-def unset(session: Session, key: str, is_global: bool, as_json: bool) -> None:
+def unset(session: Session, key: str, is_global: bool) -> Answer:
     """Remove KEY from the project's config.toml, or the global one, even if it is unknown."""
     session.require_owner()
     path = _config_file(session, is_global)
+    # First: a key that a newer version wrote can be removed without being known.
     is_changed = change_file(path, key)
     if not is_changed:
         check_key(key, where="config unset")
-    if as_json:
-        print_json({"key": key, "file": str(path), "changed": is_changed})
-    else:
-        say(f"Removed {key} from {path}" if is_changed else f"{key} is not set in {path}")
+    return Answer(
+        {"key": key, "file": str(path), "changed": is_changed},
+        f"Removed {key} from {path}" if is_changed else f"{key} is not set in {path}",
+    )
 
 
 def _config_file(session: Session, is_global: bool) -> Path:

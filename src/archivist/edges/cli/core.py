@@ -1,19 +1,35 @@
-"""Commands about core memory: the blocks that are always in context."""
+"""Commands about what is always in context: core memory, proposals to change it, working memory."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.options import Answer, DashTextCommand, command, read_text_argument
+from archivist.edges.cli.output import (
+    Answer,
+    DashTextCommand,
+    bank_command,
+    command,
+    enum_choice,
+    field_lines,
+    list_records,
+    pluralize,
+    read_text_argument,
+)
 from archivist.edges.cli.session import Session
-from archivist.edges.views import block_view, core_view, proposal_view
+from archivist.edges.views import block_view, core_view, proposal_view, time_text
+from archivist.records.plain import to_plain
+from archivist.records.tier_words import ProposalStatus
 
 if TYPE_CHECKING:
-    from archivist.records import Block
+    from archivist.bank import Bank
+    from archivist.records import Block, Proposal, Working
 
 _role = click.option("--role", metavar="R", default="", help="The role; by default the actor's own.")
+_comment = click.option("--comment", metavar="TEXT", default="", help="A comment for the history.")
+_name = click.argument("name", metavar="ID")
 
 
 @click.group()
@@ -24,12 +40,11 @@ def core() -> None:
     """
 
 
-@command(core)
+@bank_command(core)
 @_role
-def show(session: Session, role: str) -> Answer:
+def show(bank: Bank, role: str) -> Answer:
     """Print the core memory of a role, and the tokens that each block takes."""
-    with session.bank() as bank:
-        view = bank.core.view(role)
+    view = bank.core.view(role)
     rows = [
         (f"{size.section.value}:{size.role}" if size.role else size.section.value, size.tokens, size.most)
         for size in view.sizes
@@ -38,73 +53,64 @@ def show(session: Session, role: str) -> Answer:
     return Answer(core_view(view), f"{view.text}\n" if view.text else "", tables=[table])
 
 
-@command(core)
+@bank_command(core)
 @_role
-def render(session: Session, role: str) -> Answer:
+def render(bank: Bank, role: str) -> Answer:
     """Print the core memory of a role as text for a prompt; nothing when it is empty."""
-    with session.bank() as bank:
-        view = bank.core.view(role)
+    view = bank.core.view(role)
     return Answer({"text": view.text, "tokens": view.tokens, "budget": view.budget}, view.text)
 
 
-@command(core, cls=DashTextCommand)
+@bank_command(core, cls=DashTextCommand)
 @click.argument("section")
 @click.argument("content")
 @_role
-def update(session: Session, section: str, content: str, role: str) -> Answer:
+def update(bank: Bank, section: str, content: str, role: str) -> Answer:
     """Change SECTION: status, threads, roleState or lessons.
 
     CONTENT is a text, or JSON with the section's fields: given fields are replaced, the others stay. - reads
     it from stdin. A text sets the sprint of the status, what the role works on, or all of its lessons.
     """
-    with session.bank() as bank:
-        block = bank.core.update(section, read_text_argument(content), role=role)
-    return _block_answer(block)
+    return _block_answer(bank.core.update(section, read_text_argument(content), role=role))
 
 
-@command(core, cls=DashTextCommand)
+@bank_command(core, cls=DashTextCommand)
 @click.argument("section", metavar="LIST")
 @click.argument("item")
 @_role
-def append(session: Session, section: str, item: str, role: str) -> Answer:
+def append(bank: Bank, section: str, item: str, role: str) -> Answer:
     """Append ITEM to LIST: threads, blockers, inProgress, recentlyShipped or lessons.
 
     A thread is a text, or JSON with id, summary, roles, lastUpdate. A thread with a known id is updated.
     """
-    with session.bank() as bank:
-        block = bank.core.append(section, read_text_argument(item), role=role)
-    return _block_answer(block)
+    return _block_answer(bank.core.append(section, read_text_argument(item), role=role))
 
 
-@command(core, "close-thread")
+@bank_command(core, "close-thread")
 @click.argument("name", metavar="ID")
-def close_thread(session: Session, name: str) -> Answer:
+def close_thread(bank: Bank, name: str) -> Answer:
     """Close the thread ID: remove it from the list."""
-    with session.bank() as bank:
-        block = bank.core.close_thread(name)
-    return _block_answer(block)
+    return _block_answer(bank.core.close_thread(name))
 
 
-@command(core, "take-out", cls=DashTextCommand)
+@bank_command(core, "take-out", cls=DashTextCommand)
 @click.argument("section", metavar="LIST")
 @click.argument("item")
 @_role
-def take_out(session: Session, section: str, item: str, role: str) -> Answer:
+def take_out(bank: Bank, section: str, item: str, role: str) -> Answer:
     """Remove ITEM from LIST by its exact text, for example a blocker that is resolved."""
-    with session.bank() as bank:
-        block = bank.core.take_out(section, item, role=role)
-    return _block_answer(block)
+    return _block_answer(bank.core.take_out(section, item, role=role))
 
 
-@command(core, cls=DashTextCommand)
+@bank_command(core, cls=DashTextCommand)
 @click.argument("section", type=click.Choice(["playbook", "rules"]))
 @click.argument("content", metavar="TEXT")
 @click.option("--reason", metavar="WHY", required=True, help="Why, for the history.")
 @click.option("--role", metavar="R", default="", help="Only for this role; by default for all.")
-def adopt(session: Session, section: str, content: str, reason: str, role: str) -> Answer:
+def adopt(bank: Bank, section: str, content: str, reason: str, role: str) -> Answer:
     """Replace the playbook or the rules by TEXT without a proposal, as an approver may; - reads stdin."""
-    with session.bank() as bank:
-        proposal = bank.proposals.adopt(section, read_text_argument(content), reason=reason, role=role)
+    proposal = bank.proposals.adopt(section, read_text_argument(content), reason=reason, role=role)
+    # Adopting records an accepted proposal, which can be rolled back like any other.
     undo = f"archivist proposals roll-back {proposal.short_id}"
     return Answer(proposal_view(proposal), f"{proposal.short_id}  {section} changed; to undo: {undo}")
 
@@ -113,3 +119,211 @@ def _block_answer(block: Block) -> Answer:
     from archivist.core.blocks import render_block
 
     return Answer(block_view(block), render_block(block) or f"{block.id} is empty")
+
+
+@click.group()
+def proposals() -> None:
+    """Propose changes of playbook and rules, and decide on them."""
+
+
+@bank_command(proposals, "list")
+@click.option("--status", type=enum_choice(ProposalStatus), help="Only this status.")
+@click.option("--all", "with_decided", is_flag=True, help="Include decided and expired proposals.")
+def list_(bank: Bank, status: str | None, with_decided: bool) -> Answer:
+    """List the open proposals."""
+    chosen = ProposalStatus(status) if status else None if with_decided else ProposalStatus.OPEN
+    found = bank.proposals.list(chosen)
+    return list_records(
+        "proposals",
+        found,
+        proposal_view,
+        {
+            "ID": lambda proposal: proposal.short_id,
+            "Status": _status_text,
+            "Block": _block_name,
+            "Proposer": lambda proposal: proposal.proposer,
+            "Until": lambda proposal: f"{proposal.expires:%Y-%m-%d}",
+            "Reason": lambda proposal: proposal.reason,
+        },
+    )
+
+
+@bank_command(proposals, "show")
+@_name
+def show_proposal(bank: Bank, name: str) -> Answer:
+    """Print the proposal ID (p-001): its change, reason, evidence and decision."""
+    proposal = bank.proposals.get(name)
+    evidence = list(bank.proposals.evidence(name))
+    changed = bank.proposals.diff(name)
+    is_open = proposal.status is ProposalStatus.OPEN
+    by = f" by {proposal.decided_by}" if proposal.decided_by else ""
+    fields = (
+        ("status", _status_text(proposal)),
+        ("block", _block_name(proposal)),
+        ("proposer", proposal.proposer),
+        ("created", time_text(proposal.created)),
+        ("until", time_text(proposal.expires) if is_open else ""),
+        ("decided", f"{time_text(proposal.decided)}{by}" if proposal.decided and not is_open else ""),
+        ("comment", proposal.comment),
+        *(("evidence", text) for text in evidence),
+    )
+    lines = (f"{proposal.short_id}  {proposal.reason}", "", *field_lines(fields), "", changed)
+    return Answer({**proposal_view(proposal), "cited": evidence, "diff": changed}, "\n".join(lines))
+
+
+@bank_command(proposals, cls=DashTextCommand)
+@click.argument("section", type=click.Choice(["playbook", "rules"]))
+@click.argument("content", metavar="TEXT")
+@click.option("--reason", metavar="WHY", required=True, help="Why it should change.")
+@click.option("--role", metavar="R", default="", help="Only for this role; by default for all.")
+@click.option(
+    "--evidence", metavar="ID", multiple=True, help="A lesson, run, event or stream entry; repeatable."
+)
+def add(bank: Bank, section: str, content: str, reason: str, role: str, evidence: tuple[str, ...]) -> Answer:
+    """Propose TEXT as the whole playbook or all rules; - reads it from stdin."""
+    text = read_text_argument(content)
+    proposal = bank.proposals.propose(section, text, reason=reason, role=role, evidence=evidence)
+    changed = bank.proposals.diff(proposal.id)
+    view = {**proposal_view(proposal), "diff": changed}
+    return Answer(view, f"{proposal.short_id}  {proposal.reason}\n{changed}")
+
+
+@bank_command(proposals, cls=DashTextCommand)
+@_name
+@_comment
+def accept(bank: Bank, name: str, comment: str) -> Answer:
+    """Accept the proposal ID: its text becomes the text of the block."""
+    return _proposal_answer(bank.proposals.accept(name, comment=comment))
+
+
+@bank_command(proposals, cls=DashTextCommand)
+@_name
+@_comment
+def reject(bank: Bank, name: str, comment: str) -> Answer:
+    """Reject the proposal ID; the block stays as it is."""
+    return _proposal_answer(bank.proposals.reject(name, comment=comment))
+
+
+@bank_command(proposals, "roll-back", cls=DashTextCommand)
+@_name
+@_comment
+def roll_back(bank: Bank, name: str, comment: str) -> Answer:
+    """Restore the text that the block had before the accepted proposal ID."""
+    return _proposal_answer(bank.proposals.roll_back(name, comment=comment))
+
+
+@bank_command(proposals)
+@_name
+def issue(bank: Bank, name: str) -> Answer:
+    """Print the proposal ID as an issue for a tracker: a title line, then the body in Markdown."""
+    text = bank.proposals.to_issue(name)
+    title, _, body = text.partition("\n")
+    return Answer({"title": title, "body": body.strip("\n") + "\n"}, text)
+
+
+@bank_command(proposals)
+def rules(bank: Bank) -> Answer:
+    """Propose a rule for each failure seen in `proposals.rule_at_runs` runs. Finishing a run does it too."""
+    made = bank.proposals.propose_rules()
+    return Answer(
+        {"proposals": [proposal_view(proposal) for proposal in made]},
+        "\n".join(f"{proposal.short_id}  {proposal.extra.get('rule', '')}" for proposal in made),
+        (f"{pluralize(len(made), 'rule')} proposed",),
+    )
+
+
+def _proposal_answer(proposal: Proposal) -> Answer:
+    text = f"{proposal.short_id}  {_block_name(proposal)}: {_status_text(proposal)}"
+    return Answer(proposal_view(proposal), text)
+
+
+def _block_name(proposal: Proposal) -> str:
+    from archivist.core.proposals import block_name
+
+    return block_name(proposal)
+
+
+def _status_text(proposal: Proposal) -> str:
+    return proposal.status.value.replace("_", " ")
+
+
+@click.group()
+def working() -> None:
+    """Read and write the acting agent's working memory: archivist --actor agent:NAME working …"""
+
+
+@bank_command(working, "show")
+def show_working(bank: Bank) -> Answer:
+    """Print plan, constraints, context and notes."""
+    kept = bank.working.get()
+    answer = _working_answer(kept)
+    return answer if kept else answer._replace(notes=("working memory is empty",))
+
+
+@bank_command(working, cls=DashTextCommand)
+@click.argument("text")
+def plan(bank: Bank, text: str) -> Answer:
+    """Set the plan to TEXT; - reads it from stdin."""
+    return _working_answer(bank.working.update(plan=read_text_argument(text).strip()))
+
+
+@bank_command(working, cls=DashTextCommand)
+@click.argument("text")
+@click.option("--lift", is_flag=True, help="Remove it instead.")
+def constraint(bank: Bank, text: str, lift: bool) -> Answer:
+    """Add the constraint TEXT, or remove it with --lift."""
+    with bank.transaction():
+        kept = bank.working.get()
+        active = kept.constraints if kept else ()
+        rest = [constraint for constraint in active if constraint != text.strip()]
+        return _working_answer(bank.working.update(constraints=rest if lift else [*active, text]))
+
+
+@bank_command(working, "note", cls=DashTextCommand)
+@click.argument("text")
+def note_(bank: Bank, text: str) -> Answer:
+    """Add the note TEXT to the scratchpad; - reads it from stdin."""
+    return _working_answer(bank.working.note(read_text_argument(text)))
+
+
+@command(working, cls=DashTextCommand)
+@click.argument("key")
+@click.argument("value", required=False)
+@click.option("--drop", is_flag=True, help="Remove KEY instead.")
+def context(session: Session, key: str, value: str | None, drop: bool) -> Answer:
+    """Set KEY of the context to VALUE, which is JSON or else a text; null removes KEY."""
+    if drop == (value is not None):
+        raise click.UsageError("give a VALUE, or --drop\nhint: archivist working context branch main")
+    parsed: object = None
+    # Text that is no JSON is taken as it is, so that plain words need no quotes.
+    if value is not None:
+        try:
+            parsed = json.loads(value)
+        except (ValueError, RecursionError):
+            parsed = value.removeprefix("\n")
+    with session.bank() as bank:
+        return _working_answer(bank.working.update(context={key: parsed}))
+
+
+@bank_command(working)
+def clear(bank: Bank) -> Answer:
+    """Delete the agent's working memory."""
+    was_there = bank.working.clear()
+    note = "cleared" if was_there else "working memory was empty"
+    return Answer({"cleared": was_there}, notes=(note,))
+
+
+def _working_answer(kept: Working | None) -> Answer:
+    view = {"working": to_plain(kept)}
+    if kept is None:
+        return Answer(view)
+    context = [
+        f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for key, value in kept.context.items()
+    ]
+    lines = [f"Plan: {kept.plan}"] if kept.plan else []
+    lists = {"Constraints": kept.constraints, "Notes": kept.scratchpad, "Context": context}
+    for heading, items in lists.items():
+        if items:
+            lines += [f"{heading}:", *(f"- {item}" for item in items)]
+    return Answer(view, "\n".join(lines))

@@ -9,23 +9,31 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.options import Answer, command, field_lines, limit_option, list_records, shorten
 from archivist.edges.cli.output import (
+    Answer,
     DateTimeParam,
+    bank_command,
+    command,
     enum_choice,
+    field_lines,
+    limit_option,
+    list_records,
     note,
     print_json,
+    shorten,
 )
 from archivist.edges.cli.session import Session
-from archivist.edges.views import approach_view, episode_view, rate_view
+from archivist.edges.views import approach_view, attempt_view, rate_view, run_view
 from archivist.errors import InputError
 from archivist.records.run_words import Action
 from archivist.records.shapes import to_episode_line
 
 if TYPE_CHECKING:
     from archivist.audit.analytics import Rate
+    from archivist.bank import Bank
     from archivist.records import Episode
 
+# A task may be a whole prompt; a table needs its beginning.
 _SUMMARY_CHARACTERS = 120
 _TASK_CHARACTERS = 60
 _RATE_HEADINGS = ("Tries", "Worked", "Failed", "Success", "95 % bounds", "Mean time", "Tokens in/out")
@@ -43,14 +51,10 @@ def episodes() -> None:
 @click.option("--action", type=enum_choice(Action), help="Only attempts with this result.")
 @limit_option
 def list_(
-    session: Session,
-    project: str,
-    task: str,
-    agent: str,
-    action: str | None,
-    limit: int | None,
+    session: Session, project: str, task: str, agent: str, action: str | None, limit: int | None
 ) -> Answer:
     """List the runs and attempts, latest first."""
+    # Attempts name no repository, so such a list would always be empty.
     if project and (agent or action):
         raise click.UsageError("--project is for runs, --agent and --action are for attempts")
     with session.bank() as bank:
@@ -61,17 +65,19 @@ def list_(
     return _list_episodes(found)
 
 
-@command(episodes)
+@bank_command(episodes)
 @click.argument("run", metavar="RUN")
-def show(session: Session, run: str) -> Answer:
+def show(bank: Bank, run: str) -> Answer:
     """Print the run RUN: its outcome, what worked, what failed, what was decided."""
     from archivist.edges.cli.output import episode_lines
 
-    with session.bank() as bank:
-        episode = bank.runs.episode(run)
+    episode = bank.runs.episode(run)
     names = ("action", "approach", "outcome") if episode.action else ()
     fields = field_lines((name, " ".join(str(getattr(episode, name)).split())) for name in names)
-    return Answer({"episode": episode_view(episode)}, "\n".join((*episode_lines(episode), *fields)))
+    return Answer(
+        {"episode": (attempt_view if episode.action else run_view)(episode)},
+        "\n".join((*episode_lines(episode), *fields)),
+    )
 
 
 @episodes.command()
@@ -110,12 +116,11 @@ def log(session: Session, /, task: str, time: str | None, name: str, **fields: A
     return Answer(view, f"{made.id}  {_episode_summary(made)}")
 
 
-@command(episodes, "tried")
+@bank_command(episodes, "tried")
 @click.argument("task", metavar="TASK")
-def list_tried(session: Session, task: str) -> Answer:
+def list_tried(bank: Bank, task: str) -> Answer:
     """Print the approaches tried for TASK and their results, successful ones first."""
-    with session.bank() as bank:
-        found = bank.attempts.list_approaches(task)
+    found = bank.attempts.list_approaches(task)
     rows = [
         (each.attempts, each.verdict, ", ".join(each.agents), each.approach, each.last.outcome)
         for each in found
@@ -127,23 +132,21 @@ def list_tried(session: Session, task: str) -> Answer:
     )
 
 
-@command(episodes)
+@bank_command(episodes)
 @click.argument("agent", metavar="[AGENT]", default="")
 @limit_option
-def failures(session: Session, agent: str, limit: int | None) -> Answer:
+def failures(bank: Bank, agent: str, limit: int | None) -> Answer:
     """List the failed attempts of AGENT, or of all agents, latest first."""
-    with session.bank() as bank:
-        found = bank.attempts.query(agent=agent, action=Action.FAILED, limit=limit)
+    found = bank.attempts.query(agent=agent, action=Action.FAILED, limit=limit)
     return _list_episodes(found, empty="no failures")
 
 
-@command(episodes)
+@bank_command(episodes)
 @click.argument("text", metavar="TASK")
 @click.option("--max", "limit", type=click.IntRange(1, 100), default=5, metavar="N", help="At most N.")
-def similar(session: Session, text: str, limit: int) -> Answer:
+def similar(bank: Bank, text: str, limit: int) -> Answer:
     """Print the approaches tried for tasks similar to TASK, successful ones first."""
-    with session.bank() as bank:
-        found = bank.attempts.similar(text, limit=limit)
+    found = bank.attempts.similar(text, limit=limit)
     rows = [
         (f"{score:.2f}", each.verdict, shorten(each.task, _TASK_CHARACTERS), each.approach, each.last.outcome)
         for each, score in found
@@ -156,7 +159,7 @@ def similar(session: Session, text: str, limit: int) -> Answer:
     )
 
 
-@command(episodes)
+@bank_command(episodes)
 @click.option(
     "--by",
     type=click.Choice(["approach", "agent", "provider", "task"]),
@@ -168,17 +171,11 @@ def similar(session: Session, text: str, limit: int) -> Answer:
 @click.option("--step", type=click.Choice(["day", "week", "month"]), help="Also per day, week or month.")
 @click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Also draw a chart.")
 def stats(
-    session: Session,
-    by: str,
-    since: datetime | None,
-    until: datetime | None,
-    step: str | None,
-    svg: str | None,
+    bank: Bank, by: str, since: datetime | None, until: datetime | None, step: str | None, svg: str | None
 ) -> Answer:
     """Print success rates of attempts by approach, agent, provider or task."""
     first, last = (moment.replace(tzinfo=UTC) if moment else None for moment in (since, until))
-    with session.bank() as bank:
-        found = bank.attempts.analytics(by=by, since=first, until=last, step=step)
+    found = bank.attempts.analytics(by=by, since=first, until=last, step=step)
     if svg:
         from archivist.charts import draw_rate_chart
 

@@ -38,6 +38,7 @@ EXIT_CODES: dict[type[ArchivistError], int] = {
     AccessError: 9,
     ArchivistError: 1,
 }
+# An OSError names a file and a reason, but not what to do.
 _CLOSED = "check that it exists, that its permissions allow it, and that the disk is not full"
 # Servers handle signals themselves.
 _SERVERS = ("serve", "mcp")
@@ -51,18 +52,18 @@ COMMANDS = {
     "recall": ("recall:recall", "Search the bank."),
     "lessons": ("lessons:lessons", "List, show, add, edit and forget lessons."),
     "core": ("core:core", "Show and change the blocks that are always in context."),
-    "proposals": ("proposals:proposals", "Propose changes of playbook and rules, and decide on them."),
-    "working": ("working:working", "Read and write the acting agent's working memory."),
+    "proposals": ("core:proposals", "Propose changes of playbook and rules, and decide on them."),
+    "working": ("core:working", "Read and write the acting agent's working memory."),
     "stream": ("stream:stream", "Log what agents do, cycle by cycle, and search it."),
     "archive": ("archive:archive", "Store and search long texts, and watch folders."),
     "workspace": ("workspace:workspace", "Read, check and write the markdown memory of a workspace."),
-    "tools": ("tools:tools", "Print the tool schemas for a provider; call a tool."),
+    "tools": ("serve:tools", "Print the tool schemas for a provider; call a tool."),
     "serve": ("serve:serve", "Serve the bank over HTTP."),
     "token": ("serve:token", "Create, list and revoke access tokens."),
-    "mcp": ("mcp:mcp", "Serve the memory to MCP clients, over stdio or HTTP."),
+    "mcp": ("serve:mcp", "Serve the memory to MCP clients, over stdio or HTTP."),
     "install": ("install:install", "Install hooks and MCP server into a client."),
     "uninstall": ("install:uninstall", "Remove hooks and MCP server from a client."),
-    "hook": ("hook:hook", "Answer a client's hook."),
+    "hook": ("install:hook", "Answer a client's hook."),
     "capture": ("capture:capture", "Import agent logs."),
     "reflect": ("capture:reflect", "Learn from captured runs."),
     "episodes": ("episodes:episodes", "List and show runs and attempts; log attempts."),
@@ -71,15 +72,15 @@ COMMANDS = {
     "extract": ("runs:extract", "Learn from a run's review findings."),
     "decay": ("runs:decay", "Age the bank by a finished run."),
     "audit": ("audit:audit", "Report whether briefed lessons helped."),
-    "export": ("files:export", "Write the bank as JSON lines."),
-    "import": ("files:import_", "Import JSON lines."),
-    "share": ("files:share", "Synchronise the bank with a folder in git."),
-    "erase": ("forgetting:erase", "Erase records or a text everywhere, with a receipt."),
-    "prune": ("forgetting:prune", "Delete old runs that no lesson cites."),
+    "export": ("banks:export", "Write the bank as JSON lines."),
+    "import": ("banks:import_", "Import JSON lines."),
+    "share": ("banks:share", "Synchronise the bank with a folder in git."),
+    "erase": ("banks:erase", "Erase records or a text everywhere, with a receipt."),
+    "prune": ("banks:prune", "Delete old runs that no lesson cites."),
     "undo": ("banks:undo", "Undo the last change of a record."),
     "verify": ("banks:verify", "Check the ledger and every record against it."),
     "config": ("config:config", "Show settings and where each comes from; set and unset them."),
-    "doctor": ("doctor:doctor", "Check the bank; rebuild its index."),
+    "doctor": ("banks:doctor", "Check the bank; rebuild its index."),
     "completion": ("banks:completion", "Print the completion script for a shell."),
 }
 

@@ -1,15 +1,15 @@
-"""Commands that install Archivist into clients and remove it."""
+"""Commands that connect clients: install, uninstall, and the hook that clients call."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import click
 
-from archivist.edges.cli.output import json_option, note, print_json, say
+from archivist.edges.cli.output import Answer, command, json_option
 from archivist.edges.cli.session import Session
 from archivist.edges.hook_events import CLIENTS
 
@@ -25,87 +25,70 @@ _ASKS = {
     "vscode": "VS Code asks once whether to trust the MCP server.",
 }
 
-client_argument = click.argument("client", type=click.Choice([*CLIENTS, _PLUGIN]))
-folder_argument = click.argument("folder", required=False, type=click.Path(path_type=Path))
-_project_option = click.option("--project", is_flag=True, help="For this project; the default.")
-_user_option = click.option("--user", is_flag=True, help="For all projects of this user.")
+F = TypeVar("F", bound=Callable[..., Answer])
 
 
-def scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --project and --user to a command."""
-    return _project_option(_user_option(command))
+def _client_options(handler: F) -> F:
+    """Add what installing and uninstalling share."""
+    # Decorators apply from the last to the first.
+    for option in (
+        click.option("--dry-run", is_flag=True, help="Print the changes without making them."),
+        click.option("--user", is_flag=True, help="For all projects of this user."),
+        click.option("--project", is_flag=True, help="For this project; the default."),
+        click.argument("folder", required=False, type=click.Path(path_type=Path)),
+        click.argument("client", type=click.Choice([*CLIENTS, _PLUGIN])),
+    ):
+        handler = option(handler)
+    return handler
 
 
-dry_run_option = click.option("--dry-run", is_flag=True, help="Print the changes without making them.")
-
-
-@click.command()
-@client_argument
-@folder_argument
-@scope_options
-@dry_run_option
-@json_option
-@click.pass_obj
+@command()
+@_client_options
 def install(
-    session: Session,
-    client: str,
-    folder: Path | None,
-    project: bool,
-    user: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+    session: Session, client: str, folder: Path | None, project: bool, user: bool, dry_run: bool
+) -> Answer:
     """Install hooks and MCP server into the settings of CLIENT and print the diff.
 
     Everything else in the files is kept, comments included; a backup lies beside each file. `plugin FOLDER`
     writes a plugin instead.
     """
-    is_project = _is_project(project, user)
-    plan = _make_plan(session, client, folder, is_project)
-    _apply_plan(plan, client, dry_run, as_json)
+    from archivist.edges.install import chain
+
+    plan = _make_plan(session, client, folder, project, user)
+    answer = _apply_plan(plan, client, dry_run)
+    warnings = []
     if not plan.changes_anything:
-        note(f"{client} is installed already")
+        warnings.append(f"{client} is installed already")
     elif client in _ASKS and not dry_run:
-        note(_ASKS[client])
+        warnings.append(_ASKS[client])
     if client != _PLUGIN:
-        _warn_about_setup(session, is_project)
+        with suppress(RuntimeError):
+            installs = chain.find_installs(_project_root(session), Path.home(), CLIENTS)
+            warnings += [f"hint: {line}" for line in chain.double_hook_warnings(installs)]
+        if not user and session.find_bank_path() is None:
+            warnings.append(
+                "hint: there is no bank yet, so the hooks have nothing to inject: archivist init creates one"
+            )
+    return answer._replace(warnings=warnings)
 
 
-@click.command()
-@client_argument
-@folder_argument
-@scope_options
-@dry_run_option
-@json_option
-@click.pass_obj
+@command()
+@_client_options
 def uninstall(
-    session: Session,
-    client: str,
-    folder: Path | None,
-    project: bool,
-    user: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+    session: Session, client: str, folder: Path | None, project: bool, user: bool, dry_run: bool
+) -> Answer:
     """Remove hooks and MCP server from the settings of CLIENT and print the diff; the bank stays.
 
     A file that was not changed since is restored byte for byte; from others only our entries are removed.
     """
-    plan = _make_plan(session, client, folder, _is_project(project, user), is_removal=True)
-    _apply_plan(plan, client, dry_run, as_json)
+    plan = _make_plan(session, client, folder, project, user, is_removal=True)
+    answer = _apply_plan(plan, client, dry_run)
     if not dry_run and plan.place is not None:
         from archivist.edges.install.changes import remove_exclusion
 
         # Git sees these files again once no client has a backup left.
         remove_exclusion(plan.root)
-    if not plan.changes_anything:
-        note(f"{client} is not installed here")
-
-
-def _is_project(project: bool, user: bool) -> bool:
-    if project and user:
-        raise click.UsageError("--project and --user exclude each other\nhint: call it once for each")
-    return not user
+    return answer if plan.changes_anything else answer._replace(warnings=(f"{client} is not installed here",))
 
 
 class _Plan(NamedTuple):
@@ -128,11 +111,14 @@ class _Plan(NamedTuple):
 
 
 def _make_plan(
-    session: Session, client: str, folder: Path | None, is_project: bool, *, is_removal: bool = False
+    session: Session, client: str, folder: Path | None, project: bool, user: bool, *, is_removal: bool = False
 ) -> _Plan:
     from archivist.edges.install import changes, plugin
     from archivist.edges.install.clients import InstallLocation, targets
 
+    if project and user:
+        raise click.UsageError("--project and --user exclude each other\nhint: call it once for each")
+    # A plugin is a folder to publish, not settings of this machine.
     if client == _PLUGIN:
         if folder is None:
             raise click.UsageError(f"name the folder: archivist install {client} FOLDER")
@@ -145,8 +131,8 @@ def _make_plan(
         )
     if folder is not None:
         raise click.UsageError(f"a folder goes with plugin only, not with {client}")
-    root = _project_root(session) if is_project else Path.home().absolute()
-    place = InstallLocation(root, is_user=not is_project)
+    root = Path.home().absolute() if user else _project_root(session)
+    place = InstallLocation(root, is_user=user)
     wanted = targets(client, place)
     found = changes.plan_uninstall(wanted) if is_removal else changes.plan_install(wanted)
     return _Plan(root, found, lambda: changes.apply_changes(found, wanted), place=place)
@@ -162,39 +148,40 @@ def _project_root(session: Session) -> Path:
     return (root.parent if root.is_file() else root).absolute()
 
 
-def _apply_plan(plan: _Plan, client: str, dry_run: bool, as_json: bool) -> None:
+def _apply_plan(plan: _Plan, client: str, dry_run: bool) -> Answer:
     from archivist.edges.install.changes import exclude_from_git, has_backup, refuse_unwritable
 
+    # All files are checked before the first is written.
     refuse_unwritable(plan.found)
     copies = [] if dry_run else plan.write()
     if not dry_run:
         exclude_from_git(change.path for change in plan.found if has_backup(change.path))
-    root = plan.root.absolute()
-    if as_json:
-        rows = [
-            {"file": str(each.path), "action": each.action, "diff": each.diff(root, plan.path_prefix)}
-            for each in plan.found
-        ]
-        kept = [str(copy) for copy in copies]
-        print_json({"client": client, "dry_run": dry_run, "changes": rows, "backups": kept})
-        return
-    for change in plan.found:
-        say(change.diff(root, plan.path_prefix), nl=False)
-    for copy in copies:
-        note(f"backup: {copy}")
-    for path in plan.kept:
-        note(f"kept, because it was changed: {path}")
+    diffs = [change.diff(plan.root.absolute(), plan.path_prefix) for change in plan.found]
+    rows = [
+        {"file": str(change.path), "action": change.action, "diff": diff}
+        for change, diff in zip(plan.found, diffs, strict=True)
+    ]
+    notes = [f"backup: {copy}" for copy in copies]
+    notes += [f"kept, because it was changed: {path}" for path in plan.kept]
     if dry_run and plan.changes_anything:
-        note("nothing was changed: this was a dry run")
+        notes.append("nothing was changed: this was a dry run")
+    backups = [str(copy) for copy in copies]
+    view = {"client": client, "dry_run": dry_run, "changes": rows, "backups": backups}
+    return Answer(view, "".join(diffs), notes)
 
 
-def _warn_about_setup(session: Session, is_project: bool) -> None:
-    from archivist.edges.install import chain
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="CLIENT [EVENT]")
+@json_option
+@click.pass_obj
+def hook(session: Session, words: tuple[str, ...], as_json: bool) -> None:  # noqa: ARG001
+    """Answer the event of a client on stdin, in its own JSON; what went wrong, `archivist doctor` tells.
 
-    with suppress(RuntimeError):
-        for line in chain.double_hook_warnings(
-            chain.find_installs(_project_root(session), Path.home(), CLIENTS)
-        ):
-            note(f"hint: {line}")
-    if is_project and session.find_bank_path() is None:
-        note("hint: there is no bank yet, so the hooks have nothing to inject: archivist init creates one")
+    CLIENT is claude-code, codex, cursor, gemini or vscode. EVENT is session-start, prompt, tool-failure,
+    subagent-start, stop or session-end, or the client's own name for it; without it the event names itself.
+    A hook never blocks and always exits 0.
+    """
+    from archivist.edges.hooks.dispatch import answer_hook
+
+    # Words that are off are noted too: to a client an exit code may mean that it must stop.
+    answer_hook(words, bank=session.bank_path)

@@ -6,26 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.options import (
+from archivist.edges.cli.output import (
     Answer,
+    bank_command,
     command,
     field_lines,
+    global_option,
     list_records,
+    pluralize,
     read_text_argument,
     shorten,
     tag_option,
-)
-from archivist.edges.cli.output import (
-    global_option,
-    pluralize,
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.views import conflict_view, table_view, time_text
 
 if TYPE_CHECKING:
+    from archivist.bank import Bank
     from archivist.records import Fact
     from archivist.store.ledger import LedgerChange
 
+# A row stays on one line of a wide terminal; `show` prints the whole value.
 _ROW_CHARACTERS = 100
 _VALUE_CHARACTERS = 48
 
@@ -35,18 +36,16 @@ def knowledge() -> None:
     """Store and find facts by category and key, and decide between sources that disagree."""
 
 
-@command(knowledge, "list")
+@bank_command(knowledge, "list", has_global=True)
 @click.option("--category", metavar="C", default="", help="Only of this category.")
 @click.option("--key", metavar="K", default="", help="Only with this key.")
 @click.option("--matching", "text", metavar="TEXT", default="", help="Only facts that match, best first.")
 @click.option("--project", metavar="P", default="", help="Only of this project.")
 @click.option("--min-confidence", type=float, default=0.0, metavar="X", help="0 to 1.")
 @click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N.")
-@global_option
-def list_(session: Session, /, is_global: bool, **filters: Any) -> Answer:
+def list_(bank: Bank, /, **filters: Any) -> Answer:
     """List the facts by category and key."""
-    with session.bank(is_global=is_global) as bank:
-        found = bank.knowledge.query(**filters)
+    found = bank.knowledge.query(**filters)
     return list_records(
         "facts",
         found,
@@ -61,14 +60,12 @@ def list_(session: Session, /, is_global: bool, **filters: Any) -> Answer:
     )
 
 
-@command(knowledge)
+@bank_command(knowledge, has_global=True)
 @click.argument("name", metavar="FACT")
-@global_option
-def show(session: Session, name: str, is_global: bool) -> Answer:
+def show(bank: Bank, name: str) -> Answer:
     """Print all fields of FACT, named as category/key or by its id, and the open conflicts about it."""
-    with session.bank(is_global=is_global) as bank:
-        fact = bank.knowledge.find(name)
-        conflicts = [conflict for conflict in bank.knowledge.conflicts() if conflict.fact == fact.id]
+    fact = bank.knowledge.find(name)
+    conflicts = [conflict for conflict in bank.knowledge.conflicts() if conflict.fact == fact.id]
     fields = (
         ("project", fact.project),
         ("source", fact.source),
@@ -90,7 +87,7 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
     )
 
 
-@command(knowledge, "set")
+@bank_command(knowledge, "set", has_global=True)
 @click.argument("category")
 @click.argument("key")
 @click.argument("value")
@@ -98,15 +95,13 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
 @click.option("--confidence", type=float, default=1.0, metavar="X", help="0 to 1; 1 by default.")
 @click.option("--project", metavar="P", default="", help="The project that it holds for.")
 @tag_option
-@global_option
-def set_(session: Session, /, category: str, key: str, value: str, is_global: bool, **fields: Any) -> Answer:
+def set_(bank: Bank, /, category: str, key: str, value: str, **fields: Any) -> Answer:
     """Store VALUE under CATEGORY and KEY; a VALUE of - is read from stdin.
 
     If another source says something else, the value with the higher confidence wins, the newer one on a tie.
     The other value is kept as a conflict.
     """
-    with session.bank(is_global=is_global) as bank:
-        result = bank.knowledge.put(category, key, read_text_argument(value), **fields)
+    result = bank.knowledge.put(category, key, read_text_argument(value), **fields)
     fact, conflict = result.fact, result.conflict
     view = {
         "fact": table_view(fact),
@@ -122,12 +117,11 @@ def set_(session: Session, /, category: str, key: str, value: str, is_global: bo
     return Answer(view, f"{_fact_name(fact)}  {shorten(fact.value, _ROW_CHARACTERS)}", notes)
 
 
-@command(knowledge)
+@bank_command(knowledge, has_global=True)
 @click.argument("names", metavar="FACT…", nargs=-1, required=True)
-@global_option
-def remove(session: Session, names: tuple[str, ...], is_global: bool) -> Answer:
+def remove(bank: Bank, names: tuple[str, ...]) -> Answer:
     """Remove facts: all of them, or none if one is unknown. Their history stays."""
-    with session.bank(is_global=is_global) as bank, bank.transaction():
+    with bank.transaction():
         removed = [bank.knowledge.remove(name) for name in dict.fromkeys(names)]
     return Answer(
         {"facts": [table_view(fact) for fact in removed]},
@@ -135,14 +129,12 @@ def remove(session: Session, names: tuple[str, ...], is_global: bool) -> Answer:
     )
 
 
-@command(knowledge)
+@bank_command(knowledge, has_global=True)
 @click.argument("name", metavar="[FACT]", default="")
 @click.option("--all", "with_decided", is_flag=True, help="Include decided conflicts.")
-@global_option
-def conflicts(session: Session, name: str, with_decided: bool, is_global: bool) -> Answer:
+def conflicts(bank: Bank, name: str, with_decided: bool) -> Answer:
     """List the open conflicts between sources, all or about FACT."""
-    with session.bank(is_global=is_global) as bank:
-        found = bank.knowledge.conflicts(name, with_decided=with_decided)
+    found = bank.knowledge.conflicts(name, with_decided=with_decided)
     return list_records(
         "conflicts",
         found,
@@ -166,6 +158,7 @@ def conflicts(session: Session, name: str, with_decided: bool, is_global: bool) 
 @global_option
 def decide(session: Session, name: str, choice: str | None, is_global: bool) -> Answer:
     """Decide CONFLICT, named by its id or by its fact. With a fact, --uphold decides all its conflicts."""
+    # No default: a slip would overrule one of the sources.
     if choice is None:
         raise click.UsageError(
             "say --uphold or --reverse\nhint: archivist knowledge conflicts lists both sides"
@@ -185,16 +178,15 @@ def decide(session: Session, name: str, choice: str | None, is_global: bool) -> 
     return Answer(view, f"{last.category}/{last.key}  {last.status.value}: {value}", notes)
 
 
-@command(knowledge, "import")
+@bank_command(knowledge, "import", has_global=True)
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path())
-@global_option
-def import_(session: Session, paths: tuple[str, ...], is_global: bool) -> Answer:
+def import_(bank: Bank, paths: tuple[str, ...]) -> Answer:
     """Import shared-context Markdown: each section is a fact. Importing again updates the facts."""
-    with session.bank(is_global=is_global) as bank:
-        result = bank.knowledge.import_markdown(paths)
+    result = bank.knowledge.import_markdown(paths)
     counts = result._asdict()
     del counts["problems"]
     shown = (f"{count} {name}" for name, count in counts.items() if count or name != "conflicts")
+    # Not a problem of the import: the values are stored, and somebody decides later.
     hint = "hint: archivist knowledge conflicts lists what other sources say"
     return Answer(
         {**counts, "problems": list(result.problems)},
@@ -204,13 +196,11 @@ def import_(session: Session, paths: tuple[str, ...], is_global: bool) -> Answer
     )
 
 
-@command(knowledge)
+@bank_command(knowledge, has_global=True)
 @click.argument("name", metavar="FACT")
-@global_option
-def history(session: Session, name: str, is_global: bool) -> Answer:
+def history(bank: Bank, name: str) -> Answer:
     """Print the history of FACT: each change and conflict, who made it, and why a value won."""
-    with session.bank(is_global=is_global) as bank:
-        changes = bank.knowledge.history(name)
+    changes = bank.knowledge.history(name)
     return list_records(
         "history",
         changes,

@@ -1,4 +1,4 @@
-"""Print: data to stdout, everything else to stderr. Options that many commands share."""
+"""What commands share: options, and printing their answers: data to stdout, the rest to stderr."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TextIO
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, TypeVar
 
 import click
 
@@ -17,9 +18,16 @@ from archivist.cold_start import lazy_pattern
 from archivist.text import make_legible
 
 if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.edges.cli.session import Session
+    from archivist.errors import ArchivistError
     from archivist.records import Episode
 
+R = TypeVar("R")
+Table: TypeAlias = tuple[Sequence[str], Sequence[Sequence[object]]]
+# Something was done, and something was left out: scripts tell it from failure (1) and from bad input (4).
 EXIT_PARTIAL = 7
+# A screenful; a file with one systematic mistake has thousands.
 _PROBLEMS_SHOWN = 20
 # The least widths of the last column and of those between it and the first; the second pair for narrow
 # terminals.
@@ -29,6 +37,26 @@ _OBEYED = lazy_pattern("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 global_option = click.option("--global", "is_global", is_flag=True, help="Use the global bank.")
+role_option = click.option("--role", metavar="R", default="", help="Only entries of this role.")
+tag_option = click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; repeatable.")
+issue_option = click.option(
+    "--issue", "issues", type=int, metavar="N", multiple=True, help="A related issue; repeatable."
+)
+importance_option = click.option(
+    "--importance", type=int, default=5, show_default=True, metavar="1-10", help="How important it is."
+)
+search_limit_option = click.option(
+    "--max",
+    "limit",
+    type=click.IntRange(1, 200),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="At most N.",
+)
+limit_option = click.option(
+    "--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N, the latest first."
+)
 
 
 def enum_choice(words: type[StrEnum]) -> click.Choice[str]:
@@ -48,6 +76,123 @@ class DateTimeParam(click.DateTime):
             return super().convert(value, param, ctx)
         except click.BadParameter:
             self.fail(f"{value!r} is no day: write it as 2026-04-03 or 2026-04-03T14:00:00", param, ctx)
+
+
+class DashTextCommand(click.Command):
+    """A command whose texts may begin with a dash and a space, as Markdown lists do."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep such texts from being read as options: the newline before them is stripped later."""
+        return super().parse_args(ctx, [f"\n{word}" if word.startswith("- ") else word for word in args])
+
+
+def read_text_argument(given: str) -> str:
+    """Return an argument's text; `-` reads it from stdin."""
+    return sys.stdin.buffer.read().decode("utf-8", "replace") if given == "-" else given
+
+
+class Answer(NamedTuple):
+    """What a command prints: a view with --json, else a text and tables on stdout and notes on stderr.
+
+    Warnings and problems go to stderr in both cases. Problems set the exit code unless one is given; an error
+    is raised after the output.
+    """
+
+    view: object
+    text: str = ""
+    notes: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    problems: Sequence[object] = ()
+    code: int | None = None
+    error: ArchivistError | None = None
+    hint: str = ""
+    warnings: Sequence[str] = ()
+
+
+def command(
+    group: click.Group | None = None, name: str | None = None, cls: type[click.Command] = click.Command
+) -> Callable[[Callable[..., Answer | None]], click.Command]:
+    """Make a function a command with --json, in a group if one is given; it is called with the session."""
+
+    def add(handler: Callable[..., Answer | None]) -> click.Command:
+        @wraps(handler)
+        def run(session: Session, /, as_json: bool, **words: Any) -> int:
+            answer = handler(session, **words)
+            # Without an answer the handler has streamed its output.
+            return 0 if answer is None else print_answer(answer, as_json)
+
+        make = click.command if group is None else group.command
+        return make(name, cls=cls)(json_option(click.pass_obj(run)))
+
+    return add
+
+
+def bank_command(
+    group: click.Group | None = None,
+    name: str | None = None,
+    cls: type[click.Command] = click.Command,
+    *,
+    has_global: bool = False,
+) -> Callable[[Callable[..., Answer | None]], click.Command]:
+    """Make a function a command that is called with the opened bank; --global is added if it has that."""
+
+    def add(handler: Callable[..., Answer | None]) -> click.Command:
+        @wraps(handler)
+        def run(session: Session, /, is_global: bool = False, **words: Any) -> Answer | None:
+            with session.bank(is_global=is_global) as bank:
+                return handler(bank, **words)
+
+        return command(group, name, cls)(global_option(run) if has_global else run)
+
+    return add
+
+
+def print_answer(answer: Answer, as_json: bool) -> int:
+    """Print an answer; return the exit code."""
+    if as_json:
+        print_json(answer.view)
+    else:
+        if answer.text:
+            say(answer.text, nl=not answer.text.endswith("\n"))
+        for number, (headings, rows) in enumerate(answer.tables):
+            if number:
+                say()
+            print_table(headings, rows)
+    notes = () if as_json else answer.notes
+    for text in (*notes, *answer.warnings, *problem_lines(answer.problems, answer.hint)):
+        note(text)
+    if answer.error is not None:
+        raise answer.error
+    if answer.code is not None:
+        return answer.code
+    return EXIT_PARTIAL if answer.problems else 0
+
+
+def list_records(
+    name: str,
+    records: Sequence[R],
+    view: Callable[[R], object],
+    columns: Mapping[str, Callable[[R], object]],
+    *,
+    empty: str = "",
+) -> Answer:
+    """Return records as a table; `empty` is the note when there are none."""
+    views = {name: [view(record) for record in records]}
+    if not records and empty:
+        return Answer(views, notes=(empty,))
+    rows = [[cell(record) for cell in columns.values()] for record in records]
+    return Answer(views, tables=[(tuple(columns), rows)])
+
+
+def field_lines(fields: Iterable[tuple[str, object]]) -> list[str]:
+    """Return the fields of one record, one on each line; empty ones are left out."""
+    return [f"  {name.replace('_', ' '):<12}{value}" for name, value in fields if value not in ("", None)]
+
+
+def shorten(text: str, most: int) -> str:
+    """Return a text on one line, cut to a number of characters."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def say(text: object = "", *, nl: bool = True) -> None:
@@ -108,6 +253,7 @@ def fit_widths(widths: Sequence[int], columns: int) -> list[int]:
 def _pad_cell(cell: str, width: int) -> str:
     """Return a cell of exactly this width: cut or filled up."""
     if _display_width(cell) > width:
+        # By characters: each may be two columns wide, or none.
         while cell and _display_width(cell) >= width:
             cell = cell[:-1]
         cell += "…"
@@ -127,6 +273,7 @@ def _display_width(text: str) -> int:
 @contextmanager
 def progress(length: int, label: str) -> Iterator[Callable[[int], None]]:
     """Show progress on a terminal and nothing elsewhere; the function given advances it by some steps."""
+    # A log file has no use for a bar, and one step no need of it.
     if not sys.stderr.isatty() or length < 2:
         yield lambda _steps: None
         return
@@ -134,16 +281,36 @@ def progress(length: int, label: str) -> Iterator[Callable[[int], None]]:
         yield bar.update
 
 
-def report_problems(problems: Sequence[object]) -> int:
-    """Print which lines were left out; return the exit code."""
-    for problem in problems[:_PROBLEMS_SHOWN]:
-        note(f"archivist: {problem}")
-    if len(problems) > _PROBLEMS_SHOWN:
-        note(f"archivist: … and {len(problems) - _PROBLEMS_SHOWN} more")
-    if problems:
-        left_out = "1 line was" if len(problems) == 1 else f"{len(problems)} lines were"
-        note(f"hint: {left_out} left out; --strict refuses the whole")
-    return EXIT_PARTIAL if problems else 0
+def embed(bank: Bank) -> int:
+    """Make the missing vectors, with a progress bar on a terminal; return how many were made."""
+    done = 0
+    with progress(bank.vectors.count_unembedded(), "vectors") as advance:
+        for step in bank.vectors.embed_waiting():
+            advance(step.done - done)
+            done = step.done
+    return done
+
+
+def problem_lines(problems: Sequence[object], hint: str = "", *, most: int = _PROBLEMS_SHOWN) -> list[str]:
+    """Return what was left out as lines for stderr, at most a few, and a hint."""
+    lines = [f"archivist: {problem}" for problem in problems[:most]]
+    if len(problems) > most:
+        lines.append(f"archivist: … and {len(problems) - most} more")
+    return [*lines, f"hint: {hint}"] if problems and hint else lines
+
+
+def approval_notes(waiting: int) -> list[str]:
+    """Return how to see the quarantined lessons, if there are any."""
+    from archivist.doctor import SHOW_QUARANTINED
+
+    verb = "waits" if waiting == 1 else "wait"
+    return [f"{pluralize(waiting, 'lesson')} {verb} for approval: {SHOW_QUARANTINED}"] if waiting else []
+
+
+def strict_hint(problems: Sequence[object]) -> str:
+    """Return how to refuse a file of which some lines were left out."""
+    left_out = "1 line was" if len(problems) == 1 else f"{len(problems)} lines were"
+    return f"{left_out} left out; --strict refuses the whole"
 
 
 def pluralize(number: int, noun: str) -> str:
@@ -172,6 +339,7 @@ _LESSON_FIELDS = (
     "stale", "importance", "frequency", "runs_since_last_seen", "last_seen_run", "usage_count", "helpful",
     "ineffective", "superseded_by", "origin", "source", "created", "updated", "uid",
 )  # fmt: skip
+# A lesson may have been seen in hundreds of runs.
 _LISTED = 6
 
 

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import (
-    DateTimeParam,
-    global_option,
-    json_option,
-    note,
-    pluralize,
-    print_json,
-    say,
-)
+from archivist.edges.cli.output import Answer, DateTimeParam, command, global_option, pluralize
 from archivist.edges.cli.session import Session
+from archivist.edges.views import recall_view
 
 if TYPE_CHECKING:
     from archivist.recall.results import Hit
     from archivist.recall.scoring import Weights
 
+# Written out, so that `--help` loads neither the records nor the search.
 _KINDS = ["lesson", "episode", "event", "fact", "artifact", "entry", "document"]
 _PRESETS = ["relevance", "archivist", "generative"]
 
 
-@click.command()
+@command()
 @click.argument("text", metavar="QUERY")
 @click.option("--kind", "kinds", type=click.Choice(_KINDS), multiple=True, help="Only this kind; repeatable.")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only with one of these tags; repeatable.")
@@ -49,52 +42,34 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @click.option("--max", "limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="At most N.")
 @click.option("--explain", is_flag=True, help="Print every part of every score.")
 @global_option
-@json_option
-@click.pass_obj
 def recall(
-    session: Session,
-    /,
-    text: str,
-    importance: float,
-    explain: bool,
-    is_global: bool,
-    as_json: bool,
-    **asked: Any,
-) -> None:
+    session: Session, /, text: str, importance: float, explain: bool, is_global: bool, **asked: Any
+) -> Answer:
     """Find what the bank knows about QUERY: lessons, runs and what happened in them, the best first."""
     from archivist.recall.query import Query
 
+    # Days are given without a zone; the bank keeps UTC.
     for end in ("since", "until"):
         asked[end] = asked[end].replace(tzinfo=UTC) if asked[end] else None
     with session.bank(is_global=is_global) as bank:
         found = bank.recall(Query(text=text, min_importance=importance, **asked))
-    if as_json:
-        from archivist.edges.views import recall_view
-
-        print_json(recall_view(found))
-        return
+    lines = []
     for hit in found.hits:
-        for line in _hit_lines(hit, found.weights, explain=explain):
-            say(line)
-    if not found.hits:
-        note("nothing found")
-    elif explain:
-        note(f"words: {', '.join(found.words) or 'none'} · vectors: {found.embedder or 'none'}")
+        when = f"  {hit.time:%Y-%m-%d}" if hit.time else ""
+        lines += [f"{hit.score:.2f}  {hit.kind}  {hit.name}{when}", f"      {hit.text}"]
+        lines += [f"      ({text})" for text in hit.notes]
+        lines += [f"      │ {text}" for text in hit.window]
+        if explain:
+            lines.append(f"      {_explain_score(hit, found.weights)}")
+    notes = [] if found.hits else ["nothing found"]
+    if found.hits and explain:
+        notes.append(f"words: {', '.join(found.words) or 'none'} · vectors: {found.embedder or 'none'}")
     if found.problem:
-        note(f"archivist: by words alone: {found.problem}")
+        notes.append(f"archivist: by words alone: {found.problem}")
     if found.unembedded:
         waiting = pluralize(found.unembedded, "text")
-        note(f"hint: {waiting} not yet found by meaning, only by words: archivist doctor --reindex")
-
-
-def _hit_lines(hit: Hit, weights: Weights, *, explain: bool) -> Iterator[str]:
-    when = f"  {hit.time:%Y-%m-%d}" if hit.time else ""
-    yield f"{hit.score:.2f}  {hit.kind}  {hit.name}{when}"
-    yield f"      {hit.text}"
-    yield from (f"      ({text})" for text in hit.notes)
-    yield from (f"      │ {text}" for text in hit.window)
-    if explain:
-        yield f"      {_explain_score(hit, weights)}"
+        notes.append(f"hint: {waiting} not yet found by meaning, only by words: archivist doctor --reindex")
+    return Answer(recall_view(found), "\n".join(lines), notes)
 
 
 def _explain_score(hit: Hit, weights: Weights) -> str:

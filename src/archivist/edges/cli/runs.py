@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from archivist.edges.cli.brief import fence_option, format_option, parse_form, print_brief
-from archivist.edges.cli.doctor import embed
 from archivist.edges.cli.output import (
+    Answer,
+    bank_command,
+    command,
+    embed,
     ended_choice,
     json_option,
     note,
     pluralize,
-    print_json,
-    report_problems,
-    say,
+    strict_hint,
 )
 from archivist.edges.cli.session import Session
 from archivist.records.run_words import EpisodeStatus
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.brief.select import BriefRequest, RenderedBrief
+    from archivist.brief.select import RenderedBrief
     from archivist.capture.results import FinishedRun
     from archivist.records import Lesson
 
 
-files_argument = click.argument("files", metavar="EVENTS…", nargs=-1, type=click.Path(path_type=Path))
 strict_option = click.option("--strict", is_flag=True, help="Refuse everything when one line is bad.")
 domain_option = click.option("--domain", metavar="D", default="", help="The domain of findings without one.")
 
@@ -56,6 +57,7 @@ def start(session: Session, /, run_id: str, form: str | None, as_json: bool, **a
     """
     from archivist.brief.select import BriefRequest
     from archivist.clock import system_clock
+    from archivist.errors import BankLockedError, BankReadOnlyError
     from archivist.ids import new_id
 
     name = run_id or new_id(system_clock())
@@ -63,34 +65,27 @@ def start(session: Session, /, run_id: str, form: str | None, as_json: bool, **a
     bank, global_bank = session.bank_if_any(), session.global_bank()
     brief: RenderedBrief | None = None
     if bank is not None:
-        brief = _start_run(bank, name, request, global_bank)
+        try:
+            brief = bank.runs.start_run(name, request, global_bank=global_bank)
+        # A brief that is not recorded is better than a run that does not start.
+        except (BankReadOnlyError, BankLockedError) as error:
+            note(f"archivist: {error.message}: the run is told, but not recorded")
+            brief = bank.brief(request.for_run(""), global_bank=global_bank)
     elif global_bank is not None:
         brief = global_bank.brief(request.for_run(""))
+    # On stderr: stdout is the text for the prompt.
     if not run_id:
         note(f"run: {name}")
     print_brief(bank or global_bank, brief, as_json or form == "json", run=name)
 
 
-def _start_run(bank: Bank, name: str, request: BriefRequest, global_bank: Bank | None) -> RenderedBrief:
-    """Open a run and brief it; where neither can be recorded, brief it all the same."""
-    from archivist.errors import BankLockedError, BankReadOnlyError
-
-    try:
-        return bank.runs.start_run(name, request, global_bank=global_bank)
-    except (BankReadOnlyError, BankLockedError) as error:
-        note(f"archivist: {error.message}: the run is told, but not recorded")
-        return bank.brief(request.for_run(""), global_bank=global_bank)
-
-
-@run.command()
-@files_argument
+@command(run)
+@click.argument("files", metavar="EVENTS…", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--run", "run_id", metavar="ID", default="", help="The run of events that do not name theirs.")
 @click.option("--status", type=ended_choice, help="How it ended, if the log does not say.")
 @domain_option
 @click.option("--fail-on-regression", is_flag=True, help="Exit 1 when a fixed finding came back.")
 @strict_option
-@json_option
-@click.pass_obj
 def finish(
     session: Session,
     files: tuple[Path, ...],
@@ -99,8 +94,7 @@ def finish(
     domain: str,
     fail_on_regression: bool,
     strict: bool,
-    as_json: bool,
-) -> int:
+) -> Answer:
     """Close a run: capture its EVENTS, learn, age the bank, audit, and report what came back.
 
     EVENTS are review events, or the log of an agent in any format that `archivist capture` knows.
@@ -116,77 +110,69 @@ def finish(
             *files, overrides=overrides, domain=domain, is_strict=strict, global_bank=session.global_bank()
         )
         embed(bank)
-        if as_json:
-            views = [finished_run_view(bank, finished) for finished in done.runs]
-            print_json({"runs": views, "skipped": list(done.skipped)})
-        else:
-            for finished in done.runs:
-                _print_finished(finished)
-    code = report_problems(done.skipped)
+        views = [finished_run_view(bank, finished) for finished in done.runs]
     has_regression = any(finished.regressions for finished in done.runs)
-    return 1 if has_regression and fail_on_regression else code
+    return Answer(
+        {"runs": views, "skipped": list(done.skipped)},
+        "\n".join(line for finished in done.runs for line in _finished_lines(finished)),
+        problems=done.skipped,
+        hint=strict_hint(done.skipped),
+        code=1 if has_regression and fail_on_regression else None,
+    )
 
 
-@click.command()
+@bank_command()
 @click.argument("files", metavar="EVENTS…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--run", "run_id", metavar="ID", default="", help="The run of events that do not name theirs.")
 @domain_option
 @strict_option
-@json_option
-@click.pass_obj
-def extract(
-    session: Session, files: tuple[Path, ...], run_id: str, domain: str, strict: bool, as_json: bool
-) -> int:
+def extract(bank: Bank, files: tuple[Path, ...], run_id: str, domain: str, strict: bool) -> Answer:
     """Learn from the review findings in EVENTS. The same run twice changes nothing."""
     from archivist.edges.views import extract_view
 
-    with session.bank() as bank:
-        learnt = bank.runs.extract(*files, run=run_id, domain=domain, is_strict=strict)
-        if as_json:
-            print_json(extract_view(bank, learnt))
-        else:
-            for lesson in (*learnt.created, *learnt.updated):
-                say(_lesson_line(lesson))
-            new = pluralize(len(learnt.created), "new lesson")
-            note(f"{new}, {len(learnt.updated)} met again, {learnt.slight} below the severity threshold")
-    return report_problems(learnt.skipped)
+    learnt = bank.runs.extract(*files, run=run_id, domain=domain, is_strict=strict)
+    view = extract_view(bank, learnt)
+    new = pluralize(len(learnt.created), "new lesson")
+    return Answer(
+        view,
+        "\n".join(map(_lesson_line, (*learnt.created, *learnt.updated))),
+        (f"{new}, {len(learnt.updated)} met again, {learnt.slight} below the severity threshold",),
+        problems=learnt.skipped,
+        hint=strict_hint(learnt.skipped),
+    )
 
 
-@click.command()
+@bank_command()
 @click.option("--run", "run_id", metavar="ID", required=True, help="The run that has passed.")
-@json_option
-@click.pass_obj
-def decay(session: Session, run_id: str, as_json: bool) -> None:
+def decay(bank: Bank, run_id: str) -> Answer:
     """Let a finished run age the bank: lessons that ten runs did not meet lose one frequency."""
-    with session.bank() as bank:
-        aged = bank.lessons.decay(run_id)
-        if as_json:
-            from archivist.edges.views import ageing_view
+    from archivist.edges.views import ageing_view
 
-            print_json({"run": run_id, **ageing_view(bank, aged)})
-            return
-    for lesson in (*aged.faded, *aged.archived):
-        say(_lesson_line(lesson))
+    aged = bank.lessons.decay(run_id)
+    view = {"run": run_id, **ageing_view(bank, aged)}
     was = "" if aged.was_counted else " (this run had aged the bank before)"
-    note(f"{len(aged.faded)} faded, {len(aged.archived)} archived{was}")
+    return Answer(
+        view,
+        "\n".join(map(_lesson_line, (*aged.faded, *aged.archived))),
+        (f"{len(aged.faded)} faded, {len(aged.archived)} archived{was}",),
+    )
 
 
-def _print_finished(done: FinishedRun) -> None:
+def _finished_lines(done: FinishedRun) -> Iterator[str]:
     told = [verdict for verdict in done.verdicts if verdict.following.value != "withheld"]
     helped = sum(verdict.effect.value == "helpful" for verdict in told)
     withheld = len(done.verdicts) - len(told)
     briefed = f"; of {len(told)} briefed {helped} helped" if done.verdicts else ""
-    say(
+    yield (
         f"{done.run}: {pluralize(done.events, 'event')}, {pluralize(len(done.created), 'new lesson')},"
         f" {len(done.updated)} met again, {len(done.aged.faded)} faded, {len(done.aged.archived)} archived"
         f"{briefed}{f', {withheld} withheld' if withheld else ''}"
     )
     if done.outcome.summary:
-        say(f"  {done.outcome.summary}")
-    for lesson in (*done.created, *done.updated):
-        say(f"  {_lesson_line(lesson)}")
+        yield f"  {done.outcome.summary}"
+    yield from (f"  {_lesson_line(lesson)}" for lesson in (*done.created, *done.updated))
     for regression in done.regressions:
-        say(f"  regression: {regression.found.description} (fixed in {regression.fixed_in})")
+        yield f"  regression: {regression.found.description} (fixed in {regression.fixed_in})"
 
 
 def _lesson_line(lesson: Lesson) -> str:

@@ -1,23 +1,36 @@
-"""Commands for the HTTP server and its access tokens."""
+"""Commands that serve the bank: over HTTP, with access tokens, over MCP, and one tool at a time."""
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.options import Answer, command, list_records
-from archivist.edges.cli.output import global_option, json_option, pluralize, print_json, say
+from archivist.edges.cli.output import (
+    Answer,
+    bank_command,
+    command,
+    global_option,
+    json_option,
+    list_records,
+    note,
+    pluralize,
+    print_json,
+    say,
+)
 from archivist.edges.cli.session import Session
 from archivist.edges.views import token_view
 from archivist.errors import InputError
 from archivist.records.actor import Actor
+from archivist.records.words import ActorKind
 
-# Imported by name: edges do not import each other, and the server needs the extra `server`.
-_SERVING = "archivist.edges.http.serving"
+if TYPE_CHECKING:
+    from archivist.bank import Bank
 
 
 @click.command()
@@ -47,9 +60,19 @@ def serve(
     """
     if (tls_cert is None) != (tls_key is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
+    # A bank that does not open is reported before the server is imported.
     with session.bank(is_global=is_global) as bank:
         rules = bank.config.server
-    serving = _import_serving()
+    try:
+        # Imported by name: edges do not import each other, and the server needs the extra `server`.
+        serving = import_module("archivist.edges.http.serving")
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("archivist"):
+            raise
+        raise InputError(
+            f"serving needs {error.name!r}, which is not installed",
+            hint="pip install 'archivist-memory[server]'",
+        ) from None
     opened = serving.open_server(
         lambda: session.bank(is_global=is_global),
         host=host,
@@ -63,20 +86,9 @@ def serve(
     else:
         say(opened.url)
         say(f"{opened.link}  (for a browser, once)")
+    # Whoever started the server waits for the address, and serving blocks.
     sys.stdout.flush()
     opened.serve()
-
-
-def _import_serving() -> Any:
-    try:
-        return import_module(_SERVING)
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("archivist"):
-            raise
-        raise InputError(
-            f"serving needs {error.name!r}, which is not installed",
-            hint="pip install 'archivist-memory[server]'",
-        ) from None
 
 
 @click.group()
@@ -113,18 +125,16 @@ def create(
         actor = replace(actor, role=role or actor.role)
         issued = bank.tokens.create(actor, name=name, expires_days=expires)
     until = f"until {issued.token.expires:%Y-%m-%d %H:%M} UTC" if issued.token.expires else "until revoked"
-    note = f"{issued.token.id}  {issued.token.name}: acts as {issued.token.actor}, {until}; shown only now"
-    return Answer({**token_view(issued.token, "valid"), "token": issued.secret}, issued.secret, (note,))
+    shown = f"{issued.token.id}  {issued.token.name}: acts as {issued.token.actor}, {until}; shown only now"
+    return Answer({**token_view(issued.token, "valid"), "token": issued.secret}, issued.secret, (shown,))
 
 
-@command(token, "list")
+@bank_command(token, "list", has_global=True)
 @click.option("--all", "with_ended", is_flag=True, help="Include expired and revoked tokens.")
-@global_option
-def list_(session: Session, with_ended: bool, is_global: bool) -> Answer:
+def list_(bank: Bank, with_ended: bool) -> Answer:
     """List the valid tokens."""
-    with session.bank(is_global=is_global) as bank:
-        tokens = bank.tokens.list(with_ended=with_ended)
-        found = [(token, token.state(bank.now()).value) for token in tokens]
+    tokens = bank.tokens.list(with_ended=with_ended)
+    found = [(token, token.state(bank.now()).value) for token in tokens]
     return list_records(
         "tokens",
         found,
@@ -140,14 +150,117 @@ def list_(session: Session, with_ended: bool, is_global: bool) -> Answer:
     )
 
 
-@command(token)
+@bank_command(token, has_global=True)
 @click.argument("names", metavar="ID…", nargs=-1, required=True)
-@global_option
-def revoke(session: Session, names: tuple[str, ...], is_global: bool) -> Answer:
+def revoke(bank: Bank, names: tuple[str, ...]) -> Answer:
     """Revoke tokens by id or name: all of them, or none if one is unknown."""
-    with session.bank(is_global=is_global) as bank, bank.transaction():
+    with bank.transaction():
         revoked = [bank.tokens.revoke(name) for name in dict.fromkeys(names)]
     return Answer(
         {"tokens": [token_view(token, "revoked") for token in revoked]},
         f"{pluralize(len(revoked), 'token')} revoked: {', '.join(token.name for token in revoked)}",
     )
+
+
+@click.command()
+@click.option(
+    "--tools",
+    "sets",
+    default="default",
+    show_default=True,
+    metavar="SETS",
+    help="Which tools, comma-separated: default, archivist, cognitive, layers, workspace, all.",
+)
+@click.option(
+    "--http", "place", metavar="HOST:PORT", help="Serve over HTTP on this machine instead of stdio."
+)
+@click.option("--bank", "bank_path", metavar="PATH", help="Project folder or bank file.")
+@click.option("--actor", "actor_text", metavar="WHO", help="The actor; by default the agent that connects.")
+@json_option
+@click.pass_obj
+def mcp(
+    session: Session,
+    sets: str,
+    place: str | None,
+    bank_path: str | None,
+    actor_text: str | None,
+    as_json: bool,
+) -> None:
+    """Serve the bank to an MCP client over stdin and stdout.
+
+    The bank is opened at the first call. With --http each client needs a token (archivist token create).
+    """
+    from archivist.tools.functions import select_tools
+
+    chosen = select_tools(sets)
+    named = replace(
+        session, bank_path=bank_path or session.bank_path, actor_text=actor_text or session.actor_text
+    )
+    actor = Actor.parse(named.actor_text) if named.actor_text else None
+    # Edges do not import each other, so it is imported by name; arguments are checked before the SDK loads.
+    serving = import_module("archivist.edges.mcp.serving")
+    listening = None if place is None else serving.parse_address(place)
+    # A client starts a stdio server in its working folder; over HTTP there is none.
+    folder = Path.cwd() if listening is None else None
+    try:
+        server = import_module("archivist.edges.mcp.server")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
+            raise
+        raise InputError(
+            "the MCP server needs the MCP SDK", hint="pip install 'archivist-memory[mcp]'"
+        ) from error
+    memory = server.MemoryServer(lambda: named.bank(folder=folder), chosen, actor=actor)
+    if listening is None:
+        if sys.stdin.isatty():
+            note("archivist: waiting for an MCP client on stdin; Ctrl-D ends it (see docs/guides/mcp.md)")
+        serving.serve_stdio(memory)
+        return
+
+    def announce(url: str) -> None:
+        note(f"archivist: MCP at {url}; archivist token create --actor agent:NAME makes a token")
+        if as_json:
+            print_json({"url": url})
+            sys.stdout.flush()
+
+    serving.serve_http(memory, listening, announce=announce)
+
+
+_always_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, which is always done.")
+_SETS = ["archivist", "cognitive", "layers", "workspace"]
+
+
+@click.group(invoke_without_command=True)
+@click.option("--format", "shape", type=click.Choice(["openai", "anthropic", "mcp"]), default="openai")
+@click.option("--set", "toolsets", type=click.Choice(_SETS), multiple=True, help="Only this set; repeatable.")
+@_always_json
+@click.pass_context
+def tools(ctx: click.Context, shape: str, toolsets: tuple[str, ...], as_json: bool) -> None:  # noqa: ARG001
+    """Print the schemas of the tools in the format of a provider."""
+    if ctx.invoked_subcommand is not None:
+        return
+    from archivist.tools import functions as offered
+
+    write = {"openai": offered.for_openai, "anthropic": offered.for_anthropic, "mcp": offered.for_mcp}[shape]
+    print_json(write(offered.tools(*toolsets)))
+
+
+@tools.command()
+@click.argument("name")
+@click.argument("arguments", default="{}")
+@_always_json
+@click.pass_obj
+def call(session: Session, name: str, arguments: str, as_json: bool) -> None:  # noqa: ARG001
+    """Call the tool NAME with ARGUMENTS, a JSON object, as an agent unless --actor is given."""
+    from archivist.tools import functions as offered
+
+    try:
+        values: Any = json.loads(arguments)
+    except ValueError as error:
+        raise click.BadParameter(f"not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise click.BadParameter("expected a JSON object")
+    with session.bank(folder=Path.cwd()) as bank:
+        # Tools run with the rights of an agent.
+        acting = bank if session.actor_text else bank.acting_as(Actor(ActorKind.AGENT, "tools"))
+        print_json(offered.call(acting, name, values))

@@ -54,6 +54,7 @@ class Session:
         from archivist.brief.select import global_mark_of
 
         marks = [global_mark_of(name) for name in names]
+        # One call is one transaction, and two banks have no common one.
         if any(marks) and not all(marks):
             raise InputError("records of two banks in one call", hint="call it once for each bank")
         bare = [name.removeprefix(mark) for name, mark in zip(names, marks, strict=True)]

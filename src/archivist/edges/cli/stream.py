@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.doctor import embed
-from archivist.edges.cli.options import (
+from archivist.edges.cli.output import (
     Answer,
+    bank_command,
     command,
+    embed,
+    enum_choice,
     importance_option,
     issue_option,
     list_records,
-    role_option,
-    search_limit_option,
-    tag_option,
-)
-from archivist.edges.cli.output import (
-    enum_choice,
     pluralize,
-    report_problems,
+    role_option,
     say,
+    search_limit_option,
+    strict_hint,
+    tag_option,
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.views import entry_view, insights_view
@@ -31,8 +30,10 @@ from archivist.records.tier_words import EntryType
 from archivist.stream.entries import MAX_CYCLE
 
 if TYPE_CHECKING:
+    from archivist.bank import Bank
     from archivist.stream.insights_service import Insights
 
+# A screenful.
 _LISTED = 20
 _pr_option = click.option(
     "--pr", "prs", type=int, multiple=True, metavar="N", help="A related pull request; repeatable."
@@ -47,7 +48,7 @@ def stream() -> None:
     """Log what agents do, cycle by cycle; list it, search it, reflect on it."""
 
 
-@command(stream)
+@bank_command(stream)
 @click.argument("action")
 @click.option(
     "--cycle",
@@ -64,12 +65,11 @@ def stream() -> None:
 @_pr_option
 @click.option("--run", metavar="ID", default="", help="The run that it belongs to.")
 @click.option("--reflect", is_flag=True, help="Reflect afterwards if a reflection is due.")
-def log(session: Session, /, action: str, reflect: bool, **fields: Any) -> Answer:
+def log(bank: Bank, /, action: str, reflect: bool, **fields: Any) -> Answer:
     """Log ACTION to the stream. Issues and pull requests in its text (#84, PR #12) are recognised."""
-    with session.bank() as bank:
-        entry = bank.stream.log(action, **fields)
-        due = bank.stream.due_reason()
-        done = bank.stream.reflect(if_due=True) if reflect and due else None
+    entry = bank.stream.log(action, **fields)
+    due = bank.stream.due_reason()
+    done = bank.stream.reflect(if_due=True) if reflect and due else None
     reflected = {"reflection": insights_view(done)} if done else {}
     answer = Answer(
         {"entry": entry_view(entry), "reflection_due": due if not done else "", **reflected},
@@ -82,31 +82,30 @@ def log(session: Session, /, action: str, reflect: bool, **fields: Any) -> Answe
     return answer._replace(text=f"{answer.text}\n{insights.text}".rstrip(), notes=insights.notes)
 
 
-@command(stream)
+@bank_command(stream)
 @click.option("--role", metavar="R", default="", help="The role that begins it.")
-def cycle(session: Session, role: str) -> Answer:
+def cycle(bank: Bank, role: str) -> Answer:
     """Begin the next cycle and print its number. What the role logs from now on belongs to it."""
-    with session.bank() as bank:
-        number = bank.stream.begin_cycle(role)
+    number = bank.stream.begin_cycle(role)
     return Answer({"cycle": number, "role": role}, str(number))
 
 
-@command(stream, "list")
+@bank_command(stream, "list")
 @_cycles_option
 @role_option
 @click.option("--importance", type=int, default=1, metavar="1-10", help="The minimum importance.")
 @click.option(
     "--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N, the latest; 20 by default."
 )
-def list_(session: Session, cycles: str, role: str, importance: int, limit: int | None) -> Answer:
+def list_(bank: Bank, cycles: str, role: str, importance: int, limit: int | None) -> Answer:
     """List entries in order: the latest, or those of --cycles 180:185."""
-    with session.bank() as bank:
-        if cycles or importance != 1:
-            first, last = _parse_cycles(cycles) if cycles else (0, MAX_CYCLE)
-            found = bank.stream.by_cycle(first, last, role=role, min_importance=importance)
-            found = found[-limit:] if limit else found
-        else:
-            found = bank.stream.recent(limit or _LISTED, role=role)[::-1]
+    # A range reaches into the archive; without one the hot stream is enough.
+    if cycles or importance != 1:
+        first, last = _parse_cycles(cycles) if cycles else (0, MAX_CYCLE)
+        found = bank.stream.by_cycle(first, last, role=role, min_importance=importance)
+        found = found[-limit:] if limit else found
+    else:
+        found = bank.stream.recent(limit or _LISTED, role=role)[::-1]
     return list_records(
         "entries",
         found,
@@ -122,12 +121,11 @@ def list_(session: Session, cycles: str, role: str, importance: int, limit: int 
     )
 
 
-@command(stream)
+@bank_command(stream)
 @click.argument("name", metavar="ID")
-def show(session: Session, name: str) -> Answer:
+def show(bank: Bank, name: str) -> Answer:
     """Print all fields of the entry ID."""
-    with session.bank() as bank:
-        view = entry_view(bank.stream.get(name))
+    view = entry_view(bank.stream.get(name))
     texts = {
         label: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         for label, value in view.items()
@@ -135,7 +133,7 @@ def show(session: Session, name: str) -> Answer:
     return Answer(view, "\n".join(f"{label}: {text}" for label, text in texts.items() if text))
 
 
-@command(stream)
+@bank_command(stream)
 @click.argument("text", metavar="QUERY")
 @role_option
 @click.option("--issue", type=int, metavar="N", help="Only what refers to this issue.")
@@ -143,15 +141,11 @@ def show(session: Session, name: str) -> Answer:
 @_cycles_option
 @click.option("--archived", is_flag=True, help="Include archived cycles.")
 @search_limit_option
-def search(session: Session, /, text: str, cycles: str, archived: bool, **filters: Any) -> Answer:
+def search(bank: Bank, /, text: str, cycles: str, archived: bool, **filters: Any) -> Answer:
     """Search the entries for QUERY by recency, importance and relevance, best match first."""
-    with session.bank() as bank:
-        found = bank.stream.search(
-            text,
-            cycles=_parse_cycles(cycles) if cycles else None,
-            tier="" if archived else "stream",
-            **filters,
-        )
+    found = bank.stream.search(
+        text, cycles=_parse_cycles(cycles) if cycles else None, tier="" if archived else "stream", **filters
+    )
     lines = []
     for hit, entry in found:
         lines.append(f"{hit.score:.2f}  {entry.id}  cycle {entry.cycle}  {entry.role}".rstrip())
@@ -179,50 +173,47 @@ def edit(session: Session, /, name: str, **fields: Any) -> Answer:
     return Answer(entry_view(entry), f"{entry.id}  cycle {entry.cycle}  {entry.action}")
 
 
-@command(stream)
+@bank_command(stream)
 @click.argument("name", metavar="ID")
-def remove(session: Session, name: str) -> Answer:
+def remove(bank: Bank, name: str) -> Answer:
     """Remove the entry ID from the stream; archivist undo ID restores it."""
-    with session.bank() as bank:
-        entry = bank.stream.remove(name)
+    entry = bank.stream.remove(name)
     return Answer({"removed": entry.id}, f"removed {entry.id}  {entry.action}")
 
 
-@command(stream)
+@bank_command(stream)
 @click.option("--if-due", is_flag=True, help="Only if importance, cycles or a new sprint make it due.")
-def reflect(session: Session, if_due: bool) -> Answer:
+def reflect(bank: Bank, if_due: bool) -> Answer:
     """Write what recurred since the last reflection to stream and archive. Needs no language model."""
-    with session.bank() as bank:
-        done = bank.stream.reflect(if_due=if_due)
-    return _insights_answer(done)
+    return _insights_answer(bank.stream.reflect(if_due=if_due))
 
 
-@command(stream, "import")
+@bank_command(stream, "import")
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--strict", is_flag=True, help="Import nothing if a line is bad.")
-def import_(session: Session, paths: tuple[Path, ...], strict: bool) -> Answer:
+def import_(bank: Bank, paths: tuple[Path, ...], strict: bool) -> Answer:
     """Import stream.jsonl files, also compressed ones; known entries are updated."""
-    with session.bank() as bank:
-        done = bank.stream.import_lines(paths, is_strict=strict)
-        embed(bank)
+    done = bank.stream.import_lines(paths, is_strict=strict)
+    embed(bank)
     counts = {"added": done.added, "changed": done.changed, "unchanged": done.unchanged}
+    skipped = [str(problem) for problem in done.problems]
     return Answer(
-        {**counts, "skipped": [str(problem) for problem in done.problems]},
+        {**counts, "skipped": skipped},
         f"entries: {done.added} new, {done.changed} changed, {done.unchanged} the same",
-        code=report_problems(done.problems),
+        problems=skipped,
+        hint=strict_hint(skipped),
     )
 
 
-@command(stream)
+@bank_command(stream)
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
-def export(session: Session, file: Path | None) -> Answer | None:
+def export(bank: Bank, file: Path | None) -> Answer | None:
     """Write the stream as JSON lines to FILE, or to stdout."""
-    with session.bank() as bank:
-        if file is None:
-            for line in bank.stream.lines():
-                say(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
-            return None
-        lines = bank.stream.export(file)
+    if file is None:
+        for line in bank.stream.lines():
+            say(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
+        return None
+    lines = bank.stream.export(file)
     return Answer({"file": str(file), "lines": lines}, f"{file}  {pluralize(lines, 'line')}")
 
 

@@ -1,32 +1,59 @@
-"""Commands for transcripts, and for the drafts that captured runs offer."""
+"""Commands that look through a workspace: transcripts, drafts from captured runs, search, the graph."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
-    json_option,
+    Answer,
+    command,
+    enum_choice,
+    episode_lines,
     note,
     pluralize,
-    print_json,
-    print_table,
+    problem_lines,
     say,
 )
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.workspace_root import find_topology, note_problems, require_bank, root_option
+from archivist.edges.cli.workspace import (
+    LINT_HINT,
+    find_topology,
+    require_bank,
+    root_option,
+    scope_argument,
+    scope_option,
+)
+from archivist.workspace.graph import EntityKind
 
 if TYPE_CHECKING:
     from archivist.workspace.drafts import Draft
     from archivist.workspace.drafts_service import DraftCoverage
-    from archivist.workspace.transcripts_service import Transcript, TranscriptLines
+    from archivist.workspace.files_service import Topology
+    from archivist.workspace.graph import Graph
+    from archivist.workspace.transcripts_service import Transcript
 
+# Lines of a log hold whole files at times.
 _LINE_CHARACTERS = 2_000
+# One line says that the folder holds other files too.
 _OTHERS_SHOWN = 5
+_PROBLEMS_SHOWN = 10
+# A screenful; --json and --svg have all.
+_ROWS = 40
+
+_ROOTS = click.option(
+    "--root",
+    "roots",
+    metavar="FOLDER",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False),
+    help="A root; may be repeated. Default: the nearest one and those of workspace.roots.",
+)
 
 
 @click.group()
@@ -34,11 +61,9 @@ def transcripts() -> None:
     """List, capture and read raw transcripts, the last place to search."""
 
 
-@transcripts.command("list")
+@command(transcripts, "list")
 @root_option
-@json_option
-@click.pass_obj
-def list_(session: Session, root: str | None, as_json: bool) -> None:
+def list_(session: Session, root: str | None) -> Answer:
     """List the transcripts, the latest first.
 
     The time is that of the last run; before capture the date in the file name, else the file's time.
@@ -47,10 +72,6 @@ def list_(session: Session, root: str | None, as_json: bool) -> None:
 
     with require_bank(session) as bank:
         found = Transcripts(bank, find_topology(session, root)).scan_folder()
-    if as_json:
-        others = [{"name": name, "reason": reason} for name, reason in found.others]
-        print_json({"transcripts": [_transcript_view(each) for each in found.transcripts], "others": others})
-        return
     summaries = [summarize_transcript(each) for each in found.transcripts]
     rows = [
         (
@@ -64,67 +85,62 @@ def list_(session: Session, root: str | None, as_json: bool) -> None:
         )
         for summary in summaries
     ]
-    print_table(("Name", "Run", "Outcome", "First", "Last", "Size", "Task"), rows)
     waiting = sum(not summary.run for summary in summaries)
-    if waiting:
-        note(f"hint: {pluralize(waiting, 'transcript')} to capture: archivist workspace transcripts capture")
-    _note_others([f"{name} ({reason})" for name, reason in found.others])
+    capture_hint = (
+        f"hint: {pluralize(waiting, 'transcript')} to capture: archivist workspace transcripts capture"
+    )
+    others = _others_lines([f"{name} ({reason})" for name, reason in found.others])
+    return Answer(
+        {
+            "transcripts": [_transcript_view(each) for each in found.transcripts],
+            "others": [{"name": name, "reason": reason} for name, reason in found.others],
+        },
+        notes=[capture_hint, *others] if waiting else others,
+        tables=[(("Name", "Run", "Outcome", "First", "Last", "Size", "Task"), rows)],
+    )
 
 
-def _note_others(others: Sequence[str]) -> None:
+def _others_lines(others: Sequence[str]) -> list[str]:
     """Name the files that are not transcripts, on one line."""
-    if others:
-        more = f" … and {len(others) - _OTHERS_SHOWN} more" if len(others) > _OTHERS_SHOWN else ""
-        note(f"archivist: no transcripts: {', '.join(others[:_OTHERS_SHOWN])}{more}")
+    more = f" … and {len(others) - _OTHERS_SHOWN} more" if len(others) > _OTHERS_SHOWN else ""
+    return [f"archivist: no transcripts: {', '.join(others[:_OTHERS_SHOWN])}{more}"] if others else []
 
 
-@transcripts.command()
+@command(transcripts)
 @click.argument("names", metavar="[NAME]…", nargs=-1)
 @root_option
-@json_option
-@click.pass_obj
-def capture(session: Session, names: tuple[str, ...], root: str | None, as_json: bool) -> int:
+def capture(session: Session, names: tuple[str, ...], root: str | None) -> Answer:
     """Capture all transcripts, or those named; an unchanged one is not read again."""
     from archivist.workspace.transcripts_service import Transcripts
 
     with require_bank(session) as bank:
         done = Transcripts(bank, find_topology(session, root)).capture(names)
-    if as_json:
-        print_json(
-            {
-                "captured": [_transcript_view(each) for each in done.captured],
-                "unchanged": done.unchanged,
-                "problems": list(done.problems),
-                "others": list(done.others),
-            }
-        )
-    else:
-        captured = f"{pluralize(len(done.captured), 'transcript')} captured"
-        say(f"{captured}, {pluralize(done.events, 'event')}; {done.unchanged} unchanged")
-    note_problems(done.problems)
-    _note_others(done.others)
-    if done.captured and not as_json:
-        note("hint: archivist reflect learns from them, archivist recall finds what was said in them")
-    return EXIT_PARTIAL if done.problems else 0
+    for line in (*problem_lines(done.problems, most=_PROBLEMS_SHOWN), *_others_lines(done.others)):
+        note(line)
+    hint = "hint: archivist reflect learns from them, archivist recall finds what was said in them"
+    return Answer(
+        {
+            "captured": [_transcript_view(each) for each in done.captured],
+            "unchanged": done.unchanged,
+            "problems": list(done.problems),
+            "others": list(done.others),
+        },
+        f"{pluralize(len(done.captured), 'transcript')} captured,"
+        f" {pluralize(done.events, 'event')}; {done.unchanged} unchanged",
+        (hint,) if done.captured else (),
+        code=EXIT_PARTIAL if done.problems else 0,
+    )
 
 
-@transcripts.command()
+@command(transcripts)
 @click.argument("name")
 @click.option("--lines", "asked", metavar="A-B", help="These lines as they are in the log, without secrets.")
 @click.option("--matching", metavar="TEXT", help="The lines that contain a text.")
 @click.option("--full", "is_full", is_flag=True, help="Do not cut long lines.")
 @root_option
-@json_option
-@click.pass_obj
 def show(
-    session: Session,
-    name: str,
-    asked: str | None,
-    matching: str | None,
-    is_full: bool,
-    root: str | None,
-    as_json: bool,
-) -> None:
+    session: Session, name: str, asked: str | None, matching: str | None, is_full: bool, root: str | None
+) -> Answer:
     """Print a summary of the transcript NAME; for RUN#12, an event from recall, print its line."""
     from archivist.workspace.transcripts_service import TranscriptLines, Transcripts
 
@@ -140,34 +156,27 @@ def show(
             shown = service.lines_at_event(name)
         else:
             shown = TranscriptLines(service.find(name))
-    if as_json:
-        lines = [{"line": number, "text": text} for number, text in shown.lines]
-        print_json({**_transcript_view(shown.transcript), "lines": lines, "line": shown.marked})
-    elif asked or matching is not None or "#" in name:
-        _print_lines(shown, is_full=is_full)
-    else:
-        _print_transcript(shown.transcript)
-
-
-def _print_lines(shown: TranscriptLines, *, is_full: bool) -> None:
-    if not shown.lines:
-        note(f"archivist: no such line in {shown.transcript.name}")
+    transcript = shown.transcript
+    view = {
+        **_transcript_view(transcript),
+        "lines": [{"line": number, "text": text} for number, text in shown.lines],
+        "line": shown.marked,
+    }
+    # No part was asked for: the summary.
+    if not asked and matching is None and "#" not in name:
+        state = "" if transcript.runs else "  not captured"
+        heading = f"{transcript.name}  {_format_size(transcript.size_bytes)}{state}"
+        hint = f"hint: archivist workspace transcripts capture {transcript.name}"
+        runs = (line for run in transcript.runs for line in episode_lines(run))
+        return Answer(view, "\n".join((heading, *runs)), () if transcript.runs else (hint,))
+    lines = []
     for number, text in shown.lines:
         mark = ">" if number == shown.marked else " "
         is_cut = not is_full and len(text) > _LINE_CHARACTERS
         rest = f"… (+{len(text) - _LINE_CHARACTERS} characters, --full)" if is_cut else ""
-        say(f"{mark}{number:>7}  {text[:_LINE_CHARACTERS] if is_cut else text}{rest}")
-
-
-def _print_transcript(transcript: Transcript) -> None:
-    from archivist.edges.cli.output import episode_lines
-
-    state = "" if transcript.runs else "  not captured"
-    say(f"{transcript.name}  {_format_size(transcript.size_bytes)}{state}")
-    for line in (line for run in transcript.runs for line in episode_lines(run)):
-        say(line)
-    if not transcript.runs:
-        note(f"hint: archivist workspace transcripts capture {transcript.name}")
+        lines.append(f"{mark}{number:>7}  {text[:_LINE_CHARACTERS] if is_cut else text}{rest}")
+    missing = f"archivist: no such line in {transcript.name}"
+    return Answer(view, "\n".join(lines), () if lines else (missing,))
 
 
 def _transcript_view(transcript: Transcript) -> dict[str, object]:
@@ -197,7 +206,7 @@ def _format_size(size_bytes: int) -> str:
 # Drafts
 
 
-@click.command()
+@command()
 @click.option(
     "--run", "runs", metavar="ID", multiple=True, help="This run, as `archivist episodes list` names it."
 )
@@ -219,8 +228,6 @@ def _format_size(size_bytes: int) -> str:
     help="What to do about entries that they contradict.",
 )
 @root_option
-@json_option
-@click.pass_obj
 def drafts(
     session: Session,
     runs: tuple[str, ...],
@@ -229,8 +236,7 @@ def drafts(
     is_saving: bool,
     on_conflict: str,
     root: str | None,
-    as_json: bool,
-) -> int:
+) -> Answer:
     """Print what captured runs offer to memory: hard-won fixes, solutions, conflicts, decisions.
 
     Many drafts come from the lessons of `archivist reflect`: reflect first.
@@ -242,48 +248,172 @@ def drafts(
         found = service.collect(runs, scope=scope, latest=latest)
         coverage = service.coverage(runs, latest=latest)
         outcomes = service.save(found, on_conflict=on_conflict) if is_saving else []
-    is_partial = any(outcome.result in ("conflict", "refused") for outcome in outcomes)
-    if as_json:
-        offered = [{"run": run.run, **_draft_view(draft)} for run in found for draft in run.drafts]
-        saved = [outcome._asdict() for outcome in outcomes]
-        print_json({"drafts": offered, "outcomes": saved, **coverage._asdict()})
-        return EXIT_PARTIAL if is_partial else 0
-    if not found:
-        note(f"archivist: nothing worth a draft in {pluralize(coverage.runs, 'run')}")
+    offered, lines = [], []
     for run in found:
-        say(run.run)
+        lines.append(run.run)
         for draft in run.drafts:
-            _print_draft(draft)
+            view = asdict(draft)
+            del view["lesson"]
+            first = {"run": run.run, "trigger": view.pop("trigger")}
+            offered.append({**first, **view, "weight": round(draft.weight, 2)})
+            lines += _draft_lines(draft)
     for outcome in outcomes:
         place = f" in {outcome.place}" if outcome.place else ""
-        say(f"{outcome.result}{place}: {outcome.title}{f' ({outcome.reason})' if outcome.reason else ''}")
-    _note_coverage(coverage)
-    return EXIT_PARTIAL if is_partial else 0
+        reason = f" ({outcome.reason})" if outcome.reason else ""
+        lines.append(f"{outcome.result}{place}: {outcome.title}{reason}")
+    nothing = f"archivist: nothing worth a draft in {pluralize(coverage.runs, 'run')}"
+    is_partial = any(outcome.result in ("conflict", "refused") for outcome in outcomes)
+    saved = [outcome._asdict() for outcome in outcomes]
+    return Answer(
+        {"drafts": offered, "outcomes": saved, **coverage._asdict()},
+        "\n".join(lines),
+        [*(() if found else (nothing,)), *_coverage_hints(coverage)],
+        code=EXIT_PARTIAL if is_partial else 0,
+    )
 
 
-def _note_coverage(coverage: DraftCoverage) -> None:
+def _coverage_hints(coverage: DraftCoverage) -> Iterator[str]:
     """Say what would find more: a capture, a reflection, or more runs."""
     if not coverage.known:
-        note("hint: no runs yet: archivist capture or archivist workspace transcripts capture adds them")
+        yield "hint: no runs yet: archivist capture or archivist workspace transcripts capture adds them"
         return
     if coverage.waiting:
         wait = "1 run waits" if coverage.waiting == 1 else f"{coverage.waiting} runs wait"
-        note(f"hint: {wait} for reflection, which finds more: archivist reflect, then drafts again")
+        yield f"hint: {wait} for reflection, which finds more: archivist reflect, then drafts again"
     if coverage.runs < coverage.known:
-        note(f"hint: {coverage.runs} of {pluralize(coverage.known, 'run')} looked at; --last N, --run ID")
+        yield f"hint: {coverage.runs} of {pluralize(coverage.known, 'run')} looked at; --last N, --run ID"
 
 
-def _print_draft(draft: Draft) -> None:
+def _draft_lines(draft: Draft) -> Iterator[str]:
     place = f" → {draft.scope}" if draft.scope else ""
-    say(f"  {draft.trigger.replace('_', ' ')}: {draft.title}{place}")
-    for line in filter(None, draft.text.splitlines()):
-        say(f"      {line}")
+    yield f"  {draft.trigger.replace('_', ' ')}: {draft.title}{place}"
+    yield from (f"      {line}" for line in draft.text.splitlines() if line)
     if draft.conflicts_with:
-        say(f"      against: {draft.conflicts_with}")
-    say(f"      evidence: {', '.join(draft.evidence)}")
+        yield f"      against: {draft.conflicts_with}"
+    yield f"      evidence: {', '.join(draft.evidence)}"
 
 
-def _draft_view(draft: Draft) -> dict[str, object]:
-    view = asdict(draft)
-    view.pop("lesson")
-    return {"trigger": view.pop("trigger"), **view, "weight": round(draft.weight, 2)}
+# Search and graph
+
+
+def _resolve_topologies(session: Session, roots: tuple[str, ...]) -> list[Topology]:
+    from archivist.workspace.files_service import Topology, open_roots
+
+    if roots:
+        rules = session.load_settings(session.find_bank_path()).config.workspace
+        found = {Path(root).resolve(): Topology(Path(root), rules) for root in roots}
+        return list(found.values())
+    topology = find_topology(session, None)
+    return open_roots(topology.root, topology.rules)
+
+
+@command()
+@scope_argument
+@_ROOTS
+@click.option("--about", metavar="NAME", default="", help="Only entities related to this one.")
+@click.option(
+    "--kind", "kinds", multiple=True, type=enum_choice(EntityKind), help="Only entities of this kind."
+)
+@click.option(
+    "--max", "limit", type=click.IntRange(min=1), default=_ROWS, metavar="N", help="At most N relations."
+)
+@click.option(
+    "--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Draw it into a file; - is stdout."
+)
+def graph(
+    session: Session,
+    scope: str,
+    roots: tuple[str, ...],
+    about: str,
+    kinds: tuple[str, ...],
+    limit: int,
+    svg: str | None,
+) -> Answer | None:
+    """Print the entities that the documents of SCOPE name and their relations, with the evidence."""
+    from archivist.recall.embedders.static import StaticEmbedder
+    from archivist.workspace import graph as policy
+    from archivist.workspace.files_service import find_scope, read_corpus
+
+    topologies = _resolve_topologies(session, roots)
+    corpus = read_corpus(topologies, find_scope(topologies, scope))
+    found = policy.build_graph(corpus.sources, StaticEmbedder().has_word)
+    if about:
+        found = policy.subgraph_around(found, about)
+    if kinds:
+        found = policy.filter_kinds(found, {EntityKind(kind) for kind in kinds})
+    for line in problem_lines(corpus.problems, LINT_HINT, most=_PROBLEMS_SHOWN):
+        note(line)
+    if svg:
+        title = f"What the workspace says about {about}" if about else "What the workspace speaks of"
+        _write_drawing(found, title, svg)
+        return None
+    names = policy.labels(found)
+    rows = [
+        (
+            f"{each.source.partition(':')[0]} {names[each.source]}",
+            each.kind.replace("_", " "),
+            f"{each.target.partition(':')[0]} {names[each.target]}",
+            each.weight,
+            each.evidence[0] + (f" +{len(each.evidence) - 1}" if len(each.evidence) > 1 else ""),
+        )
+        for each in found.relations[:limit]
+    ]
+    relations = [{**each._asdict(), "evidence": list(each.evidence)} for each in found.relations]
+    view = {"entities": [each._asdict() for each in found.entities], "relations": relations}
+    if not found.entities:
+        return Answer(view, notes=("archivist: nothing found",))
+    more = len(found.relations) - limit
+    rest = f"archivist: {more} more relations; --max N, --about NAME, --json"
+    table = (("From", "Relation", "To", "Places", "Shown by"), rows)
+    return Answer(view, notes=(rest,) if more > 0 else (), tables=[table])
+
+
+def _write_drawing(found: Graph, title: str, svg: str) -> None:
+    from archivist.charts import draw_graph
+    from archivist.files.write import explain_os_errors
+
+    image = draw_graph(found, title)
+    if svg == "-":
+        say(image, nl=False)
+        return
+    with explain_os_errors(Path(svg)):
+        Path(svg).write_text(image, encoding="utf-8")
+    note(f"archivist: wrote {svg}")
+
+
+@command()
+@click.argument("text")
+@scope_option
+@_ROOTS
+@click.option("--max", "limit", type=click.IntRange(1, 200), default=10, metavar="N", help="At most N.")
+def search(session: Session, text: str, scope: str, roots: tuple[str, ...], limit: int) -> Answer:
+    """Search the documents of all workspaces for TEXT, by words and by meaning."""
+    from archivist.workspace.files_service import find_scope
+    from archivist.workspace.search_service import WorkspaceSearch
+
+    with require_bank(session) as bank:
+        topologies = _resolve_topologies(session, roots)
+        service = WorkspaceSearch(bank, topologies)
+        found = service.search(text, scope=find_scope(topologies, scope), limit=limit)
+    for line in problem_lines(found.problems, LINT_HINT, most=_PROBLEMS_SHOWN):
+        note(line)
+    hits: list[dict[str, Any]] = []
+    lines = []
+    for snippet in found.snippets:
+        meta = {"document_path": snippet.path, "document_id": snippet.document}
+        hits.append(
+            {
+                "scope": str(snippet.scope),
+                "heading": snippet.heading,
+                "text": snippet.text,
+                "score": round(snippet.score, 4),
+                "_meta": {**meta, "line": snippet.line, "root": snippet.root},
+            }
+        )
+        place = f"{f'{snippet.root}: ' if snippet.root else ''}{snippet.path}:{snippet.line}"
+        lines += [f"{place}{f'  {snippet.heading}' if snippet.heading else ''}", f"    {snippet.text}"]
+    nothing = (
+        "archivist: nothing found",
+        "hint: try other words; archivist recall searches lessons and runs too",
+    )
+    return Answer({"hits": hits}, "\n".join(lines), () if hits else nothing)

@@ -1,34 +1,54 @@
-"""Commands for hot memory: its size, what should leave or join it, and its links into agent tools."""
+"""Commands for what agents load: hot memory, its links into agent tools, and skills."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
+    Answer,
+    command,
     enum_choice,
     json_option,
+    list_records,
     note,
     print_json,
     print_table,
     say,
+    shorten,
 )
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.workspace_root import find_topology, require_bank, root_option
+from archivist.edges.cli.workspace import (
+    find_topology,
+    require_bank,
+    root_option,
+    scope_argument,
+    scope_option,
+)
 from archivist.workspace.links_service import Client
 
 if TYPE_CHECKING:
     from archivist.workspace.hot import HotFile
     from archivist.workspace.hot_service import MovedRule, Review
     from archivist.workspace.links_service import LinkResult
+    from archivist.workspace.skills_service import Skill
 
+# As of a linter, so that a pre-commit hook can stop the growth.
 EXIT_OVER = 1
+# Rules are sentences; the first words tell which.
 _ITEM_CHARACTERS = 100
 # The key under which `hot --root FOLDER demote …` passes its root to the subcommand.
 _ROOT = "archivist.root"
+# The most that Codex reads of AGENTS.md unless its configuration says otherwise.
 _CODEX_BYTES = 32 * 1024
+# Long material belongs into files beside the skill, which agents read only when they need them.
+_MAX_SKILL_BYTES = 1 << 20
 
 
 @click.group(invoke_without_command=True)
@@ -48,6 +68,7 @@ def hot(ctx: click.Context, root: str | None, with_items: bool, as_json: bool) -
     from archivist.workspace.hot_service import review as review_files
 
     topology = find_topology(session, root)
+    # Files alone can be reviewed; a bank adds how often each rule was needed.
     bank = session.bank_if_any()
     if bank is None:
         review = review_files(topology, UsageHistory())
@@ -61,13 +82,11 @@ def hot(ctx: click.Context, root: str | None, with_items: bool, as_json: bool) -
     return EXIT_OVER if review.usage.is_over else 0
 
 
-@hot.command()
+@command(hot)
 @click.argument("item")
 @click.option("--to", "scope", metavar="SCOPE", required=True, help="The workspace whose lesson it becomes.")
 @root_option
-@json_option
-@click.pass_context
-def demote(ctx: click.Context, item: str, scope: str, root: str | None, as_json: bool) -> None:
+def demote(session: Session, item: str, scope: str, root: str | None) -> Answer:
     """Move a rule into a workspace's lessons.
 
     ITEM is its id (h-1a2b3c) or place (FILE:LINE), as `hot --items` prints them.
@@ -75,50 +94,36 @@ def demote(ctx: click.Context, item: str, scope: str, root: str | None, as_json:
     from archivist.workspace.hot_service import HotMemory
     from archivist.workspace.hot_service import demote as demote_in_files
 
-    session: Session = ctx.obj
-    topology = find_topology(session, root or ctx.meta.get(_ROOT))
+    topology = find_topology(session, root or click.get_current_context().meta.get(_ROOT))
     bank = session.bank_if_any()
-    if bank is None:
-        moved = demote_in_files(topology, item, scope)
-    else:
-        with bank:
-            moved = HotMemory(bank, topology).demote(item, scope)
-    _print_moved(moved, as_json=as_json)
+    with bank or nullcontext():
+        moved = (HotMemory(bank, topology).demote if bank else partial(demote_in_files, topology))(
+            item, scope
+        )
+    return _moved_answer(moved)
 
 
-@hot.command()
+@command(hot)
 @click.argument("name", metavar="LESSON")
 @click.option("--file", "file", metavar="FILE", required=True, help="The hot file that it goes into.")
 @root_option
-@json_option
-@click.pass_context
-def promote(ctx: click.Context, name: str, file: str, root: str | None, as_json: bool) -> None:
+def promote(session: Session, name: str, file: str, root: str | None) -> Answer:
     """Put a lesson into a hot file.
 
     LESSON is a lesson of the bank (m-001) or a learning entry (FILE:LINE); it also stays where it is.
     """
     from archivist.workspace.hot_service import HotMemory, promote_entry
 
-    session: Session = ctx.obj
-    topology = find_topology(session, root or ctx.meta.get(_ROOT))
+    topology = find_topology(session, root or click.get_current_context().meta.get(_ROOT))
     if ":" in name and session.find_bank_path() is None:
-        moved = promote_entry(topology, name, file)
-    else:
-        with require_bank(session) as bank:
-            moved = HotMemory(bank, topology).promote(name, file)
-    _print_moved(moved, as_json=as_json)
+        return _moved_answer(promote_entry(topology, name, file))
+    with require_bank(session) as bank:
+        return _moved_answer(HotMemory(bank, topology).promote(name, file))
 
 
-def _print_moved(moved: MovedRule, *, as_json: bool) -> None:
-    if as_json:
-        print_json(moved._asdict())
-    else:
-        say(f"{moved.source} → {moved.target}  {_shorten(moved.text)}")
-
-
-def _shorten(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _ITEM_CHARACTERS else f"{line[: _ITEM_CHARACTERS - 1]}…"
+def _moved_answer(moved: MovedRule) -> Answer:
+    text = f"{moved.source} → {moved.target}  {shorten(moved.text, _ITEM_CHARACTERS)}"
+    return Answer(moved._asdict(), text)
 
 
 def _print_review(review: Review, *, with_items: bool) -> None:
@@ -171,7 +176,7 @@ def _print_review(review: Review, *, with_items: bool) -> None:
 
 def _print_items(rows: list[tuple[str, str, str, str]]) -> None:
     for name, place, reason, text in rows:
-        say(f"  {name}  {f'{place}  ' if place else ''}{reason}\n      {_shorten(text)}")
+        say(f"  {name}  {f'{place}  ' if place else ''}{reason}\n      {shorten(text, _ITEM_CHARACTERS)}")
 
 
 def _file_row(file: HotFile) -> tuple[object, ...]:
@@ -253,21 +258,14 @@ _DRY_RUN = click.option(
 )
 
 
-@click.command()
+@command()
 @_CLIENTS
 @click.option("--copy", "as_copies", is_flag=True, help="Make marked copies instead of links.")
 @_DRY_RUN
 @root_option
-@json_option
-@click.pass_obj
 def link(
-    session: Session,
-    clients: tuple[str, ...],
-    as_copies: bool,
-    is_dry_run: bool,
-    root: str | None,
-    as_json: bool,
-) -> int:
+    session: Session, clients: tuple[str, ...], as_copies: bool, is_dry_run: bool, root: str | None
+) -> Answer:
     """Link the hot files into agent tools: cursor, codex, claude-code, gemini, vscode, or all.
 
     Your own files are never overwritten; a second call changes nothing.
@@ -278,61 +276,149 @@ def link(
 
     topology = find_topology(session, root)
     folder = topology.rules.hot
+    chosen = _parse_clients(clients)
     rules, problems = read_rules(topology.root, folder)
+    # Before the links: a file that cannot be read is why one is missing.
     for problem in problems:
         note(f"archivist: {problem}")
-    done = link_files(
-        topology.root, folder, rules, _parse_clients(clients), as_copies=as_copies, is_dry_run=is_dry_run
-    )
+    done = link_files(topology.root, folder, rules, chosen, as_copies=as_copies, is_dry_run=is_dry_run)
     if not rules and not done:
         raise InputError(
             f"no hot files in {folder!r}", hint="write one, agent/rules/common/user-profile.md for example"
         )
-    if Client.CODEX in _parse_clients(clients):
+    if Client.CODEX in chosen:
         if (topology.root / "AGENTS.override.md").is_file():
             note("archivist: Codex reads AGENTS.override.md here and not AGENTS.md")
         file = topology.root / "AGENTS.md"
         if file.is_file() and file.stat().st_size > _CODEX_BYTES:
             note("archivist: AGENTS.md has more than 32 KiB, the most that Codex reads by default")
-    return max(_report_links(done, as_json=as_json, is_dry_run=is_dry_run), EXIT_PARTIAL if problems else 0)
+    answer = _links_answer(done, is_dry_run)
+    return answer._replace(code=EXIT_PARTIAL) if problems else answer
 
 
-@click.command()
+@command()
 @_CLIENTS
 @_DRY_RUN
 @root_option
-@json_option
-@click.pass_obj
-def unlink(
-    session: Session, clients: tuple[str, ...], is_dry_run: bool, root: str | None, as_json: bool
-) -> int:
+def unlink(session: Session, clients: tuple[str, ...], is_dry_run: bool, root: str | None) -> Answer:
     """Remove everything that `link` made for agent tools, and restore what was there before."""
     from archivist.workspace.links_service import unlink as unlink_files
 
     topology = find_topology(session, root)
     done = unlink_files(topology.root, topology.rules.hot, _parse_clients(clients), is_dry_run=is_dry_run)
-    return _report_links(done, as_json=as_json, is_dry_run=is_dry_run)
+    return _links_answer(done, is_dry_run)
 
 
 def _parse_clients(clients: tuple[str, ...]) -> list[Client]:
     return list(Client) if "all" in clients else [Client(name) for name in dict.fromkeys(clients)]
 
 
-def _report_links(done: list[LinkResult], *, as_json: bool, is_dry_run: bool) -> int:
+def _links_answer(done: list[LinkResult], is_dry_run: bool) -> Answer:
     from archivist.workspace.links_service import LinkStatus
 
     left = [each for each in done if each.done is LinkStatus.LEFT]
-    if as_json:
-        print_json({"places": [each._asdict() for each in done], "dry_run": is_dry_run})
-    elif len(done) > len(left):
-        rows = [
-            (each.client, each.path, each.done, each.told)
-            for each in done
-            if each.done is not LinkStatus.LEFT
-        ]
-        print_table(("Client", "Path", "Would be" if is_dry_run else "Done", "As"), rows)
-    elif not done:
-        note("archivist: nothing of ours there")
-    for each in left:
-        note(f"archivist: {each.path} is left as it is: {each.told}")
-    return EXIT_PARTIAL if left else 0
+    rows = [(each.client, each.path, each.done, each.told) for each in done if each not in left]
+    headings = ("Client", "Path", "Would be" if is_dry_run else "Done", "As")
+    return Answer(
+        {"places": [each._asdict() for each in done], "dry_run": is_dry_run},
+        notes=() if done else ("archivist: nothing of ours there",),
+        tables=[(headings, rows)] if rows else (),
+        warnings=[f"archivist: {each.path} is left as it is: {each.told}" for each in left],
+        code=EXIT_PARTIAL if left else 0,
+    )
+
+
+# Skills
+
+
+@click.group()
+def skills() -> None:
+    """List, show and save the skills of workspaces, as portable SKILL.md."""
+
+
+@command(skills, "list")
+@scope_argument
+@root_option
+def list_(session: Session, scope: str, root: str | None) -> Answer:
+    """Print the skills of SCOPE and of everything below it."""
+    from archivist.workspace.files_service import find_scope
+    from archivist.workspace.skills_service import list_skills
+
+    topology = find_topology(session, root)
+    found = list_skills(topology, find_scope([topology], scope))
+    answer = list_records(
+        "skills",
+        found,
+        _skill_view,
+        {
+            "Name": lambda skill: skill.name,
+            "Scope": lambda skill: skill.scope,
+            "Description": lambda skill: skill.description,
+        },
+    )
+    problems = [f"archivist: {skill.path}: {problem}" for skill in found for problem in skill.problems]
+    return answer._replace(notes=problems)
+
+
+@command(skills)
+@click.argument("name")
+@scope_option
+@root_option
+def show(session: Session, name: str, scope: str, root: str | None) -> Answer:
+    """Print the skill NAME that applies to a scope: its own, else the nearest above it."""
+    from archivist.workspace.skills_service import find_skill
+    from archivist.workspace.topology import WorkspaceScope
+
+    skill = find_skill(find_topology(session, root), name, WorkspaceScope.parse(scope))
+    return Answer({**_skill_view(skill), "content": skill.text}, skill.text)
+
+
+@command(skills)
+@click.argument("name")
+@click.option("--from", "source", metavar="FILE", required=True, help="The text; - reads it from stdin.")
+@click.option("--scope", metavar="SCOPE", required=True, help="WORKSPACE[/DOMAIN[/REPOSITORY]].")
+@click.option("--description", metavar="TEXT", default="", help="When to use it, if the text does not say.")
+@click.option("--replace", "is_replacing", is_flag=True, help="Replace another skill of that name.")
+@click.option("--create", is_flag=True, help="Allow a scope that has no folder yet.")
+@root_option
+def save(session: Session, /, name: str, source: str, scope: str, root: str | None, **fields: Any) -> Answer:
+    """Save a text as the skill NAME of a scope; secrets in it are redacted."""
+    from archivist.workspace.skills_service import Skills, save_skill
+
+    topology = find_topology(session, root)
+    text = _read_source(source)
+    bank = session.bank_if_any()
+    with bank or nullcontext():
+        save_text = Skills(bank, topology).save if bank else partial(save_skill, topology)
+        saved = save_text(name, text, scope, **fields)
+    return Answer({**_skill_view(saved.skill), "saved": saved.kept}, f"{saved.kept}: {saved.skill.path}")
+
+
+def _read_source(source: str) -> str:
+    """Return the text of a file, or of stdin."""
+    from archivist.errors import InputError
+    from archivist.files.write import explain_os_errors
+
+    with explain_os_errors(Path(source)):
+        data = sys.stdin.buffer.read(_MAX_SKILL_BYTES + 1) if source == "-" else Path(source).read_bytes()
+    if len(data) > _MAX_SKILL_BYTES:
+        raise InputError(
+            "the text is larger than 1 MiB", hint="put long material into files beside the skill"
+        )
+    try:
+        return data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError:
+        raise InputError(f"{source!r} is not UTF-8 text", hint="save it as UTF-8") from None
+
+
+def _skill_view(skill: Skill) -> dict[str, object]:
+    return {
+        "name": skill.name,
+        "description": skill.description,
+        "scope": str(skill.scope),
+        "license": skill.license,
+        "compatibility": skill.compatibility,
+        "allowed-tools": skill.allowed_tools,
+        "problems": list(skill.problems),
+        "_meta": {"document_path": skill.path, "document_id": skill.name},
+    }
