@@ -98,7 +98,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _is_log(path: Path) -> bool:
-    from archivist.capture.formats.registry import read_log
+    from archivist.capture.formats import read_log
 
     try:
         next(iter(read_log(path)), None)

@@ -32,7 +32,7 @@ from pathlib import Path
 from rapidfuzz import fuzz
 
 from archivist import Bank
-from archivist.capture.formats.registry import read_log
+from archivist.capture.formats import read_log
 from archivist.errors import ArchivistError
 from archivist.reading.calls import ToolCall
 from archivist.reading.packages import distribution_name, installs, package_name

@@ -13,7 +13,7 @@ from archivist import Bank
 from archivist.access.service import KEPT, IdempotencyStore, digest_of
 from archivist.errors import AccessError, InputError, NotFoundError
 from archivist.records import Actor, ActorKind, Token
-from archivist.records.access_token import TokenState
+from archivist.records.layers import TokenState
 from tests.banks import fresh_bank
 from tests.conftest import START, TickingClock
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from archivist.capture.formats.registry import Adapter, LogOrigin, SkippedRecord
+from archivist.capture.formats import Adapter, LogOrigin, SkippedRecord
 from archivist.records import Episode, Event
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from archivist.capture.formats.registry import (
+from archivist.capture.formats import (
     ADAPTERS,
     Adapter,
     LogOrigin,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from archivist.capture.formats.registry import read_log
+from archivist.capture.formats import read_log
 from archivist.capture.json_stream import SkippedRecord
 from archivist.errors import InputError
 from archivist.files import open as opening

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from archivist.access.rights import Layer, Verb, decides
 from archivist.capture.redaction import redact
 from archivist.errors import InputError, NotFoundError
-from archivist.records.access_token import Token, TokenState
 from archivist.records.actor import Actor
+from archivist.records.layers import Token, TokenState
 from archivist.records.words import ActorKind
 from archivist.service import BankService
 from archivist.store.filters import equals

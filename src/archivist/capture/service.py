@@ -256,7 +256,7 @@ class Runs(BankService):
         fallback: str = "",
         numbers: dict[str, set[int]] | None = None,
     ) -> CaptureResult:
-        from archivist.capture.formats.registry import LogOrigin, read_log
+        from archivist.capture.formats import LogOrigin, read_log
 
         digest = _file_digest(path, overrides)
         with self._bank.reading() as reader:
@@ -472,7 +472,7 @@ def _file_digest(path: Path, overrides: CaptureOverrides) -> str:
 
 def _refuse_bad_lines(sources: Iterable[LogSource], overrides: CaptureOverrides, format_name: str) -> None:
     """Read logs only for the lines that cannot be read, and refuse everything when there is one."""
-    from archivist.capture.formats.registry import LogOrigin, SkippedRecord, read_log
+    from archivist.capture.formats import LogOrigin, SkippedRecord, read_log
 
     fallback = _FALLBACK_FORMAT if format_name == "auto" else ""
     problems = []

@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from archivist.records.access_token import Token
     from archivist.records.actor import ARCHIVIST, Actor
     from archivist.records.brief import Brief
     from archivist.records.episode import Episode, Event, Finding, Usage, Verdict
-    from archivist.records.layers import Artifact, Conflict, Fact
+    from archivist.records.layers import Artifact, Conflict, Fact, Token
     from archivist.records.lesson import Evidence, Lesson, Tally
     from archivist.records.run_words import Action, Effect, EpisodeKind, EpisodeStatus, EventKind, Following
     from archivist.records.tier_words import (
@@ -36,11 +35,10 @@ __all__ = [
 ]  # fmt: skip
 
 _FAMILIES = {
-    "access_token": "Token",
     "actor": "ARCHIVIST Actor",
     "brief": "Brief",
     "episode": "Episode Event Finding Usage Verdict",
-    "layers": "Artifact Conflict Fact",
+    "layers": "Artifact Conflict Fact Token",
     "lesson": "Evidence Lesson Tally",
     "run_words": "Action Effect EpisodeKind EpisodeStatus EventKind Following",
     "tier_words": "ArtifactType ConflictStatus CoreSection DocumentType EntryType ProposalStatus",

@@ -1,11 +1,13 @@
-"""What the agents of a project share: facts, the conflicts about them, and what runs produced."""
+"""What the agents of a project share: facts, conflicts about them, what runs produced; and access tokens."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 
 from archivist.errors import RecordError
+from archivist.records.actor import Actor
 from archivist.records.tier_words import ArtifactType, ConflictStatus
 
 # A name is at most as long as a heading; a value may have several pages.
@@ -92,3 +94,33 @@ def validate_fact(fact: Fact) -> Fact:
     if not 0 <= fact.confidence <= 1:
         raise RecordError(f"confidence: {fact.confidence:g} is not between 0 and 1")
     return fact
+
+
+class TokenState(StrEnum):
+    """Whether a token grants access."""
+
+    VALID = "valid"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """A token for the bank. The secret itself is shown once; `digest` is its SHA-256."""
+
+    id: str
+    name: str = ""
+    actor: Actor
+    digest: str
+    created: datetime
+    expires: datetime | None = None
+    revoked: datetime | None = None
+    extra: dict[str, object] = field(default_factory=dict)
+
+    def state(self, now: datetime) -> TokenState:
+        """Return whether it grants access at a time."""
+        if self.revoked is not None and self.revoked <= now:
+            return TokenState.REVOKED
+        if self.expires is not None and self.expires <= now:
+            return TokenState.EXPIRED
+        return TokenState.VALID

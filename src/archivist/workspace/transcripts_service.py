@@ -395,7 +395,7 @@ class Transcripts(BankService):
 
     def _problem_with(self, transcript: Transcript) -> str:
         """Return why a file is not a transcript, by its beginning; empty for a transcript."""
-        from archivist.capture.formats.registry import ADAPTERS
+        from archivist.capture.formats import ADAPTERS
         from archivist.files.open import head_of, open_file
 
         if not transcript.size_bytes:

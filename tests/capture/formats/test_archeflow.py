@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from archivist.capture.formats.registry import LogOrigin, SkippedRecord, read_log
+from archivist.capture.formats import LogOrigin, SkippedRecord, read_log
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Severity
 from tests.samples import run_lines, write_jsonl
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from archivist.capture.formats import SkippedRecord, read_log
 from archivist.capture.formats.archeflow import ArcheFlow
-from archivist.capture.formats.registry import SkippedRecord, read_log
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Severity
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]

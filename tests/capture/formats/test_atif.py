@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from archivist.capture.formats import LogOrigin, SkippedRecord, read_log
 from archivist.capture.formats.atif import Atif
-from archivist.capture.formats.registry import LogOrigin, SkippedRecord, read_log
 from archivist.exchange.files import to_atif
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind
 

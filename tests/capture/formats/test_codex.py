@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from archivist.capture.formats import SkippedRecord, read_log
 from archivist.capture.formats.codex import Codex
-from archivist.capture.formats.registry import SkippedRecord, read_log
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]

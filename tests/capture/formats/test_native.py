@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from archivist.capture.formats import LogOrigin, SkippedRecord, read_log
 from archivist.capture.formats.native import StreamAdapter
-from archivist.capture.formats.registry import LogOrigin, SkippedRecord, read_log
 from archivist.records import Episode, EpisodeStatus, Event
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from archivist.capture.formats import SkippedRecord, read_log
 from archivist.capture.formats.openhands import OpenHands
-from archivist.capture.formats.registry import SkippedRecord, read_log
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from archivist.capture.formats.registry import LogOrigin, SkippedRecord, read_log
+from archivist.capture.formats import LogOrigin, SkippedRecord, read_log
 from archivist.capture.formats.swe_agent import SweAgent
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 

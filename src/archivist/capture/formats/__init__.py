@@ -1,1 +1,80 @@
-"""The formats of agents' logs, one adapter a file."""
+"""The formats of logs, and how to recognise the format of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from archivist.capture.formats.archeflow import ArcheFlow
+from archivist.capture.formats.atif import Atif
+from archivist.capture.formats.claude_code import ClaudeCode
+from archivist.capture.formats.codex import Codex
+from archivist.capture.formats.mini_swe_agent import MiniSweAgent
+from archivist.capture.formats.native import StreamAdapter
+from archivist.capture.formats.openhands import OpenHands
+from archivist.capture.formats.swe_agent import SweAgent
+from archivist.capture.json_stream import SkippedRecord
+from archivist.capture.recorder import LogOrigin
+from archivist.errors import InputError
+from archivist.files.open import head_of, open_file
+from archivist.records import Episode, Event
+
+__all__ = (
+    "ADAPTERS", "Adapter", "LogOrigin", "SkippedRecord", "adapter_named", "head_of", "open_file",
+    "read_log", "recognise",
+)  # fmt: skip
+
+
+class Adapter(Protocol):
+    """One format: recognises its logs and reads them as events and episodes."""
+
+    name: str
+
+    def recognises(self, head: bytes, name: str) -> bool:
+        """Say whether a log has this format, by its first 64 kB, decompressed, and its file name."""
+        ...
+
+    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
+        """Yield events as they are read, each run when it is complete, the main one last."""
+        ...
+
+
+# From the most to the least specific, since some formats embed the records of others.
+ADAPTERS: tuple[Adapter, ...] = (
+    Atif(), Codex(), MiniSweAgent(), SweAgent(), OpenHands(), ArcheFlow(), StreamAdapter(), ClaudeCode(),
+)  # fmt: skip
+
+
+def recognise(head: bytes, name: str, *, fallback: str = "") -> Adapter:
+    """Return the adapter of a log by its content, else the fallback. Raise InputError without either."""
+    for adapter in ADAPTERS:
+        if adapter.recognises(head, name):
+            return adapter
+    if fallback and head.strip():
+        return adapter_named(fallback)
+    known = ", ".join(sorted(adapter.name for adapter in ADAPTERS))
+    raise InputError(
+        f"{name!r} is no log of a known format", hint=f"name it with --format if it is one of {known}"
+    )
+
+
+def adapter_named(name: str) -> Adapter:
+    """Return the adapter of a format. Raise InputError when there is none of that name."""
+    for adapter in ADAPTERS:
+        if adapter.name == name:
+            return adapter
+    known = ", ".join(sorted(adapter.name for adapter in ADAPTERS))
+    raise InputError(f"unknown format {name!r}", hint=f"one of auto, {known}")
+
+
+def read_log(
+    path: Path, origin: LogOrigin | None = None, format_name: str = "auto", *, fallback: str = ""
+) -> Iterator[Event | Episode | SkippedRecord]:
+    """Open a log, recognise its format unless it is given, and read it."""
+    with open_file(path) as source:
+        if format_name == "auto":
+            adapter = recognise(head_of(source), path.name, fallback=fallback)
+        else:
+            adapter = adapter_named(format_name)
+        yield from adapter.read(source, origin or LogOrigin(path.name))

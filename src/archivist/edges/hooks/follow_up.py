@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from archivist import projects
 from archivist.bank import Bank
-from archivist.capture.formats.registry import head_of, open_file, recognise
+from archivist.capture.formats import head_of, open_file, recognise
 from archivist.capture.service import CaptureOverrides
 from archivist.doctor import LOG, READABLE
 from archivist.edges.hooks.dialects import DIALECTS

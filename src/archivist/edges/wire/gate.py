@@ -18,7 +18,7 @@ from archivist.bank import Bank
 from archivist.config import ServerRules
 from archivist.edges.wire.serving import is_loopback
 from archivist.errors import ArchivistError
-from archivist.records.access_token import Token, TokenState
+from archivist.records.layers import Token, TokenState
 
 MEGABYTE = 1024 * 1024
 MEDIA_TYPE = "application/problem+json"
