@@ -24,7 +24,7 @@ from starlette.routing import Match
 
 from archivist import __version__
 from archivist.bank import Bank
-from archivist.edges.http import lessons, memory, runs, system, tiers
+from archivist.edges.http import brief_and_lessons, memory, runs, system, tiers
 from archivist.edges.http.answers import ProblemOut
 from archivist.edges.http.banks import BankPool
 from archivist.edges.http.bodies import WRITING, remove_leftovers
@@ -59,7 +59,7 @@ __all__ = ["Certificate", "ServerHandle", "create_app", "open_server"]
 _SWITCH_INTERVAL_S = 0.001
 # Routes are tried in this order, so the routers that get the most requests come first.
 _ROUTERS = (
-    lessons.briefs, tiers.stream, memory.router, tiers.router, lessons.router, runs.router, runs.longer,
+    brief_and_lessons.briefs, tiers.stream, memory.router, tiers.router, brief_and_lessons.router, runs.router, runs.longer,
     runs.uploads, system.router, memory.workspace,
 )  # fmt: skip
 _IDEMPOTENCY_KEY = {
