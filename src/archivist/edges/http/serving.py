@@ -59,7 +59,8 @@ __all__ = ["Certificate", "ServerHandle", "create_app", "open_server"]
 _SWITCH_INTERVAL_S = 0.001
 # Routes are tried in this order, so the routers that get the most requests come first.
 _ROUTERS = (
-    brief_and_lessons.briefs, tiers.stream, memory.router, tiers.router, brief_and_lessons.router, runs.router, runs.longer,
+    brief_and_lessons.briefs, tiers.stream, memory.router, tiers.router, brief_and_lessons.router,
+    runs.router, runs.longer,
     runs.uploads, system.router, memory.workspace,
 )  # fmt: skip
 _IDEMPOTENCY_KEY = {
