@@ -26,7 +26,6 @@ from archivist.edges.cli.session import Session
 from archivist.edges.views import approach_view, attempt_view, rate_view, run_view
 from archivist.errors import InputError
 from archivist.records.run_words import Action
-from archivist.records.shapes import to_episode_line
 
 if TYPE_CHECKING:
     from archivist.audit.analytics import Rate
@@ -75,7 +74,7 @@ def show(bank: Bank, run: str) -> Answer:
     names = ("action", "approach", "outcome") if episode.action else ()
     fields = field_lines((name, " ".join(str(getattr(episode, name)).split())) for name in names)
     return Answer(
-        {"episode": (attempt_view if episode.action else run_view)(episode)},
+        {"episode": _episode_view(episode)},
         "\n".join((*episode_lines(episode), *fields)),
     )
 
@@ -112,7 +111,7 @@ def log(session: Session, /, task: str, time: str | None, name: str, **fields: A
         raise InputError(f"{time!r} is not a time", hint="like 2026-04-03T14:00:00Z") from None
     with session.bank() as bank:
         made = bank.attempts.log(task, time=ended, id=name, **fields)
-    view = {"episode": to_episode_line(made)}
+    view = {"episode": attempt_view(made)}
     return Answer(view, f"{made.id}  {_episode_summary(made)}")
 
 
@@ -202,7 +201,7 @@ def _list_episodes(found: Sequence[Episode], *, empty: str = "") -> Answer:
     return list_records(
         "episodes",
         found,
-        to_episode_line,
+        _episode_view,
         {
             "Run": lambda episode: episode.id,
             "Status": lambda episode: episode.status,
@@ -212,6 +211,10 @@ def _list_episodes(found: Sequence[Episode], *, empty: str = "") -> Answer:
         },
         empty=empty,
     )
+
+
+def _episode_view(episode: Episode) -> dict[str, Any]:
+    return attempt_view(episode) if episode.action else run_view(episode)
 
 
 def _episode_summary(episode: Episode) -> str:
