@@ -1,4 +1,4 @@
-"""What the desks have in common: a bank, its check of who may, and names that name something."""
+"""What all services have in common: their bank, the check of access, and the check of names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class BankService:
-    """The place where the work on one layer is done, in the name of the bank's actor."""
+    """Work on one subject of a bank, in the name of its actor."""
 
     def __init__(self, bank: Bank) -> None:
         self._bank = bank

@@ -165,29 +165,29 @@ def test_a_token_once_ended_stays_ended(expires: int | None, revoked: int | None
 
 
 def test_an_answer_is_kept_for_a_day(bank: Bank, clock: TickingClock) -> None:
-    desk = IdempotencyStore(bank)
-    assert desk.find_answer("t:k") is None
-    desk.store_answer("t:k", "d", 201, "{}")
-    known = desk.find_answer("t:k")
+    answers = IdempotencyStore(bank)
+    assert answers.find_answer("t:k") is None
+    answers.store_answer("t:k", "d", 201, "{}")
+    known = answers.find_answer("t:k")
     assert known is not None
     assert (known.digest, known.status, known.body) == ("d", 201, "{}")
-    assert desk.find_answer("u:k") is None
+    assert answers.find_answer("u:k") is None
     clock.now += KEPT
-    assert desk.find_answer("t:k") is None
+    assert answers.find_answer("t:k") is None
 
 
 def test_an_answer_is_kept_with_what_it_answers_or_not_at_all(bank: Bank) -> None:
-    desk = IdempotencyStore(bank)
+    answers = IdempotencyStore(bank)
     with pytest.raises(ZeroDivisionError), bank.transaction():
-        desk.store_answer("t:k", "d", 201, "{}")
+        answers.store_answer("t:k", "d", 201, "{}")
         raise ZeroDivisionError
-    assert desk.find_answer("t:k") is None
+    assert answers.find_answer("t:k") is None
 
 
 def test_erasing_takes_kept_answers_along(bank: Bank) -> None:
     lesson = bank.lessons.add("the launch code is heliotrope")
-    desk = IdempotencyStore(bank)
+    answers = IdempotencyStore(bank)
     for key in ("t:a", "t:b"):
-        desk.store_answer(key, "d", 201, '{"summary": "the launch code is heliotrope"}')
+        answers.store_answer(key, "d", 201, '{"summary": "the launch code is heliotrope"}')
         bank.erasure.erase([lesson.id]) if key == "t:a" else bank.erasure.erase(matching="heliotrope")
-        assert desk.find_answer(key) is None
+        assert answers.find_answer(key) is None

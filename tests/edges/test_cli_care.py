@@ -149,8 +149,8 @@ def test_a_signal_gives_the_run_back_that_is_reflected_on(
     agent_log(project / "s-1.jsonl", MISSING_MODULE, session="s-1")
     bank_cli("capture", "s-1.jsonl")
     code = (
-        "import time, archivist.reflect.service as desk\n"
-        "desk.reflect = lambda *words: (print('begun', flush=True), time.sleep(60))\n"
+        "import time, archivist.reflect.service as service\n"
+        "service.reflect = lambda *words: (print('begun', flush=True), time.sleep(60))\n"
         "from archivist.edges.cli.main import main; main(['reflect'])"
     )
     command = [sys.executable, "-c", code]
