@@ -138,6 +138,21 @@ def test_edges_reach_everything_through_the_bank() -> None:
     assert wrong == []
 
 
+def test_edges_do_not_import_each_other() -> None:
+    """The command line opens the other doors; none of them imports it. Shared files lie beside them."""
+    wrong = [
+        str(each)
+        for path, room, tree in _sources()
+        if room == "edges" and len(path.relative_to(SOURCE).parts) > 2
+        for each in _imports(path, tree)
+        if each.room == "edges"
+        and path.relative_to(SOURCE).parts[1] != "cli"
+        and each.module.split(".")[2]
+        not in (path.relative_to(SOURCE).parts[1], "wire", "views", "hook_events")
+    ]
+    assert wrong == []
+
+
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Late imports count: a circle that only works because an import is late is still a circle."""
     graph: dict[str, set[str]] = defaultdict(set)
