@@ -70,7 +70,7 @@ def _create(candidate: Candidate = CANDIDATE) -> Lesson:
 
 
 def _meet(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
-    met = gate.meet_mined(known, candidate, gate.draft_lesson(candidate, sighting), sighting)
+    met = gate.meet_mined(known, candidate, sighting)
     return with_status(met, promote_at_runs=2)
 
 

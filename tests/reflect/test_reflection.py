@@ -12,9 +12,11 @@ import pytest
 from archivist import Bank
 from archivist.bus import Message
 from archivist.config import Config, ReflectRules
+from archivist.reading import run as run_reading
 from archivist.recall.query import Query
 from archivist.records import ActorKind, Category, Episode, EpisodeStatus, Scope, Status
-from archivist.reflect import service as reflection
+from archivist.reflect import miners, summary
+from archivist.reflect.service import load_context
 from archivist.reflect.summary import summarise_run
 from archivist.reflect.trigger import ReflectionOutcome, ReflectionTrigger, Scenario
 from tests.conftest import TickingClock
@@ -149,7 +151,7 @@ def test_a_run_without_failures_teaches_nothing(bank: Bank, tmp_path: Path) -> N
 def test_the_context_holds_what_reflection_looks_at(bank: Bank, tmp_path: Path) -> None:
     bank.reflect(_capture(bank, tmp_path, "s-1"))
     (bank.path.parent.parent / "progress.md").write_text("# Progress\n")
-    seen = reflection.load_context(bank, _capture(bank, tmp_path, "s-2"))
+    seen = load_context(bank, _capture(bank, tmp_path, "s-2"))
     assert (seen.episode.id, [each.id for each in seen.related]) == ("s-2", ["s-1"])
     assert [lesson.short_id for lesson in seen.lessons] == ["m-001"]
     assert (seen.progress, len(seen.events) > 3, seen.config) == ("# Progress\n", True, bank.config)
@@ -188,7 +190,7 @@ def test_a_run_whose_reflection_is_interrupted_waits_as_before(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(reflection, "summarise_run", stopped)
+        patched.setattr(summary, "summarise_run", stopped)
         for _ in range(4):
             with pytest.raises(KeyboardInterrupt):
                 list(bank.reflections.reflect_waiting())
@@ -208,7 +210,7 @@ def test_what_comes_in_while_a_run_is_reflected_on_waits_on(
         return summarise_run(*given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(reflection, "summarise_run", slowly)
+        patched.setattr(summary, "summarise_run", slowly)
         bank.reflect("s-1")
     assert [each.run for each in bank.reflections.waiting_runs()] == ["s-1"]
 
@@ -260,7 +262,7 @@ def test_maybe_reflect_contains_any_error(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a miner broke")
 
-    monkeypatch.setattr(reflection, "mine_candidates", broken)
+    monkeypatch.setattr(miners, "mine_candidates", broken)
     outcome = bank.reflections.maybe_reflect(ReflectionTrigger(_capture(bank, tmp_path, "s-1")))
     assert (outcome.status, outcome.error) == ("skipped", "ZeroDivisionError('a miner broke')")
 
@@ -301,7 +303,7 @@ def test_a_run_that_breaks_a_miner_does_not_keep_the_others_waiting(
             raise ZeroDivisionError("a miner broke")
         return real(episode, events, **options)
 
-    monkeypatch.setattr(reflection, "read_run", broken)
+    monkeypatch.setattr(run_reading, "read_run", broken)
     for session in ("s-1", "s-2"):
         _capture(bank, tmp_path, session)
     first, second = bank.reflections.reflect_waiting()

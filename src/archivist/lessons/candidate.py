@@ -11,8 +11,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from archivist.capture.clean import Cleaner, strip_briefs
-from archivist.capture.redaction import redact, without_secrets
+from archivist.capture.clean import Cleaner
+from archivist.capture.redaction import without_secrets
 from archivist.capture.secret_rules import PLACEHOLDER_START
 from archivist.records import Actor, Category, Evidence, Lesson, LessonType, Scope, Severity, Source
 from archivist.text import make_legible
@@ -142,14 +142,14 @@ def lesson_fields(candidate: Candidate) -> dict[str, Any]:
     return {**{name: getattr(candidate, name) for name in _SHARED}, "signature": candidate.key}
 
 
-def clean_candidate(candidate: Candidate, *, is_exact: bool = False) -> Candidate:
+def clean_candidate(candidate: Candidate, cleaner: Cleaner, *, is_exact: bool = False) -> Candidate:
     """Return a candidate without secrets, control characters and our own briefs in any of its texts.
 
     With `is_exact` control characters and line ends stay: what was exported is imported unchanged.
     """
 
     def clean(text: str) -> str:
-        return redact(strip_briefs(text)).text if is_exact else clean_lesson_text(text)
+        return cleaner.text(text if is_exact else make_legible(text))
 
     texts = {name: text for name in (*_LINES, *_TEXTS) if (text := getattr(candidate, name))}
     changes: dict[str, Any] = {name: clean(text) for name, text in texts.items()}
@@ -159,9 +159,9 @@ def clean_candidate(candidate: Candidate, *, is_exact: bool = False) -> Candidat
     changes["tags"] = tuple(tag for tag in map(clean, candidate.tags) if PLACEHOLDER_START not in tag)
     changes["remedies"] = tuple(map(clean, candidate.remedies))
     # A key is compared with those of later runs: it is redacted and otherwise left as it is.
-    cleaner = Cleaner()
     for name in ("key", "evidence", "events", "earlier_runs"):
-        changes[name] = cleaner.clean(getattr(candidate, name))
+        if (value := getattr(candidate, name)) and value != NO_EVIDENCE:
+            changes[name] = cleaner.clean(value)
     if candidate.record is not None:
         extra: Any = without_secrets(candidate.record.extra, is_exact=True)
         changes["record"] = cleaner.clean(replace(candidate.record, extra=extra))
@@ -170,10 +170,10 @@ def clean_candidate(candidate: Candidate, *, is_exact: bool = False) -> Candidat
 
 def clean_lesson(lesson: Lesson) -> Lesson:
     """Return a lesson without secrets, control characters and our own briefs in any of its texts."""
-    cleaned = clean_candidate(candidate_of(lesson))
+    cleaned = clean_candidate(candidate_of(lesson), Cleaner())
     return replace(cleaned.record or lesson, **lesson_fields(cleaned))
 
 
 def clean_lesson_text(text: str) -> str:
     """Return a text without secrets, control characters and our own briefs."""
-    return redact(strip_briefs(make_legible(text))).text
+    return Cleaner().text(make_legible(text))

@@ -12,9 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
-from rapidfuzz import fuzz
-
 from archivist.access.rights import may_change
+from archivist.capture.clean import Cleaner
 from archivist.lessons.candidate import Candidate, Provenance, Sighting, clean_candidate, lesson_fields
 from archivist.lessons.quarantine import distrust_imported, lesson_suspicion, suspicion
 from archivist.lessons.standing import is_confirmed, merge_evidence, merge_sets, merge_versions
@@ -111,6 +110,9 @@ def drop_duplicates(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _fuzzy_ratio(first: str, second: str) -> float:
+    # Most ways in find a twin by its id, key or words, and rapidfuzz takes 8 ms to import.
+    from rapidfuzz import fuzz
+
     # Sorted words ignore their order, sets ignore an added clause; the mean does neither entirely.
     a, b = first.lower(), second.lower()
     return (fuzz.token_sort_ratio(a, b) + fuzz.token_set_ratio(a, b)) / 200
@@ -120,8 +122,9 @@ def admit_candidates(
     candidates: Sequence[Candidate], events: Set[str], *, least_importance: float
 ) -> list[Candidate]:
     """Return the mined candidates that may become lessons, cleaned, the most important first."""
+    cleaner = Cleaner()
     admitted = [
-        clean_candidate(replace(candidate, importance=min(1.0, max(0.0, candidate.importance))))
+        clean_candidate(replace(candidate, importance=min(1.0, max(0.0, candidate.importance))), cleaner)
         for candidate in candidates
         if candidate.summary.strip() and candidate.events and set(candidate.events) <= events
     ]
@@ -207,7 +210,7 @@ def record_sighting(lesson: Lesson, candidate: Candidate, sighting: Sighting) ->
     )
 
 
-def meet_mined(known: Lesson, candidate: Candidate, _draft: Lesson, sighting: Sighting) -> Lesson:
+def meet_mined(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
     """Count the run, and take the newer words unless a person chose the present ones."""
     seen = record_sighting(known, candidate, sighting)
     if known.confirmed or known.source is not Source.ARCHIVIST or known.signature != candidate.key:
@@ -226,13 +229,14 @@ def meet_mined(known: Lesson, candidate: Candidate, _draft: Lesson, sighting: Si
     return replace(worded, edited=sighting.now, updated=sighting.now)
 
 
-def meet_reviewed(known: Lesson, candidate: Candidate, _draft: Lesson, sighting: Sighting) -> Lesson:
+def meet_reviewed(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
     """Count the run in which a reviewer found the same again."""
     return record_sighting(known, candidate, sighting)
 
 
-def meet_said(known: Lesson, candidate: Candidate, draft: Lesson, sighting: Sighting) -> Lesson:
+def meet_said(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
     """Confirm a lesson that a person states again, with the fields that were stated this time."""
+    draft = draft_lesson(candidate, sighting)
     stated = {name: getattr(draft, name) for name in candidate.given}
     confirmed = replace(known, runs=merge_sets(known.runs, draft.runs), **stated)
     if not is_confirmed(confirmed):
@@ -240,7 +244,7 @@ def meet_said(known: Lesson, candidate: Candidate, draft: Lesson, sighting: Sigh
     return known if confirmed == known else replace(confirmed, updated=sighting.now, edited=sighting.now)
 
 
-def meet_suggested(known: Lesson, candidate: Candidate, _draft: Lesson, sighting: Sighting) -> Lesson:
+def meet_suggested(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
     """Count the run, and add the agent's rule and detail where they are missing and it may change them."""
     seen = record_sighting(known, candidate, sighting)
     seen = replace(seen, evidence=merge_evidence(known.evidence, candidate.evidence))
@@ -257,22 +261,22 @@ def meet_suggested(known: Lesson, candidate: Candidate, _draft: Lesson, sighting
     )
 
 
-def meet_imported(known: Lesson, _candidate: Candidate, draft: Lesson, _sighting: Sighting) -> Lesson:
+def meet_imported(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
     """Merge a file's version of a lesson into this bank's, as far as the file is believed."""
-    believed = distrust_imported(draft, known)
+    believed = distrust_imported(draft_lesson(candidate, sighting), known)
     return known if believed is known else merge_versions(known, replace(believed, number=known.number))
 
 
-def meet_shared(known: Lesson, candidate: Candidate, draft: Lesson, sighting: Sighting) -> Lesson:
+def meet_shared(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
     """Merge another clone's version; only a sighting elsewhere restarts the count of unseen runs."""
-    merged = meet_imported(known, candidate, draft, sighting)
-    if set(draft.runs) <= set(known.runs):
+    merged = meet_imported(known, candidate, sighting)
+    if candidate.record is not None and set(candidate.record.runs) <= set(known.runs):
         merged = replace(merged, unseen_from=known.unseen_from)
     # Shared lines hold tags in sorted order, which is no change.
     return replace(merged, tags=known.tags) if set(merged.tags) == set(known.tags) else merged
 
 
-MEETINGS: dict[Provenance, Callable[[Lesson, Candidate, Lesson, Sighting], Lesson]] = {
+MEETINGS: dict[Provenance, Callable[[Lesson, Candidate, Sighting], Lesson]] = {
     Provenance.MINED: meet_mined,
     Provenance.REVIEWED: meet_reviewed,
     Provenance.SAID: meet_said,

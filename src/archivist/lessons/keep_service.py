@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, Verb, may, may_change
+from archivist.capture.clean import Cleaner
 from archivist.lessons import gate
 from archivist.lessons.candidate import (
     FIXED_FIELDS,
@@ -57,6 +58,7 @@ class LessonGate:
         self._bank = bank
         self._writer = writer
         self._sighting = sighting
+        self._cleaner = Cleaner()
         finders: dict[Provenance, Callable[[Candidate], Lesson | None]] = {
             Provenance.MINED: self._find_by_key_or_likeness,
             Provenance.REVIEWED: self._find_by_keywords,
@@ -71,10 +73,10 @@ class LessonGate:
         """Store what a candidate says as a new lesson or as one more sighting of a known one."""
         sighting, provenance = self._sighting, self._sighting.provenance
         is_from_file = provenance in (Provenance.IMPORTED, Provenance.SHARED)
-        candidate = clean_candidate(candidate, is_exact=is_from_file)
+        candidate = clean_candidate(candidate, self._cleaner, is_exact=is_from_file)
         known = self._find_twin(candidate)
-        draft = gate.draft_lesson(candidate, sighting)
         if known is None:
+            draft = gate.draft_lesson(candidate, sighting)
             if not may_create or candidate.is_known_only:
                 return KeptLesson(draft, LessonChange.DROPPED)
             draft = distrust_imported(draft, None) if is_from_file else draft
@@ -88,7 +90,7 @@ class LessonGate:
             self._writer.put(replace(old, updated=sighting.now, edited=sighting.now), "supersede")
             self._project_lessons.pop(known.id, None)
             return KeptLesson(better, LessonChange.REFINED)
-        met = gate.MEETINGS[provenance](known, candidate, draft, sighting)
+        met = gate.MEETINGS[provenance](known, candidate, sighting)
         # A lesson that this sighting does not change keeps its status, whatever the rules say by now.
         after = met if met == known else self._settle(met, known)
         if not self._writer.put(after, _VERBS[provenance] if is_from_file else "see"):
@@ -135,7 +137,8 @@ class LessonGate:
         """Index the live lessons, and those that count this run: it must not create them again."""
         rules = self._bank.config.lessons
         rows = self._writer.select_fields(Lesson, ("id", "summary", "tags"), one_of("status", _LIVE))
-        known = {row[0]: (row[1], tuple(json.loads(row[2]))) for row in rows}
+        # Most lessons of reviewers have no tags, and reading each list took a tenth of the time.
+        known = {row[0]: (row[1], json.loads(row[2]) if row[2] != "[]" else ()) for row in rows}
         for lesson in self._writer.select(Lesson, contains_item("runs", self._sighting.counted)):
             known[lesson.id] = (lesson.summary, lesson.tags)
         index = KeywordIndex(Overlap(rules.finding_overlap, rules.lesson_overlap))

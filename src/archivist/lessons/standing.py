@@ -8,7 +8,7 @@ decides alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from archivist.errors import NotFoundError, RecordError
 from archivist.lessons.quarantine import is_quarantined
 from archivist.records import Evidence, Lesson, LessonType, Source, Status
 from archivist.records.lesson import SHORT_ID
-from archivist.records.plain import canonical_json, to_plain
+from archivist.records.plain import canonical_json, field_names, to_plain
 from archivist.store.filters import equals
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ _APART = {
     "id", "number", "created", "updated", "tags", "evidence", "runs", "faded", "confirmed", "last_seen_run",
     "last_seen", "unseen_from", "prior_uses", "prior_last_used",
 }  # fmt: skip
+
+_CITED = field_names(Evidence)
 
 
 def find_lesson(reader: Reader, name: str) -> Lesson:
@@ -65,7 +67,7 @@ def is_confirmed(lesson: Lesson) -> bool:
 
 def merge_sets(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
     """Return the union of two sets, sorted: the order in which records hold sets."""
-    return tuple(sorted({*first, *second}))
+    return tuple(sorted({*first, *second})) if first or second else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +137,7 @@ def merge_versions(first: Lesson, second: Lesson) -> Lesson:
 
 def _edit_order(lesson: Lesson) -> tuple[object, ...]:
     """Order versions by their last edit; active and candidate are one, since both are derived."""
-    plain = {
-        each.name: to_plain(getattr(lesson, each.name)) for each in fields(lesson) if each.name not in _APART
-    }
+    plain = {name: to_plain(getattr(lesson, name)) for name in field_names(Lesson) if name not in _APART}
     if lesson.status.is_live:
         plain["status"] = Status.CANDIDATE.value
     return lesson.edited, canonical_json(plain)
@@ -145,9 +145,4 @@ def _edit_order(lesson: Lesson) -> tuple[object, ...]:
 
 def merge_evidence(first: Evidence, second: Evidence) -> Evidence:
     """Return what either version cites."""
-    return Evidence(
-        **{
-            each.name: merge_sets(getattr(first, each.name), getattr(second, each.name))
-            for each in fields(Evidence)
-        }
-    )
+    return Evidence(**{name: merge_sets(getattr(first, name), getattr(second, name)) for name in _CITED})

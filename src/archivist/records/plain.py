@@ -29,19 +29,27 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_asci
 def to_plain(value: Any) -> Any:
     """Return the value in the types of JSON."""
     kind: Any = type(value)
-    if kind in _JSON_TYPES:
-        return value
-    if is_dataclass(value):
-        return {name: to_plain(getattr(value, name)) for name in field_names(kind)}
-    if isinstance(value, StrEnum):
-        return value.value
-    if isinstance(value, datetime):
-        return to_text(value)
-    if isinstance(value, tuple | list):
-        return [to_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {key: to_plain(item) for key, item in value.items()}
-    return value
+    return value if kind in _JSON_TYPES else _encoder(kind)(value)
+
+
+@cache
+def _encoder(kind: Any) -> Callable[[Any], Any]:
+    """Return the function that makes plain values of this type."""
+    names = field_names(kind) if is_dataclass(kind) else ()  # type: ignore[arg-type]
+    if names:
+        return lambda value: {
+            name: item if type(item := getattr(value, name)) in _JSON_TYPES else to_plain(item)
+            for name in names
+        }
+    if issubclass(kind, StrEnum):
+        return lambda value: value.value
+    if issubclass(kind, datetime):
+        return to_text
+    if issubclass(kind, tuple | list):
+        return lambda value: [to_plain(item) for item in value]
+    if issubclass(kind, Mapping):
+        return lambda value: {key: to_plain(item) for key, item in value.items()}
+    return lambda value: value
 
 
 def from_plain(record: type[R], value: object) -> R:

@@ -11,23 +11,29 @@ from typing import TYPE_CHECKING, Any
 
 from archivist import bus as messages
 from archivist.access.rights import Layer, reads, writes
-from archivist.audit.verdicts import judge_lessons as judge_lessons
 from archivist.brief.select import GENERAL
 from archivist.capture.clean import clean_name
 from archivist.capture.runs import find_run, root_run
 from archivist.clock import to_text
-from archivist.config import Config
+from archivist.config import Config, LessonRules
 from archivist.errors import ArchivistError
-from archivist.lessons import gate
 from archivist.lessons.candidate import Candidate, LessonChange, Provenance, Sighting
-from archivist.lessons.quarantine import suspicion
-from archivist.reading.history import PastRun, RunHistory
-from archivist.reading.run import read_run
-from archivist.records import ARCHIVIST, Episode, Event, EventKind, Lesson, Status, Usage
+from archivist.records import (
+    ARCHIVIST,
+    Category,
+    Episode,
+    Event,
+    EventKind,
+    Finding,
+    Lesson,
+    Scope,
+    Severity,
+    Status,
+    Usage,
+)
+from archivist.records.lesson import LONGEST_CHARACTERS
 from archivist.records.plain import to_plain
 from archivist.records.words import NOTES as NOTES
-from archivist.reflect.miners import mine_candidates
-from archivist.reflect.summary import RunSummary, summarise_run, with_lessons
 from archivist.reflect.trigger import (
     ReflectionOutcome,
     ReflectionTrigger,
@@ -41,11 +47,8 @@ from archivist.store.filters import at_least, contains_item, equals, not_equals,
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.reflect.summary import RunSummary
     from archivist.store.results import QueuedRun
-
-from archivist.config import LessonRules
-from archivist.records import Category, Finding, Scope, Severity
-from archivist.records.lesson import LONGEST_CHARACTERS
 
 # The importance of a lesson by the severity of its finding, until verdicts say more.
 IMPORTANCE = {Severity.BUG: 0.8, Severity.WARNING: 0.6, Severity.INFO: 0.4, Severity.RECOMMENDATION: 0.3}
@@ -148,6 +151,14 @@ def reflect(
     domain: str = "",
 ) -> Reflection:
     """Learn from one run and from the findings of its reviewers. Reflecting on it again changes nothing."""
+    # To learn from findings, and to list what waits, must not cost the 50 ms that the miners take to import.
+    from archivist.lessons import gate
+    from archivist.lessons.quarantine import suspicion
+    from archivist.reading.history import PastRun, RunHistory
+    from archivist.reading.run import read_run
+    from archivist.reflect.miners import mine_candidates
+    from archivist.reflect.summary import summarise_run
+
     looked = bank.now()
     run = clean_name(run)
     seen = load_context(bank, run, memo)
@@ -241,6 +252,9 @@ def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[S
         return why, True
     if not rules.enabled:
         return why, False
+    from archivist.lessons.quarantine import suspicion
+    from archivist.reading.run import read_run
+
     # The failures are stored all the same, so that later runs can see a pattern.
     seen = load_context(bank, run)
     digest = to_plain(read_run(seen.episode, seen.events, suspicion=suspicion).digest)
@@ -336,6 +350,8 @@ def _announce_result(bank: Bank, done: Reflection) -> None:
         updated=len(done.updated),
     )
     if bank.config.reflect.write_progress:
+        from archivist.reflect.summary import with_lessons
+
         path = _progress_file(bank)
         before = path.read_text("utf-8", "replace") if path.is_file() else ""
         after = with_lessons(before, told)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -16,7 +17,7 @@ from archivist.records.plain import canonical_json, to_plain
 from archivist.store.ledger import GENESIS, HASH_SPACE, EventSum, row_hash, seal_entry, sum_events
 from archivist.store.protocol import Writer
 from archivist.store.results import StoredResponse
-from archivist.store.rows import TableMapping, mapping_for
+from archivist.store.rows import mapping_for
 from archivist.store.searchable import build_search_document
 from archivist.store.sqlite.reader import SqliteReader
 from archivist.store.sqlite.search import VectorCache, block_of
@@ -54,11 +55,12 @@ class SqliteWriter(SqliteReader, Writer):
         return self if actor == self.actor else SqliteWriter(self._db, self._cache, actor, now)
 
     def put(self, record: Any, verb: str) -> bool:
-        before = self.get(type(record), record.id)
+        record_class: Any = type(record)
+        before = self.get(record_class, record.id)
         if before == record:
             return False
-        how, kind = mapping_for(type(record)), kind_of(type(record))
-        _upsert(self._db, how, how.to_row(record))
+        how, kind = mapping_for(record_class), kind_of(record_class)
+        self._db.execute(_upsert_sql(record_class), how.to_row(record))
         _index_record(self._db, kind, record)
         _update_tallies(self._db, kind, before, record)
         self.append_entry(verb, kind, record.id, to_plain(record))
@@ -79,7 +81,7 @@ class SqliteWriter(SqliteReader, Writer):
                     continue
                 total -= row_hash(before)
                 count -= 1
-            _upsert(self._db, how, row)
+            self._db.execute(_upsert_sql(Event), row)
             _index_record(self._db, "event", event)
             total, count, changed = (total + row_hash(row)) % HASH_SPACE, count + 1, changed + 1
         if changed:
@@ -259,19 +261,20 @@ def rebuild_derived(db: apsw.Connection) -> None:
     for (run,) in db.execute("SELECT DISTINCT run FROM events").fetchall():
         db.execute("INSERT INTO event_sums VALUES (?, ?, ?)", sum_events(reader, str(run)))
     for record_class in record_types():
-        how: TableMapping[Any] = mapping_for(record_class)
+        how: Any = mapping_for(record_class)
         for row in db.execute(f"SELECT {how.column_list} FROM {how.table}"):
             record = how.to_record(row)
             _index_record(db, kind_of(record_class), record)
             _update_tallies(db, kind_of(record_class), None, record)
 
 
-def _upsert(db: apsw.Connection, how: TableMapping[Any], row: tuple[Any, ...]) -> None:
+@cache
+def _upsert_sql(record: Any) -> str:
+    how = mapping_for(record)
     changes = ", ".join(f"{name} = excluded.{name}" for name in how.columns if name != "id")
-    db.execute(
-        f"INSERT INTO {how.table} ({how.column_list}) VALUES ({', '.join('?' * len(row))})"
-        f" ON CONFLICT (id) DO UPDATE SET {changes}",
-        row,
+    return (
+        f"INSERT INTO {how.table} ({how.column_list}) VALUES ({', '.join('?' * len(how.columns))})"
+        f" ON CONFLICT (id) DO UPDATE SET {changes}"
     )
 
 
