@@ -12,6 +12,7 @@ lesson, but not in its size.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from math import ceil
 from typing import Any, NamedTuple
@@ -75,9 +76,12 @@ class KeywordIndex:
         words = keywords(text)
         place = len(self._keys)
         self._keys.append(key)
-        self._by_size.add(len(words), place)
-        for word in words.union(*(keywords(tag) for tag in tags)):
-            self._by_word.add(word, place)
+        self._by_size.places[len(words)].append(place)
+        for tag in tags:
+            words |= keywords(tag)
+        places = self._by_word.places
+        for word in words:
+            places[word].append(place)
 
     def find(self, text: str) -> Match | None:
         """Return the lesson that contains most of a text's words, the shortest of those, or None."""
@@ -90,7 +94,7 @@ class KeywordIndex:
             holders = _columns_with_sum(sums, common, len(self._keys))
             if not holders:
                 continue
-            for size in sorted(self._by_size.names):
+            for size in sorted(self._by_size.places):
                 if common < self._overlap.of_lesson * size:
                     break
                 found = holders & self._by_size.row(size)
@@ -103,14 +107,11 @@ class _BitRows:
     """Rows of bits by name, built from the places added so far when a row is read."""
 
     def __init__(self) -> None:
-        self.names: dict[Any, list[int]] = {}
+        self.places: defaultdict[Any, list[int]] = defaultdict(list)
         self._rows: dict[Any, tuple[int, int]] = {}
 
-    def add(self, name: object, place: int) -> None:
-        self.names.setdefault(name, []).append(place)
-
     def row(self, name: object) -> int:
-        places = self.names.get(name)
+        places = self.places.get(name)
         if not places:
             return 0
         row, taken = self._rows.get(name, (0, 0))
