@@ -48,11 +48,12 @@ class Tokens:
         self.places[body.lower().encode()] = place
         return "gh" + "p_" + body
 
-    def leaks_in(self, folder: Path) -> str:
+    def leaks_in(self, folder: Path, *, in_names: bool = True) -> str:
         """Return the places whose token stands in a file or a name below the folder, in any case."""
         found = set()
         for path in folder.rglob("*"):
-            data = bytes(path).lower() + (path.read_bytes().lower() if path.is_file() else b"")
+            data = path.read_bytes().lower() if path.is_file() else b""
+            data += bytes(path).lower() if in_names else b""
             found |= {place for body, place in self.places.items() if body in data}
         return ", ".join(sorted(found))
 
