@@ -29,8 +29,9 @@ SAMPLES = {
 # field is still sent, and what stands behind them is tested by itself.
 REFUSED = {
     "delete /api/lessons/{id}", "delete /api/memory/artifacts/{id}", "delete /api/memory/knowledge/{id}",
-    "delete /api/working", "patch /api/working", "post /api/working/notes", "post /api/proposals/{id}/{decision}",
-    "post /api/core/{section}", "post /api/reflect", "post /api/runs/{run}/log", "post /api/capture",
+    "delete /api/working", "patch /api/working", "post /api/working/notes", "post /api/reflect",
+    "post /api/proposals/{id}/{decision}",
+    "post /api/core/{section}", "post /api/runs/{run}/log", "post /api/capture",
     "post /api/tools/{name}", "post /api/workspace/save",
 }  # fmt: skip
 
