@@ -9,7 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
+from datetime import datetime
 from functools import cache
+from types import NoneType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from archivist.cold_start import lazy_pattern
@@ -91,6 +93,7 @@ V = TypeVar("V")
 # clean makes cleaning all fields of an event as fast as cleaning its three long ones.
 _REMEMBERED_CHARACTERS = 128
 _MAX_REMEMBERED = 10_000
+_WITHOUT_TEXT = frozenset((int, float, bool, NoneType, datetime))
 _HEXADECIMAL = frozenset("0123456789abcdef-")
 
 
@@ -111,13 +114,17 @@ class Cleaner:
         Every field of a record is walked, so that a new field cannot be forgotten.
         """
         result: Any = value
-        kind = type(value)
+        kind: Any = type(value)
         # Words of closed sets are texts too, but of a type of their own.
         if kind is str:
             result = self.text(result)
-        elif is_dataclass(kind):
-            texts = ((name, getattr(value, name)) for name in _field_names(kind))
-            changed = {name: after for name, text in texts if (after := self.clean(text)) is not text}
+        elif names := _field_names(kind):
+            changed = {
+                name: after
+                for name in names
+                if type(item := getattr(value, name)) not in _WITHOUT_TEXT
+                and (after := self.clean(item)) is not item
+            }
             result = replace(result, **changed) if changed else value
         elif kind is dict:
             cleaned = {self.clean(key): self.clean(item) for key, item in result.items()}
@@ -155,5 +162,6 @@ def clean_name(name: str) -> str:
 
 
 @cache
-def _field_names(record: type) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(record))
+def _field_names(kind: Any) -> tuple[str, ...]:
+    """Return the names of a record's fields; nothing for a type that is no record."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()

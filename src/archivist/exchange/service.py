@@ -19,7 +19,14 @@ from archivist.capture.service import CaptureOverrides
 from archivist.errors import BankReadOnlyError, InputError, RecordError
 from archivist.exchange import files, share
 from archivist.files.jsonl import LineProblem, read_lines, write_lines
-from archivist.lessons.candidate import LessonChange, Provenance, Sighting, candidate_of
+from archivist.lessons.candidate import (
+    Candidate,
+    KeptLesson,
+    LessonChange,
+    Provenance,
+    Sighting,
+    candidate_of,
+)
 from archivist.paths import as_text
 from archivist.records import Brief, Proposal
 from archivist.records.kinds import kind_of
@@ -97,13 +104,7 @@ class Exchange(BankService):
         runs = self._bank.runs.take(batch.episodes, CaptureOverrides(is_filed=True), verb="import")
         same = len(batch.episodes) - len(runs.created) - len(runs.updated)
         count_all("episodes", len(runs.created), len(runs.updated), same)
-        # The runs are counted now that the episodes are in: lessons say how many runs did not meet them.
-        sighting = self._sighting(writer, Provenance.IMPORTED)
-        for line, is_archive in batch.lessons:
-            imported = files.read_lesson(line.value, writer, is_archive=is_archive)
-            number = imported.number
-            candidate = candidate_of(imported.lesson, number=number, runs_since=imported.runs_since)
-            kept = self._bank.lessons.keep(candidate, sighting)
+        for number, kept in self._import_lessons(writer, batch):
             counts[kept.change]["lessons"] += 1
             if number:
                 ids[f"m-{number:03d}"] = kept.lesson.id
@@ -128,6 +129,22 @@ class Exchange(BankService):
         count_all("stream entries", stream.added, stream.changed, stream.unchanged)
         created, changed, unchanged = (counts[outcome] for outcome in outcomes)
         return files.FileImportResult(created, changed, unchanged, renumbered, tuple(problems))
+
+    def _import_lessons(self, writer: Writer, batch: ImportBatch) -> list[tuple[int, KeptLesson]]:
+        """Keep the lessons of files; return each with the number that its file gives it."""
+        numbers: list[int] = []
+
+        def read_candidates() -> Iterator[Candidate]:
+            # Each line is read when the lines before it are kept: it may be about the same lesson.
+            for line, is_archive in batch.lessons:
+                imported = files.read_lesson(line.value, writer, is_archive=is_archive)
+                numbers.append(imported.number)
+                yield candidate_of(imported.lesson, number=imported.number, runs_since=imported.runs_since)
+
+        # The episodes are in by now: lessons say how many runs did not meet them.
+        sighting = self._sighting(writer, Provenance.IMPORTED)
+        kept = self._bank.lessons.keep_many(read_candidates(), sighting)
+        return list(zip(numbers, kept, strict=True))
 
     @writes(Layer.BANK)
     def share(self, folder: Path) -> ShareResult:

@@ -95,7 +95,7 @@ class Lessons(BankService):
 
     @writes(Layer.LESSONS)
     def keep_many(
-        self, candidates: Sequence[Candidate], sighting: Sighting, *, max_created: int | None = None
+        self, candidates: Iterable[Candidate], sighting: Sighting, *, max_created: int | None = None
     ) -> list[KeptLesson]:
         """Keep the candidates of one sighting in order; those beyond `max_created` new ones are dropped.
 
