@@ -24,16 +24,12 @@ _QUOTED = lazy_pattern(r"“[^”]{0,300}”|\"[^\"]{0,300}\"|(?<!\w)'[^']{0,300
 _BARE_PATH = lazy_pattern(
     r"(?<![\w./~@$%{<:\\*?&=#+-])(?:[\w.-]+/)+[\w.-]*\w\.[A-Za-z]\w{0,8}(?![\w/*<{>@(-])"
 )
-_LOCATION = lazy_pattern(
-    r"(?P<path>(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)*/?)(?:::(?P<symbol>[\w.:]+)(?:\[.*\])?|:\d[\d:-]*)?"
-)
+# A path, of which a line or a test may be named.
+_LOCATION = lazy_pattern(r"(?P<path>(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)*/?)(?:::.+|:\d[\d:-]*)?")
 _EXTENSION = lazy_pattern(
     r"\w\.(?:py|pyi|js|mjs|cjs|ts|tsx|jsx|rs|go|rb|java|kt|c|h|cc|cpp|hpp|cs|php|sh|bash|ps1|toml|ya?ml|json"
     r"|cfg|ini|md|rst|txt|sql|html|css|scss|lock|mk|cmake|gradle|xml|proto|ipynb|lua|pl|swift|vue|svelte)$"
 )
-_SYMBOL = lazy_pattern(r"(?:[A-Za-z_]\w*(?:\.|::))*[A-Za-z_]\w*(?=(?:\(\))?$)")
-# A symbol is told from an English word by a dot, an underscore or a capital inside it.
-_CODELIKE = lazy_pattern(r"[.:_]|[a-z][A-Z]")
 _PROGRAM = lazy_pattern(r"[a-z][\w.+-]{1,40}$")
 _TARGET = lazy_pattern(r"[A-Za-z][\w:-]*$")
 _FLAG = lazy_pattern(r"--[a-z][\w-]+")
@@ -60,8 +56,6 @@ _DENIAL_BEFORE = lazy_pattern(
 )
 _DENIAL_AFTER = lazy_pattern(rf"(?i)(?:\b(?:{_ABSENT}|made|built|looked for|used to|cannot)|n['\u2019]t)\b")
 _ADVISED = lazy_pattern(r"(?i)\b(?:use|using|run|running|call|try|then|first|with|via|by)(?:\s+\w+)?\s*$")
-_PLACING = lazy_pattern(r"\s*(?:in|of|inside|within)\s+(?:the\s+)?(?:file\s+)?$")
-_CHANGING = lazy_pattern(r"(?i)\bchang(?:e|ing)\s+$")
 _LISTING = lazy_pattern(r"\s*(?:,|,?\s*\b(?:and|or)\b)\s*$")
 
 _WRAPPERS = frozenset(("sudo", "env", "time", "exec", "nohup", "command"))
@@ -84,51 +78,27 @@ class ReferenceKind(StrEnum):
     FILE = "file"
     COMMAND = "command"
     FLAG = "flag"
-    SYMBOL = "symbol"
-
-
-class PresenceState(StrEnum):
-    """Whether something is there; unknown is never taken for gone."""
-
-    THERE = "there"
-    GONE = "gone"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class CodeReference:
     """Something that a lesson names.
 
-    `program` is what a flag belongs to, or what runs a command of the project (`make`, `npm run`). A symbol
-    is looked for in `places`; `beside` are texts listed together with this one, and `is_advised` says that
-    the lesson tells to use it, or to change it.
+    `program` is what a flag belongs to, or what runs a command of the project (`make`, `npm run`). `beside`
+    are texts listed together with this one, and `is_advised` says that the lesson tells to use it.
     """
 
     kind: ReferenceKind
     text: str
     program: str = ""
-    places: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     is_advised: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceCheck:
-    """What the working tree says of a name; `instead` is where a file of that name lies now."""
-
-    state: PresenceState
-    instead: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class _Span:
-    """A piece of code in a text, the words before it and up to the next piece, and what it names.
+    """A piece of code in a text: the words up to the next piece, what it names, and whether they deny it."""
 
-    `is_denied` says that the words of its clause deny it.
-    """
-
-    code: str
-    before: str
     gap: str
     names: tuple[CodeReference, ...]
     is_denied: bool
@@ -149,36 +119,32 @@ def references_in(lesson: Lesson) -> tuple[CodeReference, ...]:
         stated += [name for name in _stated_references(remedies[0]) if (name.kind, name.text) in shared]
     found: dict[tuple[str, str, str], CodeReference] = {}
     for name in stated:
-        # A symbol that the lesson tells to change counts: that its library dropped it is the reason to.
-        if (name.kind, name.text) in denied and not (name.kind is ReferenceKind.SYMBOL and name.is_advised):
+        if (name.kind, name.text) in denied:
             continue
         key = (name.kind, name.text, name.program)
         known = found.setdefault(key, name)
         # Named twice, once in a list and once as advice: both are true of it.
         found[key] = replace(
             known,
-            places=tuple(dict.fromkeys((*known.places, *name.places))),
             beside=tuple(dict.fromkeys((*known.beside, *name.beside))),
             is_advised=known.is_advised or name.is_advised,
         )
     return tuple(found.values())
 
 
-def staleness_reason(names: Sequence[CodeReference], answers: Mapping[CodeReference, ReferenceCheck]) -> str:
+def staleness_reason(names: Sequence[CodeReference], gone: Mapping[CodeReference, str]) -> str:
     """Return why a lesson that names these is stale, in words, or an empty text.
 
-    Of things that are listed together one that is left is enough.
+    `gone` holds those that are gone for certain, each with where a file of its name lies now. Of things that
+    are listed together one that is left is enough.
     """
-    gone = [name for name in names if name in answers and answers[name].state is PresenceState.GONE]
-    texts = {name.text for name in gone}
-    name = next((name for name in gone if texts.issuperset(name.beside)), None)
+    texts = {name.text for name in names if name in gone}
+    name = next((name for name in names if name in gone and texts.issuperset(name.beside)), None)
     if name is None:
         return ""
-    if name.kind is ReferenceKind.SYMBOL:
-        return f"`{name.text}` is no longer in {' or '.join(f'`{place}`' for place in name.places)}"
     if name.kind is ReferenceKind.FLAG:
         return f"`{name.program}` no longer knows `{name.text}`"
-    instead = f"; there is `{answers[name].instead}`" if answers[name].instead else ""
+    instead = f"; there is `{gone[name]}`" if gone[name] else ""
     return f"`{f'{name.program} {name.text}'.strip()}` is gone{instead}"
 
 
@@ -202,11 +168,9 @@ def _find_spans(text: str) -> tuple[_Span, ...]:
         names = _references_in_code(code, is_advised) if is_code else _references_in_word(code)
         spans.append(
             _Span(
-                code,
-                masked[:start],
                 # A full stop ends the last list.
                 masked[end : starts[place]] if place < len(starts) else ".",
-                tuple(replace(name, is_advised=is_advised and not name.places) for name in names),
+                tuple(replace(name, is_advised=is_advised) for name in names),
                 is_denied=bool(_DENIAL_BEFORE.search(before) or _DENIAL_AFTER.search(after)),
             )
         )
@@ -220,8 +184,6 @@ def _denied_keys(spans: Sequence[_Span]) -> Iterator[tuple[ReferenceKind, str]]:
             for name in span.names:
                 if name.kind is not ReferenceKind.COMMAND or name.program:
                     yield name.kind, name.text
-            if symbol := _SYMBOL.match(span.code):
-                yield ReferenceKind.SYMBOL, symbol[0]
 
 
 def _stated_references(spans: Sequence[_Span]) -> Iterator[CodeReference]:
@@ -229,7 +191,11 @@ def _stated_references(spans: Sequence[_Span]) -> Iterator[CodeReference]:
     for place, span in enumerate(spans):
         if span.is_denied:
             continue
-        first, last = _list_around(spans, place)
+        first = last = place
+        while first and _LISTING.match(spans[first - 1].gap):
+            first -= 1
+        while _LISTING.match(spans[last].gap):
+            last += 1
         listed = spans[first : last + 1]
         is_choice = any("or" in each.gap for each in listed[:-1])
         if is_choice and not all(each.names for each in listed):
@@ -237,48 +203,16 @@ def _stated_references(spans: Sequence[_Span]) -> Iterator[CodeReference]:
             continue
         others = tuple(name.text for each in listed if each is not span for name in each.names)
         yield from (replace(name, beside=others) for name in span.names)
-        yield from _placed_symbol(spans, place)
-
-
-def _list_around(spans: Sequence[_Span], place: int) -> tuple[int, int]:
-    """Return the first and the last place of the list that a piece of code stands in."""
-    first = last = place
-    while first and _LISTING.match(spans[first - 1].gap):
-        first -= 1
-    while last < len(spans) and _LISTING.match(spans[last].gap):
-        last += 1
-    return first, last
-
-
-def _placed_symbol(spans: Sequence[_Span], place: int) -> Iterator[CodeReference]:
-    """Give the symbol that a piece of code is, where the words say in which files it stands."""
-    span = spans[place]
-    found = _SYMBOL.match(span.code)
-    if not found or not _CODELIKE.search(found[0]) or _EXTENSION.search(found[0]):
-        return
-    # "change `a` to `b` in `c`" places `a`.
-    is_changed = span.gap.strip() == "to" and bool(_CHANGING.search(span.before))
-    at = place + 1 if is_changed else place
-    if not _PLACING.match(spans[at].gap):
-        return
-    _, last = _list_around(spans, at + 1)
-    files = [name for each in spans[at + 1 : last + 1] for name in each.names]
-    places = tuple(name.text for name in files if name.kind is ReferenceKind.FILE)
-    if places:
-        yield CodeReference(ReferenceKind.SYMBOL, found[0], places=places, is_advised=is_changed)
 
 
 def _references_in_word(word: str) -> Iterator[CodeReference]:
-    """Give the file that a word is, and the test in it that `file::test` names."""
+    """Give the file that a word is."""
     found = _LOCATION.fullmatch(word)
     if not found or _FOREIGN.search(found["path"]):
         return
     file = found["path"].rstrip("/")
-    if "/" not in file.strip("/").removeprefix("./") and not _EXTENSION.search(found["path"]):
-        return
-    yield CodeReference(ReferenceKind.FILE, file)
-    if found["symbol"]:
-        yield CodeReference(ReferenceKind.SYMBOL, found["symbol"], places=(file,))
+    if "/" in file.strip("/").removeprefix("./") or _EXTENSION.search(found["path"]):
+        yield CodeReference(ReferenceKind.FILE, file)
 
 
 def _references_in_code(code: str, is_advised: bool) -> Iterator[CodeReference]:

@@ -20,7 +20,7 @@ from archivist.records import Lesson, Scope
 from archivist.service import BankService
 
 if TYPE_CHECKING:
-    from archivist.brief.liveness import CodeReference, ReferenceCheck
+    from archivist.brief.liveness import CodeReference
 
 FILE_NAME = "liveness.json"
 # All questions to git of one brief together; a hook's client waits about ten seconds.
@@ -307,35 +307,32 @@ class WorkingTree:
         self._is_complete = True
         self._witnesses = {}
         names = references_in(lesson)
-        reason = staleness_reason(names, {name: self._check(name) for name in names})
+        places = {name: self._find_gone(name) for name in names}
+        reason = staleness_reason(names, {name: now for name, now in places.items() if now is not None})
         self._cache.looks.pop(lesson.id, None)
         if self._is_complete:
             self._cache.looks[lesson.id] = (digest, reason, list(self._witnesses.items()))
             self._is_cache_changed = True
         return reason
 
-    def _check(self, name: CodeReference) -> ReferenceCheck:
-        """Say whether a name is there, gone for certain, or not known.
+    def _find_gone(self, name: CodeReference) -> str | None:
+        """Return where something that is gone for certain lies now, or an empty text; None for all else.
 
-        The methods below answer the same with True, False and None.
+        The methods below say True, False and, for what is not known, None.
         """
-        from archivist.brief.liveness import PresenceState, ReferenceCheck, ReferenceKind
+        from archivist.brief.liveness import ReferenceKind
 
         instead = ""
         match name.kind:
             case ReferenceKind.FILE:
                 is_there, instead = self._has_file(name.text)
-            case ReferenceKind.SYMBOL:
-                last_part = name.text.replace("::", ".").rsplit(".", 1)[-1]
-                is_there = self._has_content(last_part, name.places, "-w")
             case ReferenceKind.FLAG:
-                is_there = self._has_content(name.text, (name.program,))
+                is_there = self._has_flag(name.text, name.program)
             case ReferenceKind.COMMAND if name.program:
                 is_there = self._has_target(name.text, is_make=name.program == "make")
             case ReferenceKind.COMMAND:
                 is_there = self._has_program(name.text, is_advised=name.is_advised)
-        states = {True: PresenceState.THERE, False: PresenceState.GONE, None: PresenceState.UNKNOWN}
-        return ReferenceCheck(states[is_there], instead)
+        return instead if is_there is False else None
 
     def _has_file(self, text: str) -> tuple[bool | None, str]:
         """Say whether a file is there; for one that is gone, return where the only one of its name lies."""
@@ -356,19 +353,17 @@ class WorkingTree:
                 return False, moved[0] if len(moved) == 1 else ""
         return None, ""
 
-    def _has_content(self, text: str, places: Sequence[str], *how: str) -> bool | None:
-        """Say whether files that are there still hold a text which they, and nothing else now, once held."""
-        contents = [self._read(found) for found in map(self._find_on_disk, places) if found]
-        if not contents or not all(contents):
-            return None
-        if any(text in content for content in contents):
-            return True
+    def _has_flag(self, flag: str, script: str) -> bool | None:
+        """Say whether a script still holds a flag which it, and nothing else now, once held."""
+        found = self._find_on_disk(script)
+        content = self._read(found) if found else ""
+        if not content or flag in content:
+            return True if content else None
         but_prose = [f":(exclude,glob)**/{pattern}" for pattern in _PROSE]
-        words = ("grep", "-q", "--untracked", "-F", *how, "-e", text, "--", ".", *but_prose)
         # Found elsewhere, or no answer.
-        if self._git(*words)[0] != 1:
+        if self._git("grep", "-q", "--untracked", "-F", "-e", flag, "--", ".", *but_prose)[0] != 1:
             return None
-        return self._look_up_history(places, f"-S{text}")
+        return self._look_up_history((script,), f"-S{flag}")
 
     def _has_target(self, target: str, *, is_make: bool) -> bool | None:
         """Say whether a Makefile has a target, or a package.json a script."""
