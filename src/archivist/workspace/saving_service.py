@@ -15,7 +15,7 @@ from archivist.files.write import explain_os_errors, lock_folder, read_bytes, re
 from archivist.workspace import front_matter, learnings, save
 from archivist.workspace.documents import field_text
 from archivist.workspace.files_service import FileCache
-from archivist.workspace.learnings import Learning
+from archivist.workspace.learnings import Learning, LearningEntry
 from archivist.workspace.save import MemoryItem, MemoryKind, Neighbour, OnConflict, SaveOutcome, SaveResult
 from archivist.workspace.similarity import Statement
 from archivist.workspace.topology import LEARNINGS, FileKind, WorkspaceScope, decode
@@ -100,13 +100,14 @@ class MemorySaver:
             return self._merge(item, near, outcome)
         if outcome.result is not SaveResult.SAVED or item.kind is None:
             return outcome
-        kind = save.file_kind(item.kind)
+        kind = FileKind.DECISIONS if item.kind is MemoryKind.DECISION else FileKind.LESSONS
         path = self._topology.learning_file(kind, home)
         name = self._topology.name_of(path)
         before = _read_file(path)
         text = _decode_text(before, name) if before is not None else learnings.header(kind, home)
         known_tags = sorted({tag for file in files for entry in file.entries for tag in entry.tags})
-        entry = save.entry_of(item, self._today, known_tags)
+        tags = item.tags or save.tags_of(f"{item.title}\n{item.text}", known_tags)
+        entry = LearningEntry(item.title, item.date or self._today, item.category, tags, item.text, 0, 0)
         new = learnings.append_entry(text, entry, name)
         is_superseding = bool(outcome.against) and rule is OnConflict.SUPERSEDE
         old = near.learning if near is not None and is_superseding else None
