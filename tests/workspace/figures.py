@@ -18,7 +18,7 @@ from archivist.workspace.save import split_title
 from archivist.workspace.similarity import Likeness, Statement
 from tests.workspace import labelled_texts, spoken_pairs, statement_pairs
 
-SAME = {Likeness.EXACT, Likeness.KNOWN, Likeness.MEANING}
+SAME = {Likeness.KNOWN, Likeness.MEANING}
 Judged = Sequence[tuple[str, str]]
 Rows = Sequence[Mapping[str, Any]]
 

@@ -53,7 +53,7 @@ def test_pairs_are_judged_as_well_as_measured(
 def test_what_is_new_or_contrary_is_never_known(texts: str) -> None:
     def judge(old: Statement, new: Statement, cosine: float) -> Likeness:
         likeness = _judge(old, new, cosine)
-        return likeness if likeness in (Likeness.EXACT, Likeness.KNOWN) else Likeness.DIFFERENT
+        return likeness if likeness is Likeness.KNOWN else Likeness.DIFFERENT
 
     assert [wanted for wanted, given in judge_pairs(texts, judge) if given == "same" != wanted] == []
 
@@ -72,7 +72,7 @@ _WORDS = st.sampled_from(
 def test_nothing_contradicts_itself(text: str) -> None:
     statement = Statement("", text)
     assert find_conflict(statement, statement, 1.0) == ""
-    assert compare(statement, statement, 1.0).likeness is Likeness.EXACT
+    assert compare(statement, statement, 1.0).likeness is Likeness.KNOWN
 
 
 # What an agent says
@@ -114,7 +114,7 @@ def _judged(said: Said) -> Likeness:
 def test_what_says_something_else_is_never_known(old: str, new: str) -> None:
     for first, second in ((old, new), (new, old)):
         if (first, second) != ("Disable the login.", "Staging. Disable the login."):
-            assert _judged(Said(first, second)) not in (Likeness.EXACT, Likeness.KNOWN)
+            assert _judged(Said(first, second)) is not Likeness.KNOWN
 
 
 _MAY_BOTH_HOLD = [
@@ -194,4 +194,4 @@ _FRAMES = st.sampled_from(
 @given(_FRAMES, _NAMES, _NAMES, _NAMES)
 def test_another_name_in_the_same_sentence_is_news(frame: str, kept: str, one: str, other: str) -> None:
     old, new = frame.format(one, kept), frame.format(other, kept)
-    assert (_judged(Said(old, new)) in (Likeness.EXACT, Likeness.KNOWN)) == (one == other)
+    assert (_judged(Said(old, new)) is Likeness.KNOWN) == (one == other)

@@ -362,7 +362,7 @@ def find_nearest(
     """
     new = Statement(item.title, item.text)
     old = [Statement(learning.entry.title, learning.entry.text) for learning in existing]
-    order = (Likeness.EXACT, Likeness.KNOWN, Likeness.CONFLICT, Likeness.MEANING)
+    order = (Likeness.KNOWN, Likeness.CONFLICT, Likeness.MEANING)
     found = [
         Neighbour(learning, compare(statement, new, cosine))
         for learning, statement, cosine in zip(existing, old, cosines(new, old), strict=True)

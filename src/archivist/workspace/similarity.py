@@ -38,7 +38,6 @@ _UNWRITTEN = frozenset(("", "a", "an", "the", "we", "and", "+", "&", "-"))
 class Likeness(StrEnum):
     """What one statement is to another."""
 
-    EXACT = "exact"
     KNOWN = "known"
     MEANING = "meaning"
     CONFLICT = "conflict"
@@ -75,11 +74,11 @@ class Statement(NamedTuple):
 
 def compare(old: Statement, new: Statement, cosine: float) -> Comparison:
     """Return what a new statement is to an old one; `cosine` is the cosine of their vectors."""
-    parts = _merged_parts(old)
-    if any(" ".join(part.whole.split()) == " ".join(new.whole.split()) for part in parts):
-        return Comparison(Likeness.EXACT, 1.0, "the same words")
+    # An entry is its original statement, and each addition that was merged into it later.
+    text, *later = _ALSO.split(old.text)
+    parts = [Statement(old.title, text.strip()), *(Statement("", each.strip()) for each in later)]
     if any(_covers(part, new) for part in parts):
-        return Comparison(Likeness.KNOWN, 1.0, "the same, but for its form")
+        return Comparison(Likeness.KNOWN, 1.0, "the same words")
     conflict = find_conflict(old, new, cosine)
     if conflict:
         return Comparison(Likeness.CONFLICT, cosine, conflict)
@@ -88,22 +87,14 @@ def compare(old: Statement, new: Statement, cosine: float) -> Comparison:
     return Comparison(Likeness.DIFFERENT, cosine, "")
 
 
-def _merged_parts(statement: Statement) -> list[Statement]:
-    """Return the original statement of an entry, and each addition that was merged into it later."""
-    first, *later = _ALSO.split(statement.text)
-    return [Statement(statement.title, first.strip()), *(Statement("", each.strip()) for each in later)]
-
-
 def _covers(old: Statement, new: Statement) -> bool:
     """Say whether an old statement contains every sentence of a new one, in the same order.
 
     Both must start alike: a sentence from the middle of an entry may depend on the one before it.
     """
     known, asked = _plain_sentences(old), _plain_sentences(new)
-    if not known or not asked or asked[0] != known[0]:
-        return False
     rest = iter(known)
-    return all(sentence in rest for sentence in asked)
+    return asked[:1] == known[:1] and all(sentence in rest for sentence in asked)
 
 
 @lru_cache(maxsize=4096)
