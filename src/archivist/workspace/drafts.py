@@ -51,7 +51,6 @@ _SENTENCE_CHARACTERS = 12
 _SAME = Overlap(of_finding=0.7, of_lesson=0.4)
 # With fewer words in all documents, a missing word does not show that something is undocumented.
 _MIN_DOCUMENTED_WORDS = 50
-_UNDOCUMENTED = 0.5
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(])|\n+")
 _CODE = re.compile(r"`([^`\n]+)`")
 # Shorter messages, such as “1 failed”, are the same for many failures.
@@ -181,7 +180,7 @@ def _draft_lessons(reading: RunReading, known: DraftContext) -> Iterator[Draft]:
         if reading.episode.id not in lesson.runs or not lesson.status.is_live or not is_useful:
             continue
         words = keywords(" ".join(lesson.remedies[:1])) if len(known.words) >= _MIN_DOCUMENTED_WORDS else None
-        is_undocumented = words and len(words - known.words) >= _UNDOCUMENTED * len(words)
+        is_undocumented = words and len(words - known.words) >= len(words) / 2
         if not is_undocumented and lesson.importance < _MIN_WEIGHT:
             continue
         text = lesson.summary if not lesson.rule or lesson.signature else f"{lesson.summary}\n\n{lesson.rule}"
@@ -394,45 +393,36 @@ def _draft_fix(fix: _Fix, events: Sequence[Event], trigger: SaveTrigger) -> Iter
 def _describe_changes(fix: _Fix) -> tuple[str, bool]:
     """Return the changes after the last failure in words, and whether they are exact."""
     calls = [call for call in fix.after_last_failure if not call.has_failed]
-    installs = dict.fromkeys(install.text for call in calls for install in call.installs)
-    changes = [
-        change for call in calls for change in call.changes if change.file and not is_scratch(change.file)
-    ]
+    installs = dict.fromkeys(code(install.text) for call in calls for install in call.installs)
+    edits = (change for call in calls for change in call.changes)
+    changes = [change for change in edits if change.file and not is_scratch(change.file)]
     failure = fix.failed[-1].failure
     if installs and (not changes or (failure and failure.kind.is_environment)):
-        return format_list([code(install) for install in list(installs)[-2:]]), True
-    if not changes:
-        return "", False
-    names = dict.fromkeys(change.file for change in changes)
-    files = format_list([code(relative_path(file)) for file in names], most=4)
-    old, new = differing_words(changes[-1].old.strip(), changes[-1].new.strip())
-    if len(changes) == 1 and old and new and "\n" not in old + new and len(old) + len(new) < 120:
-        return f"change {code(old)} to {code(new)} in {files}", True
-    return f"changes in {files}", False
+        return format_list(list(installs)[-2:]), True
+    files = dict.fromkeys(code(relative_path(change.file)) for change in changes)
+    where = f"in {format_list(list(files), most=4)}" if files else ""
+    if len(changes) == 1:
+        old, new = differing_words(changes[0].old.strip(), changes[0].new.strip())
+        if old and new and "\n" not in old + new and len(old) + len(new) < 120:
+            return f"change {code(old)} to {code(new)} {where}", True
+    return f"changes {where}" if where else "", False
 
 
 def _reason_of(fix: _Fix, events: Sequence[Event]) -> str:
     """Return the agent's own sentence about the cause, written since the last failure but one."""
     start, end = fix.failed[-2:][0].event.seq, fix.success.event.seq
-    messages = [
-        event
-        for event in events
-        if event.kind is EventKind.MESSAGE and event.role == "assistant" and event.seq > start
-    ]
-    before = [event for event in messages if event.seq < end]
-    after = [event for event in messages if event.seq > end][:_MESSAGES_AFTER_FIX]
+    said = [event for event in events if event.kind is EventKind.MESSAGE and event.role == "assistant"]
+    before = [event for event in said if start < event.seq < end]
+    after = [event for event in said if event.seq > end][:_MESSAGES_AFTER_FIX]
     # The cause must name the subject: words of the failures, or of what was changed.
     failures = [call.failure for call in fix.failed if call.failure]
     texts = [part for failure in failures for part in (failure.subject, *_NAMES.findall(failure.line))]
     for change in (change for call in fix.after_last_failure for change in call.changes):
         texts += [base_name(change.file).rsplit(".", 1)[0], *_NAMES.findall(f"{change.old} {change.new}")]
     topic = keywords(" ".join(texts)) - _VAGUE
-    for event in (*reversed(before), *after):
-        for sentence in find_causes(event.text):
-            if topic & keywords(sentence):
-                cause = _PREFACE.sub("", sentence)
-                return _end_sentence(clip_words(cause[:1].upper() + cause[1:], _REASON_CHARACTERS))
-    return ""
+    causes = (cause for event in (*reversed(before), *after) for cause in find_causes(event.text))
+    cause = _PREFACE.sub("", next((cause for cause in causes if topic & keywords(cause)), ""))
+    return cause and _end_sentence(clip_words(cause[:1].upper() + cause[1:], _REASON_CHARACTERS))
 
 
 def find_causes(message: str) -> list[str]:
