@@ -1,7 +1,6 @@
 """Pairs of statements as an agent would save them, and what the second is to the first.
 
-All were written before the rules that judge them. The first ten of each kind were looked at while the rules
-were made; the last ten were kept aside and only counted.
+All were looked at while the rules were made; `unseen_texts.json` has pairs that were not.
 """
 
 from __future__ import annotations
@@ -160,6 +159,3 @@ NEW = (
     Said("Rate limit the public endpoints.", "Rate limit the admin endpoints."),
     Said("Errors in the sync job are mailed to the team.", "Errors in the sync job are counted in Grafana."),
 )
-
-TUNED = slice(0, 10)
-KEPT_ASIDE = slice(10, 20)

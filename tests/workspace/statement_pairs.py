@@ -231,7 +231,6 @@ DIFFERENT = (
     ),
 )
 
-# Written after the rules were made, and never tuned against.
 FRESH_SAME = (
     Pair(
         ("Helm upgrade times out", "Raise --timeout, the hook job takes six minutes."),

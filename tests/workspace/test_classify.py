@@ -13,6 +13,7 @@ from archivist.workspace.save import (
     tags_of,
     title_of,
 )
+from tests.workspace.figures import judge_texts, macro_f1, measure
 from tests.workspace.labelled_texts import CATEGORIES, KINDS, STATUSES
 
 
@@ -35,6 +36,26 @@ def test_a_status_is_told_by_words(text: str, status: str | None) -> None:
 @pytest.mark.parametrize(("text", "kind", "category"), CATEGORIES)
 def test_the_category_is_one_of_the_documented(text: str, kind: str, category: str) -> None:
     assert category_of(text, MemoryKind(kind)) == category
+
+
+@pytest.mark.req("W7")
+@pytest.mark.parametrize(
+    ("texts", "kinds", "categories", "statuses"), [("tuning", 0.85, 0.95, 0.95), ("unseen", 0.70, 0.78, 0.77)]
+)
+def test_texts_are_classified_as_well_as_measured(
+    texts: str, kinds: float, categories: float, statuses: float
+) -> None:
+    assert macro_f1(judge_texts(texts, "kinds", kind_of)) >= kinds
+    judged = judge_texts(texts, "categories", lambda text, kind: category_of(text, MemoryKind(kind)))
+    assert macro_f1(judged) >= categories
+    assert macro_f1(judge_texts(texts, "statuses", status_of)) >= statuses
+
+
+def test_a_plan_that_does_not_exist_yet_has_no_status() -> None:
+    # A plan's status that names no plan is refused, so a lesson must not be taken for one.
+    assert kind_of("Write a plan before you start.") is not MemoryKind.PLAN_STATUS
+    found = measure(judge_texts("unseen", "kinds", kind_of))
+    assert found["plan_status"].precision == 1.0
 
 
 def test_the_title_is_the_first_sentence_and_is_not_said_twice() -> None:

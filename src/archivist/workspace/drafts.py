@@ -1,19 +1,21 @@
 """Recognise what is worth saving in a captured run, and write a draft of it for `save_memory`.
 
 There are five triggers: a fix after several failed attempts, a solution that no document has, an entry that
-the run showed to be wrong, a decision with its reason, and important lessons of the session. People read the
-drafts, so one too many costs more than one too few: a run offers at most five.
+the run showed to be wrong, a decision, and important lessons of the session. People read the drafts, so one
+too many costs more than one too few: a run offers at most five.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from archivist.reading.calls import ToolCall
+from archivist.reading.cures import Cure
 from archivist.reading.failures import Failure
 from archivist.reading.remedies import RemedyKind
 from archivist.reading.rules import FailureKind
@@ -36,15 +38,23 @@ from archivist.reading.wording import (
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.records import Category, Event, EventKind, Lesson, LessonType
 from archivist.workspace.learnings import Learning
+from archivist.workspace.save import MemoryKind, category_of
 from archivist.workspace.topology import LEVELS, FileKind, WorkspaceScope
 
-MIN_WEIGHT = 0.6
-TITLE_CHARACTERS = 120
-REASON_CHARACTERS = 320
+MAX_DRAFTS = 5
+_MIN_WEIGHT = 0.6
+_TITLE_CHARACTERS = 120
+_REASON_CHARACTERS = 320
 # A longer message is a pasted file or log, not something that somebody said.
-MESSAGE_CHARACTERS = 4_000
-_SENTENCE_CHARACTERS = 25
+_MESSAGE_CHARACTERS = 4_000
+_SENTENCE_CHARACTERS = 12
+_SAME = Overlap(of_finding=0.7, of_lesson=0.4)
+# With fewer words in all documents, a missing word does not show that something is undocumented.
+_MIN_DOCUMENTED_WORDS = 50
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(])|\n+")
+_CODE = re.compile(r"`([^`\n]+)`")
+# Shorter messages, such as “1 failed”, are the same for many failures.
+_QUOTED = re.compile(r"“([^”]{20,})”")
 _CATEGORIES = {
     Category.INFRA: "configuration",
     Category.TOOL_USAGE: "tooling",
@@ -52,9 +62,11 @@ _CATEGORIES = {
     Category.TEST_STRATEGY: "testing",
     Category.BUGFIX_PATTERN: "debugging",
     Category.ANTI_PATTERN: "debugging",
-    Category.PROMPTING: "convention",
-    Category.HEURISTIC: "convention",
 }
+
+
+def _any_case(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
 
 
 class SaveTrigger(StrEnum):
@@ -75,15 +87,15 @@ class Draft:
     that it was made from.
     """
 
-    kind: FileKind
+    kind: FileKind = FileKind.LESSONS
     title: str
     text: str
-    category: str
+    category: str = "debugging"
     tags: tuple[str, ...] = ()
     trigger: SaveTrigger
     evidence: tuple[str, ...] = ()
     scope: str = ""
-    weight: float = MIN_WEIGHT
+    weight: float = _MIN_WEIGHT
     conflicts_with: str = ""
     lesson: str = ""
 
@@ -98,153 +110,26 @@ class DraftContext:
     scope: str = ""
 
 
-def end_sentence(sentence: str) -> str:
-    """Return a sentence with its full stop."""
-    return sentence if sentence.endswith((".", "!", "…")) else f"{sentence}."
-
-
-def message_sentences(message: str) -> Iterator[str]:
-    """Yield the sentences of a message without list marks; fragments are left out."""
-    for part in _SENTENCE.split(message[:MESSAGE_CHARACTERS]):
-        sentence = " ".join(part.strip(' -*#>\t"').split())
-        if len(sentence) >= _SENTENCE_CHARACTERS and not sentence.startswith(("```", "|", "{", "<")):
-            yield sentence
-
-
-def draft_lesson(lesson: Lesson, known: DraftContext, trigger: SaveTrigger) -> Draft:
-    """Return a draft of a lesson of the bank."""
-    is_preference = lesson.type is LessonType.PREFERENCE
-    text = lesson.summary if not lesson.rule or lesson.signature else f"{lesson.summary}\n\n{lesson.rule}"
-    return Draft(
-        kind=FileKind.LESSONS,
-        title=clip_words(lesson.summary, TITLE_CHARACTERS),
-        text=end_sentence(text) + (f"\n\n{lesson.detail}" if lesson.detail else ""),
-        category="convention" if is_preference else _CATEGORIES[lesson.category],
-        tags=lesson.tags,
-        trigger=trigger,
-        evidence=(lesson.short_id, *lesson.evidence.events[:4]),
-        scope=known.scope,
-        weight=min(0.85, lesson.importance),
-        lesson=lesson.id,
-    )
-
-
-# Decisions
-
-_CHOICE = re.compile(
-    r"\bwe(?:'ve| have)? (?:just )?(?:decided|agreed|settled|chose)\b|^decision\s*:"
-    r"|\blet'?s (?:go with|use|switch to|stick with|stay with|adopt|keep)\b"
-    r"|\bwe(?:'ll| will| should)? (?:go with|switch to|stick with|adopt|standardi[sz]e on)\b"
-    r"|\bwe(?:'ll| will) use\b",
-    re.IGNORECASE,
-)
-_PROPOSAL = re.compile(
-    r"\bi(?:'d| would)? (?:suggest|propose|recommend)\b|\bi(?:'ll| will) (?:go with|use|switch to)\b"
-    r"|\bshould (?:i|we) (?:use|go with|switch)\b|\bmy recommendation\b",
-    re.IGNORECASE,
-)
-_REASON = re.compile(
-    r"\b(?:because|since|so that|due to|to avoid|in order to|as it|as they|rather than|instead of|otherwise"
-    r"|the reason)\b|\b(?:over|than) `?\w+|\u2014|\u2013| - ",
-    re.IGNORECASE,
-)
-_YES = re.compile(
-    r"^\W*(?:yes|yep|yeah|ok(?:ay)?|sure|agreed|sounds good|go ahead|do (?:it|that)|perfect|exactly|good"
-    r"|please do|approved|let's do (?:it|that)|lgtm)\b",
-    re.IGNORECASE,
-)
-_OPENING = re.compile(
-    r"^(?:(?:ok(?:ay)?|so|yes|right|good|great|decision|well)\b[,.:! ]*)*"
-    r"(?:we(?:'ve| have)? (?:just )?(?:decided|agreed|settled)(?: to| on| that we| that)?\s+|let'?s\s+"
-    r"|we(?:'ll| will| should)\s+|i(?:'d| would)? (?:suggest|propose|recommend)(?: to| that we)?\s+"
-    r"|i(?:'ll| will)\s+)?",
-    re.IGNORECASE,
-)
-_TEMPORARY = re.compile(
-    r"\b(?:for now|this time|right now|just now|first,? let'?s|let'?s (?:use|keep) (?:the|this|that) "
-    r"(?:file|test|line|command)|todo)\b",
-    re.IGNORECASE,
-)
-_CODE = re.compile(r"`([^`\n]{3,120})`")
-_DECISION_CATEGORIES = (
-    ("dependency", re.compile(r"\b(?:depend|package|librar|version|upgrade|pin\b|vendor)", re.IGNORECASE)),
-    ("convention", re.compile(r"\b(?:naming|style|convention|format|commit|branch|lint)", re.IGNORECASE)),
-    ("tooling", re.compile(r"\b(?:tool|cli|runner|build|ci\b|test|docker|pipeline|editor)", re.IGNORECASE)),
-)
-
-
-def draft_decisions(events: Sequence[Event], known: DraftContext) -> Iterator[Draft]:
-    """Draft the choices that the user states with a reason, and the agent's that the user confirms."""
-    messages = [
-        event for event in events if event.kind is EventKind.MESSAGE and event.role in ("user", "assistant")
-    ]
-    for at, event in enumerate(messages):
-        sentences = list(message_sentences(event.text)) if len(event.text) <= MESSAGE_CHARACTERS else []
-        answer = next((each for each in messages[at + 1 :] if each.role == "user"), None)
-        is_user = event.role == "user"
-        is_confirmed = answer is not None and bool(_YES.search(answer.text))
-        for place, sentence in enumerate(sentences):
-            if (sentence.endswith("?") and not is_confirmed) or _TEMPORARY.search(sentence):
-                continue
-            is_choice = (is_user or is_confirmed) and _CHOICE.search(sentence)
-            is_agreed = not is_user and is_confirmed and _PROPOSAL.search(sentence)
-            if not is_choice and not is_agreed:
-                continue
-            # The reason may be in the next sentence.
-            both = " ".join(sentences[place : place + 2])
-            reasoned = next((text for text in (sentence, both) if _REASON.search(text)), "")
-            if not reasoned:
-                continue
-            title = _OPENING.sub("", sentence)
-            title = _REASON.split(title)[0].rstrip(" ,;:.-\u2014\u2013") or title
-            categories = (name for name, words in _DECISION_CATEGORIES if words.search(reasoned))
-            yield Draft(
-                kind=FileKind.DECISIONS,
-                title=clip_words(title[:1].upper() + title[1:], TITLE_CHARACTERS),
-                text=end_sentence(clip_words(reasoned, 2 * REASON_CHARACTERS))
-                + ("" if is_user else " The user agreed."),
-                category=next(categories, "architecture"),
-                tags=tags(*[code for code in _CODE.findall(reasoned) if " " not in code][:3]),
-                trigger=SaveTrigger.DECISION_MOMENT,
-                evidence=(event.id, answer.id) if is_confirmed and answer else (event.id,),
-                scope=known.scope,
-                weight=0.9 if is_user else 0.75,
-            )
-
-
-MAX_DRAFTS = 5
-_SAME = Overlap(of_finding=0.7, of_lesson=0.4)
-# With fewer words in all documents, a missing word does not show that something is undocumented.
-_MIN_DOCUMENTED_WORDS = 50
-_UNDOCUMENTED = 0.5
-_ANY_CODE = re.compile(r"`([^`\n]+)`")
-# Shorter messages, such as “1 failed”, are the same for many failures.
-_QUOTED = re.compile(r"“([^”]{20,})”")
-
-
 def find_drafts(reading: RunReading, events: Sequence[Event], known: DraftContext) -> list[Draft]:
     """Return what is worth saving of a run, the most important first, without repetition or known entries."""
     found = [
-        *draft_conflicts(reading, known),
-        *draft_hard_won_fixes(reading, events, known),
-        *draft_decisions(events, known),
-        *draft_long_searches(reading, events, known),
+        *draft_conflicts(reading, known.learnings),
+        *draft_fixes(reading, events),
+        *draft_decisions(events),
         *_draft_lessons(reading, known),
     ]
     kept: list[Draft] = []
     for draft in sorted(found, key=lambda draft: -draft.weight):
-        if len(kept) == MAX_DRAFTS:
-            break
         is_known = not draft.conflicts_with and any(
             _says_same(draft, learning.entry.title, learning.entry.text) for learning in known.learnings
         )
-        if not is_known and not any(_repeats(draft, other) for other in kept):
-            kept.append(draft)
+        if len(kept) < MAX_DRAFTS and not is_known:
+            kept += new_drafts([replace(draft, scope=draft.scope or known.scope)], kept)
     return kept
 
 
 def new_drafts(drafts: Sequence[Draft], earlier: Sequence[Draft]) -> list[Draft]:
-    """Return the drafts that do not repeat earlier ones of other runs."""
+    """Return the drafts that do not repeat earlier ones."""
     return [draft for draft in drafts if not any(_repeats(draft, other) for other in earlier)]
 
 
@@ -255,44 +140,24 @@ def _repeats(draft: Draft, other: Draft) -> bool:
     """
     if draft.lesson and other.lesson:
         return draft.lesson == other.lesson
-    if set(draft.evidence) & set(other.evidence):
-        return True
-    for one, two in ((draft, other), (other, draft)):
-        quotes = (" ".join(quote.rstrip("….").split()) for quote in _QUOTED.findall(one.text))
-        if any(quote in " ".join(two.text.split()) for quote in quotes):
-            return True
-    return _says_same(draft, other.title, other.text)
+    is_quoted = any(
+        " ".join(quote.rstrip("….").split()) in " ".join(two.text.split())
+        for one, two in ((draft, other), (other, draft))
+        for quote in _QUOTED.findall(one.text)
+    )
+    shares_event = bool(set(draft.evidence) & set(other.evidence))
+    return shares_event or is_quoted or _says_same(draft, other.title, other.text)
 
 
 def _says_same(draft: Draft, title: str, text: str) -> bool:
-    if " ".join(draft.title.lower().split()) == " ".join(title.lower().split()):
+    if draft.title.lower() == title.lower():
         return True
     whole, other = f"{draft.title} {draft.text}", f"{title} {text}"
-    codes, other_codes = set(_ANY_CODE.findall(whole)), set(_ANY_CODE.findall(other))
+    codes, other_codes = set(_CODE.findall(whole)), set(_CODE.findall(other))
     # The same words about other commands are about something else.
     if codes and other_codes and not codes & other_codes:
         return False
     return matches(keywords(whole), keywords(other), frozenset(), _SAME)
-
-
-def _draft_lessons(reading: RunReading, known: DraftContext) -> Iterator[Draft]:
-    """Draft the lessons of a run that no document mentions, and the important ones."""
-    lessons = [
-        lesson
-        for lesson in known.lessons
-        if reading.episode.id in lesson.runs
-        and lesson.status.is_live
-        # To edit a file is no remedy unless the lesson says how.
-        and (set(lesson.remedies) - {"edit"} or lesson.type is LessonType.PREFERENCE)
-    ]
-    if len(known.words) >= _MIN_DOCUMENTED_WORDS:
-        for lesson in lessons:
-            words = keywords(" ".join(lesson.remedies[:1]))
-            if words and len(words - known.words) >= _UNDOCUMENTED * len(words):
-                yield draft_lesson(lesson, known, SaveTrigger.NON_OBVIOUS_SOLUTION)
-    for lesson in lessons:
-        if lesson.importance >= MIN_WEIGHT:
-            yield draft_lesson(lesson, known, SaveTrigger.END_OF_SESSION)
 
 
 def scope_of_project(project: str, scopes: Sequence[WorkspaceScope]) -> str:
@@ -306,12 +171,118 @@ def scope_of_project(project: str, scopes: Sequence[WorkspaceScope]) -> str:
     return workspaces.pop() if len(workspaces) == 1 else ""
 
 
+def _draft_lessons(reading: RunReading, known: DraftContext) -> Iterator[Draft]:
+    """Draft the lessons of a run that no document mentions, and the important ones."""
+    for lesson in known.lessons:
+        is_preference = lesson.type is LessonType.PREFERENCE
+        # To edit a file is no remedy unless the lesson says how.
+        is_useful = is_preference or bool(set(lesson.remedies) - {"edit"})
+        if reading.episode.id not in lesson.runs or not lesson.status.is_live or not is_useful:
+            continue
+        words = keywords(" ".join(lesson.remedies[:1])) if len(known.words) >= _MIN_DOCUMENTED_WORDS else None
+        is_undocumented = words and len(words - known.words) >= len(words) / 2
+        if not is_undocumented and lesson.importance < _MIN_WEIGHT:
+            continue
+        text = lesson.summary if not lesson.rule or lesson.signature else f"{lesson.summary}\n\n{lesson.rule}"
+        yield Draft(
+            title=clip_words(lesson.summary, _TITLE_CHARACTERS),
+            text=_end_sentence(text) + (f"\n\n{lesson.detail}" if lesson.detail else ""),
+            category="convention" if is_preference else _CATEGORIES.get(lesson.category, "convention"),
+            tags=lesson.tags,
+            trigger=SaveTrigger.NON_OBVIOUS_SOLUTION if is_undocumented else SaveTrigger.END_OF_SESSION,
+            evidence=(lesson.short_id, *lesson.evidence.events[:4]),
+            weight=min(0.85, lesson.importance),
+            lesson=lesson.id,
+        )
+
+
+# Decisions
+
+# Said so, a choice needs no reason.
+_DECIDED = _any_case(
+    r"\b(?:we|i|team)(?:'ve| have| has)?(?: \w+)? (?:decided|agreed (?:on|to|that)|settled|chose)\b"
+    r"|^decision\b|\b(?:from (?:now|here) on|going forward|final call|the rule is|no more)\b|\bit is[.!]?$"
+    r"|(?:^|\b(?:let'?s|we'll|we will|we're|we are|i'd|i would|i) )"
+    r"(?:go(?:ing)? (?:with|for)|stick with|standardi[sz]e on|prefer)\b"
+)
+_CHOICE = _any_case(
+    r"\b(?:let'?s|please|we|we'll|we're|i'd|i)(?: \w+){0,2}? (?:us(?:e|ing)|switch(?:ing)? to|adopt|keep"
+    r"|prefer|st(?:ick|ay)(?:ing)? (?:with|on)|pick|drop|mov(?:e|ing) to|store|suggest|propose|recommend)\b"
+    r"|\bmy (?:suggestion|recommendation)\b"
+    r"|^(?:use|keep|drop|always|never(?! mind)|no|switch to|stay (?:on|with))\b"
+)
+_REASON = _any_case(
+    r"\b(?:because|since|so that|due to|to avoid|in order to|as (?:it|they|the|we)|rather than|instead of"
+    r"|otherwise|the reason|which|easier|faster|cheaper|simpler|safer|than|over)\b"
+    r"|[,;:] (?:we|it|they|this|that|there|our)\b|\u2014|\u2013| - "
+)
+_YES = _any_case(
+    r"\W*(?:yes|yep|yeah|ok(?:ay)?|sure|agreed|sounds good|go ahead|do (?:it|that)|perfect|exactly|good"
+    r"|please do|approved|let's do|lgtm)\b"
+)
+_PASSING = _any_case(
+    r"\b(?:for now|right now|just now|temporar\w+|first,? let'?s|maybe|perhaps|might|not sure|some ?day|todo"
+    r"|th(?:e|is|at) (?:time|once|file|test|line|command))\b"
+)
+_OPENING = _any_case(
+    r"^(?:(?:ok(?:ay)?|so|yes|right|good|great|decision|final call|well|please|from now on)\b[,.:! ]*)*"
+    r"(?:we(?:'ve| have)? (?:just )?(?:decided|agreed|settled)(?: to| on| that we| that)?\s+|let'?s\s+"
+    r"|(?:we|i)(?:'ll|'d| will| should| would)\s+(?:(?:suggest|propose|recommend)(?: to| that we)?\s+)?)?"
+)
+
+
+def message_sentences(message: str) -> Iterator[str]:
+    """Yield the sentences of a message without list marks; fragments are left out."""
+    for part in _SENTENCE.split(message[:_MESSAGE_CHARACTERS]):
+        sentence = " ".join(part.strip(' -*#>\t"').split())
+        if len(sentence) >= _SENTENCE_CHARACTERS and not sentence.startswith(("```", "|", "{", "<")):
+            yield sentence
+
+
+def _end_sentence(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "!", "…")) else f"{sentence}."
+
+
+def draft_decisions(events: Sequence[Event]) -> Iterator[Draft]:
+    """Draft what the user decides, or chooses with a reason, and what the user confirms of the agent's."""
+    messages = [
+        event for event in events if event.kind is EventKind.MESSAGE and event.role in ("user", "assistant")
+    ]
+    for at, event in enumerate(messages):
+        answer = next((each for each in messages[at + 1 :] if each.role == "user"), None)
+        is_user = event.role == "user"
+        is_agreed = not is_user and answer is not None and bool(_YES.match(answer.text))
+        if not (is_user or is_agreed) or len(event.text) > _MESSAGE_CHARACTERS:
+            continue
+        sentences = list(message_sentences(event.text))
+        for place, sentence in enumerate(sentences):
+            if _PASSING.search(sentence) or (sentence.endswith("?") and not is_agreed):
+                continue
+            # The reason may be in the next sentence.
+            both = " ".join(sentences[place : place + 2])
+            reasoned = next((text for text in (sentence, both) if _REASON.search(text)), "")
+            if not _DECIDED.search(sentence) and not (reasoned and _CHOICE.search(sentence)):
+                continue
+            title = _OPENING.sub("", sentence)
+            title = _REASON.split(title)[0].rstrip(" ,;:.-\u2014\u2013") or title
+            text = _end_sentence(clip_words(reasoned or sentence, 2 * _REASON_CHARACTERS))
+            yield Draft(
+                kind=FileKind.DECISIONS,
+                title=clip_words(title[:1].upper() + title[1:], _TITLE_CHARACTERS),
+                text=text if is_user else f"{text} The user agreed.",
+                category=category_of(text, MemoryKind.DECISION),
+                tags=tags(*[code for code in _CODE.findall(text) if " " not in code][:3]),
+                trigger=SaveTrigger.DECISION_MOMENT,
+                evidence=(event.id, answer.id) if is_agreed and answer else (event.id,),
+                weight=0.9 if is_user else 0.75,
+            )
+
+
 # Fixes
 
-_MIN_FAILURES = 2
+_MANY_FAILURES = 3
 _LONG_SEARCH = 5
 _VERY_LONG_SEARCH = 10
-_MANY_FAILURES = 3
 _MESSAGES_AFTER_FIX = 3
 # A patch that does not apply or a missing bracket is a slip, not a problem.
 _SLIPS = frozenset((FailureKind.EDIT_NOT_APPLIED, FailureKind.SYNTAX))
@@ -322,42 +293,31 @@ _VAGUE = frozenset(
     ("error", "errors", "test", "tests", "failed", "main", "lib", "mod", "index", "init", "src")
 )
 _REDIRECTION = re.compile(r"\s+(?:[12&]?>+\s*(?:&\d|/dev/null)|2>&1)")
-_EXPLAINS = re.compile(
-    r"\broot cause\b|\bturns? out\b|\b(?:is|was|were) caused by\b|\bthe fix (?:is|was)\b"
-    r"|\bthe (?:real |actual |underlying )?(?:problem|issue|bug|reason|cause|culprit) (?:is|was)"
-    r"(?: that| because| due| in| with| how|:)"
-    r"|\b(?:fail(?:s|ed)?|br(?:eaks|oke)|happen(?:s|ed)|crash(?:es|ed)|errors?|this is|that is) because\b",
-    re.IGNORECASE,
+_EXPLAINS = _any_case(
+    r"\b(?:because|due to|caused by|root cause|turn(?:s|ed) out|explains|c[ao]mes? from)\b"
+    r"|\b(?:problem|issue|bug|reason|cause|culprit|fix)(?: (?:is|was)\b|:)|\bwhy:"
 )
-_UNSURE = re.compile(
-    r"\b(?:i think|maybe|might|perhaps|suggests?|seems?|could be|probably|let me|not sure|should work)\b",
-    re.IGNORECASE,
+# A guess, or what the agent did itself and why.
+_UNSURE = _any_case(
+    r"^(?:i|i'm|i'll|we|next|now|let)\b(?!.*(?:problem|cause|why)\b)|\bi think\b"
+    r"|\b(?:maybe|might|perhaps|suggests?|seems?|could|probably|let me|not sure|should work|asking)\b"
+)
+_PREFACE = _any_case(
+    r"^(?:(?:so|ok|okay|now|found it|got it)[,:.!]?\s+)*"
+    r"(?:the (?:real |actual )?root cause (?:is|was)(?: that)?[: ]\s*|root cause:\s*)?"
 )
 # Lines that count failures without saying what failed.
-_SUMMARY = re.compile(
+_SUMMARY = _any_case(
     r"^File \"|could not compile|previous errors?\b|^exit code|^\d+ (?:failed|errors?)"
-    r"|^\w*(?:error|exception):?$",
-    re.IGNORECASE,
+    r"|^\w*(?:error|exception):?$"
 )
-_PREFACE = re.compile(
-    r"^(?:(?:so|ok|okay|now|found it|got it)[,:.!]?\s+)*"
-    r"(?:the (?:real |actual )?root cause (?:is|was)(?: that)?[: ]\s*|root cause:\s*)?",
-    re.IGNORECASE,
-)
-_OUTSIDE = re.compile(
-    r"https?://|site-packages|dist-packages|node_modules|/usr/(?:lib|include)|--help\b|^man |pip download",
-    re.IGNORECASE,
-)
-_OUTSIDE_TOOL = re.compile(r"web|fetch|browser|search_web|url", re.IGNORECASE)
-_NEGATED = re.compile(
-    r"\b(?:not|never|don't|avoid|instead of|rather than|stop|fails?|broken)(?!\s+forget)"
-    r"(?:\s+[\w']+){0,3}[\s,\"'(]*$",
-    re.IGNORECASE,
+_OUTSIDE = _any_case(
+    r"https?://|(?:site|dist)-packages|node_modules|/usr/(?:lib|include)|--help\b|^man |pip download"
+    r"|\n.*(?:web|fetch|browser|url)"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Fix:
+class _Fix(NamedTuple):
     """A goal that failed at least once and was then reached, with the calls between."""
 
     failed: tuple[ToolCall, ...]
@@ -369,51 +329,29 @@ class _Fix:
         return [call for call in self.between if call.at > self.failed[-1].at]
 
 
-def draft_hard_won_fixes(
-    reading: RunReading, events: Sequence[Event], known: DraftContext
-) -> Iterator[Draft]:
-    """Draft the fixes after at least two failed attempts, where the run says what helped."""
+def draft_fixes(reading: RunReading, events: Sequence[Event]) -> Iterator[Draft]:
+    """Draft the fixes after failed attempts or a long search, where the run says what helped."""
     for fix in _find_fixes(reading):
         first, last = fix.failed[0].at, fix.failed[-1].at
+        looks = [call.event for call in fix.between if call.is_look]
+        is_outside = any(_OUTSIDE.search(f"{look.text} {look.target}\n{look.tool}") for look in looks)
         # Repeating the same call is no attempt: something must have changed between two failures.
-        has_attempt = any(first < call.at < last and (call.changes or call.installs) for call in fix.between)
-        draft = _draft_fix(fix, events, known, SaveTrigger.HARD_WON_FIX) if has_attempt else None
-        if draft and len(fix.failed) >= _MIN_FAILURES:
-            yield draft
-    yield from _draft_remedies(reading, known)
-
-
-def draft_long_searches(reading: RunReading, events: Sequence[Event], known: DraftContext) -> Iterator[Draft]:
-    """Draft the fixes that took a long search, some of it outside the project."""
-    for fix in _find_fixes(reading):
-        looks = [call for call in fix.between if call.is_look]
-        is_outside = any(
-            _OUTSIDE.search(f"{call.event.text} {call.event.target}")
-            or (not call.steps and _OUTSIDE_TOOL.search(call.event.tool))
-            for call in looks
-        )
-        if len(looks) >= _VERY_LONG_SEARCH or (is_outside and len(looks) >= _LONG_SEARCH):
-            draft = _draft_fix(fix, events, known, SaveTrigger.NON_OBVIOUS_SOLUTION)
-            if draft:
-                yield draft
+        if any(first < call.at < last and (call.changes or call.installs) for call in fix.between):
+            yield from _draft_fix(fix, events, SaveTrigger.HARD_WON_FIX)
+        elif len(looks) >= (_LONG_SEARCH if is_outside else _VERY_LONG_SEARCH):
+            yield from _draft_fix(fix, events, SaveTrigger.NON_OBVIOUS_SOLUTION)
+    yield from _draft_remedies(reading)
 
 
 def _find_fixes(reading: RunReading) -> Iterator[_Fix]:
-    """Yield each goal that failed and was reached later."""
+    """Yield each goal that failed and was reached later: the same program on the same arguments."""
     failed: dict[tuple[str, tuple[str, ...]], list[ToolCall]] = {}
     for call in reading.acts:
-        if (
-            call.is_look
-            or not call.steps
-            or not call.main
-            or not call.purpose
-            or call.purpose == "write file"
-        ):
+        if call.is_look or not call.main or call.purpose in ("", "write file"):
             continue
         # The agent's own script that reproduces the bug is meant to fail.
         if call.purpose.endswith("<script>") and any(is_scratch(each) for each in call.main.arguments):
             continue
-        # The goal is the same program on the same arguments.
         goal = (call.purpose, call.main.arguments)
         if call.failure is not None:
             if call.failure.kind not in _SLIPS:
@@ -423,34 +361,31 @@ def _find_fixes(reading: RunReading) -> Iterator[_Fix]:
             yield _Fix(tuple(failures), call, reading.acts[failures[0].at + 1 : call.at])
 
 
-def _draft_fix(fix: _Fix, events: Sequence[Event], known: DraftContext, trigger: SaveTrigger) -> Draft | None:
-    """Return a draft of a fix, or None when neither the changes nor the agent say what helped."""
+def _draft_fix(fix: _Fix, events: Sequence[Event], trigger: SaveTrigger) -> Iterator[Draft]:
+    """Draft a fix, unless neither the changes nor the agent say what helped."""
     failures = [call.failure for call in fix.failed if call.failure]
     specific = [failure for failure in failures if not _SUMMARY.search(quote_error(failure.line))]
     if not specific:
-        return None
+        return
     failure = specific[-1]
     changes, is_exact = _describe_changes(fix)
     reason = _reason_of(fix, events)
     # Without an explanation the fix must have been hard: many attempts, and no slip in new code.
-    is_hard = len(fix.failed) >= _MANY_FAILURES and not failures[-1].is_own_code
+    is_hard = len(failures) >= _MANY_FAILURES and not failures[-1].is_own_code
     if not reason and (not (is_exact and is_hard) or _is_obvious(failure, changes)):
-        return None
+        return
     error = quote_error(failure.line)
     command = _REDIRECTION.sub("", without_paths(fix.success.main.text if fix.success.main else ""))
     times = f"failed {len(fix.failed)} times" if len(fix.failed) > 1 else "failed"
     parts = [f"{code(clip_words(command, 100))} {times} with “{error}”."]
     parts += [f"Root cause: {reason}"] if reason else []
     parts += [f"What helped: {changes}."] if changes else []
-    return Draft(
-        kind=FileKind.LESSONS,
-        title=clip_words(f"{error} ({fix.success.purpose})", TITLE_CHARACTERS),
+    yield Draft(
+        title=clip_words(f"{error} ({fix.success.purpose})", _TITLE_CHARACTERS),
         text="\n\n".join(parts),
-        category="debugging",
         tags=tags(*fix.success.purpose.split()[:1], failure.subject.split(".")[0]),
         trigger=trigger,
         evidence=(*(call.event.id for call in fix.failed[:3]), fix.success.event.id),
-        scope=known.scope,
         weight=min(0.95, 0.6 + 0.05 * len(fix.failed) + (0.1 if reason else 0.0)),
     )
 
@@ -458,78 +393,75 @@ def _draft_fix(fix: _Fix, events: Sequence[Event], known: DraftContext, trigger:
 def _describe_changes(fix: _Fix) -> tuple[str, bool]:
     """Return the changes after the last failure in words, and whether they are exact."""
     calls = [call for call in fix.after_last_failure if not call.has_failed]
-    installs = dict.fromkeys(install.text for call in calls for install in call.installs)
-    changes = [
-        change for call in calls for change in call.changes if change.file and not is_scratch(change.file)
-    ]
+    installs = dict.fromkeys(code(install.text) for call in calls for install in call.installs)
+    edits = (change for call in calls for change in call.changes)
+    changes = [change for change in edits if change.file and not is_scratch(change.file)]
     failure = fix.failed[-1].failure
     if installs and (not changes or (failure and failure.kind.is_environment)):
-        return format_list([code(install) for install in list(installs)[-2:]]), True
-    if not changes:
-        return "", False
-    names = dict.fromkeys(change.file for change in changes)
-    files = format_list([code(relative_path(file)) for file in names], most=4)
-    old, new = differing_words(changes[-1].old.strip(), changes[-1].new.strip())
-    if len(changes) == 1 and old and new and "\n" not in old + new and len(old) + len(new) < 120:
-        return f"change {code(old)} to {code(new)} in {files}", True
-    return f"changes in {files}", False
+        return format_list(list(installs)[-2:]), True
+    files = dict.fromkeys(code(relative_path(change.file)) for change in changes)
+    where = f"in {format_list(list(files), most=4)}" if files else ""
+    if len(changes) == 1:
+        old, new = differing_words(changes[0].old.strip(), changes[0].new.strip())
+        if old and new and "\n" not in old + new and len(old) + len(new) < 120:
+            return f"change {code(old)} to {code(new)} {where}", True
+    return f"changes {where}" if where else "", False
 
 
 def _reason_of(fix: _Fix, events: Sequence[Event]) -> str:
     """Return the agent's own sentence about the cause, written since the last failure but one."""
     start, end = fix.failed[-2:][0].event.seq, fix.success.event.seq
-    messages = [
-        event
-        for event in events
-        if event.kind is EventKind.MESSAGE and event.role == "assistant" and event.seq > start
-    ]
-    before = [event for event in messages if event.seq < end]
-    after = [event for event in messages if event.seq > end][:_MESSAGES_AFTER_FIX]
+    said = [event for event in events if event.kind is EventKind.MESSAGE and event.role == "assistant"]
+    before = [event for event in said if start < event.seq < end]
+    after = [event for event in said if event.seq > end][:_MESSAGES_AFTER_FIX]
     # The cause must name the subject: words of the failures, or of what was changed.
     failures = [call.failure for call in fix.failed if call.failure]
     texts = [part for failure in failures for part in (failure.subject, *_NAMES.findall(failure.line))]
     for change in (change for call in fix.after_last_failure for change in call.changes):
         texts += [base_name(change.file).rsplit(".", 1)[0], *_NAMES.findall(f"{change.old} {change.new}")]
     topic = keywords(" ".join(texts)) - _VAGUE
-    for event in (*reversed(before), *after):
-        for sentence in message_sentences(event.text):
-            is_cause = _EXPLAINS.search(sentence) and not _UNSURE.search(sentence)
-            if is_cause and not sentence.endswith("?") and topic & keywords(sentence):
-                cause = _PREFACE.sub("", sentence)
-                return end_sentence(clip_words(cause[:1].upper() + cause[1:], REASON_CHARACTERS))
-    return ""
+    causes = (cause for event in (*reversed(before), *after) for cause in find_causes(event.text))
+    cause = _PREFACE.sub("", next((cause for cause in causes if topic & keywords(cause)), ""))
+    return cause and _end_sentence(clip_words(cause[:1].upper() + cause[1:], _REASON_CHARACTERS))
 
 
-def _draft_remedies(reading: RunReading, known: DraftContext) -> Iterator[Draft]:
+def find_causes(message: str) -> list[str]:
+    """Return the sentences of a message that explain a failure."""
+    return [
+        sentence
+        for sentence in message_sentences(message)
+        if _EXPLAINS.search(sentence) and not _UNSURE.search(sentence) and not sentence.endswith("?")
+    ]
+
+
+def _draft_remedies(reading: RunReading) -> Iterator[Draft]:
     """Draft the failures of the environment that recurred until a remedy was found."""
-    totals, seen = Counter(met.key for met in reading.met), Counter[str]()
-    for met in reading.met:
-        seen[met.key] += 1
-        times = totals[met.key]
-        if seen[met.key] < times or times < _MIN_FAILURES or not _is_cured(met):
+    times = Counter(met.key for met in reading.met)
+    last = {met.key: met for met in reading.met}
+    for met, cure in _find_cured(last.values()):
+        count, remedy = times[met.key], cure.remedy
+        is_vague = remedy.way is RemedyKind.EDIT and remedy.text == "edit"
+        if count < 2 or met.is_of_code or met.failure.kind in _SLIPS or is_vague:
             continue
-        if met.is_of_code or met.failure.kind in _SLIPS or met.cure is None:
+        if _is_obvious(met.failure, remedy.text):
             continue
-        is_vague = met.cure.remedy.way is RemedyKind.EDIT and met.cure.remedy.text == "edit"
-        if is_vague or _is_obvious(met.failure, met.cure.remedy.text):
-            continue
-        error, remedy = quote_error(met.failure.line), advice(met.cure.remedy)
+        error, helped = quote_error(met.failure.line), advice(remedy)
         command = code(clip_words(mask_command(met.act.text), 100))
         yield Draft(
-            kind=FileKind.LESSONS,
-            title=clip_words(f"{error}: {remedy}", TITLE_CHARACTERS),
-            text=f"{command} failed {times} times with “{error}”.\n\nWhat helped: {remedy}.",
+            title=clip_words(f"{error}: {helped}", _TITLE_CHARACTERS),
+            text=f"{command} failed {count} times with “{error}”.\n\nWhat helped: {helped}.",
             category="configuration" if met.failure.kind.is_environment else "debugging",
             tags=tags(*met.act.purpose.split()[:1], met.failure.subject.split(".")[0]),
             trigger=SaveTrigger.HARD_WON_FIX,
-            evidence=(met.act.event.id, *(call.event.id for call in met.cure.acts[:2])),
-            scope=known.scope,
-            weight=min(0.95, 0.6 + 0.05 * times),
+            evidence=(met.act.event.id, *(call.event.id for call in cure.acts[:2])),
+            weight=min(0.95, 0.6 + 0.05 * count),
         )
 
 
-def _is_cured(met: ObservedFailure) -> bool:
-    return met.cure is not None and not any(call.has_failed for call in met.cure.acts)
+def _find_cured(failures: Iterable[ObservedFailure]) -> Iterator[tuple[ObservedFailure, Cure]]:
+    for met in failures:
+        if met.cure is not None and not any(call.has_failed for call in met.cure.acts):
+            yield met, met.cure
 
 
 def _is_obvious(failure: Failure, remedy: str) -> bool:
@@ -538,43 +470,41 @@ def _is_obvious(failure: Failure, remedy: str) -> bool:
         return False
     missing = failure.subject.split(".")[0].lower().replace("_", "-")
     words = {word.lower().replace("_", "-") for word in re.findall(r"[\w.-]+", remedy)}
-    return bool(missing) and missing in words and bool(words & _INSTALLS)
+    return missing in words and bool(words & _INSTALLS)
 
 
 # Conflicts
 
+_NEGATED = _any_case(
+    r"\b(?:not|never|don't|avoid|instead of|rather than|stop|fails?|broken)(?!\s+forget)"
+    r"(?:\s+[\w']+){0,3}[\s,\"'(]*$"
+)
 
-def draft_conflicts(reading: RunReading, known: DraftContext) -> Iterator[Draft]:
+
+def draft_conflicts(reading: RunReading, learnings: Sequence[Learning]) -> Iterator[Draft]:
     """Draft what a run shows to be wrong in an entry: the advised call failed, and another one worked."""
-    for learning in known.learnings:
-        entry = learning.entry
-        for met in reading.met:
-            if met.cure is None or not _is_cured(met):
-                continue
-            remedy = met.cure.remedy
-            if remedy.way not in (RemedyKind.COMMAND, RemedyKind.PATH) or not is_informative(remedy.text):
-                continue
-            advised = next(
-                (each for each in advised_code(entry.text) if _is_advised_call(each, met, remedy.way)), ""
-            )
+    worked = [step.text for call in reading.acts if not call.has_failed for step in call.steps]
+    ways = (RemedyKind.COMMAND, RemedyKind.PATH)
+    for learning in learnings:
+        entry, advised = learning.entry, advised_code(learning.entry.text)
+        for met, cure in _find_cured(reading.met):
+            call = next((each for each in advised if _is_advised_call(each, met, cure.remedy.way)), "")
+            is_better = cure.remedy.way in ways and is_informative(cure.remedy.text)
             # A call that worked elsewhere in the same run is not wrong as such.
-            has_worked = any(
-                not call.has_failed and any(_starts_with(step.text, advised) for step in call.steps)
-                for call in reading.acts
-            )
-            if not advised or remedy.text in entry.text or has_worked:
+            has_worked = any(_starts_with(text, call) for text in worked)
+            if not call or not is_better or has_worked or cure.remedy.text in entry.text:
                 continue
-            error = quote_error(met.failure.line)
+            failed = f"{code(call)} failed with “{quote_error(met.failure.line)}”"
             earlier = f"Earlier advice{f' of {entry.date}' if entry.date else ''}: {entry.title}."
             yield Draft(
                 kind=learning.kind,
-                title=clip_words(f"{entry.title}: {code(advised)} no longer works", TITLE_CHARACTERS),
-                text=f"{code(advised)} failed with “{error}”; what worked: {advice(remedy)}.\n\n{earlier}",
+                title=clip_words(f"{entry.title}: {code(call)} no longer works", _TITLE_CHARACTERS),
+                text=f"{failed}; what worked: {advice(cure.remedy)}.\n\n{earlier}",
                 category=entry.category or "debugging",
                 tags=entry.tags,
                 trigger=SaveTrigger.CONFLICT,
-                evidence=(met.act.event.id, *(call.event.id for call in met.cure.acts[:2])),
-                scope=str(learning.scope) or known.scope,
+                evidence=(met.act.event.id, *(each.event.id for each in cure.acts[:2])),
+                scope=str(learning.scope),
                 weight=0.97,
                 conflicts_with=learning.place,
             )

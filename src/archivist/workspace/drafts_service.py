@@ -63,11 +63,11 @@ class Drafts(BankService):
         found: list[RunDrafts] = []
         for episode in self._episodes(runs, latest):
             with self._bank.reading() as reader:
-                events = reader.select(Event, equals("run", episode.id), order=("-seq",), limit=_MAX_EVENTS)[
-                    ::-1
-                ]
+                latest_first = reader.select(
+                    Event, equals("run", episode.id), order=("-seq",), limit=_MAX_EVENTS
+                )
                 lessons = tuple(reader.select(Lesson, one_of("status", ("active", "candidate"))))
-            place = scope or scope_of_project(episode.project, scopes)
+            events, place = latest_first[::-1], scope or scope_of_project(episode.project, scopes)
             context = replace(known, lessons=lessons, scope=place)
             offered = find_drafts(read_run(episode, events), events, context)
             drafts = new_drafts(offered, [draft for run in found for draft in run.drafts])
@@ -84,26 +84,23 @@ class Drafts(BankService):
         rule = OnConflict(on_conflict)
         workspace = Workspace(self._topology.root, self._topology.rules, now=self._bank.now)
         outcomes: list[SaveOutcome] = []
-        for run in run_drafts:
-            for draft in run.drafts:
-                kind = MemoryKind.DECISION if draft.kind is FileKind.DECISIONS else MemoryKind.LESSON
-                if draft.conflicts_with and rule is OnConflict.REFUSE:
-                    path, _, line = draft.conflicts_with.rpartition(":")
-                    reason = "a run showed that the entry no longer holds"
-                    outcome = SaveOutcome(
-                        SaveResult.CONFLICT, draft.title, kind, draft.scope, path, int(line)
-                    )
-                    outcomes.append(outcome._replace(reason=reason, against=draft.conflicts_with))
-                    continue
-                item = MemoryItem(
-                    text=draft.text,
-                    kind=kind,
-                    title=draft.title,
-                    category=draft.category,
-                    tags=draft.tags,
-                    date=run.day,
-                )
-                outcomes += workspace.save_memory([item], draft.scope, on_conflict=rule)
+        for day, draft in ((run.day, draft) for run in run_drafts for draft in run.drafts):
+            kind = MemoryKind.DECISION if draft.kind is FileKind.DECISIONS else MemoryKind.LESSON
+            if draft.conflicts_with and rule is OnConflict.REFUSE:
+                path, _, line = draft.conflicts_with.rpartition(":")
+                reason = "a run showed that the entry no longer holds"
+                place = (path, int(line), reason, draft.conflicts_with)
+                outcomes.append(SaveOutcome(SaveResult.CONFLICT, draft.title, kind, draft.scope, *place))
+                continue
+            item = MemoryItem(
+                text=draft.text,
+                kind=kind,
+                title=draft.title,
+                category=draft.category,
+                tags=draft.tags,
+                date=day,
+            )
+            outcomes += workspace.save_memory([item], draft.scope, on_conflict=rule)
         return outcomes
 
     @reads(Layer.WORKSPACE)

@@ -16,14 +16,15 @@ from archivist.capture.redaction import redact
 from archivist.errors import InputError
 from archivist.workspace import learnings
 from archivist.workspace.documents import Plan, PlanStatus, clip_text, find_plan, strip_markup
-from archivist.workspace.learnings import Learning, LearningEntry
+from archivist.workspace.learnings import Learning
 from archivist.workspace.similarity import Comparison, Likeness, Statement, compare
 from archivist.workspace.terms import TOOLS
-from archivist.workspace.topology import LEVELS, FileKind, WorkspaceScope
+from archivist.workspace.topology import LEVELS, WorkspaceScope
 
 TITLE_CHARACTERS = 100
+MAX_CHARACTERS = 20_000
 _MAX_TAGS = 4
-_TAG_CHARACTERS = 3
+_ITEM_HINT = "an item has text, and may have kind, title, category, tags, date, scope, plan and status"
 _CODE = re.compile(r"`([^`\n]{2,40})`")
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_.][a-z0-9]+)*")
 _SPOKEN = re.compile(r"[\w.+#-]*\w")
@@ -44,57 +45,76 @@ def _compile_any(patterns: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(patterns.split())})", re.IGNORECASE)
 
 
+# How people say what shall be so, and what happened.
 _DECISION = _compile_any(
-    r"decid(?:e|ed|ing)\b decision\b (?:chose|chosen|choose|picked|adopt(?:ed)?)\b "
-    r"we(?:'ll|\swill|\sshall)\b go(?:ing)?\swith\b prefer(?:red)?\b over\b instead\sof\b "
-    r"standardi[sz]ed?\b convention\b agreed\b from\snow\son\b switch(?:ed|ing)?\s(?:to|from)\b "
-    r"rationale\b trade-?offs?\b policy\b"
+    r"decid decision chose choose pick(?:ed)?\b adopt agreed settled prefer over\b instead\sof rather\b "
+    r"convention policy rationale trade-?off standardi[sz]e let's\b "
+    r"we(?:'ll|'re|\s(?:will|shall|are|stay|keep|use))\b "
+    r"go(?:ing)?\s(?:with|forward) from\snow\son switch mov(?:e|ing)\s(?:to|from) must\b shall\b "
+    r"should\b may\b will\sbe only\b always\b never\b every\b all\b don't\b stay"
 )
-_ORDER = re.compile(r"\s*(?:use|keep|store|pin|adopt|prefer|avoid|always|never)\b", re.IGNORECASE)
+_ORDER = re.compile(
+    r"\s*(?:use|keep|store|pin|adopt|prefer|avoid|always|never|no|all|every|new|don't|do not|only|drop|write"
+    r"|put)\b",
+    re.IGNORECASE,
+)
 _LESSON = _compile_any(
-    r"root\scause\b turn(?:s|ed)\sout\b fail(?:s|ed|ure|ing)?\b errors?\b bugs?\b br(?:eaks?|oke|oken)\b "
-    r"fix(?:ed|es)?\b gotchas?\b learn(?:ed|t)\b mistakes?\b hang(?:s|ing)?\b crash(?:es|ed)?\b flaky\b "
-    r"leaks?\b was\scaused\sby\b must\sbe\scalled\b workaround\b unless\b silently\b unexpected(?:ly)?\b "
-    r"slow(?:er|ly)?\b timed?\s?out\b missing\b wrong(?:ly)?\b stale\b without\sit\b"
+    r"root\scause turn(?:s|ed)\sout fail error bugs?\b br(?:eak|oke) fix gotcha learn(?:ed|t)\b mistake hang "
+    r"crash flaky leak caused workaround unless silent unexpected slow timed?\s?out missing wrong stale "
+    r"without because since\b when\b if\b after\b until\b cannot\b can't\b took\b ignor watch\sout "
+    r"next\stime doesn't\b didn't\b was(?:n't)?\b were\b had\b has\sto\b need(?:s|ed)?\sto\b means\b "
+    r"made\b by\sitself not\s\w+ed\b"
 )
-
-# The documented categories of each kind with their words; the first wins a tie.
+# The categories of each kind with their words; the first wins a tie.
 _CATEGORIES: dict[MemoryKind, dict[str, re.Pattern[str]]] = {
     kind: {name: _compile_any(patterns) for name, patterns in categories.items()}
     for kind, categories in {
         MemoryKind.DECISION: {
-            "architecture": r"architect model\b modules?\b services?\b schema state\b layers?\b api\b queue "
-            r"database\b design\b boundar",
-            "dependency": r"dependenc library\b packages?\b versions?\b upgrade v\d pin(?:ned)?\b "
-            r"lock\s?file\b",
-            "tooling": r"tool lint ci\b build bundler\b editor\b pnpm\b npm\b yarn\b docker pipeline\b "
-            r"format(?:ter|ting)\b",
-            "convention": r"convention nam(?:e|ing)\b style\b branch commits?\b review always\b never\b",
+            "architecture": r"architect model\b modul service component monolith schema state\b layer api\b "
+            r"queue event database store design boundar split tenant replica primary through\b between\b",
+            "dependency": r"dependenc librar package version upgrad v\d \d+\.\d pin lock\s?file "
+            r"replace drop support vendor fork",
+            "tooling": r"tool lint ci\b build bundler editor pnpm npm yarn docker pipeline "
+            r"format(?:ter|ting) hooks? actions?\b runner ruff pre-commit",
+            "convention": r"convention nam(?:e|ing) style branch commit review always never messages? "
+            r"docstring comment singular plural prefix suffix case write",
         },
         MemoryKind.LESSON: {
-            "performance": r"slow fast(?:er)?\b memory\b latency\b cache cpu\b throughput",
-            "configuration": r"config settings?\b env(?:ironment)?\b flags?\b options?\b paths?\b permission",
-            "integration": r"integrat api\b endpoint webhook client\b service\b proxy\b auth token",
-            "debugging": r"error bug fail crash hang tests?\b trace break broke",
+            "testing": r"tests?\b testing mock fixture suite snapshot flaky e2e assert coverage pytest jest",
+            "performance": r"slow fast memory\b ram\b latency cach cpu\b throughput quer(?:y|ies)\b index "
+            r"seconds\b (?:\d+\s)?ms\b [gm]b\b n\+1 optimi[sz]",
+            "configuration": r"config setting env(?:ironment)?\b variable flag option path permission "
+            r"default [A-Z]+_[A-Z]+ \w+\.(?:ya?ml|toml|ini|conf|env)\b parameter set\b unset overrid",
+            "integration": r"integrat api\b endpoint webhook client service proxy auth token upstream sdk\b",
+            "debugging": r"error bug fail crash hang trace break broke null pointer off-by-one wrong",
         },
     }.items()
 }
 _DEFAULT_CATEGORY = {MemoryKind.DECISION: "convention", MemoryKind.LESSON: "debugging"}
-
-_STATUS_WORDS: tuple[tuple[PlanStatus, re.Pattern[str]], ...] = (
-    (PlanStatus.ABANDONED, _compile_any(r"abandon(?:ed)?\b cancel(?:l?ed)?\b dropped\b won'?t\sdo\b")),
-    (PlanStatus.NEW, _compile_any(r"not\s(?:yet\s)?started\b reopened\b")),
-    (PlanStatus.PARTIAL, _compile_any(r"partial(?:ly)?\b partly\b half\sdone\b some\sparts\b")),
-    (PlanStatus.IN_PROGRESS, _compile_any(r"in[\s_-]progress\b started\b work(?:ing)?\son\b wip\b")),
-    (PlanStatus.DONE, _compile_any(r"done\b finished\b completed?\b implemented\b shipped\b")),
-)
+# Of two that match, the one that is less complete comes first.
+_STATUS_WORDS = {
+    status: _compile_any(patterns)
+    for status, patterns in {
+        PlanStatus.ABANDONED: r"abandon cancel dropped scrap g[ai]ven?\sup won't\b will\snot\b no\slonger "
+        r"obsolete shelved discard reject called\soff not\sgoing\sto stopped",
+        PlanStatus.NEW: r"(?:not|\w+n't|never|nobody|nothing|no\sone|yet\sto|to)\s(?:\w+\s){0,3}"
+        r"(?:start|beg[aiu]n|done\b) not\syet backlog planned reopen to-?do\b queued upcoming",
+        PlanStatus.PARTIAL: r"part(?:ial|ly|s)? half except mostly most\sof almost nearly remain rest\b "
+        r"still\s(?:missing|open|to\sdo) \d+\s?% "
+        r"\w+\s(?:out\s)?of\s(?:the\s)?(?:\d+|two|three|four|five|six|seven|eight|nine|ten)\b",
+        PlanStatus.IN_PROGRESS: r"(?:in[\s_-])?progress start beg[aiu]n work(?:ing)?\son wip\b under\s?way "
+        r"being ongoing current continu",
+        PlanStatus.DONE: r"done\b finish complete implemented ship deliver merged released closed wrapped "
+        r"landed live\b",
+    }.items()
+}
+# A plan that exists: "the cache plan", not "write a plan".
+_PLAN = re.compile(r"\s*(?:plan\b|.*\b(?:the|this|our) (?:\S+ ){0,3}plan\b)", re.IGNORECASE)
 
 
 def kind_of(text: str, *, has_plan: bool = False, has_status: bool = False) -> MemoryKind:
     """Return whether a text is a decision, a lesson or a plan's status; a lesson when it is a tie."""
-    if has_plan or has_status:
-        return MemoryKind.PLAN_STATUS
-    if re.match(r"\s*(?:the )?plan\b", text, re.IGNORECASE) and status_of(text) is not None:
+    if has_plan or has_status or (_PLAN.match(text) and status_of(text) is not None):
         return MemoryKind.PLAN_STATUS
     chosen, learnt = (len(set(pattern.findall(text.lower()))) for pattern in (_DECISION, _LESSON))
     chosen += bool(_ORDER.match(text))
@@ -103,25 +123,22 @@ def kind_of(text: str, *, has_plan: bool = False, has_status: bool = False) -> M
 
 def status_of(text: str) -> PlanStatus | None:
     """Return the plan status that a text names; of two, the one that is less complete."""
-    return next((status for status, pattern in _STATUS_WORDS if pattern.search(text)), None)
+    return next((status for status, pattern in _STATUS_WORDS.items() if pattern.search(text)), None)
 
 
 def category_of(text: str, kind: MemoryKind) -> str:
     """Return the documented category whose words are most frequent in a text."""
-    counts = [
-        (len(pattern.findall(text)), -place, name)
-        for place, (name, pattern) in enumerate(_CATEGORIES.get(kind, {}).items())
-    ]
-    best = max(counts, default=(0, 0, ""))
-    return best[2] if best[0] else _DEFAULT_CATEGORY.get(kind, "other")
+    counts = {name: len(pattern.findall(text)) for name, pattern in _CATEGORIES.get(kind, {}).items()}
+    best = max(counts, key=counts.__getitem__, default="")
+    return best if counts.get(best) else _DEFAULT_CATEGORY.get(kind, "other")
 
 
 def split_title(text: str) -> tuple[str, str]:
     """Return a title for a text, and the text without the first sentence when that is the title."""
     title = title_of(text)
     first, *rest = _SENTENCE_END.split(text.strip(), maxsplit=1)
-    has_rest = bool(rest and rest[0].strip())
-    return title, rest[0].strip() if has_rest and first.strip(" .#-*>") == title else text
+    body = rest[0].strip() if rest and first.strip(" .#-*>") == title else ""
+    return title, body or text
 
 
 def title_of(text: str) -> str:
@@ -135,18 +152,15 @@ def title_of(text: str) -> str:
 
 def tags_of(text: str, known: Iterable[str] = ()) -> tuple[str, ...]:
     """Return tags for a text: known tags that it contains, its code words, and the tools that it names."""
-    lowered = text.lower()
-    spoken = _SPOKEN.findall(lowered)
+    spoken = _SPOKEN.findall(text.lower())
     joined = " ".join(["", *spoken, ""])
-    named = [tag for tag in known if len(tag) >= _TAG_CHARACTERS and f" {tag.lower()} " in joined]
-    code = [name for each in _CODE.findall(lowered) if (name := each.strip()) and _NAME.fullmatch(name)]
-    return tuple(
-        list(dict.fromkeys([*named, *code, *(word for word in spoken if word in TOOLS)]))[:_MAX_TAGS]
-    )
+    named = [tag for tag in known if len(tag) > 2 and f" {tag.lower()} " in joined]
+    code = [each.strip() for each in _CODE.findall(text.lower()) if _NAME.fullmatch(each.strip())]
+    found = dict.fromkeys([*named, *code, *(word for word in spoken if word in TOOLS)])
+    return tuple(found)[:_MAX_TAGS]
 
 
-MAX_CHARACTERS = 20_000
-_ITEM_HINT = "an item has text, and may have kind, title, category, tags, date, scope, plan and status"
+# Items
 
 
 class OnConflict(StrEnum):
@@ -214,37 +228,40 @@ def item_from(value: object) -> MemoryItem:
     if not isinstance(value, Mapping):
         raise InputError(f"{value!r} is not an item", hint=_ITEM_HINT)
     known = {field.name for field in fields(MemoryItem)}
-    for key in value:
-        if key not in known:
-            raise InputError(f"an item has no field {str(key)!r}", hint=_ITEM_HINT)
-    tags = value.get("tags") or ()
-    if isinstance(tags, str):
-        tags = [tag.strip() for tag in tags.split(",")]
-    texts = {key: value[key] for key in known - {"tags", "kind", "date"} if value.get(key) is not None}
+    unknown = next((key for key in value if key not in known), None)
+    if unknown is not None:
+        raise InputError(f"an item has no field {str(unknown)!r}", hint=_ITEM_HINT)
+    given = {key: each for key, each in value.items() if each not in (None, "")}
+    kind, day, tags = given.pop("kind", None), given.pop("date", None), given.pop("tags", ())
+    tags = [tag.strip() for tag in tags.split(",")] if isinstance(tags, str) else tags
     if not isinstance(tags, list | tuple) or not all(
-        isinstance(text, str) for text in (*tags, *texts.values())
+        isinstance(text, str) for text in (*tags, *given.values())
     ):
         raise InputError("the fields of an item are texts, and its tags a list of texts", hint=_ITEM_HINT)
-    given, kind = value.get("kind"), None
-    if given not in (None, ""):
-        word = str(given).strip().lower().replace("-", "_").replace(" ", "_")
-        word = word if word in set(MemoryKind) else word.removesuffix("s")
-        if word not in set(MemoryKind):
-            words = ", ".join(each.value for each in MemoryKind)
-            raise InputError(f"{given!r} is not a kind", hint=f"one of {words}")
-        kind = MemoryKind(word)
-    return MemoryItem(**texts, tags=tuple(tags), kind=kind, date=_parse_date(value.get("date")))
+    return MemoryItem(**given, tags=tuple(tags), kind=_parse_kind(kind), date=_parse_date(day))
+
+
+def _parse_kind(value: object) -> MemoryKind | None:
+    word = _normalize_word(str(value))
+    for kind in MemoryKind:
+        if word in (kind, f"{kind}s"):
+            return kind
+    if value is None:
+        return None
+    raise InputError(f"{value!r} is not a kind", hint=f"one of {', '.join(MemoryKind)}")
 
 
 def _parse_date(value: object) -> date | None:
-    if isinstance(value, date):
+    if value is None or isinstance(value, date):
         return value
-    if value is None or value == "":
-        return None
     try:
         return date.fromisoformat(str(value).strip())
     except ValueError:
         raise InputError(f"{value!r} is not a date", hint="write it as YYYY-MM-DD") from None
+
+
+def _normalize_word(word: str) -> str:
+    return word.strip().lower().replace("-", "_").replace(" ", "_")
 
 
 def items_from(values: Sequence[object]) -> list[MemoryItem | SaveOutcome]:
@@ -254,10 +271,9 @@ def items_from(values: Sequence[object]) -> list[MemoryItem | SaveOutcome]:
         try:
             found.append(item_from(value))
         except InputError as error:
+            said = value.get("title") or value.get("text") if isinstance(value, Mapping) else ""
+            title = likely_title(MemoryItem(text=said if isinstance(said, str) else "")) or f"item {number}"
             reason = f"item {number}: {error.message} ({error.hint})"
-            title = value.get("title") or value.get("text") if isinstance(value, Mapping) else ""
-            title = likely_title(MemoryItem(text=title if isinstance(title, str) else ""))
-            title = title or f"item {number}"
             found.append(SaveOutcome(SaveResult.REFUSED, title, MemoryKind.LESSON, reason=reason))
     return found
 
@@ -272,8 +288,10 @@ def prepare_item(item: MemoryItem) -> MemoryItem:
             f"{len(item.text)} characters are too long for an entry",
             hint=f"use at most {MAX_CHARACTERS} characters",
         )
-    text = redact(item.text).text
-    title = " ".join(redact(item.title).text.split())
+    text, title, category = (
+        redact(item.text).text,
+        *(" ".join(redact(each).text.split()) for each in (item.title, item.category)),
+    )
     kind = likely_kind(item)
     if kind is MemoryKind.PLAN_STATUS:
         return replace(item, text=text.strip(), title=title, kind=kind)
@@ -282,12 +300,11 @@ def prepare_item(item: MemoryItem) -> MemoryItem:
     body = learnings.sanitize_body(text) or title
     if not title:
         title, body = split_title(body)
-    title = clip_text(" ".join(title.split()), 2 * TITLE_CHARACTERS).strip()
     # Markdown would read marks at the end of a heading as its closing sequence.
-    while title.endswith("#") and (title.strip("#") == "" or title.rstrip("#").endswith(" ")):
-        title = title.rstrip("#").rstrip()
-    title = title or "Untitled"
-    category = " ".join(redact(item.category).text.split()).strip("*:# ")
+    title = (
+        re.sub(r"(?:^|\s+)#+$", "", clip_text(" ".join(title.split()), 2 * TITLE_CHARACTERS).strip())
+        or "Untitled"
+    )
     words = (
         " ".join(part.split()).strip(" `#*") for tag in item.tags for part in redact(tag).text.split(",")
     )
@@ -296,9 +313,21 @@ def prepare_item(item: MemoryItem) -> MemoryItem:
         text=body,
         title=title,
         kind=kind,
-        category=category or category_of(f"{title}\n{body}", kind),
+        category=category.strip("*:# ") or category_of(f"{title}\n{body}", kind),
         tags=tuple(dict.fromkeys(tag for tag in words if tag)),
     )
+
+
+def likely_title(item: MemoryItem) -> str:
+    """Return a title for an item that could not be prepared."""
+    title = redact(item.title or item.plan or title_of(item.text[:MAX_CHARACTERS])).text
+    return " ".join(title.split())[:TITLE_CHARACTERS]
+
+
+def likely_kind(item: MemoryItem) -> MemoryKind:
+    """Return the kind of an item, from its fields or its text."""
+    text = f"{item.title}\n{item.text[:MAX_CHARACTERS]}"
+    return item.kind or kind_of(text, has_plan=bool(item.plan), has_status=bool(item.status))
 
 
 def choose_scope(
@@ -312,17 +341,13 @@ def choose_scope(
     if len(asked.parts) == LEVELS:
         tags = item.tags if asked.repository in item.tags else (asked.repository, *item.tags)
         return WorkspaceScope(asked.workspace, asked.domain), replace(item, tags=tags)
-    if len(asked.parts) == 1:
-        named = [domain for domain in domains if domain.casefold() in {tag.casefold() for tag in item.tags}]
-        if len(named) == 1:
-            return WorkspaceScope(asked.workspace, named[0]), item
+    named = [domain for domain in domains if domain.casefold() in {tag.casefold() for tag in item.tags}]
+    if len(asked.parts) == 1 and len(named) == 1:
+        return WorkspaceScope(asked.workspace, named[0]), item
     return asked, item
 
 
-def entry_of(item: MemoryItem, today: date, known_tags: Iterable[str]) -> LearningEntry:
-    """Return the entry to write for a prepared item, with tags by rule when it has none."""
-    tags = item.tags or tags_of(f"{item.title}\n{item.text}", known_tags)
-    return LearningEntry(item.title, item.date or today, item.category, tags, item.text, 0, 0)
+# What saving does
 
 
 def find_nearest(
@@ -337,7 +362,7 @@ def find_nearest(
     """
     new = Statement(item.title, item.text)
     old = [Statement(learning.entry.title, learning.entry.text) for learning in existing]
-    order = (Likeness.EXACT, Likeness.KNOWN, Likeness.CONFLICT, Likeness.MEANING)
+    order = (Likeness.KNOWN, Likeness.CONFLICT, Likeness.MEANING)
     found = [
         Neighbour(learning, compare(statement, new, cosine))
         for learning, statement, cosine in zip(existing, old, cosines(new, old), strict=True)
@@ -346,6 +371,27 @@ def find_nearest(
         (near for near in found if near.compared.likeness in order),
         key=lambda near: (order.index(near.compared.likeness), -near.compared.score),
         default=None,
+    )
+
+
+def decide_outcome(
+    item: MemoryItem, scope: WorkspaceScope, near: Neighbour | None, rule: OnConflict
+) -> SaveOutcome:
+    """Return what should happen to an item, given the nearest entry."""
+    outcome = SaveOutcome(SaveResult.SAVED, item.title, item.kind or MemoryKind.LESSON, str(scope))
+    if near is None:
+        return outcome
+    learning, compared = near
+    title, is_conflict = learning.entry.title, compared.likeness is Likeness.CONFLICT
+    if is_conflict and rule is not OnConflict.REFUSE:
+        verb = "supersedes" if rule is OnConflict.SUPERSEDE else "kept beside"
+        return outcome._replace(against=learning.place, reason=f"{verb} {title!r}")
+    return outcome._replace(
+        result=SaveResult.CONFLICT if is_conflict else SaveResult.MERGED,
+        path=learning.path,
+        line=learning.entry.line,
+        reason=f"{compared.reason}: {title!r} says otherwise" if is_conflict else compared.reason,
+        against=learning.place,
     )
 
 
@@ -374,53 +420,10 @@ def plan_of(existing: Sequence[Plan], item: MemoryItem) -> Plan:
 
 def new_status(item: MemoryItem) -> PlanStatus:
     """Return the status that an item gives a plan, from its field or its text."""
-    word = item.status.strip().lower().replace("-", "_").replace(" ", "_")
-    if word in set(PlanStatus):
-        return PlanStatus(word)
-    found = status_of(item.text) if not word else None
+    word = _normalize_word(item.status)
+    found = next((status for status in PlanStatus if status == word), None)
+    found = found or (None if word else status_of(item.text))
     if found is None:
-        raise InputError(
-            f"no status {item.status or item.text!r}",
-            hint=f"one of {', '.join(status.value for status in PlanStatus)}",
-        )
+        hint = f"one of {', '.join(PlanStatus)}"
+        raise InputError(f"no status {item.status or item.text!r}", hint=hint)
     return found
-
-
-def file_kind(kind: MemoryKind) -> FileKind:
-    """Return the kind of file that holds decisions, or lessons."""
-    return FileKind.DECISIONS if kind is MemoryKind.DECISION else FileKind.LESSONS
-
-
-def likely_title(item: MemoryItem) -> str:
-    """Return a title for an item that could not be prepared."""
-    title = redact(item.title or item.plan or title_of(item.text[:MAX_CHARACTERS])).text
-    return " ".join(title.split())[:TITLE_CHARACTERS]
-
-
-def likely_kind(item: MemoryItem) -> MemoryKind:
-    """Return the kind of an item, from its field or its text."""
-    return item.kind or kind_of(
-        f"{item.title}\n{item.text[:MAX_CHARACTERS]}", has_plan=bool(item.plan), has_status=bool(item.status)
-    )
-
-
-def decide_outcome(
-    item: MemoryItem, scope: WorkspaceScope, near: Neighbour | None, rule: OnConflict
-) -> SaveOutcome:
-    """Return what should happen to an item, given the nearest entry."""
-    kind = item.kind or MemoryKind.LESSON
-    outcome = SaveOutcome(SaveResult.SAVED, item.title, kind, str(scope))
-    if near is None:
-        return outcome
-    learning, compared = near
-    title = learning.entry.title
-    existing = outcome._replace(
-        path=learning.path, line=learning.entry.line, reason=compared.reason, against=learning.place
-    )
-    if compared.likeness is not Likeness.CONFLICT:
-        return existing._replace(result=SaveResult.MERGED)
-    if rule is OnConflict.REFUSE:
-        reason = f"{compared.reason}: {title!r} says otherwise"
-        return existing._replace(result=SaveResult.CONFLICT, reason=reason)
-    verb = "supersedes" if rule is OnConflict.SUPERSEDE else "kept beside"
-    return outcome._replace(against=learning.place, reason=f"{verb} {title!r}")

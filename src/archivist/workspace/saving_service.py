@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -15,7 +14,7 @@ from archivist.files.write import explain_os_errors, lock_folder, read_bytes, re
 from archivist.workspace import front_matter, learnings, save
 from archivist.workspace.documents import field_text
 from archivist.workspace.files_service import FileCache
-from archivist.workspace.learnings import Learning
+from archivist.workspace.learnings import Learning, LearningEntry
 from archivist.workspace.save import MemoryItem, MemoryKind, Neighbour, OnConflict, SaveOutcome, SaveResult
 from archivist.workspace.similarity import Statement
 from archivist.workspace.topology import LEARNINGS, FileKind, WorkspaceScope, decode
@@ -64,8 +63,7 @@ class MemorySaver:
             return self._save_status(item, here)
         domains = {scope.domain for scope in self._topology.scopes() if scope.workspace == here.workspace}
         home, item = save.choose_scope(here, item, sorted(domains - {""}))
-        with self._exclusive_lock():
-            return _retry(lambda: self._save_entry(item, home, rule), str(home))
+        return self._lock(lambda: self._save_entry(item, home, rule), str(home))
 
     def _known_scope(self, scope: WorkspaceScope, *, create: bool) -> WorkspaceScope:
         """Return a scope whose workspace and domain exist, so that a typo creates no folder."""
@@ -98,89 +96,78 @@ class MemorySaver:
         outcome = save.decide_outcome(item, home, near, rule)
         if near is not None and outcome.result is SaveResult.MERGED:
             return self._merge(item, near, outcome)
-        if outcome.result is not SaveResult.SAVED or item.kind is None:
+        if outcome.result is not SaveResult.SAVED:
             return outcome
-        kind = save.file_kind(item.kind)
+        kind = FileKind.DECISIONS if item.kind is MemoryKind.DECISION else FileKind.LESSONS
         path = self._topology.learning_file(kind, home)
         name = self._topology.name_of(path)
-        before = _read_file(path)
-        text = _decode_text(before, name) if before is not None else learnings.header(kind, home)
+        before, text = _read_text(path, name)
         known_tags = sorted({tag for file in files for entry in file.entries for tag in entry.tags})
-        entry = save.entry_of(item, self._today, known_tags)
+        tags = item.tags or save.tags_of(f"{item.title}\n{item.text}", known_tags)
+        entry = LearningEntry(item.title, item.date or self._today, item.category, tags, item.text, 0, 0)
+        text = text if before is not None else learnings.header(kind, home)
         new = learnings.append_entry(text, entry, name)
-        is_superseding = bool(outcome.against) and rule is OnConflict.SUPERSEDE
-        old = near.learning if near is not None and is_superseding else None
+        old = near.learning if near is not None and rule is OnConflict.SUPERSEDE else None
         by = f"[{entry.date}] {entry.title}"
         if old is not None and old.path == name:
             new = learnings.mark_superseded(new, old.entry, by)
         if not self._write(path, before, new):
             return None
         if old is not None and old.path != name:
-            self._mark_superseded(old, f"{by} ({name})")
+            _retry(lambda: self._mark_superseded(old, f"{by} ({name})"), old.path)
         return outcome._replace(path=name, line=learnings.parse_entries(new, name)[-1].line)
 
     def _merge(self, item: MemoryItem, near: Neighbour, outcome: SaveOutcome) -> SaveOutcome | None:
-        learning = near.learning
-        path = self._topology.path_inside(learning.path)
-        before = _read_file(path)
-        text = _decode_text(before or b"", learning.path)
-        if learning.entry not in learnings.parse_entries(text, learning.path):
+        path = self._topology.path_inside(near.learning.path)
+        before, text = _read_text(path, near.learning.path)
+        if near.learning.entry not in learnings.parse_entries(text, near.learning.path):
             return None
         new = save.merge_item(text, near, item, self._today)
         if new == text:
             return outcome._replace(result=SaveResult.KNOWN)
         return outcome if self._write(path, before, new) else None
 
-    def _mark_superseded(self, learning: Learning, by: str) -> None:
-        """Mark an entry of another file as superseded, wherever it is by now."""
+    def _mark_superseded(self, learning: Learning, by: str) -> bool | None:
+        """Mark an entry of another file as superseded, wherever it is by now; None when the file changed."""
         path = self._topology.path_inside(learning.path)
-        for _ in range(_ATTEMPTS):
-            before = _read_file(path)
-            text = _decode_text(before or b"", learning.path)
-            entries = learnings.parse_entries(text, learning.path)
-            found = next((entry for entry in entries if entry[:5] == learning.entry[:5]), None)
-            if found is None or self._write(path, before, learnings.mark_superseded(text, found, by)):
-                return
-            sleep(_PAUSE_S)
+        before, text = _read_text(path, learning.path)
+        entries = learnings.parse_entries(text, learning.path)
+        found = next((entry for entry in entries if entry[:5] == learning.entry[:5]), None)
+        return found is None or self._write(path, before, learnings.mark_superseded(text, found, by)) or None
 
     def _save_status(self, item: MemoryItem, here: WorkspaceScope) -> SaveOutcome:
         plan = save.plan_of(self._files.read(here, (FileKind.PLAN,)).plans, item)
-        status = save.new_status(item)
-        kind = MemoryKind.PLAN_STATUS
-        outcome = SaveOutcome(SaveResult.SAVED, plan.name, kind, str(plan.scope), plan.path)
+        status = save.new_status(item).value
+        outcome = SaveOutcome(SaveResult.SAVED, plan.name, MemoryKind.PLAN_STATUS, str(plan.scope), plan.path)
         path = self._topology.path_inside(plan.path)
 
         def write_status() -> SaveOutcome | None:
-            before = _read_file(path)
-            text = _decode_text(before or b"", plan.path)
+            before, text = _read_text(path, plan.path)
             read = front_matter.read(text, plan.path)
             if not read.has_any:
                 hint = "archivist workspace migrate adds it"
                 raise InputError(f"{plan.path} has no front matter", hint=hint)
-            if read.values.get("status") == status.value:
-                return outcome._replace(result=SaveResult.KNOWN, reason=f"it is {status.value} already")
-            changes = {"status": status.value, "updated": item.date or self._today}
             was = field_text(read.values.get("status")) or "nothing"
-            if self._write(path, before, front_matter.edit_fields(text, changes, plan.path)):
-                return outcome._replace(reason=f"{was} → {status.value}")
-            return None
+            if was == status:
+                return outcome._replace(result=SaveResult.KNOWN, reason=f"it is {status} already")
+            changes = {"status": status, "updated": item.date or self._today}
+            is_written = self._write(path, before, front_matter.edit_fields(text, changes, plan.path))
+            return outcome._replace(reason=f"{was} → {status}") if is_written else None
 
-        with self._exclusive_lock():
-            return _retry(write_status, plan.path)
+        return self._lock(write_status, plan.path)
 
-    def _write(self, path: Path, before: bytes | None, text: str) -> bool:
-        self._topology.path_inside(path)
-        with explain_os_errors(path):
-            return replace_if_unchanged(path, before, text.encode("utf-8"))
-
-    @contextmanager
-    def _exclusive_lock(self) -> Iterator[None]:
+    def _lock(self, attempt: Callable[[], T | None], name: str) -> T:
         """Lock out other processes of ours; an editor is detected by comparing the file before writing."""
         folder = self._topology.path_inside(self._topology.rules.learnings)
         with explain_os_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
         with lock_folder(folder):
-            yield
+            return _retry(attempt, name)
+
+    def _write(self, path: Path, before: bytes | None, text: str) -> bool:
+        self._topology.path_inside(path)
+        with explain_os_errors(path):
+            return replace_if_unchanged(path, before, text.encode("utf-8"))
 
 
 def _retry(attempt: Callable[[], T | None], name: str) -> T:
@@ -193,16 +180,14 @@ def _retry(attempt: Callable[[], T | None], name: str) -> T:
     raise InputError(f"{name}: the file kept changing while it was written", hint="try again")
 
 
-def _read_file(path: Path) -> bytes | None:
+def _read_text(path: Path, name: str) -> tuple[bytes | None, str]:
+    """Return the bytes of a file, None when there is none, and its text."""
     with explain_os_errors(path):
-        return read_bytes(path)
-
-
-def _decode_text(data: bytes, name: str) -> str:
-    decoded = decode(data, name)
+        data = read_bytes(path)
+    decoded = decode(data or b"", name)
     if decoded.problems:
         raise InputError(str(decoded.problems[0]), hint="save it as UTF-8; nothing was written")
-    return decoded.text
+    return data, decoded.text
 
 
 def _cosines(new: Statement, old: Sequence[Statement]) -> list[float]:
