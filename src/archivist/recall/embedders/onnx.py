@@ -139,16 +139,17 @@ class _Encoder:
 
         longest = max(len(encoding.ids) for encoding in encodings)
         names = ("[PAD]", "<pad>", "<|pad|>")
-        padding = next(
-            (token for name in names if (token := self.tokenizer.token_to_id(name)) is not None), 0
-        )
+        tokens = (self.tokenizer.token_to_id(name) for name in names)
+        padding = next((token for token in tokens if token is not None), 0)
+        for encoding in encodings:
+            encoding.pad(longest, pad_id=padding)
         fields = {
-            "input_ids": _pad_rows([encoding.ids for encoding in encodings], longest, padding),
-            "attention_mask": _pad_rows([encoding.attention_mask for encoding in encodings], longest, 0),
-            "token_type_ids": _pad_rows([encoding.type_ids for encoding in encodings], longest, 0),
+            "input_ids": [encoding.ids for encoding in encodings],
+            "attention_mask": [encoding.attention_mask for encoding in encodings],
+            "token_type_ids": [encoding.type_ids for encoding in encodings],
         }
         feed = {
-            each.name: fields[each.name].astype(np.int32 if "int32" in each.type else np.int64)
+            each.name: np.array(fields[each.name], np.int32 if "int32" in each.type else np.int64)
             for each in self.session.get_inputs()
         }
         hidden = np.asarray(self.session.run([self.output], feed)[0], dtype=np.float32)
@@ -156,7 +157,7 @@ class _Encoder:
             return hidden
         if self.pools_first_token:
             return np.asarray(hidden[:, 0], dtype=np.float32)
-        mask = fields["attention_mask"][:, :, None].astype(np.float32)
+        mask = np.array(fields["attention_mask"], np.float32)[:, :, None]
         return np.asarray((hidden * mask).sum(axis=1) / mask.sum(axis=1), dtype=np.float32)
 
 
@@ -256,15 +257,6 @@ def _digest(path: Path) -> str:
         file.seek(max(0, size - _DIGESTED_BYTES))
         tail = file.read()
     return sha256(b"%d\n" % size + head + tail).hexdigest()[:12]
-
-
-def _pad_rows(rows: Sequence[Sequence[int]], length: int, filling: int) -> NDArray[np.int64]:
-    import numpy as np
-
-    table = np.full((len(rows), length), filling, dtype=np.int64)
-    for place, row in enumerate(rows):
-        table[place, : len(row)] = row
-    return table
 
 
 def _first_line(error: Exception) -> str:
