@@ -18,7 +18,7 @@ from archivist.stream.insights import (
     reason_to_reflect,
     select_entries,
 )
-from archivist.stream.obstacles import ObstacleSign, read_reports, read_waits
+from archivist.stream.obstacles import read_reports, read_waits
 from tests.samples import WHEN
 
 
@@ -27,9 +27,7 @@ def _entry(seq: int, action: str, **fields: Any) -> Entry:
 
 
 def _is_blocked(entry: Entry) -> bool:
-    return any(each.sign is ObstacleSign.BLOCKED for each in read_reports(entry, ())) or bool(
-        read_waits(entry, ())
-    )
+    return any(each.sign == "blocked" for each in read_reports(entry, ())) or bool(read_waits(entry, ()))
 
 
 @pytest.mark.req("C7")

@@ -45,7 +45,7 @@ from archivist.stream.insights import (
     reason_to_reflect,
     select_entries,
 )
-from archivist.stream.obstacles import Subject, are_alike, subject_of
+from archivist.stream.obstacles import are_alike, words_of
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -216,7 +216,7 @@ def _remove_ended_blockers(bank: Bank, entries: list[Entry]) -> list[str]:
     roles = {entry.role for entry in entries if entry.role}
     told = []
     for text, (issues, words) in noted.items():
-        end = find_end(entries, issues=issues, subject=Subject(frozenset(words)), roles=roles)
+        end = find_end(entries, issues=issues, words=words, roles=roles)
         if end is None:
             continue
         with bank.transaction() as writer:
@@ -234,11 +234,11 @@ def _append_blocker(bank: Bank, insight: Insight) -> list[str]:
         for line in _blocker_lines(writer):
             # An issue is compared by its whole number: #8 is not #84.
             is_same_issue = set(find_references(line).issues) & set(insight.issues)
-            if is_same_issue if insight.issues else are_alike(subject_of(line), insight.subject):
+            if is_same_issue if insight.issues else are_alike(words_of(line), insight.words):
                 return []
         bank.core.append("blockers", insight.blocker)
         text = _blocker_lines(writer)[-1]
-        about = (insight.issues, tuple(sorted(insight.subject.words)))
+        about = (insight.issues, insight.words)
         writer.set_setting(_BLOCKERS, canonical_json({**_own_blockers(writer), text: about}))
     return [f"status blockers: {text}"]
 
