@@ -60,7 +60,7 @@ def measure_rules() -> Measured:
 
     import archivist.stream
 
-    rows = {}
+    rows: dict[str, str] = {}
     known, misses = measure(known_cases())
     for name, tallies in (("known", known), ("unseen", measure(unseen_cases())[0])):
         rows |= {f"{row}, {name}": tally.describe() for row, tally in tallies.items()}
