@@ -234,7 +234,7 @@ class Items(BankService):
         return items
 
     def _rank_items(self, prefix: Namespace, text: str, is_wanted: Wanted | None, count: int) -> list[Item]:
-        """Return the wanted items that answer a question, best first; more than asked for if they are many."""
+        """Return the wanted items that answer a question, best first; perhaps more than asked for."""
         from archivist.recall.query import Query
 
         query = Query(text=text, kinds=("document",), tags=(_namespace_tag(prefix),), preset="relevance")
