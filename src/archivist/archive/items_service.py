@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from archivist.access.rights import Layer, reads, writes
+from archivist.archive.service import replace_documents
 from archivist.capture.redaction import refuse_secret, without_secrets
 from archivist.clock import from_text, to_text
 from archivist.errors import EmbedderError, InputError
@@ -112,12 +113,8 @@ class Items(BankService):
         made = [(change, _clean_value(change)) for change in changes]
         with self._bank.transaction() as writer:
             for change, value in made:
-                known = writer.select(Document, equals("source", change.name.source))
-                pieces = _build_pieces(change, value, known, self._bank.now()) if value is not None else []
-                for piece in pieces:
-                    writer.put(piece, "keep")
-                for gone in {piece.id for piece in known} - {piece.id for piece in pieces}:
-                    writer.remove(Document, gone, "let go")
+                pieces = _build_pieces(change, value, self._bank.now()) if value is not None else []
+                replace_documents(writer, change.name.source, pieces, "keep" if pieces else "let go")
 
     @reads(Layer.ARCHIVE)
     def list_below(
@@ -314,13 +311,9 @@ def _clean_value(change: ItemChange) -> dict[str, object] | None:
     return kept if isinstance(kept, dict) else None
 
 
-def _build_pieces(
-    change: ItemChange, value: dict[str, object], known: Sequence[Document], now: datetime
-) -> list[Document]:
-    source = change.name.source
-    namespace = change.name.namespace
+def _build_pieces(change: ItemChange, value: dict[str, object], now: datetime) -> list[Document]:
+    source, namespace = change.name.source, change.name.namespace
     tags = tuple(_namespace_tag(namespace[:depth]) for depth in range(len(namespace) + 1))
-    first = next((each for each in known if each.position == 0), None)
     extra: dict[str, object] = {"value": value}
     if change.ttl_minutes is not None:
         tags = (*tags, _MORTAL)
@@ -335,7 +328,7 @@ def _build_pieces(
             text=text,
             date=now,
             tags=tags,
-            created=first.created if first else now,
+            created=now,
             extra=extra if place == 0 else {},
         )
         for place, text in enumerate(texts)
