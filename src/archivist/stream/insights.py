@@ -22,7 +22,6 @@ from archivist.stream.obstacles import (
     Words,
     are_alike,
     common_words,
-    distinctive_words,
     read_reports,
     read_waits,
     words_of,
@@ -96,14 +95,14 @@ class Insight(NamedTuple):
 class _Timeline(NamedTuple):
     """One obstacle over time: its reports, its words, and how it stands.
 
-    `issue` is the number of what blocks, `victim` of what is blocked; `end` is the report that ends it, or
-    may end it where it is not `is_over`.
+    `issues` has the number of what blocks, or, if it `is_victim`, of what is blocked; `end` is the report that
+    ends it, or may end it where it is not `is_over`.
     """
 
     reports: list[ObstacleReport]
     words: Words
-    issue: int | None
-    victim: int | None
+    issues: tuple[int, ...]
+    is_victim: bool
     end: ObstacleReport | None = None
     is_over: bool = False
 
@@ -149,7 +148,7 @@ def insights(
     `others` are below the importance threshold: they count only where they say that something is over.
     """
     obstacles = _find_obstacles(entries[-_MOST_COMPARED:], others)[:_MOST_OBSTACLES]
-    reported = {timeline.issue or timeline.victim for timeline in obstacles}
+    reported = {issue for timeline in obstacles for issue in timeline.issues}
     found = [
         *(_obstacle_insight(timeline, entries, related) for timeline in obstacles),
         _mutual_wait_insight(entries),
@@ -206,7 +205,6 @@ def _find_obstacles(entries: Sequence[Entry], others: Iterable[Entry]) -> list[_
         for each in found
         if not each.is_blocker
         and len(each.cycles) >= _TROUBLED_CYCLES
-        and distinctive_words(each.words)
         and not any(are_alike(each.words, blocker.words) for blocker in blockers)
     ]
     # What still blocks comes before what is over, then the most frequent.
@@ -222,25 +220,22 @@ def _is_same_obstacle(report: ObstacleReport, group: Sequence[ObstacleReport]) -
         return False
     if report.sign == "blocked" and (report.issues or group[0].issues):
         return report.issues == group[0].issues
-    is_same_victim = bool(report.victims) and report.victims[0] == _main_victim(group)
+    is_same_victim = bool(report.victims) and report.victims[:1] == _main_victim(group)
     return is_same_victim or are_alike(report.words, common_words([each.words for each in group]))
 
 
-def _main_victim(group: Sequence[ObstacleReport]) -> int | None:
-    """Return the issue that most of a group's reports say to be blocked."""
-    counts = Counter(victim for report in group for victim in report.victims)
-    best, count = next(iter(counts.most_common(1)), (None, 0))
-    return best if count * 2 > len(group) else None
+def _main_victim(group: Sequence[ObstacleReport]) -> tuple[int, ...]:
+    """Return the issue that most of a group's reports say to be blocked, or nothing."""
+    return Counter(report.victims[:1] for report in group).most_common(1)[0][0]
 
 
 def _make_timeline(group: list[ObstacleReport], ends: Sequence[ObstacleReport]) -> _Timeline:
     """Return the timeline of a group, with what became of the obstacle after its last report."""
-    is_blocker = group[0].sign == "blocked"
-    issue = group[0].issues[0] if is_blocker and group[0].issues else None
-    victim = _main_victim(group) if is_blocker and issue is None else None
-    words = common_words([report.words for report in group]) if issue is None else {}
-    timeline = _Timeline(group, words, issue, victim)
-    issues = {number for number in (issue, victim) if number is not None}
+    is_victim = not group[0].issues
+    issues = _main_victim(group) if is_victim else group[0].issues
+    issues = issues if group[0].sign == "blocked" else ()
+    words = {} if issues and not is_victim else common_words([report.words for report in group])
+    timeline = _Timeline(group, words, issues, is_victim)
     roles = {report.entry.role for report in group if report.entry.role}
     for end in ends:
         if end.entry.seq <= group[-1].entry.seq:
@@ -248,9 +243,7 @@ def _make_timeline(group: list[ObstacleReport], ends: Sequence[ObstacleReport]) 
         if _is_end(end, issues, words):
             return timeline._replace(end=end, is_over=True)
         is_of_role = end.reach == "role" and end.entry.role in roles
-        if timeline.end is None and (
-            is_of_role or issues & {*end.victims} or distinctive_words(words) & {*end.words}
-        ):
+        if timeline.end is None and (is_of_role or {*issues} & {*end.victims} or {*words} & {*end.words}):
             timeline = timeline._replace(end=end)
     return timeline
 
@@ -283,17 +276,14 @@ def _obstacle_insight(
 ) -> Insight:
     """Return what is said of a blocker or a trouble, and how it stands at the end."""
     cluster, cycles, end = _unique(report.entry for report in timeline.reports), timeline.cycles, timeline.end
-    issues = tuple(issue for issue in (timeline.issue, timeline.victim) if issue is not None)
-    phrase, span = " ".join(timeline.words.values()), f"in {len(cycles)} cycles"
-    if timeline.issue is not None:
-        description = f"#{timeline.issue} stood in the way {span}"
-    elif timeline.victim is not None:
+    issues, phrase, span = timeline.issues, " ".join(timeline.words.values()), f"in {len(cycles)} cycles"
+    if issues and timeline.is_victim:
         said = next((report.said for report in reversed(timeline.reports) if report.said), "")
-        description = f"#{timeline.victim} was blocked {span}{f': {_shorten(said)}' if said else ''}"
+        description = f"#{issues[0]} was blocked {span}{f': {_shorten(said)}' if said else ''}"
+    elif timeline.is_blocker:
+        description = f"{f'#{issues[0]}' if issues else f'“{phrase}”'} stood in the way {span}"
     else:
-        description = (
-            f"“{phrase}” stood in the way {span}" if timeline.is_blocker else f"trouble with {phrase} {span}"
-        )
+        description = f"trouble with {phrase} {span}"
     ended, over = "", "No entry says that it is over."
     if end is not None:
         ended = f", {'ended in' if timeline.is_over else 'perhaps over since'} cycle {end.entry.cycle}"
@@ -320,11 +310,11 @@ def _obstacle_insight(
 
 def _decided_rule(timeline: _Timeline, entries: Sequence[Entry]) -> str:
     """Return the rule about an obstacle that somebody decided on in so many words; else nothing."""
-    words = distinctive_words(timeline.words)
+    words = timeline.words.keys()
     for entry in reversed(entries):
         text = " ".join(entry.action.split())
         if entry.type is EntryType.DECISION and _RULE.match(text):
-            is_same_issue = bool({timeline.issue, timeline.victim} & {*entry.issues})
+            is_same_issue = bool({*timeline.issues} & {*entry.issues})
             if is_same_issue or (words and words <= words_of(text).keys()):
                 return text.rstrip(".")
     return ""
@@ -353,7 +343,7 @@ def _mutual_wait_insight(entries: Sequence[Entry]) -> Insight | None:
 
 
 def _cross_role_insight(
-    entries: Sequence[Entry], related: Sequence[RelatedItem], reported: set[int | None]
+    entries: Sequence[Entry], related: Sequence[RelatedItem], reported: set[int]
 ) -> Insight | None:
     """Return the issue that most roles touched: who waits for whom, or in which order they worked on it."""
     known = _roles(entries)
