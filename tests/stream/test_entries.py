@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archivist import Bank
 from archivist.errors import InputError, RecordError
 from archivist.records import Entry, EntryType
 from archivist.records.shapes import from_stream_line, to_stream_line
 from archivist.stream.entries import (
     References,
-    estimate_entry_tokens,
     find_references,
     parse_question,
     select_relevant,
@@ -96,9 +96,8 @@ def test_ranges_and_weights_are_checked() -> None:
             validate_importance(wrong)
 
 
-def test_tokens_are_estimated_as_briefs_do() -> None:
-    assert estimate_entry_tokens("", "") == 0
-    assert estimate_entry_tokens("a" * 40) == 10
+def test_tokens_are_estimated_as_briefs_do(bank: Bank) -> None:
+    assert bank.stream.log("a" * 40).tokens == 10
 
 
 # Lines

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from archivist.config import StreamRules
 from archivist.records import Entry, EntryType
-from archivist.stream.entries import Marker
 from archivist.stream.insights import (
-    ReflectionBacklog,
     RelatedItem,
     insights,
     reason_to_reflect,
@@ -32,20 +30,26 @@ def _is_blocked(entry: Entry) -> bool:
 
 @pytest.mark.req("C7")
 @pytest.mark.parametrize(
-    ("since", "sprint", "reason"),
+    ("since", "sprints", "reason"),
     [
-        (ReflectionBacklog(0, 500, 50), "", ""),
-        (ReflectionBacklog(20, 100, 1), "", ""),
-        (ReflectionBacklog(20, 101, 1), "", "importance of unreflected entries is 101, over 100"),
-        (ReflectionBacklog(1, 5, 9), "", ""),
-        (ReflectionBacklog(1, 5, 10), "", "10 cycles since the last reflection"),
-        (ReflectionBacklog(1, 5, 1, "Sprint 2"), "Sprint 1", "sprint boundary: Sprint 1 → Sprint 2"),
-        (ReflectionBacklog(1, 5, 1, ""), "Sprint 1", "sprint boundary: Sprint 1 → none"),
-        (ReflectionBacklog(1, 5, 1, "Sprint 1"), "Sprint 1", ""),
+        ((0, 500, 50), ("", ""), ""),
+        ((20, 100, 1), ("", ""), ""),
+        ((20, 101, 1), ("", ""), "importance of unreflected entries is 101, over 100"),
+        ((1, 5, 9), ("", ""), ""),
+        ((1, 5, 10), ("", ""), "10 cycles since the last reflection"),
+        ((1, 5, 1), ("Sprint 1", "Sprint 2"), "sprint boundary: Sprint 1 → Sprint 2"),
+        ((1, 5, 1), ("Sprint 1", ""), "sprint boundary: Sprint 1 → none"),
+        ((1, 5, 1), ("Sprint 1", "Sprint 1"), ""),
     ],
 )
-def test_reflection_is_due_for_three_reasons(since: ReflectionBacklog, sprint: str, reason: str) -> None:
-    assert reason_to_reflect(since, Marker(0, 0, sprint), StreamRules()) == reason
+def test_reflection_is_due_for_three_reasons(
+    since: tuple[int, int, int], sprints: tuple[str, str], reason: str
+) -> None:
+    entries, importance, cycles = since
+    due = reason_to_reflect(
+        StreamRules(), entries=entries, importance=importance, cycles=cycles, sprints=sprints
+    )
+    assert due == reason
 
 
 def test_only_what_matters_is_gathered() -> None:

@@ -31,8 +31,6 @@ _LINE_OF_CYCLE = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _UPDATED = re.compile(r"\*\*Last updated:?\*\*:?[ \t]*(\d{4}-\d\d-\d\d)(?:[ T](\d\d):(\d\d))?", re.IGNORECASE)
-_AT_CYCLE = re.compile(r"\*\*Cycle:?\*\*:?[ \t]*(\d{1,7})", re.IGNORECASE)
-_VERSION = re.compile(r"\*\*Version:?\*\*:?[ \t]*v?(\d{1,7})", re.IGNORECASE)
 _NONE = re.compile(r"\W*(?:none|nothing|n/?a|no blockers)\b[\w \t]{0,12}\W*|\W*", re.IGNORECASE)
 _THREAD = re.compile(
     r"(?:\*\*)?(?:(?P<kind>Issue|PR)[ \t]*)?#(?P<number>\d{1,7})(?:\*\*|:|\b)", re.IGNORECASE
@@ -90,8 +88,6 @@ class BankPage(NamedTuple):
     lines: tuple[str, ...]
     parts: tuple[frozenset[str], ...]
     updated: datetime | None = None
-    cycle: int | None = None
-    version: int | None = None
     sprint: str = ""
     in_progress: tuple[str, ...] = ()
     blockers: tuple[str, ...] = ()
@@ -114,14 +110,13 @@ class _Item(NamedTuple):
 def parse_bank(text: str) -> BankPage:
     """Read a bank's text leniently: sections and lines of unknown meaning stay in the rest."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    head = "\n".join(lines[:30])
     items = list(_iter_items(lines))
     roles = {role_name(item.below) for item in items if _is_role_state(item)}
     page = _PageParser(lines, frozenset(roles - {""}))
     for item in items:
         page.read_item(item)
     updated = None
-    if found := _UPDATED.search(head):
+    if found := _UPDATED.search("\n".join(lines[:30])):
         with suppress(ValueError):
             day = datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
             updated = day.replace(hour=int(found[2] or 0), minute=int(found[3] or 0))
@@ -129,8 +124,6 @@ def parse_bank(text: str) -> BankPage:
         lines=tuple(lines),
         parts=tuple(map(frozenset, page.parts)),
         updated=updated,
-        cycle=_find_number(_AT_CYCLE, head),
-        version=_find_number(_VERSION, head),
         sprint=page.sprint,
         in_progress=tuple(page.lists["in_progress"]),
         blockers=tuple(page.lists["blockers"]),
@@ -209,14 +202,8 @@ class _PageParser:
             self._read_role(item)
         elif "thread" in section:
             self._read_thread(item)
-        elif "status" in section and (label := _STATUS_LABEL.fullmatch(item.text)):
-            self._read_status_label(item, label)
-        elif "status" in section and "sprint" in below:
-            self._read_sprint(item)
-        elif "status" in section and _normalize_heading(below) in _LISTS:
-            self._read_list_item(item, _LISTS[_normalize_heading(below)])
-        elif section in _LISTS:
-            self._read_list_item(item, _LISTS[section])
+        elif self._read_status(item):
+            return
         elif "cycle" in section or "cycle" in below or "recent" in section:
             self._read_cycle(item)
 
@@ -255,34 +242,36 @@ class _PageParser:
         self.threads.append(ThreadLine(name, summary, tuple(sorted(mentioned))))
         self._mark_part(item, f"thread:{name}")
 
-    def _read_sprint(self, item: _Item) -> None:
-        told = strip_emphasis(item.text)
+    def _read_status(self, item: _Item) -> bool:
+        """Read an item of a list in the status: `- **Blockers:** one thing`, or one below such a heading."""
+        is_status = "status" in item.section.lower()
+        label = _STATUS_LABEL.fullmatch(item.text) if is_status else None
+        texts = [label["text"] if label else item.text]
+        nested = [_ITEM.fullmatch(line) for line in self._lines[item.first + 1 : item.last]] if label else []
+        if nested and all(nested):
+            texts = [each["text"] for each in nested if each]
+        name = _normalize_heading(label["name"] if label else item.below if is_status else item.section)
+        if is_status and "sprint" in name:
+            self._read_sprint(item, strip_emphasis(" ".join(texts)), is_sprint=name in _SPRINT)
+        elif name in _LISTS:
+            for text in map(strip_emphasis, texts):
+                if not _NONE.fullmatch(text):
+                    self.lists[_LISTS[name]].append(text)
+                    self._note_cycle(item, text, "")
+            self._mark_part(item, _LISTS[name])
+        else:
+            return False
+        return True
+
+    def _read_sprint(self, item: _Item, told: str, *, is_sprint: bool) -> None:
         is_over = "complete" in told.lower() or "done" in told.lower().split()
-        is_named = "sprint" in told.lower() or (_normalize_heading(item.below) in _SPRINT and told != "")
+        is_named = "sprint" in told.lower() or (is_sprint and told != "")
         if is_named and (not self.sprint or not is_over):
             self.sprint = told
             # The last sprint that is not over is the present one; the others stay in the rest.
             for parts in self.parts:
                 parts.discard("sprint")
             self._mark_part(item, "sprint")
-
-    def _read_status_label(self, item: _Item, label: re.Match[str]) -> None:
-        """Read `- **Blockers:** one thing`, or the label above a nested list."""
-        name = _normalize_heading(label["name"])
-        nested = [_ITEM.fullmatch(self._lines[place]) for place in range(item.first + 1, item.last)]
-        texts = [each["text"] for each in nested if each] if nested and all(nested) else [label["text"]]
-        if name in _SPRINT:
-            self._read_sprint(item._replace(text=" ".join(texts), below=name))
-            return
-        for text in texts:
-            self._read_list_item(item._replace(text=text), _LISTS[name])
-
-    def _read_list_item(self, item: _Item, name: str) -> None:
-        told = strip_emphasis(item.text)
-        if not _NONE.fullmatch(told):
-            self.lists[name].append(told)
-            self._note_cycle(item, told, "")
-        self._mark_part(item, name)
 
     def _read_cycle(self, item: _Item) -> None:
         told = strip_emphasis(item.text.replace(" | ", " · "))
@@ -378,8 +367,3 @@ def _split_action(told: str, place: int | None = None) -> tuple[str, str]:
     if len(first) > _ACTION_CHARACTERS:
         return f"{first[: _ACTION_CHARACTERS - 1]}…", told
     return first.rstrip(" -—\u2013:") or first, told[len(first) :].lstrip(" -—\u2013:")
-
-
-def _find_number(pattern: re.Pattern[str], text: str) -> int | None:
-    found = pattern.search(text)
-    return int(found[1]) if found else None

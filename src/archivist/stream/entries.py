@@ -11,7 +11,6 @@ from archivist.errors import InputError, RecordError
 from archivist.records import Block, Entry
 from archivist.records.plain import canonical_json
 from archivist.records.tier_words import CoreSection
-from archivist.text import estimate_tokens
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
@@ -73,11 +72,6 @@ class QuestionFilters(NamedTuple):
     is_of_reflections: bool = False
 
 
-def estimate_entry_tokens(*texts: str) -> int:
-    """Return the estimated tokens of texts."""
-    return estimate_tokens(" ".join(text for text in texts if text))
-
-
 def find_references(
     *texts: str, issues: Iterable[int] = (), prs: Iterable[int] = (), tags: Iterable[str] = ()
 ) -> References:
@@ -122,16 +116,6 @@ def parse_question(question: str) -> QuestionFilters:
         is_certain=bool(cycle and cycle["word"]),
         is_of_reflections=_OF_REFLECTIONS.search(question) is not None,
     )
-
-
-def asks_about_role(question: str, role: str) -> bool:
-    """Say whether a question asks what a role did: `what did qa do`, `done by ops`."""
-    name = re.escape(role)
-    form = (
-        rf"\b(?:did|has|had|does|by)\s+(?:the\s+)?{name}(?!\w)"
-        rf"|(?<!\w){name}(?:['\u2019]s)?\s+(?:do|did|log|say|said|report|work|ship)(?:s|ed|ged|ped|ing)?\b"
-    )
-    return re.search(form, question, re.IGNORECASE) is not None
 
 
 def validate_cycle_step(cycle: int, latest: int | None) -> int:
@@ -200,6 +184,14 @@ def latest_cycle(reader: Reader) -> int | None:
     """Return the latest cycle of the stream; None when it is empty."""
     rows = reader.select_fields(Entry, ("cycle",), order=("-cycle",), limit=1)
     return int(rows[0][0]) if rows else None
+
+
+def last_seq(reader: Reader) -> int:
+    """Return the last place in the stream that was ever taken."""
+    rows = reader.select_fields(Entry, ("seq",), order=("-seq",), limit=1)
+    marker = marker_of(reader)
+    # The places of erased entries are not reused: they were reflected on.
+    return max(int(rows[0][0]) if rows else 0, marker.seq if marker else 0)
 
 
 def current_sprint(reader: Reader) -> str:

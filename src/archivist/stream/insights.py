@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from archivist.config import StreamRules
 from archivist.records import Entry, EntryType
-from archivist.stream.entries import Marker
 from archivist.stream.obstacles import (
     ObstacleReport,
     Wait,
@@ -56,15 +55,6 @@ _RULE = re.compile(
 )
 
 
-class ReflectionBacklog(NamedTuple):
-    """What was logged since the last reflection."""
-
-    entries: int
-    importance: int
-    cycles: int
-    sprint: str = ""
-
-
 class RelatedItem(NamedTuple):
     """A document or a lesson: its name, its text, and the issues that it is about."""
 
@@ -95,8 +85,8 @@ class Insight(NamedTuple):
 class _Timeline(NamedTuple):
     """One obstacle over time: its reports, its words, and how it stands.
 
-    `issues` has the number of what blocks, or, if it `is_victim`, of what is blocked; `end` is the report that
-    ends it, or may end it where it is not `is_over`.
+    `issues` has the number of what blocks, or, if it `is_victim`, of what is blocked. `end` is the report that
+    ends it; where it is not `is_over`, it may do so.
     """
 
     reports: list[ObstacleReport]
@@ -115,17 +105,18 @@ class _Timeline(NamedTuple):
         return _cycles(report.entry for report in self.reports)
 
 
-def reason_to_reflect(since: ReflectionBacklog, marker: Marker, rules: StreamRules) -> str:
-    """Return why a reflection is due, or an empty text."""
-    if not since.entries:
+def reason_to_reflect(
+    rules: StreamRules, *, entries: int, importance: int, cycles: int, sprints: tuple[str, str] = ("", "")
+) -> str:
+    """Return why a reflection is due by what was logged since the last one, or an empty text."""
+    if not entries:
         return ""
-    if since.importance > rules.reflect_at_importance:
-        return f"importance of unreflected entries is {since.importance}, over {rules.reflect_at_importance}"
-    if since.cycles >= rules.reflect_at_cycles:
-        return f"{since.cycles} cycles since the last reflection"
-    if since.sprint != marker.sprint:
-        return f"sprint boundary: {marker.sprint or 'none'} → {since.sprint or 'none'}"
-    return ""
+    if importance > rules.reflect_at_importance:
+        return f"importance of unreflected entries is {importance}, over {rules.reflect_at_importance}"
+    if cycles >= rules.reflect_at_cycles:
+        return f"{cycles} cycles since the last reflection"
+    before, now = (sprint or "none" for sprint in sprints)
+    return f"sprint boundary: {before} → {now}" if before != now else ""
 
 
 def select_entries(entries: Iterable[Entry], least_importance: int) -> list[Entry]:

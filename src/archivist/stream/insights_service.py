@@ -30,15 +30,14 @@ from archivist.store.filters import at_least, not_equals, one_of
 from archivist.stream.entries import (
     Marker,
     current_sprint,
-    estimate_entry_tokens,
     find_references,
+    last_seq,
     latest_cycle,
     marker_of,
     set_marker,
 )
 from archivist.stream.insights import (
     Insight,
-    ReflectionBacklog,
     RelatedItem,
     find_end,
     insights,
@@ -46,6 +45,7 @@ from archivist.stream.insights import (
     select_entries,
 )
 from archivist.stream.obstacles import are_alike, words_of
+from archivist.text import estimate_tokens
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -79,7 +79,7 @@ class Insights(NamedTuple):
 def due_reason(bank: Bank) -> str:
     """Return why a reflection is due, or an empty text."""
     with bank.reading() as reader:
-        return _reason(bank, reader, marker_of(reader))
+        return _reason(bank, reader)
 
 
 def reflect_stream(bank: Bank, *, trigger: str = "") -> Insights:
@@ -88,54 +88,46 @@ def reflect_stream(bank: Bank, *, trigger: str = "") -> Insights:
     Without a trigger only if a reflection is due. Two processes that try at once do it once.
     """
     with bank.reading() as reader:
-        marker = marker_of(reader)
-        entries = _entries_since(reader, marker)
-        # Skipping writes nothing, so that it works on a read-only bank too.
-        if skipped := _skip_reason(bank, reader, marker, entries, trigger):
-            return Insights(skipped=skipped)
+        entries, reason, skipped = _entries_to_reflect_on(bank, reader, trigger)
+    # Skipping writes nothing, so that it works on a read-only bank too.
+    if skipped:
+        return Insights(skipped=skipped)
     chosen = select_entries(entries, bank.config.stream.gather_importance)
     related, lessons = _related_documents(bank, chosen), _related_lessons(bank, chosen)
     archivist = bank.acting_as(ARCHIVIST)
     with archivist.transaction() as writer:
-        marker = marker_of(writer)
-        entries = _entries_since(writer, marker)
-        if skipped := _skip_reason(bank, writer, marker, entries, trigger):
+        entries, reason, skipped = _entries_to_reflect_on(bank, writer, trigger)
+        if skipped:
             return Insights(skipped=skipped)
-        reason = trigger or _reason(bank, writer, marker)
         chosen = select_entries(entries, bank.config.stream.gather_importance)
-        found = insights(chosen, related=related, lessons=lessons, others=_without_reflections(entries))
+        found = insights(chosen, related=related, lessons=lessons, others=entries)
         done = _write_insights(archivist, writer, found, chosen, entries)._replace(reason=reason)
-    return _update_core(archivist, done, found, _without_reflections(entries))
+    return _update_core(archivist, done, found, entries)
 
 
-def _skip_reason(
-    bank: Bank, reader: Reader, marker: Marker | None, entries: list[Entry], trigger: str
-) -> str:
-    """Return why no reflection is made now, or an empty text."""
-    if not _without_reflections(entries):
-        return "nothing was logged since the last reflection"
-    return "" if trigger or _reason(bank, reader, marker) else "not due"
+def _entries_to_reflect_on(bank: Bank, reader: Reader, trigger: str) -> tuple[list[Entry], str, str]:
+    """Return what was logged since the last reflection, why one is made now, or else why none is."""
+    marker = marker_of(reader)
+    is_new = at_least("seq", (marker.seq if marker else 0) + 1)
+    entries = reader.select(Entry, is_new, not_equals("type", EntryType.REFLECTION), order=("seq",))
+    if not entries:
+        return entries, "", "nothing was logged since the last reflection"
+    reason = trigger or _reason(bank, reader)
+    return entries, reason, "" if reason else "not due"
 
 
-def _without_reflections(entries: list[Entry]) -> list[Entry]:
-    return [entry for entry in entries if entry.type is not EntryType.REFLECTION]
-
-
-def _reason(bank: Bank, reader: Reader, marker: Marker | None) -> str:
+def _reason(bank: Bank, reader: Reader) -> str:
+    marker = marker_of(reader)
     if marker is None:
         return ""
     logged = (at_least("seq", marker.seq + 1), not_equals("type", EntryType.REFLECTION))
-    since = ReflectionBacklog(
-        reader.count("entry", *logged),
-        int(reader.total("entry", "importance", *logged)),
-        max(0, (latest_cycle(reader) or 0) - marker.cycle),
-        current_sprint(reader),
+    return reason_to_reflect(
+        bank.config.stream,
+        entries=reader.count("entry", *logged),
+        importance=int(reader.total("entry", "importance", *logged)),
+        cycles=max(0, (latest_cycle(reader) or 0) - marker.cycle),
+        sprints=(marker.sprint, current_sprint(reader)),
     )
-    return reason_to_reflect(since, marker, bank.config.stream)
-
-
-def _entries_since(reader: Reader, marker: Marker | None) -> list[Entry]:
-    return reader.select(Entry, at_least("seq", (marker.seq if marker else 0) + 1), order=("seq",))
 
 
 def _write_insights(
@@ -143,7 +135,7 @@ def _write_insights(
 ) -> Insights:
     """Write insights to the stream and the archive and move the marker, within the caller's transaction."""
     now = bank.now()
-    latest, seq = latest_cycle(writer) or 0, entries[-1].seq
+    latest, seq = latest_cycle(writer) or 0, last_seq(writer)
     cycles = [entry.cycle for entry in entries]
     source = f"reflections/cycles-{min(cycles)}-{max(cycles)}-{seq}"
     logged, archived = [], []
@@ -160,7 +152,7 @@ def _write_insights(
             tags=insight.tags,
             issues=insight.issues,
             content=insight.content,
-            tokens=estimate_entry_tokens(insight.action, insight.content),
+            tokens=estimate_tokens(f"{insight.action} {insight.content}"),
             extra={"evidence": list(insight.evidence)},
         )
         document = Document(

@@ -94,8 +94,8 @@ _END = _compile(
         |(?:is|are)\ (?:back|available|there|done|in\ place|ready)"""
 )
 _NOT_YET = _compile(
-    r"""until|till|once|when|if|before|unless|should|would|could|might|will|to\ be|needs?|ask\w*|wait\w*|blocked
-        |stuck|not|never|no|still|yet|\w+n't"""
+    r"""until|till|once|when|if|before|unless|should|would|could|might|will|to\ be|needs?|ask\w*|wait\w*
+        |blocked|stuck|not|never|no|still|yet|\w+n't"""
 )
 # It stands at most three words before what it denies.
 _DENIED = re.compile(
