@@ -40,15 +40,6 @@ class BankImportResult(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-class _CoreUpdate(NamedTuple):
-    """A part of a bank that belongs into a section of core memory."""
-
-    part: str
-    section: str
-    content: Mapping[str, object]
-    role: str = ""
-
-
 class _Page(NamedTuple):
     """A parsed bank that is not imported yet; `is_archived` for an earlier version."""
 
@@ -146,18 +137,20 @@ def _import_page(bank: Bank, done: BankImportResult, page: _Page) -> BankImportR
     problems: list[str] = []
     rest = page.file.text
     if not page.is_archived:
-        for update in _core_updates(page.bank, bank.config.core.recently_shipped, bank.now()):
+        for part, section, content, role in _core_updates(
+            page.bank, bank.config.core.recently_shipped, bank.now()
+        ):
             try:
-                if update.section == "threads":
-                    bank.core.append(update.section, update.content)
+                if section == "threads":
+                    bank.core.append(section, content)
                 else:
-                    bank.core.update(update.section, update.content, role=update.role)
+                    bank.core.update(section, content, role=role)
             except ArchivistError as error:
-                problems.append(f"{page.name}: {update.part} stays in the archive: {error.message}")
+                problems.append(f"{page.name}: {part} stays in the archive: {error.message}")
             else:
-                imported.add(update.part)
+                imported.add(part)
         # Core memory holds only the last that shipped; when there were more, all of them stay here too.
-        if len(page.bank.recently_shipped) > bank.config.core.recently_shipped:
+        if len(page.bank.lists["recently_shipped"]) > bank.config.core.recently_shipped:
             imported.discard("recently_shipped")
         rest = text_without_parts(page.bank, {*imported, "cycles"})
     about = page.about._replace(front=FrontMatterParts({}, "", rest, 1))
@@ -177,23 +170,22 @@ def _import_page(bank: Bank, done: BankImportResult, page: _Page) -> BankImportR
     )
 
 
-def _core_updates(page: BankPage, shipped: int, now: datetime) -> Iterator[_CoreUpdate]:
-    """Yield what a bank says about core memory, part by part."""
+def _core_updates(
+    page: BankPage, shipped: int, now: datetime
+) -> Iterator[tuple[str, str, Mapping[str, object], str]]:
+    """Yield what a bank says about core memory: the part, its section, the content and the role."""
     present = {part for parts in page.parts for part in parts}
     if page.sprint:
-        yield _CoreUpdate("sprint", "status", {"sprint": page.sprint})
-    for part in ("blockers", "in_progress"):
-        if part in present:
-            yield _CoreUpdate(part, "status", {part: list(getattr(page, part))})
-    if page.recently_shipped:
-        # A bank lists the newest first, core memory last.
-        newest = page.recently_shipped[:shipped][::-1]
-        yield _CoreUpdate("recently_shipped", "status", {"recently_shipped": list(newest)})
+        yield "sprint", "status", {"sprint": page.sprint}, ""
+    # A bank lists the newest first, core memory last.
+    lists = page.lists | {"recently_shipped": page.lists["recently_shipped"][:shipped][::-1]}
+    for part, items in lists.items():
+        if part in present and (items or part != "recently_shipped"):
+            yield part, "status", {part: items}, ""
     when = to_short_text((page.updated or now).replace(microsecond=0))
-    for thread in page.threads:
+    for thread in page.threads.values():
         item = {"id": thread.id, "summary": thread.summary, "roles": list(thread.roles), "last_update": when}
-        yield _CoreUpdate(f"thread:{thread.id}", "threads", item)
-    for state in page.roles:
-        fields = {field: text for field, text in state._asdict().items() if field != "role" and text}
+        yield f"thread:{thread.id}", "threads", item, ""
+    for role, fields in page.roles.items():
         if fields:
-            yield _CoreUpdate(f"role:{state.role}", "role_state", fields, state.role)
+            yield f"role:{role}", "role_state", fields, role

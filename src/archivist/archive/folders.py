@@ -21,8 +21,6 @@ from archivist.stream.entries import find_references
 
 # A longer file is data, not a text that people wrote.
 MAX_FILE_BYTES = 2 * 1024 * 1024
-# An editor writes a file in one go; one that changes during three reads is a log.
-_TRIES = 3
 # Bounds the time that the YAML parser can take.
 _FRONT_CHARACTERS = 16_384
 _SHOWN = 60
@@ -113,34 +111,24 @@ def list_folder(root: Path, folder: Folder) -> Listing:
 
 
 def read_text(path: Path) -> FileText | None:
-    """Return a consistent version of a file; None when it is gone. RecordError says why it is not read."""
-    for _ in range(_TRIES):
-        try:
-            found = _read_once(path)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise RecordError(f"cannot be read: {error.strerror}") from None
-        if found is not None:
-            raw, time = found
-            return FileText(decode_text(raw), sha256(raw).hexdigest(), time)
-    raise RecordError("changes while it is read; refresh again")
-
-
-def _read_once(path: Path) -> tuple[bytes, datetime] | None:
-    """Read a file through one descriptor; None when it changed meanwhile."""
+    """Return a file's text; None when it is gone. RecordError says why it is not read."""
     # Opening a pipe that nobody writes to would block.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
-    with os.fdopen(descriptor, "rb") as stream:
-        before = os.fstat(descriptor)
-        if not stat.S_ISREG(before.st_mode):
-            raise RecordError("not a regular file")
-        if before.st_size > MAX_FILE_BYTES:
-            raise RecordError(f"{before.st_size:,} bytes, at most {MAX_FILE_BYTES:,}")
-        raw = stream.read(MAX_FILE_BYTES + 1)
-        after = os.fstat(descriptor)
-    is_same = before.st_mtime_ns == after.st_mtime_ns and before.st_size == after.st_size == len(raw)
-    return (raw, datetime.fromtimestamp(int(after.st_mtime), UTC)) if is_same else None
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+    try:
+        with os.fdopen(os.open(path, flags), "rb") as stream:
+            status = os.fstat(stream.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise RecordError("not a regular file")
+            raw = stream.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RecordError(f"cannot be read: {error.strerror}") from None
+    size = max(status.st_size, len(raw))
+    if size > MAX_FILE_BYTES:
+        raise RecordError(f"{size:,} bytes, at most {MAX_FILE_BYTES:,}")
+    time = datetime.fromtimestamp(int(status.st_mtime), UTC)
+    return FileText(decode_text(raw), sha256(raw).hexdigest(), time)
 
 
 def _link_problem(path: Path, top: Path) -> str:
@@ -258,16 +246,15 @@ def split_front_matter(text: str) -> FrontMatterParts:
 
 def guess_type(source: str) -> DocumentType:
     """Return the type that a path suggests, by default research."""
-    path = source.lower()
-    return next((kind for pattern, kind in _TYPES if pattern.search(path)), DocumentType.RESEARCH)
+    return next((kind for pattern, kind in _TYPES if pattern.search(source.lower())), DocumentType.RESEARCH)
 
 
 def guess_date(source: str) -> datetime | None:
     """Return the day in a file's name: 2026-02-08, 20260208 or 260208."""
     for found in _DATE.finditer(source.rsplit("/", 1)[-1]):
-        year, month, day = int(found[1]), int(found[3]), int(found[4])
         with suppress(ValueError):
-            return datetime(year if year > 99 else 2000 + year, month, day, tzinfo=UTC)
+            year = found[1] if len(found[1]) > 2 else f"20{found[1]}"
+            return datetime.fromisoformat(f"{year}-{found[3]}-{found[4]}").replace(tzinfo=UTC)
     return None
 
 
