@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.errors import InputError, RecordError
+from archivist.errors import InputError
 from archivist.records import Block, Entry
 from archivist.records.plain import canonical_json
 from archivist.records.tier_words import CoreSection
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 # Cycles fit a 32-bit integer in every client.
 MAX_CYCLE = (1 << 31) - 1
-# A larger step is a typing error: it would archive everything, and later cycles would count from there.
-MOST_SKIPPED = 1_000
 ACTION_CHARACTERS = 2_000
 CONTENT_CHARACTERS = 20_000
 # A setting of the bank: how far the stream was reflected on.
@@ -98,17 +96,11 @@ def parse_question(question: str) -> QuestionFilters:
     cycles: tuple[int | None, int | None] | None = None
     if cycle is not None:
         first, last = int(cycle["first"]), int(cycle["last"] or cycle["first"])
-        match (cycle["how"] or "").lower():
-            case "since" | "from" if cycle["last"] is None:
-                cycles = first, None
-            case "after":
-                cycles = first + 1, None
-            case "before":
-                cycles = None, first - 1
-            case "until" | "up to":
-                cycles = None, first
-            case _:
-                cycles = min(first, last), max(first, last)
+        cycles = min(first, last), max(first, last)
+        if cycle["how"] and not cycle["last"]:
+            word = cycle["how"].lower()
+            after, before = first + (word == "after"), first - (word == "before")
+            cycles = (after, None) if word in ("since", "from", "after") else (None, before)
     return QuestionFilters(
         cycles,
         issue,
@@ -116,27 +108,6 @@ def parse_question(question: str) -> QuestionFilters:
         is_certain=bool(cycle and cycle["word"]),
         is_of_reflections=_OF_REFLECTIONS.search(question) is not None,
     )
-
-
-def validate_cycle_step(cycle: int, latest: int | None) -> int:
-    """Return a cycle, or raise RecordError when it skips too many; an empty stream may begin anywhere."""
-    if latest is not None and cycle > latest + MOST_SKIPPED:
-        raise RecordError(
-            f"cycle: {cycle} is {cycle - latest} above the latest, {latest}",
-            hint=f"at most {MOST_SKIPPED} may be skipped; archivist stream import accepts any cycle",
-        )
-    return cycle
-
-
-def cycles_after_removal(begun: Mapping[str, int], removed: int, latest: int | None) -> dict[str, int]:
-    """Return the cycles that roles have begun after an entry of a cycle was removed.
-
-    A cycle far above all others was a mistake: cycles that were begun from it are forgotten too.
-    """
-    below = [number for number in begun.values() if number < removed]
-    if removed <= max([latest or 0, *below]) + 1:
-        return dict(begun)
-    return {role: number for role, number in begun.items() if number < removed}
 
 
 def select_relevant(relevances: Sequence[float]) -> list[int]:

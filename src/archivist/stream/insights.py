@@ -85,8 +85,8 @@ class Insight(NamedTuple):
 class _Timeline(NamedTuple):
     """One obstacle over time: its reports, its words, and how it stands.
 
-    `issues` has the number of what blocks, or, if it `is_victim`, of what is blocked. `end` is the report that
-    ends it; where it is not `is_over`, it may do so.
+    `issues` has the number of what blocks, or, if it `is_victim`, of what is blocked. `end` is the report
+    that ends it; where it is not `is_over`, it may do so.
     """
 
     reports: list[ObstacleReport]

@@ -10,6 +10,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from archivist.core.blocks import WorkStatus, text_of
 from archivist.core.proposals import with_line
 from archivist.errors import ArchivistError
 from archivist.ids import derived_id
@@ -25,7 +26,7 @@ from archivist.records import (
     Lesson,
     Proposal,
 )
-from archivist.records.plain import canonical_json
+from archivist.records.plain import canonical_json, from_plain
 from archivist.store.filters import at_least, not_equals, one_of
 from archivist.stream.entries import (
     Marker,
@@ -236,8 +237,8 @@ def _append_blocker(bank: Bank, insight: Insight) -> list[str]:
 
 
 def _blocker_lines(reader: Reader) -> list[str]:
-    known = _block_content(reader, CoreSection.STATUS.value).get("blockers")
-    return [str(line) for line in known] if isinstance(known, list | tuple) else []
+    status = reader.get(Block, CoreSection.STATUS.value)
+    return list(from_plain(WorkStatus, status.content).blockers) if status else []
 
 
 def _own_blockers(reader: Reader) -> dict[str, tuple[tuple[int, ...], tuple[str, ...]]]:
@@ -250,7 +251,7 @@ def _propose_rule(bank: Bank, insight: Insight) -> list[str]:
     """Propose a rule that was decided on for core memory; only once, even if it is rejected."""
     rule = f"- {insight.rule}"
     with bank.reading() as reader:
-        before = str(_block_content(reader, CoreSection.RULES.value).get("text") or "")
+        before = text_of(reader.get(Block, CoreSection.RULES.value))
         is_known = rule in before or any(rule in each.after for each in reader.select(Proposal))
     if is_known:
         return []
@@ -286,8 +287,3 @@ def _related_lessons(bank: Bank, chosen: list[Entry]) -> list[RelatedItem]:
         if issues := tuple(issue for issue in find_references(summary, *texts).issues if issue in met):
             found.append(RelatedItem(f"m-{number:03d}", summary, issues))
     return found
-
-
-def _block_content(reader: Reader, block: str) -> dict[str, object]:
-    found = reader.get(Block, block)
-    return found.content if found else {}

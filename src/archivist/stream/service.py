@@ -18,14 +18,13 @@ from archivist.records import ActorKind, Entry, EntryType
 from archivist.records.plain import canonical_json, from_plain
 from archivist.records.tiers import validate_entry
 from archivist.service import BankService
-from archivist.store.filters import Condition, at_least, at_most, equals
+from archivist.store.filters import at_least, at_most, equals
 from archivist.stream.entries import (
     ACTION_CHARACTERS,
     CONTENT_CHARACTERS,
     MAX_CYCLE,
     Marker,
     current_sprint,
-    cycles_after_removal,
     find_references,
     last_seq,
     latest_cycle,
@@ -34,7 +33,6 @@ from archivist.stream.entries import (
     select_relevant,
     set_marker,
     validate_cycle_range,
-    validate_cycle_step,
     validate_importance,
 )
 from archivist.text import estimate_tokens
@@ -51,6 +49,8 @@ _BEGUN = "stream_cycles"
 # Id, cycle, time and role say who logged what when, and stay.
 _EDITABLE = ("action", "content", "importance", "type", "tags", "issues", "prs")
 _MOST_HITS = 200
+# A larger step is a typing error: it would archive everything, and later cycles would count from there.
+_MOST_SKIPPED = 1_000
 # Relevance is compared among this many hits before recency and importance order them.
 _LOOKED_AT = 40
 
@@ -173,10 +173,9 @@ class Stream(BankService):
     ) -> list[Entry]:
         """Return the entries of some cycles in order, hot or archived."""
         validate_cycle_range(start, end)
-        conditions: list[Condition] = [at_least("cycle", start), at_most("cycle", end)]
-        conditions.append(at_least("importance", validate_importance(min_importance)))
-        if role:
-            conditions.append(equals("role", role))
+        least = at_least("importance", validate_importance(min_importance))
+        conditions = [at_least("cycle", start), at_most("cycle", end), least]
+        conditions += [equals("role", role)] if role else []
         with self._bank.reading() as reader:
             return reader.select(Entry, *conditions, order=BY_CYCLE, after=after, limit=limit)
 
@@ -300,8 +299,10 @@ class Stream(BankService):
             writer.remove(Entry, entry.id, "remove")
             latest = latest_cycle(writer)
             begun = _started_cycles(writer)
-            if (after := cycles_after_removal(begun, entry.cycle, latest)) != begun:
-                writer.set_setting(_BEGUN, canonical_json(after))
+            below = {role: number for role, number in begun.items() if number < entry.cycle}
+            # A cycle far above all others was a mistake: cycles that were begun from it are forgotten too.
+            if below != begun and entry.cycle > max([latest or 0, *below.values()]) + 1:
+                writer.set_setting(_BEGUN, canonical_json(below))
             marker = marker_of(writer)
             if marker is not None and marker.cycle > (latest or 0):
                 # Else no cycle would count towards the next reflection until that one is reached again.
@@ -461,8 +462,13 @@ def _assign_cycle(writer: Writer, draft: Entry, *, is_explicit: bool) -> Entry:
             f"cycle: {cycle} goes backwards, {whose} at {last}",
             hint="archivist stream cycle begins the next; archivist stream import accepts old entries",
         )
-    known = [number for number in (latest, *begun.values()) if number is not None]
-    validate_cycle_step(cycle, max(known, default=None))
+    highest = max([latest or 0, *begun.values()])
+    # An empty stream may begin anywhere.
+    if (begun or latest is not None) and cycle > highest + _MOST_SKIPPED:
+        raise RecordError(
+            f"cycle: {cycle} is {cycle - highest} above the latest, {highest}",
+            hint=f"at most {_MOST_SKIPPED} may be skipped; archivist stream import accepts any cycle",
+        )
     return replace(draft, cycle=cycle, seq=last_seq(writer) + 1)
 
 
@@ -507,14 +513,5 @@ def _hit_by_cycle(entry: Entry, weight: float) -> StreamHit:
 
     importance = entry.importance / 10
     score = Score(weight * importance, importance, 0.0, 0.0, Relevance(0.0))
-    hit = Hit(
-        kind="entry",
-        id=entry.id,
-        name=name_of("entry", entry),
-        text=text_of("entry", entry),
-        score=score.total,
-        time=entry.time,
-        why=score,
-        notes=("of the cycle that was asked for",),
-    )
-    return StreamHit(hit, entry)
+    name, text, note = name_of("entry", entry), text_of("entry", entry), "of the cycle that was asked for"
+    return StreamHit(Hit("entry", entry.id, name, text, score.total, entry.time, score, (note,)), entry)
