@@ -17,7 +17,6 @@ from archivist.stream.entries import (
     References,
     find_references,
     parse_question,
-    select_relevant,
     validate_cycle_range,
     validate_importance,
 )
@@ -170,12 +169,6 @@ _entries = st.builds(
 @given(_entries)
 def test_an_entry_and_its_line_say_the_same(entry: Entry) -> None:
     assert from_stream_line(json.loads(json.dumps(to_stream_line(entry)))) == entry
-
-
-def test_what_fits_alike_keeps_its_order_and_what_hardly_fits_is_left_out() -> None:
-    assert select_relevant([0.5, 1.0, 0.85, 0.3]) == [1, 2, 0]
-    assert select_relevant([1.0, 1.0]) == [0, 1]
-    assert select_relevant([]) == []
 
 
 def test_a_question_can_ask_for_decisions() -> None:

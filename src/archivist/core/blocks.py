@@ -247,22 +247,22 @@ def render_block(block: Block) -> str:
         case CoreSection.LESSONS:
             # Agents write lessons without approval, so a lesson must not be able to open another block.
             body = _HEADING.sub(r"\1\\\2", text_of(block))
-        case CoreSection.STATUS:
-            status = from_plain(WorkStatus, block.content)
-            lines = [f"Sprint: {status.sprint}"] if status.sprint else []
-            for name in (ListName.IN_PROGRESS, ListName.BLOCKERS, ListName.RECENTLY_SHIPPED):
-                if items := getattr(status, name.value):
-                    lines += [f"{_label(name.value)}:", *(f"- {item}" for item in items)]
-            body = "\n".join(lines)
         case CoreSection.THREADS:
             lines = []
             for thread in threads_of(block.content):
                 marks = "; ".join(filter(None, (", ".join(thread.roles), thread.last_update[:10])))
                 lines.append(f"- {thread.id}: {thread.summary}{f' ({marks})' if marks else ''}")
             body = "\n".join(lines)
-        case CoreSection.ROLE_STATE:
-            state = from_plain(RoleState, block.content)
-            body = "\n".join(f"{_label(name)}: {value}" for name, value in to_plain(state).items() if value)
+        case CoreSection.STATUS | CoreSection.ROLE_STATE:
+            kind: Any = WorkStatus if block.section is CoreSection.STATUS else RoleState
+            lines = []
+            for name, value in to_plain(from_plain(kind, block.content)).items():
+                label = name.replace("_", " ").capitalize()
+                if isinstance(value, list) and value:
+                    lines += [f"{label}:", *(f"- {item}" for item in value)]
+                elif value:
+                    lines.append(f"{label}: {value}")
+            body = "\n".join(lines)
     if not body.strip():
         return ""
     return f"## {title} ({block.role})\n{body}\n" if block.role else f"## {title}\n{body}\n"
@@ -331,10 +331,6 @@ def check_budget(blocks: Mapping[str, Block], changed: Block, rules: CoreRules) 
                 f"{name}: {count:,} tokens, at most {most:,}: {count - most:,} too many",
                 hint=f"shorten it, or remove something; the limit is {setting}",
             )
-
-
-def _label(name: str) -> str:
-    return name.replace("_", " ").capitalize()
 
 
 def _snake(name: str) -> str:

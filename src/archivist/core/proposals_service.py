@@ -195,13 +195,10 @@ class Proposals(BankService):
         with bank.transaction() as writer:
             proposal = self._require_decidable(writer, name, status)
             verb, extra = _VERBS[status], dict(proposal.extra)
-            if is_undone:
+            if proposal.decided and proposal.decided_by:
                 # Only an accepted proposal is decided twice; the first decision is kept.
-                assert proposal.decided
-                extra |= {
-                    "accepted": to_short_text(proposal.decided),
-                    "accepted_by": str(proposal.decided_by),
-                }
+                decided, by = to_short_text(proposal.decided), str(proposal.decided_by)
+                extra |= {"accepted": decided, "accepted_by": by}
                 extra |= {"accepted_comment": proposal.comment} if proposal.comment else {}
             settled = replace(
                 proposal,

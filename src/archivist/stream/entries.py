@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.errors import InputError
@@ -28,9 +28,6 @@ _PULL = re.compile(
 )
 _DIGITS = re.compile(r"\d+")
 _OF_DECISIONS = re.compile(r"\b(?:deci(?:de|ded|sions?)|cho(?:se|ose|sen|ice)|settled? on)\b", re.IGNORECASE)
-# Shares of the best relevance: from 0.8 on an answer is as good as the best, below 0.5 it is none.
-_FITS_ALIKE = 0.8
-_FITS_AT_ALL = 0.5
 _TAG = re.compile(r"(issue|pr)[-_ #]{0,2}(\d{1,7})", re.IGNORECASE)
 # A question with these words asks for reflections; else they come after the entries.
 _OF_REFLECTIONS = re.compile(r"\b(?:reflect\w*|insights?|recurr?\w*|patterns?)\b", re.IGNORECASE)
@@ -108,17 +105,6 @@ def parse_question(question: str) -> QuestionFilters:
         is_certain=bool(cycle and cycle["word"]),
         is_of_reflections=_OF_REFLECTIONS.search(question) is not None,
     )
-
-
-def select_relevant(relevances: Sequence[float]) -> list[int]:
-    """Return the places of the hits that answer, in the given order, but the most relevant ones first.
-
-    Recency and importance decide between answers of like relevance; they do not make an answer of a bad hit.
-    """
-    best = max(relevances, default=0.0)
-    fit = [place for place, relevance in enumerate(relevances) if relevance >= _FITS_ALIKE * best]
-    rest = [place for place, relevance in enumerate(relevances) if place not in fit]
-    return [*fit, *(place for place in rest if relevances[place] >= _FITS_AT_ALL * best)]
 
 
 def validate_cycle_range(first: int | None, last: int | None) -> tuple[int | None, int | None]:
