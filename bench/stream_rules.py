@@ -3,7 +3,7 @@
 Each sentence is logged in three cycles, each end after three cycles of a blocker, each history as its team
 logged it; what `insights` then says is compared with what a careful reader says (`tests/stream/labelled.py`).
 With `--against REVISION` the rules of that git revision are measured beside ours on the same cases: those of
-a8b95cb parsed clauses, and were written for the known cases.
+a8b95cb parsed clauses, and were written for the known cases. What "unseen" means is said in that file.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.stream.labelled import Labelled, known_cases, measure, unseen_cases
@@ -25,12 +27,12 @@ UNSEEN = {
 
 @pytest.mark.req("C7")
 @pytest.mark.parametrize(
-    ("cases", "floors"), [(known_cases(), KNOWN), (unseen_cases(), UNSEEN)], ids=("known", "unseen")
+    ("load", "floors"), [(known_cases, KNOWN), (unseen_cases, UNSEEN)], ids=("known", "unseen")
 )
-def test_the_rules_are_as_good_as_they_were(cases: Labelled, floors: dict[str, float]) -> None:
-    tallies, misses = measure(cases)
-    reached = {row: tally.f1 for row, tally in tallies.items()}
-    assert all(reached[row] >= floor for row, floor in floors.items()), (reached, misses)
+def test_the_rules_are_as_good_as_they_were(load: Callable[[], Labelled], floors: dict[str, float]) -> None:
+    # Only figures are shown: who has read the unseen cases can no longer be measured by them.
+    reached = {row: round(tally.f1, 2) for row, tally in measure(load())[0].items()}
+    assert {row: floor for row, floor in floors.items() if reached[row] < floor} == {}, reached
 
 
 @pytest.mark.req("C7")

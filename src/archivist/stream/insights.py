@@ -85,14 +85,13 @@ class Insight(NamedTuple):
 class _Timeline(NamedTuple):
     """One obstacle over time: its reports, its words, and how it stands.
 
-    `issues` has the number of what blocks, or, if it `is_victim`, of what is blocked. `end` is the report
-    that ends it; where it is not `is_over`, it may do so.
+    `issues` has the number of what blocks, else of what is blocked. `end` is the report that ends it; where
+    it is not `is_over`, it may do so.
     """
 
     reports: list[ObstacleReport]
     words: Words
     issues: tuple[int, ...]
-    is_victim: bool
     end: ObstacleReport | None = None
     is_over: bool = False
 
@@ -222,11 +221,11 @@ def _main_victim(group: Sequence[ObstacleReport]) -> tuple[int, ...]:
 
 def _make_timeline(group: list[ObstacleReport], ends: Sequence[ObstacleReport]) -> _Timeline:
     """Return the timeline of a group, with what became of the obstacle after its last report."""
-    is_victim = not group[0].issues
-    issues = _main_victim(group) if is_victim else group[0].issues
-    issues = issues if group[0].sign == "blocked" else ()
-    words = {} if issues and not is_victim else common_words([report.words for report in group])
-    timeline = _Timeline(group, words, issues, is_victim)
+    issues: tuple[int, ...] = ()
+    if group[0].sign == "blocked":
+        issues = group[0].issues or _main_victim(group)
+    words = {} if issues and group[0].issues else common_words([report.words for report in group])
+    timeline = _Timeline(group, words, issues)
     roles = {report.entry.role for report in group if report.entry.role}
     for end in ends:
         if end.entry.seq <= group[-1].entry.seq:
@@ -268,7 +267,7 @@ def _obstacle_insight(
     """Return what is said of a blocker or a trouble, and how it stands at the end."""
     cluster, cycles, end = _unique(report.entry for report in timeline.reports), timeline.cycles, timeline.end
     issues, phrase, span = timeline.issues, " ".join(timeline.words.values()), f"in {len(cycles)} cycles"
-    if issues and timeline.is_victim:
+    if issues and not timeline.reports[0].issues:
         said = next((report.said for report in reversed(timeline.reports) if report.said), "")
         description = f"#{issues[0]} was blocked {span}{f': {_shorten(said)}' if said else ''}"
     elif timeline.is_blocker:
@@ -352,7 +351,7 @@ def _cross_role_insight(
     return _make_insight(
         cluster,
         f"{len(roles)} roles work on #{issue}",
-        f"Cross-role: #{issue} in {_count_entries(len(cluster))} of {_format_cycles(_cycles(cluster))},"
+        f"Cross-role: #{issue} in {_describe_cluster(cluster)},"
         f" first in this order: {' → '.join(roles[:6])}, {changes} handover{'s' if changes != 1 else ''}.",
         f"{'; '.join(waits)}." if waits else "",
         _name_related(related, (issue,)),
@@ -422,14 +421,18 @@ def _name_related(related: Sequence[RelatedItem], issues: Sequence[int]) -> str:
 def _describe_waits(waits: Iterable[Wait]) -> list[str]:
     """Return who waits for whom and how often, the most frequent first."""
     counts = Counter((wait.who, wait.whom) for wait in waits)
-    return [f"{who} waits for {whom} ({_count_entries(n)})" for (who, whom), n in counts.most_common()]
+    return [
+        f"{who} waits for {whom} ({count} entr{'y' if count == 1 else 'ies'})"
+        for (who, whom), count in counts.most_common()
+    ]
 
 
 def _describe_cluster(cluster: Sequence[Entry]) -> str:
     """Return how many entries a cluster has, in which cycles and of which roles."""
     counts = Counter(entry.role for entry in cluster if entry.role).most_common(6)
     roles = f" ({', '.join(f'{role} {count}' for role, count in counts)})" if counts else ""
-    return f"{_count_entries(len(cluster))} of {_format_cycles(_cycles(cluster))}{roles}"
+    entries = f"{len(cluster)} entr{'y' if len(cluster) == 1 else 'ies'}"
+    return f"{entries} of {_format_cycles(_cycles(cluster))}{roles}"
 
 
 def _quote_entry(entry: Entry) -> str:
@@ -447,10 +450,6 @@ def _format_cycles(cycles: Sequence[int]) -> str:
     if len(cycles) <= 5:
         return f"cycles {', '.join(map(str, cycles))}"
     return f"{len(cycles)} cycles from {cycles[0]} to {cycles[-1]}"
-
-
-def _count_entries(count: int) -> str:
-    return f"{count} {'entry' if count == 1 else 'entries'}"
 
 
 def _cycles(cluster: Iterable[Entry]) -> list[int]:
