@@ -100,21 +100,17 @@ class Items(BankService):
     @writes(Layer.ARCHIVE)
     def put(self, changes: Sequence[ItemChange]) -> list[ItemName]:
         """Store or delete these values, all or none, and return their names."""
-        self._put(changes)
-        return [change.name for change in changes]
-
-    @writes(Layer.ARCHIVE)
-    def drop(self, names: Sequence[ItemName]) -> list[ItemName]:
-        """Delete these values, all or none, and return their names."""
-        self._put([ItemChange(name, None) for name in names])
-        return list(names)
-
-    def _put(self, changes: Sequence[ItemChange]) -> None:
         made = [(change, _clean_value(change)) for change in changes]
         with self._bank.transaction() as writer:
             for change, value in made:
                 pieces = _build_pieces(change, value, self._bank.now()) if value is not None else []
                 replace_documents(writer, change.name.source, pieces, "keep" if pieces else "let go")
+        return [change.name for change in changes]
+
+    @writes(Layer.ARCHIVE)
+    def drop(self, names: Sequence[ItemName]) -> list[ItemName]:
+        """Delete these values, all or none, and return their names."""
+        return self.put([ItemChange(name, None) for name in names])
 
     @reads(Layer.ARCHIVE)
     def list_below(

@@ -205,7 +205,7 @@ def remove_item(list_name: ListName, before: Content, item: str) -> Content:
     items = _list_items(list_name, before)
     rest = [each for each in items if one_line(each) not in same]
     if len(rest) == len(items):
-        kind = list_name.value.removesuffix("s").replace("_", " ")
+        kind = "thread" if list_name is ListName.THREADS else f"item of {list_name.value}"
         raise NotFoundError(kind, item, hint="archivist core show prints core memory")
     if list_name is ListName.THREADS:
         return _threads_content([thread for thread in threads_of(before) if thread.id in rest], {})

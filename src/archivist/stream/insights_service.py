@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.core.blocks import WorkStatus, text_of
 from archivist.core.proposals import with_line
@@ -213,7 +213,8 @@ def _remove_ended_blockers(bank: Bank, entries: list[Entry]) -> list[str]:
         if end is None:
             continue
         with bank.transaction() as writer:
-            rest = {line: each for line, each in _own_blockers(writer).items() if line != text}
+            rest = _own_blockers(writer)
+            rest.pop(text, None)
             writer.set_setting(_BLOCKERS, canonical_json(rest))
             # Somebody may have removed or reworded it before.
             if text in _blocker_lines(writer):
@@ -241,10 +242,10 @@ def _blocker_lines(reader: Reader) -> list[str]:
     return list(from_plain(WorkStatus, status.content).blockers) if status else []
 
 
-def _own_blockers(reader: Reader) -> dict[str, tuple[tuple[int, ...], tuple[str, ...]]]:
-    """Return the blockers that reflections wrote, by their lines: their issues and subject words."""
-    noted = json.loads(reader.setting(_BLOCKERS) or "{}")
-    return {line: (tuple(issues), tuple(words)) for line, (issues, words) in noted.items()}
+def _own_blockers(reader: Reader) -> dict[str, Any]:
+    """Return the blockers that reflections wrote, by their lines: their issues and words."""
+    noted: dict[str, Any] = json.loads(reader.setting(_BLOCKERS) or "{}")
+    return noted
 
 
 def _propose_rule(bank: Bank, insight: Insight) -> list[str]:
