@@ -200,6 +200,15 @@ def test_what_later_words_say_is_how_a_blocker_ends(last: str, state: str) -> No
     assert bool(found.blocker) is (state == "cycles")
 
 
+def test_an_entry_can_end_what_it_reports() -> None:
+    (found, *_) = insights(
+        _over("Blocked by #84", "Blocked by #84", "Still blocked by #84. Fixed #84 at noon")
+    )
+    assert found.action.endswith("ended in cycle 3")
+    (found, *_) = insights(_over("Blocked by #84", "Blocked by #84", "Fixed #84. Blocked by #84 again"))
+    assert "ended" not in found.action
+
+
 def test_what_is_too_small_to_be_gathered_can_still_end_a_blocker() -> None:
     entries = _over(*["Blocked by #84"] * 3)
     end = _entry(4, "Closed #84", importance=1)

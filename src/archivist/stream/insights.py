@@ -176,9 +176,8 @@ def _find_obstacles(entries: Sequence[Entry], others: Iterable[Entry]) -> list[_
     reports = [report for entry in entries for report in read_reports(entry, roles)]
     known = {entry.id for entry in entries}
     later = [report for entry in others if entry.id not in known for report in read_reports(entry, roles)]
-    ends = sorted(
-        (report for report in (*reports, *later) if report.sign == "ended"), key=lambda end: end.entry.seq
-    )
+    ends = [report for report in (*reports, *later) if report.sign == "ended"]
+    ends.sort(key=lambda end: end.position)
     groups: list[list[ObstacleReport]] = []
     for report in reports:
         if report.sign != "ended":
@@ -228,7 +227,7 @@ def _make_timeline(group: list[ObstacleReport], ends: Sequence[ObstacleReport]) 
     timeline = _Timeline(group, words, issues)
     roles = {report.entry.role for report in group if report.entry.role}
     for end in ends:
-        if end.entry.seq <= group[-1].entry.seq:
+        if end.position <= group[-1].position:
             continue
         if _is_end(end, issues, words):
             return timeline._replace(end=end, is_over=True)

@@ -39,6 +39,12 @@ class ObstacleReport(NamedTuple):
     victims: tuple[int, ...] = ()
     said: str = ""
     reach: Literal["", "role", "all"] = ""
+    place: int = 0
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Return where it stands in the stream: the entry and the sentence."""
+        return self.entry.seq, self.place
 
 
 class Wait(NamedTuple):
@@ -127,7 +133,8 @@ def read_reports(entry: Entry, roles: Collection[str] = ()) -> list[ObstacleRepo
 
     Waiting for a role by its name is no obstacle by itself: `read_waits` returns that.
     """
-    found = [report for text in _sentences(entry) if (report := _read_sentence(text, entry, roles))]
+    read = (_read_sentence(text, entry, roles) for text in _sentences(entry))
+    found = [report._replace(place=place) for place, report in enumerate(read) if report]
     is_tagged = any(tag.lower() in ("blocked", "blocker", "blocking") for tag in entry.tags)
     if is_tagged and all(report.sign == "trouble" for report in found):
         words = words_of(entry.action)
