@@ -9,15 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archivist import Bank
 from archivist.errors import InputError, RecordError
 from archivist.records import Entry, EntryType
 from archivist.records.shapes import from_stream_line, to_stream_line
 from archivist.stream.entries import (
     References,
-    estimate_entry_tokens,
     find_references,
     parse_question,
-    select_relevant,
     validate_cycle_range,
     validate_importance,
 )
@@ -96,9 +95,8 @@ def test_ranges_and_weights_are_checked() -> None:
             validate_importance(wrong)
 
 
-def test_tokens_are_estimated_as_briefs_do() -> None:
-    assert estimate_entry_tokens("", "") == 0
-    assert estimate_entry_tokens("a" * 40) == 10
+def test_tokens_are_estimated_as_briefs_do(bank: Bank) -> None:
+    assert bank.stream.log("a" * 40).tokens == 10
 
 
 # Lines
@@ -171,12 +169,6 @@ _entries = st.builds(
 @given(_entries)
 def test_an_entry_and_its_line_say_the_same(entry: Entry) -> None:
     assert from_stream_line(json.loads(json.dumps(to_stream_line(entry)))) == entry
-
-
-def test_what_fits_alike_keeps_its_order_and_what_hardly_fits_is_left_out() -> None:
-    assert select_relevant([0.5, 1.0, 0.85, 0.3]) == [1, 2, 0]
-    assert select_relevant([1.0, 1.0]) == [0, 1]
-    assert select_relevant([]) == []
 
 
 def test_a_question_can_ask_for_decisions() -> None:

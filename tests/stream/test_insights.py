@@ -10,15 +10,13 @@ from hypothesis import strategies as st
 
 from archivist.config import StreamRules
 from archivist.records import Entry, EntryType
-from archivist.stream.entries import Marker
 from archivist.stream.insights import (
-    ReflectionBacklog,
     RelatedItem,
     insights,
     reason_to_reflect,
     select_entries,
 )
-from archivist.stream.obstacles import ObstacleSign, read_reports, read_waits
+from archivist.stream.obstacles import read_reports, read_waits
 from tests.samples import WHEN
 
 
@@ -27,27 +25,31 @@ def _entry(seq: int, action: str, **fields: Any) -> Entry:
 
 
 def _is_blocked(entry: Entry) -> bool:
-    return any(each.sign is ObstacleSign.BLOCKED for each in read_reports(entry, ())) or bool(
-        read_waits(entry, ())
-    )
+    return any(each.sign == "blocked" for each in read_reports(entry, ())) or bool(read_waits(entry, ()))
 
 
 @pytest.mark.req("C7")
 @pytest.mark.parametrize(
-    ("since", "sprint", "reason"),
+    ("since", "sprints", "reason"),
     [
-        (ReflectionBacklog(0, 500, 50), "", ""),
-        (ReflectionBacklog(20, 100, 1), "", ""),
-        (ReflectionBacklog(20, 101, 1), "", "importance of unreflected entries is 101, over 100"),
-        (ReflectionBacklog(1, 5, 9), "", ""),
-        (ReflectionBacklog(1, 5, 10), "", "10 cycles since the last reflection"),
-        (ReflectionBacklog(1, 5, 1, "Sprint 2"), "Sprint 1", "sprint boundary: Sprint 1 → Sprint 2"),
-        (ReflectionBacklog(1, 5, 1, ""), "Sprint 1", "sprint boundary: Sprint 1 → none"),
-        (ReflectionBacklog(1, 5, 1, "Sprint 1"), "Sprint 1", ""),
+        ((0, 500, 50), ("", ""), ""),
+        ((20, 100, 1), ("", ""), ""),
+        ((20, 101, 1), ("", ""), "importance of unreflected entries is 101, over 100"),
+        ((1, 5, 9), ("", ""), ""),
+        ((1, 5, 10), ("", ""), "10 cycles since the last reflection"),
+        ((1, 5, 1), ("Sprint 1", "Sprint 2"), "sprint boundary: Sprint 1 → Sprint 2"),
+        ((1, 5, 1), ("Sprint 1", ""), "sprint boundary: Sprint 1 → none"),
+        ((1, 5, 1), ("Sprint 1", "Sprint 1"), ""),
     ],
 )
-def test_reflection_is_due_for_three_reasons(since: ReflectionBacklog, sprint: str, reason: str) -> None:
-    assert reason_to_reflect(since, Marker(0, 0, sprint), StreamRules()) == reason
+def test_reflection_is_due_for_three_reasons(
+    since: tuple[int, int, int], sprints: tuple[str, str], reason: str
+) -> None:
+    entries, importance, cycles = since
+    due = reason_to_reflect(
+        StreamRules(), entries=entries, importance=importance, cycles=cycles, sprints=sprints
+    )
+    assert due == reason
 
 
 def test_only_what_matters_is_gathered() -> None:
@@ -196,6 +198,15 @@ def test_what_later_words_say_is_how_a_blocker_ends(last: str, state: str) -> No
     assert found.action.startswith("Reflection: #84 stood in the way in 3 cycles")
     assert found.action.endswith(state)
     assert bool(found.blocker) is (state == "cycles")
+
+
+def test_an_entry_can_end_what_it_reports() -> None:
+    (found, *_) = insights(
+        _over("Blocked by #84", "Blocked by #84", "Still blocked by #84. Fixed #84 at noon")
+    )
+    assert found.action.endswith("ended in cycle 3")
+    (found, *_) = insights(_over("Blocked by #84", "Blocked by #84", "Fixed #84. Blocked by #84 again"))
+    assert "ended" not in found.action
 
 
 def test_what_is_too_small_to_be_gathered_can_still_end_a_blocker() -> None:

@@ -201,6 +201,13 @@ def test_recency_importance_and_relevance_decide_and_their_weights_are_settings(
     assert best(recency=0, importance=9, relevance=0) == 3
 
 
+def test_what_hardly_fits_is_left_out_however_important(bank: Bank) -> None:
+    bank.stream.log("Rewrote the parser of the config file", cycle=1, importance=1)
+    bank.stream.log("Bought a new file cabinet for the office", cycle=90, importance=10)
+    (found,) = bank.stream.search("who rewrote the parser of the config file?")
+    assert found.entry.cycle == 1
+
+
 @pytest.mark.req("C3")
 def test_recency_is_counted_in_cycles_and_its_decay_is_a_setting(tmp_path: Path) -> None:
     parts = []

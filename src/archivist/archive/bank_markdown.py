@@ -31,20 +31,15 @@ _LINE_OF_CYCLE = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _UPDATED = re.compile(r"\*\*Last updated:?\*\*:?[ \t]*(\d{4}-\d\d-\d\d)(?:[ T](\d\d):(\d\d))?", re.IGNORECASE)
-_AT_CYCLE = re.compile(r"\*\*Cycle:?\*\*:?[ \t]*(\d{1,7})", re.IGNORECASE)
-_VERSION = re.compile(r"\*\*Version:?\*\*:?[ \t]*v?(\d{1,7})", re.IGNORECASE)
 _NONE = re.compile(r"\W*(?:none|nothing|n/?a|no blockers)\b[\w \t]{0,12}\W*|\W*", re.IGNORECASE)
 _THREAD = re.compile(
     r"(?:\*\*)?(?:(?P<kind>Issue|PR)[ \t]*)?#(?P<number>\d{1,7})(?:\*\*|:|\b)", re.IGNORECASE
 )
 _RULE = re.compile(r"[ \t]*(?:-{3,}|\*{3,}|_{3,})[ \t]*")
-_SLUG = re.compile(r"[^\w]+")
 _ROLE_FIELDS = {
     "last": "last_action",
-    "last action": "last_action",
     "next": "next_action",
-    "next action": "next_action",
-    "working on": "working_on",
+    "working": "working_on",
     "current": "working_on",
 }
 _LISTS = {"in progress": "in_progress", "blockers": "blockers", "recently shipped": "recently_shipped"}
@@ -56,15 +51,6 @@ _STATUS_LABEL = re.compile(
 )
 _THREAD_ID_CHARACTERS = 40
 _ACTION_CHARACTERS = 200
-
-
-class RoleLine(NamedTuple):
-    """The state of one role."""
-
-    role: str
-    last_action: str = ""
-    next_action: str = ""
-    working_on: str = ""
 
 
 class CycleLine(NamedTuple):
@@ -84,23 +70,6 @@ class ThreadLine(NamedTuple):
     roles: tuple[str, ...] = ()
 
 
-class BankPage(NamedTuple):
-    """A bank in its parts. `parts` names for each line the parts that hold it: a field, `role:ceo`, …"""
-
-    lines: tuple[str, ...]
-    parts: tuple[frozenset[str], ...]
-    updated: datetime | None = None
-    cycle: int | None = None
-    version: int | None = None
-    sprint: str = ""
-    in_progress: tuple[str, ...] = ()
-    blockers: tuple[str, ...] = ()
-    recently_shipped: tuple[str, ...] = ()
-    threads: tuple[ThreadLine, ...] = ()
-    roles: tuple[RoleLine, ...] = ()
-    cycles: tuple[CycleLine, ...] = ()
-
-
 class _Item(NamedTuple):
     """A list item or a table row with its nested lines and the headings above it."""
 
@@ -114,31 +83,12 @@ class _Item(NamedTuple):
 def parse_bank(text: str) -> BankPage:
     """Read a bank's text leniently: sections and lines of unknown meaning stay in the rest."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    head = "\n".join(lines[:30])
     items = list(_iter_items(lines))
-    roles = {role_name(item.below) for item in items if _is_role_state(item)}
-    page = _PageParser(lines, frozenset(roles - {""}))
+    page = BankPage(lines, {role_name(item.below) for item in items if _is_role_state(item)} - {""})
     for item in items:
         page.read_item(item)
-    updated = None
-    if found := _UPDATED.search(head):
-        with suppress(ValueError):
-            day = datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
-            updated = day.replace(hour=int(found[2] or 0), minute=int(found[3] or 0))
-    return BankPage(
-        lines=tuple(lines),
-        parts=tuple(map(frozenset, page.parts)),
-        updated=updated,
-        cycle=_find_number(_AT_CYCLE, head),
-        version=_find_number(_VERSION, head),
-        sprint=page.sprint,
-        in_progress=tuple(page.lists["in_progress"]),
-        blockers=tuple(page.lists["blockers"]),
-        recently_shipped=tuple(page.lists["recently_shipped"]),
-        threads=tuple(page.threads),
-        roles=tuple(page.roles.values()),
-        cycles=tuple(sorted(dict.fromkeys(page.cycles), key=lambda line: (line.cycle, line.role))),
-    )
+    page.cycles = sorted(dict.fromkeys(page.cycles), key=lambda line: (line.cycle, line.role))
+    return page
 
 
 def text_without_parts(page: BankPage, removed_parts: Collection[str]) -> str:
@@ -188,19 +138,23 @@ def strip_emphasis(text: str) -> str:
     return " ".join(text.replace("**", "").replace("~~", "").split())
 
 
-class _PageParser:
-    """Collect the parts of a bank item by item."""
+class BankPage:
+    """A bank in its parts. `parts` names for each line the parts that hold it: a field, `role:ceo`, …"""
 
-    def __init__(self, lines: Sequence[str], known: frozenset[str]) -> None:
-        self._lines = lines
+    def __init__(self, lines: Sequence[str], known_roles: set[str]) -> None:
+        self.lines = lines
         self.parts: list[set[str]] = [set() for _ in lines]
-        self.lists: dict[str, list[str]] = {name: [] for name in _LISTS.values()}
+        self.updated: datetime | None = None
         self.sprint = ""
-        self.threads: list[ThreadLine] = []
-        self.roles: dict[str, RoleLine] = {}
+        self.lists: dict[str, list[str]] = {name: [] for name in _LISTS.values()}
+        self.threads: dict[str, ThreadLine] = {}
+        self.roles: dict[str, dict[str, str]] = {}
         self.cycles: list[CycleLine] = []
-        self._known = known
-        self._ids: set[str] = set()
+        self._known = known_roles
+        if found := _UPDATED.search("\n".join(lines[:30])):
+            with suppress(ValueError):
+                day = datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
+                self.updated = day.replace(hour=int(found[2] or 0), minute=int(found[3] or 0))
 
     def read_item(self, item: _Item) -> None:
         """Read one item by the meaning of its section."""
@@ -209,56 +163,65 @@ class _PageParser:
             self._read_role(item)
         elif "thread" in section:
             self._read_thread(item)
-        elif "status" in section and (label := _STATUS_LABEL.fullmatch(item.text)):
-            self._read_status_label(item, label)
-        elif "status" in section and "sprint" in below:
-            self._read_sprint(item)
-        elif "status" in section and _normalize_heading(below) in _LISTS:
-            self._read_list_item(item, _LISTS[_normalize_heading(below)])
-        elif section in _LISTS:
-            self._read_list_item(item, _LISTS[section])
-        elif "cycle" in section or "cycle" in below or "recent" in section:
+        elif not self._read_status(item) and ("cycle" in f"{section} {below}" or "recent" in section):
             self._read_cycle(item)
 
     def _read_role(self, item: _Item) -> None:
         label, role = _LABEL.fullmatch(item.text), role_name(item.below)
         if label is None or not role:
             return
-        field = _ROLE_FIELDS.get((label["name"] or label["plain"]).strip().lower())
-        told = strip_emphasis(label["text"] or label["rest"] or "")
-        if field is None:
-            return
-        state = self.roles.get(role, RoleLine(role))
-        if not getattr(state, field):
-            is_said = not _NONE.fullmatch(told)
-            self.roles[role] = state._replace(**{field: told if is_said else ""})
+        name = (label["name"] or label["plain"]).strip().lower()
+        field = _ROLE_FIELDS.get(name.removesuffix(" action").removesuffix(" on"))
+        state = self.roles.setdefault(role, {})
+        if field is not None and not state.get(field):
+            told = strip_emphasis(label["text"] or label["rest"] or "")
             self._mark_part(item, f"role:{role}")
-            if field == "last_action" and is_said:
-                self._note_cycle(item, told, role)
+            if not _NONE.fullmatch(told):
+                state[field] = told
+                if field == "last_action":
+                    self._note_cycle(item, told, role)
 
     def _read_thread(self, item: _Item) -> None:
         told = strip_emphasis(item.text)
         if _NONE.fullmatch(told):
             return
-        named = _THREAD.match(item.text)
-        label = _LABEL.fullmatch(item.text)
+        named, label = _THREAD.match(item.text), _LABEL.fullmatch(item.text)
+        summary = told
         if named:
             name = f"{'PR ' if (named['kind'] or '').upper() == 'PR' else ''}#{named['number']}"
+            summary = strip_emphasis(item.text[named.end() :]).lstrip(" :—-") or told
         else:
-            words = _SLUG.sub("-", (label["name"] or label["plain"] if label else told).lower())
-            name = words.strip("-")[:_THREAD_ID_CHARACTERS].strip("-")
-        if name in self._ids:
-            return
-        self._ids.add(name)
-        mentioned = self._known & set(re.findall(r"[\w-]+", told.lower()))
-        summary = (strip_emphasis(item.text[named.end() :]).lstrip(" :—-") if named else "") or told
-        self.threads.append(ThreadLine(name, summary, tuple(sorted(mentioned))))
-        self._mark_part(item, f"thread:{name}")
+            words = re.findall(r"\w+", (label["name"] or label["plain"] if label else told).lower())
+            name = "-".join(words)[:_THREAD_ID_CHARACTERS].strip("-")
+        if name not in self.threads:
+            roles = self._known & set(re.findall(r"[\w-]+", told.lower()))
+            self.threads[name] = ThreadLine(name, summary, tuple(sorted(roles)))
+            self._mark_part(item, f"thread:{name}")
 
-    def _read_sprint(self, item: _Item) -> None:
-        told = strip_emphasis(item.text)
+    def _read_status(self, item: _Item) -> bool:
+        """Read an item of a list in the status: `- **Blockers:** one thing`, or one below such a heading."""
+        is_status = "status" in item.section.lower()
+        label = _STATUS_LABEL.fullmatch(item.text) if is_status else None
+        texts = [label["text"] if label else item.text]
+        nested = [_ITEM.fullmatch(line) for line in self.lines[item.first + 1 : item.last]] if label else []
+        if nested and all(nested):
+            texts = [each["text"] for each in nested if each]
+        name = _normalize_heading(label["name"] if label else item.below if is_status else item.section)
+        if is_status and "sprint" in name:
+            self._read_sprint(item, strip_emphasis(" ".join(texts)), is_sprint=name in _SPRINT)
+        elif name in _LISTS:
+            for text in map(strip_emphasis, texts):
+                if not _NONE.fullmatch(text):
+                    self.lists[_LISTS[name]].append(text)
+                    self._note_cycle(item, text, "")
+            self._mark_part(item, _LISTS[name])
+        else:
+            return False
+        return True
+
+    def _read_sprint(self, item: _Item, told: str, *, is_sprint: bool) -> None:
         is_over = "complete" in told.lower() or "done" in told.lower().split()
-        is_named = "sprint" in told.lower() or (_normalize_heading(item.below) in _SPRINT and told != "")
+        is_named = "sprint" in told.lower() or (is_sprint and told != "")
         if is_named and (not self.sprint or not is_over):
             self.sprint = told
             # The last sprint that is not over is the present one; the others stay in the rest.
@@ -266,50 +229,25 @@ class _PageParser:
                 parts.discard("sprint")
             self._mark_part(item, "sprint")
 
-    def _read_status_label(self, item: _Item, label: re.Match[str]) -> None:
-        """Read `- **Blockers:** one thing`, or the label above a nested list."""
-        name = _normalize_heading(label["name"])
-        nested = [_ITEM.fullmatch(self._lines[place]) for place in range(item.first + 1, item.last)]
-        texts = [each["text"] for each in nested if each] if nested and all(nested) else [label["text"]]
-        if name in _SPRINT:
-            self._read_sprint(item._replace(text=" ".join(texts), below=name))
-            return
-        for text in texts:
-            self._read_list_item(item._replace(text=text), _LISTS[name])
-
-    def _read_list_item(self, item: _Item, name: str) -> None:
-        told = strip_emphasis(item.text)
-        if not _NONE.fullmatch(told):
-            self.lists[name].append(told)
-            self._note_cycle(item, told, "")
-        self._mark_part(item, name)
-
     def _read_cycle(self, item: _Item) -> None:
-        told = strip_emphasis(item.text.replace(" | ", " · "))
-        found = _LINE_OF_CYCLE.match(told)
+        found = _LINE_OF_CYCLE.match(strip_emphasis(item.text.replace(" | ", " · ")))
         if found:
-            role = role_name(found["in"] or found["after"] or "")
-            text = found["text"].strip()
-            first = role_name(re.split(r"[:·—]", text, maxsplit=1)[0])
-            if not role and first in self._known:
-                role, text = first, re.split(r"[:·—]", text, maxsplit=1)[-1].strip()
-            self._add_cycle(item, CycleLine(int(found["cycle"]), role, *_split_action(text)))
+            role, text = role_name(found["in"] or found["after"] or ""), found["text"].strip()
+            first, _, rest = re.sub("[:·—]", "\n", text, count=1).partition("\n")
+            if not role and role_name(first) in self._known:
+                role, text = role_name(first), rest.strip()
+            self.cycles.append(CycleLine(int(found["cycle"]), role, *_split_action(text)))
+            self._mark_part(item, "cycles")
 
     def _note_cycle(self, item: _Item, told: str, role: str) -> None:
         """Add what was done in the cycle that a line names: `… (C286)`, `… (Cycle 174, Ops)`."""
         found = _CYCLE.search(told)
-        if found is None:
-            return
-        named = role_name(found["role"] or "")
+        named = role_name(found["role"] or "") if found else ""
         # One word after the cycle is the role; more words describe what was done.
         who = role or (named if named in self._known or "-" not in named else "")
-        if not who:
-            return
-        self._add_cycle(item, CycleLine(int(found["cycle"]), who, *_split_action(told, found.start())))
-
-    def _add_cycle(self, item: _Item, line: CycleLine) -> None:
-        self.cycles.append(line)
-        self._mark_part(item, "cycles")
+        if found and who:
+            self.cycles.append(CycleLine(int(found["cycle"]), who, *_split_action(told, found.start())))
+            self._mark_part(item, "cycles")
 
     def _mark_part(self, item: _Item, part: str) -> None:
         for place in range(item.first, item.last):
@@ -328,10 +266,8 @@ def _iter_items(lines: Sequence[str]) -> Iterator[_Item]:
         heading = _HEADING.fullmatch(line) if not in_fence else None
         if heading:
             section, below = (heading[2], "") if len(heading[1]) <= 2 else (section, heading[2])
-        label = (
-            None if in_fence or heading or "status" not in section.lower() else _STATUS_LABEL.fullmatch(line)
-        )
-        if label:
+        is_status = "status" in section.lower() and not in_fence and not heading
+        if label := _STATUS_LABEL.fullmatch(line) if is_status else None:
             # `**Blockers:**` alone is the heading of the list below it; with words it is an item itself.
             below = label["name"]
             following = next((line for line in lines[place + 1 :] if line.strip()), "")
@@ -378,8 +314,3 @@ def _split_action(told: str, place: int | None = None) -> tuple[str, str]:
     if len(first) > _ACTION_CHARACTERS:
         return f"{first[: _ACTION_CHARACTERS - 1]}…", told
     return first.rstrip(" -—\u2013:") or first, told[len(first) :].lstrip(" -—\u2013:")
-
-
-def _find_number(pattern: re.Pattern[str], text: str) -> int | None:
-    found = pattern.search(text)
-    return int(found[1]) if found else None

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, decides
 from archivist.archive.bank_markdown import BankPage, list_sections, parse_bank, text_without_parts
-from archivist.archive.folders import FileDescription, FrontMatterParts, decode_text, describe_file, read
+from archivist.archive.folders import FileDescription, FileText, FrontMatterParts, describe_file, read_text
 from archivist.archive.service import build_documents, relative_name, replace_documents
 from archivist.capture.redaction import clean_text
 from archivist.clock import to_short_text
@@ -41,21 +40,11 @@ class BankImportResult(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-class _CoreUpdate(NamedTuple):
-    """A part of a bank that belongs into a section of core memory."""
-
-    part: str
-    section: str
-    content: Mapping[str, object]
-    role: str = ""
-
-
 class _Page(NamedTuple):
     """A parsed bank that is not imported yet; `is_archived` for an earlier version."""
 
     name: str
-    text: str
-    digest: str
+    file: FileText
     bank: BankPage
     about: FileDescription
     entries: tuple[Entry, ...]
@@ -76,20 +65,20 @@ class BankPages(BankService):
         problems: list[str] = []
         for path in _bank_files(paths):
             name = relative_name(self._bank.root, str(path.absolute()))
-            file = read(Path("/"), str(path.absolute()))
-            problem = file.problem if file else "no such file"
             if clean_text(name) != name:
-                name, problem = clean_text(name), "its name holds a secret or control characters; rename it"
-            if file and not problem:
-                try:
-                    pages.append(_parse_page(name, decode_text(file.raw), file.time))
-                except RecordError as error:
-                    problem = error.message
-            if problem:
-                problems.append(f"{name}: {problem}")
+                problem = "its name holds a secret or control characters; rename it"
+                problems.append(f"{clean_text(name)}: {problem}")
+                continue
+            try:
+                file = read_text(path)
+                if file is None or not file.text.strip():
+                    raise RecordError("an empty file" if file else "no such file")
+                pages.append(_parse_page(name, file))
+            except RecordError as error:
+                problems.append(f"{name}: {error.message}")
         with self._bank.reading() as reader:
             known = json.loads(reader.setting(_BANKS) or "{}")
-        fresh = [page for page in pages if known.get(page.name) != page.digest]
+        fresh = [page for page in pages if known.get(page.name) != page.file.digest]
         fresh.sort(key=lambda page: (not page.is_archived, page.name))
         # A line that several versions hold is one entry, dated by the first version.
         entries: dict[str, Entry] = {}
@@ -122,17 +111,15 @@ def _bank_files(paths: Sequence[str | Path]) -> list[Path]:
     return files
 
 
-def _parse_page(name: str, text: str, file_time: datetime) -> _Page:
-    if not text.strip():
-        raise RecordError("an empty file")
-    bank = parse_bank(text)
-    about = describe_file(name, text, type=DocumentType.CYCLE, file_time=bank.updated or file_time)
+def _parse_page(name: str, file: FileText) -> _Page:
+    bank = parse_bank(file.text)
+    about = describe_file(name, file.text, type=DocumentType.CYCLE, file_time=bank.updated or file.time)
     entries = tuple(
         Entry(
             id=derived_id("entry", "bank", str(line.cycle), line.role, line.action, line.content),
             seq=0,
             cycle=line.cycle,
-            time=about.date or file_time,
+            time=about.date or file.time,
             role=line.role,
             action=line.action,
             content=line.content,
@@ -141,36 +128,37 @@ def _parse_page(name: str, text: str, file_time: datetime) -> _Page:
         )
         for line in bank.cycles
     )
-    digest = sha256(text.encode()).hexdigest()
-    return _Page(name, text, digest, bank, about, entries, Path(name).name.startswith("bank-"))
+    return _Page(name, file, bank, about, entries, Path(name).name.startswith("bank-"))
 
 
 def _import_page(bank: Bank, done: BankImportResult, page: _Page) -> BankImportResult:
     """Put a bank's state into core memory and the rest of it into the archive."""
     imported: set[str] = set()
     problems: list[str] = []
-    rest = page.text
+    rest = page.file.text
     if not page.is_archived:
-        for update in _core_updates(page.bank, bank.config.core.recently_shipped, bank.now()):
+        for part, section, content, role in _core_updates(
+            page.bank, bank.config.core.recently_shipped, bank.now()
+        ):
             try:
-                if update.section == "threads":
-                    bank.core.append(update.section, update.content)
+                if section == "threads":
+                    bank.core.append(section, content)
                 else:
-                    bank.core.update(update.section, update.content, role=update.role)
+                    bank.core.update(section, content, role=role)
             except ArchivistError as error:
-                problems.append(f"{page.name}: {update.part} stays in the archive: {error.message}")
+                problems.append(f"{page.name}: {part} stays in the archive: {error.message}")
             else:
-                imported.add(update.part)
+                imported.add(part)
         # Core memory holds only the last that shipped; when there were more, all of them stay here too.
-        if len(page.bank.recently_shipped) > bank.config.core.recently_shipped:
+        if len(page.bank.lists["recently_shipped"]) > bank.config.core.recently_shipped:
             imported.discard("recently_shipped")
         rest = text_without_parts(page.bank, {*imported, "cycles"})
     about = page.about._replace(front=FrontMatterParts({}, "", rest, 1))
-    documents = build_documents(bank, page.name, about, digest=page.digest) if rest.strip() else []
+    documents = build_documents(bank, page.name, about, digest=page.file.digest) if rest.strip() else []
     with bank.transaction() as writer:
         replace_documents(writer, page.name, documents, "import")
         digests = json.loads(writer.setting(_BANKS) or "{}")
-        writer.set_setting(_BANKS, canonical_json({**digests, page.name: page.digest}))
+        writer.set_setting(_BANKS, canonical_json({**digests, page.name: page.file.digest}))
     roles = (part.removeprefix("role:") for part in sorted(imported) if part.startswith("role:"))
     return done._replace(
         pages=done.pages + 1,
@@ -182,23 +170,22 @@ def _import_page(bank: Bank, done: BankImportResult, page: _Page) -> BankImportR
     )
 
 
-def _core_updates(page: BankPage, shipped: int, now: datetime) -> Iterator[_CoreUpdate]:
-    """Yield what a bank says about core memory, part by part."""
+def _core_updates(
+    page: BankPage, shipped: int, now: datetime
+) -> Iterator[tuple[str, str, Mapping[str, object], str]]:
+    """Yield what a bank says about core memory: the part, its section, the content and the role."""
     present = {part for parts in page.parts for part in parts}
     if page.sprint:
-        yield _CoreUpdate("sprint", "status", {"sprint": page.sprint})
-    for part in ("blockers", "in_progress"):
-        if part in present:
-            yield _CoreUpdate(part, "status", {part: list(getattr(page, part))})
-    if page.recently_shipped:
-        # A bank lists the newest first, core memory last.
-        newest = page.recently_shipped[:shipped][::-1]
-        yield _CoreUpdate("recently_shipped", "status", {"recently_shipped": list(newest)})
+        yield "sprint", "status", {"sprint": page.sprint}, ""
+    # A bank lists the newest first, core memory last.
+    lists = page.lists | {"recently_shipped": page.lists["recently_shipped"][:shipped][::-1]}
+    for part, items in lists.items():
+        if part in present and (items or part != "recently_shipped"):
+            yield part, "status", {part: items}, ""
     when = to_short_text((page.updated or now).replace(microsecond=0))
-    for thread in page.threads:
+    for thread in page.threads.values():
         item = {"id": thread.id, "summary": thread.summary, "roles": list(thread.roles), "last_update": when}
-        yield _CoreUpdate(f"thread:{thread.id}", "threads", item)
-    for state in page.roles:
-        fields = {field: text for field, text in state._asdict().items() if field != "role" and text}
+        yield f"thread:{thread.id}", "threads", item, ""
+    for role, fields in page.roles.items():
         if fields:
-            yield _CoreUpdate(f"role:{state.role}", "role_state", fields, state.role)
+            yield f"role:{role}", "role_state", fields, role

@@ -95,34 +95,23 @@ def _units(lines: Sequence[str], limit: int) -> Iterator[_Unit]:
     within = {token.map[0] for token in tokens if token.map} - inside
     ordered = sorted(starts | {0, len(lines)})
     for start, end in pairwise(ordered):
-        block = "\n".join(lines[start:end])
-        if start in headings:
-            yield from _split_lines(lines, start, end, limit, level=headings[start])
-        elif len(block) <= limit:
-            yield _Unit(start, block)
-        else:
-            cuts = sorted({start, end} | {line for line in within if start < line < end})
-            for first, last in pairwise(cuts):
-                yield from _split_block(lines, first, last, limit, whole.get(first))
-
-
-def _split_block(
-    lines: Sequence[str], start: int, end: int, limit: int, whole_until: int | None
-) -> Iterator[_Unit]:
-    """Yield a part of a block: whole if it is code or a table, else in pieces within the limit."""
-    if whole_until is None:
-        yield from _split_lines(lines, start, end, limit)
-        return
-    block = "\n".join(lines[start:whole_until])
-    fence = _FENCE.match(lines[start])
-    if len(block) <= WHOLE_CHARACTERS:
-        yield _Unit(start, block)
-    elif fence:
-        yield from _split_fence(lines, start, whole_until, limit, fence)
-    else:
-        yield from _split_lines(lines, start, whole_until, limit)
-    if whole_until < end:
-        yield from _split_lines(lines, whole_until, end, limit)
+        if start in headings or len("\n".join(lines[start:end])) <= limit:
+            yield from _split_lines(lines, start, end, limit, headings.get(start, 0))
+            continue
+        cuts = sorted({start, end} | {line for line in within if start < line < end})
+        for first, last in pairwise(cuts):
+            # Code and tables stay whole.
+            until = whole.get(first, first)
+            block = "\n".join(lines[first:until])
+            fence = _FENCE.match(lines[first])
+            if until > first and len(block) <= WHOLE_CHARACTERS:
+                yield _Unit(first, block)
+            elif until > first and fence:
+                yield from _split_fence(lines, first, until, limit, fence)
+            else:
+                until = first
+            if until < last:
+                yield from _split_lines(lines, until, last, limit)
 
 
 def _split_fence(

@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
+from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from archivist.errors import InputError, RecordError
 from archivist.records import DocumentType, Folder
@@ -19,21 +21,13 @@ from archivist.stream.entries import find_references
 
 # A longer file is data, not a text that people wrote.
 MAX_FILE_BYTES = 2 * 1024 * 1024
-# An editor writes a file in one go; one that changes during three reads is a log.
-_TRIES = 3
-DEFAULT_IMPORTANCE = 5
 # Bounds the time that the YAML parser can take.
 _FRONT_CHARACTERS = 16_384
 _SHOWN = 60
-_NUL = "\x00"
 # Folders with code of others, or with generated files.
 _PASSED_BY = frozenset(("node_modules", "__pycache__", "vendor"))
 _FRONT = re.compile(r"---[ \t]*\n(.*?)(?:\n)?^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_DATES = (
-    re.compile(r"(?<!\d)(?P<year>(?:19|20)\d\d)[-_.](?P<month>\d\d)[-_.](?P<day>\d\d)(?!\d)"),
-    re.compile(r"(?<!\d)(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)(?!\d)"),
-    re.compile(r"(?<!\d)(?P<year>\d\d)(?P<month>\d\d)(?P<day>\d\d)(?!\d)"),
-)
+_DATE = re.compile(r"(?<!\d)((?:19|20)\d\d|\d\d(?=\d{4}(?!\d)))(?P<mark>[-_.]?)(\d\d)(?P=mark)(\d\d)(?!\d)")
 # Pattern of a path → its type; the first that matches.
 _TYPES = (
     (re.compile(r"(?:^|/)bank-[^/]*$|(?:^|/)(?:archives?|cycles?|retros?)/"), DocumentType.CYCLE),
@@ -68,27 +62,23 @@ class FileDescription(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The wanted files of a folder, as sources; `unread` are links that are not followed."""
+    """The wanted files of a folder, as sources; `unread` are links that are not followed.
 
-    folder: str
-    paths: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
+    It is whole when the folder exists and all of it could be listed.
+    """
 
-    def is_whole(self, root: Path) -> bool:
-        """Say whether the folder exists and all of it could be listed."""
-        return (
-            not any(problem.startswith(f"{self.folder}: ") for problem in self.problems)
-            and (root / self.folder).is_dir()
-        )
+    paths: list[str]
+    unread: list[str]
+    problems: list[str]
+    is_whole: bool
 
 
 class FileText(NamedTuple):
-    """A file's bytes and time, or the problem with it."""
+    """A file's text, the digest of its bytes, and its time."""
 
-    raw: bytes = b""
-    time: datetime = datetime.min.replace(tzinfo=UTC)
-    problem: str = ""
+    text: str
+    digest: str
+    time: datetime
 
 
 def list_folder(root: Path, folder: Folder) -> Listing:
@@ -96,67 +86,49 @@ def list_folder(root: Path, folder: Folder) -> Listing:
     top = root / folder.id
     if not top.is_dir():
         hint = "its texts are kept, archivist archive unwatch removes them"
-        return Listing(folder.id, problems=(f"{folder.id}: the folder is gone; {hint}",))
+        return Listing([], [], [f"{folder.id}: the folder is gone; {hint}"], is_whole=False)
     paths: list[str] = []
     unread: list[str] = []
     problems: list[str] = []
-
-    def note_error(error: OSError) -> None:
-        problems.append(f"{folder.id}: cannot be listed: {error.strerror}")
-
-    for place, folders, files in os.walk(top, onerror=note_error):
+    errors: list[OSError] = []
+    for place, folders, files in os.walk(top, onerror=errors.append):
         folders[:] = sorted(name for name in folders if not is_ignored_folder(name))
         # A link to a folder inside is skipped: its target is listed by itself.
-        for path in (Path(place) / name for name in folders):
-            if path.is_symlink() and (problem := _link_problem(path, top)):
-                below = path.relative_to(top).as_posix()
-                problems.append(f"{below if folder.id == '.' else f'{folder.id}/{below}'}: {problem}")
-        for name in sorted(files):
+        links = [name for name in folders if (Path(place) / name).is_symlink()]
+        for name in (*links, *sorted(files)):
             path = Path(place) / name
             below = path.relative_to(top).as_posix()
-            if not is_wanted(below, folder.pattern):
+            if name not in links and not is_wanted(below, folder.pattern):
                 continue
             source = below if folder.id == "." else f"{folder.id}/{below}"
             problem = _link_problem(path, top) if path.is_symlink() else ""
             if problem:
-                unread.append(source)
                 problems.append(f"{source}: {problem}")
-            else:
-                paths.append(source)
-    return Listing(folder.id, tuple(paths), tuple(unread), tuple(problems))
+            if name not in links:
+                (unread if problem else paths).append(source)
+    problems += [f"{folder.id}: cannot be listed: {error.strerror}" for error in errors]
+    return Listing(paths, unread, problems, is_whole=not errors)
 
 
-def read(root: Path, path: str) -> FileText | None:
-    """Return a consistent version of a file, or its problem; None when it is gone."""
-    for _ in range(_TRIES):
-        try:
-            found = _read_once(root / path)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            return FileText(problem=f"cannot be read: {error.strerror}")
-        if found is not None:
-            return found
-    return FileText(problem="changes while it is read; refresh again")
-
-
-def _read_once(path: Path) -> FileText | None:
-    """Read a file through one descriptor; None when it changed meanwhile."""
+def read_text(path: Path) -> FileText | None:
+    """Return a file's text; None when it is gone. RecordError says why it is not read."""
     # Opening a pipe that nobody writes to would block.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
-    with os.fdopen(descriptor, "rb") as stream:
-        before = os.fstat(descriptor)
-        if not stat.S_ISREG(before.st_mode):
-            return FileText(problem="not a regular file")
-        if before.st_size > MAX_FILE_BYTES:
-            return FileText(problem=f"{before.st_size:,} bytes, at most {MAX_FILE_BYTES:,}")
-        raw = stream.read(MAX_FILE_BYTES + 1)
-        after = os.fstat(descriptor)
-    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or len(
-        raw
-    ) != after.st_size:
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+    try:
+        with os.fdopen(os.open(path, flags), "rb") as stream:
+            status = os.fstat(stream.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise RecordError("not a regular file")
+            raw = stream.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
         return None
-    return FileText(raw, datetime.fromtimestamp(int(after.st_mtime), UTC))
+    except OSError as error:
+        raise RecordError(f"cannot be read: {error.strerror}") from None
+    size = max(status.st_size, len(raw))
+    if size > MAX_FILE_BYTES:
+        raise RecordError(f"{size:,} bytes, at most {MAX_FILE_BYTES:,}")
+    time = datetime.fromtimestamp(int(status.st_mtime), UTC)
+    return FileText(decode_text(raw), sha256(raw).hexdigest(), time)
 
 
 def _link_problem(path: Path, top: Path) -> str:
@@ -194,30 +166,26 @@ def is_ignored_folder(name: str) -> bool:
     return name.startswith(".") or name in _PASSED_BY
 
 
-def find_owner(path: str, folders: Iterable[Folder]) -> Folder | None:
+def find_owner(path: str, folders: Sequence[Folder]) -> Folder | None:
     """Return the watched folder of a path: the deepest whose pattern matches."""
-    wanting = [folder for folder in folders if is_wanted(path_below(path, folder.id), folder.pattern)]
+    starts = {folder.id: "" if folder.id == "." else f"{folder.id}/" for folder in folders}
+    wanting = [
+        folder
+        for folder in folders
+        if path.startswith(starts[folder.id])
+        and is_wanted(path.removeprefix(starts[folder.id]), folder.pattern)
+    ]
     return max(wanting, key=lambda folder: len(folder.id), default=None)
-
-
-def path_below(path: str, folder: str) -> str:
-    """Return a path relative to a folder, or a hidden name when it is outside."""
-    if folder == ".":
-        return path if not path.startswith("/") else "."
-    return path.removeprefix(f"{folder}/") if path.startswith(f"{folder}/") else "."
 
 
 def decode_text(raw: bytes) -> str:
     """Return a file's text, or raise RecordError when it is not text."""
-    if b"\x00" in raw[:65536]:
+    if b"\x00" in raw:
         raise RecordError("a binary file")
     try:
-        text = raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise RecordError(f"not UTF-8 text (byte {error.start})") from None
-    if _NUL in text:
-        raise RecordError("a binary file")
-    return text
 
 
 def describe_file(
@@ -231,26 +199,22 @@ def describe_file(
     front = split_front_matter(text)
     fields = front.fields
     problems = [front.problem] if front.problem else []
+    parsed: dict[str, Any] = {}
     # A field that cannot be used is left out; the rest of the file still counts.
-    for name, parse, wanted in (
-        ("type", _parse_type, f"one of {', '.join(DocumentType)}"),
-        ("date", _parse_date, "a date like 2026-02-08"),
-        ("created", _parse_date, "a date like 2026-02-08"),
-        ("importance", _parse_importance, "a whole number from 1 to 10"),
-    ):
+    for name, (parse, wanted) in _FIELDS.items():
         value = fields.get(name)
-        if value is not None and parse(value) is None:
+        parsed[name] = parse(value)
+        if value is not None and parsed[name] is None:
             shown = repr(value)
             shown = shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
             problems.append(f"front matter: {name}: {shown} is not {wanted}; left out")
-    date = _parse_date(fields.get("date")) or _parse_date(fields.get("created"))
     return FileDescription(
-        type=_parse_type(fields.get("type")) or type or guess_type(source),
-        date=date or guess_date(source) or file_time,
+        type=parsed["type"] or type or guess_type(source),
+        date=parsed["date"] or parsed["created"] or guess_date(source) or file_time,
         roles=_parse_words(fields.get("roles", fields.get("role"))),
         issues=_parse_issues(fields.get("issues", fields.get("issue"))),
         tags=_parse_words(fields.get("tags", fields.get("tag"))),
-        importance=_parse_importance(fields.get("importance")) or DEFAULT_IMPORTANCE,
+        importance=parsed["importance"] or 5,
         front=front,
         problems=tuple(problems),
     )
@@ -263,9 +227,8 @@ def split_front_matter(text: str) -> FrontMatterParts:
     if found is None:
         return FrontMatterParts({}, "", text, 1)
     if len(found[1]) > _FRONT_CHARACTERS:
-        return FrontMatterParts(
-            {}, "", text, 1, f"front matter of more than {_FRONT_CHARACTERS} characters, read as text"
-        )
+        problem = f"front matter of more than {_FRONT_CHARACTERS} characters, read as text"
+        return FrontMatterParts({}, "", text, 1, problem)
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -283,21 +246,15 @@ def split_front_matter(text: str) -> FrontMatterParts:
 
 def guess_type(source: str) -> DocumentType:
     """Return the type that a path suggests, by default research."""
-    path = source.lower()
-    return next((kind for pattern, kind in _TYPES if pattern.search(path)), DocumentType.RESEARCH)
+    return next((kind for pattern, kind in _TYPES if pattern.search(source.lower())), DocumentType.RESEARCH)
 
 
 def guess_date(source: str) -> datetime | None:
     """Return the day in a file's name: 2026-02-08, 20260208 or 260208."""
-    name = source.rsplit("/", 1)[-1]
-    for pattern in _DATES:
-        for found in pattern.finditer(name):
-            year = int(found["year"])
-            year = year if year > 99 else 2000 + year
-            try:
-                return datetime(year, int(found["month"]), int(found["day"]), tzinfo=UTC)
-            except ValueError:
-                continue
+    for found in _DATE.finditer(source.rsplit("/", 1)[-1]):
+        with suppress(ValueError):
+            year = found[1] if len(found[1]) > 2 else f"20{found[1]}"
+            return datetime.fromisoformat(f"{year}-{found[3]}-{found[4]}").replace(tzinfo=UTC)
     return None
 
 
@@ -331,3 +288,12 @@ def _parse_issues(value: object) -> tuple[int, ...]:
 def _parse_importance(value: object) -> int | None:
     is_weight = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 10
     return value if is_weight else None  # type: ignore[return-value]
+
+
+# Fields with one value: how it is parsed, and what is wanted.
+_FIELDS: Mapping[str, tuple[Callable[[object], object], str]] = {
+    "type": (_parse_type, f"one of {', '.join(DocumentType)}"),
+    "date": (_parse_date, "a date like 2026-02-08"),
+    "created": (_parse_date, "a date like 2026-02-08"),
+    "importance": (_parse_importance, "a whole number from 1 to 10"),
+}

@@ -8,11 +8,12 @@ write them. Labels have no dots, so the first two dots end the namespace.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from archivist.access.rights import Layer, reads, writes
+from archivist.archive.service import replace_documents
 from archivist.capture.redaction import refuse_secret, without_secrets
 from archivist.clock import from_text, to_text
 from archivist.errors import EmbedderError, InputError
@@ -31,7 +32,7 @@ _FIELDS = ("source", "extra", "created", "date")
 _BATCH = 400
 # The tag of items with a time to live.
 _MORTAL = "mortal"
-# Larger bounds than islice accepts.
+# SQLite accepts no larger limit.
 _MOST = 2**31
 # Nobody pages further through ranked hits; items behind them are not ranked.
 _MOST_RANKED = 400
@@ -40,6 +41,7 @@ _LEAST_REFRESHED = 0.05
 
 Namespace: TypeAlias = tuple[str, ...]
 Value: TypeAlias = Mapping[str, object]
+Wanted: TypeAlias = Callable[[Value], bool]
 
 
 class ItemName(NamedTuple):
@@ -92,40 +94,30 @@ class Items(BankService):
     def get(self, names: Sequence[ItemName]) -> list[Item | None]:
         """Return the items of these names, None for each that does not exist."""
         with self._bank.reading() as reader:
-            found = _load_items(reader, [name.source for name in names])
-        now = self._bank.now()
-        items = (found.get(name.source) for name in names)
-        return [item if item is not None and _is_alive(item, now) else None for item in items]
+            found = _load_items(reader, [name.source for name in names], self._bank.now())
+        return [found.get(name.source) for name in names]
 
     @writes(Layer.ARCHIVE)
     def put(self, changes: Sequence[ItemChange]) -> list[ItemName]:
         """Store or delete these values, all or none, and return their names."""
-        self._put(changes)
+        made = [(change, _clean_value(change)) for change in changes]
+        with self._bank.transaction() as writer:
+            for change, value in made:
+                pieces = _build_pieces(change, value, self._bank.now()) if value is not None else []
+                replace_documents(writer, change.name.source, pieces, "keep" if pieces else "let go")
         return [change.name for change in changes]
 
     @writes(Layer.ARCHIVE)
     def drop(self, names: Sequence[ItemName]) -> list[ItemName]:
         """Delete these values, all or none, and return their names."""
-        self._put([ItemChange(name, None) for name in names])
-        return list(names)
-
-    def _put(self, changes: Sequence[ItemChange]) -> None:
-        made = [(change, _clean_value(change)) for change in changes]
-        with self._bank.transaction() as writer:
-            for change, value in made:
-                known = writer.select(Document, equals("source", change.name.source))
-                pieces = _build_pieces(change, value, known, self._bank.now()) if value is not None else []
-                for piece in pieces:
-                    writer.put(piece, "keep")
-                for gone in {piece.id for piece in known} - {piece.id for piece in pieces}:
-                    writer.remove(Document, gone, "let go")
+        return self.put([ItemChange(name, None) for name in names])
 
     @reads(Layer.ARCHIVE)
     def list_below(
         self,
         prefix: Namespace,
         *,
-        is_wanted: Callable[[Value], bool] | None = None,
+        is_wanted: Wanted | None = None,
         fragments: Sequence[str] = (),
         limit: int = 10,
         offset: int = 0,
@@ -135,11 +127,10 @@ class Items(BankService):
         `fragments` are pieces of JSON that every wanted value contains: a cheap test before parsing. Negative
         bounds count from the end, as in any list.
         """
-        begins, ends = offset, offset + limit
-        with self._bank.reading() as reader:
-            rows = _latest_rows(reader, prefix, ends, is_all=is_wanted is not None or min(begins, ends) < 0)
-            wanted = _filter_items(rows, self._bank.now(), is_wanted, fragments)
-            return _slice_items(wanted, begins, ends)
+        ends = offset + limit
+        return self._live_items(prefix, is_wanted, fragments, most=ends if min(offset, ends) >= 0 else None)[
+            offset:ends
+        ]
 
     @reads(Layer.ARCHIVE)
     def search(
@@ -147,7 +138,7 @@ class Items(BankService):
         prefix: Namespace,
         text: str,
         *,
-        is_wanted: Callable[[Value], bool] | None = None,
+        is_wanted: Wanted | None = None,
         limit: int = 10,
         offset: int = 0,
     ) -> list[Item]:
@@ -159,31 +150,21 @@ class Items(BankService):
             return []
         begins, ends = max(0, offset), max(0, offset + limit)
         _embed_missing(self._bank)
-        best = self._rank_items(prefix, text, ends if offset >= 0 else _MOST_RANKED, is_wanted)
+        best = self._rank_items(prefix, text, is_wanted, ends if offset >= 0 else _MOST_RANKED)
         found = best[begins:ends]
-        missing = limit - len(found)
-        if not missing:
+        if len(found) == limit:
             return found
         seen = {item.name for item in best}
-        begins = max(0, begins - len(best))
-        with self._bank.reading() as reader:
-            count = begins + missing + len(seen)
-            rows = _latest_rows(reader, prefix, count, is_all=is_wanted is not None)
-            others = (
-                item for item in _filter_items(rows, self._bank.now(), is_wanted, ()) if item.name not in seen
-            )
-            return found + _slice_items(others, begins, begins + missing)
+        begins, missing = max(0, begins - len(best)), limit - len(found)
+        rest = self._live_items(prefix, is_wanted, most=begins + missing + len(seen))
+        return found + [item for item in rest if item.name not in seen][begins : begins + missing]
 
     @reads(Layer.ARCHIVE)
     def namespaces(self) -> list[Namespace]:
         """Return the namespaces that have items, in order."""
         with self._bank.reading() as reader:
             rows = reader.select_fields(Document, ("source",), *_first_pieces_below(()))
-            expired = {
-                item.name.source
-                for item in self._items_with_ttl(reader)
-                if not _is_alive(item, self._bank.now())
-            }
+            expired = self._expired_sources(reader)
         return sorted({_parse_name(source).namespace for (source,) in rows if source not in expired})
 
     @writes(Layer.ARCHIVE)
@@ -208,54 +189,64 @@ class Items(BankService):
     def sweep(self) -> int:
         """Delete the expired items and return their number."""
         with self._bank.transaction() as writer:
-            gone = [item for item in self._items_with_ttl(writer) if not _is_alive(item, self._bank.now())]
-            for item in gone:
-                for piece in writer.select(Document, equals("source", item.name.source)):
+            gone = self._expired_sources(writer)
+            for source in gone:
+                for piece in writer.select(Document, equals("source", source)):
                     writer.remove(Document, piece.id, "expire")
         return len(gone)
 
-    def _items_with_ttl(self, reader: Reader) -> list[Item]:
-        """Return the items with a time to live."""
-        rows = reader.select_fields(
-            Document, _FIELDS, *_first_pieces_below(()), contains_item("tags", _MORTAL)
-        )
-        return [item for row in rows if (item := _item_from_row(row)) is not None]
+    def _expired_sources(self, reader: Reader) -> set[str]:
+        is_mortal = (*_first_pieces_below(()), contains_item("tags", _MORTAL))
+        rows = reader.select_fields(Document, ("source", "extra"), *is_mortal)
+        now = self._bank.now()
+        expiry = ((source, json.loads(extra).get("expires")) for source, extra in rows)
+        return {source for source, expires in expiry if expires and from_text(expires) <= now}
 
-    def _rank_items(
-        self, prefix: Namespace, text: str, count: int, is_wanted: Callable[[Value], bool] | None
+    def _live_items(
+        self,
+        prefix: Namespace,
+        is_wanted: Wanted | None,
+        fragments: Sequence[str] = (),
+        *,
+        most: int | None = None,
     ) -> list[Item]:
-        """Return the first wanted items that answer a question; asks for more hits while too few."""
+        """Return the wanted items below a namespace that have not expired, latest first.
+
+        Only the latest `most` are read, unless some of them are not wanted or have expired.
+        """
+        now = self._bank.now()
+        is_bounded = is_wanted is None and most is not None and most < _MOST
+        with self._bank.reading() as reader:
+            for limit in (most, None) if is_bounded else (None,):
+                below = _first_pieces_below(prefix)
+                rows = reader.select_fields(Document, _FIELDS, *below, order=("-date", "source"), limit=limit)
+                texts = (row for row in rows if all(piece in row[1] for piece in fragments))
+                items = [item for row in texts if (item := _item_from_row(row, now, is_wanted)) is not None]
+                if limit is None or len(rows) < limit or len(items) == limit:
+                    break
+        return items
+
+    def _rank_items(self, prefix: Namespace, text: str, is_wanted: Wanted | None, count: int) -> list[Item]:
+        """Return the wanted items that answer a question, best first; perhaps more than asked for."""
         from archivist.recall.query import Query
 
-        now = self._bank.now()
-        asked = min(_MOST_RANKED, count * 2 + 8)
-        while True:
-            query = Query(
-                text=text,
-                kinds=("document",),
-                tags=(_namespace_tag(prefix),),
-                limit=asked,
-                preset="relevance",
-            )
-            hits = self._bank.recall(query).hits
+        query = Query(text=text, kinds=("document",), tags=(_namespace_tag(prefix),), preset="relevance")
+        for asked in (min(_MOST_RANKED, count * 2 + 8), _MOST_RANKED):
+            hits = self._bank.recall(query._replace(limit=asked)).hits
+            scores: dict[str, float] = {}
             with self._bank.reading() as reader:
-                sources = reader.records("document", [hit.id for hit in hits])
-                scores: dict[str, float] = {}
+                pieces = reader.records("document", [hit.id for hit in hits])
                 for hit in hits:
-                    if hit.id in sources:
-                        scores.setdefault(sources[hit.id].source, hit.score)
-                found = _load_items(reader, list(scores))
+                    if hit.id in pieces:
+                        scores.setdefault(pieces[hit.id].source, hit.score)
+                found = _load_items(reader, list(scores), self._bank.now(), is_wanted)
             items = [
-                item._replace(score=score)
-                for source, score in scores.items()
-                if (item := found.get(source)) is not None
-                and item.name.namespace[: len(prefix)] == prefix
-                and _is_alive(item, now)
-                and (is_wanted is None or is_wanted(item.value))
+                found[source]._replace(score=score) for source, score in scores.items() if source in found
             ]
-            if len(items) >= count or len(hits) < asked or asked >= _MOST_RANKED:
-                return items
-            asked = min(_MOST_RANKED, asked * 4)
+            items = [item for item in items if item.name.namespace[: len(prefix)] == prefix]
+            if len(items) >= count or len(hits) < asked:
+                break
+        return items
 
 
 def _parse_name(source: str) -> ItemName:
@@ -278,70 +269,30 @@ def _namespace_tag(prefix: Namespace) -> str:
     return derived_id("namespace", *prefix)
 
 
-def _item_from_row(row: Sequence[str], is_wanted: Callable[[Value], bool] | None = None) -> Item | None:
-    """Return the item of a row; None when it is not wanted, or a text that only has such a name."""
+def _item_from_row(row: Sequence[str], now: datetime, is_wanted: Wanted | None = None) -> Item | None:
+    """Return the item of a row; None when it is not wanted, has expired, or is a text of such a name."""
     source, extra, created, updated = row
     held = json.loads(extra)
     value = held.get("value")
     if not isinstance(value, dict) or ".." not in source or (is_wanted and not is_wanted(value)):
         return None
     expires = from_text(held["expires"]) if "expires" in held else None
+    if expires is not None and expires <= now:
+        return None
     times = from_text(created), from_text(updated or created)
     return Item(_parse_name(source), value, *times, None, held.get("ttl_minutes"), expires)
 
 
-def _is_alive(item: Item, now: datetime) -> bool:
-    return item.expires is None or item.expires > now
-
-
-def _load_items(reader: Reader, sources: Sequence[str]) -> dict[str, Item]:
+def _load_items(
+    reader: Reader, sources: Sequence[str], now: datetime, is_wanted: Wanted | None = None
+) -> dict[str, Item]:
     found: dict[str, Item] = {}
     for start in range(0, len(sources), _BATCH):
         ids = [_id(source, 0) for source in sources[start : start + _BATCH]]
         for row in reader.select_fields(Document, _FIELDS, one_of("id", ids)):
-            item = _item_from_row(row)
-            if item is not None:
+            if (item := _item_from_row(row, now, is_wanted)) is not None:
                 found[row[0]] = item
     return found
-
-
-def _latest_rows(reader: Reader, prefix: Namespace, count: int, *, is_all: bool) -> Iterator[Sequence[str]]:
-    """Yield rows below a namespace, latest first; no more are read than are likely needed."""
-    limit, given = None if is_all or count > _MOST else count, 0
-    while True:
-        rows = reader.select_fields(
-            Document, _FIELDS, *_first_pieces_below(prefix), order=("-date", "source"), limit=limit
-        )
-        yield from rows[given:]
-        if limit is None or len(rows) < limit:
-            return
-        # Some of them had expired.
-        limit, given = limit * 4, len(rows)
-
-
-def _filter_items(
-    rows: Iterable[Sequence[str]],
-    now: datetime,
-    is_wanted: Callable[[Value], bool] | None,
-    holding: Sequence[str],
-) -> Iterator[Item]:
-    for row in rows:
-        if holding and not all(piece in row[1] for piece in holding):
-            continue
-        item = _item_from_row(row, is_wanted)
-        if item is not None and _is_alive(item, now):
-            yield item
-
-
-def _slice_items(items: Iterator[Item], begins: int, ends: int) -> list[Item]:
-    """Return a slice of items, drawing no more than needed."""
-    from itertools import islice
-
-    if min(begins, ends) < 0:
-        return list(items)[begins:ends]
-    if begins >= ends:
-        return []
-    return list(islice(items, min(begins, _MOST), min(ends, _MOST)))
 
 
 def _clean_value(change: ItemChange) -> dict[str, object] | None:
@@ -356,13 +307,9 @@ def _clean_value(change: ItemChange) -> dict[str, object] | None:
     return kept if isinstance(kept, dict) else None
 
 
-def _build_pieces(
-    change: ItemChange, value: dict[str, object], known: Sequence[Document], now: datetime
-) -> list[Document]:
-    source = change.name.source
-    namespace = change.name.namespace
+def _build_pieces(change: ItemChange, value: dict[str, object], now: datetime) -> list[Document]:
+    source, namespace = change.name.source, change.name.namespace
     tags = tuple(_namespace_tag(namespace[:depth]) for depth in range(len(namespace) + 1))
-    first = next((each for each in known if each.position == 0), None)
     extra: dict[str, object] = {"value": value}
     if change.ttl_minutes is not None:
         tags = (*tags, _MORTAL)
@@ -377,7 +324,7 @@ def _build_pieces(
             text=text,
             date=now,
             tags=tags,
-            created=first.created if first else now,
+            created=now,
             extra=extra if place == 0 else {},
         )
         for place, text in enumerate(texts)

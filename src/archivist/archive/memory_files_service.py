@@ -59,7 +59,8 @@ class MemoryFiles(BankService):
     def read(self, path: str) -> str | None:
         """Return a file's text, or None when it does not exist."""
         with self._bank.reading() as reader:
-            return _join_pieces(_pieces_of(reader, path))
+            pieces = _pieces_of(reader, path)
+        return "".join(piece.text for piece in pieces) if pieces else None
 
     @writes(Layer.ARCHIVE)
     def create(self, path: str, text: str) -> MemoryFile | None:
@@ -77,10 +78,10 @@ class MemoryFiles(BankService):
     def change(self, path: str, edit: Callable[[str], str]) -> MemoryFile | None:
         """Replace a file's text by what `edit` returns for it; None when it does not exist."""
         with self._bank.transaction() as writer:
-            text = _join_pieces(_pieces_of(writer, path))
-            if text is None:
+            pieces = _pieces_of(writer, path)
+            if not pieces:
                 return None
-            kept = _clean_text(edit(text))
+            kept = _clean_text(edit("".join(piece.text for piece in pieces)))
             _write(writer, path, kept, self._bank.now(), "change")
         return MemoryFile(path, len(kept.encode("utf-8")))
 
@@ -109,9 +110,8 @@ class MemoryFiles(BankService):
                 path = f"{new}{piece.source.removeprefix(SCHEME)[len(old) :]}"
                 place = _id(path, piece.position)
                 moved.append(replace(piece, id=place, source=f"{SCHEME}{path}", heading=path))
-            for before, after in zip(moving, moved, strict=True):
-                writer.remove(Document, before.id, "rename")
-                writer.put(after, "rename")
+                writer.remove(Document, piece.id, "rename")
+                writer.put(moved[-1], "rename")
         return _group_files((piece.source, piece.text) for piece in moved)
 
 
@@ -137,13 +137,9 @@ def _pieces_at_or_below(reader: Reader, path: str) -> list[Document]:
     return [*_pieces_of(reader, path), *below]
 
 
-def _join_pieces(pieces: Sequence[Document]) -> str | None:
-    return "".join(piece.text for piece in pieces) if pieces else None
-
-
 def _is_path_taken(reader: Reader, path: str) -> bool:
-    found = reader.count(Document, equals("source", f"{SCHEME}{path}"))
-    return bool(found or reader.count(Document, *_below_folder(path)))
+    is_file = equals("source", f"{SCHEME}{path}")
+    return bool(reader.count(Document, is_file) or reader.count(Document, *_below_folder(path)))
 
 
 def _refuse_file_parent(reader: Reader, path: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,11 +16,11 @@ from archivist.access.rights import Layer, decides, reads, writes
 from archivist.archive.chunking import chunk_text
 from archivist.archive.folders import (
     FileDescription,
-    decode_text,
+    FileText,
     describe_file,
     find_owner,
     list_folder,
-    read,
+    read_text,
     validate_pattern,
 )
 from archivist.capture.redaction import clean_text, validate_path
@@ -250,33 +251,32 @@ class Documents(BankService):
         The texts of a file that cannot be read, or of a folder that is gone as a whole, are kept: such a
         folder may be on a drive that is not mounted. Unwatching it removes them.
         """
-        folders = self.folders()
-        listings = [list_folder(self._bank.root, folder) for folder in folders]
-        counts = {"added": 0, "changed": 0, "removed": 0, "unchanged": 0}
-        problems = [problem for listing in listings for problem in listing.problems]
-        present: set[str] = {path for listing in listings for path in listing.unread}
-        for folder, listing in zip(folders, listings, strict=True):
-            for path in listing.paths:
+        root, folders = self._bank.root, self.folders()
+        listings = {folder.id: list_folder(root, folder) for folder in folders}
+        counts = Counter[str]()
+        problems = [problem for listing in listings.values() for problem in listing.problems]
+        present = {path for listing in listings.values() for path in listing.unread}
+        for folder in folders:
+            for path in listings[folder.id].paths:
                 if find_owner(path, folders) != folder:
                     continue
                 if (safe := clean_text(path)) != path:
                     # A redacted name would not be found again.
                     problems.append(f"{safe}: its name holds a secret or control characters; rename it")
                     continue
-                file = read(self._bank.root, path)
-                if file is None:
-                    continue
-                if file.problem:
+                try:
+                    file = read_text(root / path)
+                except RecordError as error:
                     present.add(path)
-                    problems.append(f"{path}: {file.problem}")
+                    problems.append(f"{path}: {error.message}")
                     continue
-                outcome, odd = self._refresh_file(folder, path, file.raw, file.time)
-                if outcome != "blank":
+                if file is not None and file.text.strip():
                     present.add(path)
-                if outcome in counts:
+                    outcome, odd = self._refresh_file(folder, path, file)
                     counts[outcome] += 1
-                problems += [f"{path}: {problem}" for problem in odd]
-        whole = {listing.folder for listing in listings if listing.is_whole(self._bank.root)}
+                    problems += [f"{path}: {problem}" for problem in odd]
+        # A folder may have gone while it was read.
+        whole = {name for name, listing in listings.items() if listing.is_whole and (root / name).is_dir()}
         gone = set()
         with self._bank.transaction() as writer:
             fields = ("id", "source", "folder")
@@ -284,29 +284,20 @@ class Documents(BankService):
                 if name in whole and source not in present:
                     writer.remove(Document, record, "refresh")
                     gone.add(source)
-        counts["removed"] += len(gone)
-        return RefreshResult(**counts, folders=len(folders), problems=tuple(problems))
+        return RefreshResult(**counts, removed=len(gone), folders=len(folders), problems=tuple(problems))
 
-    def _refresh_file(
-        self, folder: Folder, path: str, raw: bytes, time: datetime
-    ) -> tuple[str, tuple[str, ...]]:
+    def _refresh_file(self, folder: Folder, path: str, file: FileText) -> tuple[str, tuple[str, ...]]:
         """Update one file; return the count that it adds to, and the problems in it."""
-        try:
-            text = decode_text(raw)
-        except RecordError as error:
-            return "kept", (error.message,)
-        if not text.strip():
-            return "blank", ()
-        digest = sha256(raw).hexdigest()
         with self._bank.reading() as reader:
             known = reader.select(Document, equals("source", path), order=("position",), limit=1)
-        about = describe_file(path, text, type=folder.type, file_time=time)
-        if known and (known[0].digest, known[0].type, known[0].folder) == (digest, about.type, folder.id):
+        about = describe_file(path, file.text, type=folder.type, file_time=file.time)
+        same = (file.digest, about.type, folder.id)
+        if known and (known[0].digest, known[0].type, known[0].folder) == same:
             return "unchanged", about.problems
-        if known:
+        if known and about.date == file.time:
             # The modification time changes with every copy, so the first one is kept.
-            about = about._replace(date=about.date if about.date != time else known[0].date or time)
-        made = build_documents(self._bank, path, about, digest=digest, folder=folder.id)
+            about = about._replace(date=known[0].date or file.time)
+        made = build_documents(self._bank, path, about, digest=file.digest, folder=folder.id)
         with self._bank.transaction() as writer:
             replace_documents(writer, path, made, "refresh")
         return ("changed" if known else "added"), about.problems

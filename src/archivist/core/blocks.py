@@ -12,13 +12,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from archivist.brief.render import one_line
 from archivist.capture.redaction import validate_name
 from archivist.clock import from_text, to_short_text
 from archivist.config import CoreRules
-from archivist.core.proposals import with_line
 from archivist.errors import InputError, NotFoundError
 from archivist.records import Block, CoreSection
 from archivist.records.plain import from_plain, to_plain, types_of
@@ -26,7 +25,6 @@ from archivist.text import estimate_tokens
 
 Given: TypeAlias = str | Mapping[str, object] | Sequence[object]
 Content: TypeAlias = dict[str, object]
-R = TypeVar("R")
 
 GUARDED = (CoreSection.PLAYBOOK, CoreSection.RULES)
 FREE = tuple(section for section in CoreSection if section not in GUARDED)
@@ -52,13 +50,6 @@ class ListName(StrEnum):
         """Return the block that the list is part of."""
         is_block = self in (ListName.THREADS, ListName.LESSONS)
         return CoreSection(self.value) if is_block else CoreSection.STATUS
-
-
-_ONE_OF = {
-    ListName.BLOCKERS: "blocker",
-    ListName.IN_PROGRESS: "work in progress",
-    ListName.RECENTLY_SHIPPED: "shipped work",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,18 +113,18 @@ class CoreView:
 
 def section_of(name: str, offered: Sequence[CoreSection] = tuple(CoreSection)) -> CoreSection:
     """Return the section of a name, in snake_case or camelCase; the hint names those on offer."""
-    found = next((section for section in CoreSection if section.value == _snake(name.strip())), None)
-    if found is None:
+    word = _snake(name.strip())
+    if word not in tuple(CoreSection):
         raise InputError(f"no section {name!r} in core memory", hint=f"the sections are {', '.join(offered)}")
-    return found
+    return CoreSection(word)
 
 
 def list_of(name: str) -> ListName:
     """Return the list of a name, in snake_case or camelCase."""
-    found = next((known for known in ListName if known.value == _snake(name.strip())), None)
-    if found is None:
+    word = _snake(name.strip())
+    if word not in tuple(ListName):
         raise InputError(f"{name!r} is no list of core memory", hint=f"the lists are {', '.join(ListName)}")
-    return found
+    return ListName(word)
 
 
 def validate_role(role: str) -> str:
@@ -157,8 +148,6 @@ def update_section(section: CoreSection, before: Content, update: Given, *, now:
     match section:
         case CoreSection.LESSONS:
             return {"text": _lessons_text(update)}
-        case CoreSection.THREADS if isinstance(update, Mapping):
-            return _with_thread(before, update, now, "", is_uniting=False)
         case CoreSection.THREADS if isinstance(update, str):
             raise InputError(
                 "threads: expected an object or a list of them, not a text",
@@ -166,16 +155,18 @@ def update_section(section: CoreSection, before: Content, update: Given, *, now:
             )
         case CoreSection.THREADS:
             known = {thread.id: thread for thread in threads_of(before)}
-            after = [_build_thread(item, known, now, "", is_uniting=False) for item in update]
-            for name, count in Counter(thread.id for thread in after).items():
+            given = [update] if isinstance(update, Mapping) else update
+            made = [_build_thread(item, known, now) for item in given]
+            for name, count in Counter(thread.id for thread in made).items():
                 if count > 1:
                     raise InputError(f"threads: {name!r} is there twice", hint="thread ids must be unique")
-            return {"items": to_plain(after)}
+            return _threads_content(made, known if isinstance(update, Mapping) else {})
         case CoreSection.STATUS:
-            merged = _merge_fields(section, WorkStatus, before, update, "sprint")
-            return to_plain(replace(merged, recently_shipped=_keep_last(merged.recently_shipped, keep)))  # type: ignore[no-any-return]
+            status = _merge_fields(section, WorkStatus, before, update, "sprint")
+            shipped = _keep_last(status["recently_shipped"], keep)
+            return {**status, "recently_shipped": shipped}
         case CoreSection.ROLE_STATE:
-            return to_plain(_merge_fields(section, RoleState, before, update, "working_on"))  # type: ignore[no-any-return]
+            return _merge_fields(section, RoleState, before, update, "working_on")
     raise InputError(f"{section.value} is changed by proposals only", hint=proposal_command(section))
 
 
@@ -188,8 +179,10 @@ def append_item(
     only the newest are kept, the newest last.
     """
     if list_name is ListName.THREADS:
-        fields = {"summary": item} if isinstance(_parse_json(list_name.section, item), str) else item
-        return _with_thread(before, _parse_json(list_name.section, fields), now, new_thread, is_uniting=True)
+        given = _parse_json(list_name.section, item)
+        known = {thread.id: thread for thread in threads_of(before)}
+        given = {"summary": item} if isinstance(given, str) else given
+        return _threads_content([_build_thread(given, known, now, new_thread, is_uniting=True)], known)
     if isinstance(item, Mapping) and len(item) == 1:
         # Tools that can only pass objects wrap the text in one.
         item = cast("Given", next(iter(item.values())))
@@ -197,40 +190,41 @@ def append_item(
         raise InputError(f"{list_name.value}: expected a text, not {item!r}")
     if not item.strip():
         raise InputError(f"{list_name.value}: nothing to append", hint="give a short text")
-    line = one_line(item)
-    if list_name is ListName.LESSONS:
-        return {"text": with_line(str(before.get("text", "")), f"- {line}")}
-    status = from_plain(WorkStatus, before)
-    items = [each for each in getattr(status, list_name.value) if each != line] + [line]
+    line = f"- {one_line(item)}" if list_name is ListName.LESSONS else one_line(item)
+    items = _list_items(list_name, before)
     if list_name is ListName.RECENTLY_SHIPPED:
-        items = list(_keep_last(items, keep))
-    elif line in getattr(status, list_name.value):
-        return before
-    changed: dict[str, Any] = {list_name.value: tuple(items)}
-    return to_plain(replace(status, **changed))  # type: ignore[no-any-return]
+        items = _keep_last([*(each for each in items if each != line), line], keep)
+        return _with_items(list_name, before, items)
+    return before if line in items else _with_items(list_name, before, [*items, line])
 
 
 def remove_item(list_name: ListName, before: Content, item: str) -> Content:
     """Return the content of a list's section without one item: a thread by its id, others by their text."""
     wanted = one_line(item)
+    same = (wanted, f"- {wanted}") if list_name is ListName.LESSONS else (wanted,)
+    items = _list_items(list_name, before)
+    rest = [each for each in items if one_line(each) not in same]
+    if len(rest) == len(items):
+        kind = "thread" if list_name is ListName.THREADS else f"item of {list_name.value}"
+        raise NotFoundError(kind, item, hint="archivist core show prints core memory")
     if list_name is ListName.THREADS:
-        threads = threads_of(before)
-        rest = [thread for thread in threads if thread.id != wanted]
-        if len(rest) == len(threads):
-            raise _missing_error("thread", item)
-        return {"items": to_plain(rest)}
+        return _threads_content([thread for thread in threads_of(before) if thread.id in rest], {})
+    return _with_items(list_name, before, rest)
+
+
+def _list_items(list_name: ListName, content: Content) -> list[str]:
+    """Return the items of a list: the ids of threads, the lines of lessons."""
+    if list_name is ListName.THREADS:
+        return [thread.id for thread in threads_of(content)]
     if list_name is ListName.LESSONS:
-        lines = str(before.get("text", "")).splitlines()
-        left = [line for line in lines if one_line(line) not in (wanted, f"- {wanted}")]
-        if len(left) == len(lines):
-            raise _missing_error("lesson in core memory", item)
-        return {"text": "\n".join(left)}
-    status = from_plain(WorkStatus, before)
-    items: tuple[str, ...] = getattr(status, list_name.value)
-    if wanted not in items:
-        raise _missing_error(_ONE_OF[list_name], item)
-    changed: dict[str, Any] = {list_name.value: tuple(each for each in items if each != wanted)}
-    return to_plain(replace(status, **changed))  # type: ignore[no-any-return]
+        return str(content.get("text", "")).splitlines()
+    return list(getattr(from_plain(WorkStatus, content), list_name.value))
+
+
+def _with_items(list_name: ListName, before: Content, items: Sequence[str]) -> Content:
+    if list_name is ListName.LESSONS:
+        return {"text": "\n".join(items)}
+    return {**to_plain(from_plain(WorkStatus, before)), list_name.value: list(items)}
 
 
 def threads_of(content: Mapping[str, object]) -> list[Thread]:
@@ -253,22 +247,22 @@ def render_block(block: Block) -> str:
         case CoreSection.LESSONS:
             # Agents write lessons without approval, so a lesson must not be able to open another block.
             body = _HEADING.sub(r"\1\\\2", text_of(block))
-        case CoreSection.STATUS:
-            status = from_plain(WorkStatus, block.content)
-            lines = [f"Sprint: {status.sprint}"] if status.sprint else []
-            for name in (ListName.IN_PROGRESS, ListName.BLOCKERS, ListName.RECENTLY_SHIPPED):
-                if items := getattr(status, name.value):
-                    lines += [f"{_label(name.value)}:", *(f"- {item}" for item in items)]
-            body = "\n".join(lines)
         case CoreSection.THREADS:
             lines = []
             for thread in threads_of(block.content):
                 marks = "; ".join(filter(None, (", ".join(thread.roles), thread.last_update[:10])))
                 lines.append(f"- {thread.id}: {thread.summary}{f' ({marks})' if marks else ''}")
             body = "\n".join(lines)
-        case CoreSection.ROLE_STATE:
-            state = from_plain(RoleState, block.content)
-            body = "\n".join(f"{_label(name)}: {value}" for name, value in to_plain(state).items() if value)
+        case CoreSection.STATUS | CoreSection.ROLE_STATE:
+            kind: Any = WorkStatus if block.section is CoreSection.STATUS else RoleState
+            lines = []
+            for name, value in to_plain(from_plain(kind, block.content)).items():
+                label = name.replace("_", " ").capitalize()
+                if isinstance(value, list) and value:
+                    lines += [f"{label}:", *(f"- {item}" for item in value)]
+                elif value:
+                    lines.append(f"{label}: {value}")
+            body = "\n".join(lines)
     if not body.strip():
         return ""
     return f"## {title} ({block.role})\n{body}\n" if block.role else f"## {title}\n{body}\n"
@@ -276,35 +270,37 @@ def render_block(block: Block) -> str:
 
 def view_of(blocks: Mapping[str, Block], role: str, rules: CoreRules) -> CoreView:
     """Return the core memory of a role; the blocks are always in the same order."""
-    visible: list[Block] = []
+    texts: dict[str, str] = {}
     for section in CoreSection:
         names = [section.value] if section is not CoreSection.ROLE_STATE else []
         if role and section not in SHARED:
             names.append(f"{section.value}:{role}")
-        visible += [blocks[name] for name in names if name in blocks]
-    rendered = [(block, render_block(block)) for block in visible]
-    seen = [block for block, text in rendered if text]
-    texts = [text for _, text in rendered if text]
+        for name in names:
+            if name in blocks and (text := render_block(blocks[name])):
+                texts[name] = text
+    seen = [blocks[name] for name in texts]
     both = {
         section: "\n\n".join(text_of(block) for block in seen if block.section is section)
         for section in CoreSection
     }
-    shared = {section: blocks[section.value].content for section in SHARED if section.value in blocks}
-    state = blocks.get(f"{CoreSection.ROLE_STATE.value}:{role}")
+    state = f"{CoreSection.ROLE_STATE.value}:{role}"
+    status, threads, role_state = (
+        blocks[name].content if name in blocks else {} for name in (*SHARED, state)
+    )
     return CoreView(
         role=role,
         playbook=both[CoreSection.PLAYBOOK],
         rules=both[CoreSection.RULES],
-        status=from_plain(WorkStatus, shared.get(CoreSection.STATUS, {})),
-        threads=tuple(threads_of(shared.get(CoreSection.THREADS, {}))),
-        role_state=from_plain(RoleState, state.content if state else {}),
+        status=from_plain(WorkStatus, status),
+        threads=tuple(threads_of(threads)),
+        role_state=from_plain(RoleState, role_state),
         lessons=both[CoreSection.LESSONS],
         sizes=tuple(
             BlockSize(block.section, block.role, estimate_tokens(text), _token_limit(block.section, rules))
-            for block, text in zip(seen, texts, strict=True)
+            for block, text in zip(seen, texts.values(), strict=True)
         ),
         budget=rules.budget_tokens,
-        text="\n".join(texts),
+        text="\n".join(texts.values()),
     )
 
 
@@ -335,10 +331,6 @@ def check_budget(blocks: Mapping[str, Block], changed: Block, rules: CoreRules) 
                 f"{name}: {count:,} tokens, at most {most:,}: {count - most:,} too many",
                 hint=f"shorten it, or remove something; the limit is {setting}",
             )
-
-
-def _label(name: str) -> str:
-    return name.replace("_", " ").capitalize()
 
 
 def _snake(name: str) -> str:
@@ -385,13 +377,16 @@ def _lessons_text(given: Given) -> str:
     raise InputError("lessons: expected a text or a list of texts", hint="archivist core update lessons TEXT")
 
 
-def _merge_fields(section: CoreSection, kind: type[R], before: Content, given: Given, text_field: str) -> R:
+def _merge_fields(
+    section: CoreSection, kind: Any, before: Content, given: Given, text_field: str
+) -> dict[str, Any]:
     if isinstance(given, str):
         given = {text_field: given}
     if not isinstance(given, Mapping):
-        names = ", ".join(_camel(name) for name in types_of(cast("Any", kind)))
+        names = ", ".join(map(_camel, types_of(kind)))
         raise InputError(f"{section.value}: expected an object, not a list", hint=f"the fields are {names}")
-    return from_plain(kind, {**before, **_fields(section, kind, given)})
+    merged: dict[str, Any] = to_plain(from_plain(kind, {**before, **_fields(section, kind, given)}))
+    return merged
 
 
 def _fields(section: CoreSection, kind: Any, given: Mapping[str, object]) -> dict[str, object]:
@@ -401,7 +396,7 @@ def _fields(section: CoreSection, kind: Any, given: Mapping[str, object]) -> dic
     for name, value in given.items():
         key, label = _snake(str(name)), f"{section.value}.{name}"
         if key not in types:
-            known = ", ".join(_camel(field) for field in types)
+            known = ", ".join(map(_camel, types))
             raise InputError(f"{section.value}: unknown field {name!r}", hint=f"the fields are {known}")
         if types[key] is not str:
             items = [value] if isinstance(value, str) else [] if value is None else value
@@ -415,14 +410,13 @@ def _fields(section: CoreSection, kind: Any, given: Mapping[str, object]) -> dic
     return found
 
 
-def _with_thread(before: Content, given: Given, now: str, new_thread: str, *, is_uniting: bool) -> Content:
-    threads = {thread.id: thread for thread in threads_of(before)}
-    thread = _build_thread(given, threads, now, new_thread, is_uniting=is_uniting)
-    return {"items": to_plain(list({**threads, thread.id: thread}.values()))}
+def _threads_content(made: Sequence[Thread], known: Mapping[str, Thread]) -> Content:
+    """Return the content of a block of known threads, with some replaced or added."""
+    return {"items": to_plain(list({**known, **{thread.id: thread for thread in made}}.values()))}
 
 
 def _build_thread(
-    given: object, known: Mapping[str, Thread], now: str, new_thread: str, *, is_uniting: bool
+    given: object, known: Mapping[str, Thread], now: str, new_thread: str = "", *, is_uniting: bool = False
 ) -> Thread:
     if not isinstance(given, Mapping):
         raise InputError(f"threads: expected an object, not {given!r}", hint='{"id": "84", "summary": "…"}')
@@ -449,14 +443,8 @@ def _build_thread(
         ) from None
 
 
-def _keep_last(items: Sequence[str], keep: int) -> tuple[str, ...]:
-    return tuple(items[max(0, len(items) - max(0, keep)) :])
-
-
-def _missing_error(kind: str, name: str) -> NotFoundError:
-    error = NotFoundError(kind, name)
-    error.hint = "archivist core show prints core memory"
-    return error
+def _keep_last(items: Sequence[str], keep: int) -> list[str]:
+    return list(items[max(0, len(items) - max(0, keep)) :])
 
 
 def proposal_command(section: CoreSection) -> str:

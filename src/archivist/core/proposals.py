@@ -70,34 +70,25 @@ def diff(proposal: Proposal) -> str:
 
 def to_issue(proposal: Proposal, evidence: Sequence[str]) -> str:
     """Return a proposal as an issue for a tracker: the title on the first line, then the body."""
-    name, shown = block_name(proposal), diff(proposal)
+    shown, command, short = diff(proposal), "archivist proposals", proposal.short_id
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", shown)), default=0))
-    cited = [f"- {text}" for text in evidence]
-    is_open = proposal.status is ProposalStatus.OPEN
-    command, short = "archivist proposals", proposal.short_id
     until, decision = "", f"{describe_decision(proposal).capitalize()}."
-    if is_open:
+    if proposal.status is ProposalStatus.OPEN:
         until = f", open until {proposal.expires:%Y-%m-%d}"
         decision = f"To decide: `{command} accept {short}` or `{command} reject {short}`."
     elif proposal.comment:
         decision += f" {proposal.comment}"
     if proposal.status is ProposalStatus.ACCEPTED:
         decision += f" `{command} roll-back {short}` takes it back."
-    lines = [
-        f"Proposal {proposal.short_id}: change {name}",
-        "",
+    parts = [
+        f"Proposal {short}: change {block_name(proposal)}",
         proposal.reason,
-        "",
         f"Proposed by {proposal.proposer} on {proposal.created:%Y-%m-%d}{until}.",
-        "",
-        *(["Evidence:", *cited, ""] if cited else []),
-        f"{fence}diff",
-        *shown.splitlines(),
-        fence,
-        "",
+        "\n".join(["Evidence:", *(f"- {text}" for text in evidence)]) if evidence else "",
+        f"{fence}diff\n{shown}{fence}",
         decision,
     ]
-    return "\n".join(lines) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def describe_decision(proposal: Proposal) -> str:

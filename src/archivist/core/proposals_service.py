@@ -50,6 +50,11 @@ _MOST_REASON = 4_000
 _MOST_EVIDENCE = 100
 # With ten undecided rules nobody reads an eleventh.
 _MOST_WAITING = 10
+_VERBS = {
+    ProposalStatus.ACCEPTED: "accept",
+    ProposalStatus.REJECTED: "reject",
+    ProposalStatus.ROLLED_BACK: "roll back",
+}
 # The records that can be cited as evidence.
 _CITED = (("lesson", Lesson), ("episode", Episode), ("event", Event), ("entry", Entry))
 
@@ -116,42 +121,17 @@ class Proposals(BankService):
     @decides(Layer.PROPOSALS)
     def accept(self, name: str, *, comment: str = "") -> Proposal:
         """Accept an open proposal: its text becomes the block's."""
-        self._expire()
-        with self._bank.transaction() as writer:
-            proposal = self._require_decidable(writer, name, ProposalStatus.OPEN, "accept")
-            blocks = blocks_of(writer)
-            current = core.text_of(blocks.get(policy.block_name(proposal)))
-            if current != proposal.before:
-                raise InputError(
-                    f"{policy.block_name(proposal)} was changed since {proposal.short_id} was proposed",
-                    hint="propose it again, against the text that stands now",
-                )
-            block = self._build_block(proposal, proposal.after)
-            core.check_budget(blocks, block, self._bank.config.core)
-            return self._settle(writer, proposal, ProposalStatus.ACCEPTED, "accept", comment, block)
+        return self._decide(name, ProposalStatus.ACCEPTED, comment)
 
     @decides(Layer.PROPOSALS)
     def reject(self, name: str, *, comment: str = "") -> Proposal:
         """Reject an open proposal; the block stays as it is."""
-        self._expire()
-        with self._bank.transaction() as writer:
-            proposal = self._require_decidable(writer, name, ProposalStatus.OPEN, "reject")
-            return self._settle(writer, proposal, ProposalStatus.REJECTED, "reject", comment, None)
+        return self._decide(name, ProposalStatus.REJECTED, comment)
 
     @decides(Layer.PROPOSALS)
     def roll_back(self, name: str, *, comment: str = "") -> Proposal:
         """Restore the text before an accepted proposal, if the block was not changed since."""
-        self._expire()
-        with self._bank.transaction() as writer:
-            proposal = self._require_decidable(writer, name, ProposalStatus.ACCEPTED, "roll back")
-            current = core.text_of(blocks_of(writer).get(policy.block_name(proposal)))
-            if current != proposal.after:
-                raise InputError(
-                    f"{policy.block_name(proposal)} was changed since {proposal.short_id} was accepted",
-                    hint="roll the later proposal back first, or propose the text that you want",
-                )
-            block = self._build_block(proposal, proposal.before)
-            return self._settle(writer, proposal, ProposalStatus.ROLLED_BACK, "roll back", comment, block)
+        return self._decide(name, ProposalStatus.ROLLED_BACK, comment)
 
     @decides(Layer.PROPOSALS)
     def adopt(self, section: str, after: str, *, reason: str, role: str = "") -> Proposal:
@@ -208,67 +188,76 @@ class Proposals(BankService):
         ]
         return wanted[: max(0, _MOST_WAITING - waiting)]
 
-    def _require_decidable(self, writer: Writer, name: str, wanted: ProposalStatus, verb: str) -> Proposal:
-        """Return a proposal that the actor may decide and that has the wanted status."""
-        proposal = policy.expire_if_due(find(writer, name), self._bank.now())
-        patterns = policy.parse_approvers(self._bank.config.proposals.approvers)
-        if not policy.may_decide(self._bank.actor, proposal.proposer, patterns):
-            self._refuse_decision(proposal.short_id)
-        if proposal.status is not wanted:
-            name, command = proposal.short_id, "archivist proposals"
-            was = "" if proposal.status is ProposalStatus.EXPIRED else "was "
-            status = f"{was}{policy.describe_decision(proposal)}"
-            hint = f"propose it again: {command} add {proposal.section.value} TEXT --reason WHY"
-            if proposal.status is ProposalStatus.OPEN:
-                status, hint = "is open", f"to decline it: {command} reject {name}"
-            elif proposal.status is ProposalStatus.ACCEPTED:
-                hint = f"to undo it: {command} roll-back {name}"
-            raise DecidedError(f"{name} {status}: there is nothing to {verb}", hint=hint)
-        return proposal
+    def _decide(self, name: str, status: ProposalStatus, comment: str) -> Proposal:
+        """Write a decision, the changed block, and the open rules rebased on it."""
+        self._expire()
+        bank, is_undone = self._bank, status is ProposalStatus.ROLLED_BACK
+        with bank.transaction() as writer:
+            proposal = self._require_decidable(writer, name, status)
+            verb, extra = _VERBS[status], dict(proposal.extra)
+            if proposal.decided and proposal.decided_by:
+                # Only an accepted proposal is decided twice; the first decision is kept.
+                decided, by = to_short_text(proposal.decided), str(proposal.decided_by)
+                extra |= {"accepted": decided, "accepted_by": by}
+                extra |= {"accepted_comment": proposal.comment} if proposal.comment else {}
+            settled = replace(
+                proposal,
+                status=status,
+                decided=bank.now(),
+                decided_by=bank.actor,
+                comment=_clean(comment, "the comment").strip(),
+                extra=extra,
+            )
+            if status is not ProposalStatus.REJECTED:
+                self._change_block(writer, proposal, f"{verb} {proposal.short_id}", is_undone=is_undone)
+            writer.put(settled, verb)
+        return settled
 
-    def _build_block(self, proposal: Proposal, text: str) -> Block:
-        return Block(
+    def _change_block(self, writer: Writer, proposal: Proposal, verb: str, *, is_undone: bool) -> None:
+        """Write a proposal's text into its block, or the text before it; the block must not have changed."""
+        wanted, text = (proposal.after, proposal.before) if is_undone else (proposal.before, proposal.after)
+        blocks, place = blocks_of(writer), policy.block_name(proposal)
+        if core.text_of(blocks.get(place)) != wanted:
+            hint = "propose it again, against the text that stands now"
+            if is_undone:
+                hint = "roll the later proposal back first, or propose the text that you want"
+            was = "accepted" if is_undone else "proposed"
+            raise InputError(f"{place} was changed since {proposal.short_id} was {was}", hint=hint)
+        block = Block(
             section=proposal.section,
             role=proposal.role,
             content={"text": text},
             updated=self._bank.now(),
             actor=self._bank.actor,
         )
-
-    def _settle(
-        self,
-        writer: Writer,
-        proposal: Proposal,
-        status: ProposalStatus,
-        verb: str,
-        comment: str,
-        block: Block | None,
-    ) -> Proposal:
-        """Write a decision, the changed block, and the open rules rebased on it."""
-        extra = dict(proposal.extra)
-        if proposal.decided and proposal.decided_by:
-            # Only an accepted proposal is decided twice; the first decision is kept.
-            extra |= {"accepted": to_short_text(proposal.decided), "accepted_by": str(proposal.decided_by)}
-            extra |= {"accepted_comment": proposal.comment} if proposal.comment else {}
-        settled = replace(
-            proposal,
-            status=status,
-            decided=self._bank.now(),
-            decided_by=self._bank.actor,
-            comment=_clean(comment, "the comment").strip(),
-            extra=extra,
-        )
-        if block is not None:
-            writer.put(block, f"{verb} {proposal.short_id}")
-        writer.put(settled, verb)
-        if block is not None and block.id == CoreSection.RULES:
-            is_open = (equals("section", block.section), equals("status", ProposalStatus.OPEN))
-            current = core.text_of(block)
+        if not is_undone:
+            core.check_budget(blocks, block, self._bank.config.core)
+        writer.put(block, verb)
+        if block.id == CoreSection.RULES:
             # Automatic rules are additions: they stay acceptable whatever else changed.
+            is_open = (equals("section", block.section), equals("status", ProposalStatus.OPEN))
             for other in writer.select(Proposal, *is_open):
-                if policy.RULE in other.extra and not other.role and other.before != current:
-                    writer.put(policy.rebase_proposal(other, current), "rebase")
-        return settled
+                if policy.RULE in other.extra and not other.role and other.id != proposal.id:
+                    writer.put(policy.rebase_proposal(other, text), "rebase")
+
+    def _require_decidable(self, writer: Writer, name: str, status: ProposalStatus) -> Proposal:
+        """Return a proposal that the actor may decide so: an open one, or to roll back an accepted one."""
+        proposal = policy.expire_if_due(find(writer, name), self._bank.now())
+        patterns = policy.parse_approvers(self._bank.config.proposals.approvers)
+        if not policy.may_decide(self._bank.actor, proposal.proposer, patterns):
+            self._refuse_decision(proposal.short_id)
+        is_undone = status is ProposalStatus.ROLLED_BACK
+        if proposal.status is not (ProposalStatus.ACCEPTED if is_undone else ProposalStatus.OPEN):
+            name, command = proposal.short_id, "archivist proposals"
+            was = "" if proposal.status is ProposalStatus.EXPIRED else "was "
+            state = f"{was}{policy.describe_decision(proposal)}"
+            hint = f"propose it again: {command} add {proposal.section.value} TEXT --reason WHY"
+            if proposal.status is ProposalStatus.OPEN:
+                state, hint = "is open", f"to decline it: {command} reject {name}"
+            elif proposal.status is ProposalStatus.ACCEPTED:
+                hint = f"to undo it: {command} roll-back {name}"
+            raise DecidedError(f"{name} {state}: there is nothing to {_VERBS[status]}", hint=hint)
+        return proposal
 
     def _expire(self) -> None:
         """Mark the open proposals that are past their expiry."""

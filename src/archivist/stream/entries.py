@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.errors import InputError, RecordError
+from archivist.errors import InputError
 from archivist.records import Block, Entry
 from archivist.records.plain import canonical_json
 from archivist.records.tier_words import CoreSection
-from archivist.text import estimate_tokens
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
 
 # Cycles fit a 32-bit integer in every client.
 MAX_CYCLE = (1 << 31) - 1
-# A larger step is a typing error: it would archive everything, and later cycles would count from there.
-MOST_SKIPPED = 1_000
 ACTION_CHARACTERS = 2_000
 CONTENT_CHARACTERS = 20_000
 # A setting of the bank: how far the stream was reflected on.
@@ -31,9 +28,6 @@ _PULL = re.compile(
 )
 _DIGITS = re.compile(r"\d+")
 _OF_DECISIONS = re.compile(r"\b(?:deci(?:de|ded|sions?)|cho(?:se|ose|sen|ice)|settled? on)\b", re.IGNORECASE)
-# Shares of the best relevance: from 0.8 on an answer is as good as the best, below 0.5 it is none.
-_FITS_ALIKE = 0.8
-_FITS_AT_ALL = 0.5
 _TAG = re.compile(r"(issue|pr)[-_ #]{0,2}(\d{1,7})", re.IGNORECASE)
 # A question with these words asks for reflections; else they come after the entries.
 _OF_REFLECTIONS = re.compile(r"\b(?:reflect\w*|insights?|recurr?\w*|patterns?)\b", re.IGNORECASE)
@@ -73,11 +67,6 @@ class QuestionFilters(NamedTuple):
     is_of_reflections: bool = False
 
 
-def estimate_entry_tokens(*texts: str) -> int:
-    """Return the estimated tokens of texts."""
-    return estimate_tokens(" ".join(text for text in texts if text))
-
-
 def find_references(
     *texts: str, issues: Iterable[int] = (), prs: Iterable[int] = (), tags: Iterable[str] = ()
 ) -> References:
@@ -104,17 +93,11 @@ def parse_question(question: str) -> QuestionFilters:
     cycles: tuple[int | None, int | None] | None = None
     if cycle is not None:
         first, last = int(cycle["first"]), int(cycle["last"] or cycle["first"])
-        match (cycle["how"] or "").lower():
-            case "since" | "from" if cycle["last"] is None:
-                cycles = first, None
-            case "after":
-                cycles = first + 1, None
-            case "before":
-                cycles = None, first - 1
-            case "until" | "up to":
-                cycles = None, first
-            case _:
-                cycles = min(first, last), max(first, last)
+        cycles = min(first, last), max(first, last)
+        if cycle["how"] and not cycle["last"]:
+            word = cycle["how"].lower()
+            after, before = first + (word == "after"), first - (word == "before")
+            cycles = (after, None) if word in ("since", "from", "after") else (None, before)
     return QuestionFilters(
         cycles,
         issue,
@@ -122,48 +105,6 @@ def parse_question(question: str) -> QuestionFilters:
         is_certain=bool(cycle and cycle["word"]),
         is_of_reflections=_OF_REFLECTIONS.search(question) is not None,
     )
-
-
-def asks_about_role(question: str, role: str) -> bool:
-    """Say whether a question asks what a role did: `what did qa do`, `done by ops`."""
-    name = re.escape(role)
-    form = (
-        rf"\b(?:did|has|had|does|by)\s+(?:the\s+)?{name}(?!\w)"
-        rf"|(?<!\w){name}(?:['\u2019]s)?\s+(?:do|did|log|say|said|report|work|ship)(?:s|ed|ged|ped|ing)?\b"
-    )
-    return re.search(form, question, re.IGNORECASE) is not None
-
-
-def validate_cycle_step(cycle: int, latest: int | None) -> int:
-    """Return a cycle, or raise RecordError when it skips too many; an empty stream may begin anywhere."""
-    if latest is not None and cycle > latest + MOST_SKIPPED:
-        raise RecordError(
-            f"cycle: {cycle} is {cycle - latest} above the latest, {latest}",
-            hint=f"at most {MOST_SKIPPED} may be skipped; archivist stream import accepts any cycle",
-        )
-    return cycle
-
-
-def cycles_after_removal(begun: Mapping[str, int], removed: int, latest: int | None) -> dict[str, int]:
-    """Return the cycles that roles have begun after an entry of a cycle was removed.
-
-    A cycle far above all others was a mistake: cycles that were begun from it are forgotten too.
-    """
-    below = [number for number in begun.values() if number < removed]
-    if removed <= max([latest or 0, *below]) + 1:
-        return dict(begun)
-    return {role: number for role, number in begun.items() if number < removed}
-
-
-def select_relevant(relevances: Sequence[float]) -> list[int]:
-    """Return the places of the hits that answer, in the given order, but the most relevant ones first.
-
-    Recency and importance decide between answers of like relevance; they do not make an answer of a bad hit.
-    """
-    best = max(relevances, default=0.0)
-    fit = [place for place, relevance in enumerate(relevances) if relevance >= _FITS_ALIKE * best]
-    rest = [place for place, relevance in enumerate(relevances) if place not in fit]
-    return [*fit, *(place for place in rest if relevances[place] >= _FITS_AT_ALL * best)]
 
 
 def validate_cycle_range(first: int | None, last: int | None) -> tuple[int | None, int | None]:
@@ -200,6 +141,14 @@ def latest_cycle(reader: Reader) -> int | None:
     """Return the latest cycle of the stream; None when it is empty."""
     rows = reader.select_fields(Entry, ("cycle",), order=("-cycle",), limit=1)
     return int(rows[0][0]) if rows else None
+
+
+def last_seq(reader: Reader) -> int:
+    """Return the last place in the stream that was ever taken."""
+    rows = reader.select_fields(Entry, ("seq",), order=("-seq",), limit=1)
+    marker = marker_of(reader)
+    # The places of erased entries are not reused: they were reflected on.
+    return max(int(rows[0][0]) if rows else 0, marker.seq if marker else 0)
 
 
 def current_sprint(reader: Reader) -> str:

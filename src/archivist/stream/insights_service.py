@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from archivist.core.blocks import WorkStatus, text_of
 from archivist.core.proposals import with_line
 from archivist.errors import ArchivistError
 from archivist.ids import derived_id
@@ -25,27 +26,27 @@ from archivist.records import (
     Lesson,
     Proposal,
 )
-from archivist.records.plain import canonical_json
+from archivist.records.plain import canonical_json, from_plain
 from archivist.store.filters import at_least, not_equals, one_of
 from archivist.stream.entries import (
     Marker,
     current_sprint,
-    estimate_entry_tokens,
     find_references,
+    last_seq,
     latest_cycle,
     marker_of,
     set_marker,
 )
 from archivist.stream.insights import (
     Insight,
-    ReflectionBacklog,
     RelatedItem,
     find_end,
     insights,
     reason_to_reflect,
     select_entries,
 )
-from archivist.stream.obstacles import Subject, are_alike, subject_of
+from archivist.stream.obstacles import are_alike, words_of
+from archivist.text import estimate_tokens
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -79,7 +80,7 @@ class Insights(NamedTuple):
 def due_reason(bank: Bank) -> str:
     """Return why a reflection is due, or an empty text."""
     with bank.reading() as reader:
-        return _reason(bank, reader, marker_of(reader))
+        return _reason(bank, reader)
 
 
 def reflect_stream(bank: Bank, *, trigger: str = "") -> Insights:
@@ -88,54 +89,46 @@ def reflect_stream(bank: Bank, *, trigger: str = "") -> Insights:
     Without a trigger only if a reflection is due. Two processes that try at once do it once.
     """
     with bank.reading() as reader:
-        marker = marker_of(reader)
-        entries = _entries_since(reader, marker)
-        # Skipping writes nothing, so that it works on a read-only bank too.
-        if skipped := _skip_reason(bank, reader, marker, entries, trigger):
-            return Insights(skipped=skipped)
+        entries, reason, skipped = _entries_to_reflect_on(bank, reader, trigger)
+    # Skipping writes nothing, so that it works on a read-only bank too.
+    if skipped:
+        return Insights(skipped=skipped)
     chosen = select_entries(entries, bank.config.stream.gather_importance)
     related, lessons = _related_documents(bank, chosen), _related_lessons(bank, chosen)
     archivist = bank.acting_as(ARCHIVIST)
     with archivist.transaction() as writer:
-        marker = marker_of(writer)
-        entries = _entries_since(writer, marker)
-        if skipped := _skip_reason(bank, writer, marker, entries, trigger):
+        entries, reason, skipped = _entries_to_reflect_on(bank, writer, trigger)
+        if skipped:
             return Insights(skipped=skipped)
-        reason = trigger or _reason(bank, writer, marker)
         chosen = select_entries(entries, bank.config.stream.gather_importance)
-        found = insights(chosen, related=related, lessons=lessons, others=_without_reflections(entries))
+        found = insights(chosen, related=related, lessons=lessons, others=entries)
         done = _write_insights(archivist, writer, found, chosen, entries)._replace(reason=reason)
-    return _update_core(archivist, done, found, _without_reflections(entries))
+    return _update_core(archivist, done, found, entries)
 
 
-def _skip_reason(
-    bank: Bank, reader: Reader, marker: Marker | None, entries: list[Entry], trigger: str
-) -> str:
-    """Return why no reflection is made now, or an empty text."""
-    if not _without_reflections(entries):
-        return "nothing was logged since the last reflection"
-    return "" if trigger or _reason(bank, reader, marker) else "not due"
+def _entries_to_reflect_on(bank: Bank, reader: Reader, trigger: str) -> tuple[list[Entry], str, str]:
+    """Return what was logged since the last reflection, why one is made now, or else why none is."""
+    marker = marker_of(reader)
+    is_new = at_least("seq", (marker.seq if marker else 0) + 1)
+    entries = reader.select(Entry, is_new, not_equals("type", EntryType.REFLECTION), order=("seq",))
+    if not entries:
+        return entries, "", "nothing was logged since the last reflection"
+    reason = trigger or _reason(bank, reader)
+    return entries, reason, "" if reason else "not due"
 
 
-def _without_reflections(entries: list[Entry]) -> list[Entry]:
-    return [entry for entry in entries if entry.type is not EntryType.REFLECTION]
-
-
-def _reason(bank: Bank, reader: Reader, marker: Marker | None) -> str:
+def _reason(bank: Bank, reader: Reader) -> str:
+    marker = marker_of(reader)
     if marker is None:
         return ""
     logged = (at_least("seq", marker.seq + 1), not_equals("type", EntryType.REFLECTION))
-    since = ReflectionBacklog(
-        reader.count("entry", *logged),
-        int(reader.total("entry", "importance", *logged)),
-        max(0, (latest_cycle(reader) or 0) - marker.cycle),
-        current_sprint(reader),
+    return reason_to_reflect(
+        bank.config.stream,
+        entries=reader.count("entry", *logged),
+        importance=int(reader.total("entry", "importance", *logged)),
+        cycles=max(0, (latest_cycle(reader) or 0) - marker.cycle),
+        sprints=(marker.sprint, current_sprint(reader)),
     )
-    return reason_to_reflect(since, marker, bank.config.stream)
-
-
-def _entries_since(reader: Reader, marker: Marker | None) -> list[Entry]:
-    return reader.select(Entry, at_least("seq", (marker.seq if marker else 0) + 1), order=("seq",))
 
 
 def _write_insights(
@@ -143,7 +136,7 @@ def _write_insights(
 ) -> Insights:
     """Write insights to the stream and the archive and move the marker, within the caller's transaction."""
     now = bank.now()
-    latest, seq = latest_cycle(writer) or 0, entries[-1].seq
+    latest, seq = latest_cycle(writer) or 0, last_seq(writer)
     cycles = [entry.cycle for entry in entries]
     source = f"reflections/cycles-{min(cycles)}-{max(cycles)}-{seq}"
     logged, archived = [], []
@@ -160,7 +153,7 @@ def _write_insights(
             tags=insight.tags,
             issues=insight.issues,
             content=insight.content,
-            tokens=estimate_entry_tokens(insight.action, insight.content),
+            tokens=estimate_tokens(f"{insight.action} {insight.content}"),
             extra={"evidence": list(insight.evidence)},
         )
         document = Document(
@@ -216,11 +209,12 @@ def _remove_ended_blockers(bank: Bank, entries: list[Entry]) -> list[str]:
     roles = {entry.role for entry in entries if entry.role}
     told = []
     for text, (issues, words) in noted.items():
-        end = find_end(entries, issues=issues, subject=Subject(frozenset(words)), roles=roles)
+        end = find_end(entries, issues=issues, words=words, roles=roles)
         if end is None:
             continue
         with bank.transaction() as writer:
-            rest = {line: each for line, each in _own_blockers(writer).items() if line != text}
+            rest = _own_blockers(writer)
+            rest.pop(text, None)
             writer.set_setting(_BLOCKERS, canonical_json(rest))
             # Somebody may have removed or reworded it before.
             if text in _blocker_lines(writer):
@@ -234,31 +228,31 @@ def _append_blocker(bank: Bank, insight: Insight) -> list[str]:
         for line in _blocker_lines(writer):
             # An issue is compared by its whole number: #8 is not #84.
             is_same_issue = set(find_references(line).issues) & set(insight.issues)
-            if is_same_issue if insight.issues else are_alike(subject_of(line), insight.subject):
+            if is_same_issue if insight.issues else are_alike(words_of(line), insight.words):
                 return []
         bank.core.append("blockers", insight.blocker)
         text = _blocker_lines(writer)[-1]
-        about = (insight.issues, tuple(sorted(insight.subject.words)))
+        about = (insight.issues, insight.words)
         writer.set_setting(_BLOCKERS, canonical_json({**_own_blockers(writer), text: about}))
     return [f"status blockers: {text}"]
 
 
 def _blocker_lines(reader: Reader) -> list[str]:
-    known = _block_content(reader, CoreSection.STATUS.value).get("blockers")
-    return [str(line) for line in known] if isinstance(known, list | tuple) else []
+    status = reader.get(Block, CoreSection.STATUS.value)
+    return list(from_plain(WorkStatus, status.content).blockers) if status else []
 
 
-def _own_blockers(reader: Reader) -> dict[str, tuple[tuple[int, ...], tuple[str, ...]]]:
-    """Return the blockers that reflections wrote, by their lines: their issues and subject words."""
-    noted = json.loads(reader.setting(_BLOCKERS) or "{}")
-    return {line: (tuple(issues), tuple(words)) for line, (issues, words) in noted.items()}
+def _own_blockers(reader: Reader) -> dict[str, Any]:
+    """Return the blockers that reflections wrote, by their lines: their issues and words."""
+    noted: dict[str, Any] = json.loads(reader.setting(_BLOCKERS) or "{}")
+    return noted
 
 
 def _propose_rule(bank: Bank, insight: Insight) -> list[str]:
     """Propose a rule that was decided on for core memory; only once, even if it is rejected."""
     rule = f"- {insight.rule}"
     with bank.reading() as reader:
-        before = str(_block_content(reader, CoreSection.RULES.value).get("text") or "")
+        before = text_of(reader.get(Block, CoreSection.RULES.value))
         is_known = rule in before or any(rule in each.after for each in reader.select(Proposal))
     if is_known:
         return []
@@ -294,8 +288,3 @@ def _related_lessons(bank: Bank, chosen: list[Entry]) -> list[RelatedItem]:
         if issues := tuple(issue for issue in find_references(summary, *texts).issues if issue in met):
             found.append(RelatedItem(f"m-{number:03d}", summary, issues))
     return found
-
-
-def _block_content(reader: Reader, block: str) -> dict[str, object]:
-    found = reader.get(Block, block)
-    return found.content if found else {}
