@@ -100,7 +100,7 @@ def inspect_client(client: str, place: InstallLocation) -> ClientInstall | None:
         is_whole = all(change.action == "unchanged" for change in changes.plan_install(wanted))
     except ArchivistError as error:
         return ClientInstall(client, scope, False, f"{error.message}; {error.hint}")
-    hooks = frozenset(target.path.resolve() for target in ours if "hooks" in target.what)
+    hooks = frozenset(target.path.resolve() for target in ours if target.hooks)
     return ClientInstall(client, scope, is_whole, hooks=hooks)
 
 
@@ -115,7 +115,7 @@ def _find_disabling_file(root: Path, home: Path | None) -> str:
         files.append(home / ".claude" / "settings.json")
     for path in files:
         try:
-            settings = jsonc.parse(path.read_text("utf-8-sig"), str(path)).to_plain()
+            settings = jsonc.parse(path.read_text("utf-8-sig"), str(path)).value
         except (OSError, ValueError, ArchivistError):
             continue
         switch = settings.get("disableAllHooks")
