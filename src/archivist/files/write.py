@@ -163,26 +163,36 @@ def swap_if_unchanged(temporary: Path, path: Path, before: bytes, after: bytes) 
     return False
 
 
-@contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
-    """Hold an advisory lock on a folder itself: it leaves no file behind and ends with the process."""
+def wait_for_lock(descriptor: int, timeout_s: float) -> bool:
+    """Take the advisory lock of an open file or folder; return False if others hold it for too long."""
     try:
         import fcntl
     except ImportError:
         # Windows has no advisory locks; `replace_if_unchanged` still detects other writers.
+        return True
+    deadline = monotonic() + timeout_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if monotonic() >= deadline:
+                return False
+            sleep(_LOCK_POLL_S)
+        else:
+            return True
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Hold an advisory lock on a folder itself: it leaves no file behind and ends with the process."""
+    if sys.platform == "win32":
+        # A folder cannot be opened there.
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        deadline = monotonic() + _LOCK_TIMEOUT_S
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if monotonic() > deadline:
-                    raise FilesLockedError(str(folder), _LOCK_TIMEOUT_S) from None
-                sleep(_LOCK_POLL_S)
+        if not wait_for_lock(descriptor, _LOCK_TIMEOUT_S):
+            raise FilesLockedError(str(folder), _LOCK_TIMEOUT_S)
         yield
     finally:
         os.close(descriptor)
