@@ -296,12 +296,11 @@ def _draw_rate_periods(found: Analytics, unit: str, top: float, floor: float) ->
 _GRAPH_WIDTH = 1240
 _GRAPH_TOP, _GRAPH_ROW, _GRAPH_BOTTOM = 92, 23, 44
 _EDGE = "#9fb1bf"
-# x of each column's marks, the side of the labels, their width, and where the column's heading starts.
-_COLUMNS = ((256, "end", 226.0, 20), (520, "start", 330.0, 512), (980, "start", 180.0, 972))
-_COLUMN_TITLES = (
-    "workspaces, domains, repositories",
-    "plans, documents, decisions, lessons",
-    "tools, files, roles, issues, topics",
+# x of each column's marks, the side of the labels, their width, where the heading starts, the heading.
+_COLUMNS = (
+    (256.0, "end", 226.0, 20, "workspaces, domains, repositories"),
+    (520.0, "start", 330.0, 512, "plans, documents, decisions, lessons"),
+    (980.0, "start", 180.0, 972, "tools, files, roles, issues, topics"),
 )
 # kind → column and colour; the colours stay apart under the common kinds of colour blindness.
 _NODES = {
@@ -322,57 +321,50 @@ _KIND_ORDER = list(EntityKind)
 _SWEEPS = 4
 _DESCRIBED_RELATIONS = 40
 
-_Positions = Mapping[str, tuple[float, float]]
-
 
 def draw_graph(graph: Graph, title: str = "What the workspace speaks of") -> str:
     """Return an SVG image of the entities with the most evidence, and of their relations."""
     shown = top_subgraph(graph, MAX_NODES)
     columns = _arrange_columns(shown)
-    # Labels come from the whole graph: an entity that is not drawn may have the same name.
-    names = {
-        key: _fit_label(label, _COLUMNS[_NODES[EntityKind(key.partition(":")[0])][0]][2])
-        for key, label in labels(graph).items()
-    }
-    label_ends = {
-        entity.id: _COLUMNS[1][0]
-        + 14
-        + _text_width(names[entity.id])
-        + _SMALL_LETTER * (len(entity.kind.value) + 3)
-        for entity in columns[1]
-    }
-    room = _GRAPH_ROW * max(map(len, columns))
-    # A shorter column is spread over the whole height.
-    positions = {
-        entity.id: (float(x), _GRAPH_TOP + room * (row + 0.5) / len(column))
-        for (x, *_), column in zip(_COLUMNS, columns, strict=True)
-        for row, entity in enumerate(column)
-    }
     caption = f"{len(graph.entities)} things, {len(graph.relations)} relations"
     if len(shown.entities) < len(graph.entities):
         caption += f"; the top {len(shown.entities)} are drawn, with {len(shown.relations)} relations"
     caption += ". A thicker line has more evidence; a dashed line is a tag."
-    body = [
-        *_heading(title, caption, size=18),
-        *(
-            _text(column[3], _GRAPH_TOP - 20, name, size=12, colour=_PALE)
-            for column, name in zip(_COLUMNS, _COLUMN_TITLES, strict=True)
-        ),
-        *(_draw_edge(relation, positions, label_ends) for relation in shown.relations),
-        # Halos are texts of their own below all labels, because not every viewer supports `paint-order`.
-        *(
-            _draw_label(entity, positions[entity.id], names[entity.id], is_halo=True)
-            for entity in shown.entities
-        ),
-        *(part for column in columns for entity in column for part in _draw_node(entity, positions, names)),
-    ]
+    body = _heading(title, caption, size=18)
+    # Labels come from the whole graph: an entity that is not drawn may have the same name.
+    named = labels(graph)
+    room = _GRAPH_ROW * max(map(len, columns))
+    positions: dict[str, tuple[float, float]] = {}
+    label_ends: dict[str, float] = {}
+    # Halos are texts of their own below all labels, because not every viewer supports `paint-order`.
+    halos: list[str] = []
+    nodes: list[str] = []
+    for column, (x, side, width, heading_x, heading) in zip(columns, _COLUMNS, strict=True):
+        body.append(_text(heading_x, _GRAPH_TOP - 20, heading, size=12, colour=_PALE))
+        for row, entity in enumerate(column):
+            # A shorter column is spread over the whole height.
+            y = _GRAPH_TOP + room * (row + 0.5) / len(column)
+            positions[entity.id] = x, y
+            name = _fit_label(named[entity.id], width)
+            kind = f" · {entity.kind.value}" if side == "start" else ""
+            if side == "start":
+                label_ends[entity.id] = x + 14 + _text_width(name) + _SMALL_LETTER * len(kind)
+            start = f'<text x="{x + (10 if kind else -10):.1f}" y="{y + 4:.1f}" font-size="12"'
+            start += f' text-anchor="{side}"'
+            outline = 'stroke="#fff" stroke-width="4" stroke-linejoin="round" aria-hidden="true"'
+            name, kind = _escape(name), f'font-size="10">{_escape(kind)}</tspan></text>'
+            halos.append(f'{start} fill="#fff" {outline}>{name}<tspan {kind}')
+            label = f'{start} fill="{_INK}">{name}<tspan fill="{_PALE}" {kind}'
+            nodes += [f"<g>{_draw_mark(entity, x, y)}", label, "</g>"]
+    edges = [_draw_edge(relation, positions, label_ends) for relation in shown.relations]
     called = labels(shown)
     description = " ".join(
         f"{called[each.source]} {each.kind.value.replace('_', ' ')} {called[each.target]} ({each.weight})."
         for each in shown.relations[:_DESCRIBED_RELATIONS]
     )
     height = _GRAPH_TOP + room + _GRAPH_BOTTOM
-    return _image(title, description or "Nothing to draw.", _GRAPH_WIDTH, height, body)
+    parts = [*body, *edges, *halos, *nodes]
+    return _image(title, description or "Nothing to draw.", _GRAPH_WIDTH, height, parts)
 
 
 def _arrange_columns(graph: Graph) -> list[list[Entity]]:
@@ -398,7 +390,9 @@ def _arrange_columns(graph: Graph) -> list[list[Entity]]:
     return columns
 
 
-def _draw_edge(relation: Relation, positions: _Positions, label_ends: Mapping[str, float]) -> str:
+def _draw_edge(
+    relation: Relation, positions: Mapping[str, tuple[float, float]], label_ends: Mapping[str, float]
+) -> str:
     source, target = sorted((relation.source, relation.target), key=lambda each: positions[each][0])
     (x1, y1), (x2, y2) = positions[source], positions[target]
     if x1 == x2:
@@ -417,31 +411,13 @@ def _draw_edge(relation: Relation, positions: _Positions, label_ends: Mapping[st
     return f'<path d="{path}" fill="none" {look}/>'
 
 
-def _draw_node(entity: Entity, positions: _Positions, names: Mapping[str, str]) -> list[str]:
-    x, y = positions[entity.id]
+def _draw_mark(entity: Entity, x: float, y: float) -> str:
     colour = _NODES[entity.kind][1]
+    tooltip = _escape(f"{entity.kind.value}: {entity.name} ({entity.id.partition(':')[2]})")
+    mark = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>'
     if entity.kind in (EntityKind.DECISION, EntityKind.ISSUE):
         mark = f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8" fill="{colour}"/>'
-    else:
-        mark = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>'
-    tooltip = _escape(f"{entity.kind.value}: {entity.name} ({entity.id.partition(':')[2]})")
-    return [f"<g><title>{tooltip}</title>", mark, _draw_label(entity, (x, y), names[entity.id]), "</g>"]
-
-
-def _draw_label(entity: Entity, place: tuple[float, float], name: str, *, is_halo: bool = False) -> str:
-    """Return an entity's label next to its mark; a halo is the white outline that keeps lines off it."""
-    column = _NODES[entity.kind][0]
-    side = _COLUMNS[column][1]
-    x = place[0] + (-10 if side == "end" else 10)
-    kind = "" if column == 0 else f" · {entity.kind.value}"
-    ink, more, pale = _INK, "", f' fill="{_PALE}"'
-    if is_halo:
-        ink, pale = "#fff", ""
-        more = ' stroke="#fff" stroke-width="4" stroke-linejoin="round" aria-hidden="true"'
-    return (
-        f'<text x="{x:.1f}" y="{place[1] + 4:.1f}" font-size="12" fill="{ink}" text-anchor="{side}"{more}>'
-        f'{_escape(name)}<tspan{pale} font-size="10">{_escape(kind)}</tspan></text>'
-    )
+    return f"<title>{tooltip}</title>{mark}"
 
 
 def _fit_label(label: Label, room: float) -> str:
