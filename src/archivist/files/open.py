@@ -156,13 +156,7 @@ def exceeds_unpacked_size(path: Path, max_bytes: int) -> bool:
 
 def head_of(source: BinaryIO) -> bytes:
     """Return the first bytes of an open file without moving in it."""
-    peek = getattr(source, "peek", None)
-    if peek is None:
-        position = source.tell()
-        head = source.read(HEAD_BYTES)
-        source.seek(position)
-        return head
     try:
-        return cast("bytes", peek(HEAD_BYTES))[:HEAD_BYTES]
+        return cast("io.BufferedReader", source).peek(HEAD_BYTES)[:HEAD_BYTES]
     except OSError as error:
         raise InputError(str(error)) from error
