@@ -43,7 +43,7 @@ _MOST = {
     "server.silence_s": 600,
 }
 
-_PRESETS = ("relevance", "archivist", "generative")
+_WORDS = {"recall.preset": ["relevance", "archivist", "generative"]}
 _VARIABLES = "ARCHIVIST_"
 _NO_SETTINGS = ("ARCHIVIST_HOME", "ARCHIVIST_BANK", "ARCHIVIST_ACTOR")
 BOM = "\ufeff"
@@ -267,9 +267,10 @@ def _closest_name(name: str, names: Iterable[str]) -> str:
 def _check_value(key: str, default: object, value: object, where: str) -> object:
     """Return the value in the type of its default, or raise ConfigError."""
     shown = f"{where}: {key}"
+    words = list(Severity) if isinstance(default, Severity) else _WORDS.get(key, ())
+    if words and value not in words:
+        raise ConfigError(f"{shown}: {value!r} is not one of {', '.join(words)}")
     if isinstance(default, Severity):
-        if value not in list(Severity):
-            raise ConfigError(f"{shown}: {value!r} is not one of {', '.join(Severity)}")
         return Severity(str(value))
     if isinstance(default, str):
         if not isinstance(value, str):
@@ -295,8 +296,6 @@ def _check_text(key: str, value: str, shown: str) -> str:
     """Return a text that is valid for its key. A text that may be a secret is refused without showing it."""
     if any("\ud800" <= letter <= "\udfff" for letter in value):
         raise ConfigError(f"{shown}: not UTF-8 text")
-    if key == "recall.preset" and value not in _PRESETS:
-        raise ConfigError(f"{shown}: {value!r} is not one of {', '.join(_PRESETS)}")
     if key == "recall.endpoint_key_variable" and value and not value.isidentifier():
         raise ConfigError(f"{shown}: expected the name of a variable", hint="the key itself is never written")
     if key == "recall.embedder" and not re.fullmatch(r"static|none|onnx:.+|endpoint:https?://.+", value):

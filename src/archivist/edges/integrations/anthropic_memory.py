@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import accumulate
 from posixpath import normpath
 from typing import TYPE_CHECKING
@@ -229,10 +229,14 @@ def resolve_path(given: str) -> str:
     """Return a path below `/memories`, normalized; raise ToolError when it leads anywhere else."""
     if given != ROOT and not given.startswith(f"{ROOT}/"):
         raise ToolError(f"Path must start with {ROOT}, got: {given}")
-    if any(".." in variant.split("/") for variant in _decoded_variants(given)):
-        raise ToolError(f"Path {given} would escape {ROOT} directory")
+    decoded = given
+    for _ in range(_MAX_DECODINGS):
+        decoded = unquote(decoded)
+    # What it becomes when it is percent-decoded, or read by Windows, must not lead out either.
+    decoded = decoded.replace("\\", "/")
+    is_disguised = decoded != given and ".." in decoded.split("/")
     whole = normpath(given)
-    if whole != ROOT and not whole.startswith(f"{ROOT}/"):
+    if is_disguised or (whole != ROOT and not whole.startswith(f"{ROOT}/")):
         raise ToolError(f"Path {given} would escape {ROOT} directory")
     path = whole.removeprefix(ROOT).removeprefix("/")
     if any(not character.isprintable() for character in path):
@@ -240,18 +244,6 @@ def resolve_path(given: str) -> str:
     if len(path.encode("utf-8", "replace")) > _MAX_PATH_BYTES:
         raise ToolError(f"Path is longer than {_MAX_PATH_BYTES} bytes: {given[:80]}…")
     return path
-
-
-def _decoded_variants(path: str) -> Iterator[str]:
-    """Yield what a path becomes when it is percent-decoded, once or several times, or read by Windows."""
-    for _ in range(_MAX_DECODINGS):
-        decoded = unquote(path)
-        if "\\" in path:
-            yield path.replace("\\", "/")
-        if decoded == path:
-            return
-        yield decoded.replace("\\", "/")
-        path = decoded
 
 
 def _check_command(command: object) -> None:
