@@ -103,7 +103,9 @@ def load_effective(
     settings += _from_flags(flags)
     config = Config()
     for key, value, _ in settings:
-        config = _with_value(config, key, value)
+        section, _, name = key.partition(".")
+        changed: Any = getattr(config, section)._replace(**{name: value})
+        config = config._replace(**{section: changed})
     return EffectiveConfig(config, {key: origin for key, _, origin in settings})
 
 
@@ -186,12 +188,6 @@ def _from_flags(flags: Sequence[str]) -> Iterator[_Setting]:
 def variable_of(key: str) -> str:
     """Return the environment variable that sets a `section.key`."""
     return f"{_VARIABLES}{key.replace('.', '__').upper()}"
-
-
-def _with_value(config: Config, key: str, value: object) -> Config:
-    section, _, name = key.partition(".")
-    changed: Any = getattr(config, section)._replace(**{name: value})
-    return config._replace(**{section: changed})
 
 
 def _read_text(path: Path) -> str:

@@ -217,18 +217,16 @@ def _remove_ours(target: InstallTarget, data: bytes, backup: bytes | None) -> by
             text = backup.decode("utf-8").removeprefix(_BOM)
             target.take(text, None)
             original = text
-    return _edit_bytes(target.path, data, lambda text: target.take(text, original)) or b""
+    return _edit_bytes(target.path, data, lambda text: target.take(text, original))
 
 
-def _edit_bytes(path: Path, data: bytes | None, edit: Callable[[str], str]) -> bytes | None:
+def _edit_bytes(path: Path, data: bytes | None, edit: Callable[[str], str]) -> bytes:
     try:
         text = (data or b"").decode("utf-8")
     except UnicodeDecodeError:
         raise InputError(f"{str(path)!r} is not UTF-8", hint="save it as UTF-8, then try again") from None
     bom = _BOM if text.startswith(_BOM) else ""
     after = edit(text.removeprefix(bom))
-    if data is None and not after:
-        return None
     return (bom + after).encode("utf-8")
 
 

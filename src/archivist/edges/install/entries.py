@@ -74,9 +74,8 @@ def _own_commands(handler: object) -> Iterator[tuple[list[str], int, bool]]:
                 commands[-1].append(re.sub(r"[\"']", "", token["word"]))
             else:
                 commands.append([])
-    elif isinstance(command, str | list):
-        words = command if isinstance(command, list) else [command, *(args or ())]
-        commands = [[str(word) for word in words]]
+    elif isinstance(command, str):
+        commands = [[command, *(str(word) for word in args or ())]]
     for words in commands:
         names = [PurePosixPath(word.replace("\\", "/")).name.removesuffix(".exe") for word in words]
         if PROGRAM in names:
