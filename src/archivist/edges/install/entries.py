@@ -21,7 +21,7 @@ HOOK, SERVER = "hook", "mcp"
 _TOKEN = re.compile(
     r"""(?P<mark>[;&|<>()`\n]|\$\()|(?P<word>(?:"[^"]*"|'[^']*'|\$(?!\()|[^\s;&|<>()`"'$])+)|(?P<odd>\S)"""
 )
-_TOML_HEADER = re.compile(r"[ \t]*\[\[?[ \t]*([^\]\n]*?)[ \t]*\]\]?[ \t]*(?:#.*)?")
+_TOML_HEADER = re.compile(r"(?m)^(?=[ \t]*\[[^\]\n]*\]\]?[ \t]*(?:#.*)?\r?$)")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 # The program's options that take a value.
 _WITH_VALUE = ("--bank", "--actor", "--set")
@@ -155,26 +155,20 @@ def remove_table(text: str, path: tuple[str, str], where: str) -> str:
     """
     if not _is_server(_split_table(text, path, where)[1]):
         return text
-    kept: list[str] = []
-    trailing: list[str] = []
-    name, is_inside = ".".join(path), False
-    for line in text.splitlines(keepends=True):
-        if header := _TOML_HEADER.fullmatch(line.rstrip("\r\n")):
-            header_name = re.sub(r"[ \t\"']", "", header.group(1))
-            was_inside, is_inside = is_inside, f"{header_name}.".startswith(f"{name}.")
-            if is_inside and not was_inside and kept and not kept[-1].strip():
-                kept.pop()
-            if not is_inside:
-                kept += trailing
-            trailing = []
+    kept, trailing, is_inside = "", "", False
+    # Each part is a table: its header and the lines below.
+    for part in _TOML_HEADER.split(text):
+        name = re.sub(r"[\[\s\"']", "", part.partition("]")[0])
+        if not f"{name}.".startswith(f"{'.'.join(path)}."):
+            kept, trailing, is_inside = kept + trailing + part, "", False
+            continue
         if not is_inside:
-            kept.append(line)
-        elif not line.strip() or line.lstrip().startswith("#"):
-            # Kept if no key follows: then the comment is about the next table.
-            trailing.append(line)
-        else:
-            trailing = []
-    after = "".join(kept + trailing)
+            kept = re.sub(r"(?m)^[ \t]*\r?\n\Z", "", kept)
+        # Comments at its end are kept unless another table of ours follows: they are about the next.
+        lines, trailing, is_inside = part.splitlines(keepends=True), "", True
+        while lines and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
+            trailing = lines.pop() + trailing
+    after = kept + trailing
     _check_edit(text, after, path, None, where)
     return after
 
