@@ -126,6 +126,8 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
             self._close(bank)
             raise
         self.run.brief = brief.text
+        if self._task_text:
+            self.run.say(self._task_text, role="user")
         self._open = bank
 
     def _end(self, error: BaseException | None) -> None:
@@ -148,23 +150,18 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
                 agent=self.agent,
                 finished=bank.now(),
             )
-            bank.runs.finish_run(episode, self._collect_events(error), status=status)
+            if error is not None:
+                trace = "".join(traceback.format_exception(error, limit=_TRACEBACK_FRAMES)).strip()
+                failure = Event(run="", seq=0, kind=EventKind.LOG, name="error", text=repr(error))
+                self.run.events.append(replace(failure, output=trace, is_error=True))
+            elif isinstance(self.run.result, str) and self.run.result.strip():
+                self.run.say(self.run.result)
+            events = [
+                replace(event, run=self.run.id, seq=seq) for seq, event in enumerate(self.run.events, 1)
+            ]
+            bank.runs.finish_run(episode, events, status=status)
         finally:
             self._close(bank)
-
-    def _collect_events(self, error: BaseException | None) -> list[Event]:
-        """Return the events in order: the task, what was recorded, and the answer or the error."""
-        events = list(self.run.events)
-        if self._task_text:
-            events.insert(0, Event(run="", seq=0, kind=EventKind.MESSAGE, role="user", text=self._task_text))
-        result = self.run.result
-        if error is not None:
-            trace = "".join(traceback.format_exception(error, limit=_TRACEBACK_FRAMES)).strip()
-            failure = Event(run="", seq=0, kind=EventKind.LOG, name="error", text=repr(error), is_error=True)
-            events.append(replace(failure, output=trace))
-        elif isinstance(result, str) and result.strip():
-            events.append(Event(run="", seq=0, kind=EventKind.MESSAGE, role="assistant", text=result))
-        return [replace(event, run=self.run.id, seq=seq) for seq, event in enumerate(events, 1)]
 
     def _open_bank(self) -> Bank:
         """Return the bank given, or open the one at a path, of ARCHIVIST_BANK, or the nearest upwards."""
