@@ -295,6 +295,7 @@ def test_codexs_table_goes_in_and_out(at: Path, form: Any) -> None:
         ('{"a" 1}', "the colon after 'a' is missing"),
         ("{'a': 1}", "a key in double quotes is missing"),
         ('{"a": nope}', "'nope}' is not JSON"),
+        ('{"a": NaN}', "'NaN}' is not JSON"),
         ("[]", "holds a list, not an object"),
         ('{"hooks": [], "a": 1}', "'hooks' is not an object"),
         ('{"hooks": {"Stop": {}}}', "is not a list"),

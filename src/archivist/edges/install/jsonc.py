@@ -15,7 +15,8 @@ from archivist.errors import InputError
 
 _TRIVIA = re.compile(r"(?:[ \t\r\n]|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _INDENTED = re.compile(r"\n([ \t]+)[\"{\[/]")
-_DECODER = json.JSONDecoder()
+# NaN and Infinity are not JSON: `int` refuses them.
+_DECODER = json.JSONDecoder(parse_constant=int)
 # A value that fits into this width is written on one line.
 _WIDTH = 120
 CORRECT = "correct the file, then try again"
