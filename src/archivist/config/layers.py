@@ -147,8 +147,7 @@ def from_text(key: str, text: str, *, where: str) -> object:
 
 def check_flags(flags: Sequence[str]) -> None:
     """Refuse flags that name no setting or an impossible value."""
-    for _ in _from_flags(flags):
-        pass
+    list(_from_flags(flags))
 
 
 def _from_file(folder: Path, layer: Layer) -> Iterator[_Setting]:
