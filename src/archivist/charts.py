@@ -7,9 +7,9 @@ differ in their dashes and markers, nodes in their shape and their label.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from itertools import groupby
 from unicodedata import east_asian_width
 
 from archivist.audit.analytics import Analytics
@@ -29,11 +29,20 @@ from archivist.workspace.graph import (
 WIDTH, HEIGHT = 720, 360
 MAX_NODES = 60
 _COLOURS = ("#0b6fa4", "#b8501a", "#4a7c2a", "#7a3b9c")
-_DASHES = ("", "6 4", "2 3", "8 3 2 3")
+_DASHES = ("none", "6 4", "2 3", "8 3 2 3")
+# The corners of each line's markers: a diamond, a square, a triangle and one upside down.
+_MARKERS = (
+    ((0, -4), (4, 0), (0, 4), (-4, 0)),
+    ((-3, -3), (3, -3), (3, 3), (-3, 3)),
+    ((0, -4), (4, 3), (-4, 3)),
+    ((0, 4), (4, -3), (-4, -3)),
+)
 _INK, _PALE, _GRID = "#222", "#666", "#e2e2e2"
 _TOP = 84
 _MAX_PERIODS = 60
 _MAX_PERIOD_LABELS = 6
+# Estimated width of a letter of a label, of the kind behind it, and of an ideograph, in pixels.
+_LETTER, _SMALL_LETTER, _IDEOGRAPH = 7.0, 5.9, 12.0
 
 # The value of one period with its lower and upper bound.
 Point = tuple[float, float, float]
@@ -46,114 +55,110 @@ def _image(title: str, description: str, width: int, height: float, body: Sequen
         'font-family="system-ui, -apple-system, Segoe UI, sans-serif">'
     )
     meta = (
-        f'<title id="title">{escape(title)}</title>',
-        f'<desc id="desc">{escape(description)}</desc>',
+        f'<title id="title">{_escape(title)}</title>',
+        f'<desc id="desc">{_escape(description)}</desc>',
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
     )
     return "\n".join((head, *meta, *body, "</svg>\n"))
+
+
+def _escape(words: str) -> str:
+    """Return words for XML; characters that it does not allow become spaces."""
+    return escape("".join(letter if letter.isprintable() else " " for letter in words))
 
 
 def _text(
     x: float, y: float, words: str, *, size: int = 11, colour: str = _INK, anchor: str = "", weight: str = ""
 ) -> str:
     more = (f' text-anchor="{anchor}"' if anchor else "") + (f' font-weight="{weight}"' if weight else "")
-    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}"{more}>{escape(words)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}"{more}>{_escape(words)}</text>'
 
 
 def _heading(title: str, caption: str, size: int = 17) -> list[str]:
     return [_text(20, 26, title, size=size, weight="bold"), _text(20, 46, caption, size=12, colour=_PALE)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Series:
-    """One line of a panel: a point for each period, or None where nothing is known."""
-
-    label: str
-    points: Sequence[Point | None]
-    style: int = 0
-    has_band: bool = True
+def _line(x1: float, y1: float, x2: float, y2: float, look: str) -> str:
+    return f'<line x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1:.1f}" y2="{y2:.1f}" {look}/>'
 
 
-@dataclass(frozen=True, slots=True)
-class _Panel:
-    """An area with a percent axis on the left and periods below."""
-
-    left: float
-    right: float
-    top: float
-    floor: float
-    periods: Sequence[str]
-
-    def x_of(self, at: int) -> float:
-        return self.left + (self.right - self.left) * ((at + 0.5) / max(1, len(self.periods)))
-
-    def y_of(self, share: float) -> float:
-        return self.floor - (self.floor - self.top) * share
-
-    def draw(self, title: str, series: Sequence[_Series], ticks: Sequence[float]) -> list[str]:
-        parts = [_text(self.left, self.top - 14, title, size=13, weight="bold")]
-        for tick in ticks:
-            y = self.y_of(tick)
-            parts.append(
-                f'<line x1="{self.left}" x2="{self.right}" y1="{y:.1f}" y2="{y:.1f}" stroke="{_GRID}"/>'
-            )
-            parts.append(_text(self.left - 6, y + 4, f"{tick:.0%}", colour=_PALE, anchor="end"))
-        every = -(-len(self.periods) // _MAX_PERIOD_LABELS) or 1
-        parts += [
-            _text(self.x_of(at), self.floor + 18, name, colour=_PALE, anchor="middle")
-            for at, name in enumerate(self.periods)
-            if at % every == 0
-        ]
-        pieces = [(each, piece) for each in series for piece in _split_at_gaps(each.points)]
-        parts += [self._draw_band(piece, _COLOURS[each.style]) for each, piece in pieces if each.has_band]
-        for each, piece in pieces:
-            parts += _draw_line(
-                [(self.x_of(at), self.y_of(value)) for at, (value, _, _) in piece], each.style
-            )
-        return parts
-
-    def _draw_band(self, piece: Sequence[tuple[int, Point]], colour: str) -> str:
-        above = [(self.x_of(at), self.y_of(high)) for at, (_, _, high) in piece]
-        below = [(self.x_of(at), self.y_of(low)) for at, (_, low, _) in reversed(piece)]
-        if len(piece) == 1:
-            (x, top), (_, bottom) = above[0], below[0]
-            above, below = [(x - 5, top), (x + 5, top)], [(x + 5, bottom), (x - 5, bottom)]
-        outline = " ".join(f"{x:.1f},{y:.1f}" for x, y in (*above, *below))
-        return f'<polygon points="{outline}" fill="{colour}" fill-opacity="0.13"/>'
+def _pairs(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
-def _split_at_gaps(points: Sequence[Point | None]) -> list[list[tuple[int, Point]]]:
-    """Return the runs of known points: no line is drawn across a period without data."""
-    pieces: list[list[tuple[int, Point]]] = [[]]
-    for at, point in enumerate(points):
-        if point is not None:
-            pieces[-1].append((at, point))
-        elif pieces[-1]:
-            pieces.append([])
-    return [piece for piece in pieces if piece]
+def _markers(points: Iterable[tuple[float, float]], style: int) -> list[str]:
+    look = f'fill="#fff" stroke="{_COLOURS[style]}" stroke-width="1.8"'
+    corners = ([(x + right, y + down) for right, down in _MARKERS[style]] for x, y in points)
+    return [f'<polygon points="{_pairs(each)}" {look}/>' for each in corners]
 
 
-def _draw_line(points: Sequence[tuple[float, float]], style: int) -> list[str]:
-    """Draw a line with a marker at each point; dashes and markers differ by style."""
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    colour, dash = _COLOURS[style], f' stroke-dasharray="{_DASHES[style]}"' if _DASHES[style] else ""
-    parts = [f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.2"{dash}/>']
-    look = f'fill="#fff" stroke="{colour}" stroke-width="1.8"'
-    for x, y in points:
-        if style == 0:
-            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.4" {look}/>')
-        elif style == 1:
-            parts.append(f'<rect x="{x - 3.2:.1f}" y="{y - 3.2:.1f}" width="6.4" height="6.4" {look}/>')
-        else:
-            tip = -4.4 if style == 2 else 4.4
-            base = f"{x - 4:.1f},{y - tip / 1.6:.1f} {x + 4:.1f},{y - tip / 1.6:.1f}"
-            parts.append(f'<polygon points="{x:.1f},{y + tip:.1f} {base}" {look}/>')
-    return parts
+def _draw_panel(
+    area: tuple[float, float, float, float],
+    title: str,
+    periods: Sequence[str],
+    series: Sequence[tuple[str, Sequence[Point | None]]],
+    ticks: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 1.0),
+) -> list[str]:
+    """Draw lines over periods within left, right, top and floor: percents on the left, a legend below.
+
+    A series is its label and a point for each period, None where nothing is known: no line crosses such a
+    period.
+    """
+    left, right, top, floor = area
+    x_of = [left + (right - left) * (at + 0.5) / len(periods) for at in range(len(periods))]
+
+    def y_of(share: float) -> float:
+        return floor - (floor - top) * share
+
+    parts = [_text(left, top - 14, title, size=13, weight="bold")]
+    for tick in ticks:
+        parts.append(_line(left, y_of(tick), right, y_of(tick), f'stroke="{_GRID}"'))
+        parts.append(_text(left - 6, y_of(tick) + 4, f"{tick:.0%}", colour=_PALE, anchor="end"))
+    every = -(-len(periods) // _MAX_PERIOD_LABELS) or 1
+    for x, name in list(zip(x_of, periods, strict=True))[::every]:
+        parts.append(_text(x, floor + 18, name, colour=_PALE, anchor="middle"))
+    lines: list[str] = []
+    for style, (label, points) in enumerate(series):
+        colour = _COLOURS[style]
+        stroke = f'stroke="{colour}" stroke-width="2.2" stroke-dasharray="{_DASHES[style]}"'
+        legend_x = left + style * (right - left) / len(series)
+        lines.append(_line(legend_x, floor + 32, legend_x + 24, floor + 32, stroke))
+        lines += [*_markers([(legend_x + 12, floor + 32)], style), _text(legend_x + 32, floor + 36, label)]
+        known = [(x, *point) if point else None for x, point in zip(x_of, points, strict=True)]
+        for is_known, group in groupby(known, key=bool):
+            piece = [each for each in group if each]
+            if not is_known:
+                continue
+            # A single point has a band, too.
+            ends = (-5, 5) if len(piece) == 1 else (0,)
+            above = [(x + end, y_of(high)) for x, _, _, high in piece for end in ends]
+            below = [(x + end, y_of(low)) for x, _, low, _ in piece for end in ends]
+            outline = _pairs([*above, *reversed(below)])
+            parts.append(f'<polygon points="{outline}" fill="{colour}" fill-opacity="0.13"/>')
+            middle = [(x, y_of(value)) for x, value, _, _ in piece]
+            lines.append(f'<polyline points="{_pairs(middle)}" fill="none" {stroke}/>')
+            lines += _markers(middle, style)
+    return parts + lines
+
+
+def _text_width(text: str) -> float:
+    return sum(_IDEOGRAPH if east_asian_width(letter) in "WF" else _LETTER for letter in text)
+
+
+def _truncate(text: str, room: float) -> str:
+    name = " ".join(text.split())
+    if _text_width(name) <= room:
+        return name
+    # The end of a path says more than its start.
+    is_path = "/" in name and " " not in name
+    kept = name
+    while kept and _text_width(f"{kept}…") > room:
+        kept = kept[1:] if is_path else kept[:-1]
+    return f"…{kept}" if is_path else f"{kept.rstrip()}…"
 
 
 # The audit report
 
-_PANELS = ((52, 344), (412, 704))
 _MONTH = re.compile(r"\d{4}-\d{2}")
 _CONCLUSIONS = {
     LiftConclusion.HELPS: "being told helps",
@@ -171,30 +176,25 @@ def draw_report_chart(line: ReportRow, title: str = "Did the lessons help?") -> 
         (period.share, *period.posterior.interval) if period.share is not None else None for period in periods
     ]
     arms = [period.lift.arms for period in periods]
-    panels = (
-        (f"Helpful share, {by}", [_Series("of judged lessons, with 95 % band", helpful)]),
-        (
-            f"Failure rate, {by}",
-            [
-                _Series("told", [_failure_rate(arm.told, arm.told_failed) for arm in arms]),
-                _Series("withheld", [_failure_rate(arm.withheld, arm.withheld_failed) for arm in arms], 1),
-            ],
+    told = [_failure_rate(arm.told, arm.told_failed) for arm in arms]
+    withheld = [_failure_rate(arm.withheld, arm.withheld_failed) for arm in arms]
+    summary = _summarize_report(line)
+    body = [
+        *_heading(title, summary),
+        *_draw_panel(
+            (52, 344, _TOP, HEIGHT - 56),
+            f"Helpful share, {by}",
+            names,
+            [("of judged lessons, with 95 % band", helpful)],
         ),
-    )
-    body = _heading(title, _summarize_report(line))
-    for (left, right), (heading, series) in zip(_PANELS, panels, strict=True):
-        panel = _Panel(left, right, _TOP, HEIGHT - 56, names)
-        body += panel.draw(heading, series, (0.0, 0.25, 0.5, 0.75, 1.0))
-        x, y = float(left), HEIGHT - 14
-        for each in series:
-            dash = f' stroke-dasharray="{_DASHES[each.style]}"' if _DASHES[each.style] else ""
-            body.append(
-                f'<line x1="{x}" x2="{x + 24}" y1="{y - 4}" y2="{y - 4}" stroke="{_COLOURS[each.style]}" '
-                f'stroke-width="2.2"{dash}/>'
-            )
-            body.append(_text(x + 30, y, each.label))
-            x += 46 + 6.4 * len(each.label)
-    description = [_summarize_report(line)]
+        *_draw_panel(
+            (412, 704, _TOP, HEIGHT - 56),
+            f"Failure rate, {by}",
+            names,
+            [("told", told), ("withheld", withheld)],
+        ),
+    ]
+    description = [summary]
     for period in periods:
         rates = (
             ("helpful", period.share),
@@ -228,8 +228,7 @@ _BAR_LEFT, _BAR_RIGHT, _BAR_ROW = 220, 560, 26
 _FOOT, _PERIODS_HEIGHT = 40, 200
 _MAX_ROWS = 15
 _MAX_LINES = 4
-_NAME_CHARACTERS = 30
-_LEGEND_CHARACTERS = 20
+_NAME_WIDTH, _LEGEND_WIDTH = 200.0, 130.0
 
 
 def draw_rate_chart(found: Analytics, title: str = "What worked?") -> str:
@@ -244,64 +243,52 @@ def draw_rate_chart(found: Analytics, title: str = "What worked?") -> str:
         summary = f"{total.completed} of {ended} attempts that ended worked, by {found.by.value}."
     body = _heading(title, summary)
     body.append(_text(_BAR_LEFT, _TOP - 14, "Success rate, with 95 % bounds", size=13, weight="bold"))
+
+    def x_of(share: float) -> float:
+        return _BAR_LEFT + (_BAR_RIGHT - _BAR_LEFT) * share
+
     for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
-        x = _bar_x(tick)
-        body.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{floor}" stroke="{_GRID}"/>')
-        body.append(_text(x, floor + 16, f"{tick:.0%}", colour=_PALE, anchor="middle"))
-    for at, row in enumerate(rows):
-        y = _TOP + _BAR_ROW * (at + 0.5)
-        counts = f"{row.completed} of {row.completed + row.failed}"
-        counts += f", {row.undecided_count} open" if row.undecided_count else ""
-        body.append(_text(_BAR_LEFT - 12, y + 4, _fit_name(row.name, _NAME_CHARACTERS), anchor="end"))
-        body.append(_text(_BAR_RIGHT + 14, y + 4, counts, colour=_PALE))
-        if row.share is not None:
-            low, high = row.interval
-            span = f'x1="{_bar_x(low):.1f}" x2="{_bar_x(high):.1f}" y1="{y:.1f}" y2="{y:.1f}"'
-            look = f'stroke="{_COLOURS[0]}" stroke-width="6" stroke-opacity="0.25" stroke-linecap="round"'
-            body.append(f"<line {span} {look}/>")
-            body.append(f'<circle cx="{_bar_x(row.share):.1f}" cy="{y:.1f}" r="4.5" fill="{_COLOURS[0]}"/>')
-    if len(found.rows) > len(rows):
-        body.append(_text(20, floor + 30, f"… and {len(found.rows) - len(rows)} more", colour=_PALE))
-    if found.step:
-        body += _draw_rate_periods(found, found.step.value, floor + _FOOT + 24, height - _FOOT)
+        body.append(_line(x_of(tick), _TOP, x_of(tick), floor, f'stroke="{_GRID}"'))
+        body.append(_text(x_of(tick), floor + 16, f"{tick:.0%}", colour=_PALE, anchor="middle"))
     description = [summary]
-    for row in found.rows:
-        name = _fit_name(row.name, _NAME_CHARACTERS)
+    for at, row in enumerate(found.rows):
+        name = _truncate(row.name, _NAME_WIDTH) or "(unknown)"
+        low, high = row.interval
         if row.share is not None:
-            low, high = row.interval
             description.append(f"{name}: {row.share:.0%} ({low:.0%} to {high:.0%}).")
         description += [
             f"{name} in {period.name}: {period.share:.0%}."
             for period in row.periods
             if period.share is not None
         ]
+        if at >= len(rows):
+            continue
+        y = _TOP + _BAR_ROW * (at + 0.5)
+        counts = f"{row.completed} of {row.completed + row.failed}"
+        counts += f", {row.undecided_count} open" if row.undecided_count else ""
+        body.append(_text(_BAR_LEFT - 12, y + 4, name, anchor="end"))
+        body.append(_text(_BAR_RIGHT + 14, y + 4, counts, colour=_PALE))
+        if row.share is not None:
+            look = f'stroke="{_COLOURS[0]}" stroke-width="6" stroke-opacity="0.25" stroke-linecap="round"'
+            body.append(_line(x_of(low), y, x_of(high), y, look))
+            body.append(f'<circle cx="{x_of(row.share):.1f}" cy="{y:.1f}" r="4.5" fill="{_COLOURS[0]}"/>')
+    if len(found.rows) > len(rows):
+        body.append(_text(20, floor + 30, f"… and {len(found.rows) - len(rows)} more", colour=_PALE))
+    if found.step:
+        body += _draw_rate_periods(found, found.step.value, floor + _FOOT + 24, height - _FOOT)
     return _image(title, " ".join(description), WIDTH, height, body)
 
 
-def _fit_name(name: str, max_characters: int) -> str:
-    """Return a name that fits; characters that XML does not allow become spaces."""
-    text = " ".join("".join(c if c.isprintable() else " " for c in name).split()) or "(unknown)"
-    return text if len(text) <= max_characters else f"{text[: max_characters - 1]}…"
-
-
-def _bar_x(share: float) -> float:
-    return _BAR_LEFT + (_BAR_RIGHT - _BAR_LEFT) * share
-
-
 def _draw_rate_periods(found: Analytics, unit: str, top: float, floor: float) -> list[str]:
-    """Draw the rates of the largest groups by period, with a legend below."""
+    """Draw the rates of the largest groups by period."""
     names = [period.name for period in found.total.periods][-_MAX_PERIODS:]
-    left, right = 52.0, WIDTH - 16.0
-    series, legend = [], []
-    for at, row in enumerate(found.rows[:_MAX_LINES]):
+    series: list[tuple[str, list[Point | None]]] = []
+    for row in found.rows[:_MAX_LINES]:
         shares = {period.name: period.share for period in row.periods}
         points = [None if (share := shares.get(name)) is None else (share, share, share) for name in names]
-        series.append(_Series(row.name, points, at, has_band=False))
-        x = left + at * (right - left) / _MAX_LINES
-        legend += _draw_line([(x, floor + 30), (x + 24, floor + 30)], at)
-        legend.append(_text(x + 32, floor + 34, _fit_name(row.name, _LEGEND_CHARACTERS)))
-    panel = _Panel(left, right, top, floor, names)
-    return [*panel.draw(f"Success rate by {unit}", series, (0.0, 0.5, 1.0)), *legend]
+        series.append((_truncate(row.name, _LEGEND_WIDTH) or "(unknown)", points))
+    area = (52.0, WIDTH - 16.0, top, floor)
+    return _draw_panel(area, f"Success rate by {unit}", names, series, (0.0, 0.5, 1.0))
 
 
 # The graph of a workspace, in three columns: names stay readable, and a graph always gives the same picture.
@@ -309,12 +296,11 @@ def _draw_rate_periods(found: Analytics, unit: str, top: float, floor: float) ->
 _GRAPH_WIDTH = 1240
 _GRAPH_TOP, _GRAPH_ROW, _GRAPH_BOTTOM = 92, 23, 44
 _EDGE = "#9fb1bf"
-# x of each column's marks, the side of the labels, their width, and where the column's heading starts.
-_COLUMNS = ((256, "end", 226.0, 20), (520, "start", 330.0, 512), (980, "start", 180.0, 972))
-_COLUMN_TITLES = (
-    "workspaces, domains, repositories",
-    "plans, documents, decisions, lessons",
-    "tools, files, roles, issues, topics",
+# x of each column's marks, the side of the labels, their width, where the heading starts, the heading.
+_COLUMNS = (
+    (256.0, "end", 226.0, 20, "workspaces, domains, repositories"),
+    (520.0, "start", 330.0, 512, "plans, documents, decisions, lessons"),
+    (980.0, "start", 180.0, 972, "tools, files, roles, issues, topics"),
 )
 # kind → column and colour; the colours stay apart under the common kinds of colour blindness.
 _NODES = {
@@ -332,70 +318,59 @@ _NODES = {
     EntityKind.TOPIC: (2, "#0b6fa4"),
 }
 _KIND_ORDER = list(EntityKind)
-# Estimated width of a letter of a label, of the kind behind it, and of an ideograph, in pixels.
-_LETTER, _SMALL_LETTER, _IDEOGRAPH = 7.0, 5.9, 12.0
 _SWEEPS = 4
 _DESCRIBED_RELATIONS = 40
-
-_Positions = Mapping[str, tuple[float, float]]
 
 
 def draw_graph(graph: Graph, title: str = "What the workspace speaks of") -> str:
     """Return an SVG image of the entities with the most evidence, and of their relations."""
     shown = top_subgraph(graph, MAX_NODES)
     columns = _arrange_columns(shown)
-    # Labels come from the whole graph: an entity that is not drawn may have the same name.
-    names = {
-        key: _fit_label(label, _COLUMNS[_NODES[EntityKind(key.partition(":")[0])][0]][2])
-        for key, label in labels(graph).items()
-    }
-    label_ends = {
-        entity.id: _COLUMNS[1][0]
-        + 14
-        + _text_width(names[entity.id])
-        + _SMALL_LETTER * (len(entity.kind.value) + 3)
-        for entity in columns[1]
-    }
-    room = _GRAPH_ROW * max(map(len, columns))
-    # A shorter column is spread over the whole height.
-    positions = {
-        entity.id: (float(x), _GRAPH_TOP + room * (row + 0.5) / len(column))
-        for (x, *_), column in zip(_COLUMNS, columns, strict=True)
-        for row, entity in enumerate(column)
-    }
     caption = f"{len(graph.entities)} things, {len(graph.relations)} relations"
     if len(shown.entities) < len(graph.entities):
         caption += f"; the top {len(shown.entities)} are drawn, with {len(shown.relations)} relations"
     caption += ". A thicker line has more evidence; a dashed line is a tag."
-    body = [
-        *_heading(title, caption, size=18),
-        *(
-            _text(column[3], _GRAPH_TOP - 20, name, size=12, colour=_PALE)
-            for column, name in zip(_COLUMNS, _COLUMN_TITLES, strict=True)
-        ),
-        *(_draw_edge(relation, positions, label_ends) for relation in shown.relations),
-        # Halos are texts of their own below all labels, because not every viewer supports `paint-order`.
-        *(
-            _draw_label(entity, positions[entity.id], names[entity.id], is_halo=True)
-            for entity in shown.entities
-        ),
-        *(part for column in columns for entity in column for part in _draw_node(entity, positions, names)),
-    ]
+    body = _heading(title, caption, size=18)
+    # Labels come from the whole graph: an entity that is not drawn may have the same name.
+    named = labels(graph)
+    room = _GRAPH_ROW * max(map(len, columns))
+    positions: dict[str, tuple[float, float]] = {}
+    label_ends: dict[str, float] = {}
+    # Halos are texts of their own below all labels, because not every viewer supports `paint-order`.
+    halos: list[str] = []
+    nodes: list[str] = []
+    for column, (x, side, width, heading_x, heading) in zip(columns, _COLUMNS, strict=True):
+        body.append(_text(heading_x, _GRAPH_TOP - 20, heading, size=12, colour=_PALE))
+        for row, entity in enumerate(column):
+            # A shorter column is spread over the whole height.
+            y = _GRAPH_TOP + room * (row + 0.5) / len(column)
+            positions[entity.id] = x, y
+            name = _fit_label(named[entity.id], width)
+            kind = f" · {entity.kind.value}" if side == "start" else ""
+            if side == "start":
+                label_ends[entity.id] = x + 14 + _text_width(name) + _SMALL_LETTER * len(kind)
+            start = f'<text x="{x + (10 if kind else -10):.1f}" y="{y + 4:.1f}" font-size="12"'
+            start += f' text-anchor="{side}"'
+            outline = 'stroke="#fff" stroke-width="4" stroke-linejoin="round" aria-hidden="true"'
+            name, kind = _escape(name), f'font-size="10">{_escape(kind)}</tspan></text>'
+            halos.append(f'{start} fill="#fff" {outline}>{name}<tspan {kind}')
+            label = f'{start} fill="{_INK}">{name}<tspan fill="{_PALE}" {kind}'
+            nodes += [f"<g>{_draw_mark(entity, x, y)}", label, "</g>"]
+    edges = [_draw_edge(relation, positions, label_ends) for relation in shown.relations]
     called = labels(shown)
     description = " ".join(
         f"{called[each.source]} {each.kind.value.replace('_', ' ')} {called[each.target]} ({each.weight})."
         for each in shown.relations[:_DESCRIBED_RELATIONS]
     )
     height = _GRAPH_TOP + room + _GRAPH_BOTTOM
-    return _image(title, description or "Nothing to draw.", _GRAPH_WIDTH, height, body)
+    parts = [*body, *edges, *halos, *nodes]
+    return _image(title, description or "Nothing to draw.", _GRAPH_WIDTH, height, parts)
 
 
 def _arrange_columns(graph: Graph) -> list[list[Entity]]:
     """Return the columns, each sorted so that related entities are near each other."""
-    columns: list[list[Entity]] = [[], [], []]
-    for entity in graph.entities:
-        columns[_NODES[entity.kind][0]].append(entity)
-    columns[0].sort(key=lambda entity: entity.id.split(":", 1)[1])
+    columns = [[entity for entity in graph.entities if _NODES[entity.kind][0] == at] for at in range(3)]
+    columns[0].sort(key=lambda entity: entity.id.partition(":")[2])
     for column in columns[1:]:
         column.sort(key=lambda entity: (_KIND_ORDER.index(entity.kind), -entity.weight, entity.id))
     neighbours: dict[str, list[str]] = {}
@@ -403,25 +378,21 @@ def _arrange_columns(graph: Graph) -> list[list[Entity]]:
         neighbours.setdefault(relation.source, []).append(relation.target)
         neighbours.setdefault(relation.target, []).append(relation.source)
 
-    def by_mean_row() -> Callable[[Entity], tuple[float, str]]:
+    def mean_row(entity: Entity) -> tuple[float, str]:
         rows = {each.id: (at + 0.5) / len(column) for column in columns for at, each in enumerate(column)}
+        near = [rows[other] for other in neighbours.get(entity.id, ())]
+        return (round(sum(near) / len(near), 6) if near else 1.0), entity.id
 
-        def key(entity: Entity) -> tuple[float, str]:
-            near = [rows[other] for other in neighbours.get(entity.id, ()) if other in rows]
-            return (round(sum(near) / len(near), 6) if near else 1.0), entity.id
-
-        return key
-
-    for _ in range(_SWEEPS):
-        for at in (1, 2):
-            columns[at].sort(key=by_mean_row())
+    for at in (1, 2) * _SWEEPS:
+        columns[at] = sorted(columns[at], key=mean_row)
     # In the right column readers look for the kind first.
-    mean_row = by_mean_row()
-    columns[2].sort(key=lambda entity: (_KIND_ORDER.index(entity.kind), *mean_row(entity)))
+    columns[2] = sorted(columns[2], key=lambda each: (_KIND_ORDER.index(each.kind), mean_row(each)))
     return columns
 
 
-def _draw_edge(relation: Relation, positions: _Positions, label_ends: Mapping[str, float]) -> str:
+def _draw_edge(
+    relation: Relation, positions: Mapping[str, tuple[float, float]], label_ends: Mapping[str, float]
+) -> str:
     source, target = sorted((relation.source, relation.target), key=lambda each: positions[each][0])
     (x1, y1), (x2, y2) = positions[source], positions[target]
     if x1 == x2:
@@ -440,49 +411,16 @@ def _draw_edge(relation: Relation, positions: _Positions, label_ends: Mapping[st
     return f'<path d="{path}" fill="none" {look}/>'
 
 
-def _draw_node(entity: Entity, positions: _Positions, names: Mapping[str, str]) -> list[str]:
-    x, y = positions[entity.id]
+def _draw_mark(entity: Entity, x: float, y: float) -> str:
     colour = _NODES[entity.kind][1]
+    tooltip = _escape(f"{entity.kind.value}: {entity.name} ({entity.id.partition(':')[2]})")
+    mark = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>'
     if entity.kind in (EntityKind.DECISION, EntityKind.ISSUE):
         mark = f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8" fill="{colour}"/>'
-    else:
-        mark = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>'
-    tooltip = escape(f"{entity.kind.value}: {entity.name} ({entity.id.partition(':')[2]})")
-    return [f"<g><title>{tooltip}</title>", mark, _draw_label(entity, (x, y), names[entity.id]), "</g>"]
-
-
-def _draw_label(entity: Entity, place: tuple[float, float], name: str, *, is_halo: bool = False) -> str:
-    """Return an entity's label next to its mark; a halo is the white outline that keeps lines off it."""
-    column = _NODES[entity.kind][0]
-    side = _COLUMNS[column][1]
-    x = place[0] + (-10 if side == "end" else 10)
-    kind = "" if column == 0 else f" · {entity.kind.value}"
-    ink, more, pale = _INK, "", f' fill="{_PALE}"'
-    if is_halo:
-        ink, pale = "#fff", ""
-        more = ' stroke="#fff" stroke-width="4" stroke-linejoin="round" aria-hidden="true"'
-    return (
-        f'<text x="{x:.1f}" y="{place[1] + 4:.1f}" font-size="12" fill="{ink}" text-anchor="{side}"{more}>'
-        f'{escape(name)}<tspan{pale} font-size="10">{escape(kind)}</tspan></text>'
-    )
-
-
-def _text_width(text: str) -> float:
-    return sum(_IDEOGRAPH if east_asian_width(letter) in "WF" else _LETTER for letter in text)
+    return f"<title>{tooltip}</title>{mark}"
 
 
 def _fit_label(label: Label, room: float) -> str:
     """Return a label cut to a width; the part that tells it from others is cut last."""
     where = f" ({_truncate(label.where, room / 2)})" if label.where else ""
-    return _truncate(" ".join(label.name.split()), room - _text_width(where)) + where
-
-
-def _truncate(name: str, room: float) -> str:
-    if _text_width(name) <= room:
-        return name
-    # The end of a path says more than its start.
-    is_path = "/" in name and " " not in name
-    kept = name
-    while kept and _text_width(f"{kept}…") > room:
-        kept = kept[1:] if is_path else kept[:-1]
-    return f"…{kept}" if is_path else f"{kept.rstrip()}…"
+    return _truncate(label.name, room - _text_width(where)) + where

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import DENIAL, Layer, reads, writes
-from archivist.errors import ArchivistError, BankError
+from archivist.errors import ArchivistError
 from archivist.recall.query import LIVE, Query
 from archivist.recall.results import FRESH
+from archivist.records import ConflictStatus, Episode, Lesson, ProposalStatus, Status
 from archivist.service import BankService
+from archivist.store.filters import equals, one_of
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -45,36 +47,6 @@ class Check:
     text: str
 
 
-# Name → check of a bank, in the order of the report.
-_CHECKS: dict[str, Callable[[Bank], Check]] = {}
-
-
-def _bank_check(name: str) -> Callable[[Callable[[Bank], Check]], Callable[[Bank], Check]]:
-    """Add a function to the table of checks."""
-
-    def add(check: Callable[[Bank], Check]) -> Callable[[Bank], Check]:
-        _CHECKS[name] = check
-        return check
-
-    return add
-
-
-def run_checks(bank: Bank) -> list[Check]:
-    """Return every check of a bank; a check that cannot be made says why, and the others still run."""
-    found = []
-    for name, check in _CHECKS.items():
-        try:
-            found.append(check(bank))
-        except ArchivistError as error:
-            found.append(failed_check(name, error))
-    found.append(check_hook_failures(bank.path.absolute().parent, bank.now()))
-    # The rest of a path is nobody's business: reports are pasted into issues.
-    folders = ((bank.root.absolute(), ""), (Path.home(), "~/"), (_home_or_none(), "$ARCHIVIST_HOME/"))
-    for folder, name in folders:
-        found = [replace(check, text=check.text.replace(f"{folder}{os.sep}", name)) for check in found]
-    return found
-
-
 def failed_check(name: str, error: ArchivistError) -> Check:
     """Return the check that an error prevented."""
     return Check(name, False, f"{error.message}: {error.hint}" if error.hint else error.message)
@@ -84,63 +56,53 @@ def _say_waiting(count: int, noun: str) -> str:
     return f"1 {noun} waits" if count == 1 else f"{count} {noun}s wait"
 
 
-@_bank_check("ledger")
-def _check_ledger(bank: Bank) -> Check:
+# Each check returns whether all is well, and what to say.
+
+
+def _check_ledger(bank: Bank) -> tuple[bool, str]:
     found = bank.ledger.verify()
     if found.problems:
-        return Check("ledger", False, f"{found.problems[0]}: archivist verify lists all problems")
-    return Check("ledger", True, f"{found.entries} entries, all hashes and records match")
+        return False, f"{found.problems[0]}: archivist verify lists all problems"
+    return True, f"{found.entries} entries, all hashes and records match"
 
 
-@_bank_check("writing")
-def _check_writing(bank: Bank) -> Check:
+def _check_writing(bank: Bank) -> tuple[bool, str]:
     from shutil import disk_usage
 
-    try:
-        with bank.transaction(timeout_s=_PATIENCE_S):
-            pass
-    except BankError as error:
-        return failed_check("writing", error)
+    with bank.transaction(timeout_s=_PATIENCE_S):
+        pass
     # An empty transaction succeeds even on a full disk.
     return check_disk_space(disk_usage(bank.path.parent).free)
 
 
-def check_disk_space(left_bytes: int) -> Check:
+def check_disk_space(left_bytes: int) -> tuple[bool, str]:
     """Check that the disk has room for more writes."""
     left_mb = left_bytes / 1024 / 1024
     if left_mb < _LITTLE_MB:
-        return Check("writing", False, f"the disk has {left_mb:.1f} MB left: free some space")
-    return Check("writing", True, "the bank can be written")
+        return False, f"the disk has {left_mb:.1f} MB left: free some space"
+    return True, "the bank can be written"
 
 
-@_bank_check("vectors")
-def _check_vectors(bank: Bank) -> Check:
+def _check_vectors(bank: Bank) -> tuple[bool, str]:
     try:
         embedder = bank.embedder
     except ArchivistError as error:
-        return Check("vectors", False, f"{error.message}: archivist config recall.embedder")
+        return False, f"{error.message}: archivist config recall.embedder"
     if embedder is None:
-        return Check("vectors", True, "off: recall.embedder is none")
+        return True, "off: recall.embedder is none"
     with bank.reading() as reader:
         in_use, waiting = reader.embedder_in_use(), reader.pending_embedding_count(embedder.name)
     if 0 < waiting <= FRESH and in_use in ("", embedder.name):
-        return Check("vectors", True, f"{waiting} of {embedder.name} will be made by the next reflection")
+        return True, f"{waiting} of {embedder.name} will be made by the next reflection"
     if waiting:
         meanwhile = f"; meanwhile {in_use} is used" if in_use not in ("", embedder.name) else ""
-        return Check(
-            "vectors",
-            False,
-            f"{_say_waiting(waiting, 'text')} for {embedder.name}{meanwhile}: archivist doctor --reindex",
-        )
-    return Check("vectors", True, f"all made by {in_use or embedder.name}")
+        wait = _say_waiting(waiting, "text")
+        return False, f"{wait} for {embedder.name}{meanwhile}: archivist doctor --reindex"
+    return True, f"all made by {in_use or embedder.name}"
 
 
-@_bank_check("capture")
-def _check_capture(bank: Bank) -> Check:
+def _check_capture(bank: Bank) -> tuple[bool, str]:
     """Name the latest captured run, and the clients that leave no log."""
-    from archivist.records import Episode
-    from archivist.store.filters import equals
-
     with bank.reading() as reader:
         latest = reader.select(Episode, equals("action", None), order=("-finished",), limit=1)
         silent = _silent_clients(reader)
@@ -152,20 +114,14 @@ def _check_capture(bank: Bank) -> Check:
         for client, reason in silent.items()
     ]
     is_well = not any(client in READABLE for client in silent)
-    advice = ""
-    if silent:
-        advice = ": archivist capture FILE captures a log"
-        if not is_well:
-            advice = ": let the client keep its logs, or pass them to archivist capture"
-    return Check("capture", is_well, "; ".join(parts) + advice)
+    advice = ": archivist capture FILE captures a log" if silent else ""
+    if not is_well:
+        advice = ": let the client keep its logs, or pass them to archivist capture"
+    return is_well, "; ".join(parts) + advice
 
 
 def _silent_clients(reader: Reader) -> dict[str, str]:
     """Return the clients whose latest sessions left no log, and the reason of the last one."""
-    import json
-
-    from archivist.store.filters import equals
-
     rows = reader.select_fields(
         "episode", ("extra",), equals("action", None), order=("-started",), limit=_LATEST_SESSIONS
     )
@@ -181,46 +137,38 @@ def _silent_clients(reader: Reader) -> dict[str, str]:
     }
 
 
-@_bank_check("reflection")
-def check_reflection(bank: Bank) -> Check:
+def check_reflection(bank: Bank) -> tuple[bool, str]:
     """Check for runs that wait for reflection while no process works on them."""
     waiting, now = bank.reflections.waiting_runs(), bank.now()
     failed = next((each for each in waiting if each.error), None)
     if failed is not None:
         again = f"archivist reflect --run {failed.run}"
-        return Check("reflection", False, f"run {failed.run} failed: {failed.error}: {again}")
-    held = [each for each in waiting if each.leased_until is not None and each.leased_until > now]
+        return False, f"run {failed.run} failed: {failed.error}: {again}"
+    held = [each.leased_until for each in waiting if each.leased_until and each.leased_until > now]
     free = len(waiting) - len(held)
     if free:
-        return Check("reflection", False, f"{_say_waiting(free, 'run')}: archivist reflect")
+        return False, f"{_say_waiting(free, 'run')}: archivist reflect"
     if held:
         are = "1 run is" if len(held) == 1 else f"{len(held)} runs are"
-        until = max(each.leased_until or now for each in held)
-        return Check("reflection", True, f"{are} being reflected on, until {until:%H:%M} UTC at the latest")
-    return Check("reflection", True, "no run waits")
+        text = f"{are} being reflected on, until {max(held):%H:%M} UTC at the latest"
+        return True, text
+    return True, "no run waits"
 
 
-@_bank_check("liveness")
-def _check_liveness(bank: Bank) -> Check:
+def _check_liveness(bank: Bank) -> tuple[bool, str]:
     """Name the lessons about files or commands that are gone from the working tree."""
-    from archivist.records import Lesson
-    from archivist.store.filters import one_of
-
     with bank.reading() as reader:
         lessons = reader.select(Lesson, one_of("status", LIVE), order=("number",))
     gone = bank.liveness.find_stale(lessons)
     if not gone:
-        return Check("liveness", True, "no lesson names anything that is gone")
+        return True, "no lesson names anything that is gone"
     named = [f"{lesson.short_id}: {gone[lesson.id]}" for lesson in lessons if lesson.id in gone]
-    return Check("liveness", False, "; ".join(named) + ": archivist lessons edit or forget")
+    return False, "; ".join(named) + ": archivist lessons edit or forget"
 
 
-@_bank_check("quarantine")
-def _check_quarantine(bank: Bank) -> Check:
+def _check_quarantine(bank: Bank) -> tuple[bool, str]:
     """Count quarantined lessons, and name live ones that today's rules would quarantine."""
     from archivist.lessons.quarantine import is_quarantined
-    from archivist.records import Lesson, Status
-    from archivist.store.filters import equals, one_of
 
     with bank.reading() as reader:
         waiting = reader.count(Lesson, equals("status", Status.QUARANTINED))
@@ -228,46 +176,40 @@ def _check_quarantine(bank: Bank) -> Check:
     doubtful = [lesson.short_id for lesson in live if is_quarantined(lesson)]
     if doubtful:
         named = ", ".join(doubtful[:_NAMED])
-        return Check(
-            "quarantine", False, f"{named} would be quarantined today: archivist lessons approve or forget"
-        )
+        return False, f"{named} would be quarantined today: archivist lessons approve or forget"
     if not waiting:
-        return Check("quarantine", True, "no lesson waits for approval")
+        return True, "no lesson waits for approval"
     todo = f"{SHOW_QUARANTINED}, then lessons approve or forget"
-    return Check("quarantine", False, f"{_say_waiting(waiting, 'lesson')} for approval: {todo}")
+    return False, f"{_say_waiting(waiting, 'lesson')} for approval: {todo}"
 
 
-@_bank_check("size")
-def _check_size(bank: Bank) -> Check:
+def _check_size(bank: Bank) -> tuple[bool, str]:
     warnings = bank.erasure.check_growth()
-    return Check("size", not warnings, "; ".join(warnings) or "small enough")
+    return not warnings, "; ".join(warnings) or "small enough"
 
 
-@_bank_check("audit")
-def _check_audit(bank: Bank) -> Check:
+def _check_audit(bank: Bank) -> tuple[bool, str]:
     """Name the lessons that their verdicts suggest to reword or retire."""
     from archivist.audit.report import RecommendedStep, recommend_steps
 
-    asked = [
-        each for each in recommend_steps(bank.audits.audit_report()) if each.step is not RecommendedStep.KEEP
-    ]
     live = {lesson.short_id for lesson in bank.lessons.query(Query(limit=None))}
-    told = [f"{each.step} {each.lesson}: {each.reason}" for each in asked if each.lesson in live]
-    return Check("audit", not told, "; ".join(told) or "no lesson needs rewording")
+    told = [
+        f"{each.step} {each.lesson}: {each.reason}"
+        for each in recommend_steps(bank.audits.audit_report())
+        if each.step is not RecommendedStep.KEEP and each.lesson in live
+    ]
+    return not told, "; ".join(told) or "no lesson needs rewording"
 
 
 def check_hook_failures(folder: Path | None, now: datetime) -> Check:
     """Report the last hook failure, logged beside a bank or, without a bank, in the user's own folder."""
     from archivist.files import hook_log
 
-    noted = [
-        (when, what, each)
-        for each in (folder, _home_or_none())
-        if each is not None and (when := (last := hook_log.last_failure(each))[0]) and (what := last[1])
-    ]
+    folders = [each for each in (folder, _home_or_none()) if each is not None]
+    noted = [(when, what, each) for each in folders for when, what in [hook_log.last_failure(each)] if when]
     if not noted:
         return Check("failures", True, "no hook has failed")
-    when, what, where = max(noted, key=lambda each: each[0])
+    when, what, where = max(noted)
     told = f"the last hook to fail, {when:%Y-%m-%d %H:%M} UTC, was {what}"
     if now - when > _FORGIVEN_AFTER:
         return Check("failures", True, told)
@@ -285,30 +227,18 @@ def _home_or_none() -> Path | None:
         return None
 
 
-def count_records(bank: Bank) -> dict[str, int]:
-    """Return the number of records of each kind in a bank."""
-    from archivist.records import ConflictStatus, ProposalStatus, Status
-    from archivist.store.filters import equals
-
-    with bank.reading() as reader:
-        runs = reader.count("episode", equals("action", None))
-        return {
-            **{f"{word}_lessons": reader.count("lesson", equals("status", word)) for word in Status},
-            "runs": runs,
-            "runs_counted": reader.run_count(),
-            "runs_waiting": len(reader.queued_runs()),
-            "events": reader.count("event"),
-            "briefs": reader.count("brief"),
-            "verdicts": reader.count("verdict"),
-            "facts": reader.count("fact"),
-            "open_conflicts": reader.count("conflict", equals("status", ConflictStatus.OPEN)),
-            "attempts": reader.count("episode") - runs,
-            "artifacts": reader.count("artifact"),
-            "stream_entries": reader.count("entry"),
-            "archived_pieces": reader.count("document"),
-            "open_proposals": reader.count("proposal", equals("status", ProposalStatus.OPEN)),
-            "denials": len(reader.changes(kind=DENIAL)),
-        }
+# Name → check of a bank, in the order of the report.
+_CHECKS = {
+    "ledger": _check_ledger,
+    "writing": _check_writing,
+    "vectors": _check_vectors,
+    "capture": _check_capture,
+    "reflection": check_reflection,
+    "liveness": _check_liveness,
+    "quarantine": _check_quarantine,
+    "size": _check_size,
+    "audit": _check_audit,
+}
 
 
 class Doctor(BankService):
@@ -317,12 +247,41 @@ class Doctor(BankService):
     @reads(Layer.BANK)
     def status(self) -> dict[str, int]:
         """Return the number of records of each kind."""
-        return count_records(self._bank)
+        with self._bank.reading() as reader:
+            runs = reader.count("episode", equals("action", None))
+            return {
+                **{f"{word}_lessons": reader.count("lesson", equals("status", word)) for word in Status},
+                "runs": runs,
+                "runs_counted": reader.run_count(),
+                "runs_waiting": len(reader.queued_runs()),
+                "events": reader.count("event"),
+                "briefs": reader.count("brief"),
+                "verdicts": reader.count("verdict"),
+                "facts": reader.count("fact"),
+                "open_conflicts": reader.count("conflict", equals("status", ConflictStatus.OPEN)),
+                "attempts": reader.count("episode") - runs,
+                "artifacts": reader.count("artifact"),
+                "stream_entries": reader.count("entry"),
+                "archived_pieces": reader.count("document"),
+                "open_proposals": reader.count("proposal", equals("status", ProposalStatus.OPEN)),
+                "denials": len(reader.changes(kind=DENIAL)),
+            }
 
     @reads(Layer.BANK)
     def health(self) -> list[Check]:
-        """Return every check of the bank."""
-        return run_checks(self._bank)
+        """Return every check of the bank; one that cannot be made says why, and the others still run."""
+        bank, found = self._bank, []
+        for name, check in _CHECKS.items():
+            try:
+                found.append(Check(name, *check(bank)))
+            except ArchivistError as error:
+                found.append(failed_check(name, error))
+        found.append(check_hook_failures(bank.path.absolute().parent, bank.now()))
+        # The rest of a path is nobody's business: reports are pasted into issues.
+        folders = ((bank.root.absolute(), ""), (Path.home(), "~/"), (_home_or_none(), "$ARCHIVIST_HOME/"))
+        for folder, name in folders:
+            found = [replace(check, text=check.text.replace(f"{folder}{os.sep}", name)) for check in found]
+        return found
 
     @writes(Layer.BANK)
     def reindex(self) -> None:

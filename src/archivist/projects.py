@@ -64,12 +64,6 @@ def all_projects(reader: Reader) -> set[str]:
     return run_projects(reader) | set(reader.values("lesson", "repo"))
 
 
-def single_project(reader: Reader) -> str:
-    """Return the project of the bank's runs, or else of its lessons, when there is only one."""
-    projects = run_projects(reader) or set(reader.values("lesson", "repo"))
-    return projects.pop() if len(projects) == 1 else ""
-
-
 def resolve_name(reader: Reader, name: str) -> str:
     """Return the project that a name means: itself, or the only one that differs by the owner's part."""
     return name if _is_known(reader, name) else _match_last_part(name, all_projects(reader)) or name
@@ -87,8 +81,8 @@ def resolve_project(reader: Reader, repo: str, folder: Path | None, root: Path) 
         project = project_at(reader, folder, root)
         if _is_known(reader, project) or is_repository(repository_of(folder, root)):
             return project, "by the folder"
-    project = single_project(reader)
-    return project, "the only one there is" if project else ""
+    projects = run_projects(reader) or set(reader.values("lesson", "repo"))
+    return (projects.pop(), "the only one there is") if len(projects) == 1 else ("", "")
 
 
 def project_at(reader: Reader, folder: Path, root: Path) -> str:

@@ -17,8 +17,6 @@ from archivist.config.layers import (
     edit_text,
     flatten_config,
     from_text,
-    from_values,
-    load,
     load_effective,
     to_toml,
     variable_of,
@@ -28,13 +26,17 @@ from archivist.records import Severity
 
 
 def _load(tmp_path: Path, text: str) -> Config:
-    path = tmp_path / "config.toml"
-    path.write_text(text, encoding="utf-8")
-    return load(path)
+    (tmp_path / "config.toml").write_text(text, encoding="utf-8")
+    return _load_folder(tmp_path)
+
+
+def _load_folder(folder: Path) -> Config:
+    """Read the configuration file in a folder by itself."""
+    return load_effective(folder, home=Path("none"), environment={}).config
 
 
 def test_the_defaults_are_the_documented_constants(tmp_path: Path) -> None:
-    config = load(tmp_path / "none.toml")
+    config = _load_folder(tmp_path)
     assert (config.lessons.finding_overlap, config.lessons.promote_at_runs) == (0.5, 2)
     assert config.lessons.candidate_severity is Severity.WARNING
     assert (config.brief.max_lessons, config.brief.always_at_frequency) == (10, 5)
@@ -90,10 +92,10 @@ def test_a_file_that_is_no_text_or_cannot_be_read_is_named_with_its_place(tmp_pa
     path = tmp_path / "config.toml"
     path.write_bytes(b"[brief]\n# caf\xe9\n")
     with pytest.raises(ConfigError, match=r"not UTF-8 text \(at line 2, column 6\)"):
-        load(path)
+        _load_folder(tmp_path)
     (tmp_path / "folder" / "config.toml").mkdir(parents=True)
     with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
-        load(tmp_path / "folder" / "config.toml")
+        _load_folder(tmp_path / "folder")
 
 
 # Layers
@@ -353,7 +355,7 @@ def test_a_file_is_replaced_whole_and_keeps_its_mode_its_mark_and_its_link(tmp_p
     assert kept.read_bytes() == "\ufeff[brief]\r\nmax_lessons = 4\r\n".encode()
     assert (kept.stat().st_mode & 0o777, kept.stat().st_ino == before) == (0o640, False)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["config.toml", "dotfiles.toml"]
-    assert load(path).brief.max_lessons == 4
+    assert _load_folder(tmp_path).brief.max_lessons == 4
 
 
 def test_a_folder_in_the_way_is_named(tmp_path: Path) -> None:
@@ -368,10 +370,10 @@ def test_every_text_survives_the_file(text: str) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_every_default_survives_as_text_and_as_toml(key: str) -> None:
+def test_every_default_survives_as_text_and_as_toml(tmp_path: Path, key: str) -> None:
     default = flatten_config(Config())[key]
     shown = to_toml(default)
     section, _, name = key.partition(".")
-    config = from_values(tomllib.loads(f"[{section}]\n{name} = {shown}\n"), where="f")
+    config = _load(tmp_path, f"[{section}]\n{name} = {shown}\n")
     assert flatten_config(config)[key] == default
     assert from_text(key, default if isinstance(default, str) else shown, where="f") == default

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from archivist.config import Config
-from archivist.config.layers import flatten_config, from_values, variable_of
+from archivist.config.layers import flatten_config, load_effective, variable_of
 from archivist.edges.cli.config import MEANINGS
 from tests.conftest import Command
 from tests.samples import MISSING_MODULE, agent_log
@@ -142,10 +142,11 @@ def test_one_value_stands_alone_on_stdout(bank_cli: Command) -> None:
     assert _json(bank_cli("config", "brief.max_lessons", "--json"))["layer"] == "default"
 
 
-def test_all_of_it_is_a_configuration_file_that_means_the_same(bank_cli: Command) -> None:
+def test_all_of_it_is_a_configuration_file_that_means_the_same(bank_cli: Command, tmp_path: Path) -> None:
     words = ("--set", "brief.max_lessons=4", "--set", 'recall.endpoint_model=a "b"', "config", "--all")
     out = bank_cli(*words).out
-    config = from_values(tomllib.loads(out), where="stdout")
+    (tmp_path / "config.toml").write_text(out, "utf-8")
+    config = load_effective(tmp_path, home=tmp_path / "none", environment={}).config
     changed = {"brief.max_lessons": 4, "recall.endpoint_model": 'a "b"'}
     assert flatten_config(config) == {**flatten_config(Config()), **changed}
     assert "# maximum number of known issues of a domain · from --set brief.max_lessons=4, default 10" in out

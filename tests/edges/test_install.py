@@ -194,7 +194,7 @@ def test_comments_order_and_form_stay_and_come_back(at: Path, form: Any) -> None
         assert remark in now
     assert ("\r\n" in now) == (b"\r\n" in was)
     assert "\r\r" not in now
-    value = jsonc.parse(now).to_plain()
+    value = jsonc.parse(now).value
     assert list(value) == ["permissions", "hooks", "model"]
     assert [len(group["hooks"]) for group in value["hooks"]["SessionStart"]] == [1, 1]
     assert value["hooks"]["Stop"][0]["hooks"][0]["args"] == ["hook", "claude-code", "stop"]
@@ -214,7 +214,7 @@ def test_what_others_changed_meanwhile_stays(at: Path) -> None:
     now = path.read_text()
     assert "archivist" not in now
     assert '"model": "haiku", // the big one' in now
-    assert jsonc.parse(now).to_plain()["hooks"]["SessionStart"][0]["hooks"][0]["command"] == "./hello.sh"
+    assert jsonc.parse(now).value["hooks"]["SessionStart"][0]["hooks"][0]["command"] == "./hello.sh"
 
 
 def test_a_hook_of_ours_inside_anothers_group_goes_alone(at: Path) -> None:
@@ -295,6 +295,7 @@ def test_codexs_table_goes_in_and_out(at: Path, form: Any) -> None:
         ('{"a" 1}', "the colon after 'a' is missing"),
         ("{'a': 1}", "a key in double quotes is missing"),
         ('{"a": nope}', "'nope}' is not JSON"),
+        ('{"a": NaN}', "'NaN}' is not JSON"),
         ("[]", "holds a list, not an object"),
         ('{"hooks": [], "a": 1}', "'hooks' is not an object"),
         ('{"hooks": {"Stop": {}}}', "is not a list"),

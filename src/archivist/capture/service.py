@@ -241,6 +241,14 @@ class Runs(BankService):
         return self.capture(episode, ())
 
     @writes(Layer.RUNS)
+    def note_on_run(self, run: str, name: str, value: object) -> None:
+        """Keep a value under a name on a run, such as whether its log came; an unknown run keeps nothing."""
+        with self._bank.transaction() as writer:
+            episode = writer.get(Episode, run) if run else None
+            if episode is not None and episode.extra.get(name) != value:
+                writer.put(replace(episode, extra={**episode.extra, name: value}), "capture")
+
+    @writes(Layer.RUNS)
     def capture_file(
         self, path: str | Path, *, format_name: str = "auto", overrides: CaptureOverrides | None = None
     ) -> CaptureResult:

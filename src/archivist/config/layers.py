@@ -43,7 +43,7 @@ _MOST = {
     "server.silence_s": 600,
 }
 
-_PRESETS = ("relevance", "archivist", "generative")
+_WORDS = {"recall.preset": ["relevance", "archivist", "generative"]}
 _VARIABLES = "ARCHIVIST_"
 _NO_SETTINGS = ("ARCHIVIST_HOME", "ARCHIVIST_BANK", "ARCHIVIST_ACTOR")
 BOM = "\ufeff"
@@ -103,21 +103,10 @@ def load_effective(
     settings += _from_flags(flags)
     config = Config()
     for key, value, _ in settings:
-        config = _with_value(config, key, value)
+        section, _, name = key.partition(".")
+        changed: Any = getattr(config, section)._replace(**{name: value})
+        config = config._replace(**{section: changed})
     return EffectiveConfig(config, {key: origin for key, _, origin in settings})
-
-
-def load(path: Path) -> Config:
-    """Read one configuration file by itself; a missing one means the defaults."""
-    return from_values(_read(path), where=str(path))
-
-
-def from_values(values: Mapping[str, Any], *, where: str) -> Config:
-    """Build a configuration from nested values; unknown keys are refused."""
-    config = Config()
-    for key, value in _check_values(values, where):
-        config = _with_value(config, key, value)
-    return config
 
 
 def flatten_config(config: Config) -> dict[str, object]:
@@ -158,16 +147,13 @@ def from_text(key: str, text: str, *, where: str) -> object:
 
 def check_flags(flags: Sequence[str]) -> None:
     """Refuse flags that name no setting or an impossible value."""
-    for _ in _from_flags(flags):
-        pass
+    list(_from_flags(flags))
 
 
 def _from_file(folder: Path, layer: Layer) -> Iterator[_Setting]:
     path = folder / CONFIG_NAME
-    values = _read(path)
-    if values:
-        for key, value in _check_values(values, str(path)):
-            yield key, value, SettingOrigin(layer, str(path))
+    for key, value in _check_values(parse_toml(_read_text(path).removeprefix(BOM), str(path)), str(path)):
+        yield key, value, SettingOrigin(layer, str(path))
 
 
 def _from_variables(variables: Mapping[str, str]) -> Iterator[_Setting]:
@@ -203,25 +189,14 @@ def variable_of(key: str) -> str:
     return f"{_VARIABLES}{key.replace('.', '__').upper()}"
 
 
-def _with_value(config: Config, key: str, value: object) -> Config:
-    section, _, name = key.partition(".")
-    changed: Any = getattr(config, section)._replace(**{name: value})
-    return config._replace(**{section: changed})
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Return a file's nested values; nothing when there is no such file."""
+def _read_text(path: Path) -> str:
+    """Return a file's text; empty when there is no such file."""
     try:
         raw = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        return {}
+        return ""
     except OSError as error:
         raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror}") from None
-    return parse_toml(decode_text(raw, path).removeprefix(BOM), str(path))
-
-
-def decode_text(raw: bytes, path: Path) -> str:
-    """Return a file's bytes as text."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -254,11 +229,9 @@ def _line_and_column(text: str) -> tuple[int, int]:
 
 def _check_values(values: Mapping[str, Any], where: str) -> Iterator[tuple[str, object]]:
     """Yield each key of nested values with its value in the right type."""
-    defaults = _defaults()
-    sections = {key.partition(".")[0] for key in defaults}
     for section, settings in values.items():
-        if section not in sections:
-            near = _closest_name(section, sections)
+        if section not in Config._fields:
+            near = _closest_name(section, Config._fields)
             raise ConfigError(f"{where}: unknown key {section!r}", hint=f"did you mean {near!r}?")
         if not isinstance(settings, dict):
             raise ConfigError(
@@ -266,15 +239,11 @@ def _check_values(values: Mapping[str, Any], where: str) -> Iterator[tuple[str, 
             )
         for name, value in settings.items():
             key = f"{section}.{name}"
-            if key not in defaults:
-                near_section, _, near = _nearest_key(key).partition(".")
-                if near == name:
-                    hint = f"did you mean {near!r} in [{near_section}]?"
-                else:
-                    near = _closest_name(name, getattr(Config(), section)._fields)
-                    hint = f"did you mean {near!r}?"
-                raise ConfigError(f"{where}: unknown key {key!r}", hint=hint)
-            yield key, _check_value(key, defaults[key], value, where)
+            if key not in _defaults():
+                home, _, near = _nearest_key(key).partition(".")
+                place = "" if home == section else f" in [{home}]"
+                raise ConfigError(f"{where}: unknown key {key!r}", hint=f"did you mean {near!r}{place}?")
+            yield key, _check_value(key, _defaults()[key], value, where)
 
 
 def _nearest_key(key: str) -> str:
@@ -293,9 +262,10 @@ def _closest_name(name: str, names: Iterable[str]) -> str:
 def _check_value(key: str, default: object, value: object, where: str) -> object:
     """Return the value in the type of its default, or raise ConfigError."""
     shown = f"{where}: {key}"
+    words = list(Severity) if isinstance(default, Severity) else _WORDS.get(key, ())
+    if words and value not in words:
+        raise ConfigError(f"{shown}: {value!r} is not one of {', '.join(words)}")
     if isinstance(default, Severity):
-        if value not in list(Severity):
-            raise ConfigError(f"{shown}: {value!r} is not one of {', '.join(Severity)}")
         return Severity(str(value))
     if isinstance(default, str):
         if not isinstance(value, str):
@@ -321,8 +291,6 @@ def _check_text(key: str, value: str, shown: str) -> str:
     """Return a text that is valid for its key. A text that may be a secret is refused without showing it."""
     if any("\ud800" <= letter <= "\udfff" for letter in value):
         raise ConfigError(f"{shown}: not UTF-8 text")
-    if key == "recall.preset" and value not in _PRESETS:
-        raise ConfigError(f"{shown}: {value!r} is not one of {', '.join(_PRESETS)}")
     if key == "recall.endpoint_key_variable" and value and not value.isidentifier():
         raise ConfigError(f"{shown}: expected the name of a variable", hint="the key itself is never written")
     if key == "recall.embedder" and not re.fullmatch(r"static|none|onnx:.+|endpoint:https?://.+", value):
@@ -350,11 +318,7 @@ def change_file(path: Path, key: str, value: object = None) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with lock_folder(folder):
-            try:
-                raw = path.read_bytes() if path.exists() else b""
-            except OSError as error:
-                raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror}") from None
-            text = decode_text(raw, path)
+            text = _read_text(path)
             bom = BOM if text.startswith(BOM) else ""
             after = bom + edit_text(text.removeprefix(bom), key, value, where=str(path))
             if after != text:

@@ -18,7 +18,6 @@ def log_failure(folder: Path, text: str, now: datetime) -> None:
     """Append a line to the log in a bank's folder; of a large log only the newer half is kept."""
     path = folder / FILE_NAME
     line = f"{to_text(now)} {' '.join(text.split())[:_LINE_CHARACTERS]}\n"
-    is_new = not path.exists()
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         os.write(descriptor, line.encode("utf-8", "replace"))
@@ -32,12 +31,6 @@ def log_failure(folder: Path, text: str, now: datetime) -> None:
         temporary.write_bytes(newer_half)
         temporary.chmod(0o600)
         temporary.replace(path)
-    if is_new:
-        # A bank that git ignores by its .gitignore may have one from before there was a log.
-        ignore = folder / ".gitignore"
-        ignored = ignore.read_text("utf-8") if ignore.is_file() else ""
-        if ignored and "hooks.*" not in ignored.splitlines():
-            ignore.write_text(f"{ignored.rstrip()}\nhooks.*\n", encoding="utf-8")
 
 
 def read_log(folder: Path) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,7 @@ def read_lines(path: Path) -> Iterator[JsonLine | LineProblem]:
     """Yield each line of a file as an object, or as the problem with it."""
     name = str(path)
     with open_file(path) as stream:
-        number = 0
-        while True:
-            number += 1
+        for number in count(1):
             try:
                 line = stream.readline(MAX_LINE_BYTES + 1)
             except OSError as error:
@@ -76,14 +75,14 @@ def read_lines(path: Path) -> Iterator[JsonLine | LineProblem]:
 
 def write_lines(path: Path, values: Iterable[Mapping[str, object]]) -> int:
     """Write one object a line, all or none, and return how many there were."""
-    count = 0
+    written = 0
 
     def encode_values() -> Iterator[bytes]:
-        nonlocal count
+        nonlocal written
         for value in values:
-            count += 1
+            written += 1
             yield (json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
 
     with write_temporary(path, encode_values(), is_private=True) as temporary:
         temporary.replace(path)
-    return count
+    return written

@@ -7,6 +7,7 @@ import gzip
 import io
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -29,57 +30,12 @@ _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _BUFFER_BYTES = 256 * 1024
 
 
-class _DecompressingReader(io.RawIOBase):
-    """The output of a decompressor; raises InputError for a decompression bomb."""
+class _ChunkReader(io.RawIOBase):
+    """Chunks of bytes, made from other streams, as a file."""
 
-    def __init__(self, packed: BinaryIO, unpacked: BinaryIO, name: str) -> None:
-        self._packed = packed
-        self._unpacked = unpacked
-        self._name = name
-        self._unpacked_bytes = 0
-        self._failure: OSError | None = None
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(cast("bytearray", buffer))
-        filled = 0
-        while filled < len(view) and self._failure is None:
-            try:
-                chunk = cast("io.BufferedReader", self._unpacked).read1(len(view) - filled)
-            except (OSError, EOFError, zlib.error, zstd.ZstdError) as error:
-                # The bytes before the damage are returned first; the next call raises.
-                self._failure = OSError(f"the compressed file is cut or damaged: {error}")
-                break
-            if not chunk:
-                break
-            view[filled : filled + len(chunk)] = chunk
-            filled += len(chunk)
-        if not filled and self._failure is not None:
-            raise self._failure
-        self._unpacked_bytes += filled
-        size, packed_bytes = self._unpacked_bytes, max(self._packed.tell(), 1)
-        is_bomb = size > RATIO_COUNTS_FROM_BYTES and size > MAX_RATIO * packed_bytes
-        if is_bomb or size > MAX_UNPACKED_BYTES:
-            raise InputError(
-                f"{self._name!r} unpacks too far: {size >> 20} MiB from {packed_bytes >> 10} KiB",
-                hint="unpack it yourself and capture the plain file if it is a real log",
-            )
-        return filled
-
-    def close(self) -> None:
-        self._unpacked.close()
-        self._packed.close()
-        super().close()
-
-
-class _TranscodingReader(io.RawIOBase):
-    """A text in another encoding, read as UTF-8."""
-
-    def __init__(self, source: BinaryIO, encoding: str) -> None:
-        self._source = source
-        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+    def __init__(self, chunks: Iterator[bytes], *sources: BinaryIO) -> None:
+        self._chunks = chunks
+        self._sources = sources
         self._ready = b""
 
     def readable(self) -> bool:
@@ -87,20 +43,45 @@ class _TranscodingReader(io.RawIOBase):
 
     def readinto(self, buffer: object) -> int:
         view = memoryview(cast("bytearray", buffer))
-        while not self._ready:
-            chunk = self._source.read(_BUFFER_BYTES)
-            decoded = self._decoder.decode(chunk, final=not chunk)
-            self._ready = decoded.encode("utf-8", "replace")
-            if not chunk:
-                break
+        self._ready = self._ready or next(filter(None, self._chunks), b"")
         size = min(len(view), len(self._ready))
         view[:size] = self._ready[:size]
         self._ready = self._ready[size:]
         return size
 
     def close(self) -> None:
-        self._source.close()
+        for source in self._sources:
+            source.close()
         super().close()
+
+
+def _decompress(packed: BinaryIO, unpacked: BinaryIO, name: str) -> Iterator[bytes]:
+    """Yield the output of a decompressor; raise InputError for a decompression bomb."""
+    size = 0
+    while True:
+        try:
+            chunk = cast("io.BufferedReader", unpacked).read1(_BUFFER_BYTES)
+        except (OSError, EOFError, zlib.error, zstd.ZstdError) as error:
+            raise OSError(f"the compressed file is cut or damaged: {error}") from error
+        if not chunk:
+            return
+        size += len(chunk)
+        packed_bytes = max(packed.tell(), 1)
+        is_bomb = size > RATIO_COUNTS_FROM_BYTES and size > MAX_RATIO * packed_bytes
+        if is_bomb or size > MAX_UNPACKED_BYTES:
+            raise InputError(
+                f"{name!r} unpacks too far: {size >> 20} MiB from {packed_bytes >> 10} KiB",
+                hint="unpack it yourself and capture the plain file if it is a real log",
+            )
+        yield chunk
+
+
+def _transcode(source: BinaryIO, encoding: str) -> Iterator[bytes]:
+    """Yield a text in another encoding as UTF-8."""
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    while chunk := source.read(_BUFFER_BYTES):
+        yield decoder.decode(chunk).encode("utf-8", "replace")
+    yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
 def open_file(path: Path) -> BinaryIO:
@@ -126,8 +107,8 @@ def open_file(path: Path) -> BinaryIO:
     elif magic == _ZSTD:
         decompressed = cast("BinaryIO", zstd.ZstdFile(source))
     if decompressed is not None:
-        reader = _DecompressingReader(source, decompressed, path.name)
-        source = io.BufferedReader(reader, _BUFFER_BYTES)
+        chunks = _decompress(source, decompressed, path.name)
+        source = io.BufferedReader(_ChunkReader(chunks, decompressed, source), _BUFFER_BYTES)
     try:
         encoding = _UTF_16.get(head_of(source)[:2])
     except InputError:
@@ -136,7 +117,7 @@ def open_file(path: Path) -> BinaryIO:
     if encoding is None:
         return source
     source.read(2)
-    return io.BufferedReader(_TranscodingReader(source, encoding), _BUFFER_BYTES)
+    return io.BufferedReader(_ChunkReader(_transcode(source, encoding), source), _BUFFER_BYTES)
 
 
 def exceeds_unpacked_size(path: Path, max_bytes: int) -> bool:
@@ -156,13 +137,7 @@ def exceeds_unpacked_size(path: Path, max_bytes: int) -> bool:
 
 def head_of(source: BinaryIO) -> bytes:
     """Return the first bytes of an open file without moving in it."""
-    peek = getattr(source, "peek", None)
-    if peek is None:
-        position = source.tell()
-        head = source.read(HEAD_BYTES)
-        source.seek(position)
-        return head
     try:
-        return cast("bytes", peek(HEAD_BYTES))[:HEAD_BYTES]
+        return cast("io.BufferedReader", source).peek(HEAD_BYTES)[:HEAD_BYTES]
     except OSError as error:
         raise InputError(str(error)) from error

@@ -7,10 +7,8 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Protocol
 
 from archivist.errors import FilesLockedError, InputError
 
@@ -118,28 +116,18 @@ def explain_os_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
-class _RenameAt2(Protocol):
-    def __call__(self, at: int, one: bytes, at_other: int, other: bytes, flags: int) -> int: ...
-
-
-@cache
-def _renameat2() -> _RenameAt2 | None:
+def exchange_files(one: Path, other: Path) -> bool:
+    """Exchange the names of two files in one step; return False where the system cannot."""
     if not sys.platform.startswith("linux"):
-        return None
+        return False
     import ctypes
 
     try:
-        return ctypes.CDLL(None, use_errno=True).renameat2
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError):
-        return None
-
-
-def exchange_files(one: Path, other: Path) -> bool:
-    """Exchange the names of two files in one step; return False where the system cannot."""
-    rename = _renameat2()
-    if rename is None:
         return False
-    return rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0
+    names = os.fsencode(one), os.fsencode(other)
+    return bool(rename(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0)
 
 
 def swap_if_unchanged(temporary: Path, path: Path, before: bytes, after: bytes) -> bool:
@@ -163,26 +151,36 @@ def swap_if_unchanged(temporary: Path, path: Path, before: bytes, after: bytes) 
     return False
 
 
-@contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
-    """Hold an advisory lock on a folder itself: it leaves no file behind and ends with the process."""
+def wait_for_lock(descriptor: int, timeout_s: float) -> bool:
+    """Take the advisory lock of an open file or folder; return False if others hold it for too long."""
     try:
         import fcntl
     except ImportError:
         # Windows has no advisory locks; `replace_if_unchanged` still detects other writers.
+        return True
+    deadline = monotonic() + timeout_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if monotonic() >= deadline:
+                return False
+            sleep(_LOCK_POLL_S)
+        else:
+            return True
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Hold an advisory lock on a folder itself: it leaves no file behind and ends with the process."""
+    if sys.platform == "win32":
+        # A folder cannot be opened there.
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        deadline = monotonic() + _LOCK_TIMEOUT_S
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if monotonic() > deadline:
-                    raise FilesLockedError(str(folder), _LOCK_TIMEOUT_S) from None
-                sleep(_LOCK_POLL_S)
+        if not wait_for_lock(descriptor, _LOCK_TIMEOUT_S):
+            raise FilesLockedError(str(folder), _LOCK_TIMEOUT_S)
         yield
     finally:
         os.close(descriptor)

@@ -136,7 +136,7 @@ def reflect(session: Session, run: str, pending: bool, days: int | None, scenari
         elif not failed:
             hint = "no run waits for reflection: archivist capture imports logs"
             is_waiting = bool(bank.reflections.waiting_runs())
-            answer = answer._replace(notes=[check_reflection(bank).text if is_waiting else hint])
+            answer = answer._replace(notes=[check_reflection(bank)[1] if is_waiting else hint])
     return answer._replace(
         warnings=[f"archivist: {each.run}: {each.error or each.summary}" for each in failed],
         code=EXIT_PARTIAL if any(each.error for each in failed) else 0,

@@ -68,8 +68,9 @@ class Dialect(NamedTuple):
         """Return an event in our terms."""
         roots = event.get("workspace_roots") if self.name == "cursor" else None
         root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
+        command = command_of(event)
         if not self.has_failure_event:
-            error = event_failure(event)
+            error = response_failure(event.get("tool_response"), is_command=bool(command))
         else:
             # A tool that the user interrupted has not failed.
             error = "" if event.get("is_interrupt") is True else first_text(event, "error")
@@ -81,7 +82,7 @@ class Dialect(NamedTuple):
             prompt=first_text(event, "prompt"),
             error=error,
             tool=first_text(event, "tool_name"),
-            command=command_of(event),
+            command=command,
             agent=first_text(event, "agent_id") if has_subagents else "",
             role=first_text(event, "agent_type") if has_subagents else "",
         )
@@ -134,16 +135,11 @@ def command_of(event: Mapping[str, object]) -> str:
     return command if isinstance(command, str) else ""
 
 
-def event_failure(event: Mapping[str, object]) -> str:
-    """Return the output of a failed tool call; empty when it succeeded.
+def response_failure(response: object, *, is_command: bool = True) -> str:
+    """Return the text of a response that failed by its exit code, its error field or a line of its text.
 
     Only a command's text is searched for an exit code: what other tools return may quote errors.
     """
-    return response_failure(event.get("tool_response"), is_command=bool(command_of(event)))
-
-
-def response_failure(response: object, *, is_command: bool = True) -> str:
-    """Return the text of a response that failed by its exit code, its error field or a line of its text."""
     if isinstance(response, str):
         return _text_failure(response) if is_command else ""
     if isinstance(response, list):

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +22,7 @@ from archivist.edges.hooks.dialects import DIALECTS
 from archivist.edges.hooks.dispatch import note_failure
 from archivist.errors import ArchivistError, BankError, InputError
 from archivist.files import hook_log
+from archivist.files.write import wait_for_lock
 from archivist.paths import bank_file, home_folder, is_file
 from archivist.records import Actor, ActorKind, Episode, EpisodeStatus
 
@@ -68,8 +68,9 @@ def main(args: Sequence[str]) -> None:
     try:
         if task.transcript:
             _wait_until_stable(task.log_path)
-        with _exclusive_lock(bank_file(place).parent, is_patient=task.is_end) as is_alone:
-            if is_alone:
+        # One process at a time works on a bank; the end of a turn leaves it to the next.
+        with (bank_file(place).parent / hook_log.LOCK_NAME).open("a") as lock:
+            if wait_for_lock(lock.fileno(), _LOCK_WAIT_S if task.is_end else 0.0):
                 _process_session(task, place)
             elif task.is_end:
                 raise InputError(f"another process held {hook_log.LOCK_NAME} for {_LOCK_WAIT_S:.0f} s")
@@ -109,11 +110,7 @@ def _capture_log(bank: Bank, task: FollowUpTask) -> None:
         raise
     finally:
         if task.is_turn or not reason:
-            state = {"client": task.client, "missing": reason}
-            with bank.transaction() as writer:
-                episode = writer.get(Episode, task.session) if task.session else None
-                if episode is not None and episode.extra.get(LOG) != state:
-                    writer.put(replace(episode, extra={**episode.extra, LOG: state}), "capture")
+            bank.runs.note_on_run(task.session, LOG, {"client": task.client, "missing": reason})
     if reason == _MISSING and task.is_turn and task.client in READABLE:
         raise InputError(f"no log at {task.transcript!r}, {_LONGEST_WAIT_S:.0f} s after a turn had ended")
 
@@ -131,32 +128,28 @@ def _finish_logs(bank: Bank, task: FollowUpTask) -> None:
     # Claude Code writes the logs of subagents into a folder beside the session's own.
     subagent_logs = (task.log_path.with_suffix("") / "subagents").glob("agent-*.jsonl")
     logs = [task.log_path, *sorted(subagent_logs)]
-    home, global_bank = home_folder(), None
+    # The format of a client's log is known: a file of another form is refused, not read as something else.
+    format_name = task.client if task.client in READABLE else "auto"
+
+    def finish(global_bank: Bank | None) -> None:
+        for log in logs:
+            done = bank.runs.finish(
+                log, overrides=overrides, format_name=format_name, global_bank=global_bank
+            )
+            if not any(run.events for run in done.runs):
+                reason = f": {done.skipped[0]}" if done.skipped else ""
+                raise InputError(f"no run in {str(log)!r}{reason}", hint="is it the log of another program?")
+
+    home = home_folder()
     try:
         if is_file(bank_file(home)):
-            global_bank = Bank.open(home, create=False, actor=bank.actor)
-            for log in logs:
-                _finish_log(bank, log, overrides, task.client, global_bank)
-            return
+            with Bank.open(home, create=False, actor=bank.actor) as global_bank:
+                finish(global_bank)
+                return
     except BankError as error:
         # A damaged global bank must not keep the logs out; importing one twice changes nothing.
         note_failure(f"{task.client} after {task.moment}, the global bank", error, bank.path)
-    finally:
-        if global_bank is not None:
-            global_bank.close()
-    for log in logs:
-        _finish_log(bank, log, overrides, task.client)
-
-
-def _finish_log(
-    bank: Bank, log: Path, overrides: CaptureOverrides, client: str, global_bank: Bank | None = None
-) -> None:
-    # The format of a client's log is known: a file of another form is refused, not read as something else.
-    format_name = client if client in READABLE else "auto"
-    done = bank.runs.finish(log, overrides=overrides, format_name=format_name, global_bank=global_bank)
-    if not any(run.events for run in done.runs):
-        reason = f": {done.skipped[0]}" if done.skipped else ""
-        raise InputError(f"no run in {str(log)!r}{reason}", hint="is it the log of another program?")
+    finish(None)
 
 
 def _wait_until_stable(log: Path) -> None:
@@ -186,29 +179,6 @@ def _unread_reason(task: FollowUpTask) -> str:
     except InputError:
         return "the log is in an unknown format"
     return ""
-
-
-@contextmanager
-def _exclusive_lock(folder: Path, *, is_patient: bool) -> Iterator[bool]:
-    """Let one process at a time work on a bank; yield False if another does and the wait is over."""
-    try:
-        import fcntl
-    except ImportError:
-        yield True
-        return
-    with (folder / hook_log.LOCK_NAME).open("a") as lock:
-        deadline = time.monotonic() + (_LOCK_WAIT_S if is_patient else 0.0)
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                if time.monotonic() >= deadline:
-                    yield False
-                    return
-                time.sleep(_POLL_S)
-            else:
-                yield True
-                return
 
 
 if __name__ == "__main__":

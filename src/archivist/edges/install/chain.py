@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,25 +29,17 @@ _RUNS_ONCE = ("claude-code",)
 
 
 class ClientInstall(NamedTuple):
-    """What a client's settings have of ours: everything, a part, or a problem that hides it."""
+    """What a client's settings have of ours: the files with our hooks, and what is wrong with it."""
 
     client: str
     scope: str
-    is_whole: bool
     problem: str = ""
     hooks: frozenset[Path] = frozenset()
-
-    @property
-    def remedy(self) -> str:
-        """Return the command that repairs the settings."""
-        return f"archivist install {self.client} --{self.scope}"
 
 
 def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
     """Return the checks of the chain for a project's folder and the user's home."""
     installs = find_installs(root, home, CLIENTS)
-    has_claude = any(install.client == "claude-code" for install in installs)
-    disabling_file = _find_disabling_file(root, home) if has_claude else ""
     # The client, the program as its settings name it, and the bank they name.
     calls = [
         (install.client, program, bank)
@@ -57,7 +50,7 @@ def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
     programs = [program for _, program, _ in calls] or [PROGRAM]
     command = next(filter(None, map(shutil.which, programs)), None)
     return [
-        _check_clients(installs, disabling_file),
+        _check_clients(installs, root, home),
         _check_command(command, calls, is_needed=bool(installs)),
         _check_hook(command, installs, root, log_folder),
     ]
@@ -66,8 +59,24 @@ def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
 def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list[ClientInstall]:
     """Return what the clients' settings in a project and in a home have of ours."""
     places = [InstallLocation(root), *([InstallLocation(home, is_user=True)] if home is not None else [])]
-    found = (inspect_client(client, place) for place in places for client in clients)
-    return [install for install in found if install is not None]
+    found = []
+    for place, client in product(places, clients):
+        install = ClientInstall(client, "user" if place.is_user else "project")
+        remedy = f"archivist install {client} --{install.scope}"
+        wanted = targets(client, place)
+        try:
+            ours = [target for target in wanted if changes.holds_ours(target)]
+            # A file of another program's is no problem where nothing of ours is installed.
+            planned = changes.plan_install(wanted) if ours else []
+        except ArchivistError as error:
+            found.append(install._replace(problem=f"{error.message}; {error.hint}: {remedy}"))
+            continue
+        if ours:
+            is_whole = all(change.action == "unchanged" for change in planned)
+            problem = "" if is_whole else f"{client} is installed only in part: {remedy}"
+            hooks = frozenset(target.path.resolve() for target in ours if target.hooks)
+            found.append(install._replace(problem=problem, hooks=hooks))
+    return found
 
 
 def double_hook_warnings(installs: Sequence[ClientInstall]) -> list[str]:
@@ -89,21 +98,6 @@ def double_hook_warnings(installs: Sequence[ClientInstall]) -> list[str]:
     ]
 
 
-def inspect_client(client: str, place: InstallLocation) -> ClientInstall | None:
-    """Return what a client's settings in a place have of ours; None for nothing."""
-    scope = "user" if place.is_user else "project"
-    wanted = targets(client, place)
-    try:
-        ours = [target for target in wanted if changes.holds_ours(target)]
-        if not ours:
-            return None
-        is_whole = all(change.action == "unchanged" for change in changes.plan_install(wanted))
-    except ArchivistError as error:
-        return ClientInstall(client, scope, False, f"{error.message}; {error.hint}")
-    hooks = frozenset(target.path.resolve() for target in ours if "hooks" in target.what)
-    return ClientInstall(client, scope, is_whole, hooks=hooks)
-
-
 def _find_disabling_file(root: Path, home: Path | None) -> str:
     """Return the file that turns all hooks of Claude Code off; empty when none does."""
     config_folder = os.environ.get("CLAUDE_CONFIG_DIR")
@@ -115,7 +109,7 @@ def _find_disabling_file(root: Path, home: Path | None) -> str:
         files.append(home / ".claude" / "settings.json")
     for path in files:
         try:
-            settings = jsonc.parse(path.read_text("utf-8-sig"), str(path)).to_plain()
+            settings = jsonc.parse(path.read_text("utf-8-sig"), str(path)).value
         except (OSError, ValueError, ArchivistError):
             continue
         switch = settings.get("disableAllHooks")
@@ -124,15 +118,11 @@ def _find_disabling_file(root: Path, home: Path | None) -> str:
     return ""
 
 
-def _check_clients(installs: list[ClientInstall], disabling_file: str) -> Check:
-    problems = [f"{install.problem}: {install.remedy}" for install in installs if install.problem]
-    problems += [
-        f"{install.client} is installed only in part: {install.remedy}"
-        for install in installs
-        if not install.is_whole and not install.problem
-    ]
+def _check_clients(installs: list[ClientInstall], root: Path, home: Path | None) -> Check:
+    problems = [install.problem for install in installs if install.problem]
     problems += double_hook_warnings(installs)
-    if disabling_file:
+    has_claude = any(install.client == "claude-code" for install in installs)
+    if has_claude and (disabling_file := _find_disabling_file(root, home)):
         problems.append(f"claude-code runs no hooks: remove disableAllHooks from {disabling_file}")
     if problems:
         return Check("clients", False, "; ".join(problems))
@@ -150,27 +140,13 @@ def _check_command(command: str | None, calls: list[tuple[str, str, str]], *, is
             missing.append(f"{client} names the bank {bank}, which does not exist: correct its settings")
     if missing:
         return Check("command", False, "; ".join(dict.fromkeys(missing)))
+    if command is None and is_needed:
+        text = f"{PROGRAM} is not on PATH, so that no client can call it: install it with pipx or uv tool,"
+        return Check("command", False, f"{text} or add its folder to PATH")
     if command is not None and is_needed and _is_foreign_program(command):
         text = f"{command} is another program: put the folder of ours before it on PATH"
         return Check("command", False, text)
-    if command is not None:
-        return Check("command", True, command)
-    if not is_needed:
-        return Check("command", True, f"{PROGRAM} is not on PATH, and no client needs it")
-    return Check(
-        "command",
-        False,
-        f"{PROGRAM} is not on PATH, so that no client can call it: install it with pipx or uv tool,"
-        " or add its folder to PATH",
-    )
-
-
-def _run_program(
-    words: list[str], *, stdin: bytes = b"", folder: Path | None = None
-) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(  # noqa: S603 the command that the clients' settings name
-        words, input=stdin, cwd=folder, capture_output=True, check=False, timeout=_TIMEOUT_S
-    )
+    return Check("command", True, command or f"{PROGRAM} is not on PATH, and no client needs it")
 
 
 def _is_path(word: str) -> bool:
@@ -178,10 +154,16 @@ def _is_path(word: str) -> bool:
     return "/" in word and "$" not in word and not word.startswith("~")
 
 
+def _run_program(words: list[str], *, stdin: bytes, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(  # noqa: S603 the command that the clients' settings name
+        words, input=stdin, cwd=folder, capture_output=True, check=False, timeout=_TIMEOUT_S
+    )
+
+
 def _is_foreign_program(command: str) -> bool:
     """Say whether a command of our name is another program: ours prints its name and version."""
     try:
-        ran = _run_program([command, "--version"])
+        ran = _run_program([command, "--version"], stdin=b"", folder=Path.cwd())
     except (OSError, subprocess.TimeoutExpired):
         return True
     return not ran.stdout.startswith(b"archivist, version ")
@@ -201,9 +183,8 @@ def _check_hook(command: str | None, installs: list[ClientInstall], root: Path, 
     elapsed_s = time.monotonic() - started
     logged = hook_log.read_log(log_folder)[logged_before:]
     if ran.returncode or logged or ran.stderr.strip():
-        reason = (
-            logged[-1].partition(" ")[2] if logged else ran.stderr.decode("utf-8", "replace").strip()[-300:]
-        )
+        said = ran.stderr.decode("utf-8", "replace").strip()[-300:]
+        reason = logged[-1].partition(" ")[2] if logged else said
         return Check("firing", False, f"it failed: {reason or f'exit code {ran.returncode}'}")
     if elapsed_s > _SLOW_S:
         text = f"it took {elapsed_s:.1f} s: archivist status shows how large the bank is"

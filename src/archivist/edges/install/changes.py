@@ -32,11 +32,15 @@ _GIT_TIMEOUT_S = 10
 
 
 class InstallChange(NamedTuple):
-    """The change of one file; None means no file, before or after."""
+    """The change of one file; None means no file, before or after.
+
+    The file keeps its permissions, or gets those of `mode_from`.
+    """
 
     path: Path
     before: bytes | None
     after: bytes | None
+    mode_from: Path | None = None
 
     @property
     def action(self) -> str:
@@ -74,21 +78,20 @@ def read_file(path: Path) -> bytes | None:
 
 def plan_install(targets: Sequence[InstallTarget]) -> list[InstallChange]:
     """Return what installing would change; nothing is written."""
-    changes = []
-    for target in targets:
-        before = read_file(target.path)
-        changes.append(InstallChange(target.path, before, _edit_bytes(target.path, before, target.add)))
-    return changes
+    files = [(target, read_file(target.path)) for target in targets]
+    return [
+        InstallChange(target.path, before, _edit_bytes(target.path, before, target.add))
+        for target, before in files
+    ]
 
 
 def plan_uninstall(targets: Sequence[InstallTarget]) -> list[InstallChange]:
     """Return what uninstalling would change; nothing is written."""
-    changes = []
-    for target in targets:
-        before = read_file(target.path)
-        after = None if before is None else _restore_bytes(target, before)
-        changes.append(InstallChange(target.path, before, after))
-    return changes
+    files = [(target, read_file(target.path)) for target in targets]
+    return [
+        InstallChange(target.path, before, None if before is None else _restore_bytes(target, before))
+        for target, before in files
+    ]
 
 
 def holds_ours(target: InstallTarget) -> bool:
@@ -109,27 +112,20 @@ def apply_changes(changes: Sequence[InstallChange], targets: Sequence[InstallTar
     refuse_unwritable(changes)
     wanted = [change for change in changes if change.action != "unchanged"]
     without_ours = {target.path for target in targets if not holds_ours(target)}
-    steps, used_backups = [], []
+    backups, used_backups, marks = [], [], set()
     for change in wanted:
         backup = _backup_of(change.path)
         saved = read_file(backup)
         if change.before is not None and change.after is not None and change.path in without_ours:
-            steps.append(_Step(backup, saved, change.before, mode_from=change.path))
+            backups.append(InstallChange(backup, saved, change.before, mode_from=change.path))
         elif saved is not None and saved == change.after:
-            used_backups.append(_Step(backup, saved, None, mode_from=backup))
-    backups = [step.path for step in steps]
-    # Folders that are there and empty are marked, so that uninstalling leaves them.
-    empty_folders = {
-        folder
-        for change in wanted
-        if change.before is None
-        for folder in _installed_folders(change.path)
-        if folder.is_dir() and not any(folder.iterdir())
-    }
-    marks = [folder / SUFFIX for folder in sorted(empty_folders)]
-    steps += [_Step(mark, None, b"", mode_from=mark) for mark in marks]
-    steps += [_Step(change.path, change.before, change.after, mode_from=change.path) for change in wanted]
-    _apply_steps([*steps, *used_backups])
+            used_backups.append(InstallChange(backup, saved, None))
+        # Folders that are there and empty are marked, so that uninstalling leaves them.
+        for folder in _installed_folders(change.path) if change.before is None else ():
+            if folder.is_dir() and not any(folder.iterdir()):
+                marks.add(folder / SUFFIX)
+    marked = [InstallChange(mark, None, b"") for mark in sorted(marks)]
+    _apply_steps([*backups, *marked, *wanted, *used_backups])
     for change in wanted:
         for folder in _installed_folders(change.path) if change.after is None else ():
             mark = folder / SUFFIX
@@ -138,7 +134,7 @@ def apply_changes(changes: Sequence[InstallChange], targets: Sequence[InstallTar
                     mark.unlink()
                 else:
                     remove_empty([folder])
-    return backups
+    return [backup.path for backup in backups]
 
 
 def _installed_folders(path: Path) -> list[Path]:
@@ -160,18 +156,9 @@ def remove_empty(folders: Iterable[Path]) -> None:
             folder.rmdir()
 
 
-class _Step(NamedTuple):
-    """One file to write or to remove, and the file whose permissions it gets."""
-
-    path: Path
-    before: bytes | None
-    after: bytes | None
-    mode_from: Path
-
-
-def _apply_steps(steps: Sequence[_Step]) -> None:
+def _apply_steps(steps: Sequence[InstallChange]) -> None:
     """Apply all steps; if one fails, undo those before it and raise InputError."""
-    done: list[tuple[_Step, list[Path]]] = []
+    done: list[tuple[InstallChange, list[Path]]] = []
     for step in steps:
         new_folders = [folder for folder in step.path.resolve().parents if not folder.exists()]
         try:
@@ -190,7 +177,7 @@ def _apply_steps(steps: Sequence[_Step]) -> None:
         done.append((step, new_folders))
 
 
-def _apply_step(step: _Step) -> None:
+def _apply_step(step: InstallChange) -> None:
     """Write or remove one file; a link stays, and its target is written or removed."""
     if read_file(step.path) != step.before:
         raise InputError(f"{str(step.path)!r} was changed meanwhile", hint="look at it, then try again")
@@ -230,18 +217,16 @@ def _remove_ours(target: InstallTarget, data: bytes, backup: bytes | None) -> by
             text = backup.decode("utf-8").removeprefix(_BOM)
             target.take(text, None)
             original = text
-    return _edit_bytes(target.path, data, lambda text: target.take(text, original)) or b""
+    return _edit_bytes(target.path, data, lambda text: target.take(text, original))
 
 
-def _edit_bytes(path: Path, data: bytes | None, edit: Callable[[str], str]) -> bytes | None:
+def _edit_bytes(path: Path, data: bytes | None, edit: Callable[[str], str]) -> bytes:
     try:
         text = (data or b"").decode("utf-8")
     except UnicodeDecodeError:
         raise InputError(f"{str(path)!r} is not UTF-8", hint="save it as UTF-8, then try again") from None
     bom = _BOM if text.startswith(_BOM) else ""
     after = edit(text.removeprefix(bom))
-    if data is None and not after:
-        return None
     return (bom + after).encode("utf-8")
 
 

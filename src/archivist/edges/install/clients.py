@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from archivist.edges.hook_events import EVENT_NAMES, SESSION_END, SESSION_START
 from archivist.edges.install import entries, jsonc
-from archivist.edges.install.entries import PROGRAM, Hook
+from archivist.edges.install.entries import HOOK, PROGRAM, SERVER, Hook
 
 _RULE = """\
 ---
@@ -22,18 +23,15 @@ This project has a memory of its earlier sessions, kept by Archivist. The tool `
 `archivist` says what they learnt about a task, or about an error; `recall` finds anything in it; `lesson_add`
 keeps what the next session should know.
 """
-
-
-class InstallTarget(NamedTuple):
-    """One file of a client's settings, and the edits that add our entries to its text and remove them.
-
-    `take` gets the text, and the text without our entries where that is known.
-    """
-
-    path: Path
-    add: Callable[[str], str]
-    take: Callable[[str, str | None], str]
-    what: str
+# Client → our name of an event → the seconds that its hook may take; 5 for the others. Codex allows a hook at
+# the session's end at most 3, and Gemini counts milliseconds.
+_TIMEOUTS: Mapping[str, Mapping[str, int]] = {
+    "claude-code": {SESSION_START: 10},
+    "codex": {SESSION_START: 10, SESSION_END: 3},
+    "gemini": dict.fromkeys(EVENT_NAMES["gemini"], 10_000),
+    "vscode": dict.fromkeys(EVENT_NAMES["vscode"], 10),
+}
+_VERSION = ("version",)
 
 
 class InstallLocation(NamedTuple):
@@ -47,174 +45,121 @@ class InstallLocation(NamedTuple):
         return self.root / (user if self.is_user and user else project)
 
 
-def targets(client: str, place: InstallLocation) -> list[InstallTarget]:
-    """Return the settings files of a client with our entries for each."""
-    return _TARGETS[client](place)
-
-
-def claude_hooks() -> list[Hook]:
-    """Return Claude Code's hooks; its plugin has the same."""
-    hooks = []
-    for moment, event in EVENT_NAMES["claude-code"].items():
-        is_start = moment == SESSION_START
-        command = {
-            "type": "command",
-            "command": PROGRAM,
-            "args": ["hook", "claude-code", moment],
-            "timeout": 10 if is_start else 5,
-        }
-        matcher = {"matcher": "startup|resume|clear|compact|fork"} if is_start else {}
-        hooks.append(Hook(event, {**matcher, "hooks": [command]}))
-    return hooks
-
-
-def vscode_hooks() -> list[Hook]:
-    """Return VS Code's hooks; the portable plugin has the same."""
-    return [
-        Hook(event, {"type": "command", "command": f"{PROGRAM} hook vscode {moment}", "timeout": 10})
-        for moment, event in EVENT_NAMES["vscode"].items()
-    ]
-
-
 def server_entry() -> dict[str, Any]:
     """Return the entry that starts our server."""
-    return {"type": "stdio", "command": PROGRAM, "args": ["mcp"]}
+    return {"type": "stdio", "command": PROGRAM, "args": [SERVER]}
 
 
-def _claude_code(place: InstallLocation) -> list[InstallTarget]:
-    settings = place.file(".claude/settings.json")
-    if place.is_user and os.environ.get("CLAUDE_CONFIG_DIR"):
-        settings = Path(os.environ["CLAUDE_CONFIG_DIR"]).expanduser() / "settings.json"
-    return [
-        _hooks_target(settings, claude_hooks()),
-        _server_target(place.file(".mcp.json", ".claude.json"), "mcpServers"),
-    ]
+@dataclass(frozen=True, slots=True)
+class InstallTarget:
+    """One file of a client's settings, and what of ours goes into it.
 
+    `servers` is the key of the client's servers, `text` that of a file which is ours as a whole.
+    """
 
-def _codex(place: InstallLocation) -> list[InstallTarget]:
-    # Codex allows a hook at the session's end at most 3 seconds.
-    timeouts_s = {SESSION_START: 10, SESSION_END: 3}
-    hooks = [
-        _hook_group(event, f"{PROGRAM} hook codex {moment}", timeouts_s.get(moment, 5))
-        for moment, event in EVENT_NAMES["codex"].items()
-    ]
-    config, table = place.file(".codex/config.toml"), ("mcp_servers", PROGRAM)
-    values = {"command": PROGRAM, "args": ["mcp"], "startup_timeout_sec": 10, "tool_timeout_sec": 60}
-    where = str(config)
-    return [
-        _hooks_target(place.file(".codex/hooks.json"), hooks),
-        InstallTarget(
-            config,
-            lambda text: entries.add_table(text, table, values, where),
-            lambda text, _original: entries.remove_table(text, table, where),
-            "server",
-        ),
-    ]
+    path: Path
+    hooks: Sequence[Hook] = ()
+    servers: str = ""
+    server: Mapping[str, Any] = field(default_factory=server_entry)
+    is_versioned: bool = False
+    text: str = ""
 
+    def add(self, text: str) -> str:
+        """Return a file's text with our entries."""
+        where, server = str(self.path), (self.servers, PROGRAM)
+        if self.text:
+            return text or self.text
+        if self.path.suffix == ".toml":
+            return entries.add_table(text, server, self.server, where)
+        if self.is_versioned and jsonc.find(jsonc.parse(text, where), _VERSION, where) is None:
+            text = jsonc.put(text, _VERSION, 1, where)
+        if self.hooks:
+            text = entries.add_hooks(text, self.hooks, where)
+        return entries.add_server(text, server, self.server, where) if self.servers else text
 
-def _cursor(place: InstallLocation) -> list[InstallTarget]:
-    path, version = place.file(".cursor/hooks.json"), ("version",)
-    where = str(path)
-    hooks = [
-        Hook(event, {"command": f"{PROGRAM} hook cursor {moment}"})
-        for moment, event in EVENT_NAMES["cursor"].items()
-    ]
-
-    def add(text: str) -> str:
-        if jsonc.find(jsonc.parse(text, where), version, where) is None:
-            text = jsonc.put(text, version, 1, where)
-        return entries.add_hooks(text, hooks, where)
-
-    def take(text: str, original: str | None) -> str:
-        after = entries.remove_hooks(text, original, where)
-        left, before = (jsonc.parse(part, where).to_plain() for part in (after, original or ""))
+    def take(self, text: str, original: str | None) -> str:
+        """Return a file's text without our entries; the original is the text before them, where known."""
+        where, server = str(self.path), (self.servers, PROGRAM)
+        if self.text:
+            # An edited text is the user's, and stays.
+            return "" if text.replace("\r\n", "\n") == self.text else text
+        if self.path.suffix == ".toml":
+            return entries.remove_table(text, server, where)
+        after = entries.remove_server(text, original, server, where) if self.servers else text
+        after = entries.remove_hooks(after, original, where) if self.hooks else after
+        if not self.is_versioned or after == text:
+            return after
+        left, before = (jsonc.parse(part, where).value for part in (after, original or ""))
         # The version is ours if the original had none, or if nothing else is left; it goes with our hooks
         # unless the user has added hooks since.
         is_ours = left == {"version": 1} if original is None else "version" not in before
         is_unused = is_ours and left.get("hooks") == before.get("hooks")
-        return jsonc.remove(after, version, where) if after != text and is_unused else after
+        return jsonc.remove(after, _VERSION, where) if is_unused else after
 
-    found = [
-        InstallTarget(path, add, take, "hooks"),
-        _server_target(place.file(".cursor/mcp.json"), "mcpServers"),
-    ]
+
+def client_hooks(client: str) -> list[Hook]:
+    """Return a client's hooks; the plugins have the same."""
+    hooks = []
+    for moment, event in EVENT_NAMES[client].items():
+        words = (HOOK, client, moment)
+        timeout = _TIMEOUTS.get(client, {}).get(moment, 5)
+        handler: dict[str, Any] = {"type": "command", "command": f"{PROGRAM} {' '.join(words)}"}
+        if client == "claude-code":
+            handler |= {"command": PROGRAM, "args": list(words)}
+        entry: dict[str, Any] = {"hooks": [{**handler, "timeout": timeout}]}
+        if client == "claude-code" and moment == SESSION_START:
+            entry = {"matcher": "startup|resume|clear|compact|fork", **entry}
+        elif client == "cursor":
+            entry = {"command": handler["command"]}
+        elif client == "vscode":
+            entry = {**handler, "timeout": timeout}
+        hooks.append(Hook(event, words, entry))
+    return hooks
+
+
+def targets(client: str, place: InstallLocation) -> list[InstallTarget]:
+    """Return the settings files of a client with our entries for each."""
+    hooks = client_hooks(client)
+    match client:
+        case "claude-code":
+            settings = place.file(".claude/settings.json")
+            if place.is_user and os.environ.get("CLAUDE_CONFIG_DIR"):
+                settings = Path(os.environ["CLAUDE_CONFIG_DIR"]).expanduser() / "settings.json"
+            servers = place.file(".mcp.json", ".claude.json")
+            return [InstallTarget(settings, hooks), InstallTarget(servers, servers="mcpServers")]
+        case "codex":
+            server = {
+                "command": PROGRAM, "args": [SERVER], "startup_timeout_sec": 10, "tool_timeout_sec": 60,
+            }  # fmt: skip
+            return [
+                InstallTarget(place.file(".codex/hooks.json"), hooks),
+                InstallTarget(place.file(".codex/config.toml"), servers="mcp_servers", server=server),
+            ]
+        case "cursor":
+            found = [
+                InstallTarget(place.file(".cursor/hooks.json"), hooks, is_versioned=True),
+                InstallTarget(place.file(".cursor/mcp.json"), servers="mcpServers"),
+            ]
+            # Cursor gives hooks no context at a prompt, so a rule tells the agent of the tools.
+            rule = InstallTarget(place.root / ".cursor/rules/archivist.mdc", text=_RULE)
+            return found if place.is_user else [*found, rule]
+        case "gemini":
+            server = {"command": PROGRAM, "args": [SERVER]}
+            return [InstallTarget(place.file(".gemini/settings.json"), hooks, "mcpServers", server)]
+        case _:
+            return [
+                InstallTarget(
+                    place.file(".github/hooks/archivist.json", ".copilot/hooks/archivist.json"), hooks
+                ),
+                InstallTarget(_vscode_folder(place) / "mcp.json", servers="servers"),
+            ]
+
+
+def _vscode_folder(place: InstallLocation) -> Path:
     if not place.is_user:
-        # Cursor gives hooks no context at a prompt, so a rule tells the agent of the tools. An edited rule
-        # is the user's, and stays.
-        rule = InstallTarget(
-            place.root / ".cursor/rules/archivist.mdc",
-            lambda text: text or _RULE,
-            lambda text, _original: "" if text.replace("\r\n", "\n") == _RULE else text,
-            "rule",
-        )
-        found.append(rule)
-    return found
-
-
-def _gemini(place: InstallLocation) -> list[InstallTarget]:
-    path = place.file(".gemini/settings.json")
-    where, servers = str(path), ("mcpServers", PROGRAM)
-    # Gemini counts timeouts in milliseconds.
-    hooks = [
-        _hook_group(event, f"{PROGRAM} hook gemini {moment}", 10_000)
-        for moment, event in EVENT_NAMES["gemini"].items()
-    ]
-    entry = {key: value for key, value in server_entry().items() if key != "type"}
-
-    def add(text: str) -> str:
-        return entries.add_server(entries.add_hooks(text, hooks, where), servers, entry, where)
-
-    def take(text: str, original: str | None) -> str:
-        return entries.remove_server(entries.remove_hooks(text, original, where), original, servers, where)
-
-    return [InstallTarget(path, add, take, "hooks and server")]
-
-
-def _vscode(place: InstallLocation) -> list[InstallTarget]:
-    if not place.is_user:
-        folder = place.root / ".vscode"
-    elif sys.platform == "darwin":
-        folder = place.root / "Library/Application Support/Code/User"
-    elif sys.platform == "win32":
-        folder = Path(os.environ.get("APPDATA") or place.root / "AppData/Roaming") / "Code/User"
-    else:
-        folder = Path(os.environ.get("XDG_CONFIG_HOME") or place.root / ".config") / "Code/User"
-    return [
-        _hooks_target(
-            place.file(".github/hooks/archivist.json", ".copilot/hooks/archivist.json"), vscode_hooks()
-        ),
-        _server_target(folder / "mcp.json", "servers"),
-    ]
-
-
-def _hook_group(event: str, command: str, timeout: int) -> Hook:
-    return Hook(event, {"hooks": [{"type": "command", "command": command, "timeout": timeout}]})
-
-
-def _hooks_target(path: Path, hooks: Sequence[Hook]) -> InstallTarget:
-    where = str(path)
-    return InstallTarget(
-        path,
-        lambda text: entries.add_hooks(text, hooks, where),
-        lambda text, original: entries.remove_hooks(text, original, where),
-        "hooks",
-    )
-
-
-def _server_target(path: Path, owner: str) -> InstallTarget:
-    where, names = str(path), (owner, PROGRAM)
-    return InstallTarget(
-        path,
-        lambda text: entries.add_server(text, names, server_entry(), where),
-        lambda text, original: entries.remove_server(text, original, names, where),
-        "server",
-    )
-
-
-_TARGETS: Mapping[str, Callable[[InstallLocation], list[InstallTarget]]] = {
-    "claude-code": _claude_code,
-    "codex": _codex,
-    "cursor": _cursor,
-    "gemini": _gemini,
-    "vscode": _vscode,
-}
+        return place.root / ".vscode"
+    if sys.platform == "darwin":
+        return place.root / "Library/Application Support/Code/User"
+    if sys.platform == "win32":
+        return Path(os.environ.get("APPDATA") or place.root / "AppData/Roaming") / "Code/User"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or place.root / ".config") / "Code/User"

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, NamedTuple, NoReturn
 
 from archivist.errors import InputError
 
 _TRIVIA = re.compile(r"(?:[ \t\r\n]|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
-_SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 _INDENTED = re.compile(r"\n([ \t]+)[\"{\[/]")
+# NaN and Infinity are not JSON: `int` refuses them.
+_DECODER = json.JSONDecoder(parse_constant=int)
 # A value that fits into this width is written on one line.
 _WIDTH = 120
 CORRECT = "correct the file, then try again"
@@ -24,28 +24,25 @@ _MOVE = "correct or move the file, then try again"
 
 
 class Node(NamedTuple):
-    """A value and its span in the text, and the entries of an object or a list."""
+    """A value and its span in the text, and the entries of an object or a list.
 
+    An entry has a key if it is a member of an object, the start of that key or of the value, and the index
+    of the comma after it, or -1.
+    """
+
+    value: Any
     start: int
     end: int
-    kind: str
-    value: Any = None
-    entries: tuple[JsonEntry, ...] = ()
+    entries: tuple[Node, ...] = ()
+    key: str = ""
+    first: int = 0
+    comma: int = -1
 
-    def to_plain(self) -> Any:
-        """Return the value as plain Python."""
-        if self.kind == "object":
-            return {entry.key: entry.node.to_plain() for entry in self.entries}
-        return [entry.node.to_plain() for entry in self.entries] if self.kind == "list" else self.value
-
-
-class JsonEntry(NamedTuple):
-    """A member of an object or an item of a list, and the index of the comma after it, or -1."""
-
-    key: str
-    start: int
-    node: Node
-    comma: int
+    @property
+    def steps(self) -> list[str | int]:
+        """Return what a path names each entry by: its key, or its index in a list."""
+        is_list = isinstance(self.value, list)
+        return [index if is_list else entry.key for index, entry in enumerate(self.entries)]
 
 
 Path = Sequence[str | int]
@@ -56,7 +53,7 @@ def parse(text: str, where: str = "the file") -> Node:
     reader = _Reader(text, where)
     first = reader.skip(0)
     if first == len(text):
-        return Node(first, first, "object")
+        return Node({}, first, first)
     try:
         node = reader.read_value(first)
     except RecursionError:
@@ -64,22 +61,16 @@ def parse(text: str, where: str = "the file") -> Node:
     rest = reader.skip(node.end)
     if rest < len(text):
         reader.refuse(rest, "text after the end of the object")
-    if node.kind != "object":
-        raise InputError(f"{where} holds a {node.kind}, not an object", hint=_MOVE)
+    if not isinstance(node.value, dict):
+        kind = "list" if isinstance(node.value, list) else "single value"
+        raise InputError(f"{where} holds a {kind}, not an object", hint=_MOVE)
     return node
 
 
 def find(node: Node, path: Path, where: str = "the file") -> Node | None:
     """Return the value at a path, or None; raise InputError for a duplicate key on the way."""
     for step in path:
-        if isinstance(step, int):
-            if node.kind != "list" or step >= len(node.entries):
-                return None
-            node = node.entries[step].node
-            continue
-        if node.kind != "object":
-            return None
-        found = [entry.node for entry in node.entries if entry.key == step]
+        found = [entry for name, entry in zip(node.steps, node.entries, strict=True) if name == step]
         if len(found) > 1:
             raise InputError(
                 f"{where}: {step!r} is there twice", hint="remove one of the two, then try again"
@@ -92,21 +83,20 @@ def find(node: Node, path: Path, where: str = "the file") -> Node | None:
 
 def put(text: str, path: Sequence[str], value: object, where: str = "the file") -> str:
     """Set the value at a path of keys; missing objects on the way are added."""
-    root = parse(text, where)
-    if root.start == root.end:
+    node, rest = parse(text, where), list(path)
+    if node.start == node.end:
         text = text + ("" if text.endswith("\n") or not text else _newline(text)) + "{}" + _newline(text)
-        root = parse(text, where)
-    known = find(root, path, where)
-    if known is not None:
-        indent = _indent_at(text, known.start)
-        return text[: known.start] + _render(text, value, indent) + text[known.end :]
-    depth = next(size for size in range(len(path) - 1, -1, -1) if find(root, path[:size], where) is not None)
-    owner = find(root, path[:depth], where)
-    if owner is None or owner.kind != "object":
-        raise InputError(f"{where}: {'.'.join(path[:depth])!r} is not an object", hint=CORRECT)
-    for key in reversed(path[depth + 1 :]):
+        node = parse(text, where)
+    while rest and (inner := find(node, rest[:1], where)) is not None:
+        node, rest = inner, rest[1:]
+    if not rest:
+        return text[: node.start] + _render(text, value, _indent_at(text, node.start)) + text[node.end :]
+    if not isinstance(node.value, dict):
+        owner = ".".join(path[: len(path) - len(rest)])
+        raise InputError(f"{where}: {owner!r} is not an object", hint=CORRECT)
+    for key in reversed(rest[1:]):
         value = {key: value}
-    return _insert(text, owner, value, key=path[depth])
+    return _insert(text, node, value, key=rest[0])
 
 
 def append(text: str, path: Sequence[str], value: object, where: str = "the file") -> str:
@@ -114,7 +104,7 @@ def append(text: str, path: Sequence[str], value: object, where: str = "the file
     owner = find(parse(text, where), path, where)
     if owner is None:
         return put(text, path, [value], where)
-    if owner.kind != "list":
+    if not isinstance(owner.value, list):
         raise InputError(f"{where}: {'.'.join(path)!r} is not a list", hint=CORRECT)
     return _insert(text, owner, value)
 
@@ -122,15 +112,11 @@ def append(text: str, path: Sequence[str], value: object, where: str = "the file
 def remove(text: str, path: Path, where: str = "the file") -> str:
     """Remove the member or item at a path, with its comma and the line that it leaves empty."""
     owner = find(parse(text, where), path[:-1], where)
-    if owner is None:
+    if owner is None or path[-1] not in owner.steps:
         return text
-    steps = [index if owner.kind == "list" else entry.key for index, entry in enumerate(owner.entries)]
-    if path[-1] not in steps:
-        return text
-    place = steps.index(path[-1])
+    place = owner.steps.index(path[-1])
     entry = owner.entries[place]
-    end = entry.comma + 1 if entry.comma >= 0 else entry.node.end
-    start, end = _widen_to_line(text, entry.start, end)
+    start, end = _widen_to_line(text, entry.first, max(entry.comma + 1, entry.end))
     after = text[:start] + text[end:]
     kept = owner.entries[place - 1] if place else None
     if kept is not None and entry.comma < 0 <= kept.comma:
@@ -151,58 +137,54 @@ class _Reader:
 
     def refuse(self, at: int, reason: str) -> NoReturn:
         line = self._text.count("\n", 0, at) + 1
+        reason = reason if at < len(self._text) else "unexpected end"
         raise InputError(f"{self._where}, line {line}: {reason}", hint=_MOVE)
 
     def read_value(self, at: int) -> Node:
         mark = self._text[at : at + 1]
         if mark in ("{", "["):
-            return self._read_container(at, "object" if mark == "{" else "list")
-        if mark == '"':
-            value, end = self._read_string(at)
-            return Node(at, end, "text", value)
-        found = _SCALAR.match(self._text, at)
-        if found is None:
-            self.refuse(at, f"{self._text[at : at + 12]!r} is not JSON" if mark else "unexpected end")
-        return Node(at, found.end(), "value", json.loads(found.group()))
+            return self._read_entries(at)
+        try:
+            value, end = _DECODER.raw_decode(self._text, at)
+        except ValueError:
+            if mark == '"':
+                self.refuse(at, "a string is not closed, or contains a control character")
+            self.refuse(at, f"{self._text[at : at + 12]!r} is not JSON")
+        return Node(value, at, end)
 
-    def _read_container(self, start: int, kind: str) -> Node:
-        closing = "}" if kind == "object" else "]"
-        entries: list[JsonEntry] = []
+    def _read_entries(self, start: int) -> Node:
+        text, is_object = self._text, self._text[start] == "{"
+        closing = "}" if is_object else "]"
+        entries: list[Node] = []
         at = self.skip(start + 1)
-        while self._text[at : at + 1] != closing:
+        while text[at : at + 1] != closing:
             first, key = at, ""
-            if kind == "object":
-                if self._text[at : at + 1] != '"':
-                    is_end = at == len(self._text)
-                    self.refuse(at, "unexpected end" if is_end else "a key in double quotes is missing")
-                key, at = self._read_string(at)
-                at = self.skip(at)
-                if self._text[at : at + 1] != ":":
+            if is_object:
+                if text[at : at + 1] != '"':
+                    self.refuse(at, "a key in double quotes is missing")
+                name = self.read_value(at)
+                key, at = name.value, self.skip(name.end)
+                if text[at : at + 1] != ":":
                     self.refuse(at, f"the colon after {key!r} is missing")
                 at = self.skip(at + 1)
             node = self.read_value(at)
             at = self.skip(node.end)
-            is_comma = self._text[at : at + 1] == ","
-            entries.append(JsonEntry(key, first, node, at if is_comma else -1))
-            if is_comma:
+            comma = at if text[at : at + 1] == "," else -1
+            entries.append(node._replace(key=key, first=first, comma=comma))
+            if comma >= 0:
                 at = self.skip(at + 1)
-            elif self._text[at : at + 1] != closing:
-                self.refuse(at, "a comma is missing" if at < len(self._text) else "unexpected end")
-        return Node(start, at + 1, kind, None, tuple(entries))
-
-    def _read_string(self, at: int) -> tuple[str, int]:
-        try:
-            value, end = scanstring(self._text, at + 1)
-        except ValueError:
-            self.refuse(at, "a string is not closed, or contains a control character")
-        return str(value), int(end)
+            elif text[at : at + 1] != closing:
+                self.refuse(at, "a comma is missing")
+        values = [entry.value for entry in entries]
+        value = {entry.key: entry.value for entry in entries} if is_object else values
+        return Node(value, start, at + 1, tuple(entries))
 
 
 def _insert(text: str, owner: Node, value: object, *, key: str | None = None) -> str:
     """Insert a value after the last entry and the comments after it."""
     newline = _newline(text)
     outer = _indent_at(text, owner.start)
-    indent = _indent_at(text, owner.entries[-1].start) if owner.entries else ""
+    indent = _indent_at(text, owner.entries[-1].first) if owner.entries else ""
     if len(indent) <= len(outer):
         indent = outer + _indent_unit(text)
     written = _render(text, value, indent)
@@ -216,12 +198,12 @@ def _insert(text: str, owner: Node, value: object, *, key: str | None = None) ->
     closing = "" if "\n" in text[at:last] else newline + outer
     text = text[:at] + newline + indent + written + closing + text[at if closing == "" else last :]
     if owner.entries and owner.entries[-1].comma < 0:
-        behind = owner.entries[-1].node.end
+        behind = owner.entries[-1].end
         text = text[:behind] + "," + text[behind:]
     return text
 
 
-def _close_gap(text: str, owner: Node, last: JsonEntry | None, closing: int) -> str:
+def _close_gap(text: str, owner: Node, last: Node | None, closing: int) -> str:
     """Put the closing bracket back to its place before `_insert` moved it to a line of its own.
 
     That was the case if the first entry is on the line of the opening bracket. The blanks before the closing
@@ -230,7 +212,7 @@ def _close_gap(text: str, owner: Node, last: JsonEntry | None, closing: int) -> 
     first = owner.start + 1
     gap, end = "", first
     if last is not None:
-        gap, end = text[first : owner.entries[0].start], max(last.comma + 1, last.node.end)
+        gap, end = text[first : owner.entries[0].first], max(last.comma + 1, last.end)
     is_broken = not text[end:closing].strip() and (last is None or "\n" in text[end:closing])
     return text[:end] + gap + text[closing:] if is_broken and not gap.strip(" \t") else text
 
@@ -246,31 +228,26 @@ def _widen_to_line(text: str, start: int, end: int) -> tuple[int, int]:
         before = line - 2 if text[line - 2 : line] == "\r\n" else line - 1
         return before, behind
     if text[behind : behind + 1] in ("}", "]"):
-        start = len(text[:start].rstrip(" \t"))
-        return start, end
+        return len(text[:start].rstrip(" \t")), end
     return start, behind
 
 
 def _render(text: str, value: object, indent: str) -> str:
     """Return a value as text: on one line if it fits and has no objects inside, else one line an entry."""
     flat = json.dumps(value, ensure_ascii=False)
-    if not isinstance(value, dict | list) or not value:
-        return flat
-    is_deep = any(_holds_object(item) for item in (value.values() if isinstance(value, dict) else value))
-    if not is_deep and len(indent) + len(flat) <= _WIDTH:
+    is_short = "{" not in flat[1:] and len(indent) + len(flat) <= _WIDTH
+    if not isinstance(value, dict | list) or not value or is_short:
         return flat
     inner, newline = indent + _indent_unit(text), _newline(text)
     if isinstance(value, dict):
-        (opening, closing), keys = "{}", [f"{json.dumps(key, ensure_ascii=False)}: " for key in value]
+        items = [
+            f"{json.dumps(key, ensure_ascii=False)}: {_render(text, item, inner)}"
+            for key, item in value.items()
+        ]
     else:
-        (opening, closing), keys = "[]", [""] * len(value)
-    items = value.values() if isinstance(value, dict) else value
-    lines = [inner + key + _render(text, item, inner) for key, item in zip(keys, items, strict=True)]
-    return opening + newline + f",{newline}".join(lines) + newline + indent + closing
-
-
-def _holds_object(value: object) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and any(_holds_object(item) for item in value))
+        items = [_render(text, item, inner) for item in value]
+    lines = f",{newline}{inner}".join(items)
+    return f"{flat[0]}{newline}{inner}{lines}{newline}{indent}{flat[-1]}"
 
 
 def _indent_at(text: str, at: int) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 from archivist import __version__
 from archivist.edges.install import changes as changing
 from archivist.edges.install.changes import InstallChange
-from archivist.edges.install.clients import claude_hooks, server_entry, vscode_hooks
-from archivist.edges.install.entries import PROGRAM, Hook
+from archivist.edges.install.clients import client_hooks, server_entry
+from archivist.edges.install.entries import PROGRAM
 from archivist.errors import InputError
 
 _DESCRIPTION = "A memory that lets coding agents learn from their own runs."
@@ -35,12 +35,12 @@ def plugin_files() -> dict[str, str]:
     return {
         ".claude-plugin/plugin.json": _to_json({**about, "displayName": "Archivist"}),
         ".mcp.json": _to_json(servers),
-        "hooks/hooks.json": _to_json({"description": _DESCRIPTION, "hooks": _by_event(claude_hooks())}),
+        "hooks/hooks.json": _to_json({"description": _DESCRIPTION, "hooks": _hooks_of("claude-code")}),
         f"skills/{_SKILL}/SKILL.md": (here / "skill.md").read_text("utf-8"),
         f"agents/{PROGRAM}.md": (here / "agent.md").read_text("utf-8"),
         "plugin.json": _to_json({"$schema": f"{_SCHEMAS}/plugin.schema.json", **about}),
         "mcp.json": _to_json({"$schema": f"{_SCHEMAS}/mcp.schema.json", **servers}),
-        "com.github.copilot/hooks/hooks.json": _to_json({"hooks": _by_event(vscode_hooks())}),
+        "com.github.copilot/hooks/hooks.json": _to_json({"hooks": _hooks_of("vscode")}),
     }
 
 
@@ -106,8 +106,8 @@ def _read(path: Path) -> bytes | None:
     return changing.read_file(path) if path.is_file() else None
 
 
-def _by_event(hooks: Sequence[Hook]) -> dict[str, list[object]]:
-    return {hook.event: [hook.entry] for hook in hooks}
+def _hooks_of(client: str) -> dict[str, list[object]]:
+    return {hook.event: [hook.entry] for hook in client_hooks(client)}
 
 
 def _to_json(value: object) -> str:

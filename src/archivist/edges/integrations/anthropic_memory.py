@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from posixpath import normpath
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from archivist.edges.integrations import error_with_hint, missing_library_error, with_actor
@@ -60,9 +61,6 @@ _PARAMETERS: dict[str, dict[str, type]] = {
     "rename": {"old_path": str, "new_path": str},
 }
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 
 class ArchivistMemoryTool(BetaAbstractMemoryTool):
     """Claude's memory tool in a bank; acts as `actor`, else as the agent `claude` for a person's bank."""
@@ -78,16 +76,19 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         self._files = with_actor(bank, "claude", actor).memory_files
 
     def execute(self, command: BetaMemoryTool20250818Command) -> BetaFunctionToolResultType:
-        """Check a command and run it."""
+        """Check a command and run it; the bank's errors go to the model as tool errors."""
         _check_command(command)
-        return super().execute(command)
+        try:
+            return super().execute(command)
+        except ArchivistError as error:
+            raise ToolError(error_with_hint(error)) from error
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """Show a folder, or a file with its lines numbered."""
         path = resolve_path(command.path)
-        text = _call_bank(self._files.read, path) if path else None
+        text = self._files.read(path) if path else None
         if text is None:
-            files = _call_bank(self._files.files, path)
+            files = self._files.files(path)
             if path and not files:
                 raise ToolError(f"The path {command.path} does not exist. Please provide a valid path.")
             return _view_folder(command.path, path, files)
@@ -107,7 +108,7 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
         """Create a file."""
         path = resolve_path(command.path)
-        if not _call_bank(self._files.create, path, command.file_text):
+        if not self._files.create(path, command.file_text):
             raise ToolError(f"File {command.path} already exists")
         return f"File created successfully at: {command.path}"
 
@@ -165,7 +166,7 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         path = resolve_path(command.path)
         if not path:
             raise ToolError(f"Cannot delete the {ROOT} directory itself")
-        if not _call_bank(self._files.remove, path):
+        if not self._files.remove(path):
             raise ToolError(f"The path {command.path} does not exist")
         return f"Successfully deleted {command.path}"
 
@@ -176,36 +177,27 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
             raise ToolError(f"Cannot rename the {ROOT} directory itself")
         if self._path_exists(new):
             raise ToolError(f"The destination {command.new_path} already exists")
-        if not _call_bank(self._files.rename, old, new):
+        if not self._files.rename(old, new):
             raise ToolError(f"The path {command.old_path} does not exist")
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 
     def clear_all_memory(self) -> str:
         """Delete all files."""
-        _call_bank(self._files.remove, "")
+        self._files.remove("")
         return "All memory cleared"
 
     def _edit_file(self, given: str, edit: Callable[[str], str]) -> None:
         path = resolve_path(given)
-        if path and _call_bank(self._files.change, path, edit):
+        if path and self._files.change(path, edit):
             return
         if self._path_exists(path):
             raise ToolError(f"The path {given} is not a file.")
         raise ToolError(f"The path {given} does not exist. Please provide a valid path.")
 
     def _path_exists(self, path: str) -> bool:
-        if not path or _call_bank(self._files.read, path) is not None:
+        if not path or self._files.read(path) is not None:
             return True
-        return bool(_call_bank(self._files.files, path))
-
-
-def _call_in_thread(name: str) -> Any:
-    """Return a method that calls the plain tool's method of a name in a thread."""
-
-    async def call(self: AsyncArchivistMemoryTool, command: Any) -> str:
-        return await run_sync(getattr(self.tool, name), command)
-
-    return call
+        return bool(self._files.files(path))
 
 
 class AsyncArchivistMemoryTool(BetaAsyncAbstractMemoryTool):
@@ -222,16 +214,11 @@ class AsyncArchivistMemoryTool(BetaAsyncAbstractMemoryTool):
         self.tool = ArchivistMemoryTool(bank, actor=actor)
 
     async def execute(self, command: BetaMemoryTool20250818Command) -> BetaFunctionToolResultType:
-        """Check a command and run it."""
-        _check_command(command)
-        return await super().execute(command)
+        """Check a command and run it in a thread."""
+        return await run_sync(self.tool.execute, command)
 
-    view = _call_in_thread("view")
-    create = _call_in_thread("create")
-    str_replace = _call_in_thread("str_replace")
-    insert = _call_in_thread("insert")
-    delete = _call_in_thread("delete")
-    rename = _call_in_thread("rename")
+    # Every command says itself which it is.
+    view = create = str_replace = insert = delete = rename = execute
 
     async def clear_all_memory(self) -> str:
         """Delete all files."""
@@ -242,34 +229,21 @@ def resolve_path(given: str) -> str:
     """Return a path below `/memories`, normalized; raise ToolError when it leads anywhere else."""
     if given != ROOT and not given.startswith(f"{ROOT}/"):
         raise ToolError(f"Path must start with {ROOT}, got: {given}")
-    if any(".." in variant.split("/") for variant in _decoded_variants(given)):
+    decoded = given
+    for _ in range(_MAX_DECODINGS):
+        decoded = unquote(decoded)
+    # What it becomes when it is percent-decoded, or read by Windows, must not lead out either.
+    decoded = decoded.replace("\\", "/")
+    is_disguised = decoded != given and ".." in decoded.split("/")
+    whole = normpath(given)
+    if is_disguised or (whole != ROOT and not whole.startswith(f"{ROOT}/")):
         raise ToolError(f"Path {given} would escape {ROOT} directory")
-    parts: list[str] = []
-    for part in given.removeprefix(ROOT).split("/"):
-        if part == "..":
-            if not parts:
-                raise ToolError(f"Path {given} would escape {ROOT} directory")
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    path = "/".join(parts)
+    path = whole.removeprefix(ROOT).removeprefix("/")
     if any(not character.isprintable() for character in path):
         raise ToolError(f"Path {given!r} has a character that is not printable")
     if len(path.encode("utf-8", "replace")) > _MAX_PATH_BYTES:
         raise ToolError(f"Path is longer than {_MAX_PATH_BYTES} bytes: {given[:80]}…")
     return path
-
-
-def _decoded_variants(path: str) -> Iterator[str]:
-    """Yield what a path becomes when it is percent-decoded, once or several times, or read by Windows."""
-    for _ in range(_MAX_DECODINGS):
-        decoded = unquote(path)
-        if "\\" in path:
-            yield path.replace("\\", "/")
-        if decoded == path:
-            return
-        yield decoded.replace("\\", "/")
-        path = decoded
 
 
 def _check_command(command: object) -> None:
@@ -283,14 +257,6 @@ def _check_command(command: object) -> None:
     lines = getattr(command, "view_range", None)
     if lines is not None and not (isinstance(lines, list) and all(isinstance(line, int) for line in lines)):
         raise ToolError("Invalid `view_range` parameter: two line numbers, the last may be -1.")
-
-
-def _call_bank(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a method of the bank; its errors go to the model as tool errors."""
-    try:
-        return call(*args, **kwargs)
-    except ArchivistError as error:
-        raise ToolError(error_with_hint(error)) from error
 
 
 def _number_lines(lines: list[str], first: int, last: int) -> list[str]:

@@ -10,8 +10,8 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from operator import ge, gt, index, le, lt
-from typing import TYPE_CHECKING, Any
+from operator import eq, ge, gt, index, le, lt, ne
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from archivist.edges.integrations import missing_library_error, with_actor
 
@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 
 # About 1,900 years: adding more to a date would overflow it.
 _MAX_TTL_MINUTES = 1e9
-_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
+_OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "$eq": eq, "$ne": ne, "$gt": gt, "$gte": ge, "$lt": lt, "$lte": le,
+}  # fmt: skip
 
 
 class ArchivistStore(BaseStore):
@@ -126,8 +128,7 @@ class ArchivistStore(BaseStore):
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         wanted = dict(op.filter or {})
-        for condition in wanted.values():
-            _check_operators(condition)
+        _check_operators(list(wanted.values()))
         is_wanted = (lambda value: _matches(value, wanted)) if wanted else None
         prefix, limit, offset = tuple(op.namespace_prefix), index(op.limit), index(op.offset)
         if op.query and op.query.strip() and self._fields:
@@ -167,14 +168,12 @@ class ArchivistStore(BaseStore):
 
 def _list_namespaces(op: ListNamespacesOp, namespaces: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     def matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
-        path = tuple(condition.path)
         if condition.match_type not in ("prefix", "suffix"):
             raise ValueError(f"Unsupported match type: {condition.match_type}")
-        if len(namespace) < len(path):
-            return False
-        start = 0 if condition.match_type == "prefix" else len(namespace) - len(path)
-        labels = namespace[start : start + len(path)]
-        return all(wanted in ("*", label) for label, wanted in zip(labels, path, strict=True))
+        pairs = list(zip(namespace, condition.path, strict=False))
+        if condition.match_type == "suffix":
+            pairs = list(zip(reversed(namespace), reversed(condition.path), strict=False))
+        return len(pairs) == len(condition.path) and all(wanted in ("*", label) for label, wanted in pairs)
 
     conditions = op.match_conditions or ()
     matching = {
@@ -187,33 +186,27 @@ def _list_namespaces(op: ListNamespacesOp, namespaces: Sequence[tuple[str, ...]]
 
 def _matches(value: object, wanted: object) -> bool:
     """Say whether a value matches a filter, by the comparison of LangGraph's own stores."""
+    if _is_operation(wanted):
+        return all(_compare_values(value, operator, other) for operator, other in wanted.items())
     if isinstance(wanted, Mapping):
-        if any(str(key).startswith("$") for key in wanted):
-            return all(_compare_values(value, operator, other) for operator, other in wanted.items())
         return isinstance(value, Mapping) and all(
             _matches(value.get(key), other) for key, other in wanted.items()
         )
     if isinstance(wanted, list | tuple):
-        return (
-            isinstance(value, list | tuple)
-            and len(value) == len(wanted)
-            and all(_matches(one, other) for one, other in zip(value, wanted, strict=True))
-        )
+        if not isinstance(value, list | tuple) or len(value) != len(wanted):
+            return False
+        return all(map(_matches, value, wanted))
     return value == wanted
 
 
 def _compare_values(value: object, operator: str, other: object) -> bool:
-    if operator == "$eq":
-        return value == other
-    if operator == "$ne":
-        return value != other
-    left, right = _to_number(value), _to_number(other)
-    if left is not None and right is not None:
-        return _COMPARISONS[operator](left, right)
+    compare, numbers = _OPERATORS[operator], (_to_number(value), _to_number(other))
+    if operator in ("$eq", "$ne"):
+        return compare(value, other)
+    if None not in numbers:
+        return compare(*numbers)
     # Texts are compared as texts; a missing value matches nothing.
-    if isinstance(value, str) and isinstance(other, str):
-        return _COMPARISONS[operator](value, other)
-    return False
+    return isinstance(value, str) and isinstance(other, str) and compare(value, other)
 
 
 def _to_number(value: object) -> float | None:
@@ -223,16 +216,15 @@ def _to_number(value: object) -> float | None:
         return None
 
 
+def _is_operation(condition: object) -> TypeGuard[Mapping[str, object]]:
+    return isinstance(condition, Mapping) and any(str(key).startswith("$") for key in condition)
+
+
 def _check_operators(condition: object) -> None:
     """Raise ValueError for an unknown operator before anything is compared."""
-    if isinstance(condition, list | tuple):
-        for item in condition:
-            _check_operators(item)
-    if not isinstance(condition, Mapping):
-        return
-    is_operation = any(str(key).startswith("$") for key in condition)
-    for key, other in condition.items():
-        if is_operation and key not in ("$eq", "$ne", *_COMPARISONS):
-            raise ValueError(f"Unsupported operator: {key}")
-        if not is_operation:
-            _check_operators(other)
+    if _is_operation(condition):
+        if unknown := [key for key in condition if key not in _OPERATORS]:
+            raise ValueError(f"Unsupported operator: {unknown[0]}")
+    elif isinstance(condition, Mapping | list | tuple):
+        for inner in condition.values() if isinstance(condition, Mapping) else condition:
+            _check_operators(inner)

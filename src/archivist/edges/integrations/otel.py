@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -109,11 +109,12 @@ def _tracer() -> trace.Tracer:
 
 def _query_text(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
     """Return the text of a query: one of the first arguments, or its field `text`."""
-    for value in (*args[:2], *(kwargs.get(name) for name in _QUERY_ARGUMENTS)):
-        text = value if isinstance(value, str) else getattr(value, "text", None)
-        if isinstance(text, str) and text:
-            return text
-    return ""
+    values = (*args[:2], *(kwargs.get(name) for name in _QUERY_ARGUMENTS))
+    return _first_text(getattr(value, "text", value) for value in values)
+
+
+def _first_text(values: Iterable[object]) -> str:
+    return next((value for value in values if isinstance(value, str) and value), "")
 
 
 def _result_records(result: object, fields: Sequence[str]) -> list[object] | None:
@@ -143,9 +144,7 @@ def _record_id(record: object) -> str:
 
 def _record_content(record: object) -> dict[str, object]:
     texts = (getattr(record, name, None) for name in _TEXT_FIELDS)
-    content: dict[str, object] = {
-        "content": next((text for text in texts if isinstance(text, str) and text), "")
-    }
+    content: dict[str, object] = {"content": _first_text(texts)}
     if record_id := _record_id(record):
         content["id"] = record_id
     score = getattr(record, "score", None)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, Unpack, cast, overload
 
 from archivist.edges.integrations import error_with_hint, run_to_completion, with_actor
 from archivist.errors import ArchivistError, InputError
@@ -126,6 +126,8 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
             self._close(bank)
             raise
         self.run.brief = brief.text
+        if self._task_text:
+            self.run.say(self._task_text, role="user")
         self._open = bank
 
     def _end(self, error: BaseException | None) -> None:
@@ -136,15 +138,10 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
             judge = self.succeeded
             if error is not None:
                 status = EpisodeStatus.FAILED if isinstance(error, Exception) else EpisodeStatus.ABORTED
-            elif judge is None:
-                status = EpisodeStatus.SUCCESS
             else:
-                is_good = _run_quietly(lambda: bool(judge(self.run.result)), "not judged")
-                status = {
-                    True: EpisodeStatus.SUCCESS,
-                    False: EpisodeStatus.FAILED,
-                    None: EpisodeStatus.PARTIAL,
-                }[is_good]
+                is_good = judge is None or _run_quietly(lambda: bool(judge(self.run.result)), "not judged")
+                status = EpisodeStatus.SUCCESS if is_good else EpisodeStatus.FAILED
+                status = EpisodeStatus.PARTIAL if is_good is None else status
             episode = Episode(
                 id=self.run.id,
                 project=self.repo,
@@ -153,23 +150,18 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
                 agent=self.agent,
                 finished=bank.now(),
             )
-            bank.runs.finish_run(episode, self._collect_events(error), status=status)
+            if error is not None:
+                trace = "".join(traceback.format_exception(error, limit=_TRACEBACK_FRAMES)).strip()
+                failure = Event(run="", seq=0, kind=EventKind.LOG, name="error", text=repr(error))
+                self.run.events.append(replace(failure, output=trace, is_error=True))
+            elif isinstance(self.run.result, str) and self.run.result.strip():
+                self.run.say(self.run.result)
+            events = [
+                replace(event, run=self.run.id, seq=seq) for seq, event in enumerate(self.run.events, 1)
+            ]
+            bank.runs.finish_run(episode, events, status=status)
         finally:
             self._close(bank)
-
-    def _collect_events(self, error: BaseException | None) -> list[Event]:
-        """Return the events in order: the task, what was recorded, and the answer or the error."""
-        events = list(self.run.events)
-        if self._task_text:
-            events.insert(0, Event(run="", seq=0, kind=EventKind.MESSAGE, role="user", text=self._task_text))
-        result = self.run.result
-        if error is not None:
-            trace = "".join(traceback.format_exception(error, limit=_TRACEBACK_FRAMES)).strip()
-            failure = Event(run="", seq=0, kind=EventKind.LOG, name="error", text=repr(error), is_error=True)
-            events.append(replace(failure, output=trace))
-        elif isinstance(result, str) and result.strip():
-            events.append(Event(run="", seq=0, kind=EventKind.MESSAGE, role="assistant", text=result))
-        return [replace(event, run=self.run.id, seq=seq) for seq, event in enumerate(events, 1)]
 
     def _open_bank(self) -> Bank:
         """Return the bank given, or open the one at a path, of ARCHIVIST_BANK, or the nearest upwards."""
@@ -192,34 +184,29 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
             bank.close()
 
 
+class RememberOptions(TypedDict, total=False):
+    """The options of `remember`, which are those of `remember_run`."""
+
+    bank: Bank | str | Path | None
+    task: str | Callable[..., str]
+    repo: str
+    domain: str
+    role: str
+    succeeded: Callable[[Any], bool] | None
+
+
 @overload
 def remember(function: Callable[P, R], /) -> Callable[P, R]:
     """Remember the runs of a function, in the nearest bank."""
 
 
 @overload
-def remember(
-    *,
-    bank: Bank | str | Path | None = None,
-    task: str | Callable[..., str] = "",
-    repo: str = "",
-    domain: str = "",
-    role: str = "",
-    succeeded: Callable[[Any], bool] | None = None,
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def remember(**options: Unpack[RememberOptions]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Remember the runs of a function with these options."""
 
 
 def remember(
-    function: Callable[P, R] | None = None,
-    /,
-    *,
-    bank: Bank | str | Path | None = None,
-    task: str | Callable[..., str] = "",
-    repo: str = "",
-    domain: str = "",
-    role: str = "",
-    succeeded: Callable[[Any], bool] | None = None,
+    function: Callable[P, R] | None = None, /, **options: Unpack[RememberOptions]
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
     """Remember the runs of a function, plain or async, that runs an agent.
 
@@ -228,6 +215,8 @@ def remember(
     returns for the arguments, or the argument `task` or `prompt`. A call that raises has failed; `succeeded`
     can judge the result. For generators use `remember_run`.
     """
+    task = options.pop("task", "")
+    template = remember_run(**options)
 
     def decorate(inner: Callable[P, R]) -> Callable[P, R]:
         target: Any = inner
@@ -240,15 +229,14 @@ def remember(
         agent = str(getattr(target, "__name__", type(target).__name__))
 
         def start(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> remember_run:
-            return remember_run(
-                bank=bank,
-                task=lambda: _task_of_call(task, inner, args, kwargs),
-                repo=repo,
-                domain=domain,
-                role=role,
-                succeeded=succeeded,
-                agent=agent,
-            )
+            def task_of_call() -> str:
+                if callable(task):
+                    return str(task(*args, **kwargs))
+                given = _bind(inner, args, kwargs)[1]
+                texts = (task, *(given.get(name) for name in _TASK_ARGUMENTS))
+                return next((text for text in texts if text and isinstance(text, str)), "")
+
+            return replace(template, task=task_of_call, agent=agent)
 
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             with start(args, kwargs) as run:
@@ -267,40 +255,27 @@ def remember(
     return decorate if function is None else decorate(function)
 
 
-def _task_of_call(
-    task: str | Callable[..., str],
-    function: Callable[..., object],
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-) -> str:
-    if callable(task):
-        return str(task(*args, **kwargs))
-    if task:
-        return task
-    given = inspect.signature(function).bind_partial(*args, **kwargs).arguments
-    texts = (given.get(name) for name in _TASK_ARGUMENTS)
-    return next((text for text in texts if isinstance(text, str)), "")
+def _bind(
+    function: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[set[str], Mapping[str, Any]]:
+    """Return the parameters that a function takes by name, and the arguments that it is given."""
+    try:
+        signature = inspect.signature(function)
+        given = signature.bind_partial(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        # Built-in functions may have no signature; wrong arguments are reported by the call itself.
+        return set(), {}
+    by_keyword = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {name for name, each in signature.parameters.items() if each.kind in by_keyword}, given
 
 
 def _with_run_arguments(
     function: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any], run: Run
 ) -> dict[str, Any]:
     """Return the keyword arguments with the brief and the run, if the function has these parameters."""
-    try:
-        signature = inspect.signature(function)
-        given = signature.bind_partial(*args, **kwargs).arguments
-    except (TypeError, ValueError):
-        # Built-in functions may have no signature; wrong arguments are reported by the call itself.
-        return dict(kwargs)
-    by_keyword = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    added = {
-        name: value
-        for name, value in {"brief": run.brief, "run": run}.items()
-        if name in signature.parameters
-        and signature.parameters[name].kind in by_keyword
-        and name not in given
-    }
-    return {**kwargs, **added}
+    named, given = _bind(function, args, kwargs)
+    added = {"brief": run.brief, "run": run}
+    return {**kwargs, **{name: added[name] for name in named & added.keys() - given.keys()}}
 
 
 def _run_quietly(work: Callable[[], T], problem: str = "not remembered") -> T | None:
