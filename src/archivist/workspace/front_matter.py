@@ -7,8 +7,9 @@ follow YAML 1.2, so `yes` and `12:30` stay text. ruamel.yaml is used for edits o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.cold_start import lazy_pattern
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _OPEN = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _TOML = lazy_pattern(r"\ufeff?\+\+\+[ \t]*\r?\n(?:.*\n)*?\+\+\+[ \t]*\r?(?:\n|$)")
-_CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE)
+_FENCED = re.compile(r"\ufeff?---[ \t]*\r?\n((?:.*\n)*?)(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOMENT = lazy_pattern(r"\d{4}-\d\d?-\d\d?(?:[Tt]|[ \t]+)\d")
 _INTEGER = lazy_pattern(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
@@ -43,14 +44,10 @@ _BARE = lazy_pattern(r"[A-Za-z](?:[^:#\"'\[\]{},&*!|>%@`\\]|:(?=\S)|(?<=\S)#|(?<
 _BARE_IN_LIST = lazy_pattern(r"[A-Za-z][A-Za-z0-9_./+ -]*")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 _WIDE = 1 << 20
-# Longer or deeper text is an attack or a mistake: it is refused before a parser sees it.
+# Longer or deeper text is an attack or a mistake, and would cost seconds and gigabytes.
 MAX_CHARACTERS = 32 * 1024
 MAX_DEPTH = 40
 MAX_ALIASES = 16
-_QUOTED_PART = lazy_pattern(r"(?<=[\s\[{,:])(?:\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\n]|'')*')")
-_NESTED = re.compile(rf"^ *(?:[-?] +){{{MAX_DEPTH},}}", re.MULTILINE)
-_ANCHOR = lazy_pattern(r"(?:^|[\s\[{,:-])&[^\s,\[\]{}]")
-_ALIAS = lazy_pattern(r"(?:^|[\s\[{,:-])\*[^\s,\[\]{}*]")
 
 
 class FrontMatter(NamedTuple):
@@ -63,27 +60,19 @@ class FrontMatter(NamedTuple):
     has_any: bool = True
 
 
-class _FenceSpan(NamedTuple):
-    """The offsets of front matter in a text, without its fences, and of the body."""
-
-    start: int
-    end: int
-    body: int
-
-
 def read(text: str, name: str) -> FrontMatter:
     """Read the front matter of a text; `name` is the file name in the problems.
 
     Front matter that is not valid YAML gives the fields that can be read, and a problem for the others.
     """
-    span = _find_fences(text)
-    if span is None:
+    fenced = _FENCED.match(text)
+    if fenced is None:
         body = text.removeprefix("\ufeff")
         if not _OPEN.match(text):
             return FrontMatter({}, body, 1, (), has_any=False)
         problem = LintProblem(name, 1, "unclosed", "the front matter is never closed")
         return FrontMatter({}, body, 1, (problem,), has_any=False)
-    head, body_line = text[span.start : span.end], text.count("\n", 0, span.body) + 1
+    head = fenced[1]
     try:
         values = load_yaml(head)
     except _BrokenError as broken:
@@ -93,7 +82,7 @@ def read(text: str, name: str) -> FrontMatter:
         if values is not None and not isinstance(values, dict):
             problems.append(LintProblem(name, 2, "broken-yaml", "there are no fields `name: value`"))
     fields = values if isinstance(values, dict) else {}
-    return FrontMatter(fields, text[span.body :], body_line, tuple(problems))
+    return FrontMatter(fields, text[fenced.end() :], fenced[0].count("\n") + 1, tuple(problems))
 
 
 def find_foreign(text: str, name: str) -> LintProblem | None:
@@ -106,15 +95,6 @@ def find_foreign(text: str, name: str) -> LintProblem | None:
 def strip_foreign(text: str) -> str:
     """Return a text without TOML front matter."""
     return _TOML.sub("", text, count=1)
-
-
-def _find_fences(text: str) -> _FenceSpan | None:
-    opened = _OPEN.match(text)
-    closed = _CLOSE.search(text, opened.end()) if opened else None
-    if opened is None or closed is None:
-        return None
-    end = text.find("\n", closed.start())
-    return _FenceSpan(opened.end(), closed.start(), len(text) if end < 0 else end + 1)
 
 
 def _find_tabs(head: str, name: str) -> list[LintProblem]:
@@ -169,32 +149,29 @@ class _BrokenError(Exception):
 
 def load_yaml(head: str) -> object:
     """Return the value of a YAML document in plain types, with the keys of mappings as text."""
-    from yaml import MarkedYAMLError, YAMLError
+    import yaml
 
-    # A text that is too long, too deep or has too many aliases would cost seconds and gigabytes.
-    reason, line = "", 0
     if len(head) > MAX_CHARACTERS:
         reason = f"the front matter is longer than {MAX_CHARACTERS // 1024} KiB"
-    elif (deep := _find_deep_line(head)) is not None:
-        reason, line = f"values are nested deeper than {MAX_DEPTH} levels", deep
-    elif "&" in head and _ANCHOR.search(head) and len(aliases := list(_ALIAS.finditer(head))) > MAX_ALIASES:
-        reason = f"{len(aliases)} aliases, more than {MAX_ALIASES}"
-        line = head.count("\n", 0, aliases[MAX_ALIASES].start())
-    if reason:
-        raise _BrokenError(line, "broken-yaml", reason, is_refused=True)
-    builder = _ValueBuilder()
+        raise _BrokenError(0, "broken-yaml", reason, is_refused=True)
     try:
-        return builder.read_document(head)
-    except MarkedYAMLError as error:
+        return _ValueBuilder(head).read_document()
+    except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         text = " ".join(f"{error.problem or error.context}".split())
         raise _BrokenError(mark.line if mark else 0, "broken-yaml", text) from None
-    except YAMLError as error:
+    except yaml.YAMLError as error:
         raise _BrokenError(0, "broken-yaml", str(error).splitlines()[0]) from None
-    except (ValueError, OverflowError) as error:
-        # A date that the calendar does not have, or a number with too many digits.
-        rule = "bad-date" if _DATE.match(builder.value) or _MOMENT.match(builder.value) else "broken-yaml"
-        raise _BrokenError(builder.line, rule, str(error).split(";")[0]) from None
+
+
+@cache
+def _parser() -> Any:
+    # PyYAML can be installed without its C extension; the Python parser gives the same events.
+    try:
+        from yaml._yaml import CParser
+    except ImportError:
+        from yaml import SafeLoader as CParser
+    return CParser
 
 
 class _ValueBuilder:
@@ -204,22 +181,15 @@ class _ValueBuilder:
     be defined twice, as YAML 1.2 does.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, head: str) -> None:
         import yaml
 
         self._yaml = yaml
-        self._next_event: Callable[[], Any]
+        self._next_event = _parser()(head).get_event
         self._anchors: dict[str, object] = {}
-        self.line, self.value = 0, ""
+        self._aliases = self._depth = 0
 
-    def read_document(self, head: str) -> object:
-        # PyYAML can be installed without its C extension; the Python parser gives the same events.
-        try:
-            from yaml._yaml import CParser
-
-            self._next_event = CParser(head).get_event
-        except ImportError:
-            self._next_event = self._yaml.SafeLoader(head).get_event
+    def read_document(self) -> object:
         self._next_event()
         if isinstance(self._next_event(), self._yaml.StreamEndEvent):
             return None
@@ -232,30 +202,41 @@ class _ValueBuilder:
     def _build(self, event: Any) -> object:
         # The stubs give events no common attributes, hence `Any`.
         value: object
-        if isinstance(event, self._yaml.ScalarEvent):
+        kind = type(event)
+        if kind is self._yaml.ScalarEvent:
             value = self._build_scalar(event)
-        elif isinstance(event, self._yaml.AliasEvent):
+        elif kind is self._yaml.AliasEvent:
+            self._aliases += 1
+            if self._aliases > MAX_ALIASES:
+                raise self._broken(event, f"too many aliases, more than {MAX_ALIASES}", is_refused=True)
             if event.anchor not in self._anchors:
                 raise self._broken(event, f"found undefined alias {event.anchor!r}")
             return self._anchors[event.anchor]
         elif event.tag not in _COLLECTION_TAGS:
             raise self._broken(event, f"the tag {event.tag!r} is not supported")
-        elif isinstance(event, self._yaml.SequenceStartEvent):
-            items = []
-            while not isinstance(item := self._next_event(), self._yaml.SequenceEndEvent):
-                items.append(self._build(item))
-            value = items
         else:
-            value = self._build_mapping()
+            self._depth += 1
+            if self._depth > MAX_DEPTH:
+                raise self._broken(
+                    event, f"values are nested deeper than {MAX_DEPTH} levels", is_refused=True
+                )
+            value = self._build_list() if kind is self._yaml.SequenceStartEvent else self._build_mapping()
+            self._depth -= 1
         if event.anchor is not None:
             self._anchors[event.anchor] = value
         return value
 
+    def _build_list(self) -> list[object]:
+        items = []
+        while type(event := self._next_event()) is not self._yaml.SequenceEndEvent:
+            items.append(self._build(event))
+        return items
+
     def _build_mapping(self) -> dict[str, object]:
         values: dict[str, object] = {}
         merged: dict[str, object] = {}
-        while not isinstance(event := self._next_event(), self._yaml.MappingEndEvent):
-            key = event.value if isinstance(event, self._yaml.ScalarEvent) else str(self._build(event))
+        while type(event := self._next_event()) is not self._yaml.MappingEndEvent:
+            key = event.value if type(event) is self._yaml.ScalarEvent else str(self._build(event))
             if key in values:
                 raise self._broken(event, f'found duplicate key "{key}"', "duplicate-key")
             value = self._build(self._next_event())
@@ -275,39 +256,23 @@ class _ValueBuilder:
             return _CONSTANTS[text]
         if text[0] not in "0123456789+-.":
             return text
-        self.line, self.value = event.start_mark.line, text
-        if _DATE.fullmatch(text):
-            return date.fromisoformat(text)
-        if _MOMENT.match(text):
-            return datetime.fromisoformat(text.upper())
-        if _INTEGER.fullmatch(text):
-            return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+        try:
+            if _DATE.fullmatch(text):
+                return date.fromisoformat(text)
+            if _MOMENT.match(text):
+                return datetime.fromisoformat(text.upper())
+            if _INTEGER.fullmatch(text):
+                return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+        except ValueError as error:
+            # A date that the calendar does not have, or a number with too many digits.
+            rule = "bad-date" if text[4] == "-" else "broken-yaml"
+            raise self._broken(event, str(error).split(";")[0], rule) from None
         return float(text) if _FLOAT.fullmatch(text) else text
 
-    def _broken(self, event: Any, text: str, rule: str = "broken-yaml") -> _BrokenError:
-        return _BrokenError(event.start_mark.line, rule, text)
-
-
-def _find_deep_line(head: str) -> int | None:
-    """Return the line, from 0, where values are nested too deeply; None where they are not."""
-    # No short text can be that deep, and a regular expression over every head would double the time.
-    if len(head) < MAX_DEPTH:
-        return None
-    nested = _NESTED.search(head)
-    if nested:
-        return head.count("\n", 0, nested.start())
-    if head.count("[") + head.count("{") <= MAX_DEPTH:
-        return None
-    depth = 0
-    for number, line in enumerate(_QUOTED_PART.sub("", head).split("\n")):
-        for letter in line:
-            if letter in "[{":
-                depth += 1
-            elif letter in "]}" and depth:
-                depth -= 1
-            if depth > MAX_DEPTH:
-                return number
-    return None
+    def _broken(
+        self, event: Any, text: str, rule: str = "broken-yaml", *, is_refused: bool = False
+    ) -> _BrokenError:
+        return _BrokenError(event.start_mark.line, rule, text, is_refused=is_refused)
 
 
 def words_of(value: object) -> tuple[str, ...]:
@@ -340,15 +305,8 @@ def quote_text(text: str) -> str:
     """Return a text in double quotes, on one line."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
-    pieces = []
-    for letter in text:
-        if letter in _ESCAPES:
-            pieces.append(_ESCAPES[letter])
-        elif letter.isprintable():
-            pieces.append(letter)
-        else:
-            pieces.append(f"\\u{ord(letter):04x}" if ord(letter) < 0x10000 else f"\\U{ord(letter):08x}")
-    return '"' + "".join(pieces) + '"'
+    letters = (_ESCAPES.get(each, each if each.isprintable() else f"\\U{ord(each):08x}") for each in text)
+    return f'"{"".join(letters)}"'
 
 
 def quote_if_needed(text: str, bare: re.Pattern[str] = _BARE_IN_LIST) -> str:
@@ -384,10 +342,10 @@ def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
 
     Raise InputError when the front matter cannot be read, because then it cannot be changed safely.
     """
-    span = _find_fences(text)
-    if span is None:
+    fenced = _FENCED.match(text)
+    if fenced is None:
         return add_front_matter(text, changes)
-    head = text[span.start : span.end]
+    head = fenced[1]
     try:
         before = load_yaml(head) or {}
     except _BrokenError as broken:
@@ -403,7 +361,7 @@ def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
     changes = {key: value for key, value in plain.items() if before.get(key, ...) != value}
     if not changes:
         return text
-    end = "\r\n" if "\r\n" in text[: span.body] else "\n"
+    end = "\r\n" if "\r\n" in fenced[0] else "\n"
     new = _splice_values(head, changes, end)
     try:
         is_edited = load_yaml(new) == {**before, **changes}
@@ -421,21 +379,21 @@ def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
         out = StringIO()
         yaml.dump(fields, out)
         new = out.getvalue()
-    return text[: span.start] + new + text[span.end :]
+    return text[: fenced.start(1)] + new + text[fenced.end(1) :]
 
 
 def rename_fields(text: str, names: Mapping[str, str]) -> str:
     """Return a text with fields renamed; their values and everything else stay."""
-    span = _find_fences(text)
-    if span is None or not names:
+    fenced = _FENCED.match(text)
+    if fenced is None or not names:
         return text
-    head = text[span.start : span.end]
+    head = fenced[1]
     node: MappingNode | None = _round_trip().compose(head)
     keys = [key for key, _ in node.value if str(key.value) in names] if node is not None else []
     for key in reversed(keys):
         start, stop = key.start_mark.index, key.end_mark.index
         head = f"{head[:start]}{names[str(key.value)]}{head[stop:]}"
-    return text[: span.start] + head + text[span.end :]
+    return text[: fenced.start(1)] + head + text[fenced.end(1) :]
 
 
 def _format_field(key: str, value: object) -> str:
