@@ -170,7 +170,9 @@ def _parser() -> Any:
     try:
         from yaml._yaml import CParser
     except ImportError:
-        from yaml import SafeLoader as CParser
+        from yaml import SafeLoader
+
+        return SafeLoader
     return CParser
 
 
