@@ -257,4 +257,6 @@ def suggest_scopes(asked: WorkspaceScope, known: Collection[WorkspaceScope]) -> 
     if near:
         return f"did you mean {'/'.join((*above.parts, near[0]))!r}?"
     siblings = ", ".join("/".join((*above.parts, name)) for name in names[:_MAX_SUGGESTIONS])
-    return f"there is {siblings}" if siblings else f"{str(above)!r} has nothing below it"
+    if siblings or not above.parts:
+        return f"there is {siblings or 'none yet'}"
+    return f"{str(above)!r} has nothing below it"
