@@ -35,9 +35,9 @@ from archivist.workspace.learnings import learnings_of
 from archivist.workspace.links_service import (
     FOLDERS,
     Client,
+    blank_section,
     is_own_file,
     read_rules,
-    section_lines,
     without_section,
 )
 from archivist.workspace.markdown_service import Workspace
@@ -320,15 +320,11 @@ def measure_hot_files(root: Path, rules: WorkspaceRules) -> HotFileReport:
         if text is None:
             problems.append(f"{name}: not UTF-8 text")
             continue
-        # Our section is counted at its source; blank lines replace it, so that the rules below it keep their
-        # line numbers.
+        # Our section is counted at its source.
         rest = (without_section(text.encode()) or b"").decode()
         if rest.strip():
-            first, count = section_lines(text.encode())
-            lines = text.splitlines()
-            blanked = "\n".join((*lines[: first - 1], *[""] * count, *lines[first - 1 + count :]))
             measured = measure_hot_file(name, rest, agents=tuple(agents))
-            files.append(replace(measured, text=blanked if count else rest))
+            files.append(replace(measured, text=blank_section(text.encode()).decode()))
     return HotFileReport(HotUsage(tuple(files), rules.hot_lines, rules.hot_tokens), tuple(problems))
 
 
