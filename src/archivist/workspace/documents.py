@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.cold_start import lazy_pattern
@@ -13,6 +14,9 @@ from archivist.workspace import front_matter
 from archivist.workspace.topology import LEVELS, LintProblem, WorkspaceFile, WorkspaceScope
 
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
     from archivist.workspace.learnings import Learning, Learnings
 
 
@@ -191,6 +195,21 @@ def assign_tiers(
 
 
 # Prose
+
+
+def block_tokens(text: str) -> list[Token]:
+    """Return the blocks of a Markdown text, without what is inside paragraphs."""
+    return _block_parser().parse(text)
+
+
+@cache
+def _block_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
 
 # The documented size of an abstract is 100 to 200 tokens.
 ABSTRACT_CHARACTERS = 800

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 _OPEN = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _TOML = lazy_pattern(r"\ufeff?\+\+\+[ \t]*\r?\n(?:.*\n)*?\+\+\+[ \t]*\r?(?:\n|$)")
-_FENCED = re.compile(r"\ufeff?---[ \t]*\r?\n((?:.*\n)*?)(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)")
+# The front matter of a file with its fences; group 1 is what is between them.
+FENCED = re.compile(r"\A\ufeff?---[ \t]*\r?\n((?:.*\n)*?)(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOMENT = lazy_pattern(r"\d{4}-\d\d?-\d\d?(?:[Tt]|[ \t]+)\d")
 _INTEGER = lazy_pattern(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
@@ -65,7 +66,7 @@ def read(text: str, name: str) -> FrontMatter:
 
     Front matter that is not valid YAML gives the fields that can be read, and a problem for the others.
     """
-    fenced = _FENCED.match(text)
+    fenced = FENCED.match(text)
     if fenced is None:
         body = text.removeprefix("\ufeff")
         if not _OPEN.match(text):
@@ -344,7 +345,7 @@ def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
 
     Raise InputError when the front matter cannot be read, because then it cannot be changed safely.
     """
-    fenced = _FENCED.match(text)
+    fenced = FENCED.match(text)
     if fenced is None:
         return add_front_matter(text, changes)
     head = fenced[1]
@@ -386,7 +387,7 @@ def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
 
 def rename_fields(text: str, names: Mapping[str, str]) -> str:
     """Return a text with fields renamed; their values and everything else stay."""
-    fenced = _FENCED.match(text)
+    fenced = FENCED.match(text)
     if fenced is None or not names:
         return text
     head = fenced[1]

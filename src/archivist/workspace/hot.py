@@ -9,16 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from hashlib import sha256
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.text import estimate_tokens
+from archivist.workspace.documents import block_tokens
+from archivist.workspace.front_matter import FENCED
 
 if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 # A rule is universal when more than this share of the runs needed it.
@@ -195,8 +196,7 @@ def measure_hot_file(path: str, text: str, *, agents: tuple[str, ...] = ()) -> H
 
 def _parse_budget(text: str) -> tuple[Budget | None, str]:
     """Return the budget of a file, or a problem with the one that it declares."""
-    body = _without_front_matter(text.removeprefix("\ufeff").splitlines())
-    found = _BUDGET.search("\n".join(body[:_TOP_LINES]))
+    found = _BUDGET.search("\n".join(FENCED.sub("", text).splitlines()[:_TOP_LINES]))
     if found is None:
         return None, ""
     budget = Budget()
@@ -208,13 +208,6 @@ def _parse_budget(text: str) -> tuple[Budget | None, str]:
         number = int(amount["number"])
         budget = budget._replace(tokens=number) if is_tokens else budget._replace(lines=number)
     return budget, ""
-
-
-def _without_front_matter(lines: Sequence[str]) -> Sequence[str]:
-    if lines[:1] != ["---"]:
-        return lines
-    end = next((at for at, line in enumerate(lines[1:], 1) if line in ("---", "...")), 0)
-    return lines[end + 1 :]
 
 
 def parse_hot_items(file: HotFile) -> list[HotItem]:
@@ -239,17 +232,9 @@ def parse_hot_items(file: HotFile) -> list[HotItem]:
     return found
 
 
-@cache
-def _markdown() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark").enable("table")
-
-
 def _blocks(lines: Sequence[str]) -> list[Token]:
     """Return the blocks of a text; front matter counts as blank lines."""
-    skipped = len(lines) - len(_without_front_matter(lines))
-    return _markdown().parse("\n" * skipped + "\n".join(lines[skipped:]))
+    return block_tokens(FENCED.sub(lambda head: "\n" * head[0].count("\n"), "\n".join(lines)))
 
 
 def _spans(tokens: Sequence[Token]) -> Iterable[tuple[int, int]]:
@@ -271,18 +256,10 @@ def find_item(found: Sequence[HotItem], name: str) -> HotItem | None:
     """Return the rule with an id (`h-1a2b3c`, or a unique prefix of it) or a place (`file.md:12`)."""
     path, _, line = name.rpartition(":")
     if path and line.isdigit():
-        at = int(line)
-        return next(
-            (
-                item
-                for item in found
-                if (item.file == path or item.file.endswith(f"/{path}")) and item.line <= at <= item.end_line
-            ),
-            None,
-        )
-    wanted = [item for item in found if item.id == name]
+        here = (item for item in found if f"/{item.file}".endswith(f"/{path}"))
+        return next((item for item in here if item.line <= int(line) <= item.end_line), None)
     begun = [item for item in found if name.startswith("h-") and item.id.startswith(name)]
-    return wanted[0] if wanted else begun[0] if len({item.id for item in begun}) == 1 else None
+    return begun[0] if len({item.id for item in begun}) == 1 else None
 
 
 # Use

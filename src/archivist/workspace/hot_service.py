@@ -22,6 +22,7 @@ from archivist.store.filters import equals, not_equals, one_of
 from archivist.text import estimate_tokens
 from archivist.workspace import hot
 from archivist.workspace.files_service import Topology, find_scope, read_corpus
+from archivist.workspace.front_matter import FENCED
 from archivist.workspace.hot import (
     Demotion,
     HotItem,
@@ -271,7 +272,6 @@ def _promote(topology: Topology, warm: WarmEntry, file: str) -> MovedRule:
 
 # Measuring
 
-_FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _ALWAYS = {
     Client.CURSOR: re.compile(r"^alwaysApply:\s*true\b", re.MULTILINE),
     Client.VSCODE: re.compile(r"^applyTo:\s*[\"']?\*\*[\"']?\s*$", re.MULTILINE),
@@ -345,7 +345,7 @@ def _always_loaded_files(root: Path, folder: str) -> Iterator[tuple[Path, Client
             below = sorted(path for path in (root / place).rglob("*") if path.is_dir())
             places += [path.relative_to(root).as_posix() for path in below]
         for rule in (rule for each in places for rule in read_rules(root, each)[0]):
-            front = _FRONT.match(rule.text)
+            front = FENCED.match(rule.text)
             fields = front[1] if front else ""
             is_always = _ALWAYS[client].search(fields) if client in _ALWAYS else not _SOMETIMES.search(fields)
             # Our own links and copies are counted at their source.

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import date
-from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
-from archivist.workspace.documents import has_any_tag
+from archivist.workspace.documents import block_tokens, has_any_tag
 from archivist.workspace.topology import (
     LEARNINGS,
     LEVELS,
@@ -25,9 +24,6 @@ from archivist.workspace.topology import (
     WorkspaceFile,
     WorkspaceScope,
 )
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
 
 LEVEL = 3
 _HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
@@ -292,7 +288,7 @@ def find_blocks(lines: Sequence[str]) -> tuple[list[tuple[int, int]], frozenset[
 
 def _parse_blocks(text: str, lines: Sequence[str]) -> tuple[list[tuple[int, int]], frozenset[int]]:
     headings, rules = [], set()
-    for token in _markdown().parse(text):
+    for token in block_tokens(text):
         if token.level or token.map is None:
             continue
         if token.type == "hr":
@@ -303,15 +299,6 @@ def _parse_blocks(text: str, lines: Sequence[str]) -> tuple[list[tuple[int, int]
             # In Markdown a rule right below a paragraph makes it a heading; the writer meant a rule.
             rules.add(token.map[1] - 1)
     return headings, frozenset(rules)
-
-
-@cache
-def _markdown() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark")
-    parser.core.ruler.enableOnly(["normalize", "block"])
-    return parser
 
 
 def _heading_text(line: str) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from archivist.files.write import read_bytes, replace_if_unchanged
+from archivist.workspace.front_matter import FENCED
 
 
 class Client(StrEnum):
@@ -69,7 +70,6 @@ _FRONT_MATTER = {
     Client.CURSOR: "description: {name}\nalwaysApply: true\n",
     Client.VSCODE: 'applyTo: "**"\n',
 }
-_FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n.*?^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
 _COPY_MARK = re.compile(rb"<!-- archivist: copy of (?P<source>.+?); do not edit [0-9a-f]{16} -->\r?\n")
 _SECTION = re.compile(
     rb"(?P<lead>\r?\n)<!-- archivist: hot memory(?: for (?P<readers>[a-z-]+(?:, [a-z-]+)*))?, "
@@ -96,7 +96,7 @@ def link_targets(
             found.append(LinkTarget(path, "copy" if is_copy else "link", rule.path, _copy_text(client, rule)))
     if client in SECTIONS and rules:
         imports = "".join(f"@./{rule.path}\n" for rule in rules)
-        bodies = (_FRONT.sub("", rule.text.removeprefix("\ufeff"), count=1).strip() for rule in rules)
+        bodies = (FENCED.sub("", rule.text).removeprefix("\ufeff").strip() for rule in rules)
         # A rule that contains the end mark would cut the section short.
         safe = (body.replace("<!-- archivist:", "<!-- archivist :") for body in bodies if body)
         inlined = "".join(f"{body}\n\n" for body in safe)
@@ -109,7 +109,7 @@ def _copy_text(client: Client, rule: HotRule) -> str:
     """Return a rule as a client needs it: with the client's front matter instead of its own."""
     if client not in _FRONT_MATTER:
         return rule.text
-    front = _FRONT.match(rule.text)
+    front = FENCED.match(rule.text)
     body = rule.text[front.end() :] if front else rule.text.removeprefix("\ufeff")
     head = f"---\n{_FRONT_MATTER[client].format(name=rule.name)}---\n"
     return (head.replace("\n", "\r\n") if _newline_of(body.encode()) == _CRLF else head) + body
@@ -120,7 +120,7 @@ def _copy_text(client: Client, rule: HotRule) -> str:
 
 def marked_copy(target: LinkTarget) -> bytes:
     """Return a copy's bytes: its content with a line that names its source and has a digest."""
-    front = _FRONT.match(target.content)
+    front = FENCED.match(target.content)
     at = len(target.content[: front.end()].encode()) if front else 0
     content = target.content.encode()
     mark = f"<!-- archivist: copy of {target.source}; do not edit {_digest(content)} -->".encode()
