@@ -156,13 +156,13 @@ class OverviewAnswer(NamedTuple):
 
 
 def read_overview(text: str, place: WorkspaceFile) -> Overview:
-    """Read an overview; without a description its abstract is the first paragraph."""
+    """Read an overview; without a description its abstract is the first prose of its text."""
     read = front_matter.read(text, place.name)
     values = read.values
     body = trim_body(read.body)
     return Overview(
         field_text(values.get("name")) or first_heading(body) or place.folder,
-        field_text(values.get("description")) or first_paragraph(body),
+        field_text(values.get("description")) or abstract_of(body),
         front_matter.words_of(values.get("tags")),
         field_text(values.get("updated")),
         body,
@@ -186,12 +186,12 @@ def assign_tiers(
 
     A repository that was asked for by name is returned in full too; with `is_full` everything is.
     """
-    answers = []
-    for overview in overviews:
+
+    def is_whole(overview: Overview) -> bool:
         depth = overview.folder.count("/") + 1
-        is_whole = is_full or depth == 1 or (depth == LEVELS == len(asked.parts))
-        answers.append(OverviewAnswer(overview, Tier.T1 if is_whole else Tier.T0))
-    return answers
+        return is_full or depth == 1 or (depth == LEVELS == len(asked.parts))
+
+    return [OverviewAnswer(each, Tier.T1 if is_whole(each) else Tier.T0) for each in overviews]
 
 
 # Prose
@@ -221,6 +221,9 @@ _LABEL = lazy_pattern(r"\W*[^\W\d_][\w -]{0,24}\**\s*:\**\s+\S.*|\W*")
 _SENTENCE_END = lazy_pattern(r"(?<=[.!?])[\"')\]]*\s+(?=[^\W\d_a-z]|[\"'(`\[])|(?<=[\u3002\uff01\uff1f])")
 _ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
 _ANCHOR = lazy_pattern(r"\s*\{\s*[#.:][^}]*\}\s*$")
+_HIDDEN = lazy_pattern(
+    r"^[ \t]*(?:(```|~~~).*?(?:^[ \t]*\1.*?$|\Z)|<!--.*?(?:-->.*?$|\Z))", re.DOTALL | re.MULTILINE
+)
 # A list, a quote, a table and HTML include the lines below them up to a blank one.
 _BLOCK = lazy_pattern(r"\s*(?:[-*+] |\d+[.)] |>|\||<)")
 _NOT_PROSE = lazy_pattern(r"\s*(?:#|[-*+] |\d+[.)] |>|\||```|~~~|<|!\[|\[!|={3,}|-{3,}|:::)")
@@ -255,16 +258,6 @@ def first_sentences(text: str) -> str:
     return " ".join(part.strip() for part in _SENTENCE_END.split(text)[:_ABSTRACT_SENTENCES])
 
 
-def first_paragraph(body: str) -> str:
-    """Return the first paragraph of prose on one line, clipped to the size of an abstract.
-
-    A label such as `Status: draft` counts only where there is nothing else.
-    """
-    found = [strip_markup(" ".join(lines)) for lines in _paragraphs(body)]
-    prose = next((text for text in found if len(text.split()) >= _MIN_WORDS), "")
-    return clip_text(prose or next(iter(found), ""), ABSTRACT_CHARACTERS)
-
-
 def _paragraphs(body: str) -> Iterator[list[str]]:
     paragraph: list[str] = []
     is_admonition = is_block = False
@@ -286,18 +279,7 @@ def _paragraphs(body: str) -> Iterator[list[str]]:
 
 def prose_lines(body: str) -> list[str]:
     """Return the lines outside code blocks and comments."""
-    lines, fence, is_comment = [], "", False
-    for line in front_matter.strip_foreign(body).splitlines():
-        mark = line.lstrip()[:3]
-        if fence:
-            fence = "" if mark == fence else fence
-        elif is_comment or line.lstrip().startswith("<!--"):
-            is_comment = "-->" not in line
-        elif mark in ("```", "~~~"):
-            fence = mark
-        else:
-            lines.append(line)
-    return lines
+    return _HIDDEN.sub("", front_matter.strip_foreign(body)).splitlines()
 
 
 def strip_markup(text: str) -> str:
