@@ -33,7 +33,6 @@ from archivist.workspace.learnings import LearningEntry
 from archivist.workspace.topology import (
     ABSTRACT,
     LEARNINGS,
-    RULES,
     FileKind,
     LintProblem,
     WorkspaceFile,
@@ -79,16 +78,6 @@ def check_file(
     elif place.kind in LEARNINGS:
         found += _check_learnings(text, place, rules.max_entries, domains)
     return sorted(set(found), key=lambda problem: (problem.line, problem.rule, problem.text))
-
-
-def filter_problems(problems: Sequence[LintProblem], rules: WorkspaceRules) -> list[LintProblem]:
-    """Return the problems that are not ignored; raise InputError when an ignored rule does not exist."""
-    ignored = set(front_matter.words_of(rules.ignore_rules))
-    for name in sorted(ignored - set(RULES)):
-        raise InputError(
-            f"workspace.ignore_rules: no rule {name!r}", hint="archivist workspace lint --rules lists them"
-        )
-    return [problem for problem in problems if problem.rule not in ignored]
 
 
 def propose_name(stem: str, created: object) -> str:
@@ -333,22 +322,23 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
     given_name = field_text(values.get("name"))
     folder = place.folder.rpartition("/")[2]
     names = {_fold_text(name) for name in (given_name, first_heading(read.body), folder, "abstract")}
-    parts = _read_abstract(abstract, values, names)
-    if isinstance(parts, str):
-        return LintProblem(place.name, 0, "abstract-file", parts)
-    missing: dict[str, object] = dict(parts.fields)
+    try:
+        said, body, missing = _read_abstract(abstract, values, names)
+    except InputError as error:
+        return LintProblem(place.name, 0, "abstract-file", f"{ABSTRACT} stays: {error.message}")
+    # Where the description says it all, nothing is added below.
+    rest = "" if _fold_text(said) == _fold_text(body) else body
     if not _is_given(values, "name"):
         words = " ".join(place.folder.split("/")[-2:]).replace("-", " ").replace("_", " ")
         folder_title = " ".join(words.split()).title()
         missing["name"] = _first_text(values, "title") or first_heading(read.body) or folder_title
     description = field_text(values.get("description"))
-    rest = parts.rest
-    if parts.description and _fold_text(parts.description) not in _fold_text(description):
-        joined = f"{description.rstrip('.')}. {parts.description}" if description else parts.description
+    if said and _fold_text(said) not in _fold_text(description):
+        joined = f"{description.rstrip('.')}. {said}" if description else said
         if joined == first_sentences(joined) or not description:
             missing["description"] = joined
         else:
-            rest = parts.body
+            rest = body
     elif not description:
         missing["description"] = _describe(read, given_name or str(missing.get("name", "")))
     if "tags" not in {**values, **missing}:
@@ -360,49 +350,39 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
     return _build_change(text, renamed, place.name, missing)
 
 
-class _AbstractParts(NamedTuple):
-    """The parts of an ABSTRACT.md: a description, its text, the text to keep below, and its fields."""
+def _read_abstract(
+    abstract: str, values: Mapping[str, object], names: set[str]
+) -> tuple[str, str, dict[str, object]]:
+    """Return the description, the text and the additional fields of an ABSTRACT.md.
 
-    description: str = ""
-    body: str = ""
-    rest: str = ""
-    fields: Mapping[str, object] = {}
-
-
-def _read_abstract(abstract: str, values: Mapping[str, object], names: set[str]) -> _AbstractParts | str:
-    """Return the parts of an abstract, or the reason why it must stay a file of its own."""
+    Raise InputError when it must stay a file of its own.
+    """
     if not abstract.strip("\ufeff \t\r\n"):
-        return _AbstractParts()
+        return "", "", {}
     problem = _blocking_problem(abstract, ABSTRACT)
     if problem:
-        return f"{ABSTRACT} stays: {problem.text}"
+        raise InputError(problem.text)
     read = front_matter.read(abstract, "")
-    own = {key: value for key, value in read.values.items() if key not in ("name", "title", "description")}
-    for key, value in own.items():
+    fields: dict[str, object] = {}
+    for key, value in read.values.items():
+        if key in ("name", "title", "description"):
+            continue
         if values.get(key, value) != value:
-            return f"{ABSTRACT} stays: its {key!r} differs from the overview's"
-    fields = {key: value for key, value in own.items() if key not in values}
-    if any(not isinstance(value, str | date | list) for value in fields.values()):
-        return f"{ABSTRACT} stays: its front matter has more than plain fields"
+            raise InputError(f"its {key!r} differs from the overview's")
+        if key not in values:
+            fields[key] = value
+    if not all(isinstance(value, str | date | list) for value in fields.values()):
+        raise InputError("its front matter has more than plain fields")
     body = read.body.strip("\r\n")
     heading = _TOP_HEADING.match(body)
     if heading and _fold_text(strip_markup(heading[1])) in names:
         # The heading repeats the overview's name.
         body = body[heading.end() :].strip("\r\n")
-    description = field_text(read.values.get("description"))
-    description = description or clip_text(abstract_of(body), DESCRIPTION_CHARACTERS)
-    if not description and not body.startswith("#") and "\n\n" not in body:
-        description = clip_text(first_sentences(strip_markup(" ".join(body.split()))), DESCRIPTION_CHARACTERS)
-    is_whole = _fold_text(description) == _fold_text(" ".join(body.split()))
-    return _AbstractParts(description, body, "" if is_whole else body, fields)
-
-
-def overview_from(abstract: str, place: WorkspaceFile, path: str) -> FileChange | LintProblem:
-    """Return a new overview for a folder that has only an ABSTRACT.md: its text with the missing fields."""
-    change = migrate_overview(abstract, place)
-    if isinstance(change, LintProblem):
-        return change
-    return FileChange(path, None, change.after if change else abstract, ("made from ABSTRACT.md",))
+    prose = abstract_of(body)
+    if not prose and not body.startswith("#") and "\n\n" not in body:
+        prose = first_sentences(strip_markup(" ".join(body.split())))
+    description = field_text(read.values.get("description")) or clip_text(prose, DESCRIPTION_CHARACTERS)
+    return description, body, fields
 
 
 def _build_change(
