@@ -223,33 +223,24 @@ def lines_of(text: str) -> list[str]:
 
 
 def find_misplaced_headings(text: str, name: str) -> list[LintProblem]:
-    """Return a problem for each heading that looks like an entry's and has another level."""
+    """Return a problem for each heading of another level that looks like an entry's.
+
+    It starts with a date, and is outside an entry or above a category.
+    """
     lines = lines_of(text)
-    return [
-        LintProblem(
-            name,
-            at + 1,
-            "heading-level",
-            f"{_heading_text(lines[at])!r} has {level} marks, so it is not read as an entry",
-        )
-        for at, level in _misplaced_headings(lines, find_blocks(lines)[0])
-    ]
-
-
-def _misplaced_headings(lines: Sequence[str], headings: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return headings of another level that start with a date, outside an entry or above a category."""
     found, is_inside = [], False
-    for at, level in headings:
+    for at, level in find_blocks(lines)[0]:
         if level == LEVEL:
             is_inside = True
             continue
         is_inside = is_inside and level > LEVEL
-        written_date, title = _split_date(_heading_text(lines[at]))
-        below = next((line.strip() for line in lines[at + 1 :] if line.strip()), "")
-        mark = _MARK.fullmatch(below)
+        heading = _heading_text(lines[at])
+        written_date, title = _split_date(heading)
+        mark = _MARK.fullmatch(next((line.strip() for line in lines[at + 1 :] if line.strip()), ""))
         has_mark = mark is not None and mark[1].lower() in _MARKS
         if title and _parse_date(written_date) and (not is_inside or has_mark):
-            found.append((at, level))
+            message = f"{heading!r} has {level} marks, so it is not read as an entry"
+            found.append(LintProblem(name, at + 1, "heading-level", message))
     return found
 
 
@@ -262,7 +253,7 @@ def stray_lines(text: str) -> list[int]:
     lines = lines_of(text)
     headings, rules = find_blocks(lines)
     levels = dict(headings)
-    misplaced = {at for at, _ in _misplaced_headings(lines, headings)}
+    misplaced = {problem.line - 1 for problem in find_misplaced_headings(text, "")}
     is_stray, stray = LEVEL not in levels.values(), []
     for at, line in enumerate(lines):
         level = levels.get(at, 0)
