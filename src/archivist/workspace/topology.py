@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
@@ -27,7 +28,7 @@ class LintRule(NamedTuple):
     remedy: str
 
 
-# Each line has the id of a rule, what it asks for, and the remedy.
+# Each line has the id of a rule, after a `?` when it only warns, what it asks for, and the remedy.
 _RULE_TABLE = """
 unreadable: Files and folders can be read. | give yourself permission to read it
 dangling-link: Links lead to a file. | mend the link, or remove it
@@ -35,8 +36,8 @@ too-large: Files are texts of 16 MiB at most. | split it, or move it elsewhere
 not-written: Files that are to change can be written. | make it writable, and try again
 leaves-root: Links stay inside the root. | link to something below the root, or copy it
 not-utf8: Files are UTF-8. | save the file as UTF-8
-bom: Files carry no byte order mark. | save the file as UTF-8 without a mark
-crlf: Lines end with a line feed alone. | convert the line ends to LF
+?bom: Files carry no byte order mark. | save the file as UTF-8 without a mark
+?crlf: Lines end with a line feed alone. | convert the line ends to LF
 empty: Files are not empty. | write it, or remove it
 no-front-matter: Plans and overviews have front matter. | archivist workspace migrate adds it
 unclosed: Front matter ends with a line `---`. | close it with a line `---`
@@ -45,24 +46,23 @@ foreign-front-matter: Front matter is YAML between `---`. | write the fields as 
 duplicate-key: A field stands once. | keep one of them
 tab: Front matter is indented with spaces. | replace the tab by spaces
 missing-field: Required fields are there. | add it; archivist workspace migrate adds what it can tell
-unknown-field: Fields are those of the format. | rename or remove it
+?unknown-field: Fields are those of the format. | rename or remove it
 bad-value: A field holds what the format says. | write it as the format says
 bad-status: The status is one of the five. | one of new, in_progress, partial, done, abandoned
 bad-date: Dates are dates, YYYY-MM-DD. | write it as YYYY-MM-DD
-plan-name: Plan files are named YYMMDD-plan-name.md. | rename the file
-abstract-file: Abstracts stand in OVERVIEW.md, not in ABSTRACT.md. | archivist workspace migrate merges it
+?plan-name: Plan files are named YYMMDD-plan-name.md. | rename the file
+?abstract-file: Abstracts stand in OVERVIEW.md, not in ABSTRACT.md. | archivist workspace migrate merges it
 heading-level: The heading of a learning entry has three marks. | the heading must be ### [YYYY-MM-DD] Title
 no-title: A learning entry has a title. | ### [YYYY-MM-DD] Title
 no-date: A learning entry has a date. | ### [YYYY-MM-DD] Title
 no-category: A learning entry has a category. | add a line **Category:** word
-no-text: A learning entry says something. | say what happened and what to do differently
-stray-text: What is learnt stands under a heading. | begin it with ### [YYYY-MM-DD] Title
-too-many-entries: A learning file stays short. | split or archive it as proposed
+?no-text: A learning entry says something. | say what happened and what to do differently
+?stray-text: What is learnt stands under a heading. | begin it with ### [YYYY-MM-DD] Title
+?too-many-entries: A learning file stays short. | split or archive it as proposed
 """
-_WARNINGS = "bom crlf unknown-field plan-name abstract-file no-text stray-text too-many-entries".split()
 RULES = {
-    name: LintRule(name, LintSeverity("warning" if name in _WARNINGS else "error"), *words.split(" | "))
-    for name, words in (row.split(": ", 1) for row in _RULE_TABLE.strip().splitlines())
+    name: LintRule(name, LintSeverity.WARNING if mark else LintSeverity.ERROR, asks, remedy)
+    for mark, name, asks, remedy in re.findall(r"^(\??)(.+?): (.+) \| (.+)$", _RULE_TABLE, re.MULTILINE)
 }
 
 
