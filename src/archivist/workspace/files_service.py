@@ -265,17 +265,6 @@ class WorkspaceContents(NamedTuple):
     problems: list[LintProblem]
 
 
-class _CachedFile(NamedTuple):
-    """A parsed file, and what tells whether it changed since."""
-
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    read_ns: int
-    digest: bytes
-    parsed: Parsed
-
-
 class FileCache:
     """The parsed files of one root."""
 
@@ -283,7 +272,8 @@ class FileCache:
         self.topology = topology
         self.parsed_count = 0
         self._clock_ns = clock_ns
-        self._cached: dict[str, _CachedFile] = {}
+        # By name: the file when it was parsed, the time and digest of its bytes, and the result.
+        self._cached: dict[str, tuple[WorkspaceFile, int, bytes, Parsed]] = {}
 
     def read(
         self, scope: WorkspaceScope = EVERYWHERE, kinds: Collection[FileKind] = (FileKind.PLAN,)
@@ -304,29 +294,22 @@ class FileCache:
         return contents
 
     def _parse_if_changed(self, place: WorkspaceFile, problems: list[LintProblem]) -> Parsed | None:
-        cached = self._cached.get(place.name)
-        stamp = (place.size, place.mtime_ns, place.ctime_ns)
-        if (
-            cached is not None
-            and cached[:3] == stamp
-            and max(place.mtime_ns, place.ctime_ns) + FRESH_NS < cached.read_ns
-        ):
-            return cached.parsed
+        before, read_ns, known, parsed = self._cached.get(place.name, (None, 0, b"", None))
+        if before == place and max(place.mtime_ns, place.ctime_ns) + FRESH_NS < read_ns:
+            return parsed
         now = self._clock_ns()
         data = read_data(place, problems, is_head=place.kind is FileKind.PLAN)
         if data is None:
             self._cached.pop(place.name, None)
             return None
         digest = blake2b(data, digest_size=16).digest()
-        if cached is not None and cached.digest == digest:
-            parsed = cached.parsed
-        else:
+        if parsed is None or digest != known:
             text, problems_found = decode(data, place.name)
             parsed = _PARSERS[place.kind](text, place)
             if problems_found:
                 parsed = parsed._replace(problems=problems_found + parsed.problems)
             self.parsed_count += 1
-        self._cached[place.name] = _CachedFile(*stamp, now, digest, parsed)
+        self._cached[place.name] = (place, now, digest, parsed)
         return parsed
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,9 +44,11 @@ if TYPE_CHECKING:
     from archivist.workspace.upkeep import FileChange, WorkspaceMigration
     from archivist.workspace.upkeep_service import LintReport
 
-# Parsed files are kept per root for the life of the process; a server has few roots. The oldest is dropped.
-_MAX_CACHES = 8
-_CACHES: dict[tuple[Path, WorkspaceRules], FileCache] = {}
+
+@lru_cache(maxsize=8)
+def _open_files(root: Path, rules: WorkspaceRules) -> FileCache:
+    # Parsed files are kept per root for the life of the process; a server has few roots.
+    return FileCache(Topology(root, rules))
 
 
 class PlanDetail(NamedTuple):
@@ -61,13 +64,7 @@ class Workspace:
     def __init__(
         self, root: Path, rules: WorkspaceRules = DOCUMENTED, *, now: Callable[[], datetime] = system_clock
     ) -> None:
-        key = (root.absolute(), rules)
-        if key not in _CACHES:
-            files = FileCache(Topology(root, rules))
-            while len(_CACHES) >= _MAX_CACHES:
-                _CACHES.pop(next(iter(_CACHES)))
-            _CACHES[key] = files
-        self.files = _CACHES[key]
+        self.files = _open_files(root.absolute(), rules)
         self.topology = self.files.topology
         self.problems: list[LintProblem] = []
         self._now = now
