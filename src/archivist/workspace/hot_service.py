@@ -180,7 +180,11 @@ def demote(
     topology: Topology, name: str, scope: str, *, now: Callable[[], datetime] = system_clock
 ) -> MovedRule:
     """Move a rule into a workspace's lessons; this needs no bank."""
-    item = find_item(topology, name)
+    files = [file for file in measure_hot_files(topology.root, topology.rules).usage.files if not file.agents]
+    items = {item: file for file in files for item in hot.parse_hot_items(file)}
+    item = hot.find_item(list(items), name)
+    if item is None:
+        raise NotFoundError("rule", name, hint="archivist workspace hot --items lists them by id")
     if item.text.startswith(("```", "~~~", "|", ">")):
         raise InputError(
             f"{item.file}:{item.line} is an example, not a rule", hint="move it by hand with its rule"
@@ -205,29 +209,16 @@ def demote(
             f"{outcome.place} says nearly the same, without {', '.join(missing)}; the rule stays hot",
             hint="merge the two by hand, then demote again",
         )
-    path = topology.root / item.file
+    path, before = topology.root / item.file, items[item].text
     with explain_os_errors(path):
-        before = path.read_bytes()
-        text = before.decode("utf-8")
-        items = hot.parse_hot_items(measure_hot_file(item.file, text))
-        current = next((each for each in items if each.id == item.id), None)
-        after = hot.without_item(text, current) if current else text
-        is_removed = current is not None and replace_if_unchanged(path, before, after.encode())
+        after = hot.without_item(before, item)
+        is_removed = replace_if_unchanged(path, before.encode(), after.encode())
     if not is_removed:
         raise InputError(
             f"{item.file} was changed meanwhile; the rule is saved as a lesson and still in the file",
             hint="run the same command again",
         )
     return MovedRule(item.text, f"{item.file}:{item.line}", outcome.place)
-
-
-def find_item(topology: Topology, name: str) -> HotItem:
-    """Return a rule of the root's own hot files by its id or its file and line."""
-    files = [file for file in measure_hot_files(topology.root, topology.rules).usage.files if not file.agents]
-    item = hot.find_item([item for file in files for item in hot.parse_hot_items(file)], name)
-    if item is None:
-        raise NotFoundError("rule", name, hint="archivist workspace hot --items lists them by id")
-    return item
 
 
 def promote_entry(topology: Topology, name: str, file: str) -> MovedRule:
