@@ -79,18 +79,18 @@ class Plan(NamedTuple):
 def read_plan(text: str, place: WorkspaceFile) -> Plan:
     """Read a plan; without front matter its name comes from the file name and it has no status."""
     read = front_matter.read(text, place.name)
-    texts = {
-        key: field_text(read.values.get(key))
-        for key in ("name", "description", "status", "created", "updated")
-    }
-    texts["name"] = texts["name"] or title_from(place.stem)
+    values = read.values
     return Plan(
-        **texts,
-        tags=front_matter.words_of(read.values.get("tags")),
-        scope=place.scope,
-        path=place.name,
-        id=place.stem,
-        problems=read.problems,
+        field_text(values.get("name")) or title_from(place.stem),
+        field_text(values.get("description")),
+        field_text(values.get("status")),
+        field_text(values.get("created")),
+        field_text(values.get("updated")),
+        front_matter.words_of(values.get("tags")),
+        place.scope,
+        place.name,
+        place.stem,
+        read.problems,
     )
 
 

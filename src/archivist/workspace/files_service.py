@@ -2,7 +2,7 @@
 
 A scan never leaves the root. A file counts as unchanged when its size and both its times are the same, and
 were already old when it was read: a second edit within the clock's resolution may leave all three the same,
-so a fresh file is read again and compared by its digest.
+so a fresh file is read again and compared by the hash of its bytes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import posixpath
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
@@ -272,8 +271,8 @@ class FileCache:
         self.topology = topology
         self.parsed_count = 0
         self._clock_ns = clock_ns
-        # By name: the file when it was parsed, the time and digest of its bytes, and the result.
-        self._cached: dict[str, tuple[WorkspaceFile, int, bytes, Parsed]] = {}
+        # By name: the file when it was parsed, the time, the hash of its bytes, and the result.
+        self._cached: dict[str, tuple[WorkspaceFile, int, int, Parsed]] = {}
 
     def read(
         self, scope: WorkspaceScope = EVERYWHERE, kinds: Collection[FileKind] = (FileKind.PLAN,)
@@ -294,7 +293,7 @@ class FileCache:
         return contents
 
     def _parse_if_changed(self, place: WorkspaceFile, problems: list[LintProblem]) -> Parsed | None:
-        before, read_ns, known, parsed = self._cached.get(place.name, (None, 0, b"", None))
+        before, read_ns, known, parsed = self._cached.get(place.name, (None, 0, 0, None))
         if before == place and max(place.mtime_ns, place.ctime_ns) + FRESH_NS < read_ns:
             return parsed
         now = self._clock_ns()
@@ -302,7 +301,7 @@ class FileCache:
         if data is None:
             self._cached.pop(place.name, None)
             return None
-        digest = blake2b(data, digest_size=16).digest()
+        digest = hash(data)
         if parsed is None or digest != known:
             text, problems_found = decode(data, place.name)
             parsed = _PARSERS[place.kind](text, place)

@@ -204,30 +204,31 @@ class _ValueBuilder:
 
     def _build(self, event: Any) -> object:
         # The stubs give events no common attributes, hence `Any`.
-        value: object
         kind = type(event)
         if kind is self._yaml.ScalarEvent:
             value = self._build_scalar(event)
         elif kind is self._yaml.AliasEvent:
-            self._aliases += 1
-            if self._aliases > MAX_ALIASES:
-                raise self._broken(event, f"too many aliases, more than {MAX_ALIASES}", is_refused=True)
-            if event.anchor not in self._anchors:
-                raise self._broken(event, f"found undefined alias {event.anchor!r}")
-            return self._anchors[event.anchor]
+            return self._find_anchored(event)
         elif event.tag not in _COLLECTION_TAGS:
             raise self._broken(event, f"the tag {event.tag!r} is not supported")
         else:
             self._depth += 1
             if self._depth > MAX_DEPTH:
-                raise self._broken(
-                    event, f"values are nested deeper than {MAX_DEPTH} levels", is_refused=True
-                )
+                message = f"values are nested deeper than {MAX_DEPTH} levels"
+                raise self._broken(event, message, is_refused=True)
             value = self._build_list() if kind is self._yaml.SequenceStartEvent else self._build_mapping()
             self._depth -= 1
         if event.anchor is not None:
             self._anchors[event.anchor] = value
         return value
+
+    def _find_anchored(self, event: Any) -> object:
+        self._aliases += 1
+        if self._aliases > MAX_ALIASES:
+            raise self._broken(event, f"too many aliases, more than {MAX_ALIASES}", is_refused=True)
+        if event.anchor not in self._anchors:
+            raise self._broken(event, f"found undefined alias {event.anchor!r}")
+        return self._anchors[event.anchor]
 
     def _build_list(self) -> list[object]:
         items = []
@@ -237,17 +238,12 @@ class _ValueBuilder:
 
     def _build_mapping(self) -> dict[str, object]:
         values: dict[str, object] = {}
-        merged: dict[str, object] = {}
         while type(event := self._next_event()) is not self._yaml.MappingEndEvent:
             key = event.value if type(event) is self._yaml.ScalarEvent else str(self._build(event))
             if key in values:
                 raise self._broken(event, f'found duplicate key "{key}"', "duplicate-key")
-            value = self._build(self._next_event())
-            if key == "<<" and isinstance(value, dict):
-                merged = value
-            else:
-                values[key] = value
-        return {**merged, **values}
+            values[key] = self._build(self._next_event())
+        return values
 
     def _build_scalar(self, event: Any) -> object:
         text: str = event.value
@@ -388,15 +384,10 @@ def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
 def rename_fields(text: str, names: Mapping[str, str]) -> str:
     """Return a text with fields renamed; their values and everything else stay."""
     fenced = FENCED.match(text)
-    if fenced is None or not names:
-        return text
-    head = fenced[1]
-    node: MappingNode | None = _round_trip().compose(head)
-    keys = [key for key, _ in node.value if str(key.value) in names] if node is not None else []
-    for key in reversed(keys):
-        start, stop = key.start_mark.index, key.end_mark.index
-        head = f"{head[:start]}{names[str(key.value)]}{head[stop:]}"
-    return text[: fenced.start(1)] + head + text[fenced.end(1) :]
+    head = fenced[1] if fenced else ""
+    for old, new in names.items():
+        head = re.sub(rf"^(['\"]?){re.escape(old)}\1(?=\s*:)", new, head, count=1, flags=re.MULTILINE)
+    return text[: fenced.start(1)] + head + text[fenced.end(1) :] if fenced else text
 
 
 def _format_field(key: str, value: object) -> str:
