@@ -175,7 +175,6 @@ class WarmEntry:
     id: str
     text: str
     scope: str = ""
-    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from archivist.recall.keywords import keywords
 from archivist.records import Brief, Episode, Event, Lesson, Status
 from archivist.service import BankService
 from archivist.store.filters import equals, not_equals, one_of
-from archivist.text import estimate_tokens
 from archivist.workspace import hot
 from archivist.workspace.files_service import Topology, find_scope, read_corpus
 from archivist.workspace.front_matter import FENCED
@@ -162,15 +161,12 @@ def _load_usage(reader: Reader) -> UsageHistory:
 
 def _warm_from_lesson(lesson: Lesson) -> WarmEntry:
     text = lesson.summary if not lesson.rule or lesson.signature else f"{lesson.summary}: {lesson.rule}"
-    return WarmEntry(lesson.short_id, text, tokens=estimate_tokens(text))
+    return WarmEntry(lesson.short_id, text)
 
 
 def _warm_entries(topology: Topology) -> list[WarmEntry]:
     sources = read_corpus([topology], kinds=LEARNINGS).sources
-    return [
-        WarmEntry(learning.place, learning.content, str(learning.scope), estimate_tokens(learning.content))
-        for learning in learnings_of(sources)
-    ]
+    return [WarmEntry(each.place, each.content, str(each.scope)) for each in learnings_of(sources)]
 
 
 # Moving

@@ -30,6 +30,8 @@ _TIME_IN_NAME = re.compile(
 )
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9})?)?")
+_WORD = re.compile(r"\w+")
+_ESCAPED_SPACE = re.compile(r"\\[nrt]")
 _COMPARED_CHARACTERS = 60
 _TASK_CHARACTERS = 200
 # Some logs have times in whole seconds.
@@ -182,43 +184,26 @@ def find_event_line(event: Event, lines: Iterable[str]) -> int | None:
 
     The line contains the event's words; of several lines, the one with the same time, else the first.
     """
-    words = event.text or event.target or event.output
-    wanted = _collapse_spaces(words)[:_COMPARED_CHARACTERS]
+    wanted = _join_words(event.text or event.target or event.output)[:_COMPARED_CHARACTERS]
     if not wanted:
         return None
-    escaped = json.dumps(words.strip().splitlines()[0][:_COMPARED_CHARACTERS], ensure_ascii=False)[1:-1]
     first: int | None = None
     for number, line in enumerate(lines, 1):
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
-            # A part of a document that takes several lines contains the words as JSON writes them.
-            if first is None and escaped in line:
-                first = number
-            continue
-        if not any(wanted in _collapse_spaces(text) for text in _texts(value)):
-            continue
-        if event.time is None or _is_same_time(value, event.time):
-            return number
-        first = first or number
+            # A part of a document that takes several lines.
+            value = None
+        if wanted in _join_words(json.dumps(value, ensure_ascii=False) if value else line):
+            if event.time is None or _is_same_time(value, event.time):
+                return number
+            first = first or number
     return first
 
 
-def _collapse_spaces(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _texts(value: object) -> Iterator[str]:
-    """Yield every text within a value."""
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, dict):
-            waiting += item.values()
-        elif isinstance(item, list):
-            waiting += item
+def _join_words(text: str) -> str:
+    """Return the words of a text, whether or not its line ends are escaped as in JSON."""
+    return " ".join(_WORD.findall(_ESCAPED_SPACE.sub(" ", text)))
 
 
 def _is_same_time(value: object, time: datetime) -> bool:
