@@ -7,7 +7,7 @@ contains enough of the rule's words, or when it was briefed with a lesson that s
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
@@ -213,7 +213,11 @@ def parse_hot_items(file: HotFile) -> list[HotItem]:
     """Return the rules of a file in order: each list item, and each paragraph with its example."""
     lines = file.text.splitlines()
     spans: list[tuple[int, int]] = []
-    for start, end in _spans(_blocks(lines)):
+    for token in _blocks(lines):
+        is_item = token.type == "list_item_open" and token.level == 1
+        if token.map is None or not (is_item or (token.type in _WHOLE_BLOCKS and token.level == 0)):
+            continue
+        start, end = token.map
         # An example belongs to the paragraph before it that ends with a colon.
         is_example = lines[start].lstrip().startswith(("```", "~~~", "|", ">")) or lines[start][:4] == "    "
         if spans and is_example and lines[spans[-1][1] - 1].rstrip().endswith(":"):
@@ -234,21 +238,6 @@ def parse_hot_items(file: HotFile) -> list[HotItem]:
 def _blocks(lines: Sequence[str]) -> list[Token]:
     """Return the blocks of a text; front matter counts as blank lines."""
     return block_tokens(FENCED.sub(lambda head: "\n" * head[0].count("\n"), "\n".join(lines)))
-
-
-def _spans(tokens: Sequence[Token]) -> Iterable[tuple[int, int]]:
-    """Yield the lines of each item of an outer list, and of each block outside lists."""
-    depth = 0
-    for token in tokens:
-        if token.type in _LISTS:
-            depth += 1
-        elif token.type.replace("_close", "_open") in _LISTS:
-            depth -= 1
-        elif token.map and (
-            (token.type == "list_item_open" and depth == 1)
-            or (token.type in _WHOLE_BLOCKS and not depth and token.level == 0)
-        ):
-            yield token.map[0], token.map[1]
 
 
 def find_item(found: Sequence[HotItem], name: str) -> HotItem | None:
@@ -327,15 +316,8 @@ def propose_demotions(
         # A rule that names all workspaces is about none in particular.
         names = named if len(named) < len(workspaces) else ()
         candidates.append(Demotion(item, usage_by_id.get(item.id, RuleUsage()), names))
-    candidates.sort(
-        key=lambda each: (
-            round(each.use.share, 3),
-            not each.names,
-            -each.item.lines,
-            each.item.file,
-            each.item.line,
-        )
-    )
+    # Sorting is stable: where nothing else decides, the order is that of the files.
+    candidates.sort(key=lambda each: (round(each.use.share, 3), not each.names, -each.item.lines))
     chosen: list[Demotion] = []
     left = usage
     # When the tools' own files alone are too large, removing a rule does not help.
@@ -368,12 +350,12 @@ def propose_promotions(
         use = usage_by_id.get(entry.id, RuleUsage())
         reason = f"met in {use.met} of {use.runs} runs" if use.is_universal else ""
         if not reason and entry.scope and len(workspaces) > 1:
-            same = (
-                other
+            said_in = {
+                other.scope.split("/")[0]
                 for other in warm
                 if other.scope and matches(words, _words(other.text), frozenset(), _SAME)
-            )
-            if {other.scope.split("/")[0] for other in same} >= set(workspaces):
+            }
+            if said_in >= set(workspaces):
                 reason = f"written down in all {len(workspaces)} workspaces"
         if reason:
             found.append(Promotion(entry, use, reason))
