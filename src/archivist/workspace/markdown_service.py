@@ -14,16 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from archivist.clock import system_clock
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
-from archivist.workspace import front_matter
-from archivist.workspace.documents import (
-    OverviewAnswer,
-    Plan,
-    PlanStatus,
-    assign_tiers,
-    find_plan,
-    select_plans,
-    trim_body,
-)
+from archivist.workspace import documents, front_matter
+from archivist.workspace.documents import OverviewAnswer, Plan, PlanStatus
 from archivist.workspace.files_service import FileCache, Topology, read_bytes
 from archivist.workspace.learnings import Learnings, select_learnings
 from archivist.workspace.topology import (
@@ -88,14 +80,14 @@ class Workspace:
         contents = self.files.read(asked, (FileKind.PLAN,))
         self.problems = contents.problems
         self._check_scope(asked, is_empty=not contents.plans)
-        return select_plans(contents.plans, status=status, tags=tags)
+        return documents.select_plans(contents.plans, status=status, tags=tags)
 
     def retrieve_plan(self, name: str, scope: str | WorkspaceScope = EVERYWHERE) -> PlanDetail:
         """Return one plan in full (T2), by its id, its path or its name."""
-        plan = find_plan(self.retrieve_plans(scope), name)
+        plan = documents.find_plan(self.retrieve_plans(scope), name)
         data = read_bytes(self.topology.path_inside(plan.path), plan.path)
         body = front_matter.read(decode(data, plan.path).text, plan.path).body
-        return PlanDetail(plan, trim_body(body))
+        return PlanDetail(plan, documents.trim_body(body))
 
     def retrieve_overview(
         self, scope: str | WorkspaceScope = EVERYWHERE, *, is_full: bool = False
@@ -106,7 +98,7 @@ class Workspace:
         self.problems = contents.problems
         self._check_scope(asked, is_empty=not contents.overviews)
         ordered = sorted(contents.overviews, key=lambda overview: overview.folder.split("/"))
-        return assign_tiers(ordered, asked, is_full=is_full)
+        return documents.assign_tiers(ordered, asked, is_full=is_full)
 
     def retrieve_learnings(
         self,

@@ -16,18 +16,8 @@ from typing import NamedTuple
 
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError
-from archivist.workspace import front_matter, learnings
-from archivist.workspace.documents import (
-    PlanStatus,
-    abstract_of,
-    clip_text,
-    field_text,
-    first_heading,
-    first_sentences,
-    prose_lines,
-    strip_markup,
-    title_from,
-)
+from archivist.workspace import documents, front_matter, learnings
+from archivist.workspace.documents import PlanStatus
 from archivist.workspace.front_matter import FrontMatter
 from archivist.workspace.learnings import LearningEntry
 from archivist.workspace.topology import (
@@ -290,14 +280,18 @@ def migrate_plan(
     values = read.values
     missing: dict[str, object] = {}
     if not _is_given(values, "name"):
-        missing["name"] = _first_text(values, "title") or first_heading(read.body) or title_from(place.stem)
+        missing["name"] = (
+            _first_text(values, "title")
+            or documents.first_heading(read.body)
+            or documents.title_from(place.stem)
+        )
     if not _is_given(values, "description"):
-        name = field_text(values.get("name")) or str(missing.get("name", ""))
+        name = documents.field_text(values.get("name")) or str(missing.get("name", ""))
         missing["description"] = _describe(read, name)
     given = values.get("status")
     if isinstance(given, list) and len(given) == 1:
         given = given[0]
-    status = guess_status(read.body) if given in (None, "") else _status_of_word(field_text(given))
+    status = guess_status(read.body) if given in (None, "") else _status_of_word(documents.field_text(given))
     if status is not None and values.get("status") != status.value:
         missing["status"] = status.value
     if not _is_given(values, "created"):
@@ -319,9 +313,11 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
     renamed = _fix_field_case(text, place)
     read = front_matter.read(renamed, place.name)
     values = read.values
-    given_name = field_text(values.get("name"))
+    given_name = documents.field_text(values.get("name"))
     folder = place.folder.rpartition("/")[2]
-    names = {_fold_text(name) for name in (given_name, first_heading(read.body), folder, "abstract")}
+    names = {
+        _fold_text(name) for name in (given_name, documents.first_heading(read.body), folder, "abstract")
+    }
     try:
         said, body, missing = _read_abstract(abstract, values, names)
     except InputError as error:
@@ -331,11 +327,11 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
     if not _is_given(values, "name"):
         words = " ".join(place.folder.split("/")[-2:]).replace("-", " ").replace("_", " ")
         folder_title = " ".join(words.split()).title()
-        missing["name"] = _first_text(values, "title") or first_heading(read.body) or folder_title
-    description = field_text(values.get("description"))
+        missing["name"] = _first_text(values, "title") or documents.first_heading(read.body) or folder_title
+    description = documents.field_text(values.get("description"))
     if said and _fold_text(said) not in _fold_text(description):
         joined = f"{description.rstrip('.')}. {said}" if description else said
-        if joined == first_sentences(joined) or not description:
+        if joined == documents.first_sentences(joined) or not description:
             missing["description"] = joined
         else:
             rest = body
@@ -375,13 +371,15 @@ def _read_abstract(
         raise InputError("its front matter has more than plain fields")
     body = read.body.strip("\r\n")
     heading = _TOP_HEADING.match(body)
-    if heading and _fold_text(strip_markup(heading[1])) in names:
+    if heading and _fold_text(documents.strip_markup(heading[1])) in names:
         # The heading repeats the overview's name.
         body = body[heading.end() :].strip("\r\n")
-    prose = abstract_of(body)
+    prose = documents.abstract_of(body)
     if not prose and not body.startswith("#") and "\n\n" not in body:
-        prose = first_sentences(strip_markup(" ".join(body.split())))
-    description = field_text(read.values.get("description")) or clip_text(prose, DESCRIPTION_CHARACTERS)
+        prose = documents.first_sentences(documents.strip_markup(" ".join(body.split())))
+    description = documents.field_text(read.values.get("description")) or documents.clip_text(
+        prose, DESCRIPTION_CHARACTERS
+    )
     return description, body, fields
 
 
@@ -425,13 +423,16 @@ def _is_given(values: dict[str, object], field: str) -> bool:
 
 
 def _first_text(values: dict[str, object], *fields: str) -> str:
-    return next((field_text(values[field]) for field in fields if field_text(values.get(field))), "")
+    return next(
+        (documents.field_text(values[field]) for field in fields if documents.field_text(values.get(field))),
+        "",
+    )
 
 
 def _describe(read: FrontMatter, name: str) -> str:
     """Return a description, or an empty text when only the name could be repeated."""
-    text = _first_text(read.values, "summary", "abstract") or abstract_of(read.body)
-    return "" if _fold_text(text) == _fold_text(name) else clip_text(text, DESCRIPTION_CHARACTERS)
+    text = _first_text(read.values, "summary", "abstract") or documents.abstract_of(read.body)
+    return "" if _fold_text(text) == _fold_text(name) else documents.clip_text(text, DESCRIPTION_CHARACTERS)
 
 
 def _fold_text(text: str) -> str:
@@ -450,7 +451,7 @@ def _status_of_word(word: str) -> PlanStatus | None:
 
 def guess_status(body: str) -> PlanStatus:
     """Guess a status: from a `Status:` line, else from the checkboxes, else new."""
-    lines = prose_lines(body)
+    lines = documents.prose_lines(body)
     for line in lines:
         found = _STATUS_LINE.match(line)
         status = _status_of_word(found[1].strip()) or _status_of_word(found[1].split()[0]) if found else None
