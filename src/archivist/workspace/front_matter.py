@@ -24,6 +24,9 @@ _OPEN = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _TOML = lazy_pattern(r"\ufeff?\+\+\+[ \t]*\r?\n(?:.*\n)*?\+\+\+[ \t]*\r?(?:\n|$)")
 # The front matter of a file with its fences; group 1 is what is between them.
 FENCED = re.compile(r"\A\ufeff?---[ \t]*\r?\n((?:.*\n)*?)(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)")
+_TAB = lazy_pattern(r"[ \t]*\t[ \t]*\S")
+# A line that starts at the margin, and the lines that are indented below it.
+_FIELD_CHUNK = lazy_pattern(r"^[^\s#-].*(?:\n(?:[ \t\r#-].*)?(?=\n|\Z))*", re.MULTILINE)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOMENT = lazy_pattern(r"\d{4}-\d\d?-\d\d?(?:[Tt]|[ \t]+)\d")
 _INTEGER = lazy_pattern(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
@@ -99,13 +102,9 @@ def strip_foreign(text: str) -> str:
 
 
 def _find_tabs(head: str, name: str) -> list[LintProblem]:
-    if "\t" not in head:
-        return []
-    return [
-        LintProblem(name, number, "tab", "a tab in the indentation")
-        for number, line in enumerate(head.split("\n"), 2)
-        if "\t" in line[: len(line) - len(line.lstrip())] and line.strip()
-    ]
+    lines = enumerate(head.split("\n"), 2) if "\t" in head else ()
+    message = "a tab in the indentation"
+    return [LintProblem(name, number, "tab", message) for number, line in lines if _TAB.match(line)]
 
 
 def _salvage_fields(
@@ -119,17 +118,11 @@ def _salvage_fields(
         problems.append(LintProblem(name, broken.line + 2, broken.rule, broken.text, advice))
     if broken.is_refused:
         return {}, problems
-    # A field is a line that starts at the margin, and the lines indented below it.
-    chunks: list[tuple[int, str]] = []
-    for number, line in enumerate(head.split("\n")):
-        if chunks and (not line.strip() or line[0] in " \t-#"):
-            chunks[-1] = (chunks[-1][0], f"{chunks[-1][1]}{line}\n")
-        elif line.strip():
-            chunks.append((number, f"{line}\n"))
     values: dict[str, object] = {}
-    for first, chunk in chunks:
+    for chunk in _FIELD_CHUNK.finditer(head):
+        first = head.count("\n", 0, chunk.start())
         try:
-            loaded = load_yaml(chunk)
+            loaded = load_yaml(f"{chunk[0]}\n")
         except _BrokenError as error:
             is_reported = (first + error.line, error.rule) == (broken.line, broken.rule)
             if error.rule == "bad-date" and not is_reported:
