@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from archivist.access.rights import Layer, writes
 from archivist.capture.redaction import redact
@@ -122,19 +121,11 @@ def compose_skill(text: str, name: str, description: str = "") -> str:
 _MAX_SUGGESTIONS = 10
 
 
-class SkillSaveStatus(StrEnum):
-    """The outcome of saving a skill."""
-
-    SAVED = "saved"
-    REPLACED = "replaced"
-    UNCHANGED = "unchanged"
-
-
 class SavedSkill(NamedTuple):
     """A saved skill and the outcome."""
 
     skill: Skill
-    kept: SkillSaveStatus
+    kept: Literal["saved", "replaced", "unchanged"]
 
 
 class Skills(BankService):
@@ -237,14 +228,13 @@ def save_skill(
     with explain_os_errors(path):
         before = read_bytes(path)
         if before == composed.encode():
-            status = SkillSaveStatus.UNCHANGED
-        elif before is not None and not is_replacing:
+            return SavedSkill(read_skill(composed, topology.name_of(path), home), "unchanged")
+        if before is not None and not is_replacing:
             raise InputError(
                 f"there is another skill {name!r} in {home}",
                 hint=f"see archivist workspace skills show {name} --scope {home}; --replace replaces it",
             )
-        elif not replace_if_unchanged(path, before, composed.encode()):
+        if not replace_if_unchanged(path, before, composed.encode()):
             raise InputError(f"skill {name!r} was changed meanwhile by somebody else", hint="try again")
-        else:
-            status = SkillSaveStatus.SAVED if before is None else SkillSaveStatus.REPLACED
-    return SavedSkill(read_skill(composed, topology.name_of(path), home), status)
+    kept: Literal["saved", "replaced"] = "saved" if before is None else "replaced"
+    return SavedSkill(read_skill(composed, topology.name_of(path), home), kept)

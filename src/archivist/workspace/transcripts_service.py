@@ -285,11 +285,6 @@ class Transcripts(BankService):
         )
 
     @reads(Layer.RUNS)
-    def list_all(self) -> list[Transcript]:
-        """Return the transcripts, the latest first."""
-        return list(self.scan_folder().transcripts)
-
-    @reads(Layer.RUNS)
     def find(self, name: str) -> Transcript:
         """Return a transcript by its path, its name, or one of its runs."""
         listing = self.scan_folder()
@@ -324,7 +319,7 @@ class Transcripts(BankService):
         others = () if names else listing.others
         broken = [f"{name}: {reason}" for name, reason in others if _LOG_NAME.search(name)]
         return TranscriptCapture(
-            captured=tuple(transcript for transcript in self.list_all() if transcript.name in noted),
+            captured=tuple(each for each in self.scan_folder().transcripts if each.name in noted),
             unchanged=sum(bool(transcript.runs) for transcript in wanted),
             events=events,
             problems=(*broken, *problems),
