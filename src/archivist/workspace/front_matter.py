@@ -10,15 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
 from archivist.workspace.topology import LintProblem
-
-if TYPE_CHECKING:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.nodes import MappingNode
 
 _OPEN = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _TOML = lazy_pattern(r"\ufeff?\+\+\+[ \t]*\r?\n(?:.*\n)*?\+\+\+[ \t]*\r?(?:\n|$)")
@@ -46,6 +42,11 @@ _COLLECTION_TAGS = {None, "!", f"{_CORE}seq", f"{_CORE}map"}
 # A text needs no quotes when it starts with a letter and has nothing that YAML could read as syntax.
 _BARE = lazy_pattern(r"[A-Za-z](?:[^:#\"'\[\]{},&*!|>%@`\\]|:(?=\S)|(?<=\S)#|(?<=\w)'(?=\w))*")
 _BARE_IN_LIST = lazy_pattern(r"[A-Za-z][A-Za-z0-9_./+ -]*")
+# The value of a field: in quotes, or plain up to a comment and with the lines that are indented below it.
+_VALUE = (
+    r"(?P<value>[ \t]+\"(?:[^\"\\]|\\.)*\"|[ \t]+'(?:[^']|'')*'"
+    r"|(?:[ \t]+[^\s#](?:[^\n\r#]|(?<=\S)#)*)?(?:\r?\n(?:[ \t]+[^\s#]|-[ \t]).*)*)"
+)
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 _WIDE = 1 << 20
 # Longer or deeper text is an attack or a mistake, and would cost seconds and gigabytes.
@@ -363,7 +364,11 @@ def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
         # Let ruamel write the whole head, for a value that cannot be replaced in place, such as an anchor.
         from io import StringIO
 
-        yaml = _round_trip()
+        from ruamel.yaml import YAML
+
+        yaml = YAML(typ="rt", pure=True)
+        # ruamel would print a warning for an anchor that is defined twice.
+        yaml.composer.warn_double_anchors = False
         yaml.preserve_quotes = True
         yaml.width = _WIDE
         fields = yaml.load(head) or {}
@@ -387,40 +392,19 @@ def _format_field(key: str, value: object) -> str:
     return f"{key}: {format_value(value)}".rstrip()
 
 
-def _round_trip() -> YAML:
-    from ruamel.yaml import YAML
-
-    parser = YAML(typ="rt", pure=True)
-    # ruamel would print a warning for an anchor that is defined twice.
-    parser.composer.warn_double_anchors = False
-    return parser
-
-
 def _splice_values(head: str, changes: Mapping[str, object], end: str) -> str:
     """Replace the values in place, and add new fields below the last one."""
-    root: MappingNode | None = _round_trip().compose(head)
-    # The start, end and quote style of each field's value.
-    spans: dict[str, tuple[int, int, str]] = {}
-    for name, node in root.value if root is not None else ():
-        start, stop = node.start_mark.index, node.end_mark.index
-        colon = head.find(":", name.end_mark.index) + 1
-        if start == stop:
-            start = stop = colon
-        elif "\n" in head[colon:start] and not head[colon:start].strip():
-            start = colon
-        # The end of a block includes the line ends and comments below it, which must stay.
-        kept = head[start:stop].rstrip()
-        while "\n" in kept and kept.rpartition("\n")[2].lstrip().startswith("#"):
-            kept = kept.rpartition("\n")[0].rstrip()
-        spans[str(name.value)] = (start, start + len(kept), str(getattr(node, "style", None) or ""))
-    for key in sorted((key for key in changes if key in spans), key=lambda key: -spans[key][0]):
-        start, stop, style = spans[key]
-        value = changes[key]
-        written = quote_text(value) if style == '"' and isinstance(value, str) else format_value(value)
-        if style == "'" and isinstance(value, str) and value.isprintable():
+    for key, value in changes.items():
+        field = re.search(rf"^(['\"]?){re.escape(key)}\1[ \t]*:{_VALUE}", head, re.MULTILINE)
+        if field is None:
+            gap = end if head and not head.endswith("\n") else ""
+            head += f"{gap}{_format_field(key, value)}{end}"
+            continue
+        old, start = field["value"].rstrip(), field.start("value")
+        written = format_value(value)
+        if isinstance(value, str) and old.lstrip().startswith('"'):
+            written = quote_text(value)
+        elif isinstance(value, str) and old.lstrip().startswith("'") and value.isprintable():
             written = "'" + value.replace("'", "''") + "'"
-        gap = " " if head[start - 1 : start] == ":" else ""
-        head = f"{head[:start]}{gap}{written}{head[stop:]}"
-    if head and not head.endswith("\n"):
-        head += end
-    return head + "".join(f"{_format_field(key, changes[key])}{end}" for key in changes if key not in spans)
+        head = f"{head[:start]} {written}".rstrip() + head[start + len(old) :]
+    return head
