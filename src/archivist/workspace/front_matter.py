@@ -44,8 +44,8 @@ _BARE = lazy_pattern(r"[A-Za-z](?:[^:#\"'\[\]{},&*!|>%@`\\]|:(?=\S)|(?<=\S)#|(?<
 _BARE_IN_LIST = lazy_pattern(r"[A-Za-z][A-Za-z0-9_./+ -]*")
 # The value of a field: in quotes, or plain up to a comment and with the lines that are indented below it.
 _VALUE = (
-    r"(?P<value>[ \t]+\"(?:[^\"\\]|\\.)*\"|[ \t]+'(?:[^']|'')*'"
-    r"|(?:[ \t]+[^\s#](?:[^\n\r#]|(?<=\S)#)*)?(?:\r?\n(?:[ \t]+[^\s#]|-[ \t]).*)*)"
+    r"(?P<value>[ \t]+\"(?:[^\"\\]|\\.)*\"|[ \t]+'(?:[^']|'')*'|(?:[ \t]+[^\s#](?:[^\n\r#]|(?<=\S)#)*)?"
+    r"(?:(?:[ \t]+#.*)?(?:(?:\r?\n[ \t]*(?:#.*)?)*\r?\n(?:[ \t]+[^\s#]|-[ \t]).*)+)?)"
 )
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 _WIDE = 1 << 20
