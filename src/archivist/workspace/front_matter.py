@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from functools import cache
 from typing import Any, NamedTuple
@@ -79,15 +80,10 @@ def read(text: str, name: str) -> FrontMatter:
         return FrontMatter({}, body, 1, (problem,), has_any=False)
     head = fenced[1]
     try:
-        values = load_yaml(head)
+        values, problems = load_yaml(head), _find_tabs(head, name)
     except _BrokenError as broken:
         values, problems = _salvage_fields(head, name, broken)
-    else:
-        problems = _find_tabs(head, name)
-        if values is not None and not isinstance(values, dict):
-            problems.append(LintProblem(name, 2, "broken-yaml", "there are no fields `name: value`"))
-    fields = values if isinstance(values, dict) else {}
-    return FrontMatter(fields, text[fenced.end() :], fenced[0].count("\n") + 1, tuple(problems))
+    return FrontMatter(values, text[fenced.end() :], fenced[0].count("\n") + 1, tuple(problems))
 
 
 def find_foreign(text: str, name: str) -> LintProblem | None:
@@ -123,14 +119,11 @@ def _salvage_fields(
     for chunk in _FIELD_CHUNK.finditer(head):
         first = head.count("\n", 0, chunk.start())
         try:
-            loaded = load_yaml(f"{chunk[0]}\n")
+            values = {**load_yaml(f"{chunk[0]}\n"), **values}
         except _BrokenError as error:
             is_reported = (first + error.line, error.rule) == (broken.line, broken.rule)
             if error.rule == "bad-date" and not is_reported:
                 problems.append(LintProblem(name, first + error.line + 2, error.rule, error.text))
-            continue
-        if isinstance(loaded, dict):
-            values = {**loaded, **values}
     return values, problems
 
 
@@ -142,21 +135,24 @@ class _BrokenError(Exception):
         self.line, self.rule, self.text, self.is_refused = line, rule, text, is_refused
 
 
-def load_yaml(head: str) -> object:
-    """Return the value of a YAML document in plain types, with the keys of mappings as text."""
+def load_yaml(head: str) -> dict[str, object]:
+    """Return the fields of a YAML document in plain types, with the keys of mappings as text."""
     import yaml
 
     if len(head) > MAX_CHARACTERS:
         reason = f"the front matter is longer than {MAX_CHARACTERS // 1024} KiB"
         raise _BrokenError(0, "broken-yaml", reason, is_refused=True)
     try:
-        return _ValueBuilder(head).read_document()
+        values = _ValueBuilder(head).read_document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         text = " ".join(f"{error.problem or error.context}".split())
         raise _BrokenError(mark.line if mark else 0, "broken-yaml", text) from None
     except yaml.YAMLError as error:
         raise _BrokenError(0, "broken-yaml", str(error).splitlines()[0]) from None
+    if not isinstance(values, dict | None):
+        raise _BrokenError(0, "broken-yaml", "there are no fields `name: value`")
+    return values or {}
 
 
 @cache
@@ -281,14 +277,10 @@ def day_of(value: object) -> date | None:
     """Return the date of a field, or None when its value is not a date."""
     if isinstance(value, datetime):
         return value.date()
-    if isinstance(value, date):
-        return value
     if isinstance(value, str) and _DATE.fullmatch(value.strip()):
-        try:
+        with suppress(ValueError):
             return date.fromisoformat(value.strip())
-        except ValueError:
-            return None
-    return None
+    return value if isinstance(value, date) else None
 
 
 # Writing
@@ -340,16 +332,10 @@ def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
         return add_front_matter(text, changes)
     head = fenced[1]
     try:
-        before = load_yaml(head) or {}
+        before = load_yaml(head)
     except _BrokenError as broken:
-        raise InputError(
-            f"{name}:{broken.line + 2}: {broken.text}",
-            hint="fix the front matter first: archivist workspace lint",
-        ) from None
-    if not isinstance(before, dict):
-        raise InputError(
-            f"{name}:2: the front matter has no fields", hint="archivist workspace lint says more"
-        )
+        hint = "fix the front matter first: archivist workspace lint"
+        raise InputError(f"{name}:{broken.line + 2}: {broken.text}", hint=hint) from None
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in changes.items()}
     changes = {key: value for key, value in plain.items() if before.get(key, ...) != value}
     if not changes:
