@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError, NotFoundError
 from archivist.workspace import front_matter
-from archivist.workspace.topology import LEVELS, LintProblem, WorkspaceFile, WorkspaceScope
+from archivist.workspace.topology import LintProblem, WorkspaceFile, WorkspaceScope
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -101,13 +101,6 @@ def title_from(stem: str) -> str:
     return bare.replace("-", " ").replace("_", " ").strip().capitalize() or stem
 
 
-def select_plans(
-    plans: Iterable[Plan], *, status: Sequence[str] = (), tags: Sequence[str] = ()
-) -> list[Plan]:
-    """Return the plans with one of these statuses and one of these tags."""
-    return [plan for plan in plans if (not status or plan.status in status) and has_any_tag(plan.tags, tags)]
-
-
 def find_plan(plans: Sequence[Plan], name: str) -> Plan:
     """Return the plan with an id, path or name; raise NotFoundError for none, InputError for several."""
     wanted = {name.strip().casefold(), name.strip().casefold().removesuffix(".md")}
@@ -177,21 +170,6 @@ def trim_body(body: str) -> str:
     """Return a body without blank lines around it, with one line end at the end."""
     text = body.replace("\r\n", "\n").strip("\n")
     return f"{text}\n" if text else ""
-
-
-def assign_tiers(
-    overviews: Iterable[Overview], asked: WorkspaceScope, *, is_full: bool = False
-) -> list[OverviewAnswer]:
-    """Assign a tier to each overview: workspaces in full, domains and repositories as abstracts.
-
-    A repository that was asked for by name is returned in full too; with `is_full` everything is.
-    """
-
-    def is_whole(overview: Overview) -> bool:
-        depth = overview.folder.count("/") + 1
-        return is_full or depth == 1 or (depth == LEVELS == len(asked.parts))
-
-    return [OverviewAnswer(each, Tier.T1 if is_whole(each) else Tier.T0) for each in overviews]
 
 
 # Prose

@@ -15,7 +15,7 @@ from archivist.clock import system_clock
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
 from archivist.workspace import documents, front_matter
-from archivist.workspace.documents import OverviewAnswer, Plan, PlanStatus
+from archivist.workspace.documents import OverviewAnswer, Plan, PlanStatus, Tier
 from archivist.workspace.files_service import FileCache, Topology, read_bytes
 from archivist.workspace.learnings import Learnings, select_learnings
 from archivist.workspace.topology import (
@@ -80,7 +80,8 @@ class Workspace:
         contents = self.files.read(asked, (FileKind.PLAN,))
         self.problems = contents.problems
         self._check_scope(asked, is_empty=not contents.plans)
-        return documents.select_plans(contents.plans, status=status, tags=tags)
+        plans = [plan for plan in contents.plans if not status or plan.status in status]
+        return [plan for plan in plans if documents.has_any_tag(plan.tags, tags)]
 
     def retrieve_plan(self, name: str, scope: str | WorkspaceScope = EVERYWHERE) -> PlanDetail:
         """Return one plan in full (T2), by its id, its path or its name."""
@@ -97,8 +98,13 @@ class Workspace:
         contents = self.files.read(asked, (FileKind.OVERVIEW,))
         self.problems = contents.problems
         self._check_scope(asked, is_empty=not contents.overviews)
-        ordered = sorted(contents.overviews, key=lambda overview: overview.folder.split("/"))
-        return documents.assign_tiers(ordered, asked, is_full=is_full)
+        answers = []
+        for overview in sorted(contents.overviews, key=lambda overview: overview.folder.split("/")):
+            depth = overview.folder.count("/") + 1
+            # Workspaces in full, and the repository that was asked for by name.
+            is_whole = is_full or depth == 1 or (depth == LEVELS == len(asked.parts))
+            answers.append(OverviewAnswer(overview, Tier.T1 if is_whole else Tier.T0))
+        return answers
 
     def retrieve_learnings(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -134,9 +134,12 @@ class WorkspaceScope(NamedTuple):
         )
         if len(parts) > LEVELS or given.startswith("/") or not is_named:
             raise InputError(f"{str(text)!r} is not a scope", hint=_SCOPE_HINT)
-        # A scope becomes the name of a folder.
-        if parts and _holds_secret(parts):
-            raise InputError("a scope must not hold a secret", hint=_SCOPE_HINT)
+        if parts:
+            from archivist.capture.clean import clean_name
+
+            # A scope becomes the name of a folder.
+            if any(clean_name(part) != part for part in parts):
+                raise InputError("a scope must not hold a secret", hint=_SCOPE_HINT)
         return cls(*parts)
 
     @property
@@ -151,12 +154,6 @@ class WorkspaceScope(NamedTuple):
 
     def __str__(self) -> str:
         return "/".join(self.parts)
-
-
-def _holds_secret(names: Iterable[str]) -> bool:
-    from archivist.capture.clean import clean_name
-
-    return any(clean_name(name) != name for name in names)
 
 
 EVERYWHERE = WorkspaceScope()
