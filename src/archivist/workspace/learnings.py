@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
-from archivist.workspace.documents import block_tokens, has_any_tag
+from archivist.workspace.documents import block_tokens
 from archivist.workspace.topology import (
     LEARNINGS,
-    LEVELS,
     FileKind,
     LintProblem,
     SourceFile,
@@ -121,32 +120,6 @@ def list_learnings(file: LearningFile) -> list[Learning]:
         unique = name if used[name] == 1 else f"{name}-{used[name]}"
         learnings.append(Learning(file.kind, entry, file.scope, file.path, unique))
     return learnings
-
-
-def select_learnings(
-    files: Iterable[LearningFile],
-    asked: WorkspaceScope,
-    *,
-    tags: Sequence[str] = (),
-    category: str = "",
-    with_superseded: bool = False,
-) -> Learnings:
-    """Return the entries of a scope that have one of these tags and this category.
-
-    Learnings are kept by domain, so a repository also gets its domain's entries tagged with its name.
-    """
-    found = Learnings([], [])
-    for file in files:
-        named = (asked.repository,) if len(asked.parts) == LEVELS and not asked.contains(file.scope) else ()
-        for learning in list_learnings(file):
-            entry = learning.entry
-            if entry.superseded_by and not with_superseded:
-                continue
-            if category and entry.category.casefold() != category.strip().casefold():
-                continue
-            if has_any_tag(entry.tags, tags) and has_any_tag(entry.tags, named):
-                (found.decisions if file.kind is FileKind.DECISIONS else found.lessons).append(learning)
-    return found
 
 
 def learnings_of(sources: Iterable[SourceFile]) -> tuple[Learning, ...]:
