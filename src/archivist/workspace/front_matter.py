@@ -7,7 +7,7 @@ follow YAML 1.2, so `yes` and `12:30` stay text. ruamel.yaml is used for edits o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from functools import cache
@@ -365,13 +365,20 @@ def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
     return text[: fenced.start(1)] + new + text[fenced.end(1) :]
 
 
-def rename_fields(text: str, names: Mapping[str, str]) -> str:
-    """Return a text with fields renamed; their values and everything else stay."""
+def lower_fields(text: str, known: Collection[str]) -> str:
+    """Return a text with known fields in lower case, `Status` as `status`; everything else stays."""
     fenced = FENCED.match(text)
-    head = fenced[1] if fenced else ""
-    for old, new in names.items():
-        head = re.sub(rf"^(['\"]?){re.escape(old)}\1(?=\s*:)", new, head, count=1, flags=re.MULTILINE)
-    return text[: fenced.start(1)] + head + text[fenced.end(1) :] if fenced else text
+    if fenced is None:
+        return text
+    head, values = fenced[1], read(text, "").values
+    taken = set(values)
+    for key in values:
+        field = key.strip().lower()
+        if field in known and field not in taken:
+            taken.add(field)
+            form = rf"^(['\"]?){re.escape(key)}\1(?=\s*:)"
+            head = re.sub(form, field, head, count=1, flags=re.MULTILINE)
+    return text[: fenced.start(1)] + head + text[fenced.end(1) :]
 
 
 def _format_field(key: str, value: object) -> str:

@@ -100,7 +100,7 @@ class Learnings(NamedTuple):
     lessons: list[Learning]
 
 
-def read_learning_file(text: str, place: WorkspaceFile) -> LearningFile:
+def read_learning_file(text: str, place: WorkspaceFile | SourceFile) -> LearningFile:
     """Read a file of decisions or lessons."""
     entries = tuple(parse_entries(text, place.name))
     problems = tuple(problem for entry in entries for problem in entry.problems)
@@ -124,17 +124,9 @@ def list_learnings(file: LearningFile) -> list[Learning]:
 
 def learnings_of(sources: Iterable[SourceFile]) -> tuple[Learning, ...]:
     """Return the entries of learning files that are not superseded."""
-    return tuple(
-        learning
-        for source in sources
-        if source.kind in LEARNINGS
-        for learning in list_learnings(
-            LearningFile(
-                source.kind, source.scope, source.name, tuple(parse_entries(source.text, source.name))
-            )
-        )
-        if not learning.entry.superseded_by
-    )
+    files = [read_learning_file(source.text, source) for source in sources if source.kind in LEARNINGS]
+    found = (learning for file in files for learning in list_learnings(file))
+    return tuple(learning for learning in found if not learning.entry.superseded_by)
 
 
 # Parsing

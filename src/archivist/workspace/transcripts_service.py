@@ -155,12 +155,12 @@ def find_transcript(
 def parse_range(text: str) -> tuple[int, int]:
     """Return the first and last line of `120-140`, `120-` or `120`."""
     found = _RANGE.fullmatch(text.strip())
-    if found is None:
-        raise InputError(f"{text!r} is not a range of lines", hint="--lines 120-140, or 120 for one line")
-    first = int(found[1])
-    last = int(found[2]) if found[2] else (1 << 60 if "-" in text else first)
-    if first < 1 or last < first:
-        hint = "lines count from 1, the first is before the last"
+    first = int(found[1]) if found else 0
+    last = first
+    if found and "-" in text:
+        last = int(found[2]) if found[2] else 1 << 60
+    if not 1 <= first <= last:
+        hint = "--lines 120-140, or 120 for one line; lines count from 1"
         raise InputError(f"{text!r} is not a range of lines", hint=hint)
     return first, last
 

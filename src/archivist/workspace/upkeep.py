@@ -33,7 +33,10 @@ REQUIRED = {
     FileKind.PLAN: ("name", "description", "status", "created"),
     FileKind.OVERVIEW: ("name", "description"),
 }
-OPTIONAL = {FileKind.PLAN: ("updated", "tags"), FileKind.OVERVIEW: ("tags", "updated")}
+FIELDS = {
+    FileKind.PLAN: (*REQUIRED[FileKind.PLAN], "updated", "tags"),
+    FileKind.OVERVIEW: (*REQUIRED[FileKind.OVERVIEW], "tags", "updated"),
+}
 _PLAN_NAME = re.compile(r"(\d{6})-[^\W_]+(?:[-.][^\W_]+)*\.md")
 _DATE_IN_NAME = re.compile(r"(?:20)?(\d\d)[-_.]?(\d\d)[-_.]?(\d\d)(?!\d)[-_. ]*")
 _FIELD = re.compile(r"[\"']?([^\s:\"'#][^:\"']*?)[\"']?\s*:(?:\s|$)")
@@ -117,7 +120,7 @@ def _check_front_matter(
         if values.get(field) in (None, "") and lines.get(field) not in broken:
             message = f"{field!r} is empty" if field in values else f"no {field!r}"
             found.append(LintProblem(place.name, lines.get(field, 1), "missing-field", message, advice))
-    known = (*REQUIRED[place.kind], *OPTIONAL[place.kind])
+    known = FIELDS[place.kind]
     allowed = front_matter.words_of(rules.allow_fields)
     for field, value in values.items():
         line_number = lines.get(field, 1)
@@ -154,9 +157,8 @@ def _short_repr(value: object) -> str:
 def _check_learnings(
     text: str, place: WorkspaceFile, max_entries: int, domains: Sequence[str]
 ) -> list[LintProblem]:
-    entries = learnings.parse_entries(text, place.name)
-    found = [problem for entry in entries for problem in entry.problems]
-    found += learnings.find_misplaced_headings(text, place.name)
+    file = learnings.read_learning_file(text, place)
+    entries, found = file.entries, list(file.problems)
     stray, lines = learnings.stray_lines(text), learnings.lines_of(text)
     # A block of stray text is reported once, by its first line.
     for line, above in zip(stray, [0, *stray], strict=False):
@@ -275,7 +277,7 @@ def migrate_plan(
     problem = _blocking_problem(text, place.name)
     if problem:
         return problem
-    renamed = _fix_field_case(text, place)
+    renamed = front_matter.lower_fields(text, FIELDS[FileKind.PLAN])
     read = front_matter.read(renamed, place.name)
     values = read.values
     missing: dict[str, object] = {}
@@ -310,7 +312,7 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
     problem = _blocking_problem(text, place.name)
     if problem:
         return problem
-    renamed = _fix_field_case(text, place)
+    renamed = front_matter.lower_fields(text, FIELDS[FileKind.OVERVIEW])
     read = front_matter.read(renamed, place.name)
     values = read.values
     given_name = documents.field_text(values.get("name"))
@@ -403,19 +405,6 @@ def _blocking_problem(text: str, name: str) -> LintProblem | None:
     if problem or text.strip("\ufeff \t\r\n"):
         return problem
     return LintProblem(name, 0, "empty", "the file is empty")
-
-
-def _fix_field_case(text: str, place: WorkspaceFile) -> str:
-    """Return a text whose fields are spelled as in the format: `Status` becomes `status`."""
-    values = front_matter.read(text, place.name).values
-    kind = FileKind.PLAN if place.kind is FileKind.PLAN else FileKind.OVERVIEW
-    known = {*REQUIRED[kind], *OPTIONAL[kind]}
-    names: dict[str, str] = {}
-    for key in values:
-        right = key.strip().lower()
-        if key != right and right in known and right not in values and right not in names.values():
-            names[key] = right
-    return front_matter.rename_fields(text, names)
 
 
 def _is_given(values: dict[str, object], field: str) -> bool:
