@@ -32,7 +32,6 @@ _BUDGET = re.compile(r"<!--\s*budget:\s*(?P<said>.*?)\s*-->", re.IGNORECASE)
 _AMOUNT = re.compile(r"<?\s*~?\s*(?P<number>\d{1,7})\s*(?P<unit>lines?|tokens?)?", re.IGNORECASE)
 _CODE = re.compile(r"`([^`\n]+)`")
 _NAME = re.compile(r"[^\W_]{3,}")
-_ANY_WORD = re.compile(r"[^\W_]+")
 _MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 # A budget is at the top: after front matter and a heading at most.
 _TOP_LINES = 12
@@ -375,12 +374,6 @@ def strip_list_mark(text: str) -> str:
         text = "\n".join((first[found.end() :], *(line.removeprefix(indent) for line in rest)))
     is_plain = not re.search(r"^(?:\s*$|```|~~~|[-*+>|#]|\d+[.)])", text, re.MULTILINE)
     return " ".join(text.split()) if is_plain else text
-
-
-def missing_words(text: str, kept: str) -> list[str]:
-    """Return the words of a text that another one does not contain."""
-    held = set(_ANY_WORD.findall(kept.lower()))
-    return [word for word in dict.fromkeys(_ANY_WORD.findall(text.lower())) if word not in held]
 
 
 def without_item(text: str, item: HotItem) -> str:

@@ -182,14 +182,7 @@ def demote(
         raise InputError(
             f"not demoted: {outcome.reason}{place}", hint="resolve that first; nothing was changed"
         )
-    entries = {entry.id: entry.text for entry in _warm_entries(topology)}
-    missing = hot.missing_words(words, entries.get(outcome.place, ""))
-    if missing:
-        # The rule was merged with an entry that says nearly the same: its own words must not be lost.
-        raise InputError(
-            f"{outcome.place} says nearly the same, without {', '.join(missing)}; the rule stays hot",
-            hint="merge the two by hand, then demote again",
-        )
+    # Now every sentence of the rule is a lesson: saving never drops what says something new.
     path, before = topology.root / item.file, items[item].text
     with explain_os_errors(path):
         after = hot.without_item(before, item)
