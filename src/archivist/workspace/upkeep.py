@@ -280,16 +280,7 @@ def migrate_plan(
     renamed = front_matter.lower_fields(text, FIELDS[FileKind.PLAN])
     read = front_matter.read(renamed, place.name)
     values = read.values
-    missing: dict[str, object] = {}
-    if not _is_given(values, "name"):
-        missing["name"] = (
-            _first_text(values, "title")
-            or documents.first_heading(read.body)
-            or documents.title_from(place.stem)
-        )
-    if not _is_given(values, "description"):
-        name = documents.field_text(values.get("name")) or str(missing.get("name", ""))
-        missing["description"] = _describe(read, name)
+    missing = _missing_fields(read, place, documents.title_from(place.stem))
     given = values.get("status")
     if isinstance(given, list) and len(given) == 1:
         given = given[0]
@@ -299,8 +290,6 @@ def migrate_plan(
     if not _is_given(values, "created"):
         day = day_of_name(place.name.rpartition("/")[2]) or front_matter.day_of(values.get("date"))
         missing["created"] = day or creation_date()
-    if "tags" not in values:
-        missing["tags"] = _folder_tags(place)
     return _build_change(text, renamed, place.name, missing)
 
 
@@ -321,15 +310,13 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
         _fold_text(name) for name in (given_name, documents.first_heading(read.body), folder, "abstract")
     }
     try:
-        said, body, missing = _read_abstract(abstract, values, names)
+        said, body, fields = _read_abstract(abstract, values, names)
     except InputError as error:
         return LintProblem(place.name, 0, "abstract-file", f"{ABSTRACT} stays: {error.message}")
     # Where the description says it all, nothing is added below.
     rest = "" if _fold_text(said) == _fold_text(body) else body
-    if not _is_given(values, "name"):
-        words = " ".join(place.folder.split("/")[-2:]).replace("-", " ").replace("_", " ")
-        folder_title = " ".join(words.split()).title()
-        missing["name"] = _first_text(values, "title") or documents.first_heading(read.body) or folder_title
+    title = " ".join(place.folder.split("/")[-2:]).replace("-", " ").replace("_", " ")
+    missing = {**_missing_fields(read, place, " ".join(title.split()).title()), **fields}
     description = documents.field_text(values.get("description"))
     if said and _fold_text(said) not in _fold_text(description):
         joined = f"{description.rstrip('.')}. {said}" if description else said
@@ -337,10 +324,6 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
             missing["description"] = joined
         else:
             rest = body
-    elif not description:
-        missing["description"] = _describe(read, given_name or str(missing.get("name", "")))
-    if "tags" not in {**values, **missing}:
-        missing["tags"] = _folder_tags(place)
     if rest and rest not in renamed.replace("\r\n", "\n") and rest not in renamed:
         end = "\r\n" if "\r\n" in renamed[:4096] else "\n"
         gap = "" if not renamed or renamed.endswith(end * 2) else end if renamed.endswith("\n") else end * 2
@@ -418,20 +401,26 @@ def _first_text(values: dict[str, object], *fields: str) -> str:
     )
 
 
-def _describe(read: FrontMatter, name: str) -> str:
-    """Return a description, or an empty text when only the name could be repeated."""
-    text = _first_text(read.values, "summary", "abstract") or documents.abstract_of(read.body)
-    return "" if _fold_text(text) == _fold_text(name) else documents.clip_text(text, DESCRIPTION_CHARACTERS)
-
-
 def _fold_text(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(". ")
 
 
-def _folder_tags(place: WorkspaceFile) -> list[str]:
-    """Return the folder names below the workspace, or the workspace's name for its own files."""
-    parts = place.folder.split("/")
-    return [part.lower() for part in dict.fromkeys(parts[1:] or parts)]
+def _missing_fields(read: FrontMatter, place: WorkspaceFile, title: str) -> dict[str, object]:
+    """Return the fields that both plans and overviews should have, where they are not given."""
+    values, missing = read.values, dict[str, object]()
+    if not _is_given(values, "name"):
+        missing["name"] = _first_text(values, "title") or documents.first_heading(read.body) or title
+    if not _is_given(values, "description"):
+        text = _first_text(values, "summary", "abstract") or documents.abstract_of(read.body)
+        name = documents.field_text(values.get("name")) or str(missing.get("name", ""))
+        # A description that only repeats the name would say nothing.
+        is_name = _fold_text(text) == _fold_text(name)
+        missing["description"] = "" if is_name else documents.clip_text(text, DESCRIPTION_CHARACTERS)
+    if "tags" not in values:
+        # The names of the folders below the workspace, or the workspace's name for its own files.
+        parts = place.folder.split("/")
+        missing["tags"] = [part.lower() for part in dict.fromkeys(parts[1:] or parts)]
+    return missing
 
 
 def _status_of_word(word: str) -> PlanStatus | None:
