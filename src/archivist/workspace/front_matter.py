@@ -143,7 +143,7 @@ def load_yaml(head: str) -> dict[str, object]:
         reason = f"the front matter is longer than {MAX_CHARACTERS // 1024} KiB"
         raise _BrokenError(0, "broken-yaml", reason, is_refused=True)
     try:
-        values = _ValueBuilder(head).read_document()
+        values = _ValueBuilder(yaml, head).read_document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         text = " ".join(f"{error.problem or error.context}".split())
@@ -174,9 +174,7 @@ class _ValueBuilder:
     be defined twice, as YAML 1.2 does.
     """
 
-    def __init__(self, head: str) -> None:
-        import yaml
-
+    def __init__(self, yaml: Any, head: str) -> None:
         self._yaml = yaml
         self._next_event = _parser()(head).get_event
         self._anchors: dict[str, object] = {}

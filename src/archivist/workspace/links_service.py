@@ -286,10 +286,13 @@ def link(
 ) -> list[LinkResult]:
     """Bring the clients' paths in line with the hot files; a second call changes nothing."""
     results: list[LinkResult] = []
+    section_files = {client: (root / name).resolve() for client, name in SECTIONS.items()}
     for client in clients:
+        # The file with the client's section can be a link to another client's file.
+        is_shared = list(section_files.values()).count(section_files.get(client, root)) > 1
         linker = _Linker(root, folder, client, is_dry_run)
         wanted: dict[str, LinkTarget] = {}
-        for target in link_targets(client, rules, as_copies=as_copies, is_shared=linker.shares_section()):
+        for target in link_targets(client, rules, as_copies=as_copies, is_shared=is_shared):
             if target.path in wanted:
                 reason = f"{wanted[target.path].source} is there too"
                 results.append(LinkResult(client, target.path, LinkStatus.LEFT, reason))
@@ -350,11 +353,6 @@ class _Linker:
             return LinkResult(self.client, path, *work())
         except OSError as error:
             return LinkResult(self.client, path, LinkStatus.LEFT, error.strerror or str(error))
-
-    def shares_section(self) -> bool:
-        """Say whether the file with the client's section is also another client's file."""
-        files = {client: (self.root / name).resolve() for client, name in SECTIONS.items()}
-        return list(files.values()).count(files.get(self.client, self.root)) > 1
 
     def own_paths(self) -> list[str]:
         """Return the client's paths with something of ours: links into the hot folder, copies, sections."""

@@ -170,15 +170,6 @@ def lines_between(lines: Iterable[str], first: int, last: int) -> Iterator[tuple
     return islice(enumerate(lines, 1), first - 1, last)
 
 
-def lines_containing(lines: Iterable[str], text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that contain a text in any case, plain or as JSON writes it."""
-    plain, escaped = text.casefold(), json.dumps(text)[1:-1].casefold()
-    for number, line in enumerate(lines, 1):
-        folded = line.casefold()
-        if plain in folded or escaped in folded:
-            yield number, line
-
-
 def find_event_line(event: Event, lines: Iterable[str]) -> int | None:
     """Return the line of a log that shows an event, or None when there is none.
 
@@ -336,9 +327,11 @@ class Transcripts(BankService):
 
     @reads(Layer.RUNS)
     def search_lines(self, name: str, text: str) -> TranscriptLines:
-        """Return the lines that contain a text."""
+        """Return the lines that contain a text in any case, plain or as JSON writes it."""
         transcript = self.find(name)
-        lines = lines_containing(self._read_lines(transcript), text)
+        forms = (text.casefold(), json.dumps(text)[1:-1].casefold())
+        numbered = enumerate(self._read_lines(transcript), 1)
+        lines = (each for each in numbered if any(form in each[1].casefold() for form in forms))
         return TranscriptLines(transcript, _redact_lines(lines))
 
     @reads(Layer.RUNS)
