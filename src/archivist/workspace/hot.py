@@ -197,15 +197,14 @@ def _parse_budget(text: str) -> tuple[Budget | None, str]:
     found = _BUDGET.search("\n".join(FENCED.sub("", text).splitlines()[:_TOP_LINES]))
     if found is None:
         return None, ""
-    budget = Budget()
+    limits: dict[str, int] = {}
     for part in re.split(r"[,/;]|\band\b", found["said"]):
         amount = _AMOUNT.fullmatch(part.strip())
         if amount is None or not int(amount["number"]):
             return None, f"budget {found['said']!r} is not a number of lines or tokens"
-        is_tokens = (amount["unit"] or "lines").lower().startswith("token")
-        number = int(amount["number"])
-        budget = budget._replace(tokens=number) if is_tokens else budget._replace(lines=number)
-    return budget, ""
+        is_tokens = (amount["unit"] or "").lower().startswith("token")
+        limits["tokens" if is_tokens else "lines"] = int(amount["number"])
+    return Budget(**limits), ""
 
 
 def parse_hot_items(file: HotFile) -> list[HotItem]:
@@ -318,18 +317,16 @@ def propose_demotions(
     # Sorting is stable: where nothing else decides, the order is that of the files.
     candidates.sort(key=lambda each: (round(each.use.share, 3), not each.names, -each.item.lines))
     chosen: list[Demotion] = []
-    left = usage
+    left = {file.path: file for file in usage.files}
     # When the tools' own files alone are too large, removing a rule does not help.
     can_fit = replace(usage, files=tuple(file for file in usage.files if file.agents)).share <= 1
     for each in candidates:
-        file = next(file for file in left.files if file.path == each.item.file)
-        helps = file.is_over or (can_fit and left.share > 1)
+        file = left[each.item.file]
+        helps = file.is_over or (can_fit and replace(usage, files=tuple(left.values())).share > 1)
         if helps and not each.use.is_universal:
             chosen.append(each)
             tokens = file.tokens - estimate_tokens(each.item.text)
-            smaller = replace(file, lines=file.lines - each.item.lines, tokens=tokens)
-            files = tuple(smaller if other is file else other for other in left.files)
-            left = replace(left, files=files)
+            left[file.path] = replace(file, lines=file.lines - each.item.lines, tokens=tokens)
     return tuple(chosen)
 
 

@@ -151,10 +151,7 @@ class WorkspaceSearch(BankService):
         newest = max((max(place.mtime_ns, place.ctime_ns) for place in places), default=0)
         if newest + FRESH_NS >= int(self._bank.now().timestamp() * 1e9):
             return ""
-        digest = sha256()
-        for place in places:
-            digest.update(f"{place.name}\0{place.size}\0{place.mtime_ns}\0{place.ctime_ns}\n".encode())
-        return digest.hexdigest()
+        return sha256(repr(places).encode()).hexdigest()
 
 
 def _filter_answers(text: str, recalled: RecallResult) -> tuple[Hit, ...]:
