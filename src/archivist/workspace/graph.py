@@ -144,19 +144,16 @@ def build_graph(sources: Iterable[SourceFile], is_common: Callable[[str], bool] 
         weights[subject] = weights.get(subject, 0) + len(places)
         weights[target] = weights.get(target, 0) + len(places)
     entities = [
-        Entity(_id(key), key[0], titles.get(key) or _name(key), weight) for key, weight in weights.items()
+        Entity(":".join(key), key[0], titles.get(key) or _name(key), weight)
+        for key, weight in weights.items()
     ]
     relations = [
-        Relation(_id(subject), kind, _id(target), tuple(places)[:MAX_EVIDENCE], len(places))
+        Relation(":".join(subject), kind, ":".join(target), tuple(places)[:MAX_EVIDENCE], len(places))
         for (subject, kind, target), places in evidence.items()
     ]
     entities.sort(key=lambda entity: (-entity.weight, entity.id))
     relations.sort(key=lambda each: (-each.weight, each.source, each.kind, each.target))
     return Graph(tuple(entities), tuple(relations))
-
-
-def _id(key: _Key) -> str:
-    return f"{key[0].value}:{key[1]}"
 
 
 def _name(key: _Key) -> str:
