@@ -48,14 +48,11 @@ def lint_scope(topology: Topology, scope: WorkspaceScope) -> LintReport:
     """Check every file of a scope against its format."""
     found = topology.scan(scope, _CHECKED)
     problems = list(found.problems)
-    domains: dict[str, list[str]] = {}
-    for known in topology.scopes():
-        if known.domain and not known.repository:
-            domains.setdefault(known.workspace, []).append(known.domain)
+    domains = [known for known in topology.scopes() if known.domain and not known.repository]
     for place in found.places:
         data = read_data(place, problems)
         if data is not None:
-            below = domains.get(place.scope.workspace, ())
+            below = [known.domain for known in domains if known.workspace == place.scope.workspace]
             problems += upkeep.check_file(data, place, topology.rules, below)
     ignored = set(words_of(topology.rules.ignore_rules))
     for name in sorted(ignored - set(RULES)):
