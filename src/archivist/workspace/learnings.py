@@ -15,6 +15,7 @@ from typing import NamedTuple
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
 from archivist.workspace.documents import block_tokens
+from archivist.workspace.front_matter import day_of
 from archivist.workspace.topology import (
     LEARNINGS,
     FileKind,
@@ -163,7 +164,7 @@ def _parse_entry(
     last = max((at for at in range(start, end) if lines[at].strip() and at not in rules), default=start)
     entry = LearningEntry(
         title,
-        _parse_date(written_date),
+        day_of(written_date),
         marks.get("category", ""),
         tuple(tag for tag in (each.strip(" `#") for each in marks.get("tags", "").split(",")) if tag),
         "\n".join(lines[first:end]).strip("\n").rstrip(),
@@ -203,7 +204,7 @@ def find_misplaced_headings(text: str, name: str) -> list[LintProblem]:
         written_date, title = _split_date(heading)
         mark = _MARK.fullmatch(next((line.strip() for line in lines[at + 1 :] if line.strip()), ""))
         has_mark = mark is not None and mark[1].lower() in _MARKS
-        if title and _parse_date(written_date) and (not is_inside or has_mark):
+        if title and day_of(written_date) and (not is_inside or has_mark):
             message = f"{heading!r} has {level} marks, so it is not read as an entry"
             found.append(LintProblem(name, at + 1, "heading-level", message))
     return found
@@ -267,13 +268,6 @@ def _split_date(heading: str) -> tuple[str, str]:
     if found is None or (heading.startswith("[") and not found[1].strip()[:1].isdigit() and "](" in heading):
         return "", heading
     return found[1].strip(), found[2].strip()
-
-
-def _parse_date(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text) if len(text) == len("YYYY-MM-DD") else None
-    except ValueError:
-        return None
 
 
 # Writing
