@@ -92,7 +92,7 @@ def _variables(environment: Mapping[str, str]) -> Iterator[None]:
 def _fresh(words: Sequence[str]) -> Iterator[None]:
     """Take away what an earlier command has left, and afterwards what this one has."""
     if shelves := sys.modules.get("archivist.workspace.markdown_service"):
-        shelves._CACHES.clear()
+        shelves._open_files.cache_clear()
     arguments, program, thresholds = sys.argv, sys.modules["__main__"], gc.get_threshold()
     # By these two a command knows what it is called.
     sys.argv, sys.modules["__main__"] = [PROGRAM, *words], ModuleType("__main__")

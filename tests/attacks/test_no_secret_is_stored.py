@@ -280,7 +280,7 @@ def test_every_writing_method_is_in_the_table() -> None:
 
 def _service(bank: Bank, kind: Any) -> Any:
     needs_topology = "topology" in signature(kind).parameters
-    return kind(bank, bank.workspace.workspace.topology) if needs_topology else kind(bank)
+    return kind(bank, bank.workspace.topology) if needs_topology else kind(bank)
 
 
 def _reflect_and_export(bank: Bank, out: Path) -> None:

@@ -116,7 +116,7 @@ def test_every_format_that_capture_reads_is_a_transcript(
         "trajectory_format": "mini-swe-agent-1",
     }
     (folder / f"x-1.traj.json{ending}").write_bytes(pack(json.dumps(document, indent=1).encode()))
-    assert f"x-1.traj.json{ending}" in [each.name for each in desk.list_all()]
+    assert f"x-1.traj.json{ending}" in [each.name for each in desk.scan_folder().transcripts]
     assert desk.capture(["x-1"]).events > 0
     found = desk.find("x-1")
     assert "Mend the parser" in cold.summarize_transcript(found).task
@@ -137,11 +137,11 @@ def test_the_latest_is_told_by_the_times_inside_then_by_the_name_then_by_the_fil
         os.utime(path, (2_000_000_000, 2_000_000_000))
     os.utime(folder / "one.jsonl", (1_900_000_000, 1_900_000_000))
     names = ["one.jsonl", "2027-01-05-b.jsonl", "20251222__150214-a.jsonl"]
-    assert [each.name for each in desk.list_all()] == names
+    assert [each.name for each in desk.scan_folder().transcripts] == names
     desk.capture(["one"])
-    assert [each.name for each in desk.list_all()] == [names[1], names[0], names[2]]
+    assert [each.name for each in desk.scan_folder().transcripts] == [names[1], names[0], names[2]]
     timeless = Transcript("x.traj", 1, 2_000_000_000 * 10**9, (Episode(id="x"),))
-    assert cold.latest_first([timeless, *desk.list_all()])[-1] is timeless
+    assert cold.latest_first([timeless, *desk.scan_folder().transcripts])[-1] is timeless
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_an_event_leads_to_its_line(desk: Transcripts, bank: Bank) -> None:
 
 def test_a_folder_that_is_not_there_has_no_transcripts(bank: Bank, tmp_path: Path) -> None:
     desk = Transcripts(bank, Topology(tmp_path))
-    assert desk.list_all() == []
+    assert desk.scan_folder().transcripts == ()
     assert desk.capture().captured == ()
     with pytest.raises(NotFoundError, match="no transcript 'one'"):
         desk.find("one")

@@ -14,7 +14,6 @@ from archivist.workspace import front_matter
 from archivist.workspace.files_service import Topology
 from archivist.workspace.skills_service import (
     Skills,
-    SkillSaveStatus,
     compose_skill,
     find_problems,
     find_skill,
@@ -36,17 +35,14 @@ def topology(tmp_path: Path) -> Topology:
 @pytest.mark.req("W16")
 def test_a_skill_is_saved_below_its_scope_and_found_again(topology: Topology) -> None:
     saved = save_skill(topology, "cut-release", SKILL, WorkspaceScope("devtools"))
-    assert saved.kept is SkillSaveStatus.SAVED
+    assert saved.kept == "saved"
     assert saved.skill.path == "resources/workspaces/devtools/_skills/cut-release/SKILL.md"
     assert (topology.root / saved.skill.path).read_text("utf-8") == SKILL
     assert (
         find_skill(topology, "cut-release", WorkspaceScope("devtools")).description
         == "Use when a release is cut."
     )
-    assert (
-        save_skill(topology, "cut-release", SKILL, WorkspaceScope("devtools")).kept
-        is SkillSaveStatus.UNCHANGED
-    )
+    assert save_skill(topology, "cut-release", SKILL, WorkspaceScope("devtools")).kept == "unchanged"
 
 
 @pytest.mark.req("W16")
@@ -83,7 +79,7 @@ def test_another_skill_of_the_name_is_replaced_only_when_asked(topology: Topolog
         save_skill(topology, "cut-release", changed, WorkspaceScope("devtools"))
     assert find_skill(topology, "cut-release", WorkspaceScope("devtools")).text == SKILL
     saved = save_skill(topology, "cut-release", changed, WorkspaceScope("devtools"), is_replacing=True)
-    assert (saved.kept, saved.skill.text) == (SkillSaveStatus.REPLACED, changed)
+    assert (saved.kept, saved.skill.text) == ("replaced", changed)
 
 
 @pytest.mark.req("W16")

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError, NotFoundError
 from archivist.workspace import front_matter
-from archivist.workspace.topology import LEVELS, LintProblem, WorkspaceFile, WorkspaceScope
+from archivist.workspace.topology import LintProblem, WorkspaceFile, WorkspaceScope
 
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
     from archivist.workspace.learnings import Learning, Learnings
 
 
@@ -75,18 +79,18 @@ class Plan(NamedTuple):
 def read_plan(text: str, place: WorkspaceFile) -> Plan:
     """Read a plan; without front matter its name comes from the file name and it has no status."""
     read = front_matter.read(text, place.name)
-    texts = {
-        key: field_text(read.values.get(key))
-        for key in ("name", "description", "status", "created", "updated")
-    }
-    texts["name"] = texts["name"] or title_from(place.stem)
+    values = read.values
     return Plan(
-        **texts,
-        tags=front_matter.words_of(read.values.get("tags")),
-        scope=place.scope,
-        path=place.name,
-        id=place.stem,
-        problems=read.problems,
+        field_text(values.get("name")) or title_from(place.stem),
+        field_text(values.get("description")),
+        field_text(values.get("status")),
+        field_text(values.get("created")),
+        field_text(values.get("updated")),
+        front_matter.words_of(values.get("tags")),
+        place.scope,
+        place.name,
+        place.stem,
+        read.problems,
     )
 
 
@@ -95,13 +99,6 @@ def title_from(stem: str) -> str:
     head, _, rest = stem.partition("-")
     bare = rest if head.isdigit() and rest else stem
     return bare.replace("-", " ").replace("_", " ").strip().capitalize() or stem
-
-
-def select_plans(
-    plans: Iterable[Plan], *, status: Sequence[str] = (), tags: Sequence[str] = ()
-) -> list[Plan]:
-    """Return the plans with one of these statuses and one of these tags."""
-    return [plan for plan in plans if (not status or plan.status in status) and has_any_tag(plan.tags, tags)]
 
 
 def find_plan(plans: Sequence[Plan], name: str) -> Plan:
@@ -152,13 +149,13 @@ class OverviewAnswer(NamedTuple):
 
 
 def read_overview(text: str, place: WorkspaceFile) -> Overview:
-    """Read an overview; without a description its abstract is the first paragraph."""
+    """Read an overview; without a description its abstract is the first prose of its text."""
     read = front_matter.read(text, place.name)
     values = read.values
     body = trim_body(read.body)
     return Overview(
         field_text(values.get("name")) or first_heading(body) or place.folder,
-        field_text(values.get("description")) or first_paragraph(body),
+        field_text(values.get("description")) or abstract_of(body),
         front_matter.words_of(values.get("tags")),
         field_text(values.get("updated")),
         body,
@@ -175,22 +172,22 @@ def trim_body(body: str) -> str:
     return f"{text}\n" if text else ""
 
 
-def assign_tiers(
-    overviews: Iterable[Overview], asked: WorkspaceScope, *, is_full: bool = False
-) -> list[OverviewAnswer]:
-    """Assign a tier to each overview: workspaces in full, domains and repositories as abstracts.
-
-    A repository that was asked for by name is returned in full too; with `is_full` everything is.
-    """
-    answers = []
-    for overview in overviews:
-        depth = overview.folder.count("/") + 1
-        is_whole = is_full or depth == 1 or (depth == LEVELS == len(asked.parts))
-        answers.append(OverviewAnswer(overview, Tier.T1 if is_whole else Tier.T0))
-    return answers
-
-
 # Prose
+
+
+def block_tokens(text: str) -> list[Token]:
+    """Return the blocks of a Markdown text, without what is inside paragraphs."""
+    return _block_parser().parse(text)
+
+
+@cache
+def _block_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
 
 # The documented size of an abstract is 100 to 200 tokens.
 ABSTRACT_CHARACTERS = 800
@@ -202,6 +199,9 @@ _LABEL = lazy_pattern(r"\W*[^\W\d_][\w -]{0,24}\**\s*:\**\s+\S.*|\W*")
 _SENTENCE_END = lazy_pattern(r"(?<=[.!?])[\"')\]]*\s+(?=[^\W\d_a-z]|[\"'(`\[])|(?<=[\u3002\uff01\uff1f])")
 _ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
 _ANCHOR = lazy_pattern(r"\s*\{\s*[#.:][^}]*\}\s*$")
+_HIDDEN = lazy_pattern(
+    r"^[ \t]*(?:(```|~~~).*?(?:^[ \t]*\1.*?$|\Z)|<!--.*?(?:-->.*?$|\Z))", re.DOTALL | re.MULTILINE
+)
 # A list, a quote, a table and HTML include the lines below them up to a blank one.
 _BLOCK = lazy_pattern(r"\s*(?:[-*+] |\d+[.)] |>|\||<)")
 _NOT_PROSE = lazy_pattern(r"\s*(?:#|[-*+] |\d+[.)] |>|\||```|~~~|<|!\[|\[!|={3,}|-{3,}|:::)")
@@ -236,16 +236,6 @@ def first_sentences(text: str) -> str:
     return " ".join(part.strip() for part in _SENTENCE_END.split(text)[:_ABSTRACT_SENTENCES])
 
 
-def first_paragraph(body: str) -> str:
-    """Return the first paragraph of prose on one line, clipped to the size of an abstract.
-
-    A label such as `Status: draft` counts only where there is nothing else.
-    """
-    found = [strip_markup(" ".join(lines)) for lines in _paragraphs(body)]
-    prose = next((text for text in found if len(text.split()) >= _MIN_WORDS), "")
-    return clip_text(prose or next(iter(found), ""), ABSTRACT_CHARACTERS)
-
-
 def _paragraphs(body: str) -> Iterator[list[str]]:
     paragraph: list[str] = []
     is_admonition = is_block = False
@@ -267,18 +257,7 @@ def _paragraphs(body: str) -> Iterator[list[str]]:
 
 def prose_lines(body: str) -> list[str]:
     """Return the lines outside code blocks and comments."""
-    lines, fence, is_comment = [], "", False
-    for line in front_matter.strip_foreign(body).splitlines():
-        mark = line.lstrip()[:3]
-        if fence:
-            fence = "" if mark == fence else fence
-        elif is_comment or line.lstrip().startswith("<!--"):
-            is_comment = "-->" not in line
-        elif mark in ("```", "~~~"):
-            fence = mark
-        else:
-            lines.append(line)
-    return lines
+    return _HIDDEN.sub("", front_matter.strip_foreign(body)).splitlines()
 
 
 def strip_markup(text: str) -> str:

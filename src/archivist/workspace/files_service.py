@@ -2,7 +2,7 @@
 
 A scan never leaves the root. A file counts as unchanged when its size and both its times are the same, and
 were already old when it was read: a second edit within the clock's resolution may leave all three the same,
-so a fresh file is read again and compared by its digest.
+so a fresh file is read again and compared by the hash of its bytes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import posixpath
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +33,7 @@ from archivist.workspace.topology import (
     WorkspaceFile,
     WorkspaceScope,
     decode,
+    suggest_scopes,
 )
 
 # The resolution of a file's times is 2 s on FAT, the coarsest file system in use.
@@ -46,7 +46,6 @@ _FENCES = (b"---", b"\xef\xbb\xbf---")
 _NOT_A_PLAN = "readme.md"
 _BELOW_RESOURCES = frozenset((FileKind.PLAN, FileKind.OVERVIEW, FileKind.ABSTRACT, FileKind.DOCUMENT))
 _LEARNING_FILES = {f"{kind.value}.md": kind for kind in LEARNINGS}
-_MAX_SUGGESTIONS = 10
 
 
 class Topology:
@@ -106,18 +105,12 @@ class Topology:
             if wanted:
                 for step in self._walk(scope, result.problems, is_learning=is_learning):
                     self._scan_folder(step, wanted, result, links)
-        places = sorted(result.places, key=lambda place: place.name)
-        # Each file counts once: a link is left out when its target is found by itself.
-        seen = (
-            {os.path.realpath(place.file) for place in places if place.file not in links} if links else set()
-        )
-        unique = []
-        for place in places:
-            real = os.path.realpath(place.file) if place.file in links else ""
-            if real not in seen:
-                unique.append(place)
-                seen |= {real} if real else set()
-        return ScanResult(unique, result.problems)
+        places = result.places
+        if links:
+            # Each file counts once: a link is left out when its target is found by itself.
+            ordered = sorted(places, key=lambda place: (place.file in links, place.name))
+            places = list({os.path.realpath(place.file): place for place in reversed(ordered)}.values())
+        return ScanResult(sorted(places, key=lambda place: place.name), result.problems)
 
     def _scan_folder(
         self, step: _Step, wanted: frozenset[FileKind], result: ScanResult, links: set[str]
@@ -164,83 +157,60 @@ class Topology:
         """Yield the folders of a scope. Links are followed last, and only to folders not visited yet."""
         name = _join_path(self.rules.learnings if is_learning else self.rules.resources, *scope.parts)
         start = str(self.path_inside(name))
-        waiting = [_Step(start, name, scope.parts, [], is_learning=is_learning)]
-        links: list[_Step] = []
+        waiting = [_Step(start, name, scope.parts, [], os.path.realpath(start), is_learning=is_learning)]
         visited: set[str] = set()
-        while waiting or links:
-            step = waiting.pop() if waiting else links.pop(0)
-            is_known = step.real and not step.is_link
-            real = step.real if is_known else os.path.realpath(step.path)
-            if real in visited:
+        while waiting:
+            step = waiting.pop()
+            if step.real in visited:
                 continue
-            visited.add(real)
+            visited.add(step.real)
             try:
                 with os.scandir(step.path) as entries:
-                    below = self._sort_entries(step._replace(real=real), list(entries), problems)
+                    visible = [entry for entry in entries if not entry.name.startswith(".")]
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
                 problems.append(LintProblem(step.name, 0, "unreadable", f"{error.strerror}"))
                 continue
-            waiting += (child for child in below if not child.is_link)
-            links += (child for child in below if child.is_link)
+            for entry in visible:
+                if not _is_folder(entry):
+                    if entry.name.endswith(".md"):
+                        step.files.append(entry)
+                elif child := self._step_into(entry, step, problems):
+                    waiting.insert(0 if entry.is_symlink() else len(waiting), child)
             yield step
 
-    def _sort_entries(
-        self, step: _Step, entries: list[os.DirEntry[str]], problems: list[LintProblem]
-    ) -> list[_Step]:
-        """Add the markdown files of a folder to its step, and return the folders below it."""
-        folders = []
-        for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            if not _is_folder(entry):
-                if entry.name.endswith(".md"):
-                    step.files.append(entry)
-                continue
-            is_plans = step.is_plans or (
-                step.is_scope and bool(step.parts) and entry.name == self.rules.plans
-            )
-            is_archive = step.is_learning and entry.name == ARCHIVE
-            is_scope = step.is_scope and not (is_plans or is_archive or entry.name.startswith("_"))
-            child = _Step(
-                entry.path,
-                _join_path(step.name, entry.name),
-                (*step.parts, entry.name) if is_scope else step.parts,
-                [],
-                f"{step.real}{os.sep}{entry.name}",
-                is_scope=is_scope,
-                is_plans=is_plans,
-                is_link=entry.is_symlink(),
-                is_learning=step.is_learning,
-            )
-            # When the root itself holds the overviews, the learnings and the rules are folders in it.
-            if not step.is_learning and child.name in self._separate:
-                continue
+    def _step_into(self, entry: os.DirEntry[str], step: _Step, problems: list[LintProblem]) -> _Step | None:
+        """Return the step into a folder below a step; None when it is not part of the tree."""
+        name, real = _join_path(step.name, entry.name), f"{step.real}{os.sep}{entry.name}"
+        # When the root itself holds the overviews, the learnings and the rules are folders in it.
+        if not step.is_learning and name in self._separate:
+            return None
+        if entry.is_symlink():
+            real = os.path.realpath(entry.path)
             # A link upwards is a loop, or leads out of the scope that was asked for.
-            if child.is_link and _is_above(os.path.realpath(entry.path), step.real):
-                continue
-            try:
-                if child.is_link:
-                    self.path_inside(entry.path)
-            except InputError:
-                problems.append(LintProblem(child.name, 0, "leaves-root", "the link leaves the root"))
-            else:
-                folders.append(child)
-        return folders
+            if _is_above(real, step.real):
+                return None
+            if not _is_above(self._real_root, real):
+                problems.append(LintProblem(name, 0, "leaves-root", "the link leaves the root"))
+                return None
+        is_plans = step.is_plans or (step.is_scope and bool(step.parts) and entry.name == self.rules.plans)
+        is_archive = step.is_learning and entry.name == ARCHIVE
+        is_scope = step.is_scope and not (is_plans or is_archive or entry.name.startswith("_"))
+        parts = (*step.parts, entry.name) if is_scope else step.parts
+        return _Step(entry.path, name, parts, [], real, is_scope, is_plans, step.is_learning)
 
 
 class _Step(NamedTuple):
-    """A folder of the walk: the names of the scope that led to it, and its files."""
+    """A folder of the walk: the names of the scope that led to it, its markdown files, its real path."""
 
     path: str
     name: str
     parts: tuple[str, ...]
     files: list[os.DirEntry[str]]
-    real: str = ""
+    real: str
     is_scope: bool = True
     is_plans: bool = False
-    is_link: bool = False
     is_learning: bool = False
 
 
@@ -294,17 +264,6 @@ class WorkspaceContents(NamedTuple):
     problems: list[LintProblem]
 
 
-class _CachedFile(NamedTuple):
-    """A parsed file, and what tells whether it changed since."""
-
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    read_ns: int
-    digest: bytes
-    parsed: Parsed
-
-
 class FileCache:
     """The parsed files of one root."""
 
@@ -312,7 +271,8 @@ class FileCache:
         self.topology = topology
         self.parsed_count = 0
         self._clock_ns = clock_ns
-        self._cached: dict[str, _CachedFile] = {}
+        # By name: the file when it was parsed, the time, the hash of its bytes, and the result.
+        self._cached: dict[str, tuple[WorkspaceFile, int, int, Parsed]] = {}
 
     def read(
         self, scope: WorkspaceScope = EVERYWHERE, kinds: Collection[FileKind] = (FileKind.PLAN,)
@@ -333,29 +293,22 @@ class FileCache:
         return contents
 
     def _parse_if_changed(self, place: WorkspaceFile, problems: list[LintProblem]) -> Parsed | None:
-        cached = self._cached.get(place.name)
-        stamp = (place.size, place.mtime_ns, place.ctime_ns)
-        if (
-            cached is not None
-            and cached[:3] == stamp
-            and max(place.mtime_ns, place.ctime_ns) + FRESH_NS < cached.read_ns
-        ):
-            return cached.parsed
+        before, read_ns, known, parsed = self._cached.get(place.name, (None, 0, 0, None))
+        if before == place and max(place.mtime_ns, place.ctime_ns) + FRESH_NS < read_ns:
+            return parsed
         now = self._clock_ns()
         data = read_data(place, problems, is_head=place.kind is FileKind.PLAN)
         if data is None:
             self._cached.pop(place.name, None)
             return None
-        digest = blake2b(data, digest_size=16).digest()
-        if cached is not None and cached.digest == digest:
-            parsed = cached.parsed
-        else:
+        digest = hash(data)
+        if parsed is None or digest != known:
             text, problems_found = decode(data, place.name)
             parsed = _PARSERS[place.kind](text, place)
             if problems_found:
                 parsed = parsed._replace(problems=problems_found + parsed.problems)
             self.parsed_count += 1
-        self._cached[place.name] = _CachedFile(*stamp, now, digest, parsed)
+        self._cached[place.name] = (place, now, digest, parsed)
         return parsed
 
 
@@ -428,15 +381,7 @@ def find_scope(roots: Sequence[Topology], text: str) -> WorkspaceScope:
     scope = WorkspaceScope.parse(text)
     known = sorted({each for topology in roots for each in topology.scopes()})
     if scope.parts and scope not in known:
-        depth = len(scope.parts)
-        names = list(dict.fromkeys(str(each) for each in known if len(each.parts) == depth))
-        from difflib import get_close_matches
-
-        near = get_close_matches(str(scope), names, n=1)
-        some = ", ".join((names or [str(each) for each in known])[:_MAX_SUGGESTIONS]) or "none yet"
-        raise NotFoundError(
-            "scope", str(scope), hint=f"did you mean {near[0]!r}?" if near else f"there is {some}"
-        )
+        raise NotFoundError("scope", str(scope), hint=suggest_scopes(scope, known))
     return scope
 
 

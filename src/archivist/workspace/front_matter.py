@@ -7,21 +7,23 @@ follow YAML 1.2, so `yes` and `12:30` stay text. ruamel.yaml is used for edits o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
 from archivist.workspace.topology import LintProblem
 
-if TYPE_CHECKING:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.nodes import MappingNode
-
 _OPEN = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _TOML = lazy_pattern(r"\ufeff?\+\+\+[ \t]*\r?\n(?:.*\n)*?\+\+\+[ \t]*\r?(?:\n|$)")
-_CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE)
+# The front matter of a file with its fences; group 1 is what is between them.
+FENCED = re.compile(r"\A\ufeff?---[ \t]*\r?\n((?:.*\n)*?)(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)")
+_TAB = lazy_pattern(r"[ \t]*\t[ \t]*\S")
+# A line that starts at the margin, and the lines that are indented below it.
+_FIELD_CHUNK = lazy_pattern(r"^[^\s#-].*(?:\n(?:[ \t\r#-].*)?(?=\n|\Z))*", re.MULTILINE)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOMENT = lazy_pattern(r"\d{4}-\d\d?-\d\d?(?:[Tt]|[ \t]+)\d")
 _INTEGER = lazy_pattern(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
@@ -41,16 +43,17 @@ _COLLECTION_TAGS = {None, "!", f"{_CORE}seq", f"{_CORE}map"}
 # A text needs no quotes when it starts with a letter and has nothing that YAML could read as syntax.
 _BARE = lazy_pattern(r"[A-Za-z](?:[^:#\"'\[\]{},&*!|>%@`\\]|:(?=\S)|(?<=\S)#|(?<=\w)'(?=\w))*")
 _BARE_IN_LIST = lazy_pattern(r"[A-Za-z][A-Za-z0-9_./+ -]*")
+# The value of a field: in quotes, or plain up to a comment and with the lines that are indented below it.
+_VALUE = (
+    r"(?P<value>[ \t]+\"(?:[^\"\\]|\\.)*\"|[ \t]+'(?:[^']|'')*'|(?:[ \t]+[^\s#](?:[^\n\r#]|(?<=\S)#)*)?"
+    r"(?:(?:[ \t]+#.*)?(?:(?:\r?\n[ \t]*(?:#.*)?)*\r?\n(?:[ \t]+[^\s#]|-[ \t]).*)+)?)"
+)
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 _WIDE = 1 << 20
-# Longer or deeper text is an attack or a mistake: it is refused before a parser sees it.
+# Longer or deeper text is an attack or a mistake, and would cost seconds and gigabytes.
 MAX_CHARACTERS = 32 * 1024
 MAX_DEPTH = 40
 MAX_ALIASES = 16
-_QUOTED_PART = lazy_pattern(r"(?<=[\s\[{,:])(?:\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\n]|'')*')")
-_NESTED = re.compile(rf"^ *(?:[-?] +){{{MAX_DEPTH},}}", re.MULTILINE)
-_ANCHOR = lazy_pattern(r"(?:^|[\s\[{,:-])&[^\s,\[\]{}]")
-_ALIAS = lazy_pattern(r"(?:^|[\s\[{,:-])\*[^\s,\[\]{}*]")
 
 
 class FrontMatter(NamedTuple):
@@ -63,37 +66,24 @@ class FrontMatter(NamedTuple):
     has_any: bool = True
 
 
-class _FenceSpan(NamedTuple):
-    """The offsets of front matter in a text, without its fences, and of the body."""
-
-    start: int
-    end: int
-    body: int
-
-
 def read(text: str, name: str) -> FrontMatter:
     """Read the front matter of a text; `name` is the file name in the problems.
 
     Front matter that is not valid YAML gives the fields that can be read, and a problem for the others.
     """
-    span = _find_fences(text)
-    if span is None:
+    fenced = FENCED.match(text)
+    if fenced is None:
         body = text.removeprefix("\ufeff")
         if not _OPEN.match(text):
             return FrontMatter({}, body, 1, (), has_any=False)
         problem = LintProblem(name, 1, "unclosed", "the front matter is never closed")
         return FrontMatter({}, body, 1, (problem,), has_any=False)
-    head, body_line = text[span.start : span.end], text.count("\n", 0, span.body) + 1
+    head = fenced[1]
     try:
-        values = load_yaml(head)
+        values, problems = load_yaml(head), _find_tabs(head, name)
     except _BrokenError as broken:
         values, problems = _salvage_fields(head, name, broken)
-    else:
-        problems = _find_tabs(head, name)
-        if values is not None and not isinstance(values, dict):
-            problems.append(LintProblem(name, 2, "broken-yaml", "there are no fields `name: value`"))
-    fields = values if isinstance(values, dict) else {}
-    return FrontMatter(fields, text[span.body :], body_line, tuple(problems))
+    return FrontMatter(values, text[fenced.end() :], fenced[0].count("\n") + 1, tuple(problems))
 
 
 def find_foreign(text: str, name: str) -> LintProblem | None:
@@ -108,23 +98,10 @@ def strip_foreign(text: str) -> str:
     return _TOML.sub("", text, count=1)
 
 
-def _find_fences(text: str) -> _FenceSpan | None:
-    opened = _OPEN.match(text)
-    closed = _CLOSE.search(text, opened.end()) if opened else None
-    if opened is None or closed is None:
-        return None
-    end = text.find("\n", closed.start())
-    return _FenceSpan(opened.end(), closed.start(), len(text) if end < 0 else end + 1)
-
-
 def _find_tabs(head: str, name: str) -> list[LintProblem]:
-    if "\t" not in head:
-        return []
-    return [
-        LintProblem(name, number, "tab", "a tab in the indentation")
-        for number, line in enumerate(head.split("\n"), 2)
-        if "\t" in line[: len(line) - len(line.lstrip())] and line.strip()
-    ]
+    lines = enumerate(head.split("\n"), 2) if "\t" in head else ()
+    message = "a tab in the indentation"
+    return [LintProblem(name, number, "tab", message) for number, line in lines if _TAB.match(line)]
 
 
 def _salvage_fields(
@@ -138,24 +115,15 @@ def _salvage_fields(
         problems.append(LintProblem(name, broken.line + 2, broken.rule, broken.text, advice))
     if broken.is_refused:
         return {}, problems
-    # A field is a line that starts at the margin, and the lines indented below it.
-    chunks: list[tuple[int, str]] = []
-    for number, line in enumerate(head.split("\n")):
-        if chunks and (not line.strip() or line[0] in " \t-#"):
-            chunks[-1] = (chunks[-1][0], f"{chunks[-1][1]}{line}\n")
-        elif line.strip():
-            chunks.append((number, f"{line}\n"))
     values: dict[str, object] = {}
-    for first, chunk in chunks:
+    for chunk in _FIELD_CHUNK.finditer(head):
+        first = head.count("\n", 0, chunk.start())
         try:
-            loaded = load_yaml(chunk)
+            values = {**load_yaml(f"{chunk[0]}\n"), **values}
         except _BrokenError as error:
             is_reported = (first + error.line, error.rule) == (broken.line, broken.rule)
             if error.rule == "bad-date" and not is_reported:
                 problems.append(LintProblem(name, first + error.line + 2, error.rule, error.text))
-            continue
-        if isinstance(loaded, dict):
-            values = {**loaded, **values}
     return values, problems
 
 
@@ -167,34 +135,36 @@ class _BrokenError(Exception):
         self.line, self.rule, self.text, self.is_refused = line, rule, text, is_refused
 
 
-def load_yaml(head: str) -> object:
-    """Return the value of a YAML document in plain types, with the keys of mappings as text."""
-    from yaml import MarkedYAMLError, YAMLError
+def load_yaml(head: str) -> dict[str, object]:
+    """Return the fields of a YAML document in plain types, with the keys of mappings as text."""
+    import yaml
 
-    # A text that is too long, too deep or has too many aliases would cost seconds and gigabytes.
-    reason, line = "", 0
     if len(head) > MAX_CHARACTERS:
         reason = f"the front matter is longer than {MAX_CHARACTERS // 1024} KiB"
-    elif (deep := _find_deep_line(head)) is not None:
-        reason, line = f"values are nested deeper than {MAX_DEPTH} levels", deep
-    elif "&" in head and _ANCHOR.search(head) and len(aliases := list(_ALIAS.finditer(head))) > MAX_ALIASES:
-        reason = f"{len(aliases)} aliases, more than {MAX_ALIASES}"
-        line = head.count("\n", 0, aliases[MAX_ALIASES].start())
-    if reason:
-        raise _BrokenError(line, "broken-yaml", reason, is_refused=True)
-    builder = _ValueBuilder()
+        raise _BrokenError(0, "broken-yaml", reason, is_refused=True)
     try:
-        return builder.read_document(head)
-    except MarkedYAMLError as error:
+        values = _ValueBuilder(yaml, head).read_document()
+    except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         text = " ".join(f"{error.problem or error.context}".split())
         raise _BrokenError(mark.line if mark else 0, "broken-yaml", text) from None
-    except YAMLError as error:
+    except yaml.YAMLError as error:
         raise _BrokenError(0, "broken-yaml", str(error).splitlines()[0]) from None
-    except (ValueError, OverflowError) as error:
-        # A date that the calendar does not have, or a number with too many digits.
-        rule = "bad-date" if _DATE.match(builder.value) or _MOMENT.match(builder.value) else "broken-yaml"
-        raise _BrokenError(builder.line, rule, str(error).split(";")[0]) from None
+    if not isinstance(values, dict | None):
+        raise _BrokenError(0, "broken-yaml", "there are no fields `name: value`")
+    return values or {}
+
+
+@cache
+def _parser() -> Any:
+    # PyYAML can be installed without its C extension; the Python parser gives the same events.
+    try:
+        from yaml._yaml import CParser
+    except ImportError:
+        from yaml import SafeLoader
+
+        return SafeLoader
+    return CParser
 
 
 class _ValueBuilder:
@@ -204,22 +174,13 @@ class _ValueBuilder:
     be defined twice, as YAML 1.2 does.
     """
 
-    def __init__(self) -> None:
-        import yaml
-
+    def __init__(self, yaml: Any, head: str) -> None:
         self._yaml = yaml
-        self._next_event: Callable[[], Any]
+        self._next_event = _parser()(head).get_event
         self._anchors: dict[str, object] = {}
-        self.line, self.value = 0, ""
+        self._aliases = self._depth = 0
 
-    def read_document(self, head: str) -> object:
-        # PyYAML can be installed without its C extension; the Python parser gives the same events.
-        try:
-            from yaml._yaml import CParser
-
-            self._next_event = CParser(head).get_event
-        except ImportError:
-            self._next_event = self._yaml.SafeLoader(head).get_event
+    def read_document(self) -> object:
         self._next_event()
         if isinstance(self._next_event(), self._yaml.StreamEndEvent):
             return None
@@ -231,39 +192,46 @@ class _ValueBuilder:
 
     def _build(self, event: Any) -> object:
         # The stubs give events no common attributes, hence `Any`.
-        value: object
-        if isinstance(event, self._yaml.ScalarEvent):
+        kind = type(event)
+        if kind is self._yaml.ScalarEvent:
             value = self._build_scalar(event)
-        elif isinstance(event, self._yaml.AliasEvent):
-            if event.anchor not in self._anchors:
-                raise self._broken(event, f"found undefined alias {event.anchor!r}")
-            return self._anchors[event.anchor]
+        elif kind is self._yaml.AliasEvent:
+            return self._find_anchored(event)
         elif event.tag not in _COLLECTION_TAGS:
             raise self._broken(event, f"the tag {event.tag!r} is not supported")
-        elif isinstance(event, self._yaml.SequenceStartEvent):
-            items = []
-            while not isinstance(item := self._next_event(), self._yaml.SequenceEndEvent):
-                items.append(self._build(item))
-            value = items
         else:
-            value = self._build_mapping()
+            self._depth += 1
+            if self._depth > MAX_DEPTH:
+                message = f"values are nested deeper than {MAX_DEPTH} levels"
+                raise self._broken(event, message, is_refused=True)
+            value = self._build_list() if kind is self._yaml.SequenceStartEvent else self._build_mapping()
+            self._depth -= 1
         if event.anchor is not None:
             self._anchors[event.anchor] = value
         return value
 
+    def _find_anchored(self, event: Any) -> object:
+        self._aliases += 1
+        if self._aliases > MAX_ALIASES:
+            raise self._broken(event, f"too many aliases, more than {MAX_ALIASES}", is_refused=True)
+        if event.anchor not in self._anchors:
+            raise self._broken(event, f"found undefined alias {event.anchor!r}")
+        return self._anchors[event.anchor]
+
+    def _build_list(self) -> list[object]:
+        items = []
+        while type(event := self._next_event()) is not self._yaml.SequenceEndEvent:
+            items.append(self._build(event))
+        return items
+
     def _build_mapping(self) -> dict[str, object]:
         values: dict[str, object] = {}
-        merged: dict[str, object] = {}
-        while not isinstance(event := self._next_event(), self._yaml.MappingEndEvent):
-            key = event.value if isinstance(event, self._yaml.ScalarEvent) else str(self._build(event))
+        while type(event := self._next_event()) is not self._yaml.MappingEndEvent:
+            key = event.value if type(event) is self._yaml.ScalarEvent else str(self._build(event))
             if key in values:
                 raise self._broken(event, f'found duplicate key "{key}"', "duplicate-key")
-            value = self._build(self._next_event())
-            if key == "<<" and isinstance(value, dict):
-                merged = value
-            else:
-                values[key] = value
-        return {**merged, **values}
+            values[key] = self._build(self._next_event())
+        return values
 
     def _build_scalar(self, event: Any) -> object:
         text: str = event.value
@@ -275,39 +243,23 @@ class _ValueBuilder:
             return _CONSTANTS[text]
         if text[0] not in "0123456789+-.":
             return text
-        self.line, self.value = event.start_mark.line, text
-        if _DATE.fullmatch(text):
-            return date.fromisoformat(text)
-        if _MOMENT.match(text):
-            return datetime.fromisoformat(text.upper())
-        if _INTEGER.fullmatch(text):
-            return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+        try:
+            if _DATE.fullmatch(text):
+                return date.fromisoformat(text)
+            if _MOMENT.match(text):
+                return datetime.fromisoformat(text.upper())
+            if _INTEGER.fullmatch(text):
+                return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+        except ValueError as error:
+            # A date that the calendar does not have, or a number with too many digits.
+            rule = "bad-date" if text[4] == "-" else "broken-yaml"
+            raise self._broken(event, str(error).split(";")[0], rule) from None
         return float(text) if _FLOAT.fullmatch(text) else text
 
-    def _broken(self, event: Any, text: str, rule: str = "broken-yaml") -> _BrokenError:
-        return _BrokenError(event.start_mark.line, rule, text)
-
-
-def _find_deep_line(head: str) -> int | None:
-    """Return the line, from 0, where values are nested too deeply; None where they are not."""
-    # No short text can be that deep, and a regular expression over every head would double the time.
-    if len(head) < MAX_DEPTH:
-        return None
-    nested = _NESTED.search(head)
-    if nested:
-        return head.count("\n", 0, nested.start())
-    if head.count("[") + head.count("{") <= MAX_DEPTH:
-        return None
-    depth = 0
-    for number, line in enumerate(_QUOTED_PART.sub("", head).split("\n")):
-        for letter in line:
-            if letter in "[{":
-                depth += 1
-            elif letter in "]}" and depth:
-                depth -= 1
-            if depth > MAX_DEPTH:
-                return number
-    return None
+    def _broken(
+        self, event: Any, text: str, rule: str = "broken-yaml", *, is_refused: bool = False
+    ) -> _BrokenError:
+        return _BrokenError(event.start_mark.line, rule, text, is_refused=is_refused)
 
 
 def words_of(value: object) -> tuple[str, ...]:
@@ -323,14 +275,10 @@ def day_of(value: object) -> date | None:
     """Return the date of a field, or None when its value is not a date."""
     if isinstance(value, datetime):
         return value.date()
-    if isinstance(value, date):
-        return value
     if isinstance(value, str) and _DATE.fullmatch(value.strip()):
-        try:
+        with suppress(ValueError):
             return date.fromisoformat(value.strip())
-        except ValueError:
-            return None
-    return None
+    return value if isinstance(value, date) else None
 
 
 # Writing
@@ -340,15 +288,8 @@ def quote_text(text: str) -> str:
     """Return a text in double quotes, on one line."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
-    pieces = []
-    for letter in text:
-        if letter in _ESCAPES:
-            pieces.append(_ESCAPES[letter])
-        elif letter.isprintable():
-            pieces.append(letter)
-        else:
-            pieces.append(f"\\u{ord(letter):04x}" if ord(letter) < 0x10000 else f"\\U{ord(letter):08x}")
-    return '"' + "".join(pieces) + '"'
+    letters = (_ESCAPES.get(each, each if each.isprintable() else f"\\U{ord(each):08x}") for each in text)
+    return f'"{"".join(letters)}"'
 
 
 def quote_if_needed(text: str, bare: re.Pattern[str] = _BARE_IN_LIST) -> str:
@@ -384,26 +325,20 @@ def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
 
     Raise InputError when the front matter cannot be read, because then it cannot be changed safely.
     """
-    span = _find_fences(text)
-    if span is None:
+    fenced = FENCED.match(text)
+    if fenced is None:
         return add_front_matter(text, changes)
-    head = text[span.start : span.end]
+    head = fenced[1]
     try:
-        before = load_yaml(head) or {}
+        before = load_yaml(head)
     except _BrokenError as broken:
-        raise InputError(
-            f"{name}:{broken.line + 2}: {broken.text}",
-            hint="fix the front matter first: archivist workspace lint",
-        ) from None
-    if not isinstance(before, dict):
-        raise InputError(
-            f"{name}:2: the front matter has no fields", hint="archivist workspace lint says more"
-        )
+        hint = "fix the front matter first: archivist workspace lint"
+        raise InputError(f"{name}:{broken.line + 2}: {broken.text}", hint=hint) from None
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in changes.items()}
     changes = {key: value for key, value in plain.items() if before.get(key, ...) != value}
     if not changes:
         return text
-    end = "\r\n" if "\r\n" in text[: span.body] else "\n"
+    end = "\r\n" if "\r\n" in fenced[0] else "\n"
     new = _splice_values(head, changes, end)
     try:
         is_edited = load_yaml(new) == {**before, **changes}
@@ -413,7 +348,11 @@ def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
         # Let ruamel write the whole head, for a value that cannot be replaced in place, such as an anchor.
         from io import StringIO
 
-        yaml = _round_trip()
+        from ruamel.yaml import YAML
+
+        yaml = YAML(typ="rt", pure=True)
+        # ruamel would print a warning for an anchor that is defined twice.
+        yaml.composer.warn_double_anchors = False
         yaml.preserve_quotes = True
         yaml.width = _WIDE
         fields = yaml.load(head) or {}
@@ -421,61 +360,42 @@ def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
         out = StringIO()
         yaml.dump(fields, out)
         new = out.getvalue()
-    return text[: span.start] + new + text[span.end :]
+    return text[: fenced.start(1)] + new + text[fenced.end(1) :]
 
 
-def rename_fields(text: str, names: Mapping[str, str]) -> str:
-    """Return a text with fields renamed; their values and everything else stay."""
-    span = _find_fences(text)
-    if span is None or not names:
+def lower_fields(text: str, known: Collection[str]) -> str:
+    """Return a text with known fields in lower case, `Status` as `status`; everything else stays."""
+    fenced = FENCED.match(text)
+    if fenced is None:
         return text
-    head = text[span.start : span.end]
-    node: MappingNode | None = _round_trip().compose(head)
-    keys = [key for key, _ in node.value if str(key.value) in names] if node is not None else []
-    for key in reversed(keys):
-        start, stop = key.start_mark.index, key.end_mark.index
-        head = f"{head[:start]}{names[str(key.value)]}{head[stop:]}"
-    return text[: span.start] + head + text[span.end :]
+    head, values = fenced[1], read(text, "").values
+    taken = set(values)
+    for key in values:
+        field = key.strip().lower()
+        if field in known and field not in taken:
+            taken.add(field)
+            form = rf"^(['\"]?){re.escape(key)}\1(?=\s*:)"
+            head = re.sub(form, field, head, count=1, flags=re.MULTILINE)
+    return text[: fenced.start(1)] + head + text[fenced.end(1) :]
 
 
 def _format_field(key: str, value: object) -> str:
     return f"{key}: {format_value(value)}".rstrip()
 
 
-def _round_trip() -> YAML:
-    from ruamel.yaml import YAML
-
-    parser = YAML(typ="rt", pure=True)
-    # ruamel would print a warning for an anchor that is defined twice.
-    parser.composer.warn_double_anchors = False
-    return parser
-
-
 def _splice_values(head: str, changes: Mapping[str, object], end: str) -> str:
     """Replace the values in place, and add new fields below the last one."""
-    root: MappingNode | None = _round_trip().compose(head)
-    # The start, end and quote style of each field's value.
-    spans: dict[str, tuple[int, int, str]] = {}
-    for name, node in root.value if root is not None else ():
-        start, stop = node.start_mark.index, node.end_mark.index
-        colon = head.find(":", name.end_mark.index) + 1
-        if start == stop:
-            start = stop = colon
-        elif "\n" in head[colon:start] and not head[colon:start].strip():
-            start = colon
-        # The end of a block includes the line ends and comments below it, which must stay.
-        kept = head[start:stop].rstrip()
-        while "\n" in kept and kept.rpartition("\n")[2].lstrip().startswith("#"):
-            kept = kept.rpartition("\n")[0].rstrip()
-        spans[str(name.value)] = (start, start + len(kept), str(getattr(node, "style", None) or ""))
-    for key in sorted((key for key in changes if key in spans), key=lambda key: -spans[key][0]):
-        start, stop, style = spans[key]
-        value = changes[key]
-        written = quote_text(value) if style == '"' and isinstance(value, str) else format_value(value)
-        if style == "'" and isinstance(value, str) and value.isprintable():
+    for key, value in changes.items():
+        field = re.search(rf"^(['\"]?){re.escape(key)}\1[ \t]*:{_VALUE}", head, re.MULTILINE)
+        if field is None:
+            gap = end if head and not head.endswith("\n") else ""
+            head += f"{gap}{_format_field(key, value)}{end}"
+            continue
+        old, start = field["value"].rstrip(), field.start("value")
+        written = format_value(value)
+        if isinstance(value, str) and old.lstrip().startswith('"'):
+            written = quote_text(value)
+        elif isinstance(value, str) and old.lstrip().startswith("'") and value.isprintable():
             written = "'" + value.replace("'", "''") + "'"
-        gap = " " if head[start - 1 : start] == ":" else ""
-        head = f"{head[:start]}{gap}{written}{head[stop:]}"
-    if head and not head.endswith("\n"):
-        head += end
-    return head + "".join(f"{_format_field(key, changes[key])}{end}" for key in changes if key not in spans)
+        head = f"{head[:start]} {written}".rstrip() + head[start + len(old) :]
+    return head

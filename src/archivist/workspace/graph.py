@@ -15,20 +15,18 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from archivist.workspace import front_matter
+from archivist.workspace.documents import first_heading
 from archivist.workspace.front_matter import FrontMatter
-from archivist.workspace.learnings import parse_entries
+from archivist.workspace.learnings import LearningEntry, parse_entries
 from archivist.workspace.terms import COMMANDS, ROLES, TOOLS
 from archivist.workspace.topology import LEARNINGS, LEVELS, FileKind, SourceFile, WorkspaceScope
 
 MAX_EVIDENCE = 20
-_HEADING = re.compile(r"#\s+(.+?)\s*(?:\{[^}]*\})?\s*#*\s*$")
 _LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
 _WIKI = re.compile(r"\[\[([^\]\n|#]+)(?:[#|][^\]\n]*)?\]\]")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
-_TAGS = re.compile(r"\s*(?:[-*+]\s+)?\*\*Tags\b", re.IGNORECASE)
-_MARK_LINES = 8
 # The lines with an entry's category and tags, which are parsed separately.
-_MARK = re.compile(r"\s*(?:[-*+]\s+)?\*\*(?:Category|Tags|Superseded by)\b", re.IGNORECASE)
+_MARK = re.compile(r"\s*(?:[-*+]\s+)?\*\*(Category|Tags|Superseded by)\b", re.IGNORECASE)
 _CODE = re.compile(r"`([^`\n]{2,160})`")
 _FILE_ENDINGS = (
     "py|tsx?|jsx?|mjs|rs|go|java|kt|toml|json|jsonl|ya?ml|sh|sql|md|css|html|rb|cpp?|h|cfg|ini|lock|txt|proto"
@@ -131,7 +129,8 @@ def build_graph(sources: Iterable[SourceFile], is_common: Callable[[str], bool] 
     }
     files |= {source.name: _file_entity(source) for source in ordered}
     repositories = Repositories((source.scope for source in ordered), is_common)
-    evidence: dict[tuple[_Key, RelationKind, _Key], list[str]] = {}
+    # The places are the keys of a dictionary: each once, in order.
+    evidence: dict[tuple[_Key, RelationKind, _Key], dict[str, None]] = {}
     titles: dict[_Key, str] = {}
     for source in ordered:
         head = front_matter.read(source.text, source.name)
@@ -139,28 +138,22 @@ def build_graph(sources: Iterable[SourceFile], is_common: Callable[[str], bool] 
             titles.setdefault(_file_entity(source), _title(source, head))
         for subject, kind, target, line in _relations(source, head, files, repositories):
             if subject != target:
-                places = evidence.setdefault((subject, kind, target), [])
-                place = f"{source.name}:{line}"
-                if place not in places:
-                    places.append(place)
+                evidence.setdefault((subject, kind, target), {})[f"{source.name}:{line}"] = None
     weights: dict[_Key, int] = dict.fromkeys(titles, 0)
     for (subject, _, target), places in evidence.items():
         weights[subject] = weights.get(subject, 0) + len(places)
         weights[target] = weights.get(target, 0) + len(places)
     entities = [
-        Entity(_id(key), key[0], titles.get(key) or _name(key), weight) for key, weight in weights.items()
+        Entity(":".join(key), key[0], titles.get(key) or _name(key), weight)
+        for key, weight in weights.items()
     ]
     relations = [
-        Relation(_id(subject), kind, _id(target), tuple(places[:MAX_EVIDENCE]), len(places))
+        Relation(":".join(subject), kind, ":".join(target), tuple(places)[:MAX_EVIDENCE], len(places))
         for (subject, kind, target), places in evidence.items()
     ]
     entities.sort(key=lambda entity: (-entity.weight, entity.id))
     relations.sort(key=lambda each: (-each.weight, each.source, each.kind, each.target))
     return Graph(tuple(entities), tuple(relations))
-
-
-def _id(key: _Key) -> str:
-    return f"{key[0].value}:{key[1]}"
 
 
 def _name(key: _Key) -> str:
@@ -188,58 +181,45 @@ def _title(source: SourceFile, head: FrontMatter) -> str:
         return " ".join(given.split())
     if source.kind is FileKind.OVERVIEW:
         return source.scope.parts[-1]
-    for _, line, is_code in _lines(source.text, head.body_line):
-        heading = None if is_code else _HEADING.match(line)
-        if heading:
-            return heading[1]
-    return source.name.rsplit("/", 1)[-1].removesuffix(".md")
+    return first_heading(head.body) or source.name.rsplit("/", 1)[-1].removesuffix(".md")
 
 
 # Relations
-
-
-class _Part(NamedTuple):
-    """A part of a file that is an entity: the whole file, or one entry of a learning file."""
-
-    key: _Key
-    line: int
-    verb: RelationKind = RelationKind.MENTIONS
-    tags: tuple[str, ...] = ()
-    category: str = ""
 
 
 def _relations(
     source: SourceFile, head: FrontMatter, files: dict[str, _Key], repositories: Repositories
 ) -> Iterator[_Seen]:
     own = _file_entity(source)
-    scope = source.scope.parts
     yield from _containment_relations(source, own)
     yield from _front_matter_relations(source, own, head.values, repositories)
-    parts = [_Part(own, 0)]
+    # The subjects of the lines: the file itself, or the entry of a learning file from its first line on.
+    subjects: list[tuple[int, _Key, LearningEntry | None]] = [(0, own, None)]
     if source.kind in LEARNINGS:
         kind = EntityKind.DECISION if source.kind is FileKind.DECISIONS else EntityKind.LESSON
-        for entry in parse_entries(source.text, source.name):
-            key = (kind, f"{source.name}#{entry.title}")
-            if entry.title:
-                parts.append(_Part(key, entry.line, RelationKind.CONCERNS, entry.tags, entry.category))
-    for part in parts[1:]:
-        if scope:
-            yield _scope_entity(source.scope), RelationKind.CONTAINS, part.key, part.line
-        yield from _tag_relations(part, source, repositories)
+        entries = (entry for entry in parse_entries(source.text, source.name) if entry.title)
+        subjects += [(each.line, (kind, f"{source.name}#{each.title}"), each) for each in entries]
+    for first, key, _ in subjects[1:] if source.scope.parts else ():
+        yield _scope_entity(source.scope), RelationKind.CONTAINS, key, first
     for number, line, is_code in _lines(source.text, head.body_line):
-        if source.kind in LEARNINGS and _MARK.match(line):
+        _, subject, within = next(each for each in reversed(subjects) if each[0] <= number)
+        mark = _MARK.match(line) if source.kind in LEARNINGS else None
+        if mark:
+            if within and mark[1].lower() == "tags":
+                for tagged in _entry_tags(within, source.scope, repositories):
+                    yield subject, RelationKind.TAGGED, tagged, number
             continue
-        part = next(each for each in reversed(parts) if each.line <= number)
-        for kind_of_relation, target in (
+        verb = RelationKind.CONCERNS if within else RelationKind.MENTIONS
+        for relation, target in (
             *_link_targets(source, line, files),
-            *_line_mentions(line, part.verb, is_code=is_code),
+            *_line_mentions(line, verb, is_code=is_code),
         ):
-            yield part.key, kind_of_relation, target, number
+            yield subject, relation, target, number
         if not is_code:
             for mentioned in repositories.find_mentioned(line, source.scope):
                 # A document need not mention its own repository.
                 if not mentioned.contains(source.scope):
-                    yield part.key, part.verb, _scope_entity(mentioned), number
+                    yield subject, verb, _scope_entity(mentioned), number
 
 
 def _containment_relations(source: SourceFile, own: _Key) -> Iterator[_Seen]:
@@ -270,15 +250,11 @@ def _front_matter_relations(
                 yield own, RelationKind.INVOLVES, (EntityKind.ROLE, word.lower()), at
 
 
-def _tag_relations(part: _Part, source: SourceFile, repositories: Repositories) -> Iterator[_Seen]:
-    lines = source.text.split("\n")
-    below = range(part.line, min(part.line + _MARK_LINES, len(lines)))
-    at = next((number + 1 for number in below if _TAGS.match(lines[number])), part.line)
-    for tag in part.tags:
-        key = _tag_entity(tag, source.scope, repositories)
-        if part.category.lower() in _TOOL_CATEGORIES and key[0] is EntityKind.TOPIC:
-            key = (EntityKind.TOOL, tag.lower())
-        yield part.key, RelationKind.TAGGED, key, at
+def _entry_tags(entry: LearningEntry, scope: WorkspaceScope, repositories: Repositories) -> Iterator[_Key]:
+    for tag in entry.tags:
+        key = _tag_entity(tag, scope, repositories)
+        is_tool = key[0] is EntityKind.TOPIC and entry.category.lower() in _TOOL_CATEGORIES
+        yield (EntityKind.TOOL, tag.lower()) if is_tool else key
 
 
 def _tag_entity(tag: str, scope: WorkspaceScope, repositories: Repositories) -> _Key:

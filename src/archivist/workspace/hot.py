@@ -7,18 +7,19 @@ contains enough of the rule's words, or when it was briefed with a lesson that s
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from hashlib import sha256
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.text import estimate_tokens
+from archivist.workspace.documents import block_tokens
+from archivist.workspace.front_matter import FENCED
 
 if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 # A rule is universal when more than this share of the runs needed it.
@@ -31,7 +32,6 @@ _BUDGET = re.compile(r"<!--\s*budget:\s*(?P<said>.*?)\s*-->", re.IGNORECASE)
 _AMOUNT = re.compile(r"<?\s*~?\s*(?P<number>\d{1,7})\s*(?P<unit>lines?|tokens?)?", re.IGNORECASE)
 _CODE = re.compile(r"`([^`\n]+)`")
 _NAME = re.compile(r"[^\W_]{3,}")
-_ANY_WORD = re.compile(r"[^\W_]+")
 _MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 # A budget is at the top: after front matter and a heading at most.
 _TOP_LINES = 12
@@ -174,7 +174,6 @@ class WarmEntry:
     id: str
     text: str
     scope: str = ""
-    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,33 +194,28 @@ def measure_hot_file(path: str, text: str, *, agents: tuple[str, ...] = ()) -> H
 
 def _parse_budget(text: str) -> tuple[Budget | None, str]:
     """Return the budget of a file, or a problem with the one that it declares."""
-    body = _without_front_matter(text.removeprefix("\ufeff").splitlines())
-    found = _BUDGET.search("\n".join(body[:_TOP_LINES]))
+    found = _BUDGET.search("\n".join(FENCED.sub("", text).splitlines()[:_TOP_LINES]))
     if found is None:
         return None, ""
-    budget = Budget()
+    limits: dict[str, int] = {}
     for part in re.split(r"[,/;]|\band\b", found["said"]):
         amount = _AMOUNT.fullmatch(part.strip())
         if amount is None or not int(amount["number"]):
             return None, f"budget {found['said']!r} is not a number of lines or tokens"
-        is_tokens = (amount["unit"] or "lines").lower().startswith("token")
-        number = int(amount["number"])
-        budget = budget._replace(tokens=number) if is_tokens else budget._replace(lines=number)
-    return budget, ""
-
-
-def _without_front_matter(lines: Sequence[str]) -> Sequence[str]:
-    if lines[:1] != ["---"]:
-        return lines
-    end = next((at for at, line in enumerate(lines[1:], 1) if line in ("---", "...")), 0)
-    return lines[end + 1 :]
+        is_tokens = (amount["unit"] or "").lower().startswith("token")
+        limits["tokens" if is_tokens else "lines"] = int(amount["number"])
+    return Budget(**limits), ""
 
 
 def parse_hot_items(file: HotFile) -> list[HotItem]:
     """Return the rules of a file in order: each list item, and each paragraph with its example."""
     lines = file.text.splitlines()
     spans: list[tuple[int, int]] = []
-    for start, end in _spans(_blocks(lines)):
+    for token in _blocks(lines):
+        is_item = token.type == "list_item_open" and token.level == 1
+        if token.map is None or not (is_item or (token.type in _WHOLE_BLOCKS and token.level == 0)):
+            continue
+        start, end = token.map
         # An example belongs to the paragraph before it that ends with a colon.
         is_example = lines[start].lstrip().startswith(("```", "~~~", "|", ">")) or lines[start][:4] == "    "
         if spans and is_example and lines[spans[-1][1] - 1].rstrip().endswith(":"):
@@ -239,50 +233,19 @@ def parse_hot_items(file: HotFile) -> list[HotItem]:
     return found
 
 
-@cache
-def _markdown() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark").enable("table")
-
-
 def _blocks(lines: Sequence[str]) -> list[Token]:
     """Return the blocks of a text; front matter counts as blank lines."""
-    skipped = len(lines) - len(_without_front_matter(lines))
-    return _markdown().parse("\n" * skipped + "\n".join(lines[skipped:]))
-
-
-def _spans(tokens: Sequence[Token]) -> Iterable[tuple[int, int]]:
-    """Yield the lines of each item of an outer list, and of each block outside lists."""
-    depth = 0
-    for token in tokens:
-        if token.type in _LISTS:
-            depth += 1
-        elif token.type.replace("_close", "_open") in _LISTS:
-            depth -= 1
-        elif token.map and (
-            (token.type == "list_item_open" and depth == 1)
-            or (token.type in _WHOLE_BLOCKS and not depth and token.level == 0)
-        ):
-            yield token.map[0], token.map[1]
+    return block_tokens(FENCED.sub(lambda head: "\n" * head[0].count("\n"), "\n".join(lines)))
 
 
 def find_item(found: Sequence[HotItem], name: str) -> HotItem | None:
     """Return the rule with an id (`h-1a2b3c`, or a unique prefix of it) or a place (`file.md:12`)."""
     path, _, line = name.rpartition(":")
     if path and line.isdigit():
-        at = int(line)
-        return next(
-            (
-                item
-                for item in found
-                if (item.file == path or item.file.endswith(f"/{path}")) and item.line <= at <= item.end_line
-            ),
-            None,
-        )
-    wanted = [item for item in found if item.id == name]
+        here = (item for item in found if f"/{item.file}".endswith(f"/{path}"))
+        return next((item for item in here if item.line <= int(line) <= item.end_line), None)
     begun = [item for item in found if name.startswith("h-") and item.id.startswith(name)]
-    return wanted[0] if wanted else begun[0] if len({item.id for item in begun}) == 1 else None
+    return begun[0] if len({item.id for item in begun}) == 1 else None
 
 
 # Use
@@ -351,28 +314,19 @@ def propose_demotions(
         # A rule that names all workspaces is about none in particular.
         names = named if len(named) < len(workspaces) else ()
         candidates.append(Demotion(item, usage_by_id.get(item.id, RuleUsage()), names))
-    candidates.sort(
-        key=lambda each: (
-            round(each.use.share, 3),
-            not each.names,
-            -each.item.lines,
-            each.item.file,
-            each.item.line,
-        )
-    )
+    # Sorting is stable: where nothing else decides, the order is that of the files.
+    candidates.sort(key=lambda each: (round(each.use.share, 3), not each.names, -each.item.lines))
     chosen: list[Demotion] = []
-    left = usage
+    left = {file.path: file for file in usage.files}
     # When the tools' own files alone are too large, removing a rule does not help.
     can_fit = replace(usage, files=tuple(file for file in usage.files if file.agents)).share <= 1
     for each in candidates:
-        file = next(file for file in left.files if file.path == each.item.file)
-        helps = file.is_over or (can_fit and left.share > 1)
+        file = left[each.item.file]
+        helps = file.is_over or (can_fit and replace(usage, files=tuple(left.values())).share > 1)
         if helps and not each.use.is_universal:
             chosen.append(each)
             tokens = file.tokens - estimate_tokens(each.item.text)
-            smaller = replace(file, lines=file.lines - each.item.lines, tokens=tokens)
-            files = tuple(smaller if other is file else other for other in left.files)
-            left = replace(left, files=files)
+            left[file.path] = replace(file, lines=file.lines - each.item.lines, tokens=tokens)
     return tuple(chosen)
 
 
@@ -392,12 +346,12 @@ def propose_promotions(
         use = usage_by_id.get(entry.id, RuleUsage())
         reason = f"met in {use.met} of {use.runs} runs" if use.is_universal else ""
         if not reason and entry.scope and len(workspaces) > 1:
-            same = (
-                other
+            said_in = {
+                other.scope.split("/")[0]
                 for other in warm
                 if other.scope and matches(words, _words(other.text), frozenset(), _SAME)
-            )
-            if {other.scope.split("/")[0] for other in same} >= set(workspaces):
+            }
+            if said_in >= set(workspaces):
                 reason = f"written down in all {len(workspaces)} workspaces"
         if reason:
             found.append(Promotion(entry, use, reason))
@@ -417,12 +371,6 @@ def strip_list_mark(text: str) -> str:
         text = "\n".join((first[found.end() :], *(line.removeprefix(indent) for line in rest)))
     is_plain = not re.search(r"^(?:\s*$|```|~~~|[-*+>|#]|\d+[.)])", text, re.MULTILINE)
     return " ".join(text.split()) if is_plain else text
-
-
-def missing_words(text: str, kept: str) -> list[str]:
-    """Return the words of a text that another one does not contain."""
-    held = set(_ANY_WORD.findall(kept.lower()))
-    return [word for word in dict.fromkeys(_ANY_WORD.findall(text.lower())) if word not in held]
 
 
 def without_item(text: str, item: HotItem) -> str:

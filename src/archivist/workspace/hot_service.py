@@ -19,27 +19,12 @@ from archivist.recall.keywords import keywords
 from archivist.records import Brief, Episode, Event, Lesson, Status
 from archivist.service import BankService
 from archivist.store.filters import equals, not_equals, one_of
-from archivist.text import estimate_tokens
 from archivist.workspace import hot
+from archivist.workspace import links_service as links
 from archivist.workspace.files_service import Topology, find_scope, read_corpus
-from archivist.workspace.hot import (
-    Demotion,
-    HotItem,
-    HotUsage,
-    Promotion,
-    RuleUsage,
-    WarmEntry,
-    measure_hot_file,
-)
+from archivist.workspace.front_matter import FENCED
 from archivist.workspace.learnings import learnings_of
-from archivist.workspace.links_service import (
-    FOLDERS,
-    Client,
-    is_own_file,
-    read_rules,
-    section_lines,
-    without_section,
-)
+from archivist.workspace.links_service import Client
 from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.save import MemoryItem, MemoryKind, SaveResult
 from archivist.workspace.topology import LEARNINGS, WorkspaceScope
@@ -68,11 +53,11 @@ class UsageHistory(NamedTuple):
 class Review(NamedTuple):
     """Hot memory as it is, how many runs needed each rule, and what should leave or join."""
 
-    usage: HotUsage
+    usage: hot.HotUsage
     problems: tuple[str, ...]
-    items: tuple[tuple[HotItem, RuleUsage], ...]
-    demotions: tuple[Demotion, ...]
-    promotions: tuple[Promotion, ...]
+    items: tuple[tuple[hot.HotItem, hot.RuleUsage], ...]
+    demotions: tuple[hot.Demotion, ...]
+    promotions: tuple[hot.Promotion, ...]
     runs: int
 
 
@@ -159,17 +144,14 @@ def _load_usage(reader: Reader) -> UsageHistory:
     return UsageHistory(runs, lessons, {key: frozenset(found) for key, found in briefed.items()})
 
 
-def _warm_from_lesson(lesson: Lesson) -> WarmEntry:
+def _warm_from_lesson(lesson: Lesson) -> hot.WarmEntry:
     text = lesson.summary if not lesson.rule or lesson.signature else f"{lesson.summary}: {lesson.rule}"
-    return WarmEntry(lesson.short_id, text, tokens=estimate_tokens(text))
+    return hot.WarmEntry(lesson.short_id, text)
 
 
-def _warm_entries(topology: Topology) -> list[WarmEntry]:
+def _warm_entries(topology: Topology) -> list[hot.WarmEntry]:
     sources = read_corpus([topology], kinds=LEARNINGS).sources
-    return [
-        WarmEntry(learning.place, learning.content, str(learning.scope), estimate_tokens(learning.content))
-        for learning in learnings_of(sources)
-    ]
+    return [hot.WarmEntry(each.place, each.content, str(each.scope)) for each in learnings_of(sources)]
 
 
 # Moving
@@ -179,7 +161,11 @@ def demote(
     topology: Topology, name: str, scope: str, *, now: Callable[[], datetime] = system_clock
 ) -> MovedRule:
     """Move a rule into a workspace's lessons; this needs no bank."""
-    item = find_item(topology, name)
+    files = [file for file in measure_hot_files(topology.root, topology.rules).usage.files if not file.agents]
+    items = {item: file for file in files for item in hot.parse_hot_items(file)}
+    item = hot.find_item(list(items), name)
+    if item is None:
+        raise NotFoundError("rule", name, hint="archivist workspace hot --items lists them by id")
     if item.text.startswith(("```", "~~~", "|", ">")):
         raise InputError(
             f"{item.file}:{item.line} is an example, not a rule", hint="move it by hand with its rule"
@@ -196,37 +182,17 @@ def demote(
         raise InputError(
             f"not demoted: {outcome.reason}{place}", hint="resolve that first; nothing was changed"
         )
-    entries = {entry.id: entry.text for entry in _warm_entries(topology)}
-    missing = hot.missing_words(words, entries.get(outcome.place, ""))
-    if missing:
-        # The rule was merged with an entry that says nearly the same: its own words must not be lost.
-        raise InputError(
-            f"{outcome.place} says nearly the same, without {', '.join(missing)}; the rule stays hot",
-            hint="merge the two by hand, then demote again",
-        )
-    path = topology.root / item.file
+    # Now every sentence of the rule is a lesson: saving never drops what says something new.
+    path, before = topology.root / item.file, items[item].text
     with explain_os_errors(path):
-        before = path.read_bytes()
-        text = before.decode("utf-8")
-        items = hot.parse_hot_items(measure_hot_file(item.file, text))
-        current = next((each for each in items if each.id == item.id), None)
-        after = hot.without_item(text, current) if current else text
-        is_removed = current is not None and replace_if_unchanged(path, before, after.encode())
+        after = hot.without_item(before, item)
+        is_removed = replace_if_unchanged(path, before.encode(), after.encode())
     if not is_removed:
         raise InputError(
             f"{item.file} was changed meanwhile; the rule is saved as a lesson and still in the file",
             hint="run the same command again",
         )
     return MovedRule(item.text, f"{item.file}:{item.line}", outcome.place)
-
-
-def find_item(topology: Topology, name: str) -> HotItem:
-    """Return a rule of the root's own hot files by its id or its file and line."""
-    files = [file for file in measure_hot_files(topology.root, topology.rules).usage.files if not file.agents]
-    item = hot.find_item([item for file in files for item in hot.parse_hot_items(file)], name)
-    if item is None:
-        raise NotFoundError("rule", name, hint="archivist workspace hot --items lists them by id")
-    return item
 
 
 def promote_entry(topology: Topology, name: str, file: str) -> MovedRule:
@@ -238,7 +204,7 @@ def promote_entry(topology: Topology, name: str, file: str) -> MovedRule:
     return _promote(topology, found, file)
 
 
-def _promote(topology: Topology, warm: WarmEntry, file: str) -> MovedRule:
+def _promote(topology: Topology, warm: hot.WarmEntry, file: str) -> MovedRule:
     folder = topology.path_inside(topology.rules.hot)
     name = file if file.endswith((".md", ".mdc")) else f"{file}.md"
     path = topology.path_inside(name) if "/" in name else folder / name
@@ -251,7 +217,7 @@ def _promote(topology: Topology, warm: WarmEntry, file: str) -> MovedRule:
     except UnicodeDecodeError:
         raise InputError(f"{file!r} is not UTF-8 text", hint="save it as UTF-8 first") from None
     after = hot.with_item(text, warm.text)
-    grown = measure_hot_file(topology.name_of(path), after)
+    grown = hot.measure_hot_file(topology.name_of(path), after)
     usage = measure_hot_files(topology.root, topology.rules).usage
     whole = replace(usage, files=(*(file for file in usage.files if file.path != grown.path), grown))
     hint = "archivist workspace hot shows what to demote"
@@ -271,7 +237,6 @@ def _promote(topology: Topology, warm: WarmEntry, file: str) -> MovedRule:
 
 # Measuring
 
-_FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _ALWAYS = {
     Client.CURSOR: re.compile(r"^alwaysApply:\s*true\b", re.MULTILINE),
     Client.VSCODE: re.compile(r"^applyTo:\s*[\"']?\*\*[\"']?\s*$", re.MULTILINE),
@@ -300,14 +265,14 @@ _MAX_FILE_BYTES = 4 * 1024**2
 class HotFileReport(NamedTuple):
     """The hot files of a root, and a problem for each that cannot be read."""
 
-    usage: HotUsage
+    usage: hot.HotUsage
     problems: tuple[str, ...] = ()
 
 
 def measure_hot_files(root: Path, rules: WorkspaceRules) -> HotFileReport:
     """Measure the hot files of a root, and the files that some tools always load in addition."""
-    own, problems = read_rules(root, rules.hot)
-    files = [measure_hot_file(rule.path, rule.text) for rule in own]
+    own, problems = links.read_rules(root, rules.hot)
+    files = [hot.measure_hot_file(rule.path, rule.text) for rule in own]
     counted = {(root / rule.path).resolve() for rule in own}
     found: dict[Path, tuple[Path, list[str]]] = {}
     for path, client in _always_loaded_files(root, rules.hot):
@@ -320,16 +285,12 @@ def measure_hot_files(root: Path, rules: WorkspaceRules) -> HotFileReport:
         if text is None:
             problems.append(f"{name}: not UTF-8 text")
             continue
-        # Our section is counted at its source; blank lines replace it, so that the rules below it keep their
-        # line numbers.
-        rest = (without_section(text.encode()) or b"").decode()
+        # Our section is counted at its source.
+        rest = (links.without_section(text.encode()) or b"").decode()
         if rest.strip():
-            first, count = section_lines(text.encode())
-            lines = text.splitlines()
-            blanked = "\n".join((*lines[: first - 1], *[""] * count, *lines[first - 1 + count :]))
-            measured = measure_hot_file(name, rest, agents=tuple(agents))
-            files.append(replace(measured, text=blanked if count else rest))
-    return HotFileReport(HotUsage(tuple(files), rules.hot_lines, rules.hot_tokens), tuple(problems))
+            measured = hot.measure_hot_file(name, rest, agents=tuple(agents))
+            files.append(replace(measured, text=links.blank_section(text.encode()).decode()))
+    return HotFileReport(hot.HotUsage(tuple(files), rules.hot_lines, rules.hot_tokens), tuple(problems))
 
 
 def _read(path: Path) -> str | None:
@@ -343,17 +304,17 @@ def _read(path: Path) -> str | None:
 
 def _always_loaded_files(root: Path, folder: str) -> Iterator[tuple[Path, Client]]:
     for client in (Client.CURSOR, Client.CLAUDE_CODE, Client.VSCODE):
-        place, ending = FOLDERS[client]
+        place, ending = links.FOLDERS[client]
         places = [place]
         if client is Client.CLAUDE_CODE:
             below = sorted(path for path in (root / place).rglob("*") if path.is_dir())
             places += [path.relative_to(root).as_posix() for path in below]
-        for rule in (rule for each in places for rule in read_rules(root, each)[0]):
-            front = _FRONT.match(rule.text)
+        for rule in (rule for each in places for rule in links.read_rules(root, each)[0]):
+            front = FENCED.match(rule.text)
             fields = front[1] if front else ""
             is_always = _ALWAYS[client].search(fields) if client in _ALWAYS else not _SOMETIMES.search(fields)
             # Our own links and copies are counted at their source.
-            if rule.path.endswith(ending) and is_always and not is_own_file(root, folder, rule.path):
+            if rule.path.endswith(ending) and is_always and not links.is_own_file(root, folder, rule.path):
                 yield root / rule.path, client
     is_overridden = _is_text(root / "AGENTS.override.md")
     for name, clients in _ROOT_FILES:
@@ -381,7 +342,7 @@ def _with_imports(path: Path, root: Path, client: Client) -> Iterator[Path]:
         yield file
         if client not in _IMPORTING or hops == _MAX_HOPS:
             continue
-        rest = (without_section((_read(file) or "").encode()) or b"").decode()
+        rest = (links.without_section((_read(file) or "").encode()) or b"").decode()
         for name in _IMPORT.findall(_NO_IMPORT.sub(" ", rest)):
             target = file.parent / name.rstrip(".")
             if target.resolve().is_relative_to(root.resolve()):

@@ -10,24 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import date
-from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
-from archivist.workspace.documents import has_any_tag
+from archivist.workspace.documents import block_tokens
+from archivist.workspace.front_matter import day_of
 from archivist.workspace.topology import (
     LEARNINGS,
-    LEVELS,
     FileKind,
     LintProblem,
     SourceFile,
     WorkspaceFile,
     WorkspaceScope,
 )
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
 
 LEVEL = 3
 _HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
@@ -105,7 +101,7 @@ class Learnings(NamedTuple):
     lessons: list[Learning]
 
 
-def read_learning_file(text: str, place: WorkspaceFile) -> LearningFile:
+def read_learning_file(text: str, place: WorkspaceFile | SourceFile) -> LearningFile:
     """Read a file of decisions or lessons."""
     entries = tuple(parse_entries(text, place.name))
     problems = tuple(problem for entry in entries for problem in entry.problems)
@@ -127,45 +123,11 @@ def list_learnings(file: LearningFile) -> list[Learning]:
     return learnings
 
 
-def select_learnings(
-    files: Iterable[LearningFile],
-    asked: WorkspaceScope,
-    *,
-    tags: Sequence[str] = (),
-    category: str = "",
-    with_superseded: bool = False,
-) -> Learnings:
-    """Return the entries of a scope that have one of these tags and this category.
-
-    Learnings are kept by domain, so a repository also gets its domain's entries tagged with its name.
-    """
-    found = Learnings([], [])
-    for file in files:
-        named = (asked.repository,) if len(asked.parts) == LEVELS and not asked.contains(file.scope) else ()
-        for learning in list_learnings(file):
-            entry = learning.entry
-            if entry.superseded_by and not with_superseded:
-                continue
-            if category and entry.category.casefold() != category.strip().casefold():
-                continue
-            if has_any_tag(entry.tags, tags) and has_any_tag(entry.tags, named):
-                (found.decisions if file.kind is FileKind.DECISIONS else found.lessons).append(learning)
-    return found
-
-
 def learnings_of(sources: Iterable[SourceFile]) -> tuple[Learning, ...]:
     """Return the entries of learning files that are not superseded."""
-    return tuple(
-        learning
-        for source in sources
-        if source.kind in LEARNINGS
-        for learning in list_learnings(
-            LearningFile(
-                source.kind, source.scope, source.name, tuple(parse_entries(source.text, source.name))
-            )
-        )
-        if not learning.entry.superseded_by
-    )
+    files = [read_learning_file(source.text, source) for source in sources if source.kind in LEARNINGS]
+    found = (learning for file in files for learning in list_learnings(file))
+    return tuple(learning for learning in found if not learning.entry.superseded_by)
 
 
 # Parsing
@@ -202,7 +164,7 @@ def _parse_entry(
     last = max((at for at in range(start, end) if lines[at].strip() and at not in rules), default=start)
     entry = LearningEntry(
         title,
-        _parse_date(written_date),
+        day_of(written_date),
         marks.get("category", ""),
         tuple(tag for tag in (each.strip(" `#") for each in marks.get("tags", "").split(",")) if tag),
         "\n".join(lines[first:end]).strip("\n").rstrip(),
@@ -227,33 +189,24 @@ def lines_of(text: str) -> list[str]:
 
 
 def find_misplaced_headings(text: str, name: str) -> list[LintProblem]:
-    """Return a problem for each heading that looks like an entry's and has another level."""
+    """Return a problem for each heading of another level that looks like an entry's.
+
+    It starts with a date, and is outside an entry or above a category.
+    """
     lines = lines_of(text)
-    return [
-        LintProblem(
-            name,
-            at + 1,
-            "heading-level",
-            f"{_heading_text(lines[at])!r} has {level} marks, so it is not read as an entry",
-        )
-        for at, level in _misplaced_headings(lines, find_blocks(lines)[0])
-    ]
-
-
-def _misplaced_headings(lines: Sequence[str], headings: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return headings of another level that start with a date, outside an entry or above a category."""
     found, is_inside = [], False
-    for at, level in headings:
+    for at, level in find_blocks(lines)[0]:
         if level == LEVEL:
             is_inside = True
             continue
         is_inside = is_inside and level > LEVEL
-        written_date, title = _split_date(_heading_text(lines[at]))
-        below = next((line.strip() for line in lines[at + 1 :] if line.strip()), "")
-        mark = _MARK.fullmatch(below)
+        heading = _heading_text(lines[at])
+        written_date, title = _split_date(heading)
+        mark = _MARK.fullmatch(next((line.strip() for line in lines[at + 1 :] if line.strip()), ""))
         has_mark = mark is not None and mark[1].lower() in _MARKS
-        if title and _parse_date(written_date) and (not is_inside or has_mark):
-            found.append((at, level))
+        if title and day_of(written_date) and (not is_inside or has_mark):
+            message = f"{heading!r} has {level} marks, so it is not read as an entry"
+            found.append(LintProblem(name, at + 1, "heading-level", message))
     return found
 
 
@@ -266,7 +219,7 @@ def stray_lines(text: str) -> list[int]:
     lines = lines_of(text)
     headings, rules = find_blocks(lines)
     levels = dict(headings)
-    misplaced = {at for at, _ in _misplaced_headings(lines, headings)}
+    misplaced = {problem.line - 1 for problem in find_misplaced_headings(text, "")}
     is_stray, stray = LEVEL not in levels.values(), []
     for at, line in enumerate(lines):
         level = levels.get(at, 0)
@@ -292,7 +245,7 @@ def find_blocks(lines: Sequence[str]) -> tuple[list[tuple[int, int]], frozenset[
 
 def _parse_blocks(text: str, lines: Sequence[str]) -> tuple[list[tuple[int, int]], frozenset[int]]:
     headings, rules = [], set()
-    for token in _markdown().parse(text):
+    for token in block_tokens(text):
         if token.level or token.map is None:
             continue
         if token.type == "hr":
@@ -305,15 +258,6 @@ def _parse_blocks(text: str, lines: Sequence[str]) -> tuple[list[tuple[int, int]
     return headings, frozenset(rules)
 
 
-@cache
-def _markdown() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark")
-    parser.core.ruler.enableOnly(["normalize", "block"])
-    return parser
-
-
 def _heading_text(line: str) -> str:
     return _CLOSING.sub("", line.strip().lstrip("#").strip()).strip()
 
@@ -324,13 +268,6 @@ def _split_date(heading: str) -> tuple[str, str]:
     if found is None or (heading.startswith("[") and not found[1].strip()[:1].isdigit() and "](" in heading):
         return "", heading
     return found[1].strip(), found[2].strip()
-
-
-def _parse_date(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text) if len(text) == len("YYYY-MM-DD") else None
-    except ValueError:
-        return None
 
 
 # Writing

@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from archivist.files.write import read_bytes, replace_if_unchanged
+from archivist.workspace.front_matter import FENCED
 
 
 class Client(StrEnum):
@@ -32,14 +33,6 @@ class Client(StrEnum):
     CLAUDE_CODE = "claude-code"
     GEMINI = "gemini"
     VSCODE = "vscode"
-
-
-class LinkForm(StrEnum):
-    """How a path holds hot memory."""
-
-    LINK = "link"
-    COPY = "copy"
-    SECTION = "section"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +53,7 @@ class LinkTarget:
     """One path of a client; `content` is the text of a copy or section."""
 
     path: str
-    form: LinkForm
+    form: Literal["link", "copy", "section"]
     source: str
     content: str
 
@@ -77,7 +70,6 @@ _FRONT_MATTER = {
     Client.CURSOR: "description: {name}\nalwaysApply: true\n",
     Client.VSCODE: 'applyTo: "**"\n',
 }
-_FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n.*?^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
 _COPY_MARK = re.compile(rb"<!-- archivist: copy of (?P<source>.+?); do not edit [0-9a-f]{16} -->\r?\n")
 _SECTION = re.compile(
     rb"(?P<lead>\r?\n)<!-- archivist: hot memory(?: for (?P<readers>[a-z-]+(?:, [a-z-]+)*))?, "
@@ -98,20 +90,18 @@ def link_targets(
     found: list[LinkTarget] = []
     if client in FOLDERS:
         folder, ending = FOLDERS[client]
-        needs_front = client in _FRONT_MATTER
-        form = LinkForm.COPY if needs_front or as_copies else LinkForm.LINK
-        found += [
-            LinkTarget(f"{folder}/{rule.name}{ending}", form, rule.path, _copy_text(client, rule))
-            for rule in rules
-        ]
+        is_copy = as_copies or client in _FRONT_MATTER
+        for rule in rules:
+            path = f"{folder}/{rule.name}{ending}"
+            found.append(LinkTarget(path, "copy" if is_copy else "link", rule.path, _copy_text(client, rule)))
     if client in SECTIONS and rules:
         imports = "".join(f"@./{rule.path}\n" for rule in rules)
-        bodies = (_FRONT.sub("", rule.text.removeprefix("\ufeff"), count=1).strip() for rule in rules)
+        bodies = (FENCED.sub("", rule.text).removeprefix("\ufeff").strip() for rule in rules)
         # A rule that contains the end mark would cut the section short.
         safe = (body.replace("<!-- archivist:", "<!-- archivist :") for body in bodies if body)
         inlined = "".join(f"{body}\n\n" for body in safe)
         body = imports if client is Client.GEMINI and not is_shared else inlined
-        found.append(LinkTarget(SECTIONS[client], LinkForm.SECTION, "", body))
+        found.append(LinkTarget(SECTIONS[client], "section", "", body))
     return found
 
 
@@ -119,7 +109,7 @@ def _copy_text(client: Client, rule: HotRule) -> str:
     """Return a rule as a client needs it: with the client's front matter instead of its own."""
     if client not in _FRONT_MATTER:
         return rule.text
-    front = _FRONT.match(rule.text)
+    front = FENCED.match(rule.text)
     body = rule.text[front.end() :] if front else rule.text.removeprefix("\ufeff")
     head = f"---\n{_FRONT_MATTER[client].format(name=rule.name)}---\n"
     return (head.replace("\n", "\r\n") if _newline_of(body.encode()) == _CRLF else head) + body
@@ -130,7 +120,7 @@ def _copy_text(client: Client, rule: HotRule) -> str:
 
 def marked_copy(target: LinkTarget) -> bytes:
     """Return a copy's bytes: its content with a line that names its source and has a digest."""
-    front = _FRONT.match(target.content)
+    front = FENCED.match(target.content)
     at = len(target.content[: front.end()].encode()) if front else 0
     content = target.content.encode()
     mark = f"<!-- archivist: copy of {target.source}; do not edit {_digest(content)} -->".encode()
@@ -193,17 +183,9 @@ def _split_around(data: bytes, mark: re.Match[bytes]) -> tuple[bytes, bytes]:
     return data[:start], data[mark.end() :]
 
 
-def has_section(data: bytes) -> bool:
-    """Say whether a file contains our section."""
-    return _SECTION.search(data) is not None
-
-
-def section_lines(data: bytes) -> tuple[int, int]:
-    """Return the first line of the section, from 1, and its number of lines; 1 and 0 without one."""
-    mark = _SECTION.search(data)
-    if mark is None:
-        return 1, 0
-    return data.count(_LF, 0, mark.end("lead")) + 1, mark.group().count(_LF) - 1
+def blank_section(data: bytes) -> bytes:
+    """Return a file with blank lines in place of the section, so that other lines keep their numbers."""
+    return _SECTION.sub(lambda mark: _LF * mark.group().count(_LF), data)
 
 
 def section_readers(data: bytes) -> tuple[str, ...]:
@@ -214,7 +196,7 @@ def section_readers(data: bytes) -> tuple[str, ...]:
 
 def is_read_by(data: bytes, reader: str) -> bool:
     """Say whether a file contains our section for a client; a section without names is for all."""
-    return has_section(data) and reader in (section_readers(data) or (reader,))
+    return bool(_SECTION.search(data)) and reader in (section_readers(data) or (reader,))
 
 
 def is_edited_section(data: bytes) -> bool:
@@ -262,10 +244,8 @@ class LinkResult(NamedTuple):
 
 
 _USERS = "there is a file of yours"
-_ELSEWHERE = "a link of yours that points elsewhere"
 _EDITED = "edited since it was made: move your change to {source}, then delete this file"
 _OUTSIDE = "a link that leaves the workspace"
-_CHANGED = "it changed while it was written; try again"
 _EDITED_SECTION = "the section was edited: move your change to the hot files, then delete the section"
 # A note in a folder that `link` made lists the folders that it created: only those are removed again.
 _NOTE = ".made-by-archivist"
@@ -306,13 +286,16 @@ def link(
 ) -> list[LinkResult]:
     """Bring the clients' paths in line with the hot files; a second call changes nothing."""
     results: list[LinkResult] = []
+    section_files = {client: (root / name).resolve() for client, name in SECTIONS.items()}
     for client in clients:
+        # The file with the client's section can be a link to another client's file.
+        is_shared = list(section_files.values()).count(section_files.get(client, root)) > 1
         linker = _Linker(root, folder, client, is_dry_run)
         wanted: dict[str, LinkTarget] = {}
-        for target in link_targets(client, rules, as_copies=as_copies, is_shared=linker.shares_section()):
+        for target in link_targets(client, rules, as_copies=as_copies, is_shared=is_shared):
             if target.path in wanted:
                 reason = f"{wanted[target.path].source} is there too"
-                results.append(linker.result(target.path, LinkStatus.LEFT, reason))
+                results.append(LinkResult(client, target.path, LinkStatus.LEFT, reason))
             else:
                 wanted[target.path] = target
         results += [linker.remove(path) for path in linker.own_paths() if path not in wanted]
@@ -351,6 +334,10 @@ def _points_into(path: Path, folder: Path) -> bool:
     return Path(target).parent in (folder.resolve(), Path(os.path.normpath(folder.absolute())))
 
 
+class _LeftAloneError(OSError):
+    """Something that a person wrote, or may have written, is there."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Linker:
     """The paths of one client below a root."""
@@ -360,13 +347,12 @@ class _Linker:
     client: Client
     is_dry_run: bool
 
-    def result(self, path: str, done: LinkStatus, told: str = "") -> LinkResult:
-        return LinkResult(self.client, path, done, told)
-
-    def shares_section(self) -> bool:
-        """Say whether the file with the client's section is also another client's file."""
-        files = {client: (self.root / name).resolve() for client, name in SECTIONS.items()}
-        return list(files.values()).count(files.get(self.client, self.root)) > 1
+    def _attempt(self, path: str, work: Callable[[], tuple[LinkStatus, str]]) -> LinkResult:
+        """Return what some work did at a path; when it cannot be done, the path is left with the reason."""
+        try:
+            return LinkResult(self.client, path, *work())
+        except OSError as error:
+            return LinkResult(self.client, path, LinkStatus.LEFT, error.strerror or str(error))
 
     def own_paths(self) -> list[str]:
         """Return the client's paths with something of ours: links into the hot folder, copies, sections."""
@@ -385,46 +371,40 @@ class _Linker:
         return found
 
     def place(self, target: LinkTarget) -> LinkResult:
-        path = self.root / target.path
-        try:
-            if target.form is LinkForm.SECTION:
-                return self._put_section(target)
-            if not path.parent.resolve().is_relative_to(self.root.resolve()):
-                return self.result(target.path, LinkStatus.LEFT, _OUTSIDE)
-            is_source = (
-                target.form is LinkForm.LINK and path.resolve() == (self.root / target.source).resolve()
-            )
-            if path.is_symlink():
-                return self._update_link(target, is_source=is_source)
-            before = read_bytes(path)
-            if before is None:
-                return self._create(target)
-            if source_of_copy(before) is None:
-                # A client's folder can be a link to the hot folder itself.
-                if is_source:
-                    return self.result(target.path, LinkStatus.UNCHANGED, LinkForm.LINK)
-                return self.result(target.path, LinkStatus.LEFT, _USERS)
-            if is_edited_copy(before):
-                return self.result(target.path, LinkStatus.LEFT, _EDITED.format(source=target.source))
-            # A copy stays a copy: where links do not work, another attempt would fail again.
-            done = self._replace(path, before, marked_copy(target))
-            return self.result(target.path, done, _CHANGED if done is LinkStatus.LEFT else LinkForm.COPY)
-        except OSError as error:
-            return self.result(target.path, LinkStatus.LEFT, error.strerror or str(error))
+        """Bring one path in line with its target."""
+        put = self._put_section if target.form == "section" else self._put_file
+        return self._attempt(target.path, lambda: put(target))
 
-    def _update_link(self, target: LinkTarget, *, is_source: bool) -> LinkResult:
+    def _put_file(self, target: LinkTarget) -> tuple[LinkStatus, str]:
         path = self.root / target.path
-        if not _points_into(path, self.root / self.folder):
-            return self.result(target.path, LinkStatus.LEFT, _ELSEWHERE)
-        if is_source:
-            return self.result(target.path, LinkStatus.UNCHANGED, LinkForm.LINK)
-        if not self.is_dry_run:
-            path.unlink()
-        return self._create(target)._replace(done=LinkStatus.REFRESHED)
+        if not path.parent.resolve().is_relative_to(self.root.resolve()):
+            raise _LeftAloneError(_OUTSIDE)
+        is_source = target.form == "link" and path.resolve() == (self.root / target.source).resolve()
+        if path.is_symlink():
+            if not _points_into(path, self.root / self.folder):
+                raise _LeftAloneError("a link of yours that points elsewhere")
+            if is_source:
+                return LinkStatus.UNCHANGED, "link"
+            if not self.is_dry_run:
+                path.unlink()
+            return LinkStatus.REFRESHED, self._create(target)
+        before = read_bytes(path)
+        if before is None:
+            return LinkStatus.MADE, self._create(target)
+        if source_of_copy(before) is None:
+            # A client's folder can be a link to the hot folder itself.
+            if is_source:
+                return LinkStatus.UNCHANGED, "link"
+            raise _LeftAloneError(_USERS)
+        if is_edited_copy(before):
+            raise _LeftAloneError(_EDITED.format(source=target.source))
+        # A copy stays a copy: where links do not work, another attempt would fail again.
+        return self._replace(path, before, marked_copy(target)), "copy"
 
-    def _create(self, target: LinkTarget) -> LinkResult:
+    def _create(self, target: LinkTarget) -> str:
+        """Make a link or a copy where there is nothing, and return which of them."""
         if self.is_dry_run:
-            return self.result(target.path, LinkStatus.MADE, target.form)
+            return target.form
         path = self.root / target.path
         folder = Path(target.path).parent
         missing = [each for each in (folder, *folder.parents) if not (self.root / each).exists()]
@@ -432,79 +412,73 @@ class _Linker:
         if missing:
             names = "".join(f"{each.as_posix()}\n" for each in missing)
             (path.parent / _NOTE).write_text(f"{_NOTE_TITLE}\n{names}", "utf-8")
-        if target.form is LinkForm.LINK:
+        if target.form == "link":
             try:
                 path.symlink_to(os.path.relpath(self.root.resolve() / target.source, path.parent.resolve()))
-                return self.result(target.path, LinkStatus.MADE, LinkForm.LINK)
+                return "link"
             except FileExistsError:
-                return self.result(target.path, LinkStatus.LEFT, _USERS)
+                raise _LeftAloneError(_USERS) from None
             except (OSError, NotImplementedError):
                 # Without links on this system, or without the right to make them, a copy serves as well.
                 pass
         if not replace_if_unchanged(path, None, marked_copy(target)):
-            return self.result(target.path, LinkStatus.LEFT, _USERS)
-        return self.result(target.path, LinkStatus.MADE, LinkForm.COPY)
+            raise _LeftAloneError(_USERS)
+        return "copy"
 
-    def _put_section(self, target: LinkTarget) -> LinkResult:
+    def _put_section(self, target: LinkTarget) -> tuple[LinkStatus, str]:
         path = self.root / target.path
         if not path.resolve().is_relative_to(self.root.resolve()):
-            return self.result(target.path, LinkStatus.LEFT, _OUTSIDE)
+            raise _LeftAloneError(_OUTSIDE)
         before = read_bytes(path)
         if before is not None and is_edited_section(before):
-            return self.result(target.path, LinkStatus.LEFT, _EDITED_SECTION)
+            raise _LeftAloneError(_EDITED_SECTION)
         done = self._replace(path, before, with_section(before, target.content, self.client))
-        if done is LinkStatus.LEFT:
-            return self.result(target.path, done, _CHANGED)
         if done is LinkStatus.REFRESHED and not is_read_by(before or b"", self.client):
             done = LinkStatus.MADE
-        return self.result(target.path, done, self._section_form(path))
+        return done, self._section_form(path)
 
     def _section_form(self, path: Path) -> str:
         """Return the form `section`, with the file that holds it when the path is a link."""
         if not path.is_symlink():
-            return LinkForm.SECTION
-        return f"{LinkForm.SECTION} of {path.resolve().relative_to(self.root.resolve()).as_posix()}"
+            return "section"
+        return f"section of {path.resolve().relative_to(self.root.resolve()).as_posix()}"
 
     def _replace(self, path: Path, before: bytes | None, after: bytes) -> LinkStatus:
         if before == after:
             return LinkStatus.UNCHANGED
         if not self.is_dry_run and not replace_if_unchanged(path, before, after):
-            return LinkStatus.LEFT
+            raise _LeftAloneError("it changed while it was written; try again")
         return LinkStatus.MADE if before is None else LinkStatus.REFRESHED
 
     def remove(self, name: str) -> LinkResult:
         """Remove one thing of ours from its path."""
-        path = self.root / name
-        try:
-            if path.is_symlink() and _points_into(path, self.root / self.folder):
-                form = LinkForm.LINK
-            else:
-                before = path.read_bytes()
-                if has_section(before):
-                    return self._remove_section(name, before)
-                if is_edited_copy(before):
-                    reason = _EDITED.format(source=source_of_copy(before) or "its source")
-                    return self.result(name, LinkStatus.LEFT, reason)
-                form = LinkForm.COPY
-            if not self.is_dry_run:
-                path.unlink()
-            return self.result(name, LinkStatus.REMOVED, form)
-        except OSError as error:
-            return self.result(name, LinkStatus.LEFT, error.strerror or str(error))
+        return self._attempt(name, lambda: (LinkStatus.REMOVED, self._remove(self.root / name)))
 
-    def _remove_section(self, name: str, before: bytes) -> LinkResult:
-        path = self.root / name
+    def _remove(self, path: Path) -> str:
+        if path.is_symlink() and _points_into(path, self.root / self.folder):
+            form = "link"
+        else:
+            before = path.read_bytes()
+            if _SECTION.search(before):
+                return self._remove_section(path, before)
+            if is_edited_copy(before):
+                raise _LeftAloneError(_EDITED.format(source=source_of_copy(before) or "its source"))
+            form = "copy"
+        if not self.is_dry_run:
+            path.unlink()
+        return form
+
+    def _remove_section(self, path: Path, before: bytes) -> str:
         if is_edited_section(before):
-            return self.result(name, LinkStatus.LEFT, _EDITED_SECTION)
+            raise _LeftAloneError(_EDITED_SECTION)
         form = self._section_form(path)
         after = without_section(before, self.client)
-        if not self.is_dry_run:
-            if after is None:
-                path.resolve().unlink()
-            elif not replace_if_unchanged(path, before, after):
-                return self.result(name, LinkStatus.LEFT, _CHANGED)
+        if after is not None:
+            self._replace(path, before, after)
+        elif not self.is_dry_run:
+            path.resolve().unlink()
         others = ", ".join(reader for reader in section_readers(before) if reader != self.client)
-        return self.result(name, LinkStatus.REMOVED, f"{form}, kept for {others}" if others else form)
+        return f"{form}, kept for {others}" if others else form
 
     def remove_empty_folders(self) -> None:
         """Remove the folders that were made for the client and are empty now."""

@@ -7,24 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.clock import system_clock
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
-from archivist.workspace import front_matter
-from archivist.workspace.documents import (
-    OverviewAnswer,
-    Plan,
-    PlanStatus,
-    assign_tiers,
-    find_plan,
-    select_plans,
-    trim_body,
-)
-from archivist.workspace.files_service import FileCache, Topology, read_bytes
-from archivist.workspace.learnings import Learnings, select_learnings
+from archivist.workspace import documents, front_matter
+from archivist.workspace.documents import OverviewAnswer, Plan, PlanStatus, Tier
+from archivist.workspace.files_service import FileCache, Topology, WorkspaceContents, read_bytes
+from archivist.workspace.learnings import Learnings, list_learnings
 from archivist.workspace.topology import (
     DOCUMENTED,
     EVERYWHERE,
@@ -38,13 +31,16 @@ from archivist.workspace.topology import (
 )
 
 if TYPE_CHECKING:
+    from archivist.access.rights import Layer, Verb
     from archivist.workspace.save import MemoryItem, OnConflict, SaveOutcome
     from archivist.workspace.upkeep import FileChange, WorkspaceMigration
     from archivist.workspace.upkeep_service import LintReport
 
-# Parsed files are kept per root for the life of the process; a server has few roots. The oldest is dropped.
-_MAX_CACHES = 8
-_CACHES: dict[tuple[Path, WorkspaceRules], FileCache] = {}
+
+@lru_cache(maxsize=8)
+def _open_files(root: Path, rules: WorkspaceRules) -> FileCache:
+    # Parsed files are kept per root for the life of the process; a server has few roots.
+    return FileCache(Topology(root, rules))
 
 
 class PlanDetail(NamedTuple):
@@ -60,16 +56,13 @@ class Workspace:
     def __init__(
         self, root: Path, rules: WorkspaceRules = DOCUMENTED, *, now: Callable[[], datetime] = system_clock
     ) -> None:
-        key = (root.absolute(), rules)
-        if key not in _CACHES:
-            files = FileCache(Topology(root, rules))
-            while len(_CACHES) >= _MAX_CACHES:
-                _CACHES.pop(next(iter(_CACHES)))
-            _CACHES[key] = files
-        self.files = _CACHES[key]
+        self.files = _open_files(root.absolute(), rules)
         self.topology = self.files.topology
         self.problems: list[LintProblem] = []
         self._now = now
+
+    def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
+        """Allow everything: files without a bank belong to whoever can open them."""
 
     def retrieve_plans(
         self,
@@ -84,28 +77,30 @@ class Workspace:
             if word not in known:
                 raise InputError(f"no status {word!r}", hint=f"one of {', '.join(known)}")
         asked = WorkspaceScope.parse(scope)
-        contents = self.files.read(asked, (FileKind.PLAN,))
-        self.problems = contents.problems
-        self._check_scope(asked, is_empty=not contents.plans)
-        return select_plans(contents.plans, status=status, tags=tags)
+        found = self._read(asked, (FileKind.PLAN,)).plans
+        plans = [plan for plan in found if not status or plan.status in status]
+        return [plan for plan in plans if documents.has_any_tag(plan.tags, tags)]
 
     def retrieve_plan(self, name: str, scope: str | WorkspaceScope = EVERYWHERE) -> PlanDetail:
         """Return one plan in full (T2), by its id, its path or its name."""
-        plan = find_plan(self.retrieve_plans(scope), name)
+        plan = documents.find_plan(self.retrieve_plans(scope), name)
         data = read_bytes(self.topology.path_inside(plan.path), plan.path)
         body = front_matter.read(decode(data, plan.path).text, plan.path).body
-        return PlanDetail(plan, trim_body(body))
+        return PlanDetail(plan, documents.trim_body(body))
 
     def retrieve_overview(
         self, scope: str | WorkspaceScope = EVERYWHERE, *, is_full: bool = False
     ) -> list[OverviewAnswer]:
         """Return overviews: of a workspace or the asked repository in full (T1), others in short (T0)."""
         asked = WorkspaceScope.parse(scope)
-        contents = self.files.read(asked, (FileKind.OVERVIEW,))
-        self.problems = contents.problems
-        self._check_scope(asked, is_empty=not contents.overviews)
-        ordered = sorted(contents.overviews, key=lambda overview: overview.folder.split("/"))
-        return assign_tiers(ordered, asked, is_full=is_full)
+        found = self._read(asked, (FileKind.OVERVIEW,)).overviews
+        answers = []
+        for overview in sorted(found, key=lambda overview: overview.folder.split("/")):
+            depth = overview.folder.count("/") + 1
+            # Workspaces in full, and the repository that was asked for by name.
+            is_whole = is_full or depth == 1 or (depth == LEVELS == len(asked.parts))
+            answers.append(OverviewAnswer(overview, Tier.T1 if is_whole else Tier.T0))
+        return answers
 
     def retrieve_learnings(
         self,
@@ -115,26 +110,41 @@ class Workspace:
         category: str = "",
         with_superseded: bool = False,
     ) -> Learnings:
-        """Return the decisions and lessons of a scope, with one of these tags and this category."""
-        asked = WorkspaceScope.parse(scope)
-        wider = WorkspaceScope(asked.workspace, asked.domain) if len(asked.parts) == LEVELS else asked
-        contents = self.files.read(wider, LEARNINGS)
-        self.problems = contents.problems
-        self._check_scope(wider, is_empty=not contents.learnings)
-        files = [file for file in contents.learnings if asked.contains(file.scope) or file.scope == wider]
-        return select_learnings(files, asked, tags=tags, category=category, with_superseded=with_superseded)
+        """Return the decisions and lessons of a scope, with one of these tags and this category.
 
-    def _check_scope(self, asked: WorkspaceScope, *, is_empty: bool) -> None:
-        """Raise NotFoundError for a workspace or domain that does not exist, with those that do.
+        Learnings are kept by domain, so a repository also gets its domain's entries tagged with its name.
+        """
+        asked = WorkspaceScope.parse(scope)
+        wider = WorkspaceScope(asked.workspace, asked.domain) if asked.repository else asked
+        found = Learnings([], [])
+        for file in self._read(wider, LEARNINGS).learnings:
+            is_within = asked.contains(file.scope)
+            if not is_within and file.scope != wider:
+                continue
+            for learning in list_learnings(file):
+                entry = learning.entry
+                if entry.superseded_by and not with_superseded:
+                    continue
+                if category and entry.category.casefold() != category.strip().casefold():
+                    continue
+                named = () if is_within else (asked.repository,)
+                if documents.has_any_tag(entry.tags, tags) and documents.has_any_tag(entry.tags, named):
+                    (found.decisions if file.kind is FileKind.DECISIONS else found.lessons).append(learning)
+        return found
+
+    def _read(self, asked: WorkspaceScope, kinds: Sequence[FileKind]) -> WorkspaceContents:
+        """Read files of a scope; raise NotFoundError for a workspace or domain that does not exist.
 
         A repository may exist only as a tag, and a root without any scope is merely empty.
         """
+        contents = self.files.read(asked, kinds)
+        self.problems = contents.problems
         wanted = WorkspaceScope(*asked.parts[: LEVELS - 1])
-        if not is_empty or not wanted.parts:
-            return
-        known = self.topology.scopes()
+        is_empty = not (contents.plans or contents.overviews or contents.learnings)
+        known = self.topology.scopes() if is_empty and wanted.parts else []
         if known and not any(wanted.contains(scope) for scope in known):
             raise NotFoundError("scope", str(wanted), hint=suggest_scopes(wanted, known))
+        return contents
 
     def lint(self, scope: str | WorkspaceScope = EVERYWHERE) -> LintReport:
         """Check every file of a scope against its format."""

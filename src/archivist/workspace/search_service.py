@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads
@@ -64,15 +65,6 @@ class WorkspaceSearchResult(NamedTuple):
     unembedded: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _DocumentFolder:
-    """A folder of documents: its name in the archive, its path below its root, and the root's label."""
-
-    folder: str
-    top: str
-    root: str = ""
-
-
 class WorkspaceSearch(BankService):
     """Search over the documents of one or several roots, by words and by meaning."""
 
@@ -81,7 +73,8 @@ class WorkspaceSearch(BankService):
         self._roots = roots
         folder = bank.path.absolute().parent
         self._project = folder.parent if folder.name == FOLDER else folder
-        self._folders: list[_DocumentFolder] = []
+        # The name of each folder in the archive, its path below its root, and the label of that root.
+        self._folders: list[tuple[str, str, str]] = []
         project = self._project.resolve()
         for each in roots:
             label = "" if each.root.resolve() == project else each.root.name
@@ -89,7 +82,7 @@ class WorkspaceSearch(BankService):
                 place = (each.root / top).resolve()
                 # A folder outside the project keeps its whole path, as the archive names it.
                 name = place.relative_to(project) if place.is_relative_to(project) else place
-                self._folders.append(_DocumentFolder(name.as_posix(), top, label))
+                self._folders.append((name.as_posix(), top, label))
 
     @reads(Layer.WORKSPACE)
     def search(
@@ -118,12 +111,10 @@ class WorkspaceSearch(BankService):
         found: list[Snippet] = []
         for hit in hits:
             source = documents[hit.id].source
-            homes = [
-                each for each in self._folders if each.folder == "." or source.startswith(f"{each.folder}/")
-            ]
-            home = max(homes, key=lambda each: len(each.folder), default=None)
-            if home is not None:
-                snippet = _snippet(documents[hit.id], home, hit.score)
+            homes = [each for each in self._folders if each[0] == "." or source.startswith(f"{each[0]}/")]
+            if homes:
+                home = max(homes, key=lambda each: len(each[0]))
+                snippet = _snippet(documents[hit.id], *home, hit.score)
                 found += [snippet] if scope.contains(snippet.scope) else []
         return found
 
@@ -138,9 +129,9 @@ class WorkspaceSearch(BankService):
         # Which folders are indexed follows from the configuration, so no other actor decides it.
         archivist = self._bank.acting_as(ARCHIVIST)
         watched = {folder.id for folder in archivist.documents.folders()}
-        for home in self._folders:
-            if home.folder not in watched and (self._project / home.folder).is_dir():
-                archivist.documents.watch(self._project / home.folder)
+        for folder, _, _ in self._folders:
+            if folder not in watched and (self._project / folder).is_dir():
+                archivist.documents.watch(self._project / folder)
         done = archivist.documents.refresh()
         for _ in archivist.vectors.embed_waiting():
             continue
@@ -160,10 +151,7 @@ class WorkspaceSearch(BankService):
         newest = max((max(place.mtime_ns, place.ctime_ns) for place in places), default=0)
         if newest + FRESH_NS >= int(self._bank.now().timestamp() * 1e9):
             return ""
-        digest = sha256()
-        for place in places:
-            digest.update(f"{place.name}\0{place.size}\0{place.mtime_ns}\0{place.ctime_ns}\n".encode())
-        return digest.hexdigest()
+        return sha256(repr(places).encode()).hexdigest()
 
 
 def _filter_answers(text: str, recalled: RecallResult) -> tuple[Hit, ...]:
@@ -185,13 +173,10 @@ def _filter_answers(text: str, recalled: RecallResult) -> tuple[Hit, ...]:
     return tuple(hit for hit in recalled.hits if is_answer(hit.why.why))
 
 
-def _snippet(document: Document, home: _DocumentFolder, score: float) -> Snippet:
-    below = document.source.removeprefix(f"{home.folder}/")
-    scope = []
-    for name in below.split("/")[:-1][:LEVELS]:
-        if name.startswith(("_", ".")):
-            break
-        scope.append(name)
+def _snippet(document: Document, folder: str, top: str, root: str, score: float) -> Snippet:
+    below = document.source.removeprefix(f"{folder}/")
+    names = below.split("/")[:-1][:LEVELS]
+    scope = takewhile(lambda name: not name.startswith(("_", ".")), names)
     # The line of the heading, when the piece contains it; else its first line.
     heading = document.heading.rsplit(" > ", 1)[-1].strip()
     lines = document.text.splitlines()
@@ -204,12 +189,12 @@ def _snippet(document: Document, home: _DocumentFolder, score: float) -> Snippet
     prose = [line for line in stripped if not line.startswith(("#", "**Category:**", "**Tags:**"))]
     text = " ".join(" ".join(prose or stripped or [heading]).split())
     return Snippet(
-        path=f"{home.top}/{below}",
+        path=f"{top}/{below}",
         line=document.line + next(offsets, 0),
         scope=WorkspaceScope(*scope),
         heading=document.heading,
         text=text if len(text) <= _SNIPPET_CHARACTERS else f"{text[: _SNIPPET_CHARACTERS - 1]}…",
         score=score,
         document=document.id,
-        root=home.root,
+        root=root,
     )

@@ -7,10 +7,8 @@ A portable skill has only the six fields that every client reads. It is saved be
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from archivist.access.rights import Layer, writes
 from archivist.capture.redaction import redact
@@ -26,10 +24,10 @@ if TYPE_CHECKING:
 
 FOLDER = "_skills"
 FILE_NAME = "SKILL.md"
-FIELDS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 MAX_NAME = 64
-MAX_DESCRIPTION = 1024
-MAX_COMPATIBILITY = 500
+# The fields with a text, and how long it may be.
+_TEXT_FIELDS = {"name": 0, "description": 1024, "license": 0, "compatibility": 500, "allowed-tools": 0}
+FIELDS = (*_TEXT_FIELDS, "metadata")
 # An agent loads the whole body when it follows a skill; longer material belongs into files beside it.
 MAX_BODY_BYTES = 256 * 1024
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -51,31 +49,17 @@ class Skill:
     problems: tuple[str, ...] = ()
 
 
-def skill_name_in(path: str) -> str:
-    """Return the name of the skill with this path, or an empty text."""
-    found = _PLACE.search(path)
-    return found["name"] if found else ""
-
-
 def read_skill(text: str, path: str, scope: WorkspaceScope) -> Skill:
     """Read a skill leniently: its problems are listed, and the rest is returned."""
     values = front_matter.read(text, path).values
-    keys = ("name", "description", "license", "compatibility", "allowed-tools")
     texts = {
-        key: " ".join(value.split()) if isinstance(value := values.get(key), str) else "" for key in keys
+        key.replace("-", "_"): " ".join(value.split()) if isinstance(value := values.get(key), str) else ""
+        for key in _TEXT_FIELDS
     }
-    folder = skill_name_in(path)
-    return Skill(
-        name=folder or texts["name"],
-        description=texts["description"],
-        scope=scope,
-        path=path,
-        text=text,
-        license=texts["license"],
-        compatibility=texts["compatibility"],
-        allowed_tools=texts["allowed-tools"],
-        problems=tuple(find_problems(text, folder)),
-    )
+    place = _PLACE.search(path)
+    folder = place["name"] if place else ""
+    texts["name"] = folder or texts["name"]
+    return Skill(**texts, scope=scope, path=path, text=text, problems=tuple(find_problems(text, folder)))
 
 
 def find_problems(text: str, name: str) -> list[str]:
@@ -84,19 +68,25 @@ def find_problems(text: str, name: str) -> list[str]:
     found = [f"line {problem.line}: {problem.text}" for problem in head.problems]
     if not head.has_any:
         return [*found, "no front matter with name and description"]
-    given = head.values.get("name")
-    if not isinstance(given, str) or not given:
-        found.append("name: missing or empty")
-    elif not is_skill_name(given):
-        found.append(f"name: {given!r} is not lower-case words with hyphens, at most {MAX_NAME} characters")
-    elif name and given != name:
-        found.append(f"name: {given!r}, but the skill is saved as {name!r}")
-    description = head.values.get("description")
-    if not isinstance(description, str) or not description.strip():
-        found.append("description: missing or empty")
-    elif len(description) > MAX_DESCRIPTION:
-        found.append(f"description: {len(description)} characters, at most {MAX_DESCRIPTION}")
-    found += _check_other_fields(head.values)
+    found += [f"{key}: not a field of a portable skill" for key in head.values if key not in FIELDS]
+    for key, most in _TEXT_FIELDS.items():
+        value = head.values.get(key)
+        if not (isinstance(value, str) and value.strip()):
+            if key in ("name", "description"):
+                found.append(f"{key}: missing or empty")
+            elif key in head.values:
+                found.append(f"{key}: must be a text")
+        elif most and len(value) > most:
+            found.append(f"{key}: {len(value)} characters, at most {most}")
+        elif key == "name" and not is_skill_name(value):
+            found.append(
+                f"name: {value!r} is not lower-case words with hyphens, at most {MAX_NAME} characters"
+            )
+        elif key == "name" and name and value != name:
+            found.append(f"name: {value!r}, but the skill is saved as {name!r}")
+    metadata = head.values.get("metadata", {})
+    if not (isinstance(metadata, dict) and all(isinstance(value, str) for value in metadata.values())):
+        found.append("metadata: must be names with texts (quote numbers and dates)")
     if not head.body.strip():
         found.append("no instructions below the front matter")
     elif len(head.body.encode("utf-8", "replace")) > MAX_BODY_BYTES:
@@ -104,36 +94,9 @@ def find_problems(text: str, name: str) -> list[str]:
     return found
 
 
-def _check_other_fields(values: Mapping[str, object]) -> list[str]:
-    found = [f"{key}: not a field of a portable skill" for key in values if key not in FIELDS]
-    for key in ("license", "compatibility", "allowed-tools"):
-        value = values.get(key)
-        if key in values and not (isinstance(value, str) and value.strip()):
-            found.append(f"{key}: must be a text")
-    compatibility = values.get("compatibility")
-    if isinstance(compatibility, str) and len(compatibility) > MAX_COMPATIBILITY:
-        found.append(f"compatibility: {len(compatibility)} characters, at most {MAX_COMPATIBILITY}")
-    metadata = values.get("metadata")
-    if "metadata" in values and not (
-        isinstance(metadata, dict) and all(isinstance(value, str) for value in metadata.values())
-    ):
-        found.append("metadata: must be names with texts (quote numbers and dates)")
-    return found
-
-
 def is_skill_name(text: str) -> bool:
     """Say whether a text is a valid name of a skill."""
     return len(text) <= MAX_NAME and bool(_NAME.fullmatch(text))
-
-
-def validate_skill_name(name: str) -> str:
-    """Return a skill's name; raise InputError when it is not valid."""
-    if not is_skill_name(name):
-        raise InputError(
-            f"{name!r} is not a valid name of a skill",
-            hint=f"lower-case letters and digits in words joined by hyphens, at most {MAX_NAME} characters",
-        )
-    return name
 
 
 def compose_skill(text: str, name: str, description: str = "") -> str:
@@ -155,34 +118,14 @@ def compose_skill(text: str, name: str, description: str = "") -> str:
     return text if text.endswith("\n") else f"{text}\n"
 
 
-def nearest_skills(found: Sequence[Skill], scope: WorkspaceScope) -> list[Skill]:
-    """Return the skills of one name that apply to a scope: those of the nearest scope above it.
-
-    Without any above it, those below it, however many.
-    """
-    above = [skill for skill in found if skill.scope.contains(scope)]
-    if above and scope.parts:
-        deepest = max(len(skill.scope.parts) for skill in above)
-        return [skill for skill in above if len(skill.scope.parts) == deepest]
-    return [skill for skill in found if scope.contains(skill.scope)]
-
-
 _MAX_SUGGESTIONS = 10
-
-
-class SkillSaveStatus(StrEnum):
-    """The outcome of saving a skill."""
-
-    SAVED = "saved"
-    REPLACED = "replaced"
-    UNCHANGED = "unchanged"
 
 
 class SavedSkill(NamedTuple):
     """A saved skill and the outcome."""
 
     skill: Skill
-    kept: SkillSaveStatus
+    kept: Literal["saved", "replaced", "unchanged"]
 
 
 class Skills(BankService):
@@ -219,7 +162,7 @@ def list_skills(topology: Topology, scope: WorkspaceScope) -> list[Skill]:
     """Return the skills of a scope and of everything below it, ordered by scope and name."""
     found = []
     for place in topology.scan(scope, (FileKind.DOCUMENT,)).places:
-        if skill_name_in(place.name):
+        if _PLACE.search(place.name):
             try:
                 text = place.path.read_bytes().decode("utf-8", "replace")
             except OSError:
@@ -229,9 +172,17 @@ def list_skills(topology: Topology, scope: WorkspaceScope) -> list[Skill]:
 
 
 def find_skill(topology: Topology, name: str, scope: WorkspaceScope) -> Skill:
-    """Return the skill with a name that applies to a scope: its own, else the nearest above it."""
+    """Return the skill with a name that applies to a scope: its own, else the nearest above it.
+
+    Without any above it, the one below it.
+    """
     found = [skill for skill in list_skills(topology, WorkspaceScope(scope.workspace)) if skill.name == name]
-    chosen = nearest_skills(found, scope)
+    above = [skill for skill in found if skill.scope.contains(scope)]
+    if above and scope.parts:
+        deepest = max(len(skill.scope.parts) for skill in above)
+        chosen = [skill for skill in above if len(skill.scope.parts) == deepest]
+    else:
+        chosen = [skill for skill in found if scope.contains(skill.scope)]
     if len(chosen) == 1:
         return chosen[0]
     if chosen:
@@ -256,7 +207,11 @@ def save_skill(
 
     `create` allows a scope that has no folder yet.
     """
-    validate_skill_name(name)
+    if not is_skill_name(name):
+        raise InputError(
+            f"{name!r} is not a valid name of a skill",
+            hint=f"lower-case letters and digits in words joined by hyphens, at most {MAX_NAME} characters",
+        )
     home = WorkspaceScope.parse(scope)
     if not home.parts:
         raise InputError("a skill belongs to a workspace", hint="--scope WORKSPACE[/DOMAIN[/REPOSITORY]]")
@@ -273,14 +228,13 @@ def save_skill(
     with explain_os_errors(path):
         before = read_bytes(path)
         if before == composed.encode():
-            status = SkillSaveStatus.UNCHANGED
-        elif before is not None and not is_replacing:
+            return SavedSkill(read_skill(composed, topology.name_of(path), home), "unchanged")
+        if before is not None and not is_replacing:
             raise InputError(
                 f"there is another skill {name!r} in {home}",
                 hint=f"see archivist workspace skills show {name} --scope {home}; --replace replaces it",
             )
-        elif not replace_if_unchanged(path, before, composed.encode()):
+        if not replace_if_unchanged(path, before, composed.encode()):
             raise InputError(f"skill {name!r} was changed meanwhile by somebody else", hint="try again")
-        else:
-            status = SkillSaveStatus.SAVED if before is None else SkillSaveStatus.REPLACED
-    return SavedSkill(read_skill(composed, topology.name_of(path), home), status)
+    kept: Literal["saved", "replaced"] = "saved" if before is None else "replaced"
+    return SavedSkill(read_skill(composed, topology.name_of(path), home), kept)

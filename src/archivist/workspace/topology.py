@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
@@ -27,60 +28,42 @@ class LintRule(NamedTuple):
     remedy: str
 
 
-_E, _W = LintSeverity.ERROR, LintSeverity.WARNING
-
-_RULE_ROWS = (
-    ("unreadable", _E, "Files and folders can be read.", "give yourself permission to read it"),
-    ("dangling-link", _E, "Links lead to a file.", "mend the link, or remove it"),
-    ("too-large", _E, "Files are texts of 16 MiB at most.", "split it, or move it elsewhere"),
-    ("not-written", _E, "Files that are to change can be written.", "make it writable, and try again"),
-    ("leaves-root", _E, "Links stay inside the root.", "link to something below the root, or copy it"),
-    ("not-utf8", _E, "Files are UTF-8.", "save the file as UTF-8"),
-    ("bom", _W, "Files carry no byte order mark.", "save the file as UTF-8 without a mark"),
-    ("crlf", _W, "Lines end with a line feed alone.", "convert the line ends to LF"),
-    ("empty", _E, "Files are not empty.", "write it, or remove it"),
-    ("no-front-matter", _E, "Plans and overviews have front matter.", "archivist workspace migrate adds it"),
-    ("unclosed", _E, "Front matter ends with a line `---`.", "close it with a line `---`"),
-    ("broken-yaml", _E, "Front matter is YAML.", "mend the line; quote a value that holds `: ` or ` #`"),
-    (
-        "foreign-front-matter",
-        _E,
-        "Front matter is YAML between `---`.",
-        "write the fields as YAML between two lines `---`",
-    ),
-    ("duplicate-key", _E, "A field stands once.", "keep one of them"),
-    ("tab", _E, "Front matter is indented with spaces.", "replace the tab by spaces"),
-    (
-        "missing-field",
-        _E,
-        "Required fields are there.",
-        "add it; archivist workspace migrate adds what it can tell",
-    ),
-    ("unknown-field", _W, "Fields are those of the format.", "rename or remove it"),
-    ("bad-value", _E, "A field holds what the format says.", "write it as the format says"),
-    ("bad-status", _E, "The status is one of the five.", "one of new, in_progress, partial, done, abandoned"),
-    ("bad-date", _E, "Dates are dates, YYYY-MM-DD.", "write it as YYYY-MM-DD"),
-    ("plan-name", _W, "Plan files are named YYMMDD-plan-name.md.", "rename the file"),
-    (
-        "abstract-file",
-        _W,
-        "Abstracts stand in OVERVIEW.md, not in ABSTRACT.md.",
-        "archivist workspace migrate merges it",
-    ),
-    (
-        "heading-level",
-        _E,
-        "The heading of a learning entry has three marks.",
-        "the heading must be ### [YYYY-MM-DD] Title",
-    ),
-    ("no-title", _E, "A learning entry has a title.", "### [YYYY-MM-DD] Title"),
-    ("no-date", _E, "A learning entry has a date.", "### [YYYY-MM-DD] Title"),
-    ("no-category", _E, "A learning entry has a category.", "add a line **Category:** word"),
-    ("no-text", _W, "A learning entry says something.", "say what happened and what to do differently"),
-    ("stray-text", _W, "What is learnt stands under a heading.", "begin it with ### [YYYY-MM-DD] Title"),
-    ("too-many-entries", _W, "A learning file stays short.", "split or archive it as proposed"),
-)
-RULES = {row[0]: LintRule(*row) for row in _RULE_ROWS}
+# Each line has the id of a rule, after a `?` when it only warns, what it asks for, and the remedy.
+_RULE_TABLE = """
+unreadable: Files and folders can be read. | give yourself permission to read it
+dangling-link: Links lead to a file. | mend the link, or remove it
+too-large: Files are texts of 16 MiB at most. | split it, or move it elsewhere
+not-written: Files that are to change can be written. | make it writable, and try again
+leaves-root: Links stay inside the root. | link to something below the root, or copy it
+not-utf8: Files are UTF-8. | save the file as UTF-8
+?bom: Files carry no byte order mark. | save the file as UTF-8 without a mark
+?crlf: Lines end with a line feed alone. | convert the line ends to LF
+empty: Files are not empty. | write it, or remove it
+no-front-matter: Plans and overviews have front matter. | archivist workspace migrate adds it
+unclosed: Front matter ends with a line `---`. | close it with a line `---`
+broken-yaml: Front matter is YAML. | mend the line; quote a value that holds `: ` or ` #`
+foreign-front-matter: Front matter is YAML between `---`. | write the fields as YAML between two lines `---`
+duplicate-key: A field stands once. | keep one of them
+tab: Front matter is indented with spaces. | replace the tab by spaces
+missing-field: Required fields are there. | add it; archivist workspace migrate adds what it can tell
+?unknown-field: Fields are those of the format. | rename or remove it
+bad-value: A field holds what the format says. | write it as the format says
+bad-status: The status is one of the five. | one of new, in_progress, partial, done, abandoned
+bad-date: Dates are dates, YYYY-MM-DD. | write it as YYYY-MM-DD
+?plan-name: Plan files are named YYMMDD-plan-name.md. | rename the file
+?abstract-file: Abstracts stand in OVERVIEW.md, not in ABSTRACT.md. | archivist workspace migrate merges it
+heading-level: The heading of a learning entry has three marks. | the heading must be ### [YYYY-MM-DD] Title
+no-title: A learning entry has a title. | ### [YYYY-MM-DD] Title
+no-date: A learning entry has a date. | ### [YYYY-MM-DD] Title
+no-category: A learning entry has a category. | add a line **Category:** word
+?no-text: A learning entry says something. | say what happened and what to do differently
+?stray-text: What is learnt stands under a heading. | begin it with ### [YYYY-MM-DD] Title
+?too-many-entries: A learning file stays short. | split or archive it as proposed
+"""
+RULES = {
+    name: LintRule(name, LintSeverity.WARNING if mark else LintSeverity.ERROR, asks, remedy)
+    for mark, name, asks, remedy in re.findall(r"^(\??)(.+?): (.+) \| (.+)$", _RULE_TABLE, re.MULTILINE)
+}
 
 
 class LintProblem(NamedTuple):
@@ -142,23 +125,21 @@ class WorkspaceScope(NamedTuple):
     @classmethod
     def parse(cls, text: str | WorkspaceScope) -> WorkspaceScope:
         """Return the scope of `workspace[/domain[/repository]]`; an empty text is everything."""
-        from archivist.capture.clean import clean_name
-
-        if isinstance(text, WorkspaceScope):
-            parts = list(text.parts)
-        else:
-            inner = text.strip().strip("/")
-            parts = [part.strip() for part in inner.split("/")] if inner else []
-        is_absolute = isinstance(text, str) and text.strip().startswith("/")
+        given = str(text).strip()
+        inner = given.strip("/")
+        parts = [part.strip() for part in inner.split("/")] if inner else []
         is_named = all(
             part and not part.startswith((".", "_")) and not any(sign in part for sign in "/\\\0:")
             for part in parts
         )
-        if len(parts) > LEVELS or is_absolute or not is_named:
+        if len(parts) > LEVELS or given.startswith("/") or not is_named:
             raise InputError(f"{str(text)!r} is not a scope", hint=_SCOPE_HINT)
-        # A scope becomes the name of a folder.
-        if any(clean_name(part) != part for part in parts):
-            raise InputError("a scope must not hold a secret", hint=_SCOPE_HINT)
+        if parts:
+            from archivist.capture.clean import clean_name
+
+            # A scope becomes the name of a folder.
+            if any(clean_name(part) != part for part in parts):
+                raise InputError("a scope must not hold a secret", hint=_SCOPE_HINT)
         return cls(*parts)
 
     @property
@@ -242,19 +223,19 @@ def decode(data: bytes, name: str) -> DecodedText:
 
 def suggest_scopes(asked: WorkspaceScope, known: Collection[WorkspaceScope]) -> str:
     """Return a hint for a scope that does not exist: the nearest name, or its siblings."""
-    depth = 1
-    while depth < len(asked.parts) and any(
-        WorkspaceScope(*asked.parts[:depth]).contains(scope) for scope in known
-    ):
-        depth += 1
-    above = WorkspaceScope(*asked.parts[: depth - 1])
-    names = sorted(
-        {scope.parts[depth - 1] for scope in known if len(scope.parts) >= depth and above.contains(scope)}
-    )
+    above, wanted, names = EVERYWHERE, "", list[str]()
+    for wanted in asked.parts:
+        below = (scope.parts[len(above.parts) :] for scope in known if above.contains(scope))
+        names = sorted({parts[0] for parts in below if parts})
+        if wanted not in names:
+            break
+        above = WorkspaceScope(*asked.parts[: len(above.parts) + 1])
     from difflib import get_close_matches
 
-    near = get_close_matches(asked.parts[depth - 1], names, n=1) if asked.parts else []
+    near = get_close_matches(wanted, names, n=1)
     if near:
         return f"did you mean {'/'.join((*above.parts, near[0]))!r}?"
     siblings = ", ".join("/".join((*above.parts, name)) for name in names[:_MAX_SUGGESTIONS])
-    return f"there is {siblings}" if siblings else f"{str(above)!r} has nothing below it"
+    if siblings or not above.parts:
+        return f"there is {siblings or 'none yet'}"
+    return f"{str(above)!r} has nothing below it"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,31 +19,27 @@ from archivist.service import BankService
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.store.protocol import Reader
     from archivist.workspace.files_service import Topology
 
-# The usual endings of logs; a file with another name can be a log too.
-ENDINGS = (".jsonl", ".traj", ".traj.json", ".atif.json", ".trajectory.json")
-_COMPRESSED = (".gz", ".zst")
-_PLAIN = (".jsonl", ".json", ".traj", ".atif", ".trajectory", ".log", ".txt")
+# The usual names of logs; a file with another name can be a log too.
+_LOG_NAME = re.compile(r"\.(?:jsonl|traj|(?:traj|atif|trajectory)\.json)(?:\.gz|\.zst)?\Z")
+_ENDINGS = re.compile(r"(?<=.)(?:\.(?:jsonl|json|traj|atif|trajectory|log|txt))*(?:\.gz|\.zst)?\Z", re.DOTALL)
 _TIME_IN_NAME = re.compile(
     r"(?<!\d)(?P<year>(?:19|20)\d\d)-?(?P<month>[01]\d)-?(?P<day>[0-3]\d)"
     r"(?:[T_ -]{1,2}(?P<hour>[012]\d)[-:.]?(?P<minute>[0-5]\d)(?:[-:.]?(?P<second>[0-5]\d))?)?"
 )
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9})?)?")
+_WORD = re.compile(r"\w+")
+_ESCAPED_SPACE = re.compile(r"\\[nrt]")
 _COMPARED_CHARACTERS = 60
 _TASK_CHARACTERS = 200
 # Some logs have times in whole seconds.
 _SAME_TIME_S = 1.0
 
 
-class CapturedTranscript(NamedTuple):
-    """What is noted of a captured transcript: its size, its last change, its runs."""
-
-    size_bytes: int
-    mtime_ns: int
-    runs: tuple[str, ...]
+# What is noted of a captured transcript: its size, its last change and its runs.
+_Captures = dict[str, tuple[int, int, list[str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +54,7 @@ class Transcript:
     @property
     def stem(self) -> str:
         """Return the file name without folder and endings."""
-        base = _strip_compression(PurePosixPath(self.name).name)
-        while ending := next((each for each in _PLAIN if base.endswith(each) and base != each), ""):
-            base = base.removesuffix(ending)
-        return base
+        return _ENDINGS.sub("", PurePosixPath(self.name).name, count=1)
 
     @property
     def timestamp(self) -> datetime | None:
@@ -72,12 +65,6 @@ class Transcript:
         ends = [end for run in self.runs if (end := run.finished or run.started)]
         known = max(ends, default=None) or date_in(self.stem)
         return known if known or self.runs else datetime.fromtimestamp(self.mtime_ns / 1e9, UTC)
-
-    @property
-    def main_run(self) -> Episode | None:
-        """Return the run of the transcript; subagents are its children."""
-        own = [run for run in self.runs if not run.parent]
-        return next(iter(own or self.runs), None)
 
 
 class TranscriptListing(NamedTuple):
@@ -102,15 +89,6 @@ class TranscriptSummary:
     summary: str = ""
 
 
-def is_named_as_log(name: str) -> bool:
-    """Say whether a file has the name of a log: if it is not one, it is broken."""
-    return _strip_compression(name).endswith(ENDINGS)
-
-
-def _strip_compression(name: str) -> str:
-    return next((name.removesuffix(each) for each in _COMPRESSED if name.endswith(each)), name)
-
-
 def date_in(name: str) -> datetime | None:
     """Return the time in a name such as `20251222__150214-…` or `2026-02-08-…`, or None."""
     for found in _TIME_IN_NAME.finditer(name):
@@ -129,8 +107,9 @@ def latest_first(transcripts: Iterable[Transcript]) -> tuple[Transcript, ...]:
 
 
 def summarize_transcript(transcript: Transcript) -> TranscriptSummary:
-    """Summarize a transcript."""
-    main = transcript.main_run
+    """Summarize a transcript by its main run; subagents are the children of that run."""
+    runs = sorted(transcript.runs, key=lambda run: bool(run.parent))
+    main = next(iter(runs), None)
     if main is None:
         return TranscriptSummary(transcript.name, "not captured", "", None, None, transcript.size_bytes)
     return TranscriptSummary(
@@ -146,55 +125,49 @@ def summarize_transcript(transcript: Transcript) -> TranscriptSummary:
     )
 
 
-def find_transcript(transcripts: Sequence[Transcript], name: str) -> Transcript:
-    """Return the transcript with a path, a file name, a name without endings, or a run."""
-    ways: tuple[Callable[[Transcript], bool], ...] = (
-        lambda transcript: transcript.name == name,
-        lambda transcript: PurePosixPath(transcript.name).name == name,
-        lambda transcript: transcript.stem == name or any(run.id == name for run in transcript.runs),
-    )
-    for is_named in ways:
-        found = [transcript for transcript in transcripts if is_named(transcript)]
+def find_transcript(
+    transcripts: Sequence[Transcript], name: str, others: Iterable[tuple[str, str]] = ()
+) -> Transcript:
+    """Return the transcript with a path, a file name, a name without endings, or a run.
+
+    For one of the other files, raise an error with the reason why it is not a transcript.
+    """
+    names = [
+        ([each.name], [PurePosixPath(each.name).name], [each.stem, *(run.id for run in each.runs)])
+        for each in transcripts
+    ]
+    for level in range(3):
+        found = [each for each, own in zip(transcripts, names, strict=True) if name in own[level]]
         if len(found) == 1:
             return found[0]
         if found:
-            names = ", ".join(transcript.name for transcript in found[:5])
+            several = ", ".join(transcript.name for transcript in found[:5])
             raise InputError(
-                f"{len(found)} transcripts are called {name!r}: {names}",
+                f"{len(found)} transcripts are called {name!r}: {several}",
                 hint="name one by its path in the transcripts folder",
             )
+    for other, reason in others:
+        if name in (other, PurePosixPath(other).name):
+            raise InputError(f"{other!r} is not a transcript: {reason}", hint=_FORMATS)
     raise NotFoundError("transcript", name, hint="archivist workspace transcripts list shows what there is")
 
 
 def parse_range(text: str) -> tuple[int, int]:
     """Return the first and last line of `120-140`, `120-` or `120`."""
     found = _RANGE.fullmatch(text.strip())
-    if found is None:
-        raise InputError(f"{text!r} is not a range of lines", hint="--lines 120-140, or 120 for one line")
-    first = int(found[1])
-    last = int(found[2]) if found[2] else (1 << 60 if "-" in text else first)
-    if first < 1 or last < first:
-        hint = "lines count from 1, the first is before the last"
+    first = int(found[1]) if found else 0
+    last = first
+    if found and "-" in text:
+        last = int(found[2]) if found[2] else 1 << 60
+    if not 1 <= first <= last:
+        hint = "--lines 120-140, or 120 for one line; lines count from 1"
         raise InputError(f"{text!r} is not a range of lines", hint=hint)
     return first, last
 
 
 def lines_between(lines: Iterable[str], first: int, last: int) -> Iterator[tuple[int, str]]:
-    """Yield the lines from one number to another, with their numbers."""
-    for number, line in enumerate(lines, 1):
-        if number > last:
-            return
-        if number >= first:
-            yield number, line
-
-
-def lines_containing(lines: Iterable[str], text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that contain a text in any case, plain or as JSON writes it."""
-    plain, escaped = text.casefold(), json.dumps(text)[1:-1].casefold()
-    for number, line in enumerate(lines, 1):
-        folded = line.casefold()
-        if plain in folded or escaped in folded:
-            yield number, line
+    """Return the lines from one number to another, with their numbers."""
+    return islice(enumerate(lines, 1), first - 1, last)
 
 
 def find_event_line(event: Event, lines: Iterable[str]) -> int | None:
@@ -202,43 +175,26 @@ def find_event_line(event: Event, lines: Iterable[str]) -> int | None:
 
     The line contains the event's words; of several lines, the one with the same time, else the first.
     """
-    words = event.text or event.target or event.output
-    wanted = _collapse_spaces(words)[:_COMPARED_CHARACTERS]
+    wanted = _join_words(event.text or event.target or event.output)[:_COMPARED_CHARACTERS]
     if not wanted:
         return None
-    escaped = json.dumps(words.strip().splitlines()[0][:_COMPARED_CHARACTERS], ensure_ascii=False)[1:-1]
     first: int | None = None
     for number, line in enumerate(lines, 1):
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
-            # A part of a document that takes several lines contains the words as JSON writes them.
-            if first is None and escaped in line:
-                first = number
-            continue
-        if not any(wanted in _collapse_spaces(text) for text in _texts(value)):
-            continue
-        if event.time is None or _is_same_time(value, event.time):
-            return number
-        first = first or number
+            # A part of a document that takes several lines.
+            value = None
+        if wanted in _join_words(json.dumps(value, ensure_ascii=False) if value else line):
+            if event.time is None or _is_same_time(value, event.time):
+                return number
+            first = first or number
     return first
 
 
-def _collapse_spaces(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _texts(value: object) -> Iterator[str]:
-    """Yield every text within a value."""
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, dict):
-            waiting += item.values()
-        elif isinstance(item, list):
-            waiting += item
+def _join_words(text: str) -> str:
+    """Return the words of a text, whether or not its line ends are escaped as in JSON."""
+    return " ".join(_WORD.findall(_ESCAPED_SPACE.sub(" ", text)))
 
 
 def _is_same_time(value: object, time: datetime) -> bool:
@@ -302,13 +258,13 @@ class Transcripts(BankService):
             and not any(part.startswith(".") for part in path.relative_to(self._folder).parts)
         )
         with self._bank.reading() as reader:
-            noted = _load_captures(reader)
+            noted: _Captures = json.loads(reader.setting(_NOTED) or "{}")
             found = []
             for path in paths:
                 name, stat = path.relative_to(self._folder).as_posix(), path.stat()
-                known = noted.get(name)
-                is_current = known is not None and known[:2] == (stat.st_size, stat.st_mtime_ns)
-                runs = [reader.get(Episode, run) for run in known.runs] if known and is_current else []
+                size, mtime_ns, ids = noted.get(name, (0, 0, []))
+                is_current = (size, mtime_ns) == (stat.st_size, stat.st_mtime_ns)
+                runs = [reader.get(Episode, run) for run in ids] if is_current else []
                 # When a run was erased or pruned, the transcript must be captured again.
                 left = tuple(run for run in runs if run is not None) if all(runs) else ()
                 found.append(Transcript(name, stat.st_size, stat.st_mtime_ns, left))
@@ -320,21 +276,19 @@ class Transcripts(BankService):
         )
 
     @reads(Layer.RUNS)
-    def list_all(self) -> list[Transcript]:
-        """Return the transcripts, the latest first."""
-        return list(self.scan_folder().transcripts)
-
-    @reads(Layer.RUNS)
     def find(self, name: str) -> Transcript:
         """Return a transcript by its path, its name, or one of its runs."""
-        return _find_transcript(self.scan_folder(), name)
+        listing = self.scan_folder()
+        return find_transcript(listing.transcripts, name, listing.others)
 
     @writes(Layer.RUNS)
     def capture(self, names: Sequence[str] = ()) -> TranscriptCapture:
         """Capture all transcripts, or those named. An unchanged one is not opened again."""
         listing = self.scan_folder()
-        wanted = [_find_transcript(listing, name) for name in names] if names else listing.transcripts
-        noted: dict[str, CapturedTranscript] = {}
+        wanted: Sequence[Transcript] = listing.transcripts
+        if names:
+            wanted = [find_transcript(listing.transcripts, name, listing.others) for name in names]
+        noted: _Captures = {}
         problems: list[str] = []
         events = 0
         for transcript in wanted:
@@ -347,19 +301,20 @@ class Transcripts(BankService):
                 continue
             events += captured.events
             problems += [f"{transcript.name}: {reason}" for reason in captured.reasons]
-            runs = tuple(episode.id for episode in captured.episodes)
-            noted[transcript.name] = CapturedTranscript(transcript.size_bytes, transcript.mtime_ns, runs)
+            runs = [episode.id for episode in captured.episodes]
+            noted[transcript.name] = (transcript.size_bytes, transcript.mtime_ns, runs)
         if noted:
             with self._bank.transaction() as writer:
-                writer.set_setting(_NOTED, canonical_json({**_load_captures(writer), **noted}))
+                before: _Captures = json.loads(writer.setting(_NOTED) or "{}")
+                writer.set_setting(_NOTED, canonical_json({**before, **noted}))
         others = () if names else listing.others
-        broken = [f"{name}: {reason}" for name, reason in others if is_named_as_log(name)]
+        broken = [f"{name}: {reason}" for name, reason in others if _LOG_NAME.search(name)]
         return TranscriptCapture(
-            captured=tuple(transcript for transcript in self.list_all() if transcript.name in noted),
+            captured=tuple(each for each in self.scan_folder().transcripts if each.name in noted),
             unchanged=sum(bool(transcript.runs) for transcript in wanted),
             events=events,
             problems=(*broken, *problems),
-            others=tuple(name for name, _ in others if not is_named_as_log(name)),
+            others=tuple(name for name, _ in others if not _LOG_NAME.search(name)),
         )
 
     @reads(Layer.RUNS)
@@ -367,15 +322,17 @@ class Transcripts(BankService):
         """Return the lines of a range such as `120-140` as they are in the log, without secrets."""
         transcript = self.find(name)
         first, last = parse_range(asked)
-        with self._open_lines(transcript) as lines:
-            return TranscriptLines(transcript, _redact_lines(lines_between(lines, first, last)))
+        lines = lines_between(self._read_lines(transcript), first, last)
+        return TranscriptLines(transcript, _redact_lines(lines))
 
     @reads(Layer.RUNS)
     def search_lines(self, name: str, text: str) -> TranscriptLines:
-        """Return the lines that contain a text."""
+        """Return the lines that contain a text in any case, plain or as JSON writes it."""
         transcript = self.find(name)
-        with self._open_lines(transcript) as lines:
-            return TranscriptLines(transcript, _redact_lines(lines_containing(lines, text)))
+        forms = (text.casefold(), json.dumps(text)[1:-1].casefold())
+        numbered = enumerate(self._read_lines(transcript), 1)
+        lines = (each for each in numbered if any(form in each[1].casefold() for form in forms))
+        return TranscriptLines(transcript, _redact_lines(lines))
 
     @reads(Layer.RUNS)
     def lines_at_event(self, event_id: str, around: int = _CONTEXT_LINES) -> TranscriptLines:
@@ -385,13 +342,11 @@ class Transcripts(BankService):
         if event is None:
             raise NotFoundError("event", event_id)
         transcript = self.find(event.run)
-        with self._open_lines(transcript) as lines:
-            number = find_event_line(event, lines)
+        number = find_event_line(event, self._read_lines(transcript))
         if number is None:
             return TranscriptLines(transcript)
-        with self._open_lines(transcript) as lines:
-            shown = _redact_lines(lines_between(lines, max(1, number - around), number + around))
-        return TranscriptLines(transcript, shown, number)
+        lines = lines_between(self._read_lines(transcript), max(1, number - around), number + around)
+        return TranscriptLines(transcript, _redact_lines(lines), number)
 
     def _problem_with(self, transcript: Transcript) -> str:
         """Return why a file is not a transcript, by its beginning; empty for a transcript."""
@@ -408,28 +363,11 @@ class Transcripts(BankService):
             return error.message
         return "" if any(adapter.recognises(head, name) for adapter in ADAPTERS) else _NO_LOG
 
-    @contextmanager
-    def _open_lines(self, transcript: Transcript) -> Iterator[Iterator[str]]:
+    def _read_lines(self, transcript: Transcript) -> Iterator[str]:
         from archivist.files.open import open_file
 
         with open_file(self._folder / transcript.name) as source:
-            yield (raw.decode("utf-8", "replace").rstrip("\r\n") for raw in source)
-
-
-def _find_transcript(listing: TranscriptListing, name: str) -> Transcript:
-    """Return a transcript by name; for a file that is not a transcript, raise an error with the reason."""
-    try:
-        return find_transcript(listing.transcripts, name)
-    except NotFoundError:
-        for other, reason in listing.others:
-            if name in (other, PurePosixPath(other).name):
-                raise InputError(f"{other!r} is not a transcript: {reason}", hint=_FORMATS) from None
-        raise
-
-
-def _load_captures(reader: Reader) -> dict[str, CapturedTranscript]:
-    noted: dict[str, tuple[int, int, list[str]]] = json.loads(reader.setting(_NOTED) or "{}")
-    return {name: CapturedTranscript(size, time, tuple(runs)) for name, (size, time, runs) in noted.items()}
+            yield from (raw.decode("utf-8", "replace").rstrip("\r\n") for raw in source)
 
 
 def _redact_lines(lines: Iterator[tuple[int, str]]) -> tuple[tuple[int, str], ...]:

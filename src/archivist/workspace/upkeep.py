@@ -16,24 +16,13 @@ from typing import NamedTuple
 
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError
-from archivist.workspace import front_matter, learnings
-from archivist.workspace.documents import (
-    PlanStatus,
-    abstract_of,
-    clip_text,
-    field_text,
-    first_heading,
-    first_sentences,
-    prose_lines,
-    strip_markup,
-    title_from,
-)
+from archivist.workspace import documents, front_matter, learnings
+from archivist.workspace.documents import PlanStatus
 from archivist.workspace.front_matter import FrontMatter
 from archivist.workspace.learnings import LearningEntry
 from archivist.workspace.topology import (
     ABSTRACT,
     LEARNINGS,
-    RULES,
     FileKind,
     LintProblem,
     WorkspaceFile,
@@ -44,7 +33,10 @@ REQUIRED = {
     FileKind.PLAN: ("name", "description", "status", "created"),
     FileKind.OVERVIEW: ("name", "description"),
 }
-OPTIONAL = {FileKind.PLAN: ("updated", "tags"), FileKind.OVERVIEW: ("tags", "updated")}
+FIELDS = {
+    FileKind.PLAN: (*REQUIRED[FileKind.PLAN], "updated", "tags"),
+    FileKind.OVERVIEW: (*REQUIRED[FileKind.OVERVIEW], "tags", "updated"),
+}
 _PLAN_NAME = re.compile(r"(\d{6})-[^\W_]+(?:[-.][^\W_]+)*\.md")
 _DATE_IN_NAME = re.compile(r"(?:20)?(\d\d)[-_.]?(\d\d)[-_.]?(\d\d)(?!\d)[-_. ]*")
 _FIELD = re.compile(r"[\"']?([^\s:\"'#][^:\"']*?)[\"']?\s*:(?:\s|$)")
@@ -79,16 +71,6 @@ def check_file(
     elif place.kind in LEARNINGS:
         found += _check_learnings(text, place, rules.max_entries, domains)
     return sorted(set(found), key=lambda problem: (problem.line, problem.rule, problem.text))
-
-
-def filter_problems(problems: Sequence[LintProblem], rules: WorkspaceRules) -> list[LintProblem]:
-    """Return the problems that are not ignored; raise InputError when an ignored rule does not exist."""
-    ignored = set(front_matter.words_of(rules.ignore_rules))
-    for name in sorted(ignored - set(RULES)):
-        raise InputError(
-            f"workspace.ignore_rules: no rule {name!r}", hint="archivist workspace lint --rules lists them"
-        )
-    return [problem for problem in problems if problem.rule not in ignored]
 
 
 def propose_name(stem: str, created: object) -> str:
@@ -138,7 +120,7 @@ def _check_front_matter(
         if values.get(field) in (None, "") and lines.get(field) not in broken:
             message = f"{field!r} is empty" if field in values else f"no {field!r}"
             found.append(LintProblem(place.name, lines.get(field, 1), "missing-field", message, advice))
-    known = (*REQUIRED[place.kind], *OPTIONAL[place.kind])
+    known = FIELDS[place.kind]
     allowed = front_matter.words_of(rules.allow_fields)
     for field, value in values.items():
         line_number = lines.get(field, 1)
@@ -175,9 +157,8 @@ def _short_repr(value: object) -> str:
 def _check_learnings(
     text: str, place: WorkspaceFile, max_entries: int, domains: Sequence[str]
 ) -> list[LintProblem]:
-    entries = learnings.parse_entries(text, place.name)
-    found = [problem for entry in entries for problem in entry.problems]
-    found += learnings.find_misplaced_headings(text, place.name)
+    file = learnings.read_learning_file(text, place)
+    entries, found = file.entries, list(file.problems)
     stray, lines = learnings.stray_lines(text), learnings.lines_of(text)
     # A block of stray text is reported once, by its first line.
     for line, above in zip(stray, [0, *stray], strict=False):
@@ -296,26 +277,19 @@ def migrate_plan(
     problem = _blocking_problem(text, place.name)
     if problem:
         return problem
-    renamed = _fix_field_case(text, place)
+    renamed = front_matter.lower_fields(text, FIELDS[FileKind.PLAN])
     read = front_matter.read(renamed, place.name)
     values = read.values
-    missing: dict[str, object] = {}
-    if not _is_given(values, "name"):
-        missing["name"] = _first_text(values, "title") or first_heading(read.body) or title_from(place.stem)
-    if not _is_given(values, "description"):
-        name = field_text(values.get("name")) or str(missing.get("name", ""))
-        missing["description"] = _describe(read, name)
+    missing = _missing_fields(read, place, documents.title_from(place.stem))
     given = values.get("status")
     if isinstance(given, list) and len(given) == 1:
         given = given[0]
-    status = guess_status(read.body) if given in (None, "") else _status_of_word(field_text(given))
+    status = guess_status(read.body) if given in (None, "") else _status_of_word(documents.field_text(given))
     if status is not None and values.get("status") != status.value:
         missing["status"] = status.value
     if not _is_given(values, "created"):
         day = day_of_name(place.name.rpartition("/")[2]) or front_matter.day_of(values.get("date"))
         missing["created"] = day or creation_date()
-    if "tags" not in values:
-        missing["tags"] = _folder_tags(place)
     return _build_change(text, renamed, place.name, missing)
 
 
@@ -327,32 +301,29 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
     problem = _blocking_problem(text, place.name)
     if problem:
         return problem
-    renamed = _fix_field_case(text, place)
+    renamed = front_matter.lower_fields(text, FIELDS[FileKind.OVERVIEW])
     read = front_matter.read(renamed, place.name)
     values = read.values
-    given_name = field_text(values.get("name"))
+    given_name = documents.field_text(values.get("name"))
     folder = place.folder.rpartition("/")[2]
-    names = {_fold_text(name) for name in (given_name, first_heading(read.body), folder, "abstract")}
-    parts = _read_abstract(abstract, values, names)
-    if isinstance(parts, str):
-        return LintProblem(place.name, 0, "abstract-file", parts)
-    missing: dict[str, object] = dict(parts.fields)
-    if not _is_given(values, "name"):
-        words = " ".join(place.folder.split("/")[-2:]).replace("-", " ").replace("_", " ")
-        folder_title = " ".join(words.split()).title()
-        missing["name"] = _first_text(values, "title") or first_heading(read.body) or folder_title
-    description = field_text(values.get("description"))
-    rest = parts.rest
-    if parts.description and _fold_text(parts.description) not in _fold_text(description):
-        joined = f"{description.rstrip('.')}. {parts.description}" if description else parts.description
-        if joined == first_sentences(joined) or not description:
+    names = {
+        _fold_text(name) for name in (given_name, documents.first_heading(read.body), folder, "abstract")
+    }
+    try:
+        said, body, fields = _read_abstract(abstract, values, names)
+    except InputError as error:
+        return LintProblem(place.name, 0, "abstract-file", f"{ABSTRACT} stays: {error.message}")
+    # Where the description says it all, nothing is added below.
+    rest = "" if _fold_text(said) == _fold_text(body) else body
+    title = " ".join(place.folder.split("/")[-2:]).replace("-", " ").replace("_", " ")
+    missing = {**_missing_fields(read, place, " ".join(title.split()).title()), **fields}
+    description = documents.field_text(values.get("description"))
+    if said and _fold_text(said) not in _fold_text(description):
+        joined = f"{description.rstrip('.')}. {said}" if description else said
+        if joined == documents.first_sentences(joined) or not description:
             missing["description"] = joined
         else:
-            rest = parts.body
-    elif not description:
-        missing["description"] = _describe(read, given_name or str(missing.get("name", "")))
-    if "tags" not in {**values, **missing}:
-        missing["tags"] = _folder_tags(place)
+            rest = body
     if rest and rest not in renamed.replace("\r\n", "\n") and rest not in renamed:
         end = "\r\n" if "\r\n" in renamed[:4096] else "\n"
         gap = "" if not renamed or renamed.endswith(end * 2) else end if renamed.endswith("\n") else end * 2
@@ -360,49 +331,41 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
     return _build_change(text, renamed, place.name, missing)
 
 
-class _AbstractParts(NamedTuple):
-    """The parts of an ABSTRACT.md: a description, its text, the text to keep below, and its fields."""
+def _read_abstract(
+    abstract: str, values: Mapping[str, object], names: set[str]
+) -> tuple[str, str, dict[str, object]]:
+    """Return the description, the text and the additional fields of an ABSTRACT.md.
 
-    description: str = ""
-    body: str = ""
-    rest: str = ""
-    fields: Mapping[str, object] = {}
-
-
-def _read_abstract(abstract: str, values: Mapping[str, object], names: set[str]) -> _AbstractParts | str:
-    """Return the parts of an abstract, or the reason why it must stay a file of its own."""
+    Raise InputError when it must stay a file of its own.
+    """
     if not abstract.strip("\ufeff \t\r\n"):
-        return _AbstractParts()
+        return "", "", {}
     problem = _blocking_problem(abstract, ABSTRACT)
     if problem:
-        return f"{ABSTRACT} stays: {problem.text}"
+        raise InputError(problem.text)
     read = front_matter.read(abstract, "")
-    own = {key: value for key, value in read.values.items() if key not in ("name", "title", "description")}
-    for key, value in own.items():
+    fields: dict[str, object] = {}
+    for key, value in read.values.items():
+        if key in ("name", "title", "description"):
+            continue
         if values.get(key, value) != value:
-            return f"{ABSTRACT} stays: its {key!r} differs from the overview's"
-    fields = {key: value for key, value in own.items() if key not in values}
-    if any(not isinstance(value, str | date | list) for value in fields.values()):
-        return f"{ABSTRACT} stays: its front matter has more than plain fields"
+            raise InputError(f"its {key!r} differs from the overview's")
+        if key not in values:
+            fields[key] = value
+    if not all(isinstance(value, str | date | list) for value in fields.values()):
+        raise InputError("its front matter has more than plain fields")
     body = read.body.strip("\r\n")
     heading = _TOP_HEADING.match(body)
-    if heading and _fold_text(strip_markup(heading[1])) in names:
+    if heading and _fold_text(documents.strip_markup(heading[1])) in names:
         # The heading repeats the overview's name.
         body = body[heading.end() :].strip("\r\n")
-    description = field_text(read.values.get("description"))
-    description = description or clip_text(abstract_of(body), DESCRIPTION_CHARACTERS)
-    if not description and not body.startswith("#") and "\n\n" not in body:
-        description = clip_text(first_sentences(strip_markup(" ".join(body.split()))), DESCRIPTION_CHARACTERS)
-    is_whole = _fold_text(description) == _fold_text(" ".join(body.split()))
-    return _AbstractParts(description, body, "" if is_whole else body, fields)
-
-
-def overview_from(abstract: str, place: WorkspaceFile, path: str) -> FileChange | LintProblem:
-    """Return a new overview for a folder that has only an ABSTRACT.md: its text with the missing fields."""
-    change = migrate_overview(abstract, place)
-    if isinstance(change, LintProblem):
-        return change
-    return FileChange(path, None, change.after if change else abstract, ("made from ABSTRACT.md",))
+    prose = documents.abstract_of(body)
+    if not prose and not body.startswith("#") and "\n\n" not in body:
+        prose = documents.first_sentences(documents.strip_markup(" ".join(body.split())))
+    description = documents.field_text(read.values.get("description")) or documents.clip_text(
+        prose, DESCRIPTION_CHARACTERS
+    )
+    return description, body, fields
 
 
 def _build_change(
@@ -427,41 +390,37 @@ def _blocking_problem(text: str, name: str) -> LintProblem | None:
     return LintProblem(name, 0, "empty", "the file is empty")
 
 
-def _fix_field_case(text: str, place: WorkspaceFile) -> str:
-    """Return a text whose fields are spelled as in the format: `Status` becomes `status`."""
-    values = front_matter.read(text, place.name).values
-    kind = FileKind.PLAN if place.kind is FileKind.PLAN else FileKind.OVERVIEW
-    known = {*REQUIRED[kind], *OPTIONAL[kind]}
-    names: dict[str, str] = {}
-    for key in values:
-        right = key.strip().lower()
-        if key != right and right in known and right not in values and right not in names.values():
-            names[key] = right
-    return front_matter.rename_fields(text, names)
-
-
 def _is_given(values: dict[str, object], field: str) -> bool:
     return values.get(field) not in (None, "", [])
 
 
 def _first_text(values: dict[str, object], *fields: str) -> str:
-    return next((field_text(values[field]) for field in fields if field_text(values.get(field))), "")
-
-
-def _describe(read: FrontMatter, name: str) -> str:
-    """Return a description, or an empty text when only the name could be repeated."""
-    text = _first_text(read.values, "summary", "abstract") or abstract_of(read.body)
-    return "" if _fold_text(text) == _fold_text(name) else clip_text(text, DESCRIPTION_CHARACTERS)
+    return next(
+        (documents.field_text(values[field]) for field in fields if documents.field_text(values.get(field))),
+        "",
+    )
 
 
 def _fold_text(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(". ")
 
 
-def _folder_tags(place: WorkspaceFile) -> list[str]:
-    """Return the folder names below the workspace, or the workspace's name for its own files."""
-    parts = place.folder.split("/")
-    return [part.lower() for part in dict.fromkeys(parts[1:] or parts)]
+def _missing_fields(read: FrontMatter, place: WorkspaceFile, title: str) -> dict[str, object]:
+    """Return the fields that both plans and overviews should have, where they are not given."""
+    values, missing = read.values, dict[str, object]()
+    if not _is_given(values, "name"):
+        missing["name"] = _first_text(values, "title") or documents.first_heading(read.body) or title
+    if not _is_given(values, "description"):
+        text = _first_text(values, "summary", "abstract") or documents.abstract_of(read.body)
+        name = documents.field_text(values.get("name")) or str(missing.get("name", ""))
+        # A description that only repeats the name would say nothing.
+        is_name = _fold_text(text) == _fold_text(name)
+        missing["description"] = "" if is_name else documents.clip_text(text, DESCRIPTION_CHARACTERS)
+    if "tags" not in values:
+        # The names of the folders below the workspace, or the workspace's name for its own files.
+        parts = place.folder.split("/")
+        missing["tags"] = [part.lower() for part in dict.fromkeys(parts[1:] or parts)]
+    return missing
 
 
 def _status_of_word(word: str) -> PlanStatus | None:
@@ -470,7 +429,7 @@ def _status_of_word(word: str) -> PlanStatus | None:
 
 def guess_status(body: str) -> PlanStatus:
     """Guess a status: from a `Status:` line, else from the checkboxes, else new."""
-    lines = prose_lines(body)
+    lines = documents.prose_lines(body)
     for line in lines:
         found = _STATUS_LINE.match(line)
         status = _status_of_word(found[1].strip()) or _status_of_word(found[1].split()[0]) if found else None

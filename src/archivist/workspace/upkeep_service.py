@@ -13,8 +13,10 @@ from archivist.errors import InputError
 from archivist.files.write import explain_os_errors, is_read_only, refuse_read_only, replace_if_unchanged
 from archivist.workspace import upkeep
 from archivist.workspace.files_service import Topology, read_data
+from archivist.workspace.front_matter import words_of
 from archivist.workspace.topology import (
     ABSTRACT,
+    RULES,
     FileKind,
     LintProblem,
     LintSeverity,
@@ -46,16 +48,18 @@ def lint_scope(topology: Topology, scope: WorkspaceScope) -> LintReport:
     """Check every file of a scope against its format."""
     found = topology.scan(scope, _CHECKED)
     problems = list(found.problems)
-    domains: dict[str, list[str]] = {}
-    for known in topology.scopes():
-        if known.domain and not known.repository:
-            domains.setdefault(known.workspace, []).append(known.domain)
+    domains = [known for known in topology.scopes() if known.domain and not known.repository]
     for place in found.places:
         data = read_data(place, problems)
         if data is not None:
-            below = domains.get(place.scope.workspace, ())
+            below = [known.domain for known in domains if known.workspace == place.scope.workspace]
             problems += upkeep.check_file(data, place, topology.rules, below)
-    problems = upkeep.filter_problems(problems, topology.rules)
+    ignored = set(words_of(topology.rules.ignore_rules))
+    for name in sorted(ignored - set(RULES)):
+        raise InputError(
+            f"workspace.ignore_rules: no rule {name!r}", hint="archivist workspace lint --rules lists them"
+        )
+    problems = [problem for problem in problems if problem.rule not in ignored]
     problems.sort(key=lambda problem: (problem.file, problem.line, problem.rule))
     return LintReport(problems, len(found.places))
 
@@ -90,10 +94,13 @@ def propose_migration(topology: Topology, scope: WorkspaceScope) -> WorkspaceMig
         # An overview that exists could not be read: its abstract stays.
         if abstract_text is None or (topology.root / path).exists():
             continue
-        made = upkeep.overview_from(abstract_text, abstract, path)
-        migration.add(made)
-        if isinstance(made, FileChange):
-            migration.add(FileChange(abstract.name, abstract_text, None, ("became the overview",)))
+        change = upkeep.migrate_overview(abstract_text, abstract)
+        if isinstance(change, LintProblem):
+            migration.add(change)
+            continue
+        after = change.after if change else abstract_text
+        migration.add(FileChange(path, None, after, ("made from ABSTRACT.md",)))
+        migration.add(FileChange(abstract.name, abstract_text, None, ("became the overview",)))
     # Read-only files are left out, so that a dry run shows what writing would do. An overview and the
     # abstract that is merged into it stay together.
     closed = {change.path for change in migration.changes if is_read_only(topology.root / change.path)}
