@@ -124,20 +124,14 @@ CoreOut = _shape("CoreOut", "What a role has in its context.", role=str, text=st
 BlockOut = _shape("BlockOut", "A block of core memory.", id=str, section=str, content=dict[str, Any])
 
 
-def page_response(name: str, item: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """Return the documented answer of a list: some items, and the cursor of the rest."""
-    title = f"{name.title().replace('_', '')}Page"
-    return model_response(_shape(title, "", **{name: _list_of(item), "next": _TEXT}), status)
+def page_model(name: str, item: Any) -> Any:
+    """Return the model of a list: some items under a name, and the cursor of the rest."""
+    return _shape(f"{name.title()}Page", "", **{name: _list_of(item), "next": _TEXT})
 
 
-def item_response(name: str, item: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """Return the documented answer of one thing under a name."""
-    return model_response(_shape(f"One{name.title().replace('_', '')}", "", **{name: item}), status)
-
-
-def model_response(model: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """Return the documented answer of this shape."""
-    return {status: {"model": model}}
+def item_model(name: str, item: Any) -> Any:
+    """Return the model of one thing under a name."""
+    return _shape(f"One{name.title()}", "", **{name: item})
 
 
 def json_response(value: object, status: int = 200) -> Response:
@@ -151,9 +145,9 @@ class Page(NamedTuple, Generic[T]):
     items: Sequence[T]
     next: str | None
 
-    def response(self, name: str, view: Callable[[T], object]) -> Response:
-        """Return the page as JSON: its items under a name, and the cursor of the rest."""
-        return json_response({name: [view(item) for item in self.items], "next": self.next})
+    def view(self, name: str, view: Callable[[T], object]) -> dict[str, object]:
+        """Return the page: the views of its items under a name, and the cursor of the rest."""
+        return {name: [view(item) for item in self.items], "next": self.next}
 
 
 class Paging(NamedTuple):

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, contextmanager, suppress
 from enum import StrEnum
 from queue import Empty, LifoQueue
 from threading import Lock
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-from fastapi import Depends, Request
+from starlette.requests import Request
 
 from archivist.bank import Bank
 from archivist.bus import Listener
@@ -23,7 +22,6 @@ from archivist.edges.wire.gate import Refusal
 from archivist.records import Actor
 
 KEY = "archivist.visit"
-REPEATABLE = "archivist.repeatable"
 _WRITERS = 2
 # Each waiting request occupies a thread, and there are threads for all lanes at this limit.
 _MAX_WAITING = 100
@@ -119,24 +117,13 @@ def _busy_refusal(lane: PoolLane) -> Refusal:
     return Refusal(503, "busy", f"too many requests wait to {work}", hint="try again", headers=headers)
 
 
-class IdempotentRequest(NamedTuple):
-    """A request that may be repeated: the name of its key, and a digest of the request itself."""
-
-    name: str
-    digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class RequestContext:
-    """One authenticated request. `held` is the bank of one that runs in a transaction or lane throughout."""
+class RequestContext(NamedTuple):
+    """An authenticated request: its token's id and name, its actor, and the banks that it may borrow."""
 
     token: str
     name: str
     actor: Actor
     banks: BankPool
-    lane: PoolLane = PoolLane.WRITE
-    repeatable: IdempotentRequest | None = None
-    held: Bank | None = None
 
     @classmethod
     def from_request(cls, request: Request) -> RequestContext:
@@ -144,16 +131,6 @@ class RequestContext:
         context: RequestContext = request.scope[KEY]
         return context
 
-    def bank(self, lane: PoolLane | None = None) -> AbstractContextManager[Bank]:
+    def borrow_bank(self, lane: PoolLane) -> AbstractContextManager[Bank]:
         """Borrow a bank that acts as the request's actor."""
-        return nullcontext(self.held) if self.held else self.banks.borrow(self.actor, lane or self.lane)
-
-
-async def _request_context(request: Request) -> RequestContext:
-    context = RequestContext.from_request(request)
-    if request.method in ("GET", "HEAD"):
-        return replace(context, lane=PoolLane.READ)
-    return replace(context, repeatable=request.scope.get(REPEATABLE))
-
-
-Visitor = Annotated[RequestContext, Depends(_request_context)]
+        return self.banks.borrow(self.actor, lane)

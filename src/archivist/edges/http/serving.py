@@ -61,7 +61,7 @@ _SWITCH_INTERVAL_S = 0.001
 _ROUTERS = (
     brief_and_lessons.briefs, tiers.stream, memory.router, tiers.router, brief_and_lessons.router,
     runs.router, runs.longer,
-    runs.uploads, system.router, memory.workspace,
+    runs.uploads, system.plain, system.router, memory.workspace,
 )  # fmt: skip
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
