@@ -5,15 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import re
-import secrets
 import shutil
-import stat
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from enum import StrEnum
-from functools import cache
 from hashlib import sha256
 from inspect import Parameter, Signature, signature
 from io import FileIO
@@ -44,7 +41,7 @@ _REPEATABLE = "archivist.repeatable"
 _KEY = re.compile(r"[!-~]{1,200}")
 # File systems allow 255 bytes; the end of a name has the suffix by which a log is recognised.
 _MAX_NAME = 100
-# The name of an upload's folder ends in its process, so that the next server removes what a dead one left.
+# The name of an upload's folder has its process, so that the next server removes what a dead one left.
 _FOLDER_PREFIX = "archivist-"
 _log = logging.getLogger("archivist.http")
 
@@ -209,7 +206,7 @@ async def _spool_body(request: Request) -> AsyncIterator[tuple[Path, str]]:
     name = re.sub(r"[^\w.-]", "_", given_name, flags=re.ASCII)[-_MAX_NAME:].lstrip(".") or "upload"
     digest = sha256()
     with _refuse_when_full():
-        temporary = tempfile.TemporaryDirectory(prefix=f"{_FOLDER_PREFIX}{process_signature()}-")
+        temporary = tempfile.TemporaryDirectory(prefix=f"{_FOLDER_PREFIX}{os.getpid()}-")
     with temporary as folder:
         path = Path(folder) / name
         with _refuse_when_full():
@@ -239,45 +236,30 @@ def _append_chunk(file: FileIO, chunk: bytes) -> None:
         chunk = chunk[file.write(chunk) :]
 
 
-@cache
-def process_signature() -> str:
-    """Return what identifies this process on this machine: its id, and a random word."""
-    return f"{os.getpid()}-{secrets.token_hex(4)}"
+def remove_leftovers() -> None:
+    """Remove the uploads that ended servers left, before the first upload: a raw log may hold secrets."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*"):
+        if has_process_ended(folder.name.removeprefix(_FOLDER_PREFIX).partition("-")[0]):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-def has_process_ended(process: str) -> bool:
-    """Say whether the process of a signature has certainly ended."""
-    number, _, word = process.partition("-")
-    if not number.isdecimal() or not word or process == process_signature():
+def has_process_ended(number: str) -> bool:
+    """Say whether an earlier process of this id has certainly ended."""
+    if not (number.isascii() and number.isdecimal()):
         return False
-    pid = int(number)
-    if pid == os.getpid():
+    if int(number) == os.getpid():
         # In a container the next process often has the same id.
         return True
     if sys.platform == "win32":
         # There, os.kill with signal 0 ends the process.
         return False
     try:
-        os.kill(pid, 0)
+        os.kill(int(number), 0)
     except ProcessLookupError:
         return True
     except (PermissionError, OverflowError):
         return False
     return False
-
-
-def remove_leftovers() -> None:
-    """Remove the uploads that ended servers left: a raw log may hold secrets."""
-    own_uid = os.getuid() if hasattr(os, "getuid") else None
-    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*"):
-        process = folder.name.removeprefix(_FOLDER_PREFIX).rpartition("-")[0]
-        try:
-            found = folder.lstat()
-        except OSError:
-            continue
-        is_own = own_uid in (None, found.st_uid)
-        if has_process_ended(process) and is_own and stat.S_ISDIR(found.st_mode):
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _run_once(
