@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from archivist.brief.select import GLOBAL_MARK
@@ -16,8 +17,6 @@ from archivist.clock import to_short_text
 from archivist.records.plain import to_plain
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from archivist.audit.analytics import Rate
     from archivist.audit.report import ReportRow
     from archivist.audit.verdicts import Regression
@@ -61,6 +60,15 @@ def time_text(time: datetime | None) -> str | None:
     return to_short_text(time) if time else None
 
 
+def _pick(record: object, names: str) -> View:
+    """Return these fields of a record in the types of JSON, and times as short texts."""
+    values = {name: getattr(record, name) for name in names.split()}
+    return {
+        name: to_short_text(value) if isinstance(value, datetime) else to_plain(value)
+        for name, value in values.items()
+    }
+
+
 # Lessons, briefs and what is found
 
 
@@ -89,18 +97,13 @@ def brief_view(bank: Bank | None, brief: RenderedBrief | None) -> View:
 
 def hit_view(hit: Hit) -> View:
     """Return something that was found, with every part of its score."""
-    parts = {name: getattr(hit.why, name) for name in ("importance", "recency", "relevance")}
-    relevance_parts = ("words", "meaning", "words_weight", "cosine", "neighbours", "speaker", "standing")
-    parts |= {name: getattr(hit.why.why, name) for name in relevance_parts}
+    parts = {**_pick(hit.why, "importance recency relevance"), **hit.why.why._asdict()}
+    del parts["total"]
     return {
         "id": hit.name,
         "uid": hit.id,
-        "kind": hit.kind,
-        "text": hit.text,
+        **_pick(hit, "kind text time notes window"),
         "score": round(hit.score, 6),
-        "time": time_text(hit.time),
-        "notes": list(hit.notes),
-        "window": list(hit.window),
         "parts": {name: None if part is None else round(part, 6) for name, part in parts.items()},
     }
 
@@ -109,11 +112,8 @@ def recall_view(found: RecallResult) -> View:
     """Return the answer to a question, with how it was looked for."""
     return {
         "hits": [hit_view(hit) for hit in found.hits],
-        "words": list(found.words),
-        "embedder": found.embedder,
-        "unembedded": found.unembedded,
-        "problem": found.problem,
-        "weights": {name: getattr(found.weights, name) for name in ("importance", "recency", "relevance")},
+        **_pick(found, "words embedder unembedded problem"),
+        "weights": found.weights._asdict(),
     }
 
 
@@ -125,15 +125,11 @@ def history_views(changes: Sequence[LedgerChange]) -> list[View]:
         entry = change.entry
         views.append(
             {
-                "seq": entry.seq,
-                "time": to_short_text(entry.time),
+                **_pick(entry, "seq time verb kind hash"),
                 "actor": str(entry.actor),
-                "verb": entry.verb,
-                "kind": entry.kind,
                 "change": "(erased)" if change.is_erased else _describe_change(before, change.after),
                 "is_erased": change.is_erased,
                 "after": change.after,
-                "hash": entry.hash,
             }
         )
         if not change.is_erased:
@@ -210,26 +206,17 @@ def attempt_view(attempt: Episode) -> View:
 
 def approach_view(result: ApproachResult) -> View:
     """Return what became of an approach to a task."""
-    last = result.last
-    counts = ("task", "approach", "attempts", "completed", "failed", "verdict")
     return {
-        **{name: getattr(result, name) for name in counts},
-        "agents": list(result.agents),
-        "last": {
-            "id": last.id,
-            "action": last.action.value if last.action else None,
-            "outcome": last.outcome,
-            "time": time_text(last.finished),
-        },
+        **_pick(result, "task approach attempts completed failed verdict agents"),
+        "last": {**_pick(result.last, "id action outcome"), "time": time_text(result.last.finished)},
     }
 
 
 def rate_view(rate: Rate) -> View:
     """Return how often something succeeded, with the bounds of that share."""
-    counts = ("name", "attempts", "completed", "failed", "mean_duration_ms", "tokens_in", "tokens_out")
     low, high = rate.interval
     return {
-        **{name: getattr(rate, name) for name in counts},
+        **_pick(rate, "name attempts completed failed mean_duration_ms tokens_in tokens_out"),
         "undecided": rate.undecided_count,
         "rate": rate.share,
         "low": low,
@@ -276,29 +263,16 @@ def reflection_view(bank: Bank, done: Sequence[Reflection], failed: Sequence[Ref
         "created": len(created),
         "updated": len(updated),
         "lessons": lesson_views(bank, bank.lessons.get_many({**created, **updated})),
-        "runs": [
-            {
-                "run": each.run,
-                "scenario": each.scenario.value,
-                "failures": each.failures,
-                **asdict(each.account),
-            }
-            for each in done
-        ],
-        "failed": [{"run": each.run, "error": each.error} for each in failed],
+        "runs": [{**_pick(each, "run scenario failures"), **asdict(each.account)} for each in done],
+        "failed": [_pick(each, "run error") for each in failed],
     }
 
 
 def finished_run_view(bank: Bank, done: FinishedRun) -> View:
     """Return what finishing a run did."""
-    outcome = done.outcome
     return {
-        "run": done.run,
-        "events": done.events,
-        "scenario": outcome.scenario.value,
-        "status": outcome.status,
-        "summary": outcome.summary,
-        "error": outcome.error,
+        **_pick(done, "run events"),
+        **_pick(done.outcome, "scenario status summary error"),
         "created": len(done.created),
         "updated": len(done.updated),
         "lessons": lesson_views(bank, [*done.created, *done.updated]),
@@ -313,9 +287,8 @@ def extract_view(bank: Bank, learnt: ExtractResult) -> View:
     return {
         "created": len(learnt.created),
         "updated": len(learnt.updated),
-        "slight": learnt.slight,
         "lessons": lesson_views(bank, [*learnt.created, *learnt.updated]),
-        "skipped": list(learnt.skipped),
+        **_pick(learnt, "slight skipped"),
     }
 
 
@@ -342,15 +315,8 @@ def verdicts_view(bank: Bank, verdicts: Iterable[Verdict], *, global_bank: Bank 
     views = []
     for verdict in verdicts:
         name, summary = names.get(verdict.lesson, (verdict.lesson, ""))
-        views.append(
-            {
-                "lesson": name,
-                "uid": verdict.lesson,
-                "summary": summary,
-                "effect": verdict.effect.value,
-                "following": verdict.following.value,
-            }
-        )
+        shown = {"lesson": name, "uid": verdict.lesson, "summary": summary}
+        views.append({**shown, **_pick(verdict, "effect following")})
     return views
 
 
@@ -359,18 +325,17 @@ def regression_view(regression: Regression) -> View:
     return {
         "found": regression.found.description,
         "severity": regression.found.severity.value,
-        "fixed": regression.fixed,
-        "fixed_in": regression.fixed_in,
+        **_pick(regression, "fixed fixed_in"),
     }
 
 
 def report_row_view(row: ReportRow) -> View:
     """Return one line of the audit's report."""
-    counts = ("lesson", "summary", "told", "followed", "ignored", "not_applicable", "helpful", "ineffective")
+    counts = "lesson summary told followed ignored not_applicable helpful ineffective share"
     low, high = row.posterior.interval
     lift, (lift_low, lift_high) = row.lift, row.lift.interval or (None, None)
     return {
-        **{name: getattr(row, name) for name in (*counts, "share")},
+        **_pick(row, counts),
         "posterior": {"mean": row.posterior.mean, "low": low, "high": high},
         "lift": {
             **asdict(lift.arms),
@@ -413,12 +378,8 @@ def block_view(block: Block) -> View:
 def core_view(view: CoreView) -> View:
     """Return what a role has in its context."""
     return {
-        **{name: getattr(view, name) for name in ("role", "text", "playbook", "rules")},
-        **{name: to_plain(getattr(view, name)) for name in ("status", "threads", "role_state")},
-        "lessons": view.lessons,
+        **_pick(view, "role text playbook rules status threads role_state lessons tokens budget"),
         "blocks": [{**size._asdict(), "section": size.section.value} for size in view.sizes],
-        "tokens": view.tokens,
-        "budget": view.budget,
     }
 
 
@@ -437,33 +398,18 @@ def entry_view(entry: Entry) -> View:
 def insights_view(done: Insights) -> View:
     """Return what reflection found in the stream."""
     return {
-        "reason": done.reason,
-        "skipped": done.skipped,
-        "gathered": done.gathered,
-        "cycles": list(done.cycles) if done.cycles else None,
+        **_pick(done, "reason skipped gathered cycles problems"),
         "entries": [entry_view(entry) for entry in done.entries],
         "documents": [f"{each.source}#{each.position}" for each in done.documents],
         "core": list(done.told_core),
-        "problems": list(done.problems),
     }
 
 
 def piece_view(piece: Document) -> View:
     """Return a piece of an archived text."""
-    names = (
-        "id", "source", "position", "heading", "line", "type", "roles", "issues", "tags", "importance",
-        "text",
-    )  # fmt: skip
-    plain: View = to_plain(piece)
-    return {**{name: plain[name] for name in names}, "date": time_text(piece.date)}
+    return _pick(piece, "id source position heading line type roles issues tags importance text date")
 
 
 def token_view(token: Token, state: str) -> View:
     """Return an access token without its secret."""
-    return {
-        "id": token.id,
-        "name": token.name,
-        "actor": str(token.actor),
-        "state": state,
-        **{name: time_text(getattr(token, name)) for name in ("created", "expires", "revoked")},
-    }
+    return {**_pick(token, "id name created expires revoked"), "actor": str(token.actor), "state": state}

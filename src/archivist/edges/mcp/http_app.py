@@ -17,20 +17,18 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
+from starlette.requests import Request
 from starlette.responses import Response
 
 from archivist.edges.mcp.server import error_response
 from archivist.edges.wire.gate import (
     MEGABYTE,
-    Authenticator,
     BodyReceiver,
+    GuardedApp,
     Refusal,
     TokenCheck,
-    add_default_headers,
     bearer_secret,
-    check_length,
     check_token,
-    stopping_refusal,
 )
 from archivist.errors import ArchivistError
 
@@ -48,82 +46,56 @@ MAX_SESSIONS = 50
 _log = logging.getLogger(__name__)
 
 
-class McpAuthMiddleware:
+class McpAuthMiddleware(GuardedApp):
     """Let requests with a valid token in, as the token's actor, and refuse all others."""
 
     def __init__(self, app: ASGIApp, memory: MemoryServer, rules: ServerRules) -> None:
-        self._app = app
-        self._max_bytes = rules.max_body_mb * MEGABYTE
-
-        async def find_token(secret: str) -> TokenCheck | None:
-            return await memory.reading.run(lambda bank: check_token(bank.ensure_open(), secret))
-
-        self._gate = Authenticator(rules, find_token)
-        self._incoming = BodyReceiver(rules.silence_s)
+        super().__init__(app, rules, BodyReceiver(rules.silence_s))
+        self._memory = memory
         self._sessions = Sessions()
         self._streams = Streams(memory, rules)
 
     def stop(self) -> None:
         """End uploads and streams, which would delay the shutdown."""
-        self._incoming.stop()
+        self.bodies.stop()
         self._streams.finish()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        answer = _ResponseSender(send)
-        try:
-            headers = self._gate.check_headers(scope)
-            token = await self._gate.require_token(bearer_secret(headers))
-            body = await self._read_body(headers, receive)
-            error = _bad_message_response(body) if scope["method"] == "POST" else None
-            if error is not None:
-                await error(scope, receive, answer.send)
-                return
-            # The secret itself is not passed on.
-            access = AccessToken(token=token.id, client_id=token.id, scopes=[], subject=str(token.actor))
-            authenticated = {**scope, "user": AuthenticatedUser(access)}
-            await self._serve_request(authenticated, headers, _replay_body(body, receive), answer)
-        except Refusal as refusal:
-            await refusal.response()(scope, receive, answer.send)
-        except asyncio.CancelledError:
-            # The graceful shutdown has timed out while this request was running.
-            if answer.status:
-                raise
-            await stopping_refusal().response()(scope, receive, answer.send)
+    async def find_token(self, secret: str) -> TokenCheck | None:
+        """Look the token of a secret up in the bank."""
+        return await self._memory.reading.run(lambda bank: check_token(bank.ensure_open(), secret))
 
-    async def _read_body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
-        check_length(headers.get("content-length", ""), self._max_bytes)
-        limited, body = self._incoming.limit_receive(receive, self._max_bytes), bytearray()
-        while True:
-            message = await limited()
-            body += message.get("body", b"")
-            if not message.get("more_body"):
-                return bytes(body)
-
-    async def _serve_request(
-        self, scope: Scope, headers: Mapping[str, str], receive: Receive, answer: _ResponseSender
+    async def serve_request(
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send
     ) -> None:
-        token, name = scope["user"].access_token.client_id, headers.get(_SESSION, "")
+        """Pass an authenticated request with a JSON-RPC message on, within the limits of its token."""
+        token = await self.require_token(bearer_secret(headers))
+        limited = self.bodies.limit_receive(receive, headers, self.rules.max_body_mb * MEGABYTE)
+        body = await Request(scope, limited).body()
+        error = _bad_message_response(body) if scope["method"] == "POST" else None
+        if error is not None:
+            await error(scope, receive, send)
+            return
+        # The secret itself is not passed on.
+        access = AccessToken(token=token.id, client_id=token.id, scopes=[], subject=str(token.actor))
+        scope = {**scope, "user": AuthenticatedUser(access)}
+        name = headers.get(_SESSION, "")
         if not name and headers.get(_VERSION, HANDSHAKE_PROTOCOL_VERSIONS[0]) in HANDSHAKE_PROTOCOL_VERSIONS:
             # Only revisions with a handshake have sessions, and only a request without one opens one.
-            self._sessions.check_room(token)
-        with anyio.CancelScope() as stream_scope, self._sessions.track_request(token, name):
-            answer.on_stream = lambda: self._streams.add(stream_scope, token)
+            self._sessions.check_room(token.id)
+        with anyio.CancelScope() as stream_scope, self._sessions.track_request(token.id, name):
+            answer = _ResponseSender(send, lambda: self._streams.add(stream_scope, token.id))
             try:
-                await self._app(scope, receive, answer.send)
+                await self.app(scope, _replay_body(body, receive), answer.send)
             finally:
                 self._streams.remove(stream_scope)
         # A cancelled stream stops in the middle; its response must still be ended.
         await answer.end()
         if answer.session and not name:
-            surplus = self._sessions.add(token, answer.session)
+            surplus = self._sessions.add(token.id, answer.session)
             if surplus is not None:
                 await self._end_session(scope, surplus)
         elif name and scope["method"] == "DELETE":
-            self._sessions.remove(token, name)
+            self._sessions.remove(token.id, name)
 
     async def _end_session(self, scope: Scope, name: str) -> None:
         """End a session by the DELETE that its client would send."""
@@ -136,27 +108,25 @@ class McpAuthMiddleware:
             return
 
         request = {**scope, "method": "DELETE", "headers": headers}
-        await self._app(request, _replay_body(b"", receive_disconnect), discard)
+        await self.app(request, _replay_body(b"", receive_disconnect), discard)
 
 
 class _ResponseSender:
-    """A response on its way: gets the default headers, and is ended if the app did not end it."""
+    """A response on its way: tells of a stream and of a session, and is ended if the app did not end it."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, on_stream: Callable[[], None]) -> None:
         self._send = send
+        self._on_stream = on_stream
         self._is_open = False
-        self.status = 0
         self.session = ""
-        self.on_stream: Callable[[], None] = lambda: None
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            add_default_headers(message)
-            self.status = message["status"]
             headers = dict(message["headers"])
             if headers.get(b"content-type", b"").startswith(b"text/event-stream"):
-                self.on_stream()
-            self.session = headers.get(_SESSION.encode(), b"").decode("latin-1") if self.status < 400 else ""
+                self._on_stream()
+            if message["status"] < 400:
+                self.session = headers.get(_SESSION.encode(), b"").decode("latin-1")
         self._is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
         await self._send(message)
 
@@ -272,7 +242,7 @@ def make_http_app(memory: MemoryServer, rules: ServerRules) -> McpAuthMiddleware
         streamable_http_path=PATH,
         json_response=True,
         max_request_body_size=rules.max_body_mb * MEGABYTE,
-        # The Authenticator checks Host and Origin.
+        # GuardedApp checks Host and Origin.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     app.add_middleware(AuthContextMiddleware)
