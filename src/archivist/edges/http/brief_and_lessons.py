@@ -170,8 +170,9 @@ def recall(
         **audience,
     )
     page = asked.page_by_rank(
-        lambda most: bank.recall(question._replace(limit=min(most or _MOST_HITS, _MOST_HITS))).hits,
+        lambda limit: bank.recall(question._replace(limit=limit)).hits,
         lambda hit: f"{hit.kind}:{hit.id}",
+        most=_MOST_HITS,
     )
     return page.view("hits", hit_view)
 
@@ -204,12 +205,13 @@ def list_lessons(
     )
     if text.strip():
         page = asked.page_by_rank(
-            lambda most: bank.lessons.query(question._replace(limit=min(most or _TEXT_HITS, _TEXT_HITS))),
+            lambda limit: bank.lessons.query(question._replace(limit=limit)),
             lambda lesson: lesson.id,
+            most=_TEXT_HITS,
         )
     else:
         page = asked.page_by_order(
-            lambda after, most: bank.lessons.query(question._replace(limit=most), after=after), MOST_MET
+            lambda after, limit: bank.lessons.query(question._replace(limit=limit), after=after), MOST_MET
         )
     return {"lessons": lesson_views(bank, page.items), "next": page.next}
 

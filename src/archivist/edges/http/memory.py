@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import Field
@@ -108,18 +107,18 @@ def knowledge(
     min_confidence: Annotated[Share, Query()] = 0.0,
 ) -> View:
     """List facts: by category and key, or the best matches of a text first."""
-    query = partial(
-        bank.knowledge.query,
-        category=category,
-        key=key,
-        text=text,
-        project=project,
-        min_confidence=min_confidence,
-    )
+    wanted: dict[str, Any] = {
+        "category": category,
+        "key": key,
+        "project": project,
+        "min_confidence": min_confidence,
+    }
     if text.strip():
-        page = asked.page_by_rank(lambda most: query(limit=most), lambda fact: fact.id)
+        page = asked.page_by_rank(
+            lambda limit: bank.knowledge.query(**wanted, text=text, limit=limit), lambda fact: fact.id
+        )
     else:
-        page = asked.page_by_order(lambda after, most: query(after=after, limit=most), BY_NAME)
+        page = asked.page_by_order(bank.knowledge.query, BY_NAME, **wanted)
     return page.view("knowledge", table_view)
 
 
@@ -147,13 +146,8 @@ def episodes(
     provider: Only = "",
 ) -> View:
     """List attempts, the latest first: for a task, or by an agent."""
-    page = asked.page_by_order(
-        lambda after, most: bank.attempts.query(
-            task=task_id, agent=agent_id, action=action, provider=provider, after=after, limit=most
-        ),
-        NEWEST_ATTEMPT,
-    )
-    return page.view("episodes", attempt_view)
+    wanted = {"task": task_id, "agent": agent_id, "action": action, "provider": provider}
+    return asked.page_by_order(bank.attempts.query, NEWEST_ATTEMPT, **wanted).view("episodes", attempt_view)
 
 
 @router.post("/episodes", status_code=201, response_model=answers.item_model("episode", answers.AttemptRow))
@@ -172,13 +166,8 @@ def artifacts(
     path: Annotated[str, Query(max_length=1_000)] = "",
 ) -> View:
     """List artifacts, the latest first: for a task, or of a type."""
-    page = asked.page_by_order(
-        lambda after, most: bank.artifacts.query(
-            task=task_id, agent=agent_id, type=type, path=path, after=after, limit=most
-        ),
-        NEWEST_ARTIFACT,
-    )
-    return page.view("artifacts", table_view)
+    wanted = {"task": task_id, "agent": agent_id, "type": type, "path": path}
+    return asked.page_by_order(bank.artifacts.query, NEWEST_ARTIFACT, **wanted).view("artifacts", table_view)
 
 
 @router.post(

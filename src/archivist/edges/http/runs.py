@@ -146,10 +146,7 @@ def start_run(bank: Bank, wanted: RunBody) -> View:
 @router.get("/runs", response_model=answers.page_model("runs", answers.RunOut))
 def list_runs(bank: Bank, asked: Asked, project: Only = "", task: Only = "") -> View:
     """List the runs, the latest first."""
-    page = asked.page_by_order(
-        lambda after, most: bank.runs.episodes(project=project, task=task, after=after, limit=most), LATEST
-    )
-    return page.view("runs", run_view)
+    return asked.page_by_order(bank.runs.episodes, LATEST, project=project, task=task).view("runs", run_view)
 
 
 @router.get("/runs/{run:run}", response_model=answers.item_model("run", answers.RunOut))

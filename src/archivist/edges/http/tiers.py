@@ -99,17 +99,11 @@ def entries(
 ) -> View:
     """List entries: the latest first, or those of some cycles in order."""
     if start_cycle is None and end_cycle is None and min_importance == 1:
-        page = asked.page_by_order(
-            lambda after, most: bank.stream.recent(most, role=role, after=after), LATEST
-        )
+        page = asked.page_by_order(bank.stream.recent, LATEST, role=role)
     else:
-        last = LARGEST if end_cycle is None else end_cycle
-        page = asked.page_by_order(
-            lambda after, most: bank.stream.by_cycle(
-                start_cycle or 0, last, role=role, min_importance=min_importance, after=after, limit=most
-            ),
-            BY_CYCLE,
-        )
+        cycles = {"start": start_cycle or 0, "end": LARGEST if end_cycle is None else end_cycle}
+        wanted = {**cycles, "role": role, "min_importance": min_importance}
+        page = asked.page_by_order(bank.stream.by_cycle, BY_CYCLE, **wanted)
     return page.view("entries", entry_view)
 
 
@@ -128,16 +122,17 @@ def search_stream(
     """Search entries by recency, importance and relevance, the best first."""
     cycles = (start_cycle, end_cycle) if start_cycle is not None or end_cycle is not None else None
     page = asked.page_by_rank(
-        lambda most: bank.stream.search(
+        lambda limit: bank.stream.search(
             query,
             role=role,
             issue=issue,
             min_importance=min_importance,
-            limit=min(most or _MOST_HITS, _MOST_HITS),
+            limit=limit,
             cycles=cycles,
             tier="" if archived else "stream",
         ),
         lambda found: found.entry.id,
+        most=_MOST_HITS,
     )
     return page.view("hits", lambda found: {**entry_view(found.entry), "score": round(found.hit.score, 6)})
 
@@ -172,10 +167,9 @@ def search_archive(
 ) -> View:
     """Search the archive, texts and old cycles, the best first."""
     page = asked.page_by_rank(
-        lambda most: bank.documents.search(
-            query, type=type, dates=(since, until), limit=min(most or _MOST_HITS, _MOST_HITS)
-        ),
+        lambda limit: bank.documents.search(query, type=type, dates=(since, until), limit=limit),
         lambda hit: f"{hit.kind}:{hit.id}",
+        most=_MOST_HITS,
     )
     return page.view("hits", hit_view)
 
