@@ -9,28 +9,9 @@ from pydantic import ConfigDict, Field, model_validator
 
 from archivist.bank import Bank
 from archivist.brief.select import BriefFormat, BriefRequest
-from archivist.edges.http import answers
+from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked
 from archivist.edges.http.bodies import BankRoute, ExecutionMode, set_execution_mode
-from archivist.edges.http.shapes import (
-    Body,
-    Cycle,
-    Enumerated,
-    Id,
-    Matched,
-    Note,
-    Only,
-    Said,
-    Share,
-    Since,
-    Sought,
-    Tags,
-    Text,
-    Until,
-    Whole,
-    Word,
-    Words,
-)
 from archivist.edges.views import View, brief_view, history_views, hit_view, lesson_views
 from archivist.errors import InputError
 from archivist.lessons.service import MOST_MET
@@ -46,44 +27,44 @@ _TEXT_HITS = 200
 _MOST_HITS = 1_000
 
 
-class BriefBody(Body):
+class BriefBody(shapes.Body):
     """The request of a brief: its audience, its task, its form."""
 
-    task: Note = ""
-    repo: Word = ""
-    domain: Word = ""
-    role: Word = ""
-    provider: Word = ""
-    tool: Word = ""
-    tags: Words = ()
-    run: Word = ""
+    task: shapes.Note = ""
+    repo: shapes.Word = ""
+    domain: shapes.Word = ""
+    role: shapes.Word = ""
+    provider: shapes.Word = ""
+    tool: shapes.Word = ""
+    tags: shapes.Words = ()
+    run: shapes.Word = ""
     preset: Literal["orchestrator", "subagent", "reviewer"] | None = None
-    max_lessons: Annotated[int, Field(ge=1, le=1_000), Whole] | None = None
-    budget_tokens: Annotated[int, Field(ge=1, le=1_000_000), Whole] | None = None
-    form: Annotated[BriefFormat | None, Enumerated, Field(alias="format")] = None
+    max_lessons: Annotated[int, Field(ge=1, le=1_000), shapes.Whole] | None = None
+    budget_tokens: Annotated[int, Field(ge=1, le=1_000_000), shapes.Whole] | None = None
+    form: Annotated[BriefFormat | None, shapes.Enumerated, Field(alias="format")] = None
     fence: bool | None = None
     explain: bool = False
 
 
-class LessonFields(Body):
+class LessonFields(shapes.Body):
     """What can be said of a lesson."""
 
-    category: Annotated[Category | None, Enumerated] = None
-    scope: Annotated[Scope | None, Enumerated] = None
-    severity: Annotated[Severity | None, Enumerated] = None
-    domain: Word | None = None
-    role: Word | None = None
-    repo: Word | None = None
-    task: Word | None = None
-    provider: Word | None = None
-    tool: Word | None = None
-    tags: Words | None = None
-    importance: Share | None = None
-    rule: Note | None = None
-    detail: Note | None = None
+    category: Annotated[Category | None, shapes.Enumerated] = None
+    scope: Annotated[Scope | None, shapes.Enumerated] = None
+    severity: Annotated[Severity | None, shapes.Enumerated] = None
+    domain: shapes.Word | None = None
+    role: shapes.Word | None = None
+    repo: shapes.Word | None = None
+    task: shapes.Word | None = None
+    provider: shapes.Word | None = None
+    tool: shapes.Word | None = None
+    tags: shapes.Words | None = None
+    importance: shapes.Share | None = None
+    rule: shapes.Note | None = None
+    detail: shapes.Note | None = None
     type: Annotated[
         LessonType | None,
-        Enumerated,
+        shapes.Enumerated,
         Field(description="By default a preference of people, a pattern of an agent."),
     ] = None
 
@@ -91,7 +72,7 @@ class LessonFields(Body):
 class LessonBody(LessonFields):
     """A lesson to add."""
 
-    summary: Said
+    summary: shapes.Said
 
 
 class LessonEdit(LessonFields):
@@ -99,7 +80,7 @@ class LessonEdit(LessonFields):
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
-    summary: Said | None = None
+    summary: shapes.Said | None = None
 
     @model_validator(mode="after")
     def _require_change(self) -> Self:
@@ -109,7 +90,11 @@ class LessonEdit(LessonFields):
 
 
 async def _read_audience(
-    domain: Only = "", role: Only = "", provider: Only = "", tool: Only = "", repo: Only = ""
+    domain: shapes.Only = "",
+    role: shapes.Only = "",
+    provider: shapes.Only = "",
+    tool: shapes.Only = "",
+    repo: shapes.Only = "",
 ) -> dict[str, Any]:
     return {"domain": domain, "role": role, "provider": provider, "tool": tool, "repo": repo}
 
@@ -128,7 +113,9 @@ def brief(bank: Bank, wanted: BriefBody) -> View:
 
 @briefs.post("/heal", response_model=answers.BriefOut)
 @set_execution_mode(lambda **_: ExecutionMode.READS)
-def heal(bank: Bank, error: Text, tool: Word = "", command: Note = "", repo: Word = "") -> View:
+def heal(
+    bank: Bank, error: shapes.Text, tool: shapes.Word = "", command: shapes.Note = "", repo: shapes.Word = ""
+) -> View:
     """Return what earlier runs did about an error: what worked, and in how many of them."""
     return brief_view(bank, bank.briefs.heal(error, tool=tool, command=command, repo=repo))
 
@@ -138,17 +125,17 @@ def recall(
     bank: Bank,
     asked: Asked,
     audience: _Audience,
-    query: Sought,
+    query: shapes.Sought,
     kind: Annotated[tuple[_MemoryKind, ...], Query(max_length=10)] = (),
-    tag: Tags = (),
-    run: Only = "",
-    agent: Only = "",
-    issue: Cycle = None,
-    since: Since = None,
-    until: Until = None,
-    since_cycle: Cycle = None,
-    until_cycle: Cycle = None,
-    importance: Annotated[Share, Query()] = 0.0,
+    tag: shapes.Tags = (),
+    run: shapes.Only = "",
+    agent: shapes.Only = "",
+    issue: shapes.Cycle = None,
+    since: shapes.Since = None,
+    until: shapes.Until = None,
+    since_cycle: shapes.Cycle = None,
+    until_cycle: shapes.Cycle = None,
+    importance: Annotated[shapes.Share, Query()] = 0.0,
     preset: Annotated[str | None, Query(pattern="^(relevance|archivist|generative)$")] = None,
     window: Annotated[int, Query(ge=0, le=20)] = 0,
 ) -> View:
@@ -182,14 +169,14 @@ def list_lessons(
     bank: Bank,
     asked: Asked,
     audience: _Audience,
-    text: Matched = "",
+    text: shapes.Matched = "",
     type: Annotated[LessonType | None, Query()] = None,  # noqa: A002 the field's own name
     category: Annotated[Category | None, Query()] = None,
     scope: Annotated[Scope | None, Query()] = None,
     status: Annotated[Status | None, Query()] = None,
     all: Annotated[bool, Query(description="Also superseded and archived ones.")] = False,  # noqa: A002
-    task: Only = "",
-    tag: Tags = (),
+    task: shapes.Only = "",
+    tag: shapes.Tags = (),
 ) -> View:
     """List lessons: the most frequent first, or the best matches of a text."""
     usual = tuple(Status) if all else (*LIVE, Status.QUARANTINED)
@@ -223,14 +210,14 @@ def add_lesson(bank: Bank, lesson: LessonBody) -> View:
 
 
 @router.get("/{id}", response_model=_LESSON)
-def show_lesson(bank: Bank, id: Id) -> View:  # noqa: A002 what it is called everywhere
+def show_lesson(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 what it is called everywhere
     """Return a lesson by its short id (m-001) or its global one."""
     lesson = bank.lessons.get(id)
     return _lesson_answer(bank, lesson, stale=bank.liveness.find_stale([lesson]).get(lesson.id, ""))
 
 
 @router.patch("/{id}", response_model=_LESSON)
-def edit_lesson(bank: Bank, id: Id, changes: LessonEdit) -> View:  # noqa: A002
+def edit_lesson(bank: Bank, id: shapes.Id, changes: LessonEdit) -> View:  # noqa: A002
     """Change a lesson; its history keeps the earlier version."""
     fields = changes.provided_fields()
     if not fields:
@@ -239,7 +226,7 @@ def edit_lesson(bank: Bank, id: Id, changes: LessonEdit) -> View:  # noqa: A002
 
 
 @router.post("/{id}/approve", response_model=_LESSON)
-def approve_lesson(bank: Bank, id: Id) -> View:  # noqa: A002
+def approve_lesson(bank: Bank, id: shapes.Id) -> View:  # noqa: A002
     """Approve a lesson; only a person may approve a quarantined one."""
     return _lesson_answer(bank, bank.lessons.approve(id))
 
@@ -247,7 +234,7 @@ def approve_lesson(bank: Bank, id: Id) -> View:  # noqa: A002
 @router.delete("/{id}", response_model=_LESSON)
 def forget_lesson(
     bank: Bank,
-    id: Id,  # noqa: A002
+    id: shapes.Id,  # noqa: A002
     replaced_by: Annotated[str, Query(max_length=400, description="The lesson that says it better.")] = "",
 ) -> View:
     """Move a lesson to the archive, whatever its frequency."""
@@ -259,7 +246,7 @@ def _lesson_answer(bank: Bank, lesson: Lesson, **more: Any) -> View:
 
 
 @router.get("/{id}/history", response_model=answers.page_model("history", answers.ChangeOut))
-def lesson_history(bank: Bank, id: Id, asked: Asked) -> View:  # noqa: A002
+def lesson_history(bank: Bank, id: shapes.Id, asked: Asked) -> View:  # noqa: A002
     """List every change of a lesson, oldest first."""
     changes = bank.ledger.history(bank.lessons.get(id).id)
     return asked.page_by_key(history_views(changes), lambda view: view["seq"]).view("history", dict)

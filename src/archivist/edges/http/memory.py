@@ -8,25 +8,9 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from archivist.bank import Bank
-from archivist.edges.http import answers
+from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked
 from archivist.edges.http.bodies import BankRoute, ExecutionMode, set_execution_mode
-from archivist.edges.http.shapes import (
-    Body,
-    Count,
-    Enumerated,
-    Id,
-    Matched,
-    Note,
-    Only,
-    Said,
-    Share,
-    Tags,
-    Title,
-    Word,
-    Words,
-    clean_json,
-)
 from archivist.edges.views import View, attempt_view, conflict_view, table_view
 from archivist.layers.artifacts_service import NEWEST as NEWEST_ARTIFACT
 from archivist.layers.attempts_service import NEWEST as NEWEST_ATTEMPT
@@ -41,46 +25,46 @@ router = APIRouter(prefix="/api/memory", tags=["memory"], route_class=BankRoute)
 workspace = APIRouter(prefix="/api/workspace", tags=["workspace"], route_class=BankRoute)
 
 
-class FactBody(Body):
+class FactBody(shapes.Body):
     """A fact under a category and key."""
 
-    category: Title
-    key: Title
-    value: Said
-    project: Word = ""
-    source: Word | None = None
-    confidence: Share | None = None
-    tags: Words = ()
+    category: shapes.Title
+    key: shapes.Title
+    value: shapes.Said
+    project: shapes.Word = ""
+    source: shapes.Word | None = None
+    confidence: shapes.Share | None = None
+    tags: shapes.Words = ()
 
 
-class AttemptBody(Body):
+class AttemptBody(shapes.Body):
     """An attempt at a task, and its outcome."""
 
-    task: Annotated[Title, Field(alias="task_id")]
-    agent: Annotated[Title, Field(alias="agent_id")]
-    action: Annotated[Action, Enumerated]
-    approach: Said
-    outcome: Note | None = None
-    duration_ms: Count | None = None
-    tokens_in: Count | None = None
-    tokens_out: Count | None = None
-    provider: Word = ""
-    run: Word = ""
-    id: Word = ""
+    task: Annotated[shapes.Title, Field(alias="task_id")]
+    agent: Annotated[shapes.Title, Field(alias="agent_id")]
+    action: Annotated[Action, shapes.Enumerated]
+    approach: shapes.Said
+    outcome: shapes.Note | None = None
+    duration_ms: shapes.Count | None = None
+    tokens_in: shapes.Count | None = None
+    tokens_out: shapes.Count | None = None
+    provider: shapes.Word = ""
+    run: shapes.Word = ""
+    id: shapes.Word = ""
 
 
-class ArtifactBody(Body):
+class ArtifactBody(shapes.Body):
     """A file of the project that a task produced."""
 
     path: Annotated[str, Field(min_length=1, max_length=1_000, pattern=r"\S")]
-    task: Annotated[Title, Field(alias="task_id")]
-    agent: Annotated[Word, Field(alias="agent_id")] = ""
-    type: Annotated[ArtifactType, Enumerated] = ArtifactType.FILE
-    description: Note | None = None
-    run: Word = ""
+    task: Annotated[shapes.Title, Field(alias="task_id")]
+    agent: Annotated[shapes.Word, Field(alias="agent_id")] = ""
+    type: Annotated[ArtifactType, shapes.Enumerated] = ArtifactType.FILE
+    description: shapes.Note | None = None
+    run: shapes.Word = ""
 
 
-class SaveItem(Body):
+class SaveItem(shapes.Body):
     """A decision, a lesson or a plan's status; fields that are left out are derived from the text."""
 
     text: str | None = None
@@ -100,11 +84,11 @@ class SaveItem(Body):
 def knowledge(
     bank: Bank,
     asked: Asked,
-    project: Only = "",
-    category: Only = "",
-    key: Only = "",
-    text: Matched = "",
-    min_confidence: Annotated[Share, Query()] = 0.0,
+    project: shapes.Only = "",
+    category: shapes.Only = "",
+    key: shapes.Only = "",
+    text: shapes.Matched = "",
+    min_confidence: Annotated[shapes.Share, Query()] = 0.0,
 ) -> View:
     """List facts: by category and key, or the best matches of a text first."""
     wanted: dict[str, Any] = {
@@ -131,7 +115,7 @@ def put_knowledge(bank: Bank, fact: FactBody) -> View:
 
 
 @router.delete("/knowledge/{id:path}", response_model=answers.item_model("knowledge", answers.FactRow))
-def remove_knowledge(bank: Bank, id: Id) -> View:  # noqa: A002 the documented name
+def remove_knowledge(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 the documented name
     """Remove a fact; its history stays."""
     return {"knowledge": table_view(bank.knowledge.remove(id))}
 
@@ -140,10 +124,10 @@ def remove_knowledge(bank: Bank, id: Id) -> View:  # noqa: A002 the documented n
 def episodes(
     bank: Bank,
     asked: Asked,
-    task_id: Only = "",
-    agent_id: Only = "",
+    task_id: shapes.Only = "",
+    agent_id: shapes.Only = "",
     action: Annotated[Action | None, Query()] = None,
-    provider: Only = "",
+    provider: shapes.Only = "",
 ) -> View:
     """List attempts, the latest first: for a task, or by an agent."""
     wanted = {"task": task_id, "agent": agent_id, "action": action, "provider": provider}
@@ -160,8 +144,8 @@ def log_episode(bank: Bank, attempt: AttemptBody) -> View:
 def artifacts(
     bank: Bank,
     asked: Asked,
-    task_id: Only = "",
-    agent_id: Only = "",
+    task_id: shapes.Only = "",
+    agent_id: shapes.Only = "",
     type: Annotated[ArtifactType | None, Query()] = None,  # noqa: A002 the documented name
     path: Annotated[str, Query(max_length=1_000)] = "",
 ) -> View:
@@ -179,13 +163,15 @@ def register_artifact(bank: Bank, artifact: ArtifactBody) -> View:
 
 
 @router.delete("/artifacts/{id:path}", response_model=answers.item_model("artifact", answers.ArtifactRow))
-def remove_artifact(bank: Bank, id: Id) -> View:  # noqa: A002 the documented name
+def remove_artifact(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 the documented name
     """Remove an artifact from the register; the file stays."""
     return {"artifact": table_view(bank.artifacts.remove(id))}
 
 
 @workspace.get("/plans", response_model=answers.page_model("plans", answers.ExtensibleOut))
-def plans(bank: Bank, asked: Asked, scope: Only = "", status: Tags = (), tag: Tags = ()) -> View:
+def plans(
+    bank: Bank, asked: Asked, scope: shapes.Only = "", status: shapes.Tags = (), tag: shapes.Tags = ()
+) -> View:
     """List the plans of a scope, as their front matter tells."""
     found = bank.workspace.retrieve_plans(scope, status=status, tags=tag)
     page = asked.page_by_rank(lambda _most: found, lambda plan: plan.path)
@@ -196,7 +182,7 @@ def plans(bank: Bank, asked: Asked, scope: Only = "", status: Tags = (), tag: Ta
 def plan(
     bank: Bank,
     name: Annotated[str, Query(min_length=1, max_length=400, description="Its id, path or name.")],
-    scope: Only = "",
+    scope: shapes.Only = "",
 ) -> View:
     """Return one plan in full."""
     detail = bank.workspace.retrieve_plan(name, scope)
@@ -207,7 +193,7 @@ def plan(
 def overview(
     bank: Bank,
     asked: Asked,
-    scope: Only = "",
+    scope: shapes.Only = "",
     full: Annotated[bool, Query(description="Every overview in full, not only the one asked for.")] = False,
 ) -> View:
     """Say what a scope is about: it in full, what lies below as abstracts."""
@@ -220,9 +206,9 @@ def overview(
 def learnings(
     bank: Bank,
     asked: Asked,
-    scope: Only = "",
-    tag: Tags = (),
-    category: Only = "",
+    scope: shapes.Only = "",
+    tag: shapes.Tags = (),
+    category: shapes.Only = "",
     all: Annotated[bool, Query(description="Also those that were superseded.")] = False,  # noqa: A002
 ) -> View:
     """Return the decisions and lessons of a scope, the decisions first."""
@@ -242,12 +228,12 @@ def learnings(
 def save(
     bank: Bank,
     items: Annotated[list[SaveItem], Field(min_length=1, max_length=1_000)],
-    scope: Word = "",
+    scope: shapes.Word = "",
     on_conflict: Literal["refuse", "supersede", "keep_both"] = "refuse",
     create: bool = False,
 ) -> View:
     """Write decisions, lessons and plans' statuses, unless they are there already or contradict what is."""
-    given = [item_from(clean_json(each.model_dump(exclude_unset=True))) for each in items]
+    given = [item_from(shapes.clean_json(each.model_dump(exclude_unset=True))) for each in items]
     done = bank.workspace.save_memory(given, scope, on_conflict=on_conflict, create=create)
     counts = {result.value: sum(each.result is result for each in done) for result in SaveResult}
     rows = [{**each._asdict(), "result": each.result.value, "kind": each.kind.value} for each in done]

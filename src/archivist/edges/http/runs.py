@@ -19,21 +19,9 @@ from archivist.capture.recorder import LogOrigin
 from archivist.capture.runs import LATEST
 from archivist.capture.service import CaptureOverrides
 from archivist.config import ServerRules
-from archivist.edges.http import answers
+from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked
 from archivist.edges.http.bodies import BankRoute, LongRoute, UploadRoute
-from archivist.edges.http.shapes import (
-    Body,
-    Ended,
-    Enumerated,
-    Id,
-    Note,
-    Only,
-    Title,
-    Whole,
-    Word,
-    clean_json,
-)
 from archivist.edges.views import (
     View,
     brief_view,
@@ -91,16 +79,16 @@ def _find_uploaded_log(request: Request) -> Path:
 UploadedLog = Annotated[Path, Depends(_find_uploaded_log)]
 
 
-class RunBody(Body):
+class RunBody(shapes.Body):
     """A run that starts."""
 
-    run: Word = ""
-    task: Note = ""
-    domain: Word = ""
-    role: Word = ""
-    repo: Word = ""
-    provider: Word = ""
-    form: Annotated[BriefFormat | None, Enumerated, Field(alias="format")] = None
+    run: shapes.Word = ""
+    task: shapes.Note = ""
+    domain: shapes.Word = ""
+    role: shapes.Word = ""
+    repo: shapes.Word = ""
+    provider: shapes.Word = ""
+    form: Annotated[BriefFormat | None, shapes.Enumerated, Field(alias="format")] = None
     fence: bool | None = None
 
 
@@ -113,7 +101,7 @@ class ReviewEvent(BaseModel):
     data: dict[str, Any] | None = None
 
 
-class ReflectBody(Body):
+class ReflectBody(shapes.Body):
     """The runs to reflect on: one, those of the last days, or all pending ones."""
 
     model_config = ConfigDict(
@@ -125,8 +113,8 @@ class ReflectBody(Body):
         }
     )
 
-    run: Word = ""
-    days: Annotated[int, Field(ge=1, le=36_500), Whole] | None = None
+    run: shapes.Word = ""
+    days: Annotated[int, Field(ge=1, le=36_500), shapes.Whole] | None = None
 
     @model_validator(mode="after")
     def _require_single_choice(self) -> Self:
@@ -144,13 +132,13 @@ def start_run(bank: Bank, wanted: RunBody) -> View:
 
 
 @router.get("/runs", response_model=answers.page_model("runs", answers.RunOut))
-def list_runs(bank: Bank, asked: Asked, project: Only = "", task: Only = "") -> View:
+def list_runs(bank: Bank, asked: Asked, project: shapes.Only = "", task: shapes.Only = "") -> View:
     """List the runs, the latest first."""
     return asked.page_by_order(bank.runs.episodes, LATEST, project=project, task=task).view("runs", run_view)
 
 
 @router.get("/runs/{run:run}", response_model=answers.item_model("run", answers.RunOut))
-def show_run(bank: Bank, run: Id) -> View:
+def show_run(bank: Bank, run: shapes.Id) -> View:
     """Return what a run was."""
     return {"run": run_view(bank.runs.episode(run))}
 
@@ -158,13 +146,13 @@ def show_run(bank: Bank, run: Id) -> View:
 @router.post("/runs/{run:path}/finish", response_model=answers.LearningOut)
 def finish_run(
     bank: Bank,
-    run: Id,
-    status: Ended | None = None,
-    domain: Word = "",
+    run: shapes.Id,
+    status: shapes.Ended | None = None,
+    domain: shapes.Word = "",
     events: Annotated[Sequence[ReviewEvent], Field(max_length=100_000)] = (),
 ) -> View:
     """Close a run: take its review events in, learn, age the bank, audit what it was told."""
-    values = clean_json([event.model_dump(exclude_unset=True) for event in events])
+    values = shapes.clean_json([event.model_dump(exclude_unset=True) for event in events])
     lines = (LogLine(number, value) for number, value in enumerate(values, 1))
     items = list(read_events(lines, LogOrigin(run=run)))
     for item in items:
@@ -184,9 +172,9 @@ def finish_run(
 )
 def finish_log(
     bank: Bank,
-    run: Id,
+    run: shapes.Id,
     log: UploadedLog,
-    status: Annotated[Ended | None, Query()] = None,
+    status: Annotated[shapes.Ended | None, Query()] = None,
     name: _Name = "upload",  # noqa: ARG001 the file was called so when it was written
 ) -> View:
     """Close a run by an agent's own log: capture, reflect, age the bank, judge what it was told."""
@@ -201,9 +189,9 @@ def capture(
     bank: Bank,
     log: UploadedLog,
     format: Annotated[_Format, Query()] = "auto",  # noqa: A002 the command's own word
-    run: Only = "",
-    project: Only = "",
-    status: Annotated[Ended | None, Query()] = None,
+    run: shapes.Only = "",
+    project: shapes.Only = "",
+    status: Annotated[shapes.Ended | None, Query()] = None,
     name: _Name = "upload",
 ) -> View:
     """Take an agent's log in; its runs wait for reflection. The same log again changes nothing."""
@@ -227,7 +215,7 @@ def reflect(bank: Bank, which: ReflectBody) -> View:
 
 
 @router.post("/audit/check")
-def check(bank: Bank, run: Title) -> View:
+def check(bank: Bank, run: shapes.Title) -> View:
     """Judge each lesson that a run was told by what came of it."""
     return {"run": run, "verdicts": verdicts_view(bank, bank.audit(run))}
 
@@ -246,6 +234,6 @@ def report(bank: Bank, asked: Asked) -> View:
 
 
 @router.get("/audit/regressions/{run:path}")
-def regressions(bank: Bank, run: Id) -> View:
+def regressions(bank: Bank, run: shapes.Id) -> View:
     """Name what earlier runs had fixed and this one's reviewers found again."""
     return {"run": run, "regressions": [regression_view(each) for each in bank.audits.regressions(run)]}

@@ -8,29 +8,9 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from archivist.bank import Bank
-from archivist.edges.http import answers
+from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked
 from archivist.edges.http.bodies import BankRoute
-from archivist.edges.http.shapes import (
-    LARGEST,
-    Body,
-    Count,
-    Cycle,
-    Enumerated,
-    Id,
-    Note,
-    Numbers,
-    Only,
-    Said,
-    Since,
-    Sought,
-    Text,
-    Until,
-    Weight,
-    Word,
-    Words,
-    clean_json,
-)
 from archivist.edges.views import (
     View,
     block_view,
@@ -54,31 +34,31 @@ _WORKING = answers.item_model("working", answers.WorkingOut | None)
 _MOST_HITS = 200
 
 
-class EntryBody(Body):
+class EntryBody(shapes.Body):
     """What was done in a cycle."""
 
-    action: Said
-    content: Note = ""
-    cycle: Count | None = None
-    role: Word = ""
-    importance: Weight = 5
-    type: Annotated[EntryType, Enumerated] = EntryType.ACTION
-    tags: Words = ()
-    issues: Numbers = ()
-    prs: Numbers = ()
-    run: Word = ""
+    action: shapes.Said
+    content: shapes.Note = ""
+    cycle: shapes.Count | None = None
+    role: shapes.Word = ""
+    importance: shapes.Weight = 5
+    type: Annotated[EntryType, shapes.Enumerated] = EntryType.ACTION
+    tags: shapes.Words = ()
+    issues: shapes.Numbers = ()
+    prs: shapes.Numbers = ()
+    run: shapes.Word = ""
 
 
-class TextBody(Body):
+class TextBody(shapes.Body):
     """A text to archive."""
 
-    content: Text
-    type: Annotated[DocumentType, Enumerated]
-    source: Word = ""
-    roles: Words = ()
-    issues: Numbers = ()
-    tags: Words = ()
-    importance: Weight = 5
+    content: shapes.Text
+    type: Annotated[DocumentType, shapes.Enumerated]
+    source: shapes.Word = ""
+    roles: shapes.Words = ()
+    issues: shapes.Numbers = ()
+    tags: shapes.Words = ()
+    importance: shapes.Weight = 5
 
 
 @stream.post("/stream", status_code=201, response_model=answers.item_model("entry", answers.EntryOut))
@@ -92,16 +72,16 @@ def log(bank: Bank, entry: EntryBody) -> View:
 def entries(
     bank: Bank,
     asked: Asked,
-    start_cycle: Cycle = None,
-    end_cycle: Cycle = None,
-    role: Only = "",
-    min_importance: Annotated[Weight, Query()] = 1,
+    start_cycle: shapes.Cycle = None,
+    end_cycle: shapes.Cycle = None,
+    role: shapes.Only = "",
+    min_importance: Annotated[shapes.Weight, Query()] = 1,
 ) -> View:
     """List entries: the latest first, or those of some cycles in order."""
     if start_cycle is None and end_cycle is None and min_importance == 1:
         page = asked.page_by_order(bank.stream.recent, LATEST, role=role)
     else:
-        cycles = {"start": start_cycle or 0, "end": LARGEST if end_cycle is None else end_cycle}
+        cycles = {"start": start_cycle or 0, "end": shapes.LARGEST if end_cycle is None else end_cycle}
         wanted = {**cycles, "role": role, "min_importance": min_importance}
         page = asked.page_by_order(bank.stream.by_cycle, BY_CYCLE, **wanted)
     return page.view("entries", entry_view)
@@ -111,12 +91,12 @@ def entries(
 def search_stream(
     bank: Bank,
     asked: Asked,
-    query: Sought,
-    role: Only = "",
-    issue: Cycle = None,
-    min_importance: Annotated[Weight | None, Query()] = None,
-    start_cycle: Cycle = None,
-    end_cycle: Cycle = None,
+    query: shapes.Sought,
+    role: shapes.Only = "",
+    issue: shapes.Cycle = None,
+    min_importance: Annotated[shapes.Weight | None, Query()] = None,
+    start_cycle: shapes.Cycle = None,
+    end_cycle: shapes.Cycle = None,
     archived: Annotated[bool, Query(description="Also entries that have left the hot cycles.")] = False,
 ) -> View:
     """Search entries by recency, importance and relevance, the best first."""
@@ -138,7 +118,7 @@ def search_stream(
 
 
 @stream.post("/stream/cycle", status_code=201)
-def begin_cycle(bank: Bank, role: Word = "") -> View:
+def begin_cycle(bank: Bank, role: shapes.Word = "") -> View:
     """Begin the next cycle and return its number."""
     return {"cycle": bank.stream.begin_cycle(role), "role": role}
 
@@ -160,10 +140,10 @@ def insert(bank: Bank, text: TextBody) -> View:
 def search_archive(
     bank: Bank,
     asked: Asked,
-    query: Sought,
+    query: shapes.Sought,
     type: Annotated[DocumentType | None, Query()] = None,  # noqa: A002 the documented name
-    since: Since = None,
-    until: Until = None,
+    since: shapes.Since = None,
+    until: shapes.Until = None,
 ) -> View:
     """Search the archive, texts and old cycles, the best first."""
     page = asked.page_by_rank(
@@ -202,7 +182,7 @@ def read(
 
 
 @router.get("/core", response_model=answers.CoreOut)
-def core(bank: Bank, role: Only = "") -> View:
+def core(bank: Bank, role: shapes.Only = "") -> View:
     """Return the core blocks of a role, by default the actor's own, and their size."""
     return core_view(bank.core.view(role))
 
@@ -212,10 +192,10 @@ def update_core(
     bank: Bank,
     section: Literal["status", "threads", "roleState", "lessons"],
     content: str | dict[str, Any],
-    role: Word = "",
+    role: shapes.Word = "",
 ) -> View:
     """Change a block: the fields given replace, the rest stays. Playbook and rules change by proposals."""
-    return block_view(bank.core.update(section, clean_json(content), role=role))
+    return block_view(bank.core.update(section, shapes.clean_json(content), role=role))
 
 
 @router.post("/core/{section}", response_model=answers.BlockOut)
@@ -223,10 +203,10 @@ def append_core(
     bank: Bank,
     section: Literal["threads", "blockers", "inProgress", "recentlyShipped", "lessons"],
     item: str | dict[str, Any],
-    role: Word = "",
+    role: shapes.Word = "",
 ) -> View:
     """Add to a list of core memory."""
-    return block_view(bank.core.append(section, clean_json(item), role=role))
+    return block_view(bank.core.append(section, shapes.clean_json(item), role=role))
 
 
 @router.get("/working", response_model=_WORKING)
@@ -238,17 +218,17 @@ def working(bank: Bank) -> View:
 @router.patch("/working", response_model=_WORKING)
 def update_working(
     bank: Bank,
-    plan: Note | None = None,
-    constraints: Annotated[list[Note], Field(max_length=100)] | None = None,
+    plan: shapes.Note | None = None,
+    constraints: Annotated[list[shapes.Note], Field(max_length=100)] | None = None,
     context: dict[str, Any] | None = None,
 ) -> View:
     """Change the plan, replace the constraints, set values of the context; what is left out stays."""
-    kept = bank.working.update(plan=plan, constraints=constraints, context=clean_json(context))
+    kept = bank.working.update(plan=plan, constraints=constraints, context=shapes.clean_json(context))
     return {"working": to_plain(kept)}
 
 
 @router.post("/working/notes", response_model=_WORKING)
-def note_working(bank: Bank, text: Said) -> View:
+def note_working(bank: Bank, text: shapes.Said) -> View:
     """Add a note to the scratchpad."""
     return {"working": to_plain(bank.working.note(text))}
 
@@ -272,10 +252,10 @@ def list_proposals(
 def propose(
     bank: Bank,
     section: Literal["playbook", "rules"],
-    after: Said,
-    reason: Said,
-    role: Word = "",
-    evidence: Words = (),
+    after: shapes.Said,
+    reason: shapes.Said,
+    role: shapes.Word = "",
+    evidence: shapes.Words = (),
 ) -> View:
     """Propose a new text for the playbook or the rules."""
     made = bank.proposals.propose(section, after, reason=reason, role=role, evidence=evidence)
@@ -283,7 +263,7 @@ def propose(
 
 
 @router.get("/proposals/{id}", response_model=answers.ProposalOut)
-def show_proposal(bank: Bank, id: Id) -> View:  # noqa: A002 what it is called everywhere
+def show_proposal(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 what it is called everywhere
     """Return a proposal: its change, its reason, and the evidence it cites."""
     cited, diff = list(bank.proposals.evidence(id)), bank.proposals.diff(id)
     return {**proposal_view(bank.proposals.get(id)), "cited": cited, "diff": diff}
@@ -292,9 +272,9 @@ def show_proposal(bank: Bank, id: Id) -> View:  # noqa: A002 what it is called e
 @router.post("/proposals/{id}/{decision}", response_model=answers.ProposalOut)
 def decide(
     bank: Bank,
-    id: Id,  # noqa: A002
+    id: shapes.Id,  # noqa: A002
     decision: Literal["accept", "reject", "roll-back"],
-    comment: Note = "",
+    comment: shapes.Note = "",
 ) -> View:
     """Accept, reject or roll back a proposal; only configured approvers may."""
     verbs = {
