@@ -32,7 +32,7 @@ class PoolLane(StrEnum):
 
     READ = "read"
     WRITE = "write"
-    LOG = "log"
+    LOG = "upload logs"
 
 
 # How long a request waits for a connection. Reading a log of 100 MB takes minutes.
@@ -112,9 +112,8 @@ class BankPool:
 
 
 def _busy_refusal(lane: PoolLane) -> Refusal:
-    work = {PoolLane.READ: "read", PoolLane.WRITE: "write", PoolLane.LOG: "upload logs"}[lane]
     headers = {"Retry-After": "1"}
-    return Refusal(503, "busy", f"too many requests wait to {work}", hint="try again", headers=headers)
+    return Refusal(503, "busy", f"too many requests wait to {lane}", hint="try again", headers=headers)
 
 
 class RequestContext(NamedTuple):

@@ -27,22 +27,27 @@ _TEXT_HITS = 200
 _MOST_HITS = 1_000
 
 
-class BriefBody(shapes.Body):
-    """The request of a brief: its audience, its task, its form."""
+class RunBody(shapes.Body):
+    """A run that starts, and what its brief is about."""
 
+    run: shapes.Word = ""
     task: shapes.Note = ""
-    repo: shapes.Word = ""
     domain: shapes.Word = ""
     role: shapes.Word = ""
+    repo: shapes.Word = ""
     provider: shapes.Word = ""
+    form: Annotated[BriefFormat | None, shapes.Enumerated, Field(alias="format")] = None
+    fence: bool | None = None
+
+
+class BriefBody(RunBody):
+    """The request of a brief: its audience, its task, its form."""
+
     tool: shapes.Word = ""
     tags: shapes.Words = ()
-    run: shapes.Word = ""
     preset: Literal["orchestrator", "subagent", "reviewer"] | None = None
     max_lessons: Annotated[int, Field(ge=1, le=1_000), shapes.Whole] | None = None
     budget_tokens: Annotated[int, Field(ge=1, le=1_000_000), shapes.Whole] | None = None
-    form: Annotated[BriefFormat | None, shapes.Enumerated, Field(alias="format")] = None
-    fence: bool | None = None
     explain: bool = False
 
 

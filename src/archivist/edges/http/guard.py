@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
-from hmac import compare_digest
 from threading import Lock
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -163,13 +162,10 @@ class BrowserSessions:
     def redeem_link(self, key: str) -> str | None:
         """Return the session key for a link's key; None when it was used, has expired or is unknown."""
         with self._lock:
-            digest = _digest_of(key)
-            known = next((link for link in self._links if compare_digest(link, digest)), None)
-            expires = self._links.pop(known) if known else None
+            expires = self._links.pop(_digest_of(key), None)
             if expires is None or expires < self.now():
                 return None
-            session_key = secrets.token_urlsafe(32)
-            name = f"browser-{secrets.token_hex(4)}"
+            session_key, name = secrets.token_urlsafe(32), f"browser-{secrets.token_hex(4)}"
             session = BrowserSession(name, self.actor, self.now() + SESSION_LIFETIME)
             self._sessions[_digest_of(session_key)] = session
             return session_key
@@ -190,4 +186,5 @@ class BrowserSessions:
 
 
 def _digest_of(key: str) -> str:
+    """Return a key's digest, by which it is looked up: how long that takes tells nothing of the key."""
     return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

@@ -12,7 +12,7 @@ from starlette.convertors import PathConvertor, register_url_convertor
 
 from archivist.audit.report import recommend_steps
 from archivist.bank import Bank
-from archivist.brief.select import BriefFormat, BriefRequest
+from archivist.brief.select import BriefRequest
 from archivist.capture.formats.archeflow import read_events
 from archivist.capture.json_stream import LogLine, SkippedRecord
 from archivist.capture.recorder import LogOrigin
@@ -22,6 +22,7 @@ from archivist.config import ServerRules
 from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked
 from archivist.edges.http.bodies import BankRoute, LongRoute, UploadRoute
+from archivist.edges.http.brief_and_lessons import RunBody
 from archivist.edges.views import (
     View,
     brief_view,
@@ -77,19 +78,6 @@ def _find_uploaded_log(request: Request) -> Path:
 
 
 UploadedLog = Annotated[Path, Depends(_find_uploaded_log)]
-
-
-class RunBody(shapes.Body):
-    """A run that starts."""
-
-    run: shapes.Word = ""
-    task: shapes.Note = ""
-    domain: shapes.Word = ""
-    role: shapes.Word = ""
-    repo: shapes.Word = ""
-    provider: shapes.Word = ""
-    form: Annotated[BriefFormat | None, shapes.Enumerated, Field(alias="format")] = None
-    fence: bool | None = None
 
 
 class ReviewEvent(BaseModel):

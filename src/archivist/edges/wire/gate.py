@@ -37,7 +37,7 @@ _TOKEN_HINT = "archivist token create --actor KIND:NAME, then Authorization: Bea
 
 
 class Refusal(Exception):  # noqa: N818 not an error of the package, but an answer to a client
-    """A request that the server refuses before a bank is asked."""
+    """A request that is not answered as it wishes: what went wrong, and what to do."""
 
     def __init__(
         self, status: int, code: str, detail: str, *, hint: str = "", headers: Mapping[str, str] | None = None
@@ -45,29 +45,21 @@ class Refusal(Exception):  # noqa: N818 not an error of the package, but an answ
         super().__init__(detail)
         self.status = status
         self.code = code
-        self.detail = detail
         self.hint = hint
-        self.headers = dict(headers or {})
+        self.headers = headers
 
     def response(self) -> Response:
         """Return the refusal as a response."""
-        return problem_response(self.status, self.code, self.detail, self.hint, self.headers)
-
-
-def problem_response(
-    status: int, code: str, detail: str, hint: str = "", headers: Mapping[str, str] | None = None
-) -> Response:
-    """Return a response that says what went wrong."""
-    problem = {
-        "type": f"urn:archivist:problem:{code}",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": detail,
-        "code": code,
-        "hint": hint,
-    }
-    body = json.dumps(problem, ensure_ascii=False).encode("utf-8", "replace")
-    return Response(body, status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+        problem = {
+            "type": f"urn:archivist:problem:{self.code}",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": str(self),
+            "code": self.code,
+            "hint": self.hint,
+        }
+        body = json.dumps(problem, ensure_ascii=False).encode("utf-8", "replace")
+        return Response(body, self.status, headers=self.headers, media_type=MEDIA_TYPE)
 
 
 class BodyReceiver:
