@@ -17,7 +17,6 @@ from typing import NamedTuple
 from starlette.requests import Request
 
 from archivist.bank import Bank
-from archivist.bus import Listener
 from archivist.edges.wire.gate import Refusal
 from archivist.records import Actor
 
@@ -49,22 +48,14 @@ class BankPool:
         self._open = open_bank
         self._limits = {PoolLane.READ: readers, PoolLane.WRITE: _WRITERS, PoolLane.LOG: 1}
         self._free: dict[PoolLane, LifoQueue[Bank]] = {lane: LifoQueue() for lane in PoolLane}
-        self._all: dict[PoolLane, list[Bank]] = {lane: [] for lane in PoolLane}
+        self._opened = dict.fromkeys(PoolLane, 0)
         self._waiting = dict.fromkeys(PoolLane, 0)
         self._lock = Lock()
-        self._listeners: list[Listener] = []
 
     @property
     def thread_count(self) -> int:
         """Return how many threads are needed so that no lane waits for a thread of another."""
         return sum(self._limits.values()) + len(PoolLane) * _MAX_WAITING
-
-    def subscribe(self, listener: Listener) -> None:
-        """Send the live messages of every connection, also of later ones, to a listener."""
-        with self._lock:
-            self._listeners.append(listener)
-            for bank in (bank for banks in self._all.values() for bank in banks):
-                bank.bus.subscribe(listener)
 
     @contextmanager
     def borrow(self, actor: Actor, lane: PoolLane) -> Iterator[Bank]:
@@ -87,17 +78,15 @@ class BankPool:
                 with suppress(Empty):
                     while True:
                         free.get_nowait().close()
-            self._all = {lane: [] for lane in PoolLane}
+            self._opened = dict.fromkeys(PoolLane, 0)
 
     def _acquire(self, lane: PoolLane) -> Bank:
         with suppress(Empty):
             return self._free[lane].get_nowait()
         with self._lock:
-            if len(self._all[lane]) < self._limits[lane]:
+            if self._opened[lane] < self._limits[lane]:
                 bank = self._open()
-                for listener in self._listeners:
-                    bank.bus.subscribe(listener)
-                self._all[lane].append(bank)
+                self._opened[lane] += 1
                 return bank
             if self._waiting[lane] >= _MAX_WAITING:
                 raise _busy_refusal(lane)

@@ -1,7 +1,7 @@
 """Stream server-sent events: every change in the ledger, and live messages.
 
 One poll of the bank serves all listeners. The id of a change is its number in the ledger; the id of a live
-message is the last number before it, and its time. A listener that reconnects gets what it missed, nothing
+message is the last number before it, and its own. A listener that reconnects gets what it missed, nothing
 twice: changes from the ledger, messages as long as this server keeps them.
 """
 
@@ -25,7 +25,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Send
 
 from archivist.bank import Bank
-from archivist.bus import Message, StoredMessage
+from archivist.bus import StoredMessage
 from archivist.clock import to_short_text
 from archivist.config import ServerRules
 from archivist.edges.wire.gate import Refusal
@@ -51,13 +51,13 @@ _log = logging.getLogger("archivist.http")
 
 
 class EventPosition(NamedTuple):
-    """The position of an event: a ledger number, and for a message after it the time in microseconds."""
+    """The position of an event: a ledger number, and for a message after it the message's own."""
 
     seq: int
-    time: int = 0
+    message: int = 0
 
     def __str__(self) -> str:
-        return f"{self.seq}.{self.time}" if self.time else str(self.seq)
+        return f"{self.seq}.{self.message}" if self.message else str(self.seq)
 
 
 class LiveEvent(NamedTuple):
@@ -81,10 +81,8 @@ class EventHub:
         self._since = EventPosition(0)
         self._version = -1
         self._news = asyncio.Event()
-        self._nudge = asyncio.Event()
         self._limiter = CapacityLimiter(2)
         self._last_message = 0
-        self._loop = asyncio.get_running_loop()
         self.listeners = 0
         self.is_over = False
 
@@ -95,21 +93,17 @@ class EventHub:
 
     async def start(self) -> None:
         """Begin at the bank's present end; earlier events are read when a listener asks for them."""
+        seq, self._last_message = await self._read_last()
+        self._since = EventPosition(seq)
+
+    async def _read_last(self) -> tuple[int, int]:
+        """Return the numbers of the last entry and of the last message."""
 
         def read_last() -> tuple[int, int]:
             with self._bank.reading() as reader:
                 return reader.last_entry(), reader.last_message()
 
-        seq, self._last_message = await self.run_in_thread(read_last)
-        self._since = EventPosition(seq)
-
-    def wake(self, _message: Message) -> None:
-        """Poll at once, because a live message was stored; may be called from any thread."""
-        try:
-            self._loop.call_soon_threadsafe(self._nudge.set)
-        except RuntimeError:
-            # The server has stopped and its loop is closed.
-            return
+        return await self.run_in_thread(read_last)
 
     def finish(self) -> None:
         """End the stream of every listener."""
@@ -117,7 +111,7 @@ class EventHub:
         self._news.set()
 
     async def watch(self) -> None:
-        """Poll for changes until cancelled: at once after a live message, else at the polling interval."""
+        """Poll for changes until cancelled."""
         # When the first and the last change happened that has no vectors yet.
         first = last = -math.inf
         embedding: asyncio.Task[None] | None = None
@@ -125,26 +119,22 @@ class EventHub:
         problem = ""
         while True:
             try:
-                has_changed, problem = await self._poll(), ""
+                count, problem = await self._poll(), ""
             except ArchivistError as error:
                 if error.message != problem:
                     _log.warning("events: %s", error.message)
-                has_changed, problem = False, error.message
-            now = self._loop.time()
-            if has_changed:
+                count, problem = 0, error.message
+            now = time.monotonic()
+            if count:
                 first, last = (now if first == -math.inf else first), now
             is_due = now - last > _QUIET_S or now - first > _EMBED_AT_LATEST_S
             if first > -math.inf and is_due and (embedding is None or embedding.done()):
                 first, embedding = -math.inf, asyncio.create_task(self._embed())
-            try:
-                async with asyncio.timeout(self._rules.poll_s):
-                    await self._nudge.wait()
-            except TimeoutError:
-                continue
-            self._nudge.clear()
+            if count < _BATCH:
+                await asyncio.sleep(self._rules.poll_s)
 
-    async def _poll(self) -> bool:
-        """Read the new entries and messages; say whether there were new entries."""
+    async def _poll(self) -> int:
+        """Read the new entries and messages, and return how many entries there were."""
         position = self.latest_position
 
         def read_news() -> tuple[int, list[LedgerEntry], list[StoredMessage]]:
@@ -162,13 +152,9 @@ class EventHub:
             if stored.seq > last_seq:
                 # It belongs after changes that the next poll reads.
                 break
-            self._last_message = stored.number
-            previous_time = position.time if stored.seq <= position.seq else 0
-            microseconds = int(stored.message.time.timestamp() * 1_000_000)
-            # The maximum keeps positions rising when two messages have the same time.
-            position = EventPosition(max(stored.seq, position.seq), max(microseconds, previous_time + 1))
-            told = stored.message
-            events.append(_make_event(position, told.type, told.time, to_plain(told.data)))
+            self._last_message, told = stored.number, stored.message
+            place = EventPosition(stored.seq, stored.number)
+            events.append(_make_event(place, told.type, told.time, to_plain(told.data)))
         if events:
             self._kept += sorted(events)
             surplus = len(self._kept) - self._rules.events_kept
@@ -178,11 +164,8 @@ class EventHub:
             news, self._news = self._news, asyncio.Event()
             news.set()
         # A full batch leaves a rest, which must be read though nothing changes any more.
-        has_rest = len(entries) >= _BATCH
-        self._version = -1 if has_rest else version
-        if has_rest:
-            self._nudge.set()
-        return bool(entries)
+        self._version = -1 if len(entries) >= _BATCH else version
+        return len(entries)
 
     async def _embed(self) -> None:
         """Make the vectors of new records in a thread."""
@@ -230,12 +213,7 @@ class EventHub:
         """Return the position that a listener names, or the latest one when it lies beyond that."""
         if position.seq <= self.latest_position.seq:
             return position
-
-        def read_last() -> int:
-            with self._bank.reading() as reader:
-                return reader.last_entry()
-
-        last = await self.run_in_thread(read_last)
+        last, _ = await self._read_last()
         return position if position.seq <= last else EventPosition(last)
 
     async def run_in_thread(self, work: Callable[[], T]) -> T:

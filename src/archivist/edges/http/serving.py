@@ -247,7 +247,6 @@ def create_app(open_bank: Callable[[], Bank], *, is_beyond_loopback: bool = Fals
         embedding_bank = open_bank()
         hub = app.state.events = EventHub(first, embedding_bank, rules)
         await hub.start()
-        banks.subscribe(hub.wake)
         watching = asyncio.create_task(hub.watch())
         try:
             yield
