@@ -17,6 +17,7 @@ from archivist.clock import to_short_text
 from archivist.records.plain import to_plain
 
 if TYPE_CHECKING:
+    from archivist import records
     from archivist.audit.analytics import Rate
     from archivist.audit.report import ReportRow
     from archivist.audit.verdicts import Regression
@@ -28,19 +29,6 @@ if TYPE_CHECKING:
     from archivist.layers.attempts_service import ApproachResult
     from archivist.lessons.standing import AgeingResult
     from archivist.recall.results import Hit, RecallResult
-    from archivist.records import (
-        Artifact,
-        Block,
-        Conflict,
-        Document,
-        Entry,
-        Episode,
-        Fact,
-        Lesson,
-        Proposal,
-        Token,
-        Verdict,
-    )
     from archivist.reflect.service import Reflection
     from archivist.reflect.trigger import ReflectionOutcome
     from archivist.store.ledger import LedgerChange
@@ -72,7 +60,7 @@ def _pick(record: object, names: str) -> View:
 # Lessons, briefs and what is found
 
 
-def lesson_views(bank: Bank, lessons: Sequence[Lesson], *, mark: str = "") -> list[View]:
+def lesson_views(bank: Bank, lessons: Sequence[records.Lesson], *, mark: str = "") -> list[View]:
     """Return lessons with what is counted for each; `mark` stands before the ids of the global bank's."""
     views: list[View] = list(bank.lessons.views(lessons))
     return [{**view, "id": f"{mark}{view['id']}"} for view in views]
@@ -166,7 +154,7 @@ def _describe_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] 
 # Runs
 
 
-def run_view(episode: Episode) -> View:
+def run_view(episode: records.Episode) -> View:
     """Return a run under our names and under those of the reflective document."""
     from archivist.records.shapes import to_episode_line
 
@@ -180,7 +168,7 @@ def run_view(episode: Episode) -> View:
     }
 
 
-def attempt_view(attempt: Episode) -> View:
+def attempt_view(attempt: records.Episode) -> View:
     """Return an attempt as a row of the documented `episodes` table; `run` is the run that it was made in."""
     from archivist.records.episode import reported_tokens
     from archivist.records.shapes import to_episode_line
@@ -304,7 +292,9 @@ def ageing_view(bank: Bank, aged: AgeingResult) -> View:
 # Audits
 
 
-def verdicts_view(bank: Bank, verdicts: Iterable[Verdict], *, global_bank: Bank | None = None) -> list[View]:
+def verdicts_view(
+    bank: Bank, verdicts: Iterable[records.Verdict], *, global_bank: Bank | None = None
+) -> list[View]:
     """Return what became of each lesson that a run was given, by the lesson's name and its words."""
     verdicts = list(verdicts)
     if not verdicts:
@@ -354,7 +344,7 @@ def report_row_view(row: ReportRow) -> View:
 # Layers and tiers
 
 
-def table_view(record: Fact | Artifact) -> View:
+def table_view(record: records.Fact | records.Artifact) -> View:
     """Return a fact or an artifact: the columns of the documented tables in their order, then our names."""
     from archivist.records.shapes import to_line
 
@@ -363,14 +353,14 @@ def table_view(record: Fact | Artifact) -> View:
     return {**row, **{name: plain[name] for name in plain if name not in (*row, "extra")}}
 
 
-def conflict_view(conflict: Conflict) -> View:
+def conflict_view(conflict: records.Conflict) -> View:
     """Return a contradiction between two sources of a fact."""
     plain: View = to_plain(conflict)
     plain.pop("extra", None)
     return plain
 
 
-def block_view(block: Block) -> View:
+def block_view(block: records.Block) -> View:
     """Return a block of core memory."""
     return {"id": block.id, **to_plain(block)}
 
@@ -383,12 +373,12 @@ def core_view(view: CoreView) -> View:
     }
 
 
-def proposal_view(proposal: Proposal) -> View:
+def proposal_view(proposal: records.Proposal) -> View:
     """Return a proposal by its short id."""
     return {**to_plain(proposal), "id": proposal.short_id, "uid": proposal.id}
 
 
-def entry_view(entry: Entry) -> View:
+def entry_view(entry: records.Entry) -> View:
     """Return an entry of the stream under the document's names."""
     from archivist.records.shapes import to_stream_line
 
@@ -405,11 +395,11 @@ def insights_view(done: Insights) -> View:
     }
 
 
-def piece_view(piece: Document) -> View:
+def piece_view(piece: records.Document) -> View:
     """Return a piece of an archived text."""
     return _pick(piece, "id source position heading line type roles issues tags importance text date")
 
 
-def token_view(token: Token, state: str) -> View:
+def token_view(token: records.Token, state: str) -> View:
     """Return an access token without its secret."""
     return {**_pick(token, "id name created expires revoked"), "actor": str(token.actor), "state": state}

@@ -34,8 +34,9 @@ from archivist.errors import ArchivistError
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from archivist.bank import Bank
     from archivist.config import ServerRules
-    from archivist.edges.mcp.server import LazyBank, MemoryServer
+    from archivist.edges.mcp.server import MemoryServer
 
 PATH = "/mcp"
 _SESSION = "mcp-session-id"
@@ -63,7 +64,7 @@ class McpAuthMiddleware(GuardedApp):
 
     async def find_token(self, secret: str) -> TokenCheck | None:
         """Look the token of a secret up in the bank."""
-        return await self._memory.reading.run(lambda bank: check_token(bank.ensure_open(), secret))
+        return await self._memory.reading.run(lambda bank: check_token(bank, secret))
 
     async def serve_request(
         self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send
@@ -210,9 +211,8 @@ class Streams:
     async def _watch(self) -> None:
         """End the streams of tokens that were revoked or have expired."""
 
-        def find_ended(bank: LazyBank) -> set[str]:
-            tokens = bank.ensure_open().tokens
-            return {token for token in set(self._open.values()) if not tokens.is_valid(token)}
+        def find_ended(bank: Bank) -> set[str]:
+            return {token for token in set(self._open.values()) if not bank.tokens.is_valid(token)}
 
         while self._open:
             await asyncio.sleep(_CHECK_S)

@@ -68,22 +68,18 @@ UNNAMED = "mcp"
 _MAX_NAME = 64
 
 
-class LazyBank:
-    """A bank that is opened by the first call, and again when its file was replaced.
+class CallQueue:
+    """A connection to the bank on which calls run one after another.
 
-    Not thread-safe: CallQueue runs one call after another.
+    It is opened by the first call, and again when the bank's file was replaced.
     """
 
-    def __init__(self, open_bank: Callable[[], Bank]) -> None:
+    def __init__(self, open_bank: Callable[[], Bank], purpose: str) -> None:
         self._open = open_bank
         self._bank: Bank | None = None
-        # How much longer the running call may wait for another process's write lock.
-        self.left_s = _TIMEOUT_S
-
-    def acting_as(self, actor: Actor) -> Bank:
-        """Return the bank acting as an actor."""
-        bank = self.ensure_open()
-        return bank.acting_as(actor, timeout_s=min(self.left_s, bank.config.store.busy_timeout_s))
+        self._purpose = purpose
+        # Calls wait here, on the event loop, instead of each holding a thread.
+        self._turn = anyio.Lock(fast_acquire=True)
 
     def ensure_open(self) -> Bank:
         """Return the bank, opening it if needed; raise NoBankError when there is none."""
@@ -100,26 +96,18 @@ class LazyBank:
         if bank is not None:
             bank.close()
 
-
-class CallQueue:
-    """A connection to the bank on which calls run one after another."""
-
-    def __init__(self, open_bank: Callable[[], Bank], purpose: str) -> None:
-        self.bank = LazyBank(open_bank)
-        self._purpose = purpose
-        # Calls wait here, on the event loop, instead of each holding a thread.
-        self._turn = anyio.Lock(fast_acquire=True)
-
-    async def run(self, work: Callable[[LazyBank], T]) -> T:
-        """Run work on the bank in a thread, in turn. Work that has begun finishes even if the caller left.
+    async def run(self, work: Callable[[Bank], T], actor: Actor | None = None) -> T:
+        """Run work on the bank as an actor, in a thread, in turn. What has begun finishes in any case.
 
         The time spent waiting is taken off the time to wait for the write lock: one timeout covers both.
         """
         deadline = time.monotonic() + _TIMEOUT_S
 
         def run_work() -> T:
-            self.bank.left_s = max(0.0, deadline - time.monotonic())
-            return work(self.bank)
+            bank = self.ensure_open()
+            left_s = max(0.0, deadline - time.monotonic())
+            timeout_s = min(left_s, bank.config.store.busy_timeout_s)
+            return work(bank.acting_as(actor or bank.actor, timeout_s=timeout_s))
 
         has_turn = False
         if self._turn.statistics().tasks_waiting < _MAX_WAITING:
@@ -151,8 +139,8 @@ class MemoryServer:
 
     def close(self) -> None:
         """Close the bank; a later call opens it again."""
-        self.reading.bank.close()
-        self.writing.bank.close()
+        self.reading.close()
+        self.writing.close()
 
     def build_server(self) -> Server[Any]:
         """Return the SDK's server object, which a transport runs."""
@@ -195,12 +183,12 @@ class MemoryServer:
         is_write = not tool.only_reads(given) and tool.is_open_to(actor)
         queue = self.writing if is_write else self.reading
 
-        def run_tool(bank: LazyBank) -> Any:
+        def run_tool(bank: Bank) -> Any:
             _check_size(tool.name, given)
-            return tool.call(bank.acting_as(actor), given)
+            return tool.call(bank, given)
 
         try:
-            answer = await queue.run(run_tool)
+            answer = await queue.run(run_tool, actor)
         except ArchivistError as error:
             return _error_result(error.message, error.hint)
         except Exception:  # noqa: BLE001 the model gets an answer, and the log the traceback
@@ -247,10 +235,9 @@ class MemoryServer:
     ) -> types.ReadResourceResult:
         from archivist.tools.resources_service import read_resource
 
-        actor = self._actor_of(ctx)
         try:
             text, mime_type = await self.reading.run(
-                lambda bank: read_resource(bank.acting_as(actor), params.uri)
+                lambda bank: read_resource(bank, params.uri), self._actor_of(ctx)
             )
         except ArchivistError as error:
             is_client_error = isinstance(error, AccessError | InputError | NotFoundError)

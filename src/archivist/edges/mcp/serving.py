@@ -65,7 +65,7 @@ def serve_http(memory: MemoryServer, place: tuple[str, int], *, announce: Callab
     from archivist.edges.wire.serving import make_server
 
     _prepare()
-    rules = memory.reading.bank.ensure_open().config.server
+    rules = memory.reading.ensure_open().config.server
     listener = listen(*place)
     app = make_http_app(memory, rules)
     server = make_server(app, silence_s=rules.silence_s, stop=app.stop)
