@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from queue import Empty, LifoQueue
 from threading import Lock
 from typing import NamedTuple
-
-from starlette.requests import Request
 
 from archivist.bank import Bank
 from archivist.edges.wire.gate import Refusal
@@ -106,19 +104,12 @@ def _busy_refusal(lane: PoolLane) -> Refusal:
 
 
 class RequestContext(NamedTuple):
-    """An authenticated request: its token's id and name, its actor, and the banks that it may borrow."""
+    """Who sends a request: its token's id and name, its actor; and the banks that it may borrow.
+
+    The middleware stores it in the request's scope under KEY.
+    """
 
     token: str
     name: str
     actor: Actor
     banks: BankPool
-
-    @classmethod
-    def from_request(cls, request: Request) -> RequestContext:
-        """Return the context that the middleware stored in a request."""
-        context: RequestContext = request.scope[KEY]
-        return context
-
-    def borrow_bank(self, lane: PoolLane) -> AbstractContextManager[Bank]:
-        """Borrow a bank that acts as the request's actor."""
-        return self.banks.borrow(self.actor, lane)

@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager, contextmanager, nullcontext
 from enum import StrEnum
 from hashlib import sha256
 from inspect import Parameter, Signature, signature
-from io import FileIO
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
@@ -27,7 +26,7 @@ from starlette.responses import Response
 
 from archivist.bank import Bank
 from archivist.edges.http.answers import ExtensibleOut, json_response
-from archivist.edges.http.banks import PoolLane, RequestContext
+from archivist.edges.http.banks import KEY, PoolLane, RequestContext
 from archivist.edges.http.shapes import Body
 from archivist.edges.wire.gate import Refusal
 from archivist.errors import BankError, InputError
@@ -138,7 +137,7 @@ class BankRoute(CheckedRoute):
 
     def _run_endpoint(self, endpoint: Endpoint, request: Request, arguments: dict[str, Any]) -> Response:
         """Run an endpoint on a bank of the right lane, and once if the request has an idempotency key."""
-        context = RequestContext.from_request(request)
+        context: RequestContext = request.scope[KEY]
         mode_of = _MODES.get(endpoint)
         mode = mode_of(actor=context.actor, **arguments) if mode_of else self.mode
         repeatable: tuple[str, str] | None = request.scope.get(_REPEATABLE)
@@ -148,7 +147,7 @@ class BankRoute(CheckedRoute):
 
         is_read = mode is ExecutionMode.READS or request.method == "GET"
         if repeatable is None or is_read:
-            with context.borrow_bank(PoolLane.READ if is_read else self.lane) as bank:
+            with context.banks.borrow(context.actor, PoolLane.READ if is_read else self.lane) as bank:
                 return run(bank)
         return _run_once(context, *repeatable, run, is_long=mode is ExecutionMode.LONG)
 
@@ -209,13 +208,10 @@ async def _spool_body(request: Request) -> AsyncIterator[tuple[Path, str]]:
         temporary = tempfile.TemporaryDirectory(prefix=f"{_FOLDER_PREFIX}{os.getpid()}-")
     with temporary as folder:
         path = Path(folder) / name
-        with _refuse_when_full():
-            # Unbuffered: on a full disk, closing would try to flush the buffer and fail again.
-            file = path.open("xb", buffering=0)
-        with file:
+        with _refuse_when_full(), path.open("xb") as file:
             async for chunk in request.stream():
                 digest.update(chunk)
-                await run_sync(_append_chunk, file, chunk)
+                await run_sync(file.write, chunk)
         yield path, digest.hexdigest()
 
 
@@ -228,12 +224,6 @@ def _refuse_when_full() -> Iterator[None]:
         _log.error("no room for an upload: %s", error)
         hint = "the server's log has the reason"
         raise Refusal(507, "no_room", "the server has no room for the upload", hint=hint) from error
-
-
-@_refuse_when_full()
-def _append_chunk(file: FileIO, chunk: bytes) -> None:
-    while chunk:
-        chunk = chunk[file.write(chunk) :]
 
 
 def remove_leftovers() -> None:
@@ -272,7 +262,7 @@ def _run_once(
     second time anyway, so only its answer is stored, and the LOG lane runs one such request at a time.
     """
     with (
-        context.borrow_bank(PoolLane.LOG if is_long else PoolLane.WRITE) as bank,
+        context.banks.borrow(context.actor, PoolLane.LOG if is_long else PoolLane.WRITE) as bank,
         nullcontext() if is_long else bank.transaction(),
     ):
         stored = bank.idempotency.find_answer(name)
@@ -303,5 +293,5 @@ def _record_idempotency_key(request: Request, body_digest: str) -> None:
         raise Refusal(400, "bad_key", "the Idempotency-Key is malformed", hint=hint)
     whole = f"{request.method} {request.url.path}?{request.url.query}\n{body_digest}"
     digest = sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
-    name = f"{RequestContext.from_request(request).token}:{key}"
+    name = f"{request.scope[KEY].token}:{key}"
     request.scope[_REPEATABLE] = (name, digest)

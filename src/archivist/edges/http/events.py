@@ -28,10 +28,10 @@ from archivist.bank import Bank
 from archivist.bus import StoredMessage
 from archivist.clock import to_short_text
 from archivist.config import ServerRules
+from archivist.edges.http.banks import RequestContext
 from archivist.edges.wire.gate import Refusal
 from archivist.errors import ArchivistError
 from archivist.ledger.lookup import is_visible_to
-from archivist.records import Actor
 from archivist.records.plain import to_plain
 from archivist.store.ledger import LedgerEntry
 
@@ -72,10 +72,17 @@ class LiveEvent(NamedTuple):
 class EventHub:
     """The recent events, and the listeners that wait for the next. Used only from the event loop."""
 
-    def __init__(self, bank: Bank, embedding_bank: Bank, rules: ServerRules) -> None:
+    def __init__(
+        self,
+        bank: Bank,
+        embedding_bank: Bank,
+        rules: ServerRules,
+        is_browser: Callable[[str], bool] = lambda _token: False,
+    ) -> None:
         self._bank = bank
         self._embedding_bank = embedding_bank
-        self._rules = rules
+        self._is_browser = is_browser
+        self.rules = rules
         self._kept: list[LiveEvent] = []
         # Every event after this position is in `_kept`.
         self._since = EventPosition(0)
@@ -131,7 +138,7 @@ class EventHub:
             if first > -math.inf and is_due and (embedding is None or embedding.done()):
                 first, embedding = -math.inf, asyncio.create_task(self._embed())
             if count < _BATCH:
-                await asyncio.sleep(self._rules.poll_s)
+                await asyncio.sleep(self.rules.poll_s)
 
     async def _poll(self) -> int:
         """Read the new entries and messages, and return how many entries there were."""
@@ -157,7 +164,7 @@ class EventHub:
             events.append(_make_event(place, told.type, told.time, to_plain(told.data)))
         if events:
             self._kept += sorted(events)
-            surplus = len(self._kept) - self._rules.events_kept
+            surplus = len(self._kept) - self.rules.events_kept
             if surplus > 0:
                 self._since = self._kept[surplus - 1].position
                 del self._kept[:surplus]
@@ -216,6 +223,10 @@ class EventHub:
         last, _ = await self._read_last()
         return position if position.seq <= last else EventPosition(last)
 
+    async def is_token_valid(self, token: str) -> bool:
+        """Say whether a token, or the session of a browser, still lets its holder in."""
+        return self._is_browser(token) or await self.run_in_thread(lambda: self._bank.tokens.is_valid(token))
+
     async def run_in_thread(self, work: Callable[[], T]) -> T:
         """Run work on the bank in a thread; few of them, so that listeners take none from requests."""
         return await run_sync(work, limiter=self._limiter)
@@ -224,9 +235,7 @@ class EventHub:
 class EventStream(StreamingResponse):
     """A response that sends events for as long as the client listens."""
 
-    def __init__(
-        self, hub: EventHub, actor: Actor, last_id: str, rules: ServerRules, is_valid: Callable[[], bool]
-    ) -> None:
+    def __init__(self, hub: EventHub, context: RequestContext, last_id: str) -> None:
         headers = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
         position = hub.latest_position
         if last_id:
@@ -235,9 +244,9 @@ class EventStream(StreamingResponse):
                 hint = "send the id of an event"
                 raise Refusal(400, "bad_event_id", "the Last-Event-ID is malformed", hint=hint)
             position = EventPosition(int(found[1]), int(found[2] or 0))
-        if hub.listeners >= rules.max_listeners:
+        if hub.listeners >= hub.rules.max_listeners:
             raise Refusal(503, "too_many_listeners", "too many listeners", hint="server.max_listeners")
-        events = _event_texts(hub, actor, position, rules.heartbeat_s, is_valid)
+        events = _event_texts(hub, context, position)
         super().__init__(events, headers=headers, media_type="text/event-stream")
         self._hub = hub
 
@@ -257,9 +266,10 @@ class EventStream(StreamingResponse):
 
 
 async def _event_texts(
-    hub: EventHub, actor: Actor, position: EventPosition, wait_s: float, is_valid: Callable[[], bool]
+    hub: EventHub, context: RequestContext, position: EventPosition
 ) -> AsyncIterator[bytes]:
     """Yield the events that an actor may know of, from a position on, for as long as its token is valid."""
+    wait_s = hub.rules.heartbeat_s
     yield f"retry: {_RETRY_MS}\n\n".encode()
     position = await hub.clamp_position(position)
     checked_at = time.monotonic()
@@ -268,11 +278,13 @@ async def _event_texts(
         is_due = time.monotonic() - checked_at >= wait_s
         if is_due or any(event.kind == "token" for event in events):
             # The token may have been revoked or have expired since the stream began.
-            if not await hub.run_in_thread(is_valid):
+            if not await hub.is_token_valid(context.token):
                 return
             checked_at = time.monotonic()
         text = b"".join(
-            event.text for event in events if not event.kind or is_visible_to(actor, event.kind, event.record)
+            event.text
+            for event in events
+            if not event.kind or is_visible_to(context.actor, event.kind, event.record)
         )
         if text or reached == position:
             yield text or b": nothing new\n\n"

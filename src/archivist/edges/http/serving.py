@@ -245,7 +245,7 @@ def create_app(open_bank: Callable[[], Bank], *, is_beyond_loopback: bool = Fals
         current_default_thread_limiter().total_tokens = banks.thread_count
         await run_sync(remove_leftovers)
         embedding_bank = open_bank()
-        hub = app.state.events = EventHub(first, embedding_bank, rules)
+        hub = app.state.events = EventHub(first, embedding_bank, rules, browsers.is_valid)
         await hub.start()
         watching = asyncio.create_task(hub.watch())
         try:
@@ -269,7 +269,6 @@ def create_app(open_bank: Callable[[], Bank], *, is_beyond_loopback: bool = Fals
         redirect_slashes=False,
     )
     app.state.rules, app.state.browsers, app.state.incoming = rules, browsers, incoming
-    app.state.is_valid = lambda token: browsers.is_valid(token) or first.tokens.is_valid(token)
     app.state.routes = _api_routes(*_ROUTERS)
     _install_handlers(app)
     # Added as they are: `include_router` would build every route a second time.

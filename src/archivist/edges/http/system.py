@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from threading import Lock
 from typing import Annotated, Any, Literal
 
@@ -11,12 +10,11 @@ from starlette.responses import RedirectResponse, Response
 
 from archivist import __version__
 from archivist.bank import Bank
-from archivist.config import ServerRules
 from archivist.edges.http import answers
 from archivist.edges.http.answers import Asked, json_response
-from archivist.edges.http.banks import RequestContext
+from archivist.edges.http.banks import KEY
 from archivist.edges.http.bodies import BankRoute, CheckedRoute, ExecutionMode, set_execution_mode
-from archivist.edges.http.events import EventHub, EventStream
+from archivist.edges.http.events import EventStream
 from archivist.edges.http.guard import OPEN_PATH, SESSION_LIFETIME, BrowserSessions, cookie_name
 from archivist.edges.http.shapes import Id, clean_json
 from archivist.edges.views import View
@@ -41,7 +39,7 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
 @plain.get("/", response_model=answers.ExtensibleOut)
 def index(request: Request) -> Response:
     """Return the server's name and version, and the actor of the token."""
-    actor = str(RequestContext.from_request(request).actor)
+    actor = str(request.scope[KEY].actor)
     return json_response(
         {"name": "archivist", "version": __version__, "actor": actor, "routes": "/openapi.json"}
     )
@@ -113,11 +111,7 @@ async def events(
     last_event_id: Annotated[str, Header(max_length=40, description="The id of the last event seen.")] = "",
 ) -> Response:
     """Stream every change, whoever made it, and live messages."""
-    hub: EventHub = request.app.state.events
-    is_valid: Callable[[str], bool] = request.app.state.is_valid
-    rules: ServerRules = request.app.state.rules
-    context = RequestContext.from_request(request)
-    return EventStream(hub, context.actor, last_event_id, rules, lambda: is_valid(context.token))
+    return EventStream(request.app.state.events, request.scope[KEY], last_event_id)
 
 
 @plain.get(OPEN_PATH, include_in_schema=False)
