@@ -19,21 +19,12 @@ from archivist.capture.recorder import LogOrigin
 from archivist.capture.runs import LATEST
 from archivist.capture.service import CaptureOverrides
 from archivist.config import ServerRules
+from archivist.edges import views
 from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked
 from archivist.edges.http.bodies import BankRoute, LongRoute, UploadRoute
 from archivist.edges.http.brief_and_lessons import RunBody
-from archivist.edges.views import (
-    View,
-    brief_view,
-    capture_view,
-    finished_run_view,
-    reflection_view,
-    regression_view,
-    report_row_view,
-    run_view,
-    verdicts_view,
-)
+from archivist.edges.views import View
 from archivist.edges.wire.gate import MEGABYTE, Refusal
 from archivist.errors import InputError
 from archivist.files.open import exceeds_unpacked_size
@@ -116,19 +107,21 @@ def start_run(bank: Bank, wanted: RunBody) -> View:
     """Open a run, brief it and record both; an id is made when there is none."""
     run = wanted.run.strip() or bank.new_id(bank.now())
     told = bank.runs.start_run(run, BriefRequest(**wanted.model_dump(exclude={"run"})))
-    return {"run": run, **brief_view(bank, told)}
+    return {"run": run, **views.brief_view(bank, told)}
 
 
 @router.get("/runs", response_model=answers.page_model("runs", answers.RunOut))
 def list_runs(bank: Bank, asked: Asked, project: shapes.Only = "", task: shapes.Only = "") -> View:
     """List the runs, the latest first."""
-    return asked.page_by_order(bank.runs.episodes, LATEST, project=project, task=task).view("runs", run_view)
+    return asked.page_by_order(bank.runs.episodes, LATEST, project=project, task=task).view(
+        "runs", views.run_view
+    )
 
 
 @router.get("/runs/{run:run}", response_model=answers.item_model("run", answers.RunOut))
 def show_run(bank: Bank, run: shapes.Id) -> View:
     """Return what a run was."""
-    return {"run": run_view(bank.runs.episode(run))}
+    return {"run": views.run_view(bank.runs.episode(run))}
 
 
 @router.post("/runs/{run:path}/finish", response_model=answers.LearningOut)
@@ -150,7 +143,7 @@ def finish_run(
             raise InputError("an event is of another run", hint="leave run_id out, or give this run's")
     overrides = CaptureOverrides(run=run, status=EpisodeStatus(status) if status else None)
     done = bank.runs.finish(*([items] if items else []), overrides=overrides, domain=domain)
-    return finished_run_view(bank, done.runs[0])
+    return views.finished_run_view(bank, done.runs[0])
 
 
 @uploads.post(
@@ -168,7 +161,7 @@ def finish_log(
     """Close a run by an agent's own log: capture, reflect, age the bank, judge what it was told."""
     overrides = CaptureOverrides(run=run, status=EpisodeStatus(status) if status else None)
     done = bank.runs.finish(log, overrides=overrides)
-    views = [finished_run_view(bank, finished) for finished in done.runs]
+    views = [views.finished_run_view(bank, finished) for finished in done.runs]
     return {"runs": views, "skipped": list(done.skipped), "next": None}
 
 
@@ -185,27 +178,29 @@ def capture(
     """Take an agent's log in; its runs wait for reflection. The same log again changes nothing."""
     known = CaptureOverrides(run=run, project=project, status=EpisodeStatus(status) if status else None)
     taken = bank.runs.capture_file(log, format_name=format, overrides=known)
-    return capture_view([taken], name=name)
+    return views.capture_view([taken], name=name)
 
 
 @longer.post("/reflect", response_model=answers.LearningOut)
 def reflect(bank: Bank, which: ReflectBody) -> View:
     """Learn from one captured run, from those of the last days, or from all that wait."""
     if which.run:
-        return reflection_view(bank, [bank.reflect(which.run, scenario=Scenario.MANUAL)], [])
+        return views.reflection_view(bank, [bank.reflect(which.run, scenario=Scenario.MANUAL)], [])
     if which.days:
         names = bank.reflections.recent_runs(which.days)
-        return reflection_view(bank, [bank.reflect(name, scenario=Scenario.BATCH) for name in names], [])
+        return views.reflection_view(
+            bank, [bank.reflect(name, scenario=Scenario.BATCH) for name in names], []
+        )
     results = list(bank.reflections.reflect_waiting())
     failed = [each for each in results if isinstance(each, ReflectionOutcome)]
     done = [each for each in results if not isinstance(each, ReflectionOutcome)]
-    return reflection_view(bank, done, failed)
+    return views.reflection_view(bank, done, failed)
 
 
 @router.post("/audit/check")
 def check(bank: Bank, run: shapes.Title) -> View:
     """Judge each lesson that a run was told by what came of it."""
-    return {"run": run, "verdicts": verdicts_view(bank, bank.audit(run))}
+    return {"run": run, "verdicts": views.verdicts_view(bank, bank.audit(run))}
 
 
 @router.get("/audit/report", response_model=answers.page_model("lessons", answers.ExtensibleOut))
@@ -215,13 +210,13 @@ def report(bank: Bank, asked: Asked) -> View:
     page = asked.page_by_rank(lambda _most: found.lessons, lambda line: line.lesson)
     shown = {line.lesson for line in page.items}
     return {
-        **page.view("lessons", report_row_view),
+        **page.view("lessons", views.report_row_view),
         "proposals": [to_plain(each) for each in recommend_steps(found) if each.lesson in shown],
-        "total": report_row_view(found.total),
+        "total": views.report_row_view(found.total),
     }
 
 
 @router.get("/audit/regressions/{run:path}")
 def regressions(bank: Bank, run: shapes.Id) -> View:
     """Name what earlier runs had fixed and this one's reviewers found again."""
-    return {"run": run, "regressions": [regression_view(each) for each in bank.audits.regressions(run)]}
+    return {"run": run, "regressions": [views.regression_view(each) for each in bank.audits.regressions(run)]}

@@ -22,7 +22,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
 
-from archivist import __version__
+from archivist import __version__, errors
 from archivist.bank import Bank
 from archivist.edges.http import brief_and_lessons, memory, runs, system, tiers
 from archivist.edges.http.answers import ProblemOut
@@ -38,19 +38,6 @@ from archivist.edges.wire.serving import (
     make_server,
     url_of,
     use_one_thread_for_vectors,
-)
-from archivist.errors import (
-    AccessError,
-    ArchivistError,
-    BankError,
-    BankLockedError,
-    ConfigError,
-    DecidedError,
-    EmbedderError,
-    FilesLockedError,
-    InputError,
-    NotFoundError,
-    NothingToUndoError,
 )
 
 __all__ = ["Certificate", "ServerHandle", "create_app", "open_server"]
@@ -75,16 +62,16 @@ _MAX_SHOWN = 5
 _log = logging.getLogger("archivist.http")
 
 # The status of an error's class, or of the nearest class above it.
-STATUSES: dict[type[ArchivistError], int] = {
-    NotFoundError: 404,
-    NothingToUndoError: 409,
-    DecidedError: 409,
-    ConfigError: 503,
-    InputError: 400,
-    AccessError: 403,
-    EmbedderError: 503,
-    BankError: 503,
-    ArchivistError: 500,
+STATUSES: dict[type[errors.ArchivistError], int] = {
+    errors.NotFoundError: 404,
+    errors.NothingToUndoError: 409,
+    errors.DecidedError: 409,
+    errors.ConfigError: 503,
+    errors.InputError: 400,
+    errors.AccessError: 403,
+    errors.EmbedderError: 503,
+    errors.BankError: 503,
+    errors.ArchivistError: 500,
 }
 # Where the records of a kind are listed.
 _LISTS = {
@@ -107,8 +94,8 @@ DOCUMENTED = (400, 401, 403, 404, 408, 409, 413, 415, 422, 500, 503, 507)
 def _install_handlers(app: FastAPI) -> None:
     """Let an app answer every error as a problem."""
 
-    @app.exception_handler(ArchivistError)
-    async def handle_archivist_error(_request: Request, error: ArchivistError) -> Response:
+    @app.exception_handler(errors.ArchivistError)
+    async def handle_archivist_error(_request: Request, error: errors.ArchivistError) -> Response:
         return _refusal_of(error).response()
 
     @app.exception_handler(Refusal)
@@ -117,13 +104,13 @@ def _install_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def handle_validation_error(_request: Request, error: RequestValidationError) -> Response:
-        errors: Sequence[Any] = error.errors()
-        if any(detail.get("type") == "json_invalid" for detail in errors):
+        problems: Sequence[Any] = error.errors()
+        if any(detail.get("type") == "json_invalid" for detail in problems):
             return _bad_json_refusal().response()
         # The values are not repeated: they may be secrets, or no text at all.
-        shown = errors[:_MAX_SHOWN]
+        shown = problems[:_MAX_SHOWN]
         lines = [f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}" for detail in shown]
-        rest = f"; and {len(errors) - _MAX_SHOWN} more" if len(errors) > _MAX_SHOWN else ""
+        rest = f"; and {len(problems) - _MAX_SHOWN} more" if len(problems) > _MAX_SHOWN else ""
         hint = "/openapi.json has the shape of every request"
         return Refusal(422, "bad_request", "; ".join(lines) + rest, hint=hint).response()
 
@@ -149,20 +136,24 @@ def _install_handlers(app: FastAPI) -> None:
         return Refusal(500, "internal", "an unexpected error occurred", hint=hint).response()
 
 
-def _refusal_of(error: ArchivistError) -> Refusal:
+def _refusal_of(error: errors.ArchivistError) -> Refusal:
     """Return what a client is told of an error: neither paths of this machine nor commands."""
     status = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
-    if isinstance(error, BankError | ConfigError):
+    if isinstance(error, errors.BankError | errors.ConfigError):
         # The message names paths of this machine, so it goes to the log only.
         _log.error("%s", error.message)
-        headers = {"Retry-After": "1"} if isinstance(error, BankLockedError | FilesLockedError) else {}
+        headers = (
+            {"Retry-After": "1"}
+            if isinstance(error, errors.BankLockedError | errors.FilesLockedError)
+            else {}
+        )
         detail, hint = "the bank cannot serve this now", "the server's log has the reason"
         return Refusal(status, error.code, detail, hint=hint, headers=headers)
     hint = error.hint
-    if isinstance(error, NotFoundError) and error.kind in _LISTS:
+    if isinstance(error, errors.NotFoundError) and error.kind in _LISTS:
         hint = f"GET {_LISTS[error.kind]} lists what there is"
     elif _COMMAND.search(hint):
-        is_denied = isinstance(error, AccessError)
+        is_denied = isinstance(error, errors.AccessError)
         hint = "use the token of another actor" if is_denied else "see /openapi.json for the requests"
     return Refusal(status, error.code, error.message, hint=hint)
 
@@ -192,7 +183,7 @@ def open_server(
 ) -> ServerHandle:
     """Listen at a host and port (0 picks a free one); beyond this machine only with TLS or `is_insecure`."""
     if not is_loopback(host) and certificate is None and not is_insecure:
-        raise InputError(
+        raise errors.InputError(
             f"{host!r} is reached from other machines, and tokens would travel in the clear",
             hint="--tls-cert and --tls-key, or --insecure behind a proxy with TLS; 127.0.0.1 needs neither",
         )

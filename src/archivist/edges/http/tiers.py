@@ -8,20 +8,11 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from archivist.bank import Bank
+from archivist.edges import views
 from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked
 from archivist.edges.http.bodies import BankRoute
-from archivist.edges.views import (
-    View,
-    block_view,
-    core_view,
-    entry_view,
-    hit_view,
-    insights_view,
-    piece_view,
-    proposal_view,
-    time_text,
-)
+from archivist.edges.views import View
 from archivist.errors import NotFoundError
 from archivist.records import DocumentType, EntryType, ProposalStatus
 from archivist.records.plain import to_plain
@@ -65,7 +56,7 @@ class TextBody(shapes.Body):
 def log(bank: Bank, entry: EntryBody) -> View:
     """Add an entry; the answer says why a reflection is due, if one is."""
     made = bank.stream.log(**entry.model_dump())
-    return {"entry": entry_view(made), "reflection_due": bank.stream.due_reason()}
+    return {"entry": views.entry_view(made), "reflection_due": bank.stream.due_reason()}
 
 
 @stream.get("/stream", response_model=answers.page_model("entries", answers.EntryOut))
@@ -84,7 +75,7 @@ def entries(
         cycles = {"start": start_cycle or 0, "end": shapes.LARGEST if end_cycle is None else end_cycle}
         wanted = {**cycles, "role": role, "min_importance": min_importance}
         page = asked.page_by_order(bank.stream.by_cycle, BY_CYCLE, **wanted)
-    return page.view("entries", entry_view)
+    return page.view("entries", views.entry_view)
 
 
 @stream.get("/stream/search", response_model=answers.page_model("hits", answers.EntryOut))
@@ -114,7 +105,9 @@ def search_stream(
         lambda found: found.entry.id,
         most=_MOST_HITS,
     )
-    return page.view("hits", lambda found: {**entry_view(found.entry), "score": round(found.hit.score, 6)})
+    return page.view(
+        "hits", lambda found: {**views.entry_view(found.entry), "score": round(found.hit.score, 6)}
+    )
 
 
 @stream.post("/stream/cycle", status_code=201)
@@ -126,14 +119,14 @@ def begin_cycle(bank: Bank, role: shapes.Word = "") -> View:
 @stream.post("/stream/reflect")
 def reflect_stream(bank: Bank, if_due: bool = False) -> View:
     """Write recurring subjects since the last reflection to the stream and the archive."""
-    return insights_view(bank.stream.reflect("" if if_due else "by hand"))
+    return views.insights_view(bank.stream.reflect("" if if_due else "by hand"))
 
 
 @stream.post("/archive", status_code=201, response_model=answers.page_model("pieces", answers.PieceOut))
 def insert(bank: Bank, text: TextBody) -> View:
     """Store a text in pieces; the same text again changes nothing."""
     pieces = bank.documents.insert(**text.model_dump())
-    return {"source": pieces[0].source, "pieces": [piece_view(piece) for piece in pieces], "next": None}
+    return {"source": pieces[0].source, "pieces": [views.piece_view(piece) for piece in pieces], "next": None}
 
 
 @stream.get("/archive/search", response_model=answers.page_model("hits", answers.HitOut))
@@ -151,7 +144,7 @@ def search_archive(
         lambda hit: f"{hit.kind}:{hit.id}",
         most=_MOST_HITS,
     )
-    return page.view("hits", hit_view)
+    return page.view("hits", views.hit_view)
 
 
 @stream.get("/archive/sources", response_model=answers.page_model("sources", answers.SourceTextOut))
@@ -163,7 +156,8 @@ def sources(
     """List the texts of the archive by their names."""
     page = asked.page_by_key(bank.documents.sources(type=type), lambda text: text.source)
     return page.view(
-        "sources", lambda text: {**text._asdict(), "type": text.type.value, "date": time_text(text.date)}
+        "sources",
+        lambda text: {**text._asdict(), "type": text.type.value, "date": views.time_text(text.date)},
     )
 
 
@@ -178,13 +172,13 @@ def read(
     if not pieces:
         raise NotFoundError("document", source, hint="GET /api/archive/sources lists them")
     page = asked.page_by_key(pieces, lambda piece: piece.position)
-    return {"source": pieces[0].source, **page.view("pieces", piece_view)}
+    return {"source": pieces[0].source, **page.view("pieces", views.piece_view)}
 
 
 @router.get("/core", response_model=answers.CoreOut)
 def core(bank: Bank, role: shapes.Only = "") -> View:
     """Return the core blocks of a role, by default the actor's own, and their size."""
-    return core_view(bank.core.view(role))
+    return views.core_view(bank.core.view(role))
 
 
 @router.patch("/core/{section}", response_model=answers.BlockOut)
@@ -195,7 +189,7 @@ def update_core(
     role: shapes.Word = "",
 ) -> View:
     """Change a block: the fields given replace, the rest stays. Playbook and rules change by proposals."""
-    return block_view(bank.core.update(section, shapes.clean_json(content), role=role))
+    return views.block_view(bank.core.update(section, shapes.clean_json(content), role=role))
 
 
 @router.post("/core/{section}", response_model=answers.BlockOut)
@@ -206,7 +200,7 @@ def append_core(
     role: shapes.Word = "",
 ) -> View:
     """Add to a list of core memory."""
-    return block_view(bank.core.append(section, shapes.clean_json(item), role=role))
+    return views.block_view(bank.core.append(section, shapes.clean_json(item), role=role))
 
 
 @router.get("/working", response_model=_WORKING)
@@ -245,7 +239,7 @@ def list_proposals(
 ) -> View:
     """List the proposals, oldest first."""
     page = asked.page_by_key(bank.proposals.list(status), lambda proposal: proposal.number)
-    return page.view("proposals", proposal_view)
+    return page.view("proposals", views.proposal_view)
 
 
 @router.post("/proposals", status_code=201, response_model=answers.ProposalOut)
@@ -259,14 +253,14 @@ def propose(
 ) -> View:
     """Propose a new text for the playbook or the rules."""
     made = bank.proposals.propose(section, after, reason=reason, role=role, evidence=evidence)
-    return {**proposal_view(made), "diff": bank.proposals.diff(made.id)}
+    return {**views.proposal_view(made), "diff": bank.proposals.diff(made.id)}
 
 
 @router.get("/proposals/{id}", response_model=answers.ProposalOut)
 def show_proposal(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 what it is called everywhere
     """Return a proposal: its change, its reason, and the evidence it cites."""
     cited, diff = list(bank.proposals.evidence(id)), bank.proposals.diff(id)
-    return {**proposal_view(bank.proposals.get(id)), "cited": cited, "diff": diff}
+    return {**views.proposal_view(bank.proposals.get(id)), "cited": cited, "diff": diff}
 
 
 @router.post("/proposals/{id}/{decision}", response_model=answers.ProposalOut)
@@ -282,4 +276,4 @@ def decide(
         "reject": bank.proposals.reject,
         "roll-back": bank.proposals.roll_back,
     }
-    return proposal_view(verbs[decision](id, comment=comment))
+    return views.proposal_view(verbs[decision](id, comment=comment))
