@@ -25,7 +25,7 @@ _MAX_WAITING = 100
 
 
 class PoolLane(StrEnum):
-    """What a connection is borrowed for."""
+    """What a connection is borrowed for: to read, to write, or for long work that may be repeated."""
 
     READ = "read"
     WRITE = "write"

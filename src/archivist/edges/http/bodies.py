@@ -10,7 +10,6 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
-from enum import StrEnum
 from hashlib import sha256
 from inspect import Parameter, Signature, signature
 from pathlib import Path, PurePosixPath
@@ -45,22 +44,14 @@ _FOLDER_PREFIX = "archivist-"
 _log = logging.getLogger("archivist.http")
 
 
-class ExecutionMode(StrEnum):
-    """How an endpoint runs when its request may be repeated."""
-
-    READS = "changes nothing, whatever its key"
-    WRITES = "in one transaction with its answer"
-    LONG = "takes long, and changes nothing the second time"
+_LANES: dict[Endpoint, Callable[..., PoolLane]] = {}
 
 
-_MODES: dict[Endpoint, Callable[..., ExecutionMode]] = {}
-
-
-def set_execution_mode(mode_of: Callable[..., ExecutionMode]) -> Callable[[Endpoint], Endpoint]:
-    """Let the actor and the endpoint's arguments decide how it runs."""
+def set_lane(lane_of: Callable[..., PoolLane]) -> Callable[[Endpoint], Endpoint]:
+    """Let the actor and the endpoint's arguments decide in which lane it runs."""
 
     def register(endpoint: Endpoint) -> Endpoint:
-        _MODES[endpoint] = mode_of
+        _LANES[endpoint] = lane_of
         return endpoint
 
     return register
@@ -100,7 +91,6 @@ class BankRoute(CheckedRoute):
     them is the whole body.
     """
 
-    mode: ClassVar[ExecutionMode] = ExecutionMode.WRITES
     lane: ClassVar[PoolLane] = PoolLane.WRITE
     has_json_body: ClassVar[bool] = True
 
@@ -138,18 +128,20 @@ class BankRoute(CheckedRoute):
     def _run_endpoint(self, endpoint: Endpoint, request: Request, arguments: dict[str, Any]) -> Response:
         """Run an endpoint on a bank of the right lane, and once if the request has an idempotency key."""
         context: RequestContext = request.scope[KEY]
-        mode_of = _MODES.get(endpoint)
-        mode = mode_of(actor=context.actor, **arguments) if mode_of else self.mode
         repeatable: tuple[str, str] | None = request.scope.get(_REPEATABLE)
+        lane = self.lane if request.method != "GET" else PoolLane.READ
+        if endpoint in _LANES:
+            wanted = _LANES[endpoint](actor=context.actor, **arguments)
+            # Without a key, a write has no repetition to wait for, and must not wait for a log.
+            lane = lane if wanted is PoolLane.LOG and repeatable is None else wanted
+        with context.banks.borrow(context.actor, lane) as bank:
 
-        def run(bank: Bank) -> Response:
-            return json_response(endpoint(bank=bank, **arguments), self.status_code or 200)
+            def run() -> Response:
+                return json_response(endpoint(bank=bank, **arguments), self.status_code or 200)
 
-        is_read = mode is ExecutionMode.READS or request.method == "GET"
-        if repeatable is None or is_read:
-            with context.banks.borrow(context.actor, PoolLane.READ if is_read else self.lane) as bank:
-                return run(bank)
-        return _run_once(context, *repeatable, run, is_long=mode is ExecutionMode.LONG)
+            if repeatable is None or lane is PoolLane.READ:
+                return run()
+            return _run_once(bank, *repeatable, run, is_long=lane is PoolLane.LOG)
 
     async def handle_request(self, request: Request, inner: Handler) -> Response:
         """Check that a body is plain JSON, then answer."""
@@ -175,7 +167,6 @@ def _is_whole_body(annotation: Any) -> bool:
 class LongRoute(BankRoute):
     """A route whose work may take minutes, and changes nothing when it is repeated."""
 
-    mode = ExecutionMode.LONG
     lane = PoolLane.LOG
 
 
@@ -252,19 +243,14 @@ def has_process_ended(number: str) -> bool:
     return False
 
 
-def _run_once(
-    context: RequestContext, name: str, digest: str, run: Callable[[Bank], Response], *, is_long: bool
-) -> Response:
+def _run_once(bank: Bank, name: str, digest: str, run: Callable[[], Response], *, is_long: bool) -> Response:
     """Return the stored answer of a request, or run it and store its answer.
 
     The change and its answer are stored in one transaction, so that a crash loses both or neither, and the
     same request at the same moment waits. Long work would block all other writers: it changes nothing the
     second time anyway, so only its answer is stored, and the LOG lane runs one such request at a time.
     """
-    with (
-        context.banks.borrow(context.actor, PoolLane.LOG if is_long else PoolLane.WRITE) as bank,
-        nullcontext() if is_long else bank.transaction(),
-    ):
+    with nullcontext() if is_long else bank.transaction():
         stored = bank.idempotency.find_answer(name)
         if stored is not None:
             if stored.digest != digest:
@@ -272,7 +258,7 @@ def _run_once(
                 raise Refusal(409, "key_reused", "another request used this Idempotency-Key", hint=hint)
             headers = {"Idempotency-Replayed": "true"}
             return Response(stored.body, stored.status, headers=headers, media_type=_JSON)
-        response = run(bank)
+        response = run()
         try:
             body = bytes(response.body).decode()
             bank.idempotency.store_answer(name, digest, response.status_code, body)

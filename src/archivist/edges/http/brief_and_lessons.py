@@ -11,7 +11,8 @@ from archivist.bank import Bank
 from archivist.brief.select import BriefFormat, BriefRequest
 from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked
-from archivist.edges.http.bodies import BankRoute, ExecutionMode, set_execution_mode
+from archivist.edges.http.banks import PoolLane
+from archivist.edges.http.bodies import BankRoute, set_lane
 from archivist.edges.views import View, brief_view, history_views, hit_view, lesson_views
 from archivist.errors import InputError
 from archivist.lessons.service import MOST_MET
@@ -108,7 +109,7 @@ _Audience = Annotated[dict[str, Any], Depends(_read_audience)]
 
 
 @briefs.post("/brief", response_model=answers.BriefOut)
-@set_execution_mode(lambda wanted, **_: ExecutionMode.WRITES if wanted.run else ExecutionMode.READS)
+@set_lane(lambda wanted, **_: PoolLane.WRITE if wanted.run else PoolLane.READ)
 def brief(bank: Bank, wanted: BriefBody) -> View:
     """Return what a new run should know; with a run it is recorded."""
     told = bank.brief(BriefRequest(**wanted.model_dump(exclude={"explain"})))
@@ -117,7 +118,7 @@ def brief(bank: Bank, wanted: BriefBody) -> View:
 
 
 @briefs.post("/heal", response_model=answers.BriefOut)
-@set_execution_mode(lambda **_: ExecutionMode.READS)
+@set_lane(lambda **_: PoolLane.READ)
 def heal(
     bank: Bank, error: shapes.Text, tool: shapes.Word = "", command: shapes.Note = "", repo: shapes.Word = ""
 ) -> View:

@@ -10,7 +10,8 @@ from pydantic import Field
 from archivist.bank import Bank
 from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked
-from archivist.edges.http.bodies import BankRoute, ExecutionMode, set_execution_mode
+from archivist.edges.http.banks import PoolLane
+from archivist.edges.http.bodies import BankRoute, set_lane
 from archivist.edges.views import View, attempt_view, conflict_view, table_view
 from archivist.layers.artifacts_service import NEWEST as NEWEST_ARTIFACT
 from archivist.layers.attempts_service import NEWEST as NEWEST_ATTEMPT
@@ -224,7 +225,7 @@ def learnings(
 
 
 @workspace.post("/save")
-@set_execution_mode(lambda **_: ExecutionMode.LONG)
+@set_lane(lambda **_: PoolLane.LOG)
 def save(
     bank: Bank,
     items: Annotated[list[SaveItem], Field(min_length=1, max_length=1_000)],

@@ -12,8 +12,8 @@ from archivist import __version__
 from archivist.bank import Bank
 from archivist.edges.http import answers
 from archivist.edges.http.answers import Asked, json_response
-from archivist.edges.http.banks import KEY
-from archivist.edges.http.bodies import BankRoute, CheckedRoute, ExecutionMode, set_execution_mode
+from archivist.edges.http.banks import KEY, PoolLane
+from archivist.edges.http.bodies import BankRoute, CheckedRoute, set_lane
 from archivist.edges.http.events import EventStream
 from archivist.edges.http.guard import OPEN_PATH, SESSION_LIFETIME, BrowserSessions, cookie_name
 from archivist.edges.http.shapes import Id, clean_json
@@ -87,16 +87,16 @@ def list_tools(
     return json_response({"tools": write(page.items), "next": page.next})
 
 
-def _mode_of_call(name: str, arguments: dict[str, Any], actor: Actor) -> ExecutionMode:
+def _lane_of_call(name: str, arguments: dict[str, Any], actor: Actor) -> PoolLane:
     tool = tools.find_tool(name)
     if tool is None or tool.only_reads(arguments) or not tool.is_open_to(actor):
-        return ExecutionMode.READS
+        return PoolLane.READ
     # Writing files takes long, and what is there already is not written again.
-    return ExecutionMode.LONG if tool.toolset is tools.Toolset.WORKSPACE else ExecutionMode.WRITES
+    return PoolLane.LOG if tool.toolset is tools.Toolset.WORKSPACE else PoolLane.WRITE
 
 
 @router.post("/api/tools/{name}")
-@set_execution_mode(_mode_of_call)
+@set_lane(_lane_of_call)
 def call_tool(bank: Bank, name: Id, arguments: dict[str, Any]) -> View:
     """Call a tool with its arguments."""
     tool = tools.find_tool(name)
