@@ -161,8 +161,8 @@ def finish_log(
     """Close a run by an agent's own log: capture, reflect, age the bank, judge what it was told."""
     overrides = CaptureOverrides(run=run, status=EpisodeStatus(status) if status else None)
     done = bank.runs.finish(log, overrides=overrides)
-    views = [views.finished_run_view(bank, finished) for finished in done.runs]
-    return {"runs": views, "skipped": list(done.skipped), "next": None}
+    finished = [views.finished_run_view(bank, each) for each in done.runs]
+    return {"runs": finished, "skipped": list(done.skipped), "next": None}
 
 
 @uploads.post("/capture", status_code=201, response_model=answers.CaptureOut, openapi_extra=_LOG)

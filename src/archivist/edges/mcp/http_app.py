@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -84,16 +85,29 @@ class McpAuthMiddleware(GuardedApp):
         if not name and headers.get(_VERSION, HANDSHAKE_PROTOCOL_VERSIONS[0]) in HANDSHAKE_PROTOCOL_VERSIONS:
             # Only revisions with a handshake have sessions, and only a request without one opens one.
             self._sessions.check_room(token.id)
+        session, is_open = "", False
+
+        async def send_noted(message: Message) -> None:
+            nonlocal session, is_open
+            if message["type"] == "http.response.start":
+                given = dict(message["headers"])
+                if given.get(b"content-type", b"").startswith(b"text/event-stream"):
+                    self._streams.add(stream_scope, token.id)
+                if message["status"] < 400:
+                    session = given.get(_SESSION.encode(), b"").decode("latin-1")
+            is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
+            await send(message)
+
         with anyio.CancelScope() as stream_scope, self._sessions.track_request(token.id, name):
-            answer = _ResponseSender(send, lambda: self._streams.add(stream_scope, token.id))
             try:
-                await self.app(scope, _replay_body(body, receive), answer.send)
+                await self.app(scope, _replay_body(body, receive), send_noted)
             finally:
                 self._streams.remove(stream_scope)
-        # A cancelled stream stops in the middle; its response must still be ended.
-        await answer.end()
-        if answer.session and not name:
-            surplus = self._sessions.add(token.id, answer.session)
+        if is_open:
+            # A cancelled stream stops in the middle; its response must still be ended.
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        if session and not name:
+            surplus = self._sessions.add(token.id, session)
             if surplus is not None:
                 await self._end_session(scope, surplus)
         elif name and scope["method"] == "DELETE":
@@ -113,41 +127,17 @@ class McpAuthMiddleware(GuardedApp):
         await self.app(request, _replay_body(b"", receive_disconnect), discard)
 
 
-class _ResponseSender:
-    """A response on its way: tells of a stream and of a session, and is ended if the app did not end it."""
-
-    def __init__(self, send: Send, on_stream: Callable[[], None]) -> None:
-        self._send = send
-        self._on_stream = on_stream
-        self._is_open = False
-        self.session = ""
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = dict(message["headers"])
-            if headers.get(b"content-type", b"").startswith(b"text/event-stream"):
-                self._on_stream()
-            if message["status"] < 400:
-                self.session = headers.get(_SESSION.encode(), b"").decode("latin-1")
-        self._is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
-        await self._send(message)
-
-    async def end(self) -> None:
-        if self._is_open:
-            await self.send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
 class Sessions:
     """The sessions of each token, and how many requests of each are running."""
 
     def __init__(self, limit: int = MAX_SESSIONS) -> None:
         self._limit = limit
         # Token → session → running requests; the session unused for the longest time comes first.
-        self._held: dict[str, dict[str, int]] = {}
+        self._held = defaultdict[str, dict[str, int]](dict)
 
     def check_room(self, token: str) -> None:
         """Refuse another session to a token whose sessions are all in use."""
-        held = self._held.get(token, {})
+        held = self._held[token]
         if len(held) >= self._limit and all(held.values()):
             hint = "end one with DELETE, or use protocol revision 2026-07-28, which has no sessions"
             detail = f"{self._limit} sessions of this token are in use"
@@ -155,25 +145,22 @@ class Sessions:
 
     def add(self, token: str, name: str) -> str | None:
         """Add a session; return the one to end for it, unused for the longest time, if there are too many."""
-        held = self._held.setdefault(token, {})
+        held = self._held[token]
         held[name] = 0
         idle = next((session for session, uses in held.items() if not uses), None)
         if len(held) <= self._limit or idle is None:
             return None
-        self.remove(token, idle)
+        del held[idle]
         return idle
 
     def remove(self, token: str, name: str) -> None:
         """Remove a session."""
-        held = self._held.get(token, {})
-        held.pop(name, None)
-        if not held:
-            self._held.pop(token, None)
+        self._held[token].pop(name, None)
 
     @contextmanager
     def track_request(self, token: str, name: str) -> Iterator[None]:
         """Count a request of a session while it runs."""
-        held = self._held.get(token, {})
+        held = self._held[token]
         if name not in held:
             yield
             return
