@@ -44,8 +44,8 @@ _SCOPE = "workspace[/domain[/repository]]"
 LIMIT_TOKENS = 2_000
 # A text that is cut to less says nothing.
 _MIN_CHARACTERS = 200
-# A command of ours, or an option of one: who has only functions or routes cannot follow such a hint.
-NAMES_COMMAND = re.compile(r"\barchivist (?!may\b)[a-z]|(?<!\S)--[a-z]")
+# A command of ours, or an option of one: an agent that has only functions cannot follow such a hint.
+_COMMAND = re.compile(r"\barchivist (?!may\b)[a-z]|(?<!\S)--[a-z]")
 _LAST_HINT = re.compile(r" \(([^()]*)\)$")
 
 
@@ -355,7 +355,7 @@ def hint_for_agents(error: ArchivistError, *, parameter_names: Sequence[str] = (
     """Return an error's hint up to where it names a command; if nothing is left, a hint for functions."""
     kept: list[str] = []
     for part in re.split(r"(?<=[;:]) ", error.hint):
-        if NAMES_COMMAND.search(part):
+        if _COMMAND.search(part):
             break
         kept.append(part)
     hint = " ".join(kept).rstrip(";:")
@@ -369,7 +369,7 @@ def hint_for_agents(error: ArchivistError, *, parameter_names: Sequence[str] = (
 def reason_for_agents(reason: str) -> str:
     """Return a reason without the hint in brackets at its end, when that names a command."""
     hint = _LAST_HINT.search(reason)
-    return reason[: hint.start()] if hint and NAMES_COMMAND.search(hint[1]) else reason
+    return reason[: hint.start()] if hint and _COMMAND.search(hint[1]) else reason
 
 
 def pick_fields(*names: str) -> Callable[[Any], Answer]:

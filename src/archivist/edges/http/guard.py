@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
 from threading import Lock
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from starlette.routing import Match, Route
@@ -120,7 +119,7 @@ class AuthMiddleware(GuardedApp):
             session = self._browsers.find_session(cookie)
             if session is None:
                 raise unauthorized_refusal("bad_token", "the browser session has ended")
-            return RequestContext(session.id, session.id, session.actor, self._banks)
+            return RequestContext(session, session, self._browsers.actor, self._banks)
         token = await self.require_token(secret)
         return RequestContext(token.id, token.name, token.actor, self._banks)
 
@@ -134,14 +133,6 @@ def cookie_name(host: str) -> str:
     return f"archivist-{port}" if port else "archivist"
 
 
-class BrowserSession(NamedTuple):
-    """The session of a browser that came by a one-time link."""
-
-    id: str
-    actor: Actor
-    expires: datetime
-
-
 @dataclass
 class BrowserSessions:
     """The browser sessions, and the links that start one. Kept in memory: they end with the server."""
@@ -149,7 +140,8 @@ class BrowserSessions:
     actor: Actor
     now: Callable[[], datetime]
     _links: dict[str, datetime] = field(default_factory=dict)
-    _sessions: dict[str, BrowserSession] = field(default_factory=dict)
+    # The id of each session, and when it ends.
+    _sessions: dict[str, tuple[str, datetime]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def create_link(self) -> str:
@@ -165,24 +157,20 @@ class BrowserSessions:
             expires = self._links.pop(_digest_of(key), None)
             if expires is None or expires < self.now():
                 return None
-            session_key, name = secrets.token_urlsafe(32), f"browser-{secrets.token_hex(4)}"
-            session = BrowserSession(name, self.actor, self.now() + SESSION_LIFETIME)
-            self._sessions[_digest_of(session_key)] = session
+            session_key, session_id = secrets.token_urlsafe(32), f"browser-{secrets.token_hex(4)}"
+            self._sessions[_digest_of(session_key)] = (session_id, self.now() + SESSION_LIFETIME)
             return session_key
 
-    def find_session(self, key: str) -> BrowserSession | None:
-        """Return the session of a key, or None when it is unknown or has expired."""
+    def find_session(self, key: str) -> str | None:
+        """Return the id of a key's session, or None when it is unknown or has expired."""
         with self._lock:
-            session = self._sessions.get(_digest_of(key))
-        return session if session and session.expires > self.now() else None
+            session_id, expires = self._sessions.get(_digest_of(key), ("", self.now()))
+        return session_id if expires > self.now() else None
 
     def is_valid(self, session_id: str) -> bool:
         """Say whether the session of this id is still valid."""
         with self._lock:
-            return any(
-                session.id == session_id and session.expires > self.now()
-                for session in self._sessions.values()
-            )
+            return any(name == session_id and end > self.now() for name, end in self._sessions.values())
 
 
 def _digest_of(key: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -38,7 +39,6 @@ from archivist.edges.wire.serving import (
     url_of,
     use_one_thread_for_vectors,
 )
-from archivist.tools.registry import NAMES_COMMAND
 
 __all__ = ["Certificate", "ServerHandle", "create_app", "open_server"]
 
@@ -85,6 +85,8 @@ _LISTS = {
     "plan": "/api/workspace/plans",
     "tool": "/api/tools",
 }
+# A hint that names a command or a flag is of no use to an HTTP client.
+_COMMAND = re.compile(r"\barchivist [a-z]|(?<!\S)--[a-z]")
 # The problems that any operation may answer with.
 DOCUMENTED = (400, 401, 403, 404, 408, 409, 413, 415, 422, 500, 503, 507)
 
@@ -150,7 +152,7 @@ def _refusal_of(error: errors.ArchivistError) -> Refusal:
     hint = error.hint
     if isinstance(error, errors.NotFoundError) and error.kind in _LISTS:
         hint = f"GET {_LISTS[error.kind]} lists what there is"
-    elif NAMES_COMMAND.search(hint):
+    elif _COMMAND.search(hint):
         is_denied = isinstance(error, errors.AccessError)
         hint = "use the token of another actor" if is_denied else "see /openapi.json for the requests"
     return Refusal(status, error.code, error.message, hint=hint)

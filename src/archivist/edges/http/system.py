@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from threading import Lock
 from typing import Annotated, Any, Literal
 
@@ -66,10 +67,7 @@ def health(
         headers = {"Retry-After": "1"}
         raise Refusal(503, "busy", "a full check is running", hint="try again", headers=headers)
     try:
-        checks = [
-            {"name": check.name, "is_well": check.is_well, "text": check.text}
-            for check in bank.doctor.health()
-        ]
+        checks = [asdict(check) for check in bank.doctor.health()]
     finally:
         _HEALTH_CHECK.release()
     return {"is_well": all(check["is_well"] for check in checks), "checks": checks}

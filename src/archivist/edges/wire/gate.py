@@ -250,17 +250,13 @@ def is_own_host(given: str, *, allowed_hosts: Iterable[str], is_beyond_loopback:
     any address when the server listens beyond loopback, and a name only when it is allowed.
     """
     host = host_of(given)
-    if not host:
-        return False
     if is_loopback(host) or host in {name.strip().lower() for name in allowed_hosts if name.strip()}:
         return True
-    if not is_beyond_loopback:
-        return False
     try:
         ip_address(host.strip("[]"))
     except ValueError:
         return False
-    return True
+    return is_beyond_loopback
 
 
 def host_of(given: str) -> str:
