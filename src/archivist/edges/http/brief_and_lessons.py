@@ -112,7 +112,8 @@ _Audience = Annotated[dict[str, Any], Depends(_read_audience)]
 @set_lane(lambda wanted, **_: PoolLane.WRITE if wanted.run else PoolLane.READ)
 def brief(bank: Bank, wanted: BriefBody) -> View:
     """Return what a new run should know; with a run it is recorded."""
-    told = bank.brief(BriefRequest(**wanted.model_dump(exclude={"explain"})))
+    request = BriefRequest(**wanted.model_dump(exclude={"explain", "tags"}), tags=tuple(wanted.tags))
+    told = bank.brief(request)
     why = {"reasons": bank.briefs.reasons(told)} if wanted.explain else {}
     return {**brief_view(bank, told), **why}
 
