@@ -44,15 +44,20 @@ TEMPLATE = Address(
 )
 
 
+def read_memory(bank: Bank, name: str) -> tuple[str, str]:
+    """Return the kind and the text of a record by its id; no kind for a workspace's document by its path."""
+    text = bank.workspace.text_at(name) if name.endswith(".md") else None
+    if text is not None:
+        return "", text
+    kind, record = bank.ledger.find(name)
+    return kind, json.dumps(to_plain(record), ensure_ascii=False, indent=1)
+
+
 def read_resource(bank: Bank, uri: str) -> tuple[str, str]:
     """Return the text that lies at an address, and its media type."""
     if uri.startswith(MEMORY) and len(uri) > len(MEMORY):
-        name = unquote(uri.removeprefix(MEMORY))
-        text = bank.workspace.text_at(name) if name.endswith(".md") else None
-        if text is not None:
-            return text, _MARKDOWN
-        _, record = bank.ledger.find(name)
-        return json.dumps(to_plain(record), ensure_ascii=False, indent=1), _JSON
+        kind, text = read_memory(bank, unquote(uri.removeprefix(MEMORY)))
+        return text, _JSON if kind else _MARKDOWN
     match uri.removeprefix(SCHEME):
         case "core":
             return bank.core.render(), _MARKDOWN

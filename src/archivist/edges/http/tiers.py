@@ -271,9 +271,5 @@ def decide(
     comment: shapes.Note = "",
 ) -> View:
     """Accept, reject or roll back a proposal; only configured approvers may."""
-    verbs = {
-        "accept": bank.proposals.accept,
-        "reject": bank.proposals.reject,
-        "roll-back": bank.proposals.roll_back,
-    }
-    return views.proposal_view(verbs[decision](id, comment=comment))
+    verb = getattr(bank.proposals, decision.replace("-", "_"))
+    return views.proposal_view(verb(id, comment=comment))
