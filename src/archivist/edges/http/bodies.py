@@ -98,7 +98,7 @@ class BankRoute(CheckedRoute):
         # Resolved here, because the annotations are names of the endpoint's own module.
         own = signature(endpoint, eval_str=True).parameters
         fields: dict[str, Any] = {}
-        if self.has_json_body and rest["methods"] in (["POST"], ["PATCH"]):
+        if self.has_json_body and not {"POST", "PATCH"}.isdisjoint(rest["methods"]):
             fields = {
                 name: (each.annotation, ... if each.default is each.empty else each.default)
                 for name, each in own.items()
