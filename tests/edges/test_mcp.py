@@ -23,7 +23,7 @@ from mcp_types import INVALID_PARAMS, Implementation, TextContent, TextResourceC
 from archivist import Bank
 from archivist.config import Config
 from archivist.edges.mcp import server
-from archivist.edges.mcp.server import LazyBank, MemoryServer, agent_from_client
+from archivist.edges.mcp.server import CallQueue, MemoryServer, agent_from_client
 from archivist.errors import InputError, NoBankError
 from archivist.recall.query import Query
 from archivist.records import Actor, ActorKind
@@ -404,16 +404,20 @@ def test_any_clients_name_makes_an_agent_that_can_be_written_down(name: str) -> 
 
 
 def test_a_bank_whose_file_was_replaced_is_opened_again(folder: Path, opening: Callable[[], Bank]) -> None:
-    late = LazyBank(opening)
     agent = Actor(ActorKind.AGENT, "w1")
-    late.acting_as(agent).lessons.add("Told to the first bank")
-    for file in (folder / ".archivist").glob("memory.db*"):
-        file.unlink()
-    with pytest.raises(NoBankError):
-        late.acting_as(agent)
-    Bank.open(folder).close()
-    late.acting_as(agent).lessons.add("Told to the second bank")
-    late.close()
+
+    async def talk() -> None:
+        late = CallQueue(opening, "write")
+        await late.run(lambda bank: bank.lessons.add("Told to the first bank"), agent)
+        for file in (folder / ".archivist").glob("memory.db*"):
+            file.unlink()
+        with pytest.raises(NoBankError):
+            await late.run(lambda bank: bank.lessons.add("Told to nobody"), agent)
+        Bank.open(folder).close()
+        await late.run(lambda bank: bank.lessons.add("Told to the second bank"), agent)
+        late.close()
+
+    asyncio.run(talk())
     with Bank.open(folder) as bank:
         assert [each.summary for each in bank.lessons.query(Query())] == ["Told to the second bank"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from archivist.brief.select import GLOBAL_MARK
@@ -16,8 +17,7 @@ from archivist.clock import to_short_text
 from archivist.records.plain import to_plain
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
+    from archivist import records
     from archivist.audit.analytics import Rate
     from archivist.audit.report import ReportRow
     from archivist.audit.verdicts import Regression
@@ -29,19 +29,6 @@ if TYPE_CHECKING:
     from archivist.layers.attempts_service import ApproachResult
     from archivist.lessons.standing import AgeingResult
     from archivist.recall.results import Hit, RecallResult
-    from archivist.records import (
-        Artifact,
-        Block,
-        Conflict,
-        Document,
-        Entry,
-        Episode,
-        Fact,
-        Lesson,
-        Proposal,
-        Token,
-        Verdict,
-    )
     from archivist.reflect.service import Reflection
     from archivist.reflect.trigger import ReflectionOutcome
     from archivist.store.ledger import LedgerChange
@@ -61,10 +48,19 @@ def time_text(time: datetime | None) -> str | None:
     return to_short_text(time) if time else None
 
 
+def _pick(record: object, names: str) -> View:
+    """Return these fields of a record in the types of JSON, and times as short texts."""
+    values = {name: getattr(record, name) for name in names.split()}
+    return {
+        name: to_short_text(value) if isinstance(value, datetime) else to_plain(value)
+        for name, value in values.items()
+    }
+
+
 # Lessons, briefs and what is found
 
 
-def lesson_views(bank: Bank, lessons: Sequence[Lesson], *, mark: str = "") -> list[View]:
+def lesson_views(bank: Bank, lessons: Sequence[records.Lesson], *, mark: str = "") -> list[View]:
     """Return lessons with what is counted for each; `mark` stands before the ids of the global bank's."""
     views: list[View] = list(bank.lessons.views(lessons))
     return [{**view, "id": f"{mark}{view['id']}"} for view in views]
@@ -89,18 +85,13 @@ def brief_view(bank: Bank | None, brief: RenderedBrief | None) -> View:
 
 def hit_view(hit: Hit) -> View:
     """Return something that was found, with every part of its score."""
-    parts = {name: getattr(hit.why, name) for name in ("importance", "recency", "relevance")}
-    relevance_parts = ("words", "meaning", "words_weight", "cosine", "neighbours", "speaker", "standing")
-    parts |= {name: getattr(hit.why.why, name) for name in relevance_parts}
+    parts = {**_pick(hit.why, "importance recency relevance"), **hit.why.why._asdict()}
+    del parts["total"]
     return {
         "id": hit.name,
         "uid": hit.id,
-        "kind": hit.kind,
-        "text": hit.text,
+        **_pick(hit, "kind text time notes window"),
         "score": round(hit.score, 6),
-        "time": time_text(hit.time),
-        "notes": list(hit.notes),
-        "window": list(hit.window),
         "parts": {name: None if part is None else round(part, 6) for name, part in parts.items()},
     }
 
@@ -109,11 +100,8 @@ def recall_view(found: RecallResult) -> View:
     """Return the answer to a question, with how it was looked for."""
     return {
         "hits": [hit_view(hit) for hit in found.hits],
-        "words": list(found.words),
-        "embedder": found.embedder,
-        "unembedded": found.unembedded,
-        "problem": found.problem,
-        "weights": {name: getattr(found.weights, name) for name in ("importance", "recency", "relevance")},
+        **_pick(found, "words embedder unembedded problem"),
+        "weights": found.weights._asdict(),
     }
 
 
@@ -125,15 +113,11 @@ def history_views(changes: Sequence[LedgerChange]) -> list[View]:
         entry = change.entry
         views.append(
             {
-                "seq": entry.seq,
-                "time": to_short_text(entry.time),
+                **_pick(entry, "seq time verb kind hash"),
                 "actor": str(entry.actor),
-                "verb": entry.verb,
-                "kind": entry.kind,
                 "change": "(erased)" if change.is_erased else _describe_change(before, change.after),
                 "is_erased": change.is_erased,
                 "after": change.after,
-                "hash": entry.hash,
             }
         )
         if not change.is_erased:
@@ -170,7 +154,7 @@ def _describe_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] 
 # Runs
 
 
-def run_view(episode: Episode) -> View:
+def run_view(episode: records.Episode) -> View:
     """Return a run under our names and under those of the reflective document."""
     from archivist.records.shapes import to_episode_line
 
@@ -184,7 +168,7 @@ def run_view(episode: Episode) -> View:
     }
 
 
-def attempt_view(attempt: Episode) -> View:
+def attempt_view(attempt: records.Episode) -> View:
     """Return an attempt as a row of the documented `episodes` table; `run` is the run that it was made in."""
     from archivist.records.episode import reported_tokens
     from archivist.records.shapes import to_episode_line
@@ -210,26 +194,17 @@ def attempt_view(attempt: Episode) -> View:
 
 def approach_view(result: ApproachResult) -> View:
     """Return what became of an approach to a task."""
-    last = result.last
-    counts = ("task", "approach", "attempts", "completed", "failed", "verdict")
     return {
-        **{name: getattr(result, name) for name in counts},
-        "agents": list(result.agents),
-        "last": {
-            "id": last.id,
-            "action": last.action.value if last.action else None,
-            "outcome": last.outcome,
-            "time": time_text(last.finished),
-        },
+        **_pick(result, "task approach attempts completed failed verdict agents"),
+        "last": {**_pick(result.last, "id action outcome"), "time": time_text(result.last.finished)},
     }
 
 
 def rate_view(rate: Rate) -> View:
     """Return how often something succeeded, with the bounds of that share."""
-    counts = ("name", "attempts", "completed", "failed", "mean_duration_ms", "tokens_in", "tokens_out")
     low, high = rate.interval
     return {
-        **{name: getattr(rate, name) for name in counts},
+        **_pick(rate, "name attempts completed failed mean_duration_ms tokens_in tokens_out"),
         "undecided": rate.undecided_count,
         "rate": rate.share,
         "low": low,
@@ -276,29 +251,16 @@ def reflection_view(bank: Bank, done: Sequence[Reflection], failed: Sequence[Ref
         "created": len(created),
         "updated": len(updated),
         "lessons": lesson_views(bank, bank.lessons.get_many({**created, **updated})),
-        "runs": [
-            {
-                "run": each.run,
-                "scenario": each.scenario.value,
-                "failures": each.failures,
-                **asdict(each.account),
-            }
-            for each in done
-        ],
-        "failed": [{"run": each.run, "error": each.error} for each in failed],
+        "runs": [{**_pick(each, "run scenario failures"), **asdict(each.account)} for each in done],
+        "failed": [_pick(each, "run error") for each in failed],
     }
 
 
 def finished_run_view(bank: Bank, done: FinishedRun) -> View:
     """Return what finishing a run did."""
-    outcome = done.outcome
     return {
-        "run": done.run,
-        "events": done.events,
-        "scenario": outcome.scenario.value,
-        "status": outcome.status,
-        "summary": outcome.summary,
-        "error": outcome.error,
+        **_pick(done, "run events"),
+        **_pick(done.outcome, "scenario status summary error"),
         "created": len(done.created),
         "updated": len(done.updated),
         "lessons": lesson_views(bank, [*done.created, *done.updated]),
@@ -313,9 +275,8 @@ def extract_view(bank: Bank, learnt: ExtractResult) -> View:
     return {
         "created": len(learnt.created),
         "updated": len(learnt.updated),
-        "slight": learnt.slight,
         "lessons": lesson_views(bank, [*learnt.created, *learnt.updated]),
-        "skipped": list(learnt.skipped),
+        **_pick(learnt, "slight skipped"),
     }
 
 
@@ -331,7 +292,9 @@ def ageing_view(bank: Bank, aged: AgeingResult) -> View:
 # Audits
 
 
-def verdicts_view(bank: Bank, verdicts: Iterable[Verdict], *, global_bank: Bank | None = None) -> list[View]:
+def verdicts_view(
+    bank: Bank, verdicts: Iterable[records.Verdict], *, global_bank: Bank | None = None
+) -> list[View]:
     """Return what became of each lesson that a run was given, by the lesson's name and its words."""
     verdicts = list(verdicts)
     if not verdicts:
@@ -342,15 +305,8 @@ def verdicts_view(bank: Bank, verdicts: Iterable[Verdict], *, global_bank: Bank 
     views = []
     for verdict in verdicts:
         name, summary = names.get(verdict.lesson, (verdict.lesson, ""))
-        views.append(
-            {
-                "lesson": name,
-                "uid": verdict.lesson,
-                "summary": summary,
-                "effect": verdict.effect.value,
-                "following": verdict.following.value,
-            }
-        )
+        shown = {"lesson": name, "uid": verdict.lesson, "summary": summary}
+        views.append({**shown, **_pick(verdict, "effect following")})
     return views
 
 
@@ -359,18 +315,17 @@ def regression_view(regression: Regression) -> View:
     return {
         "found": regression.found.description,
         "severity": regression.found.severity.value,
-        "fixed": regression.fixed,
-        "fixed_in": regression.fixed_in,
+        **_pick(regression, "fixed fixed_in"),
     }
 
 
 def report_row_view(row: ReportRow) -> View:
     """Return one line of the audit's report."""
-    counts = ("lesson", "summary", "told", "followed", "ignored", "not_applicable", "helpful", "ineffective")
+    counts = "lesson summary told followed ignored not_applicable helpful ineffective share"
     low, high = row.posterior.interval
     lift, (lift_low, lift_high) = row.lift, row.lift.interval or (None, None)
     return {
-        **{name: getattr(row, name) for name in (*counts, "share")},
+        **_pick(row, counts),
         "posterior": {"mean": row.posterior.mean, "low": low, "high": high},
         "lift": {
             **asdict(lift.arms),
@@ -389,7 +344,7 @@ def report_row_view(row: ReportRow) -> View:
 # Layers and tiers
 
 
-def table_view(record: Fact | Artifact) -> View:
+def table_view(record: records.Fact | records.Artifact) -> View:
     """Return a fact or an artifact: the columns of the documented tables in their order, then our names."""
     from archivist.records.shapes import to_line
 
@@ -398,14 +353,14 @@ def table_view(record: Fact | Artifact) -> View:
     return {**row, **{name: plain[name] for name in plain if name not in (*row, "extra")}}
 
 
-def conflict_view(conflict: Conflict) -> View:
+def conflict_view(conflict: records.Conflict) -> View:
     """Return a contradiction between two sources of a fact."""
     plain: View = to_plain(conflict)
     plain.pop("extra", None)
     return plain
 
 
-def block_view(block: Block) -> View:
+def block_view(block: records.Block) -> View:
     """Return a block of core memory."""
     return {"id": block.id, **to_plain(block)}
 
@@ -413,21 +368,17 @@ def block_view(block: Block) -> View:
 def core_view(view: CoreView) -> View:
     """Return what a role has in its context."""
     return {
-        **{name: getattr(view, name) for name in ("role", "text", "playbook", "rules")},
-        **{name: to_plain(getattr(view, name)) for name in ("status", "threads", "role_state")},
-        "lessons": view.lessons,
+        **_pick(view, "role text playbook rules status threads role_state lessons tokens budget"),
         "blocks": [{**size._asdict(), "section": size.section.value} for size in view.sizes],
-        "tokens": view.tokens,
-        "budget": view.budget,
     }
 
 
-def proposal_view(proposal: Proposal) -> View:
+def proposal_view(proposal: records.Proposal) -> View:
     """Return a proposal by its short id."""
     return {**to_plain(proposal), "id": proposal.short_id, "uid": proposal.id}
 
 
-def entry_view(entry: Entry) -> View:
+def entry_view(entry: records.Entry) -> View:
     """Return an entry of the stream under the document's names."""
     from archivist.records.shapes import to_stream_line
 
@@ -437,33 +388,18 @@ def entry_view(entry: Entry) -> View:
 def insights_view(done: Insights) -> View:
     """Return what reflection found in the stream."""
     return {
-        "reason": done.reason,
-        "skipped": done.skipped,
-        "gathered": done.gathered,
-        "cycles": list(done.cycles) if done.cycles else None,
+        **_pick(done, "reason skipped gathered cycles problems"),
         "entries": [entry_view(entry) for entry in done.entries],
         "documents": [f"{each.source}#{each.position}" for each in done.documents],
         "core": list(done.told_core),
-        "problems": list(done.problems),
     }
 
 
-def piece_view(piece: Document) -> View:
+def piece_view(piece: records.Document) -> View:
     """Return a piece of an archived text."""
-    names = (
-        "id", "source", "position", "heading", "line", "type", "roles", "issues", "tags", "importance",
-        "text",
-    )  # fmt: skip
-    plain: View = to_plain(piece)
-    return {**{name: plain[name] for name in names}, "date": time_text(piece.date)}
+    return _pick(piece, "id source position heading line type roles issues tags importance text date")
 
 
-def token_view(token: Token, state: str) -> View:
+def token_view(token: records.Token, state: str) -> View:
     """Return an access token without its secret."""
-    return {
-        "id": token.id,
-        "name": token.name,
-        "actor": str(token.actor),
-        "state": state,
-        **{name: time_text(getattr(token, name)) for name in ("created", "expires", "revoked")},
-    }
+    return {**_pick(token, "id name created expires revoked"), "actor": str(token.actor), "state": state}

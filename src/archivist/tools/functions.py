@@ -6,14 +6,12 @@ spelling. Docstrings and descriptions are what the agent reads.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
 from archivist.access.rights import Layer
 from archivist.edges.views import approach_view, entry_view, hit_view
-from archivist.records.plain import to_plain
 from archivist.tools.registry import (
     COUNT,
     DEFAULT,
@@ -459,12 +457,10 @@ def memory_get(
     offset: Offset = 0,
 ) -> Answer:
     """Read one memory in full, a page at a time. The id of a workspace document is its document_path."""
-    text = bank.workspace.text_at(id) if id.endswith(".md") else None
-    if text is not None:
-        return {"id": id, "kind": "document", **text_page(text, offset=offset)}
-    kind, record = bank.ledger.find(id)
-    text = json.dumps(to_plain(record), ensure_ascii=False, indent=1)
-    return {"id": id, "kind": kind, **text_page(text, offset=offset)}
+    from archivist.tools.resources_service import read_memory
+
+    kind, text = read_memory(bank, id)
+    return {"id": id, "kind": kind or "document", **text_page(text, offset=offset)}
 
 
 @tool(Toolset.ARCHIVIST, object_schema(id=TEXT, status=TEXT, diff=TEXT))

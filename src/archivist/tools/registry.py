@@ -77,20 +77,33 @@ DEFAULT = (
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One function: its name, what it is for, what it answers, and what it does to the bank."""
+    """One function: its name, what it is for, what it answers, and what it does to the bank.
+
+    `reads`: it changes nothing, unless it is called with the argument that `records` names. `repeats`:
+    calling it again does no harm. `replaces`: it overwrites what was there. `layer` is what it writes, where
+    not every actor may.
+    """
 
     name: str
-    toolset: Toolset
     description: str
+    toolset: Toolset
     run: ToolFunction
     answer_schema: Schema
-    is_read_only: bool
-    is_idempotent: bool
-    is_destructive: bool = False
-    # The argument with which a reading tool records something.
-    recording: str = ""
-    # The layer that it writes, where not every actor may.
+    reads: bool = False
+    repeats: bool = False
+    replaces: bool = False
+    records: str = ""
     layer: Layer | None = None
+
+    @property
+    def is_read_only(self) -> bool:
+        """Say whether no call changes anything."""
+        return self.reads and not self.records
+
+    @property
+    def is_idempotent(self) -> bool:
+        """Say whether calling it again does no harm."""
+        return self.is_read_only or self.repeats
 
     def schema(self) -> Schema:
         """Return the JSON schema of what it takes."""
@@ -107,7 +120,7 @@ class Tool:
 
     def only_reads(self, arguments: Mapping[str, Any]) -> bool:
         """Say whether a call with these arguments changes nothing."""
-        return self.is_read_only or bool(self.recording and not arguments.get(self.recording))
+        return self.reads and not (self.records and arguments.get(self.records))
 
     def is_open_to(self, actor: Actor) -> bool:
         """Say whether an actor may call it at all, so that a door need not offer it to others."""
@@ -117,36 +130,12 @@ class Tool:
 _TOOLS: dict[str, Tool] = {}
 
 
-def tool(
-    toolset: Toolset,
-    answer_schema: Schema,
-    *,
-    reads: bool = False,
-    repeats: bool = False,
-    replaces: bool = False,
-    records: str = "",
-    layer: Layer | None = None,
-) -> Callable[[ToolFunction], ToolFunction]:
-    """Offer a function to agents.
-
-    `reads`: it changes nothing, unless it is called with the argument that `records` names. `repeats`:
-    calling it again does no harm. `replaces`: it overwrites what was there. `layer` is what it writes.
-    """
+def tool(toolset: Toolset, answer_schema: Schema, **flags: Any) -> Callable[[ToolFunction], ToolFunction]:
+    """Offer a function to agents; the flags are those of Tool."""
 
     def register(function: ToolFunction) -> ToolFunction:
-        is_read_only = reads and not records
-        _TOOLS[function.__name__] = Tool(
-            name=function.__name__,
-            toolset=toolset,
-            description=" ".join((inspect.getdoc(function) or "").split()),
-            run=function,
-            answer_schema=answer_schema,
-            is_read_only=is_read_only,
-            is_idempotent=is_read_only or repeats,
-            is_destructive=replaces,
-            recording=records,
-            layer=layer,
-        )
+        name, description = function.__name__, " ".join((inspect.getdoc(function) or "").split())
+        _TOOLS[name] = Tool(name, description, toolset, function, answer_schema, **flags)
         return function
 
     return register
@@ -154,10 +143,9 @@ def tool(
 
 def tools(*toolsets: Toolset | str) -> list[Tool]:
     """Return the tools of these sets, or all of them."""
-    wanted = set(toolsets)
-    for word in wanted - set(Toolset):
+    for word in set(toolsets) - set(Toolset):
         raise _unknown_toolset(word)
-    return [each for each in _TOOLS.values() if not wanted or each.toolset in wanted]
+    return [each for each in _TOOLS.values() if not toolsets or each.toolset in toolsets]
 
 
 def find_tool(name: str) -> Tool | None:
@@ -167,16 +155,13 @@ def find_tool(name: str) -> Tool | None:
 
 def select_tools(words: str) -> list[Tool]:
     """Return the tools of the sets that a text names, comma-separated: `default`, `all`, or sets."""
+    named = {"default": DEFAULT, "all": tuple(_TOOLS)}
+    named |= {each.value: tuple(tool.name for tool in tools(each)) for each in Toolset}
     chosen: set[str] = set()
     for word in (part.strip() for part in words.split(",")):
-        if word == "default":
-            chosen |= set(DEFAULT)
-        elif word == "all":
-            chosen |= set(_TOOLS)
-        elif word in set(Toolset):
-            chosen |= {each.name for each in tools(word)}
-        else:
+        if word not in named:
             raise _unknown_toolset(word, "default", "all")
+        chosen |= set(named[word])
     return [_TOOLS[name] for name in dict.fromkeys([*DEFAULT, *_TOOLS]) if name in chosen]
 
 
@@ -219,7 +204,7 @@ def for_mcp(chosen: Iterable[Tool]) -> list[Schema]:
             "outputSchema": each.answer_schema,
             "annotations": {
                 "readOnlyHint": each.is_read_only,
-                "destructiveHint": each.is_destructive,
+                "destructiveHint": each.replaces,
                 "idempotentHint": each.is_idempotent,
                 "openWorldHint": False,
             },
@@ -266,24 +251,17 @@ def _argument_struct(name: str) -> type[msgspec.Struct]:
 
 @cache
 def _argument_schema(name: str) -> Schema:
+    """Return the schema of a tool's arguments, with the scope in its place: not every provider follows refs.
+
+    The titles are names that we made up.
+    """
     struct = _argument_struct(name)
     _, parts = msgspec.json.schema_components((struct,), ref_template="{name}")
-    schema: Schema = _inline_refs(parts[struct.__name__], parts)
-    return schema
-
-
-def _inline_refs(schema: Any, parts: Mapping[str, Any]) -> Any:
-    """Return a schema with the shapes that it refers to in their places; not every provider follows refs."""
-    if isinstance(schema, list):
-        return [_inline_refs(each, parts) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if "$ref" in schema:
-        own = {key: value for key, value in schema.items() if key != "$ref"}
-        return {**_inline_refs(parts[schema["$ref"]], parts), **own}
-    # The title of a shape is a name that we made up; a property that is called so has a schema as its value.
-    kept = {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
-    return {key: _inline_refs(value, parts) for key, value in kept.items()}
+    for part in parts.values():
+        part.pop("title", None)
+    schema: Schema = parts[struct.__name__]
+    kinds = {field: parts.get(kind.get("$ref"), kind) for field, kind in schema["properties"].items()}
+    return {**schema, "properties": kinds}
 
 
 def _check_arguments(name: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,20 +22,13 @@ _MARKDOWN, _YAML, _JSON = "text/markdown", "application/yaml", "application/json
 _RECENT = 20
 
 
-class ResourceText(NamedTuple):
-    """A text and its media type."""
-
-    text: str
-    media_type: str
-
-
 class Address(NamedTuple):
     """A resource as a host lists it."""
 
     uri: str
     title: str
     description: str
-    media_type: str
+    mime_type: str
 
 
 ADDRESSES = (
@@ -51,18 +44,23 @@ TEMPLATE = Address(
 )
 
 
-def read_resource(bank: Bank, uri: str) -> ResourceText:
-    """Return what lies at an address."""
+def read_memory(bank: Bank, name: str) -> tuple[str, str]:
+    """Return the kind and the text of a record by its id; no kind for a workspace's document by its path."""
+    text = bank.workspace.text_at(name) if name.endswith(".md") else None
+    if text is not None:
+        return "", text
+    kind, record = bank.ledger.find(name)
+    return kind, json.dumps(to_plain(record), ensure_ascii=False, indent=1)
+
+
+def read_resource(bank: Bank, uri: str) -> tuple[str, str]:
+    """Return the text that lies at an address, and its media type."""
     if uri.startswith(MEMORY) and len(uri) > len(MEMORY):
-        name = unquote(uri.removeprefix(MEMORY))
-        text = bank.workspace.text_at(name) if name.endswith(".md") else None
-        if text is not None:
-            return ResourceText(text, _MARKDOWN)
-        _, record = bank.ledger.find(name)
-        return ResourceText(json.dumps(to_plain(record), ensure_ascii=False, indent=1), _JSON)
+        kind, text = read_memory(bank, unquote(uri.removeprefix(MEMORY)))
+        return text, _JSON if kind else _MARKDOWN
     match uri.removeprefix(SCHEME):
         case "core":
-            return ResourceText(bank.core.render(), _MARKDOWN)
+            return bank.core.render(), _MARKDOWN
         case "lessons/recent":
             bank.require(Layer.LESSONS, Verb.READ)
             with bank.reading() as reader:
@@ -72,11 +70,10 @@ def read_resource(bank: Bank, uri: str) -> ResourceText:
                 f"- {lesson.short_id} ({lesson.status.value}): {f'{lesson.summary} {lesson.rule}'.rstrip()}"
                 for lesson in lessons
             ]
-            text = "\n".join(["# Recent lessons", "", *(lines or ["None yet."])]) + "\n"
-            return ResourceText(text, _MARKDOWN)
+            return "\n".join(["# Recent lessons", "", *(lines or ["None yet."]), ""]), _MARKDOWN
         case "plans":
             from archivist.workspace.documents import plans_view, to_yaml
 
-            return ResourceText(to_yaml(plans_view(bank.workspace.retrieve_plans())), _YAML)
+            return to_yaml(plans_view(bank.workspace.retrieve_plans())), _YAML
     known = ", ".join(address.uri for address in (*ADDRESSES, TEMPLATE))
     raise NotFoundError("resource", uri, hint=f"one of {known}")

@@ -10,7 +10,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from hashlib import blake2s
-from typing import Annotated, Any, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from fastapi import Depends, Query, Request
@@ -28,7 +28,8 @@ MAX_LIMIT = 200
 # Some cursors hold names of several hundred letters.
 _MAX_CURSOR = 8_000
 # SQLite's integers have 64 bits with the sign; a cursor with a larger one would fail in the store.
-_INT_BITS = 63
+_Integer = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+_CURSOR = msgspec.json.Decoder(list[str | _Integer | float | None])
 _MAX_SHOWN = 1 << 40
 
 
@@ -38,9 +39,10 @@ class ExtensibleOut(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-def _shape(name: str, doc: str, /, **fields: Any) -> Any:
-    """Return the model of an answer that always has these fields."""
-    required: dict[str, Any] = {field: (kind, ...) for field, kind in fields.items()}
+def _shape(name: str, doc: str, texts: str = "", /, **fields: Any) -> Any:
+    """Return the model of an answer that always has these texts and fields."""
+    kinds = {**dict.fromkeys(texts.split(), str), **fields}
+    required: dict[str, Any] = {field: (kind, ...) for field, kind in kinds.items()}
     return create_model(name, __base__=ExtensibleOut, __doc__=doc or None, **required)
 
 
@@ -50,94 +52,71 @@ def _list_of(item: Any) -> Any:
 
 _TEXT = str | None
 _COUNT = int | None
+_OBJECT = dict[str, Any]
 
-ProblemOut = _shape(
-    "ProblemOut", "What went wrong.", type=str, title=str, status=int, detail=str, code=str, hint=str
-)
+ProblemOut = _shape("ProblemOut", "What went wrong.", "type title detail code hint", status=int)
 
 # Rows of the documented tables.
-FactRow = _shape(
-    "FactRow", "A row of the knowledge table.",
-    id=str, project=str, category=str, key=str, value=str, source=str, confidence=float, created_at=str,
-    updated_at=str,
-)  # fmt: skip
+_FACT = "id project category key value source created_at updated_at"
+FactRow = _shape("FactRow", "A row of the knowledge table.", _FACT, confidence=float)
+_NUMBERS = dict.fromkeys(("duration_ms", "tokens_in", "tokens_out"), _COUNT)
+_ATTEMPT = "id task_id agent_id action approach"
 AttemptRow = _shape(
-    "AttemptRow", "A row of the episodes table.",
-    id=str, task_id=str, agent_id=str, action=str, approach=str, outcome=_TEXT, duration_ms=_COUNT,
-    tokens_in=_COUNT, tokens_out=_COUNT, created_at=_TEXT,
-)  # fmt: skip
-ArtifactRow = _shape(
-    "ArtifactRow", "A row of the artifacts table.",
-    id=str, task_id=str, agent_id=str, type=str, path=str, description=str, size_bytes=int, checksum=str,
-    created_at=str,
-)  # fmt: skip
-FactPutOut = _shape(
-    "FactPutOut",
-    "A fact that was stated, whether it changed anything, and what it contradicts.",
-    knowledge=FactRow,
-    changed=bool,
-    conflict=dict[str, Any] | None,
+    "AttemptRow", "A row of the episodes table.", _ATTEMPT, outcome=_TEXT, created_at=_TEXT, **_NUMBERS
 )
+_ARTIFACT = "id task_id agent_id type path description checksum created_at"
+ArtifactRow = _shape("ArtifactRow", "A row of the artifacts table.", _ARTIFACT, size_bytes=int)
+_CLAIM = "A fact that was stated, whether it changed anything, and what it contradicts."
+FactPutOut = _shape("FactPutOut", _CLAIM, knowledge=FactRow, changed=bool, conflict=_OBJECT | None)
 
 # Lessons and runs.
+_LESSON = "id uid summary rule type category status quarantined_for"
 LessonOut = _shape(
-    "LessonOut", "A lesson with its counts.",
-    id=str, uid=str, summary=str, rule=str, type=str, category=str, tags=list[str], importance=float,
-    frequency=int, status=str, quarantined_for=str,
-)  # fmt: skip
-RunOut = _shape("RunOut", "A run.", run=str, task=str, project=str, status=str, started=_TEXT, finished=_TEXT)
+    "LessonOut", "A lesson with its counts.", _LESSON, tags=list[str], importance=float, frequency=int
+)
+RunOut = _shape("RunOut", "A run.", "run task project status", started=_TEXT, finished=_TEXT)
 BriefOut = _shape(
-    "BriefOut", "A brief.",
-    text=str, lessons=_list_of(LessonOut), brief=str, withheld=list[str], stale=dict[str, str],
+    "BriefOut", "A brief.", "text brief",
+    lessons=_list_of(LessonOut), withheld=list[str], stale=dict[str, str],
 )  # fmt: skip
-HitOut = _shape("HitOut", "A search result.", id=str, uid=str, kind=str, text=str, score=float, time=_TEXT)
+HitOut = _shape("HitOut", "A search result.", "id uid kind text", score=float, time=_TEXT)
 ChangeOut = _shape(
-    "ChangeOut", "A change of a record.",
-    seq=int, time=str, actor=str, verb=str, kind=str, change=str, after=dict[str, Any] | None,
-)  # fmt: skip
+    "ChangeOut", "A change of a record.", "time actor verb kind change", seq=int, after=_OBJECT | None
+)
 CaptureOut = _shape(
-    "CaptureOut", "What was read from a log.",
-    file=str, runs=_list_of(RunOut), events=int, skipped=int, unchanged=bool,
+    "CaptureOut", "What was read from a log.", "file",
+    runs=_list_of(RunOut), events=int, skipped=int, unchanged=bool,
 )  # fmt: skip
 LearningOut = _shape("LearningOut", "What was learnt.", created=int, updated=int, lessons=_list_of(LessonOut))
 
 # Tiers.
-EntryOut = _shape(
-    "EntryOut", "An entry of the stream.",
-    id=str, cycle=int, timestamp=str, role=str, action=str, importance=int, type=str, content=str,
-)  # fmt: skip
-PieceOut = _shape(
-    "PieceOut", "A piece of an archived text.", id=str, source=str, position=int, type=str, text=str
-)
+_ENTRY = "id timestamp role action type content"
+EntryOut = _shape("EntryOut", "An entry of the stream.", _ENTRY, cycle=int, importance=int)
+PieceOut = _shape("PieceOut", "A piece of an archived text.", "id source type text", position=int)
 SourceTextOut = _shape(
-    "SourceTextOut", "A text of the archive.", source=str, type=str, pieces=int, tokens=int, date=_TEXT
+    "SourceTextOut", "A text of the archive.", "source type", pieces=int, tokens=int, date=_TEXT
 )
 ProposalOut = _shape(
-    "ProposalOut", "A change of playbook or rules that needs approval.",
-    id=str, uid=str, section=str, after=str, reason=str, status=str,
-)  # fmt: skip
+    "ProposalOut",
+    "A change of playbook or rules that needs approval.",
+    "id uid section after reason status",
+)
 WorkingOut = _shape(
-    "WorkingOut", "The working memory of an agent.",
-    id=str, plan=str, constraints=list[str], context=dict[str, Any], scratchpad=list[str],
+    "WorkingOut", "The working memory of an agent.", "id plan",
+    constraints=list[str], context=_OBJECT, scratchpad=list[str],
 )  # fmt: skip
-CoreOut = _shape("CoreOut", "What a role has in its context.", role=str, text=str, tokens=int, budget=int)
-BlockOut = _shape("BlockOut", "A block of core memory.", id=str, section=str, content=dict[str, Any])
+CoreOut = _shape("CoreOut", "What a role has in its context.", "role text", tokens=int, budget=int)
+BlockOut = _shape("BlockOut", "A block of core memory.", "id section", content=_OBJECT)
 
 
-def page_response(name: str, item: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """Return the documented answer of a list: some items, and the cursor of the rest."""
-    title = f"{name.title().replace('_', '')}Page"
-    return model_response(_shape(title, "", **{name: _list_of(item), "next": _TEXT}), status)
+def page_model(name: str, item: Any) -> Any:
+    """Return the model of a list: some items under a name, and the cursor of the rest."""
+    return _shape(f"{name.title()}Page", "", **{name: _list_of(item), "next": _TEXT})
 
 
-def item_response(name: str, item: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """Return the documented answer of one thing under a name."""
-    return model_response(_shape(f"One{name.title().replace('_', '')}", "", **{name: item}), status)
-
-
-def model_response(model: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """Return the documented answer of this shape."""
-    return {status: {"model": model}}
+def item_model(name: str, item: Any) -> Any:
+    """Return the model of one thing under a name."""
+    return _shape(f"One{name.title()}", "", **{name: item})
 
 
 def json_response(value: object, status: int = 200) -> Response:
@@ -151,9 +130,9 @@ class Page(NamedTuple, Generic[T]):
     items: Sequence[T]
     next: str | None
 
-    def response(self, name: str, view: Callable[[T], object]) -> Response:
-        """Return the page as JSON: its items under a name, and the cursor of the rest."""
-        return json_response({name: [view(item) for item in self.items], "next": self.next})
+    def view(self, name: str, view: Callable[[T], object]) -> dict[str, object]:
+        """Return the page: the views of its items under a name, and the cursor of the rest."""
+        return {name: [view(item) for item in self.items], "next": self.next}
 
 
 class Paging(NamedTuple):
@@ -169,10 +148,10 @@ class Paging(NamedTuple):
     mark: str
 
     def page_by_order(
-        self, fetch: Callable[[Spot | None, int], Sequence[T]], order: Sequence[str]
+        self, query: Callable[..., Sequence[T]], order: Sequence[str], **wanted: Any
     ) -> Page[T]:
-        """Return the page of a list that a store orders; `fetch(after, limit)` reads from a place on."""
-        items = fetch(self.place or None, self.limit + 1)
+        """Return the page of what is wanted in a store's order; `query` takes `after` and `limit` too."""
+        items = query(**wanted, after=self.place or None, limit=self.limit + 1)
         return self._make_page(items, lambda item: cursor_of(item, order))
 
     def page_by_key(self, items: Sequence[T], key: Callable[[T], int | str]) -> Page[T]:
@@ -185,7 +164,9 @@ class Paging(NamedTuple):
             start = bisect_right(items, after, key=key)
         return self._make_page(items[start : start + self.limit + 1], lambda last: (key(last),))
 
-    def page_by_rank(self, fetch: Callable[[int | None], Sequence[T]], name: Callable[[T], str]) -> Page[T]:
+    def page_by_rank(
+        self, fetch: Callable[[Any], Sequence[T]], name: Callable[[T], str], *, most: int | None = None
+    ) -> Page[T]:
         """Return the page of a ranking, which is made anew for each page; `fetch` returns the best n.
 
         It continues after the last shown item, wherever that ranks now; if it is gone, after as many items
@@ -198,9 +179,9 @@ class Paging(NamedTuple):
                 pass
             case _:
                 raise CursorError
-        items = fetch(shown + self.limit + 1)
+        items = fetch(min(shown + self.limit + 1, most or _MAX_SHOWN))
         if shown and not (len(items) >= shown and name(items[shown - 1]) == last):
-            items = fetch(None)
+            items = fetch(most)
             shown = next((number for number, item in enumerate(items, 1) if name(item) == last), shown)
         return self._make_page(
             items[shown : shown + self.limit + 1], lambda item: (shown + self.limit, name(item))
@@ -211,8 +192,8 @@ class Paging(NamedTuple):
         page = items[: self.limit]
         if len(items) <= self.limit:
             return Page(page, None)
-        text = json.dumps([self.mark, *place_of(page[-1])], separators=(",", ":"), ensure_ascii=False)
-        cursor = base64.urlsafe_b64encode(text.encode("utf-8", "replace")).decode().rstrip("=")
+        text = msgspec.json.encode([self.mark, *place_of(page[-1])])
+        cursor = base64.urlsafe_b64encode(text).decode().rstrip("=")
         return Page(page, cursor)
 
 
@@ -237,27 +218,11 @@ def _parse_cursor(cursor: str, mark: str) -> Spot:
 
     Whether the place exists is checked by the list, which alone knows its order.
     """
-
-    def reject_constant(word: str) -> NoReturn:
-        raise ValueError(word)
-
     try:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True)
-        made_for, *place = json.loads(text, parse_constant=reject_constant)
-    except (ValueError, TypeError, RecursionError):
+        made_for, *place = _CURSOR.decode(text)
+    except (ValueError, RecursionError):
         raise CursorError("the cursor is malformed") from None
-    if made_for != mark or not place or not all(_is_scalar(value) for value in place):
+    if made_for != mark or not place:
         raise CursorError
     return tuple(place)
-
-
-def _is_scalar(value: object) -> bool:
-    match value:
-        case bool():
-            return False
-        case int():
-            return value.bit_length() <= _INT_BITS
-        case str():
-            # JSON can spell half of a surrogate pair; no stored name contains one.
-            return value.isascii() or value.encode("utf-8", "replace").decode() == value
-    return value is None or isinstance(value, float)

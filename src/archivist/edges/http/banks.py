@@ -8,33 +8,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from queue import Empty, LifoQueue
 from threading import Lock
-from typing import Annotated, NamedTuple
-
-from fastapi import Depends, Request
+from typing import NamedTuple
 
 from archivist.bank import Bank
-from archivist.bus import Listener
 from archivist.edges.wire.gate import Refusal
 from archivist.records import Actor
 
 KEY = "archivist.visit"
-REPEATABLE = "archivist.repeatable"
 _WRITERS = 2
 # Each waiting request occupies a thread, and there are threads for all lanes at this limit.
 _MAX_WAITING = 100
 
 
 class PoolLane(StrEnum):
-    """What a connection is borrowed for."""
+    """What a connection is borrowed for: to read, to write, or for long work that may be repeated."""
 
     READ = "read"
     WRITE = "write"
-    LOG = "log"
+    LOG = "upload logs"
 
 
 # How long a request waits for a connection. Reading a log of 100 MB takes minutes.
@@ -51,22 +46,14 @@ class BankPool:
         self._open = open_bank
         self._limits = {PoolLane.READ: readers, PoolLane.WRITE: _WRITERS, PoolLane.LOG: 1}
         self._free: dict[PoolLane, LifoQueue[Bank]] = {lane: LifoQueue() for lane in PoolLane}
-        self._all: dict[PoolLane, list[Bank]] = {lane: [] for lane in PoolLane}
+        self._opened = dict.fromkeys(PoolLane, 0)
         self._waiting = dict.fromkeys(PoolLane, 0)
         self._lock = Lock()
-        self._listeners: list[Listener] = []
 
     @property
     def thread_count(self) -> int:
         """Return how many threads are needed so that no lane waits for a thread of another."""
         return sum(self._limits.values()) + len(PoolLane) * _MAX_WAITING
-
-    def subscribe(self, listener: Listener) -> None:
-        """Send the live messages of every connection, also of later ones, to a listener."""
-        with self._lock:
-            self._listeners.append(listener)
-            for bank in (bank for banks in self._all.values() for bank in banks):
-                bank.bus.subscribe(listener)
 
     @contextmanager
     def borrow(self, actor: Actor, lane: PoolLane) -> Iterator[Bank]:
@@ -89,17 +76,15 @@ class BankPool:
                 with suppress(Empty):
                     while True:
                         free.get_nowait().close()
-            self._all = {lane: [] for lane in PoolLane}
+            self._opened = dict.fromkeys(PoolLane, 0)
 
     def _acquire(self, lane: PoolLane) -> Bank:
         with suppress(Empty):
             return self._free[lane].get_nowait()
         with self._lock:
-            if len(self._all[lane]) < self._limits[lane]:
+            if self._opened[lane] < self._limits[lane]:
                 bank = self._open()
-                for listener in self._listeners:
-                    bank.bus.subscribe(listener)
-                self._all[lane].append(bank)
+                self._opened[lane] += 1
                 return bank
             if self._waiting[lane] >= _MAX_WAITING:
                 raise _busy_refusal(lane)
@@ -114,46 +99,17 @@ class BankPool:
 
 
 def _busy_refusal(lane: PoolLane) -> Refusal:
-    work = {PoolLane.READ: "read", PoolLane.WRITE: "write", PoolLane.LOG: "upload logs"}[lane]
     headers = {"Retry-After": "1"}
-    return Refusal(503, "busy", f"too many requests wait to {work}", hint="try again", headers=headers)
+    return Refusal(503, "busy", f"too many requests wait to {lane}", hint="try again", headers=headers)
 
 
-class IdempotentRequest(NamedTuple):
-    """A request that may be repeated: the name of its key, and a digest of the request itself."""
+class RequestContext(NamedTuple):
+    """Who sends a request: its token's id and name, its actor; and the banks that it may borrow.
 
-    name: str
-    digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class RequestContext:
-    """One authenticated request. `held` is the bank of one that runs in a transaction or lane throughout."""
+    The middleware stores it in the request's scope under KEY.
+    """
 
     token: str
     name: str
     actor: Actor
     banks: BankPool
-    lane: PoolLane = PoolLane.WRITE
-    repeatable: IdempotentRequest | None = None
-    held: Bank | None = None
-
-    @classmethod
-    def from_request(cls, request: Request) -> RequestContext:
-        """Return the context that the middleware stored in a request."""
-        context: RequestContext = request.scope[KEY]
-        return context
-
-    def bank(self, lane: PoolLane | None = None) -> AbstractContextManager[Bank]:
-        """Borrow a bank that acts as the request's actor."""
-        return nullcontext(self.held) if self.held else self.banks.borrow(self.actor, lane or self.lane)
-
-
-async def _request_context(request: Request) -> RequestContext:
-    context = RequestContext.from_request(request)
-    if request.method in ("GET", "HEAD"):
-        return replace(context, lane=PoolLane.READ)
-    return replace(context, repeatable=request.scope.get(REPEATABLE))
-
-
-Visitor = Annotated[RequestContext, Depends(_request_context)]

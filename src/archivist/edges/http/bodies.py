@@ -1,167 +1,209 @@
-"""Read request bodies: as JSON or into a file, and each idempotency key once."""
+"""Routes: they check the query, read the body, lend the endpoint a bank, and do a repeated request once."""
 
 from __future__ import annotations
 
 import logging
 import os
 import re
-import secrets
 import shutil
-import stat
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
-from dataclasses import replace
-from enum import StrEnum
-from functools import cache, partial, wraps
 from hashlib import sha256
-from inspect import signature
-from io import FileIO
+from inspect import Parameter, Signature, signature
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from anyio.to_thread import run_sync
 from fastapi import Request
+from fastapi.datastructures import DefaultPlaceholder
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
+from pydantic import create_model
 from starlette.responses import Response
 
 from archivist.bank import Bank
-from archivist.edges.http.banks import REPEATABLE, IdempotentRequest, PoolLane, RequestContext
+from archivist.edges.http.answers import ExtensibleOut, json_response
+from archivist.edges.http.banks import KEY, PoolLane, RequestContext
+from archivist.edges.http.shapes import Body
 from archivist.edges.wire.gate import Refusal
 from archivist.errors import BankError, InputError
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
-Endpoint = Callable[..., Response]
+Endpoint = Callable[..., object]
 WRITING = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _JSON = "application/json"
 _UNCOMPRESSED = "identity"
+_REPEATABLE = "archivist.repeatable"
 _KEY = re.compile(r"[!-~]{1,200}")
 # File systems allow 255 bytes; the end of a name has the suffix by which a log is recognised.
 _MAX_NAME = 100
-# The name of an upload's folder ends in its process, so that the next server removes what a dead one left.
+# The name of an upload's folder has its process, so that the next server removes what a dead one left.
 _FOLDER_PREFIX = "archivist-"
 _log = logging.getLogger("archivist.http")
 
 
-class ExecutionMode(StrEnum):
-    """How an endpoint runs when its request may be repeated."""
-
-    READS = "changes nothing, whatever its key"
-    WRITES = "in one transaction with its answer"
-    LONG = "takes long, and changes nothing the second time"
+_LANES: dict[Endpoint, Callable[..., PoolLane]] = {}
 
 
-_MODES: dict[Endpoint, Callable[..., ExecutionMode]] = {}
+def set_lane(lane_of: Callable[..., PoolLane]) -> Callable[[Endpoint], Endpoint]:
+    """Let the actor and the endpoint's arguments decide in which lane it runs."""
+
+    def register(endpoint: Endpoint) -> Endpoint:
+        _LANES[endpoint] = lane_of
+        return endpoint
+
+    return register
 
 
-class Upload(NamedTuple):
-    """A body that was written to a temporary file."""
-
-    path: Path
-    size_bytes: int
-    digest: str
-
-
-class BodyRoute(APIRoute):
-    """A route that takes JSON bodies, and runs a request with an idempotency key once."""
-
-    mode: ClassVar[ExecutionMode] = ExecutionMode.WRITES
-
-    def __init__(self, path: str, endpoint: Endpoint, **rest: Any) -> None:
-        if WRITING.intersection(rest.get("methods") or ()):
-            endpoint = _make_idempotent(endpoint, self.mode)
-        super().__init__(path, endpoint, **rest)
+class CheckedRoute(APIRoute):
+    """A route that refuses unknown query parameters: a misspelt filter would otherwise be ignored."""
 
     def get_route_handler(self) -> Handler:
-        """Return the handler: check the query, read the body, then answer."""
-        inner, known = super().get_route_handler(), self._query_parameters()
+        """Return the handler of requests."""
+        inner, known = super().get_route_handler(), _query_names(self.dependant)
 
         async def handle(request: Request) -> Response:
-            _check_parameters(request, known)
-            if request.method in WRITING:
-                _record_idempotency_key(request, await self._body_digest(request))
-            return await inner(request)
+            unknown = next((name for name in request.query_params if name not in known), None)
+            if unknown is not None:
+                hint = f"it knows {', '.join(sorted(known))}" if known else "it takes no parameters"
+                raise Refusal(422, "bad_request", f"query: no parameter {unknown[:_MAX_NAME]!r}", hint=hint)
+            return await self.handle_request(request, inner)
 
         return handle
 
-    def _query_parameters(self) -> frozenset[str]:
-        """Return the query parameters of the route and of everything it depends on."""
-        names, dependants = set[str](), [self.dependant]
-        while dependants:
-            dependant = dependants.pop()
-            names |= {parameter.alias for parameter in dependant.query_params}
-            dependants += dependant.dependencies
-        return frozenset(names)
-
-    async def _body_digest(self, request: Request) -> str:
-        body = await request.body()
-        content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if body and content_type != _JSON:
-            raise Refusal(415, "not_json", "the body is not application/json", hint=f"Content-Type: {_JSON}")
-        if body and request.headers.get("content-encoding", _UNCOMPRESSED).strip().lower() != _UNCOMPRESSED:
-            hint = "send it uncompressed; only logs may be compressed"
-            headers = {"Accept-Encoding": _UNCOMPRESSED}
-            raise Refusal(415, "compressed", "the body is compressed", hint=hint, headers=headers)
-        return sha256(body).hexdigest()
+    async def handle_request(self, request: Request, inner: Handler) -> Response:
+        """Answer a request whose parameters are known."""
+        return await inner(request)
 
 
-class LongRoute(BodyRoute):
+def _query_names(dependant: Dependant) -> set[str]:
+    """Return the query parameters of an endpoint and of all that it depends on."""
+    names = {parameter.alias for parameter in dependant.query_params}
+    return names.union(*map(_query_names, dependant.dependencies))
+
+
+class BankRoute(CheckedRoute):
+    """A route whose endpoint takes a bank and the arguments of a request, and returns plain values.
+
+    The parameters of a POST or PATCH that are not in its path are the fields of its JSON body, unless one of
+    them is the whole body.
+    """
+
+    lane: ClassVar[PoolLane] = PoolLane.WRITE
+    has_json_body: ClassVar[bool] = True
+
+    def __init__(self, path: str, endpoint: Endpoint, **rest: Any) -> None:
+        # Resolved here, because the annotations are names of the endpoint's own module.
+        own = signature(endpoint, eval_str=True).parameters
+        fields: dict[str, Any] = {}
+        if self.has_json_body and not {"POST", "PATCH"}.isdisjoint(rest["methods"]):
+            fields = {
+                name: (each.annotation, ... if each.default is each.empty else each.default)
+                for name, each in own.items()
+                if name != "bank" and f"{{{name}" not in path
+            }
+            if any(_is_whole_body(kind) for kind, _ in fields.values()):
+                fields = {}
+
+        def answer(request: Request, body: Body | None = None, **arguments: Any) -> Response:
+            arguments |= {name: getattr(body, name) for name in fields}
+            return self._run_endpoint(endpoint, request, arguments)
+
+        # FastAPI reads here what to pass.
+        shown = [each for name, each in own.items() if name not in (*fields, "bank")]
+        shown.append(Parameter("request", Parameter.KEYWORD_ONLY, annotation=Request))
+        if fields:
+            title = endpoint.__name__.title().replace("_", "")
+            model = create_model(f"{title}Body", __base__=Body, **fields)
+            shown.append(Parameter("body", Parameter.KEYWORD_ONLY, annotation=model))
+        passed = Signature([each.replace(kind=Parameter.KEYWORD_ONLY) for each in shown])
+        answer.__signature__ = passed  # type: ignore[attr-defined]
+        answer.__name__, answer.__doc__ = endpoint.__name__, endpoint.__doc__
+        if isinstance(rest["response_model"], DefaultPlaceholder):
+            rest["response_model"] = ExtensibleOut
+        super().__init__(path, answer, **rest)
+
+    def _run_endpoint(self, endpoint: Endpoint, request: Request, arguments: dict[str, Any]) -> Response:
+        """Run an endpoint on a bank of the right lane, and once if the request has an idempotency key."""
+        context: RequestContext = request.scope[KEY]
+        repeatable: tuple[str, str] | None = request.scope.get(_REPEATABLE)
+        lane = self.lane if request.method != "GET" else PoolLane.READ
+        if endpoint in _LANES:
+            wanted = _LANES[endpoint](actor=context.actor, **arguments)
+            # Without a key, a write has no repetition to wait for, and must not wait for a log.
+            lane = lane if wanted is PoolLane.LOG and repeatable is None else wanted
+        with context.banks.borrow(context.actor, lane) as bank:
+
+            def run() -> Response:
+                return json_response(endpoint(bank=bank, **arguments), self.status_code or 200)
+
+            if repeatable is None or lane is PoolLane.READ:
+                return run()
+            return _run_once(bank, *repeatable, run, is_long=lane is PoolLane.LOG)
+
+    async def handle_request(self, request: Request, inner: Handler) -> Response:
+        """Check that a body is plain JSON, then answer."""
+        if request.method in WRITING:
+            body = await request.body()
+            content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if body and content_type != _JSON:
+                hint = f"Content-Type: {_JSON}"
+                raise Refusal(415, "not_json", "the body is not application/json", hint=hint)
+            encoding = request.headers.get("content-encoding", _UNCOMPRESSED).strip().lower()
+            if body and encoding != _UNCOMPRESSED:
+                hint = "send it uncompressed; only logs may be compressed"
+                headers = {"Accept-Encoding": _UNCOMPRESSED}
+                raise Refusal(415, "compressed", "the body is compressed", hint=hint, headers=headers)
+            _record_idempotency_key(request, sha256(body).hexdigest())
+        return await inner(request)
+
+
+def _is_whole_body(annotation: Any) -> bool:
+    return annotation == dict[str, Any] or (isinstance(annotation, type) and issubclass(annotation, Body))
+
+
+class LongRoute(BankRoute):
     """A route whose work may take minutes, and changes nothing when it is repeated."""
 
-    mode = ExecutionMode.LONG
+    lane = PoolLane.LOG
 
 
 class UploadRoute(LongRoute):
-    """A route that takes a file of any type as its body; the handler finds it in `request.state.upload`."""
+    """A route that takes a file of any type as its body; the endpoint finds it in `request.state.upload`."""
 
-    def get_route_handler(self) -> Handler:
-        """Return the handler: check the query, write the body to a file, then answer."""
-        inner, known = APIRoute.get_route_handler(self), self._query_parameters()
+    has_json_body = False
 
-        async def handle(request: Request) -> Response:
-            _check_parameters(request, known)
-            async with _spool_body(request) as upload:
-                request.state.upload = upload
-                try:
-                    _record_idempotency_key(request, upload.digest)
-                    return await inner(request)
-                except InputError as error:
-                    # A client must not learn paths of this machine.
-                    message = error.message.replace(f"{upload.path.parent}{os.sep}", "")
-                    raise InputError(message, hint=error.hint) from None
-
-        return handle
-
-
-def _check_parameters(request: Request, known: frozenset[str]) -> None:
-    """Refuse unknown query parameters: a misspelt filter would otherwise be ignored."""
-    unknown = [name for name in request.query_params if name not in known]
-    if unknown:
-        hint = f"it knows {', '.join(sorted(known))}" if known else "it takes no parameters"
-        raise Refusal(422, "bad_request", f"query: no parameter {unknown[0][:_MAX_NAME]!r}", hint=hint)
+    async def handle_request(self, request: Request, inner: Handler) -> Response:
+        """Write the body to a file, then answer."""
+        async with _spool_body(request) as (path, digest):
+            request.state.upload = path
+            try:
+                _record_idempotency_key(request, digest)
+                return await inner(request)
+            except InputError as error:
+                # A client must not learn paths of this machine.
+                message = error.message.replace(f"{path.parent}{os.sep}", "")
+                raise InputError(message, hint=error.hint) from None
 
 
 @asynccontextmanager
-async def _spool_body(request: Request) -> AsyncIterator[Upload]:
-    """Write a body to a private file, and remove the file at the end."""
+async def _spool_body(request: Request) -> AsyncIterator[tuple[Path, str]]:
+    """Write a body to a file in a private folder, and remove it at the end; yield its path and digest."""
     # A log may be recognised by its name, so the client's name is kept, as a plain file name.
     given_name = PurePosixPath(request.query_params.get("name", "")).name
     name = re.sub(r"[^\w.-]", "_", given_name, flags=re.ASCII)[-_MAX_NAME:].lstrip(".") or "upload"
-    digest, size = sha256(), 0
+    digest = sha256()
     with _refuse_when_full():
-        temporary = tempfile.TemporaryDirectory(prefix=f"{_FOLDER_PREFIX}{process_signature()}-")
+        temporary = tempfile.TemporaryDirectory(prefix=f"{_FOLDER_PREFIX}{os.getpid()}-")
     with temporary as folder:
         path = Path(folder) / name
-        with _refuse_when_full():
-            path.touch(mode=0o600, exist_ok=False)
-        # Unbuffered: on a full disk, closing would try to flush the buffer and fail again.
-        with path.open("wb", buffering=0) as file:
+        with _refuse_when_full(), path.open("xb") as file:
             async for chunk in request.stream():
                 digest.update(chunk)
-                size += len(chunk)
-                await run_sync(_append_chunk, file, chunk)
-        yield Upload(path, size, digest.hexdigest())
+                await run_sync(file.write, chunk)
+        yield path, digest.hexdigest()
 
 
 @contextmanager
@@ -175,32 +217,25 @@ def _refuse_when_full() -> Iterator[None]:
         raise Refusal(507, "no_room", "the server has no room for the upload", hint=hint) from error
 
 
-@_refuse_when_full()
-def _append_chunk(file: FileIO, chunk: bytes) -> None:
-    while chunk:
-        chunk = chunk[file.write(chunk) :]
+def remove_leftovers() -> None:
+    """Remove the uploads that ended servers left, before the first upload: a raw log may hold secrets."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*"):
+        if has_process_ended(folder.name.removeprefix(_FOLDER_PREFIX).partition("-")[0]):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-@cache
-def process_signature() -> str:
-    """Return what identifies this process on this machine: its id, and a random word."""
-    return f"{os.getpid()}-{secrets.token_hex(4)}"
-
-
-def has_process_ended(process: str) -> bool:
-    """Say whether the process of a signature has certainly ended."""
-    number, _, word = process.partition("-")
-    if not number.isdecimal() or not word or process == process_signature():
+def has_process_ended(number: str) -> bool:
+    """Say whether an earlier process of this id has certainly ended."""
+    if not (number.isascii() and number.isdecimal()):
         return False
-    pid = int(number)
-    if pid == os.getpid():
+    if int(number) == os.getpid():
         # In a container the next process often has the same id.
         return True
     if sys.platform == "win32":
         # There, os.kill with signal 0 ends the process.
         return False
     try:
-        os.kill(pid, 0)
+        os.kill(int(number), 0)
     except ProcessLookupError:
         return True
     except (PermissionError, OverflowError):
@@ -208,79 +243,30 @@ def has_process_ended(process: str) -> bool:
     return False
 
 
-def remove_leftovers() -> None:
-    """Remove the uploads that ended servers left: a raw log may hold secrets."""
-    own_uid = os.getuid() if hasattr(os, "getuid") else None
-    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*"):
-        process = folder.name.removeprefix(_FOLDER_PREFIX).rpartition("-")[0]
-        try:
-            found = folder.lstat()
-        except OSError:
-            continue
-        is_own = own_uid in (None, found.st_uid)
-        if has_process_ended(process) and is_own and stat.S_ISDIR(found.st_mode):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def set_execution_mode(mode_of: Callable[..., ExecutionMode]) -> Callable[[Endpoint], Endpoint]:
-    """Let an endpoint's arguments decide how it runs; `mode_of` gets the endpoint's own arguments."""
-
-    def register(endpoint: Endpoint) -> Endpoint:
-        _MODES[endpoint] = mode_of
-        return endpoint
-
-    return register
-
-
-def _make_idempotent(endpoint: Endpoint, default: ExecutionMode) -> Endpoint:
-    """Return an endpoint that runs a repeatable request once, and stores its answer.
+def _run_once(bank: Bank, name: str, digest: str, run: Callable[[], Response], *, is_long: bool) -> Response:
+    """Return the stored answer of a request, or run it and store its answer.
 
     The change and its answer are stored in one transaction, so that a crash loses both or neither, and the
     same request at the same moment waits. Long work would block all other writers: it changes nothing the
     second time anyway, so only its answer is stored, and the LOG lane runs one such request at a time.
     """
-    mode_of: Callable[..., ExecutionMode] = _MODES.get(endpoint, lambda **_arguments: default)
-
-    @wraps(endpoint)
-    def run_once(**arguments: Any) -> Response:
-        context: RequestContext | None = arguments.get("visitor")
-        if context is None or context.repeatable is None:
-            return endpoint(**arguments)
-        mode = mode_of(**arguments)
-        if mode is ExecutionMode.READS:
-            return endpoint(**arguments)
-        is_long = mode is ExecutionMode.LONG
-        with context.bank(PoolLane.LOG if is_long else PoolLane.WRITE) as bank:
-            arguments["visitor"] = replace(context, held=bank)
-            with nullcontext() if is_long else bank.transaction():
-                work = partial(endpoint, **arguments)
-                return _replay_or_run(bank, context.repeatable, work, is_long=is_long)
-
-    # Resolved here, because the annotations are names of the endpoint's own module.
-    run_once.__signature__ = signature(endpoint, eval_str=True)  # type: ignore[attr-defined]
-    return run_once
-
-
-def _replay_or_run(
-    bank: Bank, request: IdempotentRequest, work: Callable[[], Response], *, is_long: bool
-) -> Response:
-    """Return the stored answer of a request, or run it and store its answer."""
-    stored = bank.idempotency.find_answer(request.name)
-    if stored is not None:
-        if stored.digest != request.digest:
-            hint = "use a new key for a new request"
-            raise Refusal(409, "key_reused", "another request used this Idempotency-Key", hint=hint)
-        headers = {"Idempotency-Replayed": "true"}
-        return Response(stored.body, stored.status, headers=headers, media_type=_JSON)
-    response = work()
-    try:
-        body = bytes(response.body).decode()
-        bank.idempotency.store_answer(request.name, request.digest, response.status_code, body)
-    except BankError:
-        if not is_long:
-            raise
-        _log.warning("an answer was not stored: the same Idempotency-Key runs the request again")
-    return response
+    with nullcontext() if is_long else bank.transaction():
+        stored = bank.idempotency.find_answer(name)
+        if stored is not None:
+            if stored.digest != digest:
+                hint = "use a new key for a new request"
+                raise Refusal(409, "key_reused", "another request used this Idempotency-Key", hint=hint)
+            headers = {"Idempotency-Replayed": "true"}
+            return Response(stored.body, stored.status, headers=headers, media_type=_JSON)
+        response = run()
+        try:
+            body = bytes(response.body).decode()
+            bank.idempotency.store_answer(name, digest, response.status_code, body)
+        except BankError:
+            if not is_long:
+                raise
+            _log.warning("an answer was not stored: the same Idempotency-Key runs the request again")
+        return response
 
 
 def _record_idempotency_key(request: Request, body_digest: str) -> None:
@@ -293,5 +279,5 @@ def _record_idempotency_key(request: Request, body_digest: str) -> None:
         raise Refusal(400, "bad_key", "the Idempotency-Key is malformed", hint=hint)
     whole = f"{request.method} {request.url.path}?{request.url.query}\n{body_digest}"
     digest = sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
-    name = f"{RequestContext.from_request(request).token}:{key}"
-    request.scope[REPEATABLE] = IdempotentRequest(name, digest)
+    name = f"{request.scope[KEY].token}:{key}"
+    request.scope[_REPEATABLE] = (name, digest)

@@ -2,104 +2,155 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Literal, Self
 
-from fastapi import APIRouter, Query
-from starlette.responses import Response
+from fastapi import APIRouter, Depends, Query
+from pydantic import ConfigDict, Field, model_validator
 
-from archivist.brief.select import BriefRequest
-from archivist.edges.http import answers
-from archivist.edges.http.answers import Asked, json_response
-from archivist.edges.http.banks import PoolLane, Visitor
-from archivist.edges.http.bodies import BodyRoute, ExecutionMode, set_execution_mode
-from archivist.edges.http.shapes import (
-    BriefBody,
-    Category,
-    Cycle,
-    HealBody,
-    Id,
-    LessonBody,
-    LessonEdit,
-    LessonKind,
-    MemoryKind,
-    Only,
-    Scope,
-    Share,
-    Since,
-    Sought,
-    Standing,
-    Tags,
-    Until,
-)
-from archivist.edges.views import brief_view, history_views, hit_view, lesson_views
+from archivist.bank import Bank
+from archivist.brief.select import BriefFormat, BriefRequest
+from archivist.edges.http import answers, shapes
+from archivist.edges.http.answers import Asked
+from archivist.edges.http.banks import PoolLane
+from archivist.edges.http.bodies import BankRoute, set_lane
+from archivist.edges.views import View, brief_view, history_views, hit_view, lesson_views
 from archivist.errors import InputError
 from archivist.lessons.service import MOST_MET
 from archivist.recall.query import LIVE
 from archivist.recall.query import Query as Question
-from archivist.records import Category as CategoryWord
-from archivist.records import Scope as ScopeWord
-from archivist.records import Status
+from archivist.records import Category, Lesson, LessonType, Scope, Severity, Status
 
-briefs = APIRouter(prefix="/api", tags=["brief and recall"], route_class=BodyRoute)
-router = APIRouter(prefix="/api/lessons", tags=["lessons"], route_class=BodyRoute)
+briefs = APIRouter(prefix="/api", tags=["brief and recall"], route_class=BankRoute)
+router = APIRouter(prefix="/api/lessons", tags=["lessons"], route_class=BankRoute)
+_LESSON = answers.item_model("lesson", answers.LessonOut)
+_MemoryKind = Literal["lesson", "episode", "event", "fact", "artifact", "entry", "document"]
 _TEXT_HITS = 200
 _MOST_HITS = 1_000
 
 
-@briefs.post("/brief", responses=answers.model_response(answers.BriefOut))
-@set_execution_mode(lambda body, **_: ExecutionMode.WRITES if body.run else ExecutionMode.READS)
-def brief(body: BriefBody, visitor: Visitor) -> Response:
+class RunBody(shapes.Body):
+    """A run that starts, and what its brief is about."""
+
+    run: shapes.Word = ""
+    task: shapes.Note = ""
+    domain: shapes.Word = ""
+    role: shapes.Word = ""
+    repo: shapes.Word = ""
+    provider: shapes.Word = ""
+    form: Annotated[BriefFormat | None, shapes.Enumerated, Field(alias="format")] = None
+    fence: bool | None = None
+
+
+class BriefBody(RunBody):
+    """The request of a brief: its audience, its task, its form."""
+
+    tool: shapes.Word = ""
+    tags: shapes.Words = ()
+    preset: Literal["orchestrator", "subagent", "reviewer"] | None = None
+    max_lessons: Annotated[int, Field(ge=1, le=1_000), shapes.Whole] | None = None
+    budget_tokens: Annotated[int, Field(ge=1, le=1_000_000), shapes.Whole] | None = None
+    explain: bool = False
+
+
+class LessonFields(shapes.Body):
+    """What can be said of a lesson."""
+
+    category: Annotated[Category | None, shapes.Enumerated] = None
+    scope: Annotated[Scope | None, shapes.Enumerated] = None
+    severity: Annotated[Severity | None, shapes.Enumerated] = None
+    domain: shapes.Word | None = None
+    role: shapes.Word | None = None
+    repo: shapes.Word | None = None
+    task: shapes.Word | None = None
+    provider: shapes.Word | None = None
+    tool: shapes.Word | None = None
+    tags: shapes.Words | None = None
+    importance: shapes.Share | None = None
+    rule: shapes.Note | None = None
+    detail: shapes.Note | None = None
+    type: Annotated[
+        LessonType | None,
+        shapes.Enumerated,
+        Field(description="By default a preference of people, a pattern of an agent."),
+    ] = None
+
+
+class LessonBody(LessonFields):
+    """A lesson to add."""
+
+    summary: shapes.Said
+
+
+class LessonEdit(LessonFields):
+    """The fields of a lesson to change."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    summary: shapes.Said | None = None
+
+    @model_validator(mode="after")
+    def _require_change(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("nothing to change: give at least one field")
+        return self
+
+
+async def _read_audience(
+    domain: shapes.Only = "",
+    role: shapes.Only = "",
+    provider: shapes.Only = "",
+    tool: shapes.Only = "",
+    repo: shapes.Only = "",
+) -> dict[str, Any]:
+    return {"domain": domain, "role": role, "provider": provider, "tool": tool, "repo": repo}
+
+
+_Audience = Annotated[dict[str, Any], Depends(_read_audience)]
+
+
+@briefs.post("/brief", response_model=answers.BriefOut)
+@set_lane(lambda wanted, **_: PoolLane.WRITE if wanted.run else PoolLane.READ)
+def brief(bank: Bank, wanted: BriefBody) -> View:
     """Return what a new run should know; with a run it is recorded."""
-    asked = body.model_dump(exclude={"format", "explain", "tags"})
-    request = BriefRequest(**asked, form=body.format, tags=tuple(body.tags))
-    with visitor.bank(PoolLane.WRITE if body.run else PoolLane.READ) as bank:
-        told = bank.brief(request)
-        why = {"reasons": bank.briefs.reasons(told)} if body.explain else {}
-        return json_response({**brief_view(bank, told), **why})
+    request = BriefRequest(**wanted.model_dump(exclude={"explain", "tags"}), tags=tuple(wanted.tags))
+    told = bank.brief(request)
+    why = {"reasons": bank.briefs.reasons(told)} if wanted.explain else {}
+    return {**brief_view(bank, told), **why}
 
 
-@briefs.post("/heal", responses=answers.model_response(answers.BriefOut))
-@set_execution_mode(lambda **_: ExecutionMode.READS)
-def heal(body: HealBody, visitor: Visitor) -> Response:
+@briefs.post("/heal", response_model=answers.BriefOut)
+@set_lane(lambda **_: PoolLane.READ)
+def heal(
+    bank: Bank, error: shapes.Text, tool: shapes.Word = "", command: shapes.Note = "", repo: shapes.Word = ""
+) -> View:
     """Return what earlier runs did about an error: what worked, and in how many of them."""
-    with visitor.bank(PoolLane.READ) as bank:
-        told = bank.briefs.heal(body.error, tool=body.tool, command=body.command, repo=body.repo)
-        return json_response(brief_view(bank, told))
+    return brief_view(bank, bank.briefs.heal(error, tool=tool, command=command, repo=repo))
 
 
-@briefs.get("/recall", responses=answers.page_response("hits", answers.HitOut))
+@briefs.get("/recall", response_model=answers.page_model("hits", answers.HitOut))
 def recall(
-    visitor: Visitor,
+    bank: Bank,
     asked: Asked,
-    query: Sought,
-    kind: Annotated[list[MemoryKind], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
-    tag: Tags = [],  # noqa: B006
-    role: Only = "",
-    provider: Only = "",
-    tool: Only = "",
-    repo: Only = "",
-    domain: Only = "",
-    run: Only = "",
-    agent: Only = "",
-    issue: Cycle = None,
-    since: Since = None,
-    until: Until = None,
-    since_cycle: Cycle = None,
-    until_cycle: Cycle = None,
-    importance: Annotated[Share, Query()] = 0.0,
+    audience: _Audience,
+    query: shapes.Sought,
+    kind: Annotated[tuple[_MemoryKind, ...], Query(max_length=10)] = (),
+    tag: shapes.Tags = (),
+    run: shapes.Only = "",
+    agent: shapes.Only = "",
+    issue: shapes.Cycle = None,
+    since: shapes.Since = None,
+    until: shapes.Until = None,
+    since_cycle: shapes.Cycle = None,
+    until_cycle: shapes.Cycle = None,
+    importance: Annotated[shapes.Share, Query()] = 0.0,
     preset: Annotated[str | None, Query(pattern="^(relevance|archivist|generative)$")] = None,
     window: Annotated[int, Query(ge=0, le=20)] = 0,
-) -> Response:
+) -> View:
     """Find what answers a question, in every kind of memory, the best first."""
     question = Question(
         text=query,
         kinds=tuple(dict.fromkeys(kind)),
-        tags=tuple(tag),
-        role=role,
-        provider=provider,
-        tool=tool,
-        repo=repo,
-        domain=domain,
+        tags=tag,
         run=run,
         agent=agent,
         issue=issue,
@@ -110,112 +161,99 @@ def recall(
         min_importance=importance,
         preset=preset,
         window=window,
+        **audience,
     )
-    with visitor.bank() as bank:
-        page = asked.page_by_rank(
-            lambda most: bank.recall(question._replace(limit=min(most or _MOST_HITS, _MOST_HITS))).hits,
-            lambda hit: f"{hit.kind}:{hit.id}",
-        )
-    return page.response("hits", hit_view)
+    page = asked.page_by_rank(
+        lambda limit: bank.recall(question._replace(limit=limit)).hits,
+        lambda hit: f"{hit.kind}:{hit.id}",
+        most=_MOST_HITS,
+    )
+    return page.view("hits", hit_view)
 
 
-@router.get("", responses=answers.page_response("lessons", answers.LessonOut))
+@router.get("", response_model=answers.page_model("lessons", answers.LessonOut))
 def list_lessons(
-    visitor: Visitor,
+    bank: Bank,
     asked: Asked,
-    text: Annotated[str, Query(max_length=4_000, description="Best matches of this text first.")] = "",
-    type: Annotated[LessonKind | None, Query()] = None,  # noqa: A002 the field's own name
+    audience: _Audience,
+    text: shapes.Matched = "",
+    type: Annotated[LessonType | None, Query()] = None,  # noqa: A002 the field's own name
     category: Annotated[Category | None, Query()] = None,
     scope: Annotated[Scope | None, Query()] = None,
-    status: Annotated[Standing | None, Query()] = None,
+    status: Annotated[Status | None, Query()] = None,
     all: Annotated[bool, Query(description="Also superseded and archived ones.")] = False,  # noqa: A002
-    domain: Only = "",
-    role: Only = "",
-    repo: Only = "",
-    task: Only = "",
-    provider: Only = "",
-    tool: Only = "",
-    tag: Tags = [],  # noqa: B006 FastAPI copies it
-) -> Response:
+    task: shapes.Only = "",
+    tag: shapes.Tags = (),
+) -> View:
     """List lessons: the most frequent first, or the best matches of a text."""
+    usual = tuple(Status) if all else (*LIVE, Status.QUARANTINED)
     question = Question(
         text=text,
         type=type or "",
-        category=CategoryWord(category) if category else None,
-        scope=ScopeWord(scope) if scope else None,
-        statuses=(Status(status),) if status else tuple(Status) if all else (*LIVE, Status.QUARANTINED),
-        domain=domain,
-        role=role,
-        repo=repo,
+        category=category,
+        scope=scope,
+        statuses=(status,) if status else usual,
         task=task,
-        provider=provider,
-        tool=tool,
-        tags=tuple(tag),
+        tags=tag,
+        **audience,
     )
-    with visitor.bank() as bank:
-        if text.strip():
-            page = asked.page_by_rank(
-                lambda most: bank.lessons.query(question._replace(limit=min(most or _TEXT_HITS, _TEXT_HITS))),
-                lambda lesson: lesson.id,
-            )
-        else:
-            page = asked.page_by_order(
-                lambda after, most: bank.lessons.query(question._replace(limit=most), after=after), MOST_MET
-            )
-        return json_response({"lessons": lesson_views(bank, page.items), "next": page.next})
+    if text.strip():
+        page = asked.page_by_rank(
+            lambda limit: bank.lessons.query(question._replace(limit=limit)),
+            lambda lesson: lesson.id,
+            most=_TEXT_HITS,
+        )
+    else:
+        page = asked.page_by_order(
+            lambda after, limit: bank.lessons.query(question._replace(limit=limit), after=after), MOST_MET
+        )
+    return {"lessons": lesson_views(bank, page.items), "next": page.next}
 
 
-@router.post("", status_code=201, responses=answers.item_response("lesson", answers.LessonOut, 201))
-def add_lesson(body: LessonBody, visitor: Visitor) -> Response:
+@router.post("", status_code=201, response_model=_LESSON)
+def add_lesson(bank: Bank, lesson: LessonBody) -> View:
     """Add a lesson: active at once, or a candidate when an agent adds it."""
-    given = body.provided_fields()
-    with visitor.bank() as bank:
-        lesson = bank.lessons.add(given.pop("summary"), **given)
-        return json_response({"lesson": lesson_views(bank, [lesson])[0]}, 201)
+    return _lesson_answer(bank, bank.lessons.add(**lesson.provided_fields()))
 
 
-@router.get("/{id}", responses=answers.item_response("lesson", answers.LessonOut))
-def show_lesson(id: Id, visitor: Visitor) -> Response:  # noqa: A002 what it is called everywhere
+@router.get("/{id}", response_model=_LESSON)
+def show_lesson(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 what it is called everywhere
     """Return a lesson by its short id (m-001) or its global one."""
-    with visitor.bank() as bank:
-        lesson = bank.lessons.get(id)
-        stale = bank.liveness.find_stale([lesson]).get(lesson.id, "")
-        return json_response({"lesson": {**lesson_views(bank, [lesson])[0], "stale": stale}})
+    lesson = bank.lessons.get(id)
+    return _lesson_answer(bank, lesson, stale=bank.liveness.find_stale([lesson]).get(lesson.id, ""))
 
 
-@router.patch("/{id}", responses=answers.item_response("lesson", answers.LessonOut))
-def edit_lesson(id: Id, body: LessonEdit, visitor: Visitor) -> Response:  # noqa: A002
+@router.patch("/{id}", response_model=_LESSON)
+def edit_lesson(bank: Bank, id: shapes.Id, changes: LessonEdit) -> View:  # noqa: A002
     """Change a lesson; its history keeps the earlier version."""
-    changes = body.provided_fields()
-    if not changes:
+    fields = changes.provided_fields()
+    if not fields:
         raise InputError("nothing to change", hint="set at least one field that is not null")
-    with visitor.bank() as bank:
-        return json_response({"lesson": lesson_views(bank, [bank.lessons.edit(id, **changes)])[0]})
+    return _lesson_answer(bank, bank.lessons.edit(id, **fields))
 
 
-@router.post("/{id}/approve", responses=answers.item_response("lesson", answers.LessonOut))
-def approve_lesson(id: Id, visitor: Visitor) -> Response:  # noqa: A002
+@router.post("/{id}/approve", response_model=_LESSON)
+def approve_lesson(bank: Bank, id: shapes.Id) -> View:  # noqa: A002
     """Approve a lesson; only a person may approve a quarantined one."""
-    with visitor.bank() as bank:
-        return json_response({"lesson": lesson_views(bank, [bank.lessons.approve(id)])[0]})
+    return _lesson_answer(bank, bank.lessons.approve(id))
 
 
-@router.delete("/{id}", responses=answers.item_response("lesson", answers.LessonOut))
+@router.delete("/{id}", response_model=_LESSON)
 def forget_lesson(
-    id: Id,  # noqa: A002
-    visitor: Visitor,
+    bank: Bank,
+    id: shapes.Id,  # noqa: A002
     replaced_by: Annotated[str, Query(max_length=400, description="The lesson that says it better.")] = "",
-) -> Response:
+) -> View:
     """Move a lesson to the archive, whatever its frequency."""
-    with visitor.bank() as bank:
-        gone = bank.lessons.archive(id, replaced_by) if replaced_by else bank.forget(id)
-        return json_response({"lesson": lesson_views(bank, [gone])[0]})
+    return _lesson_answer(bank, bank.lessons.archive(id, replaced_by) if replaced_by else bank.forget(id))
 
 
-@router.get("/{id}/history", responses=answers.page_response("history", answers.ChangeOut))
-def lesson_history(id: Id, visitor: Visitor, asked: Asked) -> Response:  # noqa: A002
+def _lesson_answer(bank: Bank, lesson: Lesson, **more: Any) -> View:
+    return {"lesson": {**lesson_views(bank, [lesson])[0], **more}}
+
+
+@router.get("/{id}/history", response_model=answers.page_model("history", answers.ChangeOut))
+def lesson_history(bank: Bank, id: shapes.Id, asked: Asked) -> View:  # noqa: A002
     """List every change of a lesson, oldest first."""
-    with visitor.bank() as bank:
-        changes = bank.ledger.history(bank.lessons.get(id).id)
-    page = asked.page_by_key(history_views(changes), lambda view: view["seq"])
-    return json_response({"history": page.items, "next": page.next})
+    changes = bank.ledger.history(bank.lessons.get(id).id)
+    return asked.page_by_key(history_views(changes), lambda view: view["seq"]).view("history", dict)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import secrets
 import time
@@ -10,9 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
-from hmac import compare_digest
 from threading import Lock
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from starlette.routing import Match, Route
@@ -23,15 +20,12 @@ from archivist.config import ServerRules
 from archivist.edges.http.banks import KEY, BankPool, RequestContext
 from archivist.edges.wire.gate import (
     MEGABYTE,
-    Authenticator,
     BodyReceiver,
+    GuardedApp,
     Refusal,
     TokenCheck,
-    add_default_headers,
     bearer_secret,
-    check_length,
     check_token,
-    stopping_refusal,
     unauthorized_refusal,
 )
 from archivist.records import Actor, ActorKind
@@ -44,8 +38,8 @@ _ANONYMOUS = Actor(ActorKind.AGENT)
 _log = logging.getLogger("archivist.http.access")
 
 
-class AuthMiddleware:
-    """Let requests with a valid token or browser session in, and refuse all others."""
+class AuthMiddleware(GuardedApp):
+    """Let requests with a valid token or browser session in, refuse all others, and log them."""
 
     def __init__(
         self,
@@ -59,49 +53,56 @@ class AuthMiddleware:
         uploads: Sequence[Route],
         incoming: BodyReceiver,
     ) -> None:
-        self._app = app
+        super().__init__(app, rules, incoming, is_beyond_loopback=is_beyond_loopback)
         self._banks = banks
         self._token_bank = token_bank
         self._browsers = browsers
-        self._rules = rules
         self._uploads = uploads
-        self._incoming = incoming
 
-        async def find_token(secret: str) -> TokenCheck | None:
-            # On the event loop: the indexed read is shorter than the way to a thread and back.
-            return check_token(token_bank, secret)
-
-        self._gate = Authenticator(rules, find_token, is_beyond_loopback=is_beyond_loopback)
+    async def find_token(self, secret: str) -> TokenCheck | None:
+        """Look a token up on the event loop: the indexed read is shorter than the way to a thread."""
+        return check_token(self._token_bank, secret)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
+        """Serve and log a request: method, path, status, time and token; no query, header or body."""
         if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008})
+            await super().__call__(scope, receive, send)
             return
-        log = _RequestLog(scope, send)
+        started, status, is_over = time.perf_counter(), 0, False
+        is_head = scope["method"] == "HEAD"
+
+        async def send_noted(message: Message) -> None:
+            nonlocal status, is_over
+            is_body = message["type"] == "http.response.body"
+            if not is_body:
+                status = message["status"]
+            elif is_head:
+                # One empty body, also for an event stream, which would never end.
+                message = {"type": "http.response.body", "body": b"", "more_body": False}
+            if not is_over:
+                is_over = is_head and is_body
+                await send(message)
+
         try:
-            headers = self._gate.check_headers(scope)
-            context = scope[KEY] = await self._authenticate(scope, headers)
-            log.name = context.name
-            is_upload = any(route.matches(scope)[0] is Match.FULL for route in self._uploads)
-            max_bytes = (self._rules.max_upload_mb if is_upload else self._rules.max_body_mb) * MEGABYTE
-            check_length(headers.get("content-length", ""), max_bytes)
-            # HEAD is answered as GET without its body, but must not use a one-time link up.
-            is_head = scope["method"] == "HEAD" and scope["path"] != OPEN_PATH
-            limited = self._incoming.limit_receive(receive, max_bytes)
-            await self._app({**scope, "method": "GET"} if is_head else scope, limited, log.send)
-        except Refusal as refusal:
-            await refusal.response()(scope, receive, log.send)
-        except asyncio.CancelledError:
-            # The graceful shutdown has timed out while this request was running.
-            if log.status:
-                raise
-            await stopping_refusal().response()(scope, receive, log.send)
+            await super().__call__(scope, receive, send_noted)
         finally:
-            log.write()
+            if _log.isEnabledFor(logging.INFO):
+                elapsed_ms = (time.perf_counter() - started) * 1000
+                path = scope["path"].encode("unicode_escape").decode()[:200]
+                name = scope[KEY].name if KEY in scope else "-"
+                _log.info("%s %s %s %.1f ms %r", scope["method"][:10], path, status or "-", elapsed_ms, name)
+
+    async def serve_request(
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send
+    ) -> None:
+        """Pass an authenticated request on, with a limit to its body."""
+        scope[KEY] = await self._authenticate(scope, headers)
+        is_upload = any(route.matches(scope)[0] is Match.FULL for route in self._uploads)
+        max_bytes = (self.rules.max_upload_mb if is_upload else self.rules.max_body_mb) * MEGABYTE
+        limited = self.bodies.limit_receive(receive, headers, max_bytes)
+        # HEAD is answered as GET without its body, but must not use a one-time link up.
+        is_head = scope["method"] == "HEAD" and scope["path"] != OPEN_PATH
+        await self.app({**scope, "method": "GET"} if is_head else scope, limited, send)
 
     async def _authenticate(self, scope: Scope, headers: Mapping[str, str]) -> RequestContext:
         if not self._token_bank.is_there:
@@ -118,41 +119,9 @@ class AuthMiddleware:
             session = self._browsers.find_session(cookie)
             if session is None:
                 raise unauthorized_refusal("bad_token", "the browser session has ended")
-            return RequestContext(session.id, session.id, session.actor, self._banks)
-        token = await self._gate.require_token(secret)
+            return RequestContext(session, session, self._browsers.actor, self._banks)
+        token = await self.require_token(secret)
         return RequestContext(token.id, token.name, token.actor, self._banks)
-
-
-class _RequestLog:
-    """The log line of one request: method, path, status, time and token; no query, header or body."""
-
-    def __init__(self, scope: Scope, send: Send) -> None:
-        self._scope = scope
-        self._send = send
-        self._started = time.perf_counter()
-        self._is_over = False
-        self.status = 0
-        self.name = "-"
-
-    async def send(self, message: Message) -> None:
-        is_head = self._scope["method"] == "HEAD"
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            add_default_headers(message)
-        elif is_head:
-            # One empty body, also for an event stream, which would never end.
-            message = {"type": "http.response.body", "body": b"", "more_body": False}
-        if not self._is_over:
-            self._is_over = is_head and message["type"] == "http.response.body"
-            await self._send(message)
-
-    def write(self) -> None:
-        if not _log.isEnabledFor(logging.INFO):
-            return
-        elapsed_ms = (time.perf_counter() - self._started) * 1000
-        path = self._scope["path"].encode("unicode_escape").decode()[:200]
-        method, status = self._scope["method"][:10], self.status or "-"
-        _log.info("%s %s %s %.1f ms %r", method, path, status, elapsed_ms, self.name)
 
 
 def cookie_name(host: str) -> str:
@@ -164,14 +133,6 @@ def cookie_name(host: str) -> str:
     return f"archivist-{port}" if port else "archivist"
 
 
-class BrowserSession(NamedTuple):
-    """The session of a browser that came by a one-time link."""
-
-    id: str
-    actor: Actor
-    expires: datetime
-
-
 @dataclass
 class BrowserSessions:
     """The browser sessions, and the links that start one. Kept in memory: they end with the server."""
@@ -179,7 +140,8 @@ class BrowserSessions:
     actor: Actor
     now: Callable[[], datetime]
     _links: dict[str, datetime] = field(default_factory=dict)
-    _sessions: dict[str, BrowserSession] = field(default_factory=dict)
+    # The id of each session, and when it ends.
+    _sessions: dict[str, tuple[str, datetime]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def create_link(self) -> str:
@@ -192,31 +154,25 @@ class BrowserSessions:
     def redeem_link(self, key: str) -> str | None:
         """Return the session key for a link's key; None when it was used, has expired or is unknown."""
         with self._lock:
-            digest = _digest_of(key)
-            known = next((link for link in self._links if compare_digest(link, digest)), None)
-            expires = self._links.pop(known) if known else None
+            expires = self._links.pop(_digest_of(key), None)
             if expires is None or expires < self.now():
                 return None
-            session_key = secrets.token_urlsafe(32)
-            name = f"browser-{secrets.token_hex(4)}"
-            session = BrowserSession(name, self.actor, self.now() + SESSION_LIFETIME)
-            self._sessions[_digest_of(session_key)] = session
+            session_key, session_id = secrets.token_urlsafe(32), f"browser-{secrets.token_hex(4)}"
+            self._sessions[_digest_of(session_key)] = (session_id, self.now() + SESSION_LIFETIME)
             return session_key
 
-    def find_session(self, key: str) -> BrowserSession | None:
-        """Return the session of a key, or None when it is unknown or has expired."""
+    def find_session(self, key: str) -> str | None:
+        """Return the id of a key's session, or None when it is unknown or has expired."""
         with self._lock:
-            session = self._sessions.get(_digest_of(key))
-        return session if session and session.expires > self.now() else None
+            session_id, expires = self._sessions.get(_digest_of(key), ("", self.now()))
+        return session_id if expires > self.now() else None
 
     def is_valid(self, session_id: str) -> bool:
         """Say whether the session of this id is still valid."""
         with self._lock:
-            return any(
-                session.id == session_id and session.expires > self.now()
-                for session in self._sessions.values()
-            )
+            return any(name == session_id and end > self.now() for name, end in self._sessions.values())
 
 
 def _digest_of(key: str) -> str:
+    """Return a key's digest, by which it is looked up: how long that takes tells nothing of the key."""
     return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

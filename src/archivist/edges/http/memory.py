@@ -2,238 +2,218 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
-from starlette.responses import Response
+from pydantic import Field
 
-from archivist.edges.http import answers
-from archivist.edges.http.answers import Asked, json_response
-from archivist.edges.http.banks import Visitor
-from archivist.edges.http.bodies import BodyRoute, ExecutionMode, set_execution_mode
-from archivist.edges.http.shapes import (
-    Action,
-    ArtifactBody,
-    ArtifactKind,
-    AttemptBody,
-    FactBody,
-    Id,
-    Only,
-    SaveBody,
-    Share,
-    Tags,
-    clean_json,
-)
-from archivist.edges.views import (
-    attempt_view,
-    conflict_view,
-    table_view,
-)
+from archivist.bank import Bank
+from archivist.edges.http import answers, shapes
+from archivist.edges.http.answers import Asked
+from archivist.edges.http.banks import PoolLane
+from archivist.edges.http.bodies import BankRoute, set_lane
+from archivist.edges.views import View, attempt_view, conflict_view, table_view
 from archivist.layers.artifacts_service import NEWEST as NEWEST_ARTIFACT
 from archivist.layers.attempts_service import NEWEST as NEWEST_ATTEMPT
 from archivist.layers.knowledge_service import BY_NAME
+from archivist.records import Action, ArtifactType
 from archivist.workspace.documents import learnings_view, overviews_view, plan_view, plans_view
 from archivist.workspace.learnings import Learnings
 from archivist.workspace.save import SaveResult, item_from
 from archivist.workspace.topology import FileKind
 
-router = APIRouter(prefix="/api/memory", tags=["memory"], route_class=BodyRoute)
-workspace = APIRouter(prefix="/api/workspace", tags=["workspace"], route_class=BodyRoute)
+router = APIRouter(prefix="/api/memory", tags=["memory"], route_class=BankRoute)
+workspace = APIRouter(prefix="/api/workspace", tags=["workspace"], route_class=BankRoute)
 
 
-@router.get("/knowledge", responses=answers.page_response("knowledge", answers.FactRow))
+class FactBody(shapes.Body):
+    """A fact under a category and key."""
+
+    category: shapes.Title
+    key: shapes.Title
+    value: shapes.Said
+    project: shapes.Word = ""
+    source: shapes.Word | None = None
+    confidence: shapes.Share | None = None
+    tags: shapes.Words = ()
+
+
+class AttemptBody(shapes.Body):
+    """An attempt at a task, and its outcome."""
+
+    task: Annotated[shapes.Title, Field(alias="task_id")]
+    agent: Annotated[shapes.Title, Field(alias="agent_id")]
+    action: Annotated[Action, shapes.Enumerated]
+    approach: shapes.Said
+    outcome: shapes.Note | None = None
+    duration_ms: shapes.Count | None = None
+    tokens_in: shapes.Count | None = None
+    tokens_out: shapes.Count | None = None
+    provider: shapes.Word = ""
+    run: shapes.Word = ""
+    id: shapes.Word = ""
+
+
+class ArtifactBody(shapes.Body):
+    """A file of the project that a task produced."""
+
+    path: Annotated[str, Field(min_length=1, max_length=1_000, pattern=r"\S")]
+    task: Annotated[shapes.Title, Field(alias="task_id")]
+    agent: Annotated[shapes.Word, Field(alias="agent_id")] = ""
+    type: Annotated[ArtifactType, shapes.Enumerated] = ArtifactType.FILE
+    description: shapes.Note | None = None
+    run: shapes.Word = ""
+
+
+class SaveItem(shapes.Body):
+    """A decision, a lesson or a plan's status; fields that are left out are derived from the text."""
+
+    text: str | None = None
+    kind: Annotated[str | None, Field(description="decision, lesson or plan_status.")] = None
+    title: str | None = None
+    category: str | None = None
+    tags: Annotated[
+        list[str] | str | None, Field(description="A list, or a text with commas in between.")
+    ] = None
+    date: Annotated[str | None, Field(description="YYYY-MM-DD.")] = None
+    scope: str | None = None
+    plan: str | None = None
+    status: str | None = None
+
+
+@router.get("/knowledge", response_model=answers.page_model("knowledge", answers.FactRow))
 def knowledge(
-    visitor: Visitor,
+    bank: Bank,
     asked: Asked,
-    project: Only = "",
-    category: Only = "",
-    key: Only = "",
-    text: Annotated[str, Query(max_length=4_000, description="Best matches of these words first.")] = "",
-    min_confidence: Annotated[Share, Query()] = 0.0,
-) -> Response:
+    project: shapes.Only = "",
+    category: shapes.Only = "",
+    key: shapes.Only = "",
+    text: shapes.Matched = "",
+    min_confidence: Annotated[shapes.Share, Query()] = 0.0,
+) -> View:
     """List facts: by category and key, or the best matches of a text first."""
-    with visitor.bank() as bank:
-        query = partial(
-            bank.knowledge.query,
-            category=category,
-            key=key,
-            text=text,
-            project=project,
-            min_confidence=min_confidence,
+    wanted: dict[str, Any] = {
+        "category": category,
+        "key": key,
+        "project": project,
+        "min_confidence": min_confidence,
+    }
+    if text.strip():
+        page = asked.page_by_rank(
+            lambda limit: bank.knowledge.query(**wanted, text=text, limit=limit), lambda fact: fact.id
         )
-        if text.strip():
-            page = asked.page_by_rank(lambda most: query(limit=most), lambda fact: fact.id)
-        else:
-            page = asked.page_by_order(lambda after, most: query(after=after, limit=most), BY_NAME)
-    return page.response("knowledge", table_view)
+    else:
+        page = asked.page_by_order(bank.knowledge.query, BY_NAME, **wanted)
+    return page.view("knowledge", table_view)
 
 
-@router.post("/knowledge", responses=answers.model_response(answers.FactPutOut))
-def put_knowledge(body: FactBody, visitor: Visitor) -> Response:
+@router.post("/knowledge", response_model=answers.FactPutOut)
+def put_knowledge(bank: Bank, fact: FactBody) -> View:
     """Put a fact under a category and key; of two sources the more confident one stands, else the newer."""
-    with visitor.bank() as bank:
-        kept = bank.knowledge.put(
-            body.category,
-            body.key,
-            body.value,
-            source=body.source or "",
-            confidence=1.0 if body.confidence is None else body.confidence,
-            project=body.project,
-            tags=body.tags,
-        )
+    kept = bank.knowledge.put(**fact.provided_fields())
     conflict = conflict_view(kept.conflict) if kept.conflict else None
-    return json_response(
-        {"knowledge": table_view(kept.fact), "changed": kept.is_changed, "conflict": conflict}
-    )
+    return {"knowledge": table_view(kept.fact), "changed": kept.is_changed, "conflict": conflict}
 
 
-@router.delete("/knowledge/{id:path}", responses=answers.item_response("knowledge", answers.FactRow))
-def remove_knowledge(id: Id, visitor: Visitor) -> Response:  # noqa: A002 the documented name
+@router.delete("/knowledge/{id:path}", response_model=answers.item_model("knowledge", answers.FactRow))
+def remove_knowledge(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 the documented name
     """Remove a fact; its history stays."""
-    with visitor.bank() as bank:
-        return json_response({"knowledge": table_view(bank.knowledge.remove(id))})
+    return {"knowledge": table_view(bank.knowledge.remove(id))}
 
 
-@router.get("/episodes", responses=answers.page_response("episodes", answers.AttemptRow))
+@router.get("/episodes", response_model=answers.page_model("episodes", answers.AttemptRow))
 def episodes(
-    visitor: Visitor,
+    bank: Bank,
     asked: Asked,
-    task_id: Only = "",
-    agent_id: Only = "",
+    task_id: shapes.Only = "",
+    agent_id: shapes.Only = "",
     action: Annotated[Action | None, Query()] = None,
-    provider: Only = "",
-) -> Response:
+    provider: shapes.Only = "",
+) -> View:
     """List attempts, the latest first: for a task, or by an agent."""
-    with visitor.bank() as bank:
-        page = asked.page_by_order(
-            lambda after, most: bank.attempts.query(
-                task=task_id, agent=agent_id, action=action, provider=provider, after=after, limit=most
-            ),
-            NEWEST_ATTEMPT,
-        )
-    return page.response("episodes", attempt_view)
+    wanted = {"task": task_id, "agent": agent_id, "action": action, "provider": provider}
+    return asked.page_by_order(bank.attempts.query, NEWEST_ATTEMPT, **wanted).view("episodes", attempt_view)
 
 
-@router.post(
-    "/episodes", status_code=201, responses=answers.item_response("episode", answers.AttemptRow, 201)
-)
-def log_episode(body: AttemptBody, visitor: Visitor) -> Response:
+@router.post("/episodes", status_code=201, response_model=answers.item_model("episode", answers.AttemptRow))
+def log_episode(bank: Bank, attempt: AttemptBody) -> View:
     """Log an attempt at a task; with an id, the same again changes nothing."""
-    with visitor.bank() as bank:
-        made = bank.attempts.log(
-            body.task_id,
-            agent=body.agent_id,
-            action=body.action,
-            approach=body.approach,
-            outcome=body.outcome or "",
-            duration_ms=body.duration_ms,
-            tokens_in=body.tokens_in,
-            tokens_out=body.tokens_out,
-            provider=body.provider,
-            run=body.run,
-            id=body.id,
-        )
-    return json_response({"episode": attempt_view(made)}, 201)
+    return {"episode": attempt_view(bank.attempts.log(**attempt.provided_fields()))}
 
 
-@router.get("/artifacts", responses=answers.page_response("artifacts", answers.ArtifactRow))
+@router.get("/artifacts", response_model=answers.page_model("artifacts", answers.ArtifactRow))
 def artifacts(
-    visitor: Visitor,
+    bank: Bank,
     asked: Asked,
-    task_id: Only = "",
-    agent_id: Only = "",
-    type: Annotated[ArtifactKind | None, Query()] = None,  # noqa: A002 the documented name
+    task_id: shapes.Only = "",
+    agent_id: shapes.Only = "",
+    type: Annotated[ArtifactType | None, Query()] = None,  # noqa: A002 the documented name
     path: Annotated[str, Query(max_length=1_000)] = "",
-) -> Response:
+) -> View:
     """List artifacts, the latest first: for a task, or of a type."""
-    with visitor.bank() as bank:
-        page = asked.page_by_order(
-            lambda after, most: bank.artifacts.query(
-                task=task_id, agent=agent_id, type=type, path=path, after=after, limit=most
-            ),
-            NEWEST_ARTIFACT,
-        )
-    return page.response("artifacts", table_view)
+    wanted = {"task": task_id, "agent": agent_id, "type": type, "path": path}
+    return asked.page_by_order(bank.artifacts.query, NEWEST_ARTIFACT, **wanted).view("artifacts", table_view)
 
 
 @router.post(
-    "/artifacts", status_code=201, responses=answers.item_response("artifact", answers.ArtifactRow, 201)
+    "/artifacts", status_code=201, response_model=answers.item_model("artifact", answers.ArtifactRow)
 )
-def register_artifact(body: ArtifactBody, visitor: Visitor) -> Response:
+def register_artifact(bank: Bank, artifact: ArtifactBody) -> View:
     """Register a file of the project with its size and SHA-256 as of now."""
-    with visitor.bank() as bank:
-        made = bank.artifacts.register(
-            body.path,
-            task=body.task_id,
-            agent=body.agent_id,
-            type=body.type,
-            description=body.description or "",
-            run=body.run,
-        )
-    return json_response({"artifact": table_view(made)}, 201)
+    return {"artifact": table_view(bank.artifacts.register(**artifact.provided_fields()))}
 
 
-@router.delete("/artifacts/{id:path}", responses=answers.item_response("artifact", answers.ArtifactRow))
-def remove_artifact(id: Id, visitor: Visitor) -> Response:  # noqa: A002 the documented name
+@router.delete("/artifacts/{id:path}", response_model=answers.item_model("artifact", answers.ArtifactRow))
+def remove_artifact(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 the documented name
     """Remove an artifact from the register; the file stays."""
-    with visitor.bank() as bank:
-        return json_response({"artifact": table_view(bank.artifacts.remove(id))})
+    return {"artifact": table_view(bank.artifacts.remove(id))}
 
 
-@workspace.get("/plans", responses=answers.page_response("plans", answers.ExtensibleOut))
+@workspace.get("/plans", response_model=answers.page_model("plans", answers.ExtensibleOut))
 def plans(
-    visitor: Visitor,
-    asked: Asked,
-    scope: Only = "",
-    status: Tags = [],  # noqa: B006 FastAPI copies it
-    tag: Tags = [],  # noqa: B006
-) -> Response:
+    bank: Bank, asked: Asked, scope: shapes.Only = "", status: shapes.Tags = (), tag: shapes.Tags = ()
+) -> View:
     """List the plans of a scope, as their front matter tells."""
-    with visitor.bank() as bank:
-        found = bank.workspace.retrieve_plans(scope, status=status, tags=tag)
+    found = bank.workspace.retrieve_plans(scope, status=status, tags=tag)
     page = asked.page_by_rank(lambda _most: found, lambda plan: plan.path)
-    return json_response({**plans_view(page.items), "next": page.next})
+    return {**plans_view(page.items), "next": page.next}
 
 
-@workspace.get("/plan", responses=answers.item_response("plan", answers.ExtensibleOut))
+@workspace.get("/plan", response_model=answers.item_model("plan", answers.ExtensibleOut))
 def plan(
-    visitor: Visitor,
+    bank: Bank,
     name: Annotated[str, Query(min_length=1, max_length=400, description="Its id, path or name.")],
-    scope: Only = "",
-) -> Response:
+    scope: shapes.Only = "",
+) -> View:
     """Return one plan in full."""
-    with visitor.bank() as bank:
-        detail = bank.workspace.retrieve_plan(name, scope)
-    return json_response({"plan": {**plan_view(detail.plan), "content": detail.content}})
+    detail = bank.workspace.retrieve_plan(name, scope)
+    return {"plan": {**plan_view(detail.plan), "content": detail.content}}
 
 
-@workspace.get("/overview", responses=answers.page_response("overviews", answers.ExtensibleOut))
+@workspace.get("/overview", response_model=answers.page_model("overviews", answers.ExtensibleOut))
 def overview(
-    visitor: Visitor,
+    bank: Bank,
     asked: Asked,
-    scope: Only = "",
+    scope: shapes.Only = "",
     full: Annotated[bool, Query(description="Every overview in full, not only the one asked for.")] = False,
-) -> Response:
+) -> View:
     """Say what a scope is about: it in full, what lies below as abstracts."""
-    with visitor.bank() as bank:
-        found = bank.workspace.retrieve_overview(scope, is_full=full)
+    found = bank.workspace.retrieve_overview(scope, is_full=full)
     page = asked.page_by_rank(lambda _most: found, lambda each: each.overview.path)
-    return json_response({**overviews_view(page.items), "next": page.next})
+    return {**overviews_view(page.items), "next": page.next}
 
 
-@workspace.get("/learnings", responses=answers.model_response(answers.ExtensibleOut))
+@workspace.get("/learnings")
 def learnings(
-    visitor: Visitor,
+    bank: Bank,
     asked: Asked,
-    scope: Only = "",
-    tag: Tags = [],  # noqa: B006 FastAPI copies it
-    category: Only = "",
+    scope: shapes.Only = "",
+    tag: shapes.Tags = (),
+    category: shapes.Only = "",
     all: Annotated[bool, Query(description="Also those that were superseded.")] = False,  # noqa: A002
-) -> Response:
+) -> View:
     """Return the decisions and lessons of a scope, the decisions first."""
-    with visitor.bank() as bank:
-        found = bank.workspace.retrieve_learnings(scope, tags=tag, category=category, with_superseded=all)
+    found = bank.workspace.retrieve_learnings(scope, tags=tag, category=category, with_superseded=all)
     page = asked.page_by_rank(
         lambda _most: [*found.decisions, *found.lessons], lambda each: f"{each.path} {each.id}"
     )
@@ -241,16 +221,21 @@ def learnings(
         [each for each in page.items if each.kind is FileKind.DECISIONS],
         [each for each in page.items if each.kind is not FileKind.DECISIONS],
     )
-    return json_response({**learnings_view(shown), "next": page.next})
+    return {**learnings_view(shown), "next": page.next}
 
 
-@workspace.post("/save", responses=answers.model_response(answers.ExtensibleOut))
-@set_execution_mode(lambda **_: ExecutionMode.LONG)
-def save(body: SaveBody, visitor: Visitor) -> Response:
+@workspace.post("/save")
+@set_lane(lambda **_: PoolLane.LOG)
+def save(
+    bank: Bank,
+    items: Annotated[list[SaveItem], Field(min_length=1, max_length=1_000)],
+    scope: shapes.Word = "",
+    on_conflict: Literal["refuse", "supersede", "keep_both"] = "refuse",
+    create: bool = False,
+) -> View:
     """Write decisions, lessons and plans' statuses, unless they are there already or contradict what is."""
-    items = [item_from(clean_json(each.model_dump(exclude_unset=True))) for each in body.items]
-    with visitor.bank() as bank:
-        done = bank.workspace.save_memory(items, body.scope, on_conflict=body.on_conflict, create=body.create)
+    given = [item_from(shapes.clean_json(each.model_dump(exclude_unset=True))) for each in items]
+    done = bank.workspace.save_memory(given, scope, on_conflict=on_conflict, create=create)
     counts = {result.value: sum(each.result is result for each in done) for result in SaveResult}
     rows = [{**each._asdict(), "result": each.result.value, "kind": each.kind.value} for each in done]
-    return json_response({**counts, "items": rows})
+    return {**counts, "items": rows}

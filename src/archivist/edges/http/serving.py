@@ -22,7 +22,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
 
-from archivist import __version__
+from archivist import __version__, errors
 from archivist.bank import Bank
 from archivist.edges.http import brief_and_lessons, memory, runs, system, tiers
 from archivist.edges.http.answers import ProblemOut
@@ -30,7 +30,7 @@ from archivist.edges.http.banks import BankPool
 from archivist.edges.http.bodies import WRITING, remove_leftovers
 from archivist.edges.http.events import EventHub
 from archivist.edges.http.guard import AuthMiddleware, BrowserSessions
-from archivist.edges.wire.gate import MEDIA_TYPE, BodyReceiver, Refusal, problem_response
+from archivist.edges.wire.gate import MEDIA_TYPE, BodyReceiver, Refusal
 from archivist.edges.wire.serving import (
     Certificate,
     is_loopback,
@@ -38,19 +38,6 @@ from archivist.edges.wire.serving import (
     make_server,
     url_of,
     use_one_thread_for_vectors,
-)
-from archivist.errors import (
-    AccessError,
-    ArchivistError,
-    BankError,
-    BankLockedError,
-    ConfigError,
-    DecidedError,
-    EmbedderError,
-    FilesLockedError,
-    InputError,
-    NotFoundError,
-    NothingToUndoError,
 )
 
 __all__ = ["Certificate", "ServerHandle", "create_app", "open_server"]
@@ -61,7 +48,7 @@ _SWITCH_INTERVAL_S = 0.001
 _ROUTERS = (
     brief_and_lessons.briefs, tiers.stream, memory.router, tiers.router, brief_and_lessons.router,
     runs.router, runs.longer,
-    runs.uploads, system.router, memory.workspace,
+    runs.uploads, system.plain, system.router, memory.workspace,
 )  # fmt: skip
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
@@ -74,17 +61,17 @@ _IDEMPOTENCY_KEY = {
 _MAX_SHOWN = 5
 _log = logging.getLogger("archivist.http")
 
-# The status of an error's class.
-STATUSES: dict[type[ArchivistError], int] = {
-    NotFoundError: 404,
-    NothingToUndoError: 409,
-    DecidedError: 409,
-    ConfigError: 503,
-    InputError: 400,
-    AccessError: 403,
-    EmbedderError: 503,
-    BankError: 503,
-    ArchivistError: 500,
+# The status of an error's class, or of the nearest class above it.
+STATUSES: dict[type[errors.ArchivistError], int] = {
+    errors.NotFoundError: 404,
+    errors.NothingToUndoError: 409,
+    errors.DecidedError: 409,
+    errors.ConfigError: 503,
+    errors.InputError: 400,
+    errors.AccessError: 403,
+    errors.EmbedderError: 503,
+    errors.BankError: 503,
+    errors.ArchivistError: 500,
 }
 # Where the records of a kind are listed.
 _LISTS = {
@@ -104,17 +91,12 @@ _COMMAND = re.compile(r"\barchivist [a-z]|(?<!\S)--[a-z]")
 DOCUMENTED = (400, 401, 403, 404, 408, 409, 413, 415, 422, 500, 503, 507)
 
 
-def status_of(error: ArchivistError) -> int:
-    """Return the status of an error's class, or of the nearest class above it."""
-    return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
-
-
-def install_handlers(app: FastAPI) -> None:
+def _install_handlers(app: FastAPI) -> None:
     """Let an app answer every error as a problem."""
 
-    @app.exception_handler(ArchivistError)
-    async def handle_archivist_error(_request: Request, error: ArchivistError) -> Response:
-        return _error_response(error)
+    @app.exception_handler(errors.ArchivistError)
+    async def handle_archivist_error(_request: Request, error: errors.ArchivistError) -> Response:
+        return _refusal_of(error).response()
 
     @app.exception_handler(Refusal)
     async def handle_refusal(_request: Request, refusal: Refusal) -> Response:
@@ -122,59 +104,64 @@ def install_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def handle_validation_error(_request: Request, error: RequestValidationError) -> Response:
-        errors: Sequence[Any] = error.errors()
-        if any(detail.get("type") == "json_invalid" for detail in errors):
-            return _bad_json_response()
+        problems: Sequence[Any] = error.errors()
+        if any(detail.get("type") == "json_invalid" for detail in problems):
+            return _bad_json_refusal().response()
         # The values are not repeated: they may be secrets, or no text at all.
-        shown = errors[:_MAX_SHOWN]
+        shown = problems[:_MAX_SHOWN]
         lines = [f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}" for detail in shown]
-        rest = f"; and {len(errors) - _MAX_SHOWN} more" if len(errors) > _MAX_SHOWN else ""
+        rest = f"; and {len(problems) - _MAX_SHOWN} more" if len(problems) > _MAX_SHOWN else ""
         hint = "/openapi.json has the shape of every request"
-        return problem_response(422, "bad_request", "; ".join(lines) + rest, hint)
+        return Refusal(422, "bad_request", "; ".join(lines) + rest, hint=hint).response()
 
     @app.exception_handler(HTTPException)
     async def handle_http_error(request: Request, error: HTTPException) -> Response:
-        if error.status_code == 405:
+        status, detail = error.status_code, str(error.detail)
+        if status == 405:
             # Each method of a path is a route of its own, so the routes of the path are collected.
             routes: Sequence[APIRoute] = request.app.state.routes
             matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
             allowed = ", ".join(sorted({method for route in matching for method in route.methods or ()}))
             detail, hint = "the path does not support this method", f"it supports {allowed}"
-            return problem_response(405, "no_such_method", detail, hint, {"Allow": allowed})
-        if error.status_code == 400:
-            return _bad_json_response()
-        is_unknown = error.status_code == 404
-        code, hint = ("no_such_path", "/openapi.json lists the paths") if is_unknown else ("refused", "")
-        return problem_response(error.status_code, code, str(error.detail), hint, error.headers)
+            return Refusal(405, "no_such_method", detail, hint=hint, headers={"Allow": allowed}).response()
+        if status == 400:
+            return _bad_json_refusal().response()
+        code, hint = ("no_such_path", "/openapi.json lists the paths") if status == 404 else ("refused", "")
+        return Refusal(status, code, detail, hint=hint, headers=error.headers).response()
 
     @app.exception_handler(Exception)
     async def handle_unexpected_error(_request: Request, error: Exception) -> Response:
         _log.error("%s: unexpected error", type(error).__name__, exc_info=error)
-        detail, hint = "an unexpected error occurred", "the server's log has the reason"
-        return problem_response(500, "internal", detail, hint)
+        hint = "the server's log has the reason"
+        return Refusal(500, "internal", "an unexpected error occurred", hint=hint).response()
 
 
-def _error_response(error: ArchivistError) -> Response:
-    status = status_of(error)
-    if isinstance(error, BankError | ConfigError):
+def _refusal_of(error: errors.ArchivistError) -> Refusal:
+    """Return what a client is told of an error: neither paths of this machine nor commands."""
+    status = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
+    if isinstance(error, errors.BankError | errors.ConfigError):
         # The message names paths of this machine, so it goes to the log only.
         _log.error("%s", error.message)
-        headers = {"Retry-After": "1"} if isinstance(error, BankLockedError | FilesLockedError) else {}
+        headers = (
+            {"Retry-After": "1"}
+            if isinstance(error, errors.BankLockedError | errors.FilesLockedError)
+            else {}
+        )
         detail, hint = "the bank cannot serve this now", "the server's log has the reason"
-        return problem_response(status, error.code, detail, hint, headers)
+        return Refusal(status, error.code, detail, hint=hint, headers=headers)
     hint = error.hint
-    if isinstance(error, NotFoundError) and error.kind in _LISTS:
+    if isinstance(error, errors.NotFoundError) and error.kind in _LISTS:
         hint = f"GET {_LISTS[error.kind]} lists what there is"
     elif _COMMAND.search(hint):
-        is_denied = isinstance(error, AccessError)
+        is_denied = isinstance(error, errors.AccessError)
         hint = "use the token of another actor" if is_denied else "see /openapi.json for the requests"
-    return problem_response(status, error.code, error.message, hint)
+    return Refusal(status, error.code, error.message, hint=hint)
 
 
-def _bad_json_response() -> Response:
+def _bad_json_refusal() -> Refusal:
     """Return the answer to a body that is not JSON, not UTF-8, too deep, or has too large a number."""
-    detail = "the body is not readable JSON"
-    return problem_response(400, "bad_json", detail, "send an object in UTF-8, application/json")
+    hint = "send an object in UTF-8, application/json"
+    return Refusal(400, "bad_json", "the body is not readable JSON", hint=hint)
 
 
 class ServerHandle(NamedTuple):
@@ -196,7 +183,7 @@ def open_server(
 ) -> ServerHandle:
     """Listen at a host and port (0 picks a free one); beyond this machine only with TLS or `is_insecure`."""
     if not is_loopback(host) and certificate is None and not is_insecure:
-        raise InputError(
+        raise errors.InputError(
             f"{host!r} is reached from other machines, and tokens would travel in the clear",
             hint="--tls-cert and --tls-key, or --insecure behind a proxy with TLS; 127.0.0.1 needs neither",
         )
@@ -249,9 +236,8 @@ def create_app(open_bank: Callable[[], Bank], *, is_beyond_loopback: bool = Fals
         current_default_thread_limiter().total_tokens = banks.thread_count
         await run_sync(remove_leftovers)
         embedding_bank = open_bank()
-        hub = app.state.events = EventHub(first, embedding_bank, rules)
+        hub = app.state.events = EventHub(first, embedding_bank, rules, browsers.is_valid)
         await hub.start()
-        banks.subscribe(hub.wake)
         watching = asyncio.create_task(hub.watch())
         try:
             yield
@@ -274,9 +260,8 @@ def create_app(open_bank: Callable[[], Bank], *, is_beyond_loopback: bool = Fals
         redirect_slashes=False,
     )
     app.state.rules, app.state.browsers, app.state.incoming = rules, browsers, incoming
-    app.state.is_valid = lambda token: browsers.is_valid(token) or first.tokens.is_valid(token)
     app.state.routes = _api_routes(*_ROUTERS)
-    install_handlers(app)
+    _install_handlers(app)
     # Added as they are: `include_router` would build every route a second time.
     app.router.routes.extend(app.state.routes)
     app.add_middleware(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import asdict
 from threading import Lock
 from typing import Annotated, Any, Literal
 
@@ -10,22 +10,25 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from archivist import __version__
-from archivist.config import ServerRules
+from archivist.bank import Bank
 from archivist.edges.http import answers
 from archivist.edges.http.answers import Asked, json_response
-from archivist.edges.http.banks import PoolLane, Visitor
-from archivist.edges.http.bodies import BodyRoute, ExecutionMode, set_execution_mode
-from archivist.edges.http.events import EventHub, EventStream
+from archivist.edges.http.banks import KEY, PoolLane
+from archivist.edges.http.bodies import BankRoute, CheckedRoute, set_lane
+from archivist.edges.http.events import EventStream
 from archivist.edges.http.guard import OPEN_PATH, SESSION_LIFETIME, BrowserSessions, cookie_name
 from archivist.edges.http.shapes import Id, clean_json
+from archivist.edges.views import View
 from archivist.edges.wire.gate import Refusal
 from archivist.errors import NotFoundError
+from archivist.records import Actor
 from archivist.tools import functions as tools
 
-router = APIRouter(tags=["the server"], route_class=BodyRoute)
+router = APIRouter(tags=["the server"], route_class=BankRoute)
+# Routes that need no bank.
+plain = APIRouter(tags=["the server"], route_class=CheckedRoute)
 # One full check at a time: each keeps a connection of the READ lane busy.
 _HEALTH_CHECK = Lock()
-_Set = Literal["archivist", "cognitive", "layers", "workspace"]
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Server-sent events: `change` for every entry of the ledger, and live messages.",
@@ -34,52 +37,47 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("/", responses=answers.model_response(answers.ExtensibleOut))
-def index(visitor: Visitor) -> Response:
+@plain.get("/", response_model=answers.ExtensibleOut)
+def index(request: Request) -> Response:
     """Return the server's name and version, and the actor of the token."""
-    actor = str(visitor.actor)
+    actor = str(request.scope[KEY].actor)
     return json_response(
         {"name": "archivist", "version": __version__, "actor": actor, "routes": "/openapi.json"}
     )
 
 
-@router.get("/api/status", responses=answers.model_response(answers.ExtensibleOut))
-def status(visitor: Visitor) -> Response:
+@router.get("/api/status")
+def status(bank: Bank) -> View:
     """Count what the bank holds."""
-    with visitor.bank() as bank:
-        return json_response({"status": bank.doctor.status()})
+    return {"status": bank.doctor.status()}
 
 
-@router.get("/api/health", responses=answers.model_response(answers.ExtensibleOut))
+@router.get("/api/health")
 def health(
-    visitor: Visitor,
+    bank: Bank,
     full: Annotated[
         bool, Query(description="Check the whole ledger and every lesson; takes a while.")
     ] = False,
-) -> Response:
+) -> View:
     """Say whether the bank can be read, or with `full` run every check of `archivist doctor`."""
     if not full:
-        with visitor.bank() as bank, bank.reading() as reader:
-            return json_response({"is_well": True, "last_entry": reader.last_entry(), "checks": []})
+        with bank.reading() as reader:
+            return {"is_well": True, "last_entry": reader.last_entry(), "checks": []}
     if not _HEALTH_CHECK.acquire(blocking=False):
         headers = {"Retry-After": "1"}
         raise Refusal(503, "busy", "a full check is running", hint="try again", headers=headers)
     try:
-        with visitor.bank() as bank:
-            checks = [
-                {"name": check.name, "is_well": check.is_well, "text": check.text}
-                for check in bank.doctor.health()
-            ]
+        checks = [asdict(check) for check in bank.doctor.health()]
     finally:
         _HEALTH_CHECK.release()
-    return json_response({"is_well": all(check["is_well"] for check in checks), "checks": checks})
+    return {"is_well": all(check["is_well"] for check in checks), "checks": checks}
 
 
-@router.get("/api/tools", responses=answers.page_response("tools", answers.ExtensibleOut))
+@plain.get("/api/tools", response_model=answers.page_model("tools", answers.ExtensibleOut))
 def list_tools(
     asked: Asked,
     format: Annotated[Literal["mcp", "openai", "anthropic"], Query()] = "mcp",  # noqa: A002
-    set: Annotated[list[_Set], Query(max_length=4)] = [],  # noqa: A002, B006 the command's own word
+    set: Annotated[tuple[tools.Toolset, ...], Query(max_length=4)] = (),  # noqa: A002 the command's own word
 ) -> Response:
     """List the tools for agents in a provider's format."""
     write = {"mcp": tools.for_mcp, "openai": tools.for_openai, "anthropic": tools.for_anthropic}[format]
@@ -87,41 +85,34 @@ def list_tools(
     return json_response({"tools": write(page.items), "next": page.next})
 
 
-def _mode_of_call(name: str, arguments: dict[str, Any], visitor: Visitor) -> ExecutionMode:
+def _lane_of_call(name: str, arguments: dict[str, Any], actor: Actor) -> PoolLane:
     tool = tools.find_tool(name)
-    if tool is None or tool.only_reads(arguments) or not tool.is_open_to(visitor.actor):
-        return ExecutionMode.READS
+    if tool is None or tool.only_reads(arguments) or not tool.is_open_to(actor):
+        return PoolLane.READ
     # Writing files takes long, and what is there already is not written again.
-    return ExecutionMode.LONG if tool.toolset is tools.Toolset.WORKSPACE else ExecutionMode.WRITES
+    return PoolLane.LOG if tool.toolset is tools.Toolset.WORKSPACE else PoolLane.WRITE
 
 
-@router.post("/api/tools/{name}", responses=answers.model_response(answers.ExtensibleOut))
-@set_execution_mode(_mode_of_call)
-def call_tool(name: Id, arguments: dict[str, Any], visitor: Visitor) -> Response:
+@router.post("/api/tools/{name}")
+@set_lane(_lane_of_call)
+def call_tool(bank: Bank, name: Id, arguments: dict[str, Any]) -> View:
     """Call a tool with its arguments."""
     tool = tools.find_tool(name)
     if tool is None:
         raise NotFoundError("tool", name, hint="GET /api/tools lists them")
-    cleaned: Any = clean_json(arguments)
-    is_reading = _mode_of_call(name, cleaned, visitor) is ExecutionMode.READS
-    with visitor.bank(PoolLane.READ if is_reading else PoolLane.WRITE) as bank:
-        return json_response(tool.call(bank, cleaned))
+    return tool.call(bank, clean_json(arguments))
 
 
-@router.get("/api/events", responses=_EVENTS)
+@plain.get("/api/events", responses=_EVENTS)
 async def events(
     request: Request,
-    visitor: Visitor,
     last_event_id: Annotated[str, Header(max_length=40, description="The id of the last event seen.")] = "",
 ) -> Response:
     """Stream every change, whoever made it, and live messages."""
-    hub: EventHub = request.app.state.events
-    is_valid: Callable[[str], bool] = request.app.state.is_valid
-    rules: ServerRules = request.app.state.rules
-    return EventStream(hub, visitor.actor, last_event_id, rules, lambda: is_valid(visitor.token))
+    return EventStream(request.app.state.events, request.scope[KEY], last_event_id)
 
 
-@router.get(OPEN_PATH, include_in_schema=False)
+@plain.get(OPEN_PATH, include_in_schema=False)
 def open_browser(request: Request, key: Annotated[str, Query(max_length=200)] = "") -> Response:
     """Start a browser session by a link that opens once."""
     browsers: BrowserSessions = request.app.state.browsers

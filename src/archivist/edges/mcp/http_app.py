@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -17,113 +17,101 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
+from starlette.requests import Request
 from starlette.responses import Response
 
 from archivist.edges.mcp.server import error_response
 from archivist.edges.wire.gate import (
     MEGABYTE,
-    Authenticator,
     BodyReceiver,
+    GuardedApp,
     Refusal,
     TokenCheck,
-    add_default_headers,
     bearer_secret,
-    check_length,
     check_token,
-    stopping_refusal,
 )
 from archivist.errors import ArchivistError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from archivist.bank import Bank
     from archivist.config import ServerRules
-    from archivist.edges.mcp.server import LazyBank, MemoryServer
+    from archivist.edges.mcp.server import MemoryServer
 
 PATH = "/mcp"
 _SESSION = "mcp-session-id"
 _VERSION = "mcp-protocol-version"
 # The SDK keeps the state of every session in memory until its client ends it, and many never do.
 MAX_SESSIONS = 50
+# How often the tokens of open streams are looked up: 30 µs each.
+_CHECK_S = 0.5
 _log = logging.getLogger(__name__)
 
 
-class McpAuthMiddleware:
+class McpAuthMiddleware(GuardedApp):
     """Let requests with a valid token in, as the token's actor, and refuse all others."""
 
     def __init__(self, app: ASGIApp, memory: MemoryServer, rules: ServerRules) -> None:
-        self._app = app
-        self._max_bytes = rules.max_body_mb * MEGABYTE
-
-        async def find_token(secret: str) -> TokenCheck | None:
-            return await memory.reading.run(lambda bank: check_token(bank.ensure_open(), secret))
-
-        self._gate = Authenticator(rules, find_token)
-        self._incoming = BodyReceiver(rules.silence_s)
+        super().__init__(app, rules, BodyReceiver(rules.silence_s))
+        self._memory = memory
         self._sessions = Sessions()
-        self._streams = Streams(memory, rules)
+        self._streams = Streams(memory)
 
     def stop(self) -> None:
         """End uploads and streams, which would delay the shutdown."""
-        self._incoming.stop()
+        self.bodies.stop()
         self._streams.finish()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        answer = _ResponseSender(send)
-        try:
-            headers = self._gate.check_headers(scope)
-            token = await self._gate.require_token(bearer_secret(headers))
-            body = await self._read_body(headers, receive)
-            error = _bad_message_response(body) if scope["method"] == "POST" else None
-            if error is not None:
-                await error(scope, receive, answer.send)
-                return
-            # The secret itself is not passed on.
-            access = AccessToken(token=token.id, client_id=token.id, scopes=[], subject=str(token.actor))
-            authenticated = {**scope, "user": AuthenticatedUser(access)}
-            await self._serve_request(authenticated, headers, _replay_body(body, receive), answer)
-        except Refusal as refusal:
-            await refusal.response()(scope, receive, answer.send)
-        except asyncio.CancelledError:
-            # The graceful shutdown has timed out while this request was running.
-            if answer.status:
-                raise
-            await stopping_refusal().response()(scope, receive, answer.send)
+    async def find_token(self, secret: str) -> TokenCheck | None:
+        """Look the token of a secret up in the bank."""
+        return await self._memory.reading.run(lambda bank: check_token(bank, secret))
 
-    async def _read_body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
-        check_length(headers.get("content-length", ""), self._max_bytes)
-        limited, body = self._incoming.limit_receive(receive, self._max_bytes), bytearray()
-        while True:
-            message = await limited()
-            body += message.get("body", b"")
-            if not message.get("more_body"):
-                return bytes(body)
-
-    async def _serve_request(
-        self, scope: Scope, headers: Mapping[str, str], receive: Receive, answer: _ResponseSender
+    async def serve_request(
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send
     ) -> None:
-        token, name = scope["user"].access_token.client_id, headers.get(_SESSION, "")
+        """Pass an authenticated request with a JSON-RPC message on, within the limits of its token."""
+        token = await self.require_token(bearer_secret(headers))
+        limited = self.bodies.limit_receive(receive, headers, self.rules.max_body_mb * MEGABYTE)
+        body = await Request(scope, limited).body()
+        error = _bad_message_response(body) if scope["method"] == "POST" else None
+        if error is not None:
+            await error(scope, receive, send)
+            return
+        # The secret itself is not passed on.
+        access = AccessToken(token=token.id, client_id=token.id, scopes=[], subject=str(token.actor))
+        scope = {**scope, "user": AuthenticatedUser(access)}
+        name = headers.get(_SESSION, "")
         if not name and headers.get(_VERSION, HANDSHAKE_PROTOCOL_VERSIONS[0]) in HANDSHAKE_PROTOCOL_VERSIONS:
             # Only revisions with a handshake have sessions, and only a request without one opens one.
-            self._sessions.check_room(token)
-        with anyio.CancelScope() as stream_scope, self._sessions.track_request(token, name):
-            answer.on_stream = lambda: self._streams.add(stream_scope, token)
+            self._sessions.check_room(token.id)
+        session, is_open = "", False
+
+        async def send_noted(message: Message) -> None:
+            nonlocal session, is_open
+            if message["type"] == "http.response.start":
+                given = dict(message["headers"])
+                if given.get(b"content-type", b"").startswith(b"text/event-stream"):
+                    self._streams.add(stream_scope, token.id)
+                if message["status"] < 400:
+                    session = given.get(_SESSION.encode(), b"").decode("latin-1")
+            is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
+            await send(message)
+
+        with anyio.CancelScope() as stream_scope, self._sessions.track_request(token.id, name):
             try:
-                await self._app(scope, receive, answer.send)
+                await self.app(scope, _replay_body(body, receive), send_noted)
             finally:
                 self._streams.remove(stream_scope)
-        # A cancelled stream stops in the middle; its response must still be ended.
-        await answer.end()
-        if answer.session and not name:
-            surplus = self._sessions.add(token, answer.session)
+        if is_open:
+            # A cancelled stream stops in the middle; its response must still be ended.
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        if session and not name:
+            surplus = self._sessions.add(token.id, session)
             if surplus is not None:
                 await self._end_session(scope, surplus)
         elif name and scope["method"] == "DELETE":
-            self._sessions.remove(token, name)
+            self._sessions.remove(token.id, name)
 
     async def _end_session(self, scope: Scope, name: str) -> None:
         """End a session by the DELETE that its client would send."""
@@ -136,33 +124,7 @@ class McpAuthMiddleware:
             return
 
         request = {**scope, "method": "DELETE", "headers": headers}
-        await self._app(request, _replay_body(b"", receive_disconnect), discard)
-
-
-class _ResponseSender:
-    """A response on its way: gets the default headers, and is ended if the app did not end it."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._is_open = False
-        self.status = 0
-        self.session = ""
-        self.on_stream: Callable[[], None] = lambda: None
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            add_default_headers(message)
-            self.status = message["status"]
-            headers = dict(message["headers"])
-            if headers.get(b"content-type", b"").startswith(b"text/event-stream"):
-                self.on_stream()
-            self.session = headers.get(_SESSION.encode(), b"").decode("latin-1") if self.status < 400 else ""
-        self._is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
-        await self._send(message)
-
-    async def end(self) -> None:
-        if self._is_open:
-            await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+        await self.app(request, _replay_body(b"", receive_disconnect), discard)
 
 
 class Sessions:
@@ -171,11 +133,11 @@ class Sessions:
     def __init__(self, limit: int = MAX_SESSIONS) -> None:
         self._limit = limit
         # Token → session → running requests; the session unused for the longest time comes first.
-        self._held: dict[str, dict[str, int]] = {}
+        self._held = defaultdict[str, dict[str, int]](dict)
 
     def check_room(self, token: str) -> None:
         """Refuse another session to a token whose sessions are all in use."""
-        held = self._held.get(token, {})
+        held = self._held[token]
         if len(held) >= self._limit and all(held.values()):
             hint = "end one with DELETE, or use protocol revision 2026-07-28, which has no sessions"
             detail = f"{self._limit} sessions of this token are in use"
@@ -183,25 +145,22 @@ class Sessions:
 
     def add(self, token: str, name: str) -> str | None:
         """Add a session; return the one to end for it, unused for the longest time, if there are too many."""
-        held = self._held.setdefault(token, {})
+        held = self._held[token]
         held[name] = 0
         idle = next((session for session, uses in held.items() if not uses), None)
         if len(held) <= self._limit or idle is None:
             return None
-        self.remove(token, idle)
+        del held[idle]
         return idle
 
     def remove(self, token: str, name: str) -> None:
         """Remove a session."""
-        held = self._held.get(token, {})
-        held.pop(name, None)
-        if not held:
-            self._held.pop(token, None)
+        self._held[token].pop(name, None)
 
     @contextmanager
     def track_request(self, token: str, name: str) -> Iterator[None]:
         """Count a request of a session while it runs."""
-        held = self._held.get(token, {})
+        held = self._held[token]
         if name not in held:
             yield
             return
@@ -216,12 +175,10 @@ class Sessions:
 class Streams:
     """The open event streams by token; they end with their token, or with the server."""
 
-    def __init__(self, memory: MemoryServer, rules: ServerRules) -> None:
+    def __init__(self, memory: MemoryServer) -> None:
         self._memory = memory
-        self._rules = rules
         self._open: dict[anyio.CancelScope, str] = {}
         self._watching: asyncio.Task[None] | None = None
-        self._version = -1
 
     def add(self, scope: anyio.CancelScope, token: str) -> None:
         """Add a response that is an event stream."""
@@ -239,28 +196,19 @@ class Streams:
             scope.cancel()
 
     async def _watch(self) -> None:
-        """End the streams of revoked tokens when the bank changes, and of expired ones at each heartbeat."""
-        checked_at = time.monotonic()
-        is_due = False
+        """End the streams of tokens that were revoked or have expired."""
 
-        def find_ended(lazy_bank: LazyBank) -> set[str]:
-            bank = lazy_bank.ensure_open()
-            version = bank.version()
-            if version == self._version and not is_due:
-                return set()
-            self._version = version
+        def find_ended(bank: Bank) -> set[str]:
             return {token for token in set(self._open.values()) if not bank.tokens.is_valid(token)}
 
         while self._open:
-            await asyncio.sleep(self._rules.poll_s)
-            is_due = time.monotonic() - checked_at >= self._rules.heartbeat_s
+            await asyncio.sleep(_CHECK_S)
             try:
                 ended = await self._memory.reading.run(find_ended)
             except ArchivistError as error:
-                # The bank cannot be read now; the next poll tries again.
+                # The bank cannot be read now; the next look tries again.
                 _log.warning("streams: %s", error.message)
                 continue
-            checked_at = time.monotonic() if is_due else checked_at
             for scope, token in list(self._open.items()):
                 if token in ended:
                     scope.cancel()
@@ -272,7 +220,7 @@ def make_http_app(memory: MemoryServer, rules: ServerRules) -> McpAuthMiddleware
         streamable_http_path=PATH,
         json_response=True,
         max_request_body_size=rules.max_body_mb * MEGABYTE,
-        # The Authenticator checks Host and Origin.
+        # GuardedApp checks Host and Origin.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     app.add_middleware(AuthContextMiddleware)

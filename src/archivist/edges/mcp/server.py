@@ -68,32 +68,26 @@ UNNAMED = "mcp"
 _MAX_NAME = 64
 
 
-class LazyBank:
-    """A bank that is opened by the first call, and again when its file was replaced.
+class CallQueue:
+    """A connection to the bank on which calls run one after another.
 
-    Not thread-safe: CallQueue runs one call after another.
+    It is opened by the first call, and again when the bank's file was replaced.
     """
 
-    def __init__(self, open_bank: Callable[[], Bank]) -> None:
+    def __init__(self, open_bank: Callable[[], Bank], purpose: str) -> None:
         self._open = open_bank
         self._bank: Bank | None = None
-        self._file: tuple[int, int] | None = None
-        # How much longer the running call may wait for another process's write lock.
-        self.left_s = _TIMEOUT_S
-
-    def acting_as(self, actor: Actor) -> Bank:
-        """Return the bank acting as an actor."""
-        bank = self.ensure_open()
-        return bank.acting_as(actor, timeout_s=min(self.left_s, bank.config.store.busy_timeout_s))
+        self._purpose = purpose
+        # Calls wait here, on the event loop, instead of each holding a thread.
+        self._turn = anyio.Lock(fast_acquire=True)
 
     def ensure_open(self) -> Bank:
         """Return the bank, opening it if needed; raise NoBankError when there is none."""
-        if self._bank is not None and _file_identity(self._bank) != self._file:
+        if self._bank is not None and not self._bank.is_there:
             # Writes to a deleted or replaced file would be lost.
             self.close()
         if self._bank is None:
             self._bank = self._open()
-            self._file = _file_identity(self._bank)
         return self._bank
 
     def close(self) -> None:
@@ -102,55 +96,36 @@ class LazyBank:
         if bank is not None:
             bank.close()
 
-
-class CallQueue:
-    """A connection to the bank on which calls run one after another."""
-
-    def __init__(self, open_bank: Callable[[], Bank], purpose: str) -> None:
-        self.bank = LazyBank(open_bank)
-        self._purpose = purpose
-        # Calls wait here, on the event loop, instead of each holding a thread.
-        self._turn = anyio.Lock(fast_acquire=True)
-
-    async def run(self, work: Callable[[LazyBank], T]) -> T:
-        """Run work on the bank in a thread, in turn. Work that has begun finishes even if the caller left.
+    async def run(self, work: Callable[[Bank], T], actor: Actor | None = None) -> T:
+        """Run work on the bank as an actor, in a thread, in turn. What has begun finishes in any case.
 
         The time spent waiting is taken off the time to wait for the write lock: one timeout covers both.
         """
         deadline = time.monotonic() + _TIMEOUT_S
 
         def run_work() -> T:
-            self.bank.left_s = max(0.0, deadline - time.monotonic())
-            return work(self.bank)
+            bank = self.ensure_open()
+            left_s = max(0.0, deadline - time.monotonic())
+            timeout_s = min(left_s, bank.config.store.busy_timeout_s)
+            return work(bank.acting_as(actor or bank.actor, timeout_s=timeout_s))
 
-        if self._turn.statistics().tasks_waiting >= _MAX_WAITING:
-            raise self._busy_error()
-        try:
-            with anyio.fail_after(_TIMEOUT_S):
+        has_turn = False
+        if self._turn.statistics().tasks_waiting < _MAX_WAITING:
+            with anyio.move_on_after(_TIMEOUT_S):
                 await self._turn.acquire()
-        except TimeoutError:
-            raise self._busy_error() from None
+                has_turn = True
+        if not has_turn:
+            raise BankError(f"busy: too many calls wait to {self._purpose}", hint="try again in a while")
         try:
             return await anyio.to_thread.run_sync(run_work)
         finally:
             self._turn.release()
-
-    def _busy_error(self) -> BankError:
-        return BankError(f"busy: too many calls wait to {self._purpose}", hint="try again in a while")
 
 
 def agent_from_client(client: str) -> Actor:
     """Return the agent of a client's name, which may be any text."""
     name = re.sub(r"[^\w.@+-]+", "-", client)[:_MAX_NAME].strip("-.")
     return Actor(ActorKind.AGENT, name or UNNAMED)
-
-
-def _file_identity(bank: Bank) -> tuple[int, int] | None:
-    try:
-        found = bank.path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 class MemoryServer:
@@ -164,8 +139,8 @@ class MemoryServer:
 
     def close(self) -> None:
         """Close the bank; a later call opens it again."""
-        self.reading.bank.close()
-        self.writing.bank.close()
+        self.reading.close()
+        self.writing.close()
 
     def build_server(self) -> Server[Any]:
         """Return the SDK's server object, which a transport runs."""
@@ -176,12 +151,9 @@ class MemoryServer:
             title="Archivist",
             description="A memory that lets coding agents learn from their own runs.",
             instructions=prompts.instructions(self._tools),
-            cache_hints={
-                "tools/list": lasting,
-                "prompts/list": lasting,
-                "resources/list": lasting,
-                "resources/templates/list": lasting,
-            },
+            cache_hints=dict.fromkeys(
+                ("tools/list", "prompts/list", "resources/list", "resources/templates/list"), lasting
+            ),
             get_tool_input_schema=lambda name: self._tools[name].schema() if name in self._tools else None,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
@@ -211,12 +183,12 @@ class MemoryServer:
         is_write = not tool.only_reads(given) and tool.is_open_to(actor)
         queue = self.writing if is_write else self.reading
 
-        def run_tool(bank: LazyBank) -> Any:
+        def run_tool(bank: Bank) -> Any:
             _check_size(tool.name, given)
-            return tool.call(bank.acting_as(actor), given)
+            return tool.call(bank, given)
 
         try:
-            answer = await queue.run(run_tool)
+            answer = await queue.run(run_tool, actor)
         except ArchivistError as error:
             return _error_result(error.message, error.hint)
         except Exception:  # noqa: BLE001 the model gets an answer, and the log the traceback
@@ -246,13 +218,7 @@ class MemoryServer:
 
         return types.ListResourcesResult(
             resources=[
-                types.Resource(
-                    uri=address.uri,
-                    name=address.uri.partition("://")[2],
-                    title=address.title,
-                    description=address.description,
-                    mime_type=address.media_type,
-                )
+                types.Resource(name=address.uri.partition("://")[2], **address._asdict())
                 for address in ADDRESSES
             ]
         )
@@ -260,13 +226,8 @@ class MemoryServer:
     async def _list_templates(self, _ctx: Context, _params: object) -> types.ListResourceTemplatesResult:
         from archivist.tools.resources_service import TEMPLATE
 
-        template = types.ResourceTemplate(
-            name="memory",
-            title=TEMPLATE.title,
-            uri_template=TEMPLATE.uri,
-            description=TEMPLATE.description,
-            mime_type=TEMPLATE.media_type,
-        )
+        shown = TEMPLATE._asdict()
+        template = types.ResourceTemplate(name="memory", uri_template=shown.pop("uri"), **shown)
         return types.ListResourceTemplatesResult(resource_templates=[template])
 
     async def _read_resource(
@@ -274,17 +235,16 @@ class MemoryServer:
     ) -> types.ReadResourceResult:
         from archivist.tools.resources_service import read_resource
 
-        actor = self._actor_of(ctx)
         try:
-            shown = await self.reading.run(lambda bank: read_resource(bank.acting_as(actor), params.uri))
-        except NotFoundError as error:
-            said = _error_text(error.message, hint_for_agents(error))
-            raise MCPError(types.INVALID_PARAMS, said, {"uri": params.uri}) from None
+            text, mime_type = await self.reading.run(
+                lambda bank: read_resource(bank, params.uri), self._actor_of(ctx)
+            )
         except ArchivistError as error:
-            is_client_error = isinstance(error, AccessError | InputError)
+            is_client_error = isinstance(error, AccessError | InputError | NotFoundError)
             code = types.INVALID_PARAMS if is_client_error else types.INTERNAL_ERROR
-            raise MCPError(code, _error_text(error.message, error.hint), {"uri": params.uri}) from None
-        contents = types.TextResourceContents(uri=params.uri, text=shown.text, mime_type=shown.media_type)
+            hint = hint_for_agents(error) if isinstance(error, NotFoundError) else error.hint
+            raise MCPError(code, _error_text(error.message, hint), {"uri": params.uri}) from None
+        contents = types.TextResourceContents(uri=params.uri, text=text, mime_type=mime_type)
         return types.ReadResourceResult(contents=[contents])
 
     # Prompts
@@ -294,17 +254,13 @@ class MemoryServer:
 
     async def _get_prompt(self, _ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name not in _PROMPTS:
-            raise MCPError(
-                types.INVALID_PARAMS, f"no prompt {params.name!r}; there are {', '.join(_PROMPTS)}"
-            )
-        prompt = _PROMPTS[params.name]
-        given = params.arguments or {}
-        known = {argument.name for argument in prompt.arguments or ()}
-        if unknown := sorted(set(given) - known):
-            takes = ", ".join(sorted(known))
-            raise MCPError(
-                types.INVALID_PARAMS, f"{params.name}: no argument {unknown[0]!r}; it takes {takes}"
-            )
+            offered = ", ".join(_PROMPTS)
+            raise MCPError(types.INVALID_PARAMS, f"no prompt {params.name!r}; there are {offered}")
+        prompt, given = _PROMPTS[params.name], params.arguments or {}
+        known = sorted(argument.name for argument in prompt.arguments or ())
+        for name in sorted(set(given).difference(known)):
+            said = f"{params.name}: no argument {name!r}; it takes {', '.join(known)}"
+            raise MCPError(types.INVALID_PARAMS, said)
         write = prompts.reflect if params.name == "reflect" else prompts.save_memory
         text = types.TextContent(type="text", text=write(self._tools, **given))
         return types.GetPromptResult(

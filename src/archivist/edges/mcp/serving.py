@@ -6,7 +6,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from archivist.edges.wire.serving import is_loopback, listen, url_of, use_one_thread_for_vectors
 from archivist.errors import InputError
@@ -17,14 +17,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class ListenAddress(NamedTuple):
-    """Where to listen."""
-
-    host: str
-    port: int
-
-
-def parse_address(text: str) -> ListenAddress:
+def parse_address(text: str) -> tuple[str, int]:
     """Parse `HOST:PORT`, `:PORT` or `PORT`; only loopback addresses are accepted."""
     host, _, port = text.strip().rpartition(":")
     name = host.strip("[]") or "127.0.0.1"
@@ -35,7 +28,7 @@ def parse_address(text: str) -> ListenAddress:
             f"{name!r} is beyond this machine, where a token would travel in the clear",
             hint="listen on 127.0.0.1 and let a proxy with TLS forward to it",
         )
-    return ListenAddress(name, int(port))
+    return name, int(port)
 
 
 def serve_stdio(memory: MemoryServer) -> None:
@@ -66,14 +59,14 @@ def serve_stdio(memory: MemoryServer) -> None:
         memory.close()
 
 
-def serve_http(memory: MemoryServer, place: ListenAddress, *, announce: Callable[[str], None]) -> None:
+def serve_http(memory: MemoryServer, place: tuple[str, int], *, announce: Callable[[str], None]) -> None:
     """Serve clients over streamable HTTP, each with a token of the bank, until interrupted."""
     from archivist.edges.mcp.http_app import PATH, make_http_app
     from archivist.edges.wire.serving import make_server
 
     _prepare()
-    rules = memory.reading.bank.ensure_open().config.server
-    listener = listen(place.host, place.port)
+    rules = memory.reading.ensure_open().config.server
+    listener = listen(*place)
     app = make_http_app(memory, rules)
     server = make_server(app, silence_s=rules.silence_s, stop=app.stop)
     announce(url_of(*listener.getsockname()[:2]) + PATH)

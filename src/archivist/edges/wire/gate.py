@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from archivist.bank import Bank
 from archivist.config import ServerRules
@@ -37,7 +37,7 @@ _TOKEN_HINT = "archivist token create --actor KIND:NAME, then Authorization: Bea
 
 
 class Refusal(Exception):  # noqa: N818 not an error of the package, but an answer to a client
-    """A request that the server refuses before a bank is asked."""
+    """A request that is not answered as it wishes: what went wrong, and what to do."""
 
     def __init__(
         self, status: int, code: str, detail: str, *, hint: str = "", headers: Mapping[str, str] | None = None
@@ -45,36 +45,21 @@ class Refusal(Exception):  # noqa: N818 not an error of the package, but an answ
         super().__init__(detail)
         self.status = status
         self.code = code
-        self.detail = detail
         self.hint = hint
-        self.headers = dict(headers or {})
+        self.headers = headers
 
     def response(self) -> Response:
         """Return the refusal as a response."""
-        return problem_response(self.status, self.code, self.detail, self.hint, self.headers)
-
-
-def problem_response(
-    status: int, code: str, detail: str, hint: str = "", headers: Mapping[str, str] | None = None
-) -> Response:
-    """Return a response that says what went wrong."""
-    problem = {
-        "type": f"urn:archivist:problem:{code}",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": detail,
-        "code": code,
-        "hint": hint,
-    }
-    body = json.dumps(problem, ensure_ascii=False).encode("utf-8", "replace")
-    return Response(body, status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
-
-
-def add_default_headers(start: Message) -> None:
-    """Add the security headers that a response does not set itself."""
-    headers = start.get("headers", ())
-    names = {name.lower() for name, _ in headers}
-    start["headers"] = [*headers, *(header for header in _DEFAULT_HEADERS if header[0] not in names)]
+        problem = {
+            "type": f"urn:archivist:problem:{self.code}",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": str(self),
+            "code": self.code,
+            "hint": self.hint,
+        }
+        body = json.dumps(problem, ensure_ascii=False).encode("utf-8", "replace")
+        return Response(body, self.status, headers=self.headers, media_type=MEDIA_TYPE)
 
 
 class BodyReceiver:
@@ -91,8 +76,12 @@ class BodyReceiver:
         for wait in self._waits:
             wait.reschedule(asyncio.get_running_loop().time())
 
-    def limit_receive(self, receive: Receive, max_bytes: int) -> Receive:
+    def limit_receive(self, receive: Receive, headers: Mapping[str, str], max_bytes: int) -> Receive:
         """Return a `receive` that raises Refusal for too large a body or too long a pause in it."""
+        length = headers.get("content-length", "")
+        # 20 digits hold any 64-bit length, and int() refuses numbers of more than 4,300 digits.
+        if length.isdecimal() and int(length[:20]) > max_bytes:
+            raise _too_large_refusal(max_bytes)
         received_bytes, is_complete = 0, False
 
         async def receive_limited() -> Message:
@@ -100,7 +89,7 @@ class BodyReceiver:
             if is_complete:
                 return await receive()
             if self._is_over:
-                raise stopping_refusal()
+                raise _stopping_refusal()
             try:
                 async with asyncio.timeout(self._silence_s) as wait:
                     self._waits.add(wait)
@@ -110,7 +99,7 @@ class BodyReceiver:
                         self._waits.discard(wait)
             except TimeoutError:
                 if self._is_over:
-                    raise stopping_refusal() from None
+                    raise _stopping_refusal() from None
                 hint = "send the whole body, without long pauses"
                 raise Refusal(408, "too_slow", "the body did not arrive in time", hint=hint) from None
             if message["type"] == "http.disconnect":
@@ -126,15 +115,7 @@ class BodyReceiver:
         return receive_limited
 
 
-def check_length(content_length: str, max_bytes: int) -> None:
-    """Refuse a body whose Content-Length is larger than the limit."""
-    # 20 digits hold any 64-bit length, and int() refuses numbers of more than 4,300 digits.
-    if content_length.isdecimal() and int(content_length[:20]) > max_bytes:
-        raise _too_large_refusal(max_bytes)
-
-
-def stopping_refusal() -> Refusal:
-    """Return the refusal of a request that the server cannot finish because it is stopping."""
+def _stopping_refusal() -> Refusal:
     headers = {"Retry-After": "5", "Connection": "close"}
     return Refusal(503, "stopping", "the server is stopping", hint="try again in a while", headers=headers)
 
@@ -144,34 +125,69 @@ def _too_large_refusal(max_bytes: int) -> Refusal:
     return Refusal(413, "too_large", f"the body is larger than {max_bytes // MEGABYTE} MB", hint=hint)
 
 
-class TokenCheck(NamedTuple):
-    """A token and whether it is still valid."""
-
-    token: Token
-    state: TokenState
+TokenCheck = tuple[Token, TokenState]
 
 
 def check_token(bank: Bank, secret: str) -> TokenCheck | None:
-    """Return the token of a secret; None when the bank has none."""
+    """Return the token of a secret and whether it is still valid; None when the bank has none."""
     token = bank.tokens.find_by_secret(secret)
-    return None if token is None else TokenCheck(token, token.state(bank.now()))
+    return None if token is None else (token, token.state(bank.now()))
 
 
-class Authenticator:
-    """Let requests with a valid token in; `find_token` looks the token of a secret up in the bank."""
+class GuardedApp(ABC):
+    """An app behind the checks of its requests: only those of this host, with a valid token, get in."""
 
     def __init__(
-        self,
-        rules: ServerRules,
-        find_token: Callable[[str], Awaitable[TokenCheck | None]],
-        *,
-        is_beyond_loopback: bool = False,
+        self, app: ASGIApp, rules: ServerRules, bodies: BodyReceiver, *, is_beyond_loopback: bool = False
     ) -> None:
-        self._find_token = find_token
+        self.app = app
+        self.rules = rules
+        self.bodies = bodies
         self._is_beyond_loopback = is_beyond_loopback
         self._hosts = rules.hosts.split(",")
 
-    def check_headers(self, scope: Scope) -> dict[str, str]:
+    @abstractmethod
+    async def find_token(self, secret: str) -> TokenCheck | None:
+        """Look the token of a secret up in the bank."""
+
+    @abstractmethod
+    async def serve_request(
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send
+    ) -> None:
+        """Authenticate a request with these headers and pass it on, or raise Refusal."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        has_started = False
+
+        async def send_guarded(message: Message) -> None:
+            nonlocal has_started
+            if message["type"] == "http.response.start":
+                has_started = True
+                names = {name.lower() for name, _ in message["headers"]}
+                message["headers"] = [
+                    *message["headers"],
+                    *(header for header in _DEFAULT_HEADERS if header[0] not in names),
+                ]
+            await send(message)
+
+        try:
+            await self.serve_request(scope, self._check_headers(scope), receive, send_guarded)
+        except Refusal as refusal:
+            await refusal.response()(scope, receive, send_guarded)
+        except asyncio.CancelledError:
+            # The graceful shutdown has timed out while this request was running.
+            if has_started:
+                raise
+            await _stopping_refusal().response()(scope, receive, send_guarded)
+
+    def _check_headers(self, scope: Scope) -> dict[str, str]:
         """Return the headers of a request to this server; an absolute target is reduced to its path."""
         headers = _read_headers(scope)
         if scope["path"][:1] not in ("/", "*"):
@@ -196,14 +212,15 @@ class Authenticator:
         if secret is None:
             raise unauthorized_refusal("no_token", "a token is needed")
         try:
-            found = await self._find_token(secret)
+            found = await self.find_token(secret)
         except ArchivistError as error:
             raise Refusal(503, error.code, "the bank cannot serve this now", hint=error.hint) from None
         if found is None:
             raise unauthorized_refusal("bad_token", "the token is unknown here")
-        if found.state is not TokenState.VALID:
-            raise unauthorized_refusal(f"token_{found.state.value}", f"the token is {found.state.value}")
-        return found.token
+        token, state = found
+        if state is not TokenState.VALID:
+            raise unauthorized_refusal(f"token_{state.value}", f"the token is {state.value}")
+        return token
 
     def _check_host(self, host: str) -> None:
         if not is_own_host(host, allowed_hosts=self._hosts, is_beyond_loopback=self._is_beyond_loopback):
@@ -233,17 +250,13 @@ def is_own_host(given: str, *, allowed_hosts: Iterable[str], is_beyond_loopback:
     any address when the server listens beyond loopback, and a name only when it is allowed.
     """
     host = host_of(given)
-    if not host:
-        return False
     if is_loopback(host) or host in {name.strip().lower() for name in allowed_hosts if name.strip()}:
         return True
-    if not is_beyond_loopback:
-        return False
     try:
         ip_address(host.strip("[]"))
     except ValueError:
         return False
-    return True
+    return is_beyond_loopback
 
 
 def host_of(given: str) -> str:
