@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from hashlib import sha256
 from inspect import Parameter, Signature, signature
 from pathlib import Path, PurePosixPath
@@ -219,9 +219,14 @@ def _refuse_when_full() -> Iterator[None]:
 
 def remove_leftovers() -> None:
     """Remove the uploads that ended servers left, before the first upload: a raw log may hold secrets."""
+    own_uid = os.getuid() if hasattr(os, "getuid") else None
     for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*"):
-        if has_process_ended(folder.name.removeprefix(_FOLDER_PREFIX).partition("-")[0]):
-            shutil.rmtree(folder, ignore_errors=True)
+        process = folder.name.removeprefix(_FOLDER_PREFIX).partition("-")[0]
+        # Ours are folders of our own; who may write anywhere must not remove those of other users.
+        with suppress(OSError):
+            is_own = own_uid in (None, folder.lstat().st_uid) and not folder.is_symlink()
+            if is_own and has_process_ended(process):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def has_process_ended(number: str) -> bool:
