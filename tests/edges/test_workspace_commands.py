@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from archivist.edges.cli import main as command_line
+from archivist.edges.cli.group import COMMANDS
 from tests.conftest import Ran
 from tests.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, make, plan_text
 
@@ -41,7 +42,7 @@ class Line:
 
 @pytest.fixture
 def line(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Line:
-    monkeypatch.setitem(command_line.COMMANDS, "workspace", ("workspace:workspace", "Read a workspace."))
+    monkeypatch.setitem(COMMANDS, "workspace", ("workspace:workspace", "Read a workspace."))
     return Line(make(project, DOCUMENTED), monkeypatch, capsys)
 
 

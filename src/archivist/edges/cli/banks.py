@@ -21,7 +21,6 @@ from archivist.edges.cli.output import (
     pluralize,
     print_answer,
     say,
-    strict_hint,
 )
 from archivist.edges.cli.session import Session
 from archivist.errors import ArchivistError, BankError, InputError, NoBankError
@@ -213,8 +212,7 @@ def import_(session: Session, paths: tuple[Path, ...], strict: bool, is_global: 
         {**counts, "renumbered": done.renumbered, "skipped": skipped},
         "\n".join(lines),
         [f"{old} is {name} here: the number was taken" for old, name in done.renumbered.items()],
-        problems=skipped,
-        hint=strict_hint(skipped),
+        skipped=skipped,
     )
 
 
@@ -229,8 +227,7 @@ def share(bank: Bank, folder: Path) -> Answer:
         f"imported {pluralize(done.changed['lessons'], 'lesson')}"
         f" and {pluralize(done.changed['audit'], 'audit record')};"
         f" wrote {pluralize(done.written['lessons'], 'lesson')} to {folder}",
-        problems=skipped,
-        hint=strict_hint(skipped),
+        skipped=skipped,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -118,17 +118,21 @@ def _unwind_on_signals() -> Iterator[None]:
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are called."""
+    """A group with a table of commands that are imported when they are called, after those of its own."""
+
+    def __init__(self, *words: Any, table: Mapping[str, tuple[str, str]], **options: Any) -> None:
+        super().__init__(*words, **options)
+        self.table = table
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        """Return the commands in the order of a run's life, not alphabetically."""
-        return list(COMMANDS)
+        """Return the commands in their order, not alphabetically."""
+        return [*self.commands, *self.table]
 
-    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-        """Import and return a command."""
-        if name not in COMMANDS:
-            return None
-        module, _, attribute = COMMANDS[name][0].partition(":")
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Return a command, imported if it is in the table."""
+        if name not in self.table:
+            return super().get_command(ctx, name)
+        module, _, attribute = self.table[name][0].partition(":")
         command: click.Command = getattr(import_module(f"archivist.edges.cli.{module}"), attribute)
         return command
 
@@ -136,21 +140,23 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Suggest the nearest command for an unknown one."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "archivist --help lists the commands"
+            near = get_close_matches(args[0], known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"{ctx.command_path} --help lists the commands"
             raise click.UsageError(f"no command {args[0]!r}\nhint: {hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
+        own = [(name, command.get_short_help_str(70)) for name, command in self.commands.items()]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl([*own, *((name, text) for name, (_, text) in self.table.items())])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--bank", metavar="PATH", envvar="ARCHIVIST_BANK", help="Project folder or bank file.")
 @click.option("--actor", metavar="WHO", envvar="ARCHIVIST_ACTOR", help="Who acts: kind[:name[:role]].")
 @click.option("--set", "flags", multiple=True, metavar="KEY=VALUE", help="Override a setting for this call.")

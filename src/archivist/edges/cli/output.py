@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from enum import StrEnum
 from functools import wraps
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, TypeVar
 
 import click
@@ -94,8 +95,8 @@ def read_text_argument(given: str) -> str:
 class Answer(NamedTuple):
     """What a command prints: a view with --json, else a text and tables on stdout and notes on stderr.
 
-    Warnings and problems go to stderr in both cases. Problems set the exit code unless one is given; an error
-    is raised after the output.
+    Warnings, problems and the skipped lines of a file go to stderr in both cases. The last two set the exit
+    code unless one is given; an error is raised after the output.
     """
 
     view: object
@@ -103,9 +104,9 @@ class Answer(NamedTuple):
     notes: Sequence[str] = ()
     tables: Sequence[Table] = ()
     problems: Sequence[object] = ()
+    skipped: Sequence[object] = ()
     code: int | None = None
     error: ArchivistError | None = None
-    hint: str = ""
     warnings: Sequence[str] = ()
 
 
@@ -159,34 +160,41 @@ def print_answer(answer: Answer, as_json: bool) -> int:
                 say()
             print_table(headings, rows)
     notes = () if as_json else answer.notes
-    for text in (*notes, *answer.warnings, *problem_lines(answer.problems, answer.hint)):
+    left_out = "1 line was" if len(answer.skipped) == 1 else f"{len(answer.skipped)} lines were"
+    skipped = problem_lines(answer.skipped, f"{left_out} left out; --strict refuses the whole")
+    for text in (*notes, *answer.warnings, *problem_lines(answer.problems), *skipped):
         note(text)
     if answer.error is not None:
         raise answer.error
     if answer.code is not None:
         return answer.code
-    return EXIT_PARTIAL if answer.problems else 0
+    return EXIT_PARTIAL if answer.problems or answer.skipped else 0
 
 
 def list_records(
     name: str,
     records: Sequence[R],
     view: Callable[[R], object],
-    columns: Mapping[str, Callable[[R], object]],
+    columns: Mapping[str, str | Callable[[R], object]],
     *,
     empty: str = "",
+    **fields: object,
 ) -> Answer:
-    """Return records as a table; `empty` is the note when there are none."""
-    views = {name: [view(record) for record in records]}
+    """Return records as a table; `empty` is the note when there are none, `fields` begin the view.
+
+    A column is the name of an attribute, or a function of the record.
+    """
+    views = {**fields, name: [view(record) for record in records]}
     if not records and empty:
         return Answer(views, notes=(empty,))
-    rows = [[cell(record) for cell in columns.values()] for record in records]
-    return Answer(views, tables=[(tuple(columns), rows)])
+    cells = [attrgetter(column) if isinstance(column, str) else column for column in columns.values()]
+    return Answer(views, tables=[(tuple(columns), [[cell(record) for cell in cells] for record in records])])
 
 
-def field_lines(fields: Iterable[tuple[str, object]]) -> list[str]:
+def field_lines(fields: Iterable[tuple[str, object]], width: int = 12) -> list[str]:
     """Return the fields of one record, one on each line; empty ones are left out."""
-    return [f"  {name.replace('_', ' '):<12}{value}" for name, value in fields if value not in ("", None)]
+    lines = ((name.replace("_", " "), value) for name, value in fields if value not in ("", None))
+    return [f"  {name:<{width}}{value}" for name, value in lines]
 
 
 def shorten(text: str, most: int) -> str:
@@ -307,15 +315,10 @@ def approval_notes(waiting: int) -> list[str]:
     return [f"{pluralize(waiting, 'lesson')} {verb} for approval: {SHOW_QUARANTINED}"] if waiting else []
 
 
-def strict_hint(problems: Sequence[object]) -> str:
-    """Return how to refuse a file of which some lines were left out."""
-    left_out = "1 line was" if len(problems) == 1 else f"{len(problems)} lines were"
-    return f"{left_out} left out; --strict refuses the whole"
-
-
 def pluralize(number: int, noun: str) -> str:
     """Return `1 lesson` or `3 lessons`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number} {noun if number == 1 else several}"
 
 
 def write_file(path: str, text: str) -> None:
@@ -329,7 +332,7 @@ def write_file(path: str, text: str) -> None:
     except OSError as error:
         reason = error.strerror
         raise InputError(f"{path!r} cannot be written: {reason}", hint="name a file that can be") from None
-    note(f"wrote {path}")
+    note(f"archivist: wrote {path}")
 
 
 # Fields of a lesson that `lessons show` prints, in this order, where they are not empty.
@@ -343,53 +346,36 @@ _LESSON_FIELDS = (
 _LISTED = 6
 
 
-def lesson_lines(view: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a lesson as lines: its words first, then what is known of it."""
-    yield f"{view['id']}  {view['summary']}"
-    for key in ("rule", "detail"):
-        if view[key]:
-            yield f"  {view[key]}"
-    yield ""
-    for key in _LESSON_FIELDS:
-        if view.get(key) not in ("", None):
-            yield f"  {key.replace('_', ' '):<22}{view[key]}"
-    evidence = view["evidence"]
+def lesson_lines(view: Mapping[str, Any]) -> list[str]:
+    """Return a lesson as lines: its words first, then what is known of it."""
     lists = {"tags": view["tags"], "runs": view["runs"]}
-    lists |= {f"seen in {key}": values for key, values in evidence.items() if values not in lists.values()}
+    evidence = view["evidence"].items()
+    lists |= {f"seen in {key}": values for key, values in evidence if values not in lists.values()}
+    fields = [(key, view.get(key)) for key in _LESSON_FIELDS]
     for key, values in lists.items():
-        if values:
-            more = len(values) - _LISTED
-            rest = f" and {more} more" if more > 0 else ""
-            yield f"  {key:<22}{', '.join(values[:_LISTED])}{rest}"
+        more = len(values) - _LISTED
+        fields.append((key, ", ".join(values[:_LISTED]) + (f" and {more} more" if more > 0 else "")))
+    words = [f"  {view[key]}" for key in ("rule", "detail") if view[key]]
+    return [f"{view['id']}  {view['summary']}", *words, "", *field_lines(fields, 22)]
 
 
-def episode_lines(episode: Episode) -> Iterator[str]:
-    """Yield a run as lines: its story first, then what is known of it."""
+def episode_lines(episode: Episode) -> list[str]:
+    """Return a run as lines: its story first, then what is known of it."""
     from archivist.clock import to_short_text
 
-    yield f"{episode.id}  {episode.summary or episode.task}"
-    notes = episode.extra.get("reflection")
-    if isinstance(notes, Mapping):
-        for heading, key in (
-            ("What worked", "worked"),
-            ("What failed", "failed"),
-            ("Decisions", "decisions"),
-        ):
-            if notes.get(key):
-                yield ""
-                yield heading
-                yield from (f"  - {line}" for line in notes[key])
-    yield ""
-    for key in ("status", "kind", "project", "agent", "provider", "model", "parent", "session"):
-        value = getattr(episode, key)
-        if value:
-            yield f"  {key:<12}{value}"
-    for key in ("started", "finished"):
-        moment = getattr(episode, key)
-        if moment:
-            yield f"  {key:<12}{to_short_text(moment)}"
+    lines = [f"{episode.id}  {episode.summary or episode.task}"]
+    reflection = episode.extra.get("reflection")
+    told = reflection if isinstance(reflection, Mapping) else {}
+    for heading, key in {"What worked": "worked", "What failed": "failed", "Decisions": "decisions"}.items():
+        if told.get(key):
+            lines += ["", heading, *(f"  - {line}" for line in told[key])]
+    names = ("status", "kind", "project", "agent", "provider", "model", "parent", "session")
+    fields = [(name, getattr(episode, name)) for name in names]
+    times = {"started": episode.started, "finished": episode.finished}
+    fields += [(name, to_short_text(time)) for name, time in times.items() if time]
     if episode.usage:
         spent = episode.usage
-        tokens = f"{spent.input_tokens} tokens in, {spent.output_tokens} out"
         # A log that states no cost may well have had one.
-        yield f"  {'usage':<12}{tokens}" + (f", ${spent.cost_usd:.2f}" if spent.cost_usd else "")
+        cost = f", ${spent.cost_usd:.2f}" if spent.cost_usd else ""
+        fields.append(("usage", f"{spent.input_tokens} tokens in, {spent.output_tokens} out{cost}"))
+    return [*lines, "", *field_lines(fields)]

@@ -18,7 +18,6 @@ from archivist.edges.cli.output import (
     json_option,
     note,
     pluralize,
-    strict_hint,
 )
 from archivist.edges.cli.session import Session
 from archivist.records.run_words import EpisodeStatus
@@ -115,8 +114,7 @@ def finish(
     return Answer(
         {"runs": views, "skipped": list(done.skipped)},
         "\n".join(line for finished in done.runs for line in _finished_lines(finished)),
-        problems=done.skipped,
-        hint=strict_hint(done.skipped),
+        skipped=done.skipped,
         code=1 if has_regression and fail_on_regression else None,
     )
 
@@ -137,8 +135,7 @@ def extract(bank: Bank, files: tuple[Path, ...], run_id: str, domain: str, stric
         view,
         "\n".join(map(_lesson_line, (*learnt.created, *learnt.updated))),
         (f"{new}, {len(learnt.updated)} met again, {learnt.slight} below the severity threshold",),
-        problems=learnt.skipped,
-        hint=strict_hint(learnt.skipped),
+        skipped=learnt.skipped,
     )
 
 

@@ -21,7 +21,6 @@ from archivist.edges.cli.output import (
     role_option,
     say,
     search_limit_option,
-    strict_hint,
     tag_option,
 )
 from archivist.edges.cli.session import Session
@@ -200,8 +199,7 @@ def import_(bank: Bank, paths: tuple[Path, ...], strict: bool) -> Answer:
     return Answer(
         {**counts, "skipped": skipped},
         f"entries: {done.added} new, {done.changed} changed, {done.unchanged} the same",
-        problems=skipped,
-        hint=strict_hint(skipped),
+        skipped=skipped,
     )
 
 
