@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,6 @@ from archivist.edges.cli.output import (
     Answer,
     DateTimeParam,
     bank_command,
-    command,
     embed,
     enum_choice,
     importance_option,
@@ -23,14 +23,13 @@ from archivist.edges.cli.output import (
     search_limit_option,
     tag_option,
 )
-from archivist.edges.cli.session import Session
 from archivist.edges.views import piece_view
 from archivist.errors import NotFoundError
 from archivist.records.tier_words import DocumentType
 
 if TYPE_CHECKING:
-    from archivist.archive.service import RefreshResult
     from archivist.bank import Bank
+    from archivist.records import Document
 
 _TYPE = enum_choice(DocumentType)
 _type_option = click.option("--type", type=_TYPE, help="Only texts of this type.")
@@ -41,44 +40,25 @@ def archive() -> None:
     """Store and search long texts, and keep them in sync with folders."""
 
 
-@command(archive)
+@bank_command(archive)
 @click.argument("text", metavar="QUERY")
 @click.option("--type", type=_TYPE, help="Only this type; `cycle` includes archived stream entries.")
 @click.option("--since", type=DateTimeParam(), help="Only from this day on.")
 @click.option("--until", type=DateTimeParam(), help="Only up to this day.")
 @search_limit_option
-def search(
-    session: Session,
-    text: str,
-    type: str | None,  # noqa: A002
-    since: datetime | None,
-    until: datetime | None,
-    limit: int,
-) -> Answer:
+def search(bank: Bank, /, text: str, since: datetime | None, until: datetime | None, **asked: Any) -> Answer:
     """Search the archive for QUERY, best match first. `archivist archive show NAME` prints a whole text."""
-    first = since.replace(tzinfo=UTC) if since else None
-    last = until.replace(tzinfo=UTC) if until else None
-    if last and last.time() == datetime.min.time():
+    if until and until.time() == datetime.min.time():
         # A day without a time means all of that day.
-        last += timedelta(days=1, microseconds=-1)
-    with session.bank() as bank:
-        hits = bank.documents.search(text, type=type, dates=(first, last), limit=limit)
-    view = [
-        {
-            "id": hit.name,
-            "uid": hit.id,
-            "kind": hit.kind,
-            "text": hit.text,
-            "score": round(hit.score, 4),
-            "time": hit.time.isoformat() if hit.time else None,
-        }
-        for hit in hits
-    ]
-    lines = [
-        f"{hit.score:.2f}  {hit.name}{f'  {hit.time:%Y-%m-%d}' if hit.time else ''}\n      {hit.text}"
-        for hit in hits
-    ]
-    return Answer({"hits": view}, "\n".join(lines), () if hits else ("nothing found",))
+        until += timedelta(days=1, microseconds=-1)
+    hits = bank.documents.search(text, dates=(since, until), **asked)
+    views, lines = [], []
+    for hit in hits:
+        time, day = (hit.time.isoformat(), f"  {hit.time:%Y-%m-%d}") if hit.time else (None, "")
+        names = {"id": hit.name, "uid": hit.id, "kind": hit.kind, "text": hit.text}
+        views.append({**names, "score": round(hit.score, 4), "time": time})
+        lines.append(f"{hit.score:.2f}  {hit.name}{day}\n      {hit.text}")
+    return Answer({"hits": views}, "\n".join(lines), () if hits else ("nothing found",))
 
 
 @bank_command(archive)
@@ -93,9 +73,7 @@ def search(
 def add(bank: Bank, /, text: str, **fields: Any) -> Answer:
     """Archive TEXT; - reads it from stdin. Adding the same text again changes nothing."""
     pieces = bank.documents.insert(read_text_argument(text), **fields)
-    source = pieces[0].source
-    view = {"source": source, "pieces": [piece_view(piece) for piece in pieces]}
-    return Answer(view, f"{source}  {pluralize(len(pieces), 'piece')}")
+    return _pieces_answer(pieces, f"{pieces[0].source}  {pluralize(len(pieces), 'piece')}")
 
 
 @bank_command(archive, "list")
@@ -103,30 +81,22 @@ def add(bank: Bank, /, text: str, **fields: Any) -> Answer:
 @click.option("--folders", is_flag=True, help="List the watched folders instead.")
 def list_(bank: Bank, type: str | None, folders: bool) -> Answer:  # noqa: A002
     """List the texts of the archive, or the watched folders."""
-    watched = bank.documents.folders() if folders else []
-    sources = [] if folders else bank.documents.sources(type=type)
     if folders:
         return list_records(
             "folders",
-            watched,
+            bank.documents.folders(),
             lambda folder: {"folder": folder.id, "type": folder.type, "pattern": folder.pattern},
-            {
-                "Folder": lambda folder: folder.id,
-                "Type": lambda folder: folder.type or "by path",
-                "Pattern": lambda folder: folder.pattern,
-            },
+            ("Folder", "id"),
+            ("Type", lambda folder: folder.type or "by path"),
+            "pattern",
         )
     return list_records(
         "sources",
-        sources,
+        bank.documents.sources(type=type),
         lambda source: {**source._asdict(), "date": source.date.isoformat()},
-        {
-            "Type": lambda source: source.type,
-            "Date": lambda source: f"{source.date:%Y-%m-%d}",
-            "Pieces": lambda source: source.pieces,
-            "Tokens": lambda source: source.tokens,
-            "Source": lambda source: source.source,
-        },
+        "type",
+        ("Date", lambda source: f"{source.date:%Y-%m-%d}"),
+        *("pieces", "tokens", "source"),
     )
 
 
@@ -137,8 +107,7 @@ def show(bank: Bank, name: str) -> Answer:
     pieces = bank.documents.read(name)
     if not pieces:
         raise NotFoundError("document", name, hint="archivist archive list shows all texts")
-    view = {"source": pieces[0].source, "pieces": [piece_view(piece) for piece in pieces]}
-    return Answer(view, "\n\n".join(piece.text for piece in pieces))
+    return _pieces_answer(pieces, "\n\n".join(piece.text for piece in pieces))
 
 
 @bank_command(archive)
@@ -149,9 +118,7 @@ def watch(bank: Bank, folder: Path, type: str | None, pattern: str) -> Answer:  
     """Watch FOLDER and archive its texts now. `archivist archive refresh` updates them later."""
     # The path is kept: a later refresh may be called from another folder.
     watched = bank.documents.watch(folder.absolute(), type=type, pattern=pattern)
-    done = bank.documents.refresh()
-    vectors = embed(bank)
-    return _refresh_answer(done, vectors, {"folder": watched.id})
+    return _refresh_answer(bank, folder=watched.id)
 
 
 @bank_command(archive)
@@ -172,9 +139,7 @@ def refresh(bank: Bank) -> Answer:
 
     Records anywhere in the bank that have no vector yet get one.
     """
-    done = bank.documents.refresh()
-    vectors = embed(bank)
-    return _refresh_answer(done, vectors, {})
+    return _refresh_answer(bank)
 
 
 @bank_command(archive)
@@ -198,25 +163,28 @@ def import_bank(bank: Bank, paths: tuple[Path, ...]) -> Answer:
     """
     done = bank.bank_pages.import_banks(paths)
     embed(bank)
-    lists = {name: list(getattr(done, name)) for name in ("roles", "kept", "problems")}
+    counts = (len(done.roles), "role"), (done.threads, "thread"), (done.entries, "entry")
+    imported = ", ".join(pluralize(*count) for count in (*counts, (done.documents, "document")))
     kept = f"kept as documents: {pluralize(len(done.kept), 'section')} ({', '.join(done.kept)})"
     return Answer(
-        {**done._asdict(), **lists},
-        f"{pluralize(done.pages, 'bank')} imported, {done.unchanged} known already:"
-        f" {pluralize(len(done.roles), 'role')}, {pluralize(done.threads, 'thread')},"
-        f" {'1 entry' if done.entries == 1 else f'{done.entries} entries'},"
-        f" {pluralize(done.documents, 'document')}",
+        done._asdict(),
+        f"{pluralize(done.pages, 'bank')} imported, {done.unchanged} known already: {imported}",
         (kept,) if done.kept else (),
         problems=done.problems,
     )
 
 
-def _refresh_answer(done: RefreshResult, vectors: int, extra_fields: dict[str, object]) -> Answer:
+def _pieces_answer(pieces: Sequence[Document], text: str) -> Answer:
+    return Answer({"source": pieces[0].source, "pieces": [piece_view(piece) for piece in pieces]}, text)
+
+
+def _refresh_answer(bank: Bank, **fields: object) -> Answer:
+    done, vectors = bank.documents.refresh(), embed(bank)
     notes = [f"{pluralize(vectors, 'vector')} made"] if vectors else []
     if not done.folders:
         notes.append("hint: no folder is watched; archivist archive watch FOLDER adds one")
     return Answer(
-        {**extra_fields, **done._asdict(), "vectors": vectors, "problems": list(done.problems)},
+        {**fields, **done._asdict(), "vectors": vectors},
         f"texts: {done.added} new, {done.changed} changed, {done.removed} removed, {done.unchanged} the same",
         notes,
         problems=done.problems,

@@ -90,12 +90,10 @@ def versions(bank: Bank, path: str) -> Answer:
 def verify(bank: Bank, names: tuple[str, ...]) -> Answer:
     """Compare files with their registered versions, all or the named ones; exit 1 on a difference."""
     checks = bank.artifacts.verify([_find_artifact(bank, name).id for name in names])
-    wrong = [check for check in checks if check.state.value != "same"]
+    wrong = [check for check in checks if check.state != "same"]
     same = len(checks) - len(wrong)
-    views = [
-        {**table_view(check.artifact), "state": check.state.value, "note": check.note} for check in checks
-    ]
-    rows = [(check.state.value, check.artifact.path, check.artifact.task, check.note) for check in wrong]
+    views = [{**table_view(check.artifact), "state": check.state, "note": check.note} for check in checks]
+    rows = [(check.state, check.artifact.path, check.artifact.task, check.note) for check in wrong]
     return Answer(
         {"artifacts": views, "same": same},
         notes=(f"{same} of {pluralize(len(checks), 'file')} the same",),
@@ -134,19 +132,6 @@ def _find_artifact(bank: Bank, name: str) -> Artifact:
 
 
 def _list_artifacts(found: Sequence[Artifact]) -> Answer:
-    return list_records(
-        "artifacts",
-        found,
-        table_view,
-        {
-            "ID": lambda artifact: artifact.id,
-            "Type": lambda artifact: artifact.type.value,
-            "Task": lambda artifact: artifact.task,
-            "Agent": lambda artifact: artifact.agent,
-            "Bytes": lambda artifact: artifact.size_bytes,
-            "SHA-256": lambda artifact: artifact.checksum[:_CHECKSUM_SHOWN],
-            "Path": lambda artifact: artifact.path,
-            "Description": lambda artifact: artifact.description,
-        },
-        empty="no artifacts",
-    )
+    checksum = ("SHA-256", lambda artifact: artifact.checksum[:_CHECKSUM_SHOWN])
+    columns = "id", "type", "task", "agent", ("Bytes", "size_bytes"), checksum, "path", "description"
+    return list_records("artifacts", found, table_view, *columns, empty="no artifacts")

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.output import Answer, Table, bank_command, command, global_option, write_file
+from archivist.edges.cli.output import (
+    Answer,
+    Table,
+    bank_command,
+    command,
+    global_option,
+    list_records,
+    write_file,
+)
 from archivist.edges.cli.session import Session
 from archivist.edges.views import regression_view, report_row_view, verdicts_view
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from archivist.audit.lift import Lift
     from archivist.audit.report import ReportRow
@@ -40,14 +49,17 @@ def check(session: Session, run: str) -> Answer:
     with session.bank() as bank:
         global_bank = session.global_bank()
         verdicts = verdicts_view(bank, bank.audit(run, global_bank=global_bank), global_bank=global_bank)
-    view = {"run": run, "verdicts": verdicts}
-    if not verdicts:
-        return Answer(view, notes=(f"run {run!r} was given no lessons",))
-    rows = [
-        (each["lesson"], each["effect"], each["following"].replace("_", " "), each["summary"])
-        for each in verdicts
-    ]
-    return Answer(view, tables=[(("ID", "Effect", "Followed", "Description"), rows)])
+    return list_records(
+        "verdicts",
+        verdicts,
+        lambda view: view,
+        ("ID", itemgetter("lesson")),
+        ("Effect", itemgetter("effect")),
+        ("Followed", lambda view: view["following"].replace("_", " ")),
+        ("Description", itemgetter("summary")),
+        empty=f"run {run!r} was given no lessons",
+        run=run,
+    )
 
 
 @command(audit)
@@ -68,39 +80,29 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool)
         lesson = bank.lessons.get(bare[0]).short_id if bare else ""
     # Lessons of the global bank are named as briefs name them.
     mark = global_mark_of(name or "")
-    lines = [
-        replace(line, lesson=f"{mark}{line.lesson}") for line in found.lessons if lesson in (line.lesson, "")
-    ]
-    steps = [
-        replace(each, lesson=f"{mark}{each.lesson}")
-        for each in recommend_steps(found)
-        if lesson in (each.lesson, "")
-    ]
+    asked = [line for line in found.lessons if lesson in (line.lesson, "")]
+    lines = tuple(replace(line, lesson=f"{mark}{line.lesson}") for line in asked)
+    steps = recommend_steps(replace(found, lessons=lines))
     if svg and lines:
         from archivist.charts import draw_report_chart
 
         title = f"Did {lines[0].lesson} help?" if lesson else "Did the lessons help?"
         write_file(svg, draw_report_chart(lines[0] if lesson else found.total, title))
-    whole = {
-        "months": [report_row_view(line) for line in found.months],
-        "total": report_row_view(found.total),
-    }
-    view = {
+    view: dict[str, object] = {
         "lessons": [report_row_view(line) for line in lines],
         "proposals": [asdict(each) for each in steps],
-        **({} if lesson else whole),
     }
+    if not lesson:
+        view["months"] = [report_row_view(line) for line in found.months]
+        view["total"] = report_row_view(found.total)
     if not lines:
         return Answer(view, notes=("no verdicts yet: archivist audit check RUN makes them",))
     shown = [*lines, *(() if lesson else (*found.months, found.total))]
     is_held_out = any(line.lift.arms.withheld for line in shown)
-    table = _report_table(shown, {each.lesson: each.step.value for each in steps}, is_held_out=is_held_out)
+    table = _report_table(shown, {each.lesson: each.step for each in steps}, is_held_out=is_held_out)
     # In the whole report only what calls for an action.
-    advice = [
-        f"{each.step.value} {each.lesson}: {each.reason}"
-        for each in steps
-        if lesson or each.step.value != "keep"
-    ]
+    needed = [each for each in steps if lesson or each.step != "keep"]
+    advice = [f"{each.step} {each.lesson}: {each.reason}" for each in needed]
     return Answer(view, notes=[_LEGEND + (_LEGEND_HELD_OUT if is_held_out else ""), *advice], tables=[table])
 
 
@@ -109,29 +111,22 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool)
 def regressions(bank: Bank, run: str) -> Answer:
     """Report findings of RUN that an earlier run had fixed; exit 1 when there are any."""
     found = bank.audits.regressions(run)
-    rows = [regression_view(each) for each in found]
-    view = {"run": run, "regressions": rows}
-    if not rows:
-        return Answer(view, notes=("nothing that was fixed came back",))
-    cells = [(row["fixed_in"], row["severity"], row["found"]) for row in rows]
-    return Answer(view, tables=[(("Fixed in", "Severity", "Found again"), cells)], code=1)
+    columns = ("Fixed in", "fixed_in"), ("Severity", "found.severity"), ("Found again", "found.description")
+    nothing = "nothing that was fixed came back"
+    answer = list_records("regressions", found, regression_view, *columns, empty=nothing, run=run)
+    return answer._replace(code=1 if found else 0)
 
 
-def _report_table(lines: Sequence[ReportRow], steps: dict[str, str], *, is_held_out: bool) -> Table:
+def _report_table(lines: Sequence[ReportRow], steps: Mapping[str, str], *, is_held_out: bool) -> Table:
     headings = ["ID", "Told", "Followed", "Ignored", "No occasion", "Helped", "Failed", "Likely share"]
     headings += ["Withheld", "Fails told/withheld", "Prevents", "More runs"] if is_held_out else []
     rows = []
     for line in lines:
         low, high = line.posterior.interval
         share = f"{line.posterior.mean:.0%} ({low:.0%} to {high:.0%})" if line.judged_count else "-"
-        rows.append(
-            (
-                *(line.lesson, line.told, line.followed, line.ignored, line.not_applicable),
-                *(line.helpful, line.ineffective, share),
-                *(_lift_cells(line.lift) if is_held_out else ()),
-                *(steps.get(line.lesson, ""), line.summary),
-            )
-        )
+        counts = (line.told, line.followed, line.ignored, line.not_applicable, line.helpful, line.ineffective)
+        lift = _lift_cells(line.lift) if is_held_out else ()
+        rows.append((line.lesson, *counts, share, *lift, steps.get(line.lesson, ""), line.summary))
     return (*headings, "Proposal", "Description"), rows
 
 

@@ -53,12 +53,9 @@ def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
     with Bank.open(place, actor=session.actor()) as bank:
         path = bank.path
     keep_out_of_git(path.parent)
-    hint = f"hint: in this folder the new bank replaces {bank_file(above)}" if above else ""
-    return Answer(
-        {"bank": str(path), "created": not existed},
-        f"{'There is a bank already' if existed else 'Made a bank'}: {path}",
-        (hint,) if hint else (),
-    )
+    notes = [f"hint: in this folder the new bank replaces {bank_file(above)}"] if above else []
+    made = "There is a bank already" if existed else "Made a bank"
+    return Answer({"bank": str(path), "created": not existed}, f"{made}: {path}", notes)
 
 
 def keep_out_of_git(folder: Path) -> None:
@@ -98,10 +95,8 @@ def verify(bank: Bank) -> Answer:
     """Check the hash chain of the ledger, and each record against it; exit 1 on a mismatch."""
     found = bank.ledger.verify()
     view = {name: getattr(found, name) for name in ("entries", "erased", "is_whole", "problems")}
-    text = f"The ledger is intact: {pluralize(found.entries, 'change')}, {found.erased} erased."
-    if found.is_whole:
-        return Answer(view, text)
-    return Answer(view, "\n".join(found.problems), code=1)
+    intact = f"The ledger is intact: {pluralize(found.entries, 'change')}, {found.erased} erased."
+    return Answer(view, "\n".join(found.problems) or intact, code=0 if found.is_whole else 1)
 
 
 @command()
@@ -115,53 +110,39 @@ def doctor(session: Session, reindex: bool) -> Answer:
     found, error = _run_checks(session)
     views = [{"name": check.name, "ok": check.is_well, "text": check.text} for check in found]
     lines = [f"{'ok  ' if check.is_well else 'warn'}  {check.name:<10}  {check.text}" for check in found]
-    code = 0 if all(check.is_well for check in found) else 1
-    return Answer({"checks": views}, "\n".join(lines), code=code, error=error)
+    is_well = all(check.is_well for check in found)
+    return Answer({"checks": views}, "\n".join(lines), code=0 if is_well else 1, error=error)
 
 
 def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
     """Return every check; if the bank does not open, the error and the checks that need no bank."""
     from archivist.clock import system_clock
     from archivist.doctor import check_hook_failures, failed_check
-    from archivist.paths import bank_file, project_folder, unreadable_above
+    from archivist.edges.install.chain import check_chain
+    from archivist.paths import bank_file, checkout_of, home_folder, project_folder, unreadable_above
 
+    place, here, problem = session.find_bank_path(), Path.cwd(), None
+    file = None if place is None else bank_file(place).absolute()
     try:
         with session.bank() as bank:
-            return [
-                *bank.doctor.health(),
-                *_client_checks(_client_root(session, bank.root), bank.path.parent),
-            ], None
+            checks = bank.doctor.health()
     except ArchivistError as error:
-        place = session.find_bank_path()
-        file = bank_file(place) if place is not None else None
-        root = _client_root(session, project_folder(file) if file is not None else Path.cwd())
         # To a search upwards, a folder that cannot be read looks like no bank.
-        held = unreadable_above(Path.cwd()) if isinstance(error, NoBankError) else None
-        reason = error
-        if held is not None:
-            reason = BankError(f"{str(held)!r} cannot be read", hint="check the permissions of the folder")
-        shown = failed_check("bank", reason)
-        folder = file.absolute().parent if file is not None else None
-        hooks = check_hook_failures(folder, system_clock())
-        return [shown, hooks, *_client_checks(root, folder)], reason
-
-
-def _client_root(session: Session, root: Path) -> Path:
-    """Return the folder whose settings a client reads that is opened here."""
-    from archivist.paths import checkout_of
-
-    return root if session.bank_path else checkout_of(Path.cwd())
-
-
-def _client_checks(root: Path, log_folder: Path | None) -> list[Check]:
-    from archivist.edges.install import chain
-    from archivist.paths import home_folder
-
+        held = unreadable_above(here) if isinstance(error, NoBankError) else None
+        hint = "check the permissions of the folder"
+        problem = error if held is None else BankError(f"{str(held)!r} cannot be read", hint=hint)
+        checks = [
+            failed_check("bank", problem),
+            check_hook_failures(file.parent if file else None, system_clock()),
+        ]
+    # The folder whose settings a client reads that is opened here.
+    root = (project_folder(file) if file else here) if session.bank_path else checkout_of(here)
     try:
         home = Path.home()
     except RuntimeError:
         home = None
-    return chain.check_chain(root.absolute(), home, (log_folder or home_folder()).absolute())
+    log_folder = file.parent if file else home_folder().absolute()
+    return [*checks, *check_chain(root.absolute(), home, log_folder)], problem
 
 
 @bank_command(has_global=True)
@@ -182,11 +163,11 @@ def export(bank: Bank, folder: Path, shape: str) -> Answer:
     return Answer({"folder": str(folder), "lines": written}, "\n".join(lines))
 
 
-@command(name="import")
+@bank_command(name="import")
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--strict", is_flag=True, help="Import nothing when one line is bad.")
 @global_option
-def import_(session: Session, paths: tuple[Path, ...], strict: bool, is_global: bool) -> Answer:
+def import_(bank: Bank, paths: tuple[Path, ...], strict: bool) -> Answer:
     """Import lessons, episodes and audit records from files, or from all *.jsonl of a folder.
 
     Both spellings are recognised by their content. A record that the bank knows is merged.
@@ -197,13 +178,12 @@ def import_(session: Session, paths: tuple[Path, ...], strict: bool, is_global: 
         if not inside:
             raise InputError(f"{str(path)!r} has no *.jsonl files")
         files += [file for file in inside if not path.is_dir() or file.stat().st_size]
-    with session.bank(is_global=is_global) as bank:
-        done = bank.exchange.import_files(files, is_strict=strict)
-        embed(bank)
+    done = bank.exchange.import_files(files, is_strict=strict)
+    embed(bank)
     counts = {"created": done.created, "changed": done.changed, "unchanged": done.unchanged}
     known = ("lessons", "episodes", "briefs", "verdicts")
     lines = []
-    for kind in dict.fromkeys((*known, *(kind for count in counts.values() for kind in count))):
+    for kind in dict.fromkeys((*known, *done.created, *done.changed, *done.unchanged)):
         new, merged, same = (count.get(kind, 0) for count in counts.values())
         if new or merged or same:
             lines.append(f"{kind}: {new} new, {merged} merged, {same} the same")
@@ -222,10 +202,10 @@ def share(bank: Bank, folder: Path) -> Answer:
     """Import what other clones wrote to FOLDER, and write what this bank knows. Commit FOLDER to git."""
     done = bank.exchange.share(folder)
     skipped = [str(problem) for problem in done.problems]
+    lessons, audits = pluralize(done.changed["lessons"], "lesson"), done.changed["audit"]
     return Answer(
         {"changed": done.changed, "written": done.written, "skipped": skipped},
-        f"imported {pluralize(done.changed['lessons'], 'lesson')}"
-        f" and {pluralize(done.changed['audit'], 'audit record')};"
+        f"imported {lessons} and {pluralize(audits, 'audit record')};"
         f" wrote {pluralize(done.written['lessons'], 'lesson')} to {folder}",
         skipped=skipped,
     )
@@ -293,7 +273,7 @@ def prune(session: Session, days: int | None, dry_run: bool, yes: bool, is_globa
     with session.bank(is_global=is_global) as bank:
         done = bank.erasure.prune(days=days, is_dry_run=not yes)
     names = ("days", "runs", "trimmed", "events", "is_dry_run", "is_given_back")
-    view = {name: getattr(done, name) for name in names}
+    view = {**{name: getattr(done, name) for name in names}, "freed_bytes": done.freed, "kept": done.kept}
     verb = "would delete" if done.is_dry_run else "deleted"
     trimmed = f"; trimmed {pluralize(done.trimmed, 'run')} to the cited events" if done.trimmed else ""
     text = (
@@ -308,12 +288,7 @@ def prune(session: Session, days: int | None, dry_run: bool, yes: bool, is_globa
             "archivist: the file keeps its size, because another process uses the bank",
             "hint: stop that process and prune again",
         ]
-    return Answer(
-        {**view, "freed_bytes": done.freed, "kept": dict(done.kept)},
-        "\n".join((text, *kept)),
-        notes,
-        code=0 if done.is_given_back else EXIT_PARTIAL,
-    )
+    return Answer(view, "\n".join((text, *kept)), notes, code=0 if done.is_given_back else EXIT_PARTIAL)
 
 
 @click.command()

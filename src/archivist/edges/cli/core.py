@@ -133,19 +133,9 @@ def list_(bank: Bank, status: str | None, with_decided: bool) -> Answer:
     """List the open proposals."""
     chosen = ProposalStatus(status) if status else None if with_decided else ProposalStatus.OPEN
     found = bank.proposals.list(chosen)
-    return list_records(
-        "proposals",
-        found,
-        proposal_view,
-        {
-            "ID": lambda proposal: proposal.short_id,
-            "Status": _status_text,
-            "Block": _block_name,
-            "Proposer": lambda proposal: proposal.proposer,
-            "Until": lambda proposal: f"{proposal.expires:%Y-%m-%d}",
-            "Reason": lambda proposal: proposal.reason,
-        },
-    )
+    until = ("Until", lambda proposal: f"{proposal.expires:%Y-%m-%d}")
+    names = ("ID", "short_id"), ("Status", _status_text), ("Block", _block_name)
+    return list_records("proposals", found, proposal_view, *names, "proposer", until, "reason")
 
 
 @bank_command(proposals, "show")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,12 +13,13 @@ from archivist.edges.cli.output import (
     bank_command,
     command,
     enum_choice,
+    episode_lines,
     field_lines,
     limit_option,
     list_records,
-    note,
     print_json,
     shorten,
+    write_file,
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.views import approach_view, attempt_view, rate_view, run_view
@@ -68,15 +67,10 @@ def list_(
 @click.argument("run", metavar="RUN")
 def show(bank: Bank, run: str) -> Answer:
     """Print the run RUN: its outcome, what worked, what failed, what was decided."""
-    from archivist.edges.cli.output import episode_lines
-
     episode = bank.runs.episode(run)
     names = ("action", "approach", "outcome") if episode.action else ()
     fields = field_lines((name, " ".join(str(getattr(episode, name)).split())) for name in names)
-    return Answer(
-        {"episode": _episode_view(episode)},
-        "\n".join((*episode_lines(episode), *fields)),
-    )
+    return Answer({"episode": _episode_view(episode)}, "\n".join((*episode_lines(episode), *fields)))
 
 
 @episodes.command()
@@ -111,23 +105,24 @@ def log(session: Session, /, task: str, time: str | None, name: str, **fields: A
         raise InputError(f"{time!r} is not a time", hint="like 2026-04-03T14:00:00Z") from None
     with session.bank() as bank:
         made = bank.attempts.log(task, time=ended, id=name, **fields)
-    view = {"episode": attempt_view(made)}
-    return Answer(view, f"{made.id}  {_episode_summary(made)}")
+    return Answer({"episode": attempt_view(made)}, f"{made.id}  {_episode_summary(made)}")
 
 
 @bank_command(episodes, "tried")
 @click.argument("task", metavar="TASK")
 def list_tried(bank: Bank, task: str) -> Answer:
     """Print the approaches tried for TASK and their results, successful ones first."""
-    found = bank.attempts.list_approaches(task)
-    rows = [
-        (each.attempts, each.verdict, ", ".join(each.agents), each.approach, each.last.outcome)
-        for each in found
-    ]
-    return Answer(
-        {"task": task, "approaches": [approach_view(result) for result in found]},
-        notes=() if found else ("no attempts at this task",),
-        tables=[(("Tries", "Result", "Agents", "Approach", "Last outcome"), rows)] if found else (),
+    return list_records(
+        "approaches",
+        bank.attempts.list_approaches(task),
+        approach_view,
+        ("Tries", "attempts"),
+        ("Result", "verdict"),
+        ("Agents", lambda result: ", ".join(result.agents)),
+        "approach",
+        ("Last outcome", "last.outcome"),
+        empty="no attempts at this task",
+        task=task,
     )
 
 
@@ -146,15 +141,17 @@ def failures(bank: Bank, agent: str, limit: int | None) -> Answer:
 def similar(bank: Bank, text: str, limit: int) -> Answer:
     """Print the approaches tried for tasks similar to TASK, successful ones first."""
     found = bank.attempts.similar(text, limit=limit)
-    rows = [
-        (f"{score:.2f}", each.verdict, shorten(each.task, _TASK_CHARACTERS), each.approach, each.last.outcome)
-        for each, score in found
-    ]
-    views = [{**approach_view(result), "score": round(score, 6)} for result, score in found]
-    return Answer(
-        {"text": text, "approaches": views},
-        notes=() if found else ("no attempts at a similar task",),
-        tables=[(("Score", "Result", "Task", "Approach", "Last outcome"), rows)] if found else (),
+    return list_records(
+        "approaches",
+        found,
+        lambda similar: {**approach_view(similar[0]), "score": round(similar[1], 6)},
+        ("Score", lambda similar: f"{similar[1]:.2f}"),
+        ("Result", lambda similar: similar[0].verdict),
+        ("Task", lambda similar: shorten(similar[0].task, _TASK_CHARACTERS)),
+        ("Approach", lambda similar: similar[0].approach),
+        ("Last outcome", lambda similar: similar[0].last.outcome),
+        empty="no attempts at a similar task",
+        text=text,
     )
 
 
@@ -169,28 +166,20 @@ def similar(bank: Bank, text: str, limit: int) -> Answer:
 @click.option("--until", type=DateTimeParam(), help="Only up to this time.")
 @click.option("--step", type=click.Choice(["day", "week", "month"]), help="Also per day, week or month.")
 @click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Also draw a chart.")
-def stats(
-    bank: Bank, by: str, since: datetime | None, until: datetime | None, step: str | None, svg: str | None
-) -> Answer:
+def stats(bank: Bank, /, svg: str | None, **asked: Any) -> Answer:
     """Print success rates of attempts by approach, agent, provider or task."""
-    first, last = (moment.replace(tzinfo=UTC) if moment else None for moment in (since, until))
-    found = bank.attempts.analytics(by=by, since=first, until=last, step=step)
+    found = bank.attempts.analytics(**asked)
     if svg:
         from archivist.charts import draw_rate_chart
 
-        try:
-            Path(svg).write_text(draw_rate_chart(found), encoding="utf-8")
-        except OSError as error:
-            message = f"{svg!r} cannot be written: {error.strerror}"
-            raise InputError(message, hint="name a file that can be written") from None
-        note(f"wrote {svg}")
+        write_file(svg, draw_rate_chart(found))
     views = [rate_view(rate) for rate in found.rows]
-    view = {"by": by, "step": step, "rows": views, "total": rate_view(found.total)}
+    view = {"by": asked["by"], "step": asked["step"], "rows": views, "total": rate_view(found.total)}
     if not found.rows:
         return Answer(view, notes=("no attempts: archivist episodes log records them",))
     rates = (*found.rows, found.total)
     rows = [_rate_cells(rate, rate.name or "(unknown)") for rate in rates]
-    tables = [((*_RATE_HEADINGS, found.by.value.capitalize()), rows)]
+    tables = [((*_RATE_HEADINGS, found.by.capitalize()), rows)]
     for rate in rates if found.step else ():
         rows = [_rate_cells(period, period.name) for period in rate.periods]
         tables.append(((*_RATE_HEADINGS, rate.name or "(unknown)"), rows))
@@ -198,19 +187,8 @@ def stats(
 
 
 def _list_episodes(found: Sequence[Episode], *, empty: str = "") -> Answer:
-    return list_records(
-        "episodes",
-        found,
-        _episode_view,
-        {
-            "Run": lambda episode: episode.id,
-            "Status": lambda episode: episode.status,
-            "Project": lambda episode: episode.project,
-            "Agent": lambda episode: episode.agent,
-            "Summary": _episode_summary,
-        },
-        empty=empty,
-    )
+    columns = ("Run", "id"), "status", "project", "agent", ("Summary", _episode_summary)
+    return list_records("episodes", found, _episode_view, *columns, empty=empty)
 
 
 def _episode_view(episode: Episode) -> dict[str, Any]:
@@ -227,8 +205,6 @@ def _episode_summary(episode: Episode) -> str:
 
 
 def _rate_cells(rate: Rate, name: str) -> tuple[object, ...]:
-    low, high = rate.interval
-    is_known = rate.share is not None
     mean_ms = rate.mean_duration_ms
     if mean_ms is None:
         duration = "-"
@@ -236,13 +212,7 @@ def _rate_cells(rate: Rate, name: str) -> tuple[object, ...]:
         duration = f"{mean_ms:.0f} ms"
     else:
         duration = f"{mean_ms / 1000:.1f} s" if mean_ms < 120_000 else f"{mean_ms / 60_000:.1f} min"
-    return (
-        rate.attempts,
-        rate.completed,
-        rate.failed,
-        f"{rate.share:.0%}" if is_known else "-",
-        f"{low:.0%} to {high:.0%}" if is_known else "-",
-        duration,
-        f"{rate.tokens_in}/{rate.tokens_out}" if rate.tokens_in or rate.tokens_out else "-",
-        name,
-    )
+    low, high = rate.interval
+    share = ("-", "-") if rate.share is None else (f"{rate.share:.0%}", f"{low:.0%} to {high:.0%}")
+    tokens = f"{rate.tokens_in}/{rate.tokens_out}" if rate.tokens_in or rate.tokens_out else "-"
+    return rate.attempts, rate.completed, rate.failed, *share, duration, tokens, name

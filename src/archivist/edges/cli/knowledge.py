@@ -12,6 +12,7 @@ from archivist.edges.cli.output import (
     command,
     field_lines,
     global_option,
+    history_answer,
     list_records,
     pluralize,
     read_text_argument,
@@ -19,7 +20,7 @@ from archivist.edges.cli.output import (
     tag_option,
 )
 from archivist.edges.cli.session import Session
-from archivist.edges.views import conflict_view, table_view, time_text
+from archivist.edges.views import conflict_view, history_views, table_view, time_text
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -45,19 +46,10 @@ def knowledge() -> None:
 @click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N.")
 def list_(bank: Bank, /, **filters: Any) -> Answer:
     """List the facts by category and key."""
-    found = bank.knowledge.query(**filters)
-    return list_records(
-        "facts",
-        found,
-        table_view,
-        {
-            "Fact": _fact_name,
-            "Sure": lambda fact: f"{fact.confidence:g}",
-            "Source": lambda fact: fact.source,
-            "Value": lambda fact: shorten(fact.value, _ROW_CHARACTERS),
-        },
-        empty="no facts",
-    )
+    sure = ("Sure", lambda fact: f"{fact.confidence:g}")
+    value = ("Value", lambda fact: shorten(fact.value, _ROW_CHARACTERS))
+    columns = ("Fact", _fact_name), sure, "source", value
+    return list_records("facts", bank.knowledge.query(**filters), table_view, *columns, empty="no facts")
 
 
 @bank_command(knowledge, has_global=True)
@@ -139,14 +131,12 @@ def conflicts(bank: Bank, name: str, with_decided: bool) -> Answer:
         "conflicts",
         found,
         conflict_view,
-        {
-            "ID": lambda conflict: conflict.id,
-            "Status": lambda conflict: conflict.status.value,
-            "Fact": lambda conflict: f"{conflict.category}/{conflict.key}",
-            "Kept": lambda conflict: f"{shorten(conflict.kept, _VALUE_CHARACTERS)} ({conflict.kept_source})",
-            "Lost": lambda conflict: f"{shorten(conflict.lost, _VALUE_CHARACTERS)} ({conflict.lost_source})",
-            "Why": lambda conflict: conflict.reason,
-        },
+        "id",
+        "status",
+        ("Fact", lambda each: f"{each.category}/{each.key}"),
+        ("Kept", lambda each: f"{shorten(each.kept, _VALUE_CHARACTERS)} ({each.kept_source})"),
+        ("Lost", lambda each: f"{shorten(each.lost, _VALUE_CHARACTERS)} ({each.lost_source})"),
+        ("Why", "reason"),
         empty="no conflicts" if with_decided else "no open conflicts",
     )
 
@@ -201,25 +191,9 @@ def import_(bank: Bank, paths: tuple[str, ...]) -> Answer:
 def history(bank: Bank, name: str) -> Answer:
     """Print the history of FACT: each change and conflict, who made it, and why a value won."""
     changes = bank.knowledge.history(name)
-    return list_records(
-        "history",
-        changes,
-        lambda change: {
-            "seq": change.entry.seq,
-            "time": time_text(change.entry.time),
-            "actor": str(change.entry.actor),
-            "verb": change.entry.verb,
-            "kind": change.entry.kind,
-            "change": _describe_change(change),
-            "after": change.after,
-        },
-        {
-            "Seq": lambda change: change.entry.seq,
-            "Time": lambda change: f"{(time_text(change.entry.time) or '')[:19]}Z",
-            "Actor": lambda change: change.entry.actor,
-            "Verb": lambda change: change.entry.verb,
-            "Change": _describe_change,
-        },
+    texts = map(_describe_change, changes)
+    return history_answer(
+        [{**view, "change": text} for view, text in zip(history_views(changes), texts, strict=True)]
     )
 
 

@@ -14,6 +14,7 @@ from archivist.edges.cli.output import (
     command,
     enum_choice,
     global_option,
+    history_answer,
     lesson_lines,
     pluralize,
 )
@@ -219,6 +220,4 @@ def history(session: Session, name: str, is_global: bool) -> Answer:
     """Print every change of the lesson ID, with its actor."""
     bank, (name,) = session.bank_of(name, is_global=is_global)
     with bank:
-        rows = history_views(bank.ledger.history(name))
-    cells = [(row["seq"], row["time"][:19] + "Z", row["actor"], row["verb"], row["change"]) for row in rows]
-    return Answer({"history": rows}, tables=[(("Seq", "Time", "Actor", "Verb", "Change"), cells)])
+        return history_answer(history_views(bank.ledger.history(name)))

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import wraps
 from operator import attrgetter
@@ -69,12 +69,12 @@ ended_choice = click.Choice(["success", "partial", "failed", "aborted"])
 
 
 class DateTimeParam(click.DateTime):
-    """A day or a time, as people write it."""
+    """A day or a time, as people write it: without a zone, which is UTC."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         """Return the moment, or say what one looks like."""
         try:
-            return super().convert(value, param, ctx)
+            return super().convert(value, param, ctx).replace(tzinfo=UTC)
         except click.BadParameter:
             self.fail(f"{value!r} is no day: write it as 2026-04-03 or 2026-04-03T14:00:00", param, ctx)
 
@@ -175,20 +175,28 @@ def list_records(
     name: str,
     records: Sequence[R],
     view: Callable[[R], object],
-    columns: Mapping[str, str | Callable[[R], object]],
-    *,
+    *columns: str | tuple[str, str | Callable[[R], object]],
     empty: str = "",
     **fields: object,
 ) -> Answer:
     """Return records as a table; `empty` is the note when there are none, `fields` begin the view.
 
-    A column is the name of an attribute, or a function of the record.
+    A column is an attribute, or a heading with an attribute or a function of the record.
     """
     views = {**fields, name: [view(record) for record in records]}
     if not records and empty:
         return Answer(views, notes=(empty,))
-    cells = [attrgetter(column) if isinstance(column, str) else column for column in columns.values()]
-    return Answer(views, tables=[(tuple(columns), [[cell(record) for cell in cells] for record in records])])
+    pairs = [(each.capitalize(), each) if isinstance(each, str) else each for each in columns]
+    cells = [attrgetter(cell) if isinstance(cell, str) else cell for _, cell in pairs]
+    headings = ["ID" if heading == "Id" else heading for heading, _ in pairs]
+    return Answer(views, tables=[(headings, [[cell(record) for cell in cells] for record in records])])
+
+
+def history_answer(views: Sequence[Mapping[str, Any]]) -> Answer:
+    """Return the changes of one record as a table."""
+    names = ("seq", "time", "actor", "verb", "change")
+    rows = [[f"{view[name][:19]}Z" if name == "time" else view[name] for name in names] for view in views]
+    return Answer({"history": views}, tables=[([name.capitalize() for name in names], rows)])
 
 
 def field_lines(fields: Iterable[tuple[str, object]], width: int = 12) -> list[str]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import Answer, DateTimeParam, command, global_option, pluralize
-from archivist.edges.cli.session import Session
+from archivist.edges.cli.output import Answer, DateTimeParam, bank_command, global_option, pluralize
 from archivist.edges.views import recall_view
 
 if TYPE_CHECKING:
+    from archivist.bank import Bank
     from archivist.recall.results import Hit
     from archivist.recall.scoring import Weights
 
@@ -20,7 +19,7 @@ _KINDS = ["lesson", "episode", "event", "fact", "artifact", "entry", "document"]
 _PRESETS = ["relevance", "archivist", "generative"]
 
 
-@command()
+@bank_command()
 @click.argument("text", metavar="QUERY")
 @click.option("--kind", "kinds", type=click.Choice(_KINDS), multiple=True, help="Only this kind; repeatable.")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only with one of these tags; repeatable.")
@@ -42,17 +41,11 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @click.option("--max", "limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="At most N.")
 @click.option("--explain", is_flag=True, help="Print every part of every score.")
 @global_option
-def recall(
-    session: Session, /, text: str, importance: float, explain: bool, is_global: bool, **asked: Any
-) -> Answer:
+def recall(bank: Bank, /, text: str, importance: float, explain: bool, **asked: Any) -> Answer:
     """Find what the bank knows about QUERY: lessons, runs and what happened in them, the best first."""
     from archivist.recall.query import Query
 
-    # Days are given without a zone; the bank keeps UTC.
-    for end in ("since", "until"):
-        asked[end] = asked[end].replace(tzinfo=UTC) if asked[end] else None
-    with session.bank(is_global=is_global) as bank:
-        found = bank.recall(Query(text=text, min_importance=importance, **asked))
+    found = bank.recall(Query(text=text, min_importance=importance, **asked))
     lines = []
     for hit in found.hits:
         when = f"  {hit.time:%Y-%m-%d}" if hit.time else ""

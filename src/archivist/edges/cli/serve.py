@@ -134,18 +134,16 @@ def create(
 def list_(bank: Bank, with_ended: bool) -> Answer:
     """List the valid tokens."""
     tokens = bank.tokens.list(with_ended=with_ended)
-    found = [(token, token.state(bank.now()).value) for token in tokens]
+    now = bank.now()
     return list_records(
         "tokens",
-        found,
-        lambda pair: token_view(*pair),
-        {
-            "ID": lambda pair: pair[0].id,
-            "State": lambda pair: pair[1],
-            "Actor": lambda pair: pair[0].actor,
-            "Until": lambda pair: f"{pair[0].expires:%Y-%m-%d}" if pair[0].expires else "-",
-            "Name": lambda pair: pair[0].name,
-        },
+        tokens,
+        lambda token: token_view(token, token.state(now)),
+        "id",
+        ("State", lambda token: token.state(now)),
+        "actor",
+        ("Until", lambda token: f"{token.expires:%Y-%m-%d}" if token.expires else "-"),
+        "name",
         empty="no tokens: archivist token create makes one",
     )
 

@@ -105,19 +105,8 @@ def list_(bank: Bank, cycles: str, role: str, importance: int, limit: int | None
         found = found[-limit:] if limit else found
     else:
         found = bank.stream.recent(limit or _LISTED, role=role)[::-1]
-    return list_records(
-        "entries",
-        found,
-        entry_view,
-        {
-            "ID": lambda entry: entry.id,
-            "Cycle": lambda entry: entry.cycle,
-            "Role": lambda entry: entry.role,
-            "Imp": lambda entry: entry.importance,
-            "Type": lambda entry: entry.type.value,
-            "Action": lambda entry: entry.action,
-        },
-    )
+    weight = ("Imp", "importance")
+    return list_records("entries", found, entry_view, "id", "cycle", "role", weight, "type", "action")
 
 
 @bank_command(stream)

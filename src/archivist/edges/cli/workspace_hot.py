@@ -312,9 +312,9 @@ def list_(_session: Session, scope: str, topology: Topology) -> Answer:
     from archivist.workspace.skills_service import list_skills
 
     found = list_skills(topology, find_scope([topology], scope))
-    columns = {"Name": "name", "Scope": "scope", "Description": "description"}
     problems = [f"archivist: {skill.path}: {problem}" for skill in found for problem in skill.problems]
-    return list_records("skills", found, _skill_view, columns)._replace(notes=problems)
+    answer = list_records("skills", found, _skill_view, "name", "scope", "description")
+    return answer._replace(notes=problems)
 
 
 @command(skills)
