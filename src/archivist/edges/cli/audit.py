@@ -74,8 +74,7 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool)
     from archivist.audit.report import recommend_steps
     from archivist.brief.select import global_mark_of
 
-    bank, bare = session.bank_of(*filter(None, [name]), is_global=is_global)
-    with bank:
+    with session.bank_of(*filter(None, [name]), is_global=is_global) as (bank, bare):
         found = bank.audits.audit_report()
         lesson = bank.lessons.get(bare[0]).short_id if bare else ""
     # Lessons of the global bank are named as briefs name them.

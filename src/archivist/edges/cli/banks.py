@@ -82,8 +82,7 @@ def undo(session: Session, name: str, is_global: bool) -> Answer:
 
     A removed record is also found by its name: category/key of a fact, path of an artifact, source of a text.
     """
-    bank, (bare,) = session.bank_of(name, is_global=is_global)
-    with bank:
+    with session.bank_of(name, is_global=is_global) as (bank, (bare,)):
         restored = bank.ledger.undo(bare)
         last = bank.ledger.history(restored.id)[-1] if restored else None
     view = {"id": name, "exists": restored is not None, "verb": last.entry.verb if last else "undo"}
@@ -231,8 +230,7 @@ def erase(
     if bool(names) == (matching is not None):
         raise click.UsageError("give IDs or --matching TEXT\nhint: archivist erase m-001")
     text = sys.stdin.read().strip() if matching == "-" else matching or ""
-    bank, bare = session.bank_of(*names, is_global=is_global)
-    with bank:
+    with session.bank_of(*names, is_global=is_global) as (bank, bare):
         targets = bank.erasure.find_erasure_targets(bare, matching=text)
         if not yes:
             # Nobody can answer a question there, and erasing cannot be undone.

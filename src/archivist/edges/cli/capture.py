@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.capture.service import CaptureResult
     from archivist.reflect.service import Reflection
-    from archivist.reflect.trigger import ReflectionOutcome, Scenario
+    from archivist.reflect.trigger import ReflectionOutcome
 
 # Written out: a format is imported when a log of it is read.
 _FORMATS = (
@@ -55,10 +55,9 @@ def capture(
     session: Session,
     files: tuple[Path, ...],
     format_name: str,
-    run: str,
-    project: str,
     status: str | None,
     outcomes: Path | None,
+    **about: Any,
 ) -> Answer:
     """Import agent logs, also whole folders; each becomes a run that waits for reflection.
 
@@ -68,36 +67,43 @@ def capture(
     from archivist.errors import InputError
 
     taken: list[CaptureResult] = []
-    refused: list[str] = []
-    hints: list[str] = []
+    refused: dict[str, str] = {}
     paths: list[Path] = []
     for file in files:
         paths += sorted(path for path in file.rglob("*") if path.is_file()) if file.is_dir() else [file]
     with session.bank() as bank, progress(len(paths), "capture") as advance:
-        known = CaptureOverrides(
-            run=run,
-            project=project,
-            status=EpisodeStatus(status) if status else None,
-            outcomes=bank.runs.outcomes_in(outcomes) if outcomes else {},
-        )
+        ended = EpisodeStatus(status) if status else None
+        judged = bank.runs.outcomes_in(outcomes) if outcomes else {}
+        known = CaptureOverrides(**about, status=ended, outcomes=judged)
         for path in paths:
             try:
                 taken.append(bank.runs.capture_file(path, format_name=format_name, overrides=known))
             except InputError as error:
-                refused.append(f"{path}: {error.message}")
-                hints.append(error.hint)
+                refused[f"{path}: {error.message}"] = error.hint
             advance(1)
+    problems = list(refused)
     # One bad log among good ones is a partial success; nothing but bad ones is an error.
-    if refused and not taken:
-        for reason in refused[1:_SHOWN]:
-            note(f"archivist: {reason}")
-        raise InputError(refused[0], hint=hints[0])
+    if problems and not taken:
+        for problem in problems[1:_SHOWN]:
+            note(f"archivist: {problem}")
+        raise InputError(problems[0], hint=refused[problems[0]])
     skipped = [f"skipped {each.file}: {reason}" for each in taken for reason in each.reasons]
+    # Several logs may tell of one run.
+    runs = {episode.id: episode for each in taken for episode in each.episodes}
+    by_status = Counter(f"  {episode.status}" for episode in runs.values())
+    more = {
+        **dict(by_status.most_common()),
+        "events": sum(each.events for each in taken),
+        "files known already": sum(each.is_unchanged for each in taken),
+        "records skipped": sum(each.skipped for each in taken),
+        "secrets redacted": sum(sum(each.secrets.values()) for each in taken),
+    }
+    rows = [("files", len(taken)), ("runs", len(runs)), *(row for row in more.items() if row[1])]
     return Answer(
-        capture_view(taken, refused=refused),
-        tables=[_capture_table(taken)],
-        warnings=[f"archivist: {reason}" for reason in (*refused[:_SHOWN], *skipped[:_SHOWN])],
-        code=EXIT_PARTIAL if refused or skipped else 0,
+        capture_view(taken, refused=problems),
+        tables=[(("Captured", "Count"), rows)],
+        warnings=[f"archivist: {reason}" for reason in (*problems[:_SHOWN], *skipped[:_SHOWN])],
+        code=EXIT_PARTIAL if problems or skipped else 0,
     )
 
 
@@ -121,14 +127,21 @@ def reflect(session: Session, run: str, pending: bool, days: int | None, scenari
     done: list[Reflection] = []
     failed: list[ReflectionOutcome] = []
     with session.bank() as bank:
-        if run:
-            done.append(bank.reflect(run, scenario=why or Scenario.MANUAL))
+        results: Iterable[Reflection | ReflectionOutcome]
+        if run or days is not None:
+            runs = [run] if run else bank.reflections.recent_runs(days or 0)
+            usual = Scenario.MANUAL if run else Scenario.BATCH
+            results, total = (bank.reflect(each, scenario=why or usual) for each in runs), len(runs)
         else:
-            for result in _reflect_each(bank, days, why):
+            results = bank.reflections.reflect_waiting(scenario=why)
+            total = len(bank.reflections.waiting_runs())
+        with progress(total, "reflect") as advance:
+            for result in results:
                 if isinstance(result, ReflectionOutcome):
                     failed.append(result)
                 else:
                     done.append(result)
+                advance(1)
         embed(bank)
         answer = Answer(reflection_view(bank, done, failed))
         if done:
@@ -143,57 +156,22 @@ def reflect(session: Session, run: str, pending: bool, days: int | None, scenari
     )
 
 
-def _reflect_each(
-    bank: Bank, days: int | None, why: Scenario | None
-) -> Iterator[Reflection | ReflectionOutcome]:
-    from archivist.reflect.trigger import Scenario
-
-    runs = [] if days is None else bank.reflections.recent_runs(days)
-    if days is None:
-        total, results = len(bank.reflections.waiting_runs()), bank.reflections.reflect_waiting(scenario=why)
-    else:
-        total, results = len(runs), (bank.reflect(run, scenario=why or Scenario.BATCH) for run in runs)
-    with progress(total, "reflect") as advance:
-        for result in results:
-            yield result
-            advance(1)
-
-
-def _capture_table(taken: list[CaptureResult]) -> Table:
-    # Several logs may tell of one run.
-    runs = {episode.id: episode for each in taken for episode in each.episodes}
-    by_status = Counter(episode.status.value for episode in runs.values())
-    unchanged = sum(each.is_unchanged for each in taken)
-    rows: list[tuple[str, object]] = [
-        ("files", len(taken)),
-        ("runs", len(runs)),
-        *((f"  {status}", number) for status, number in by_status.most_common()),
-        ("events", sum(each.events for each in taken)),
-        ("files known already", unchanged),
-        ("records skipped", sum(each.skipped for each in taken)),
-        ("secrets redacted", sum(sum(each.secrets.values()) for each in taken)),
-    ]
-    return ("Captured", "Count"), [row for row in rows if row[1] or row[0] in ("files", "runs")]
-
-
 def _describe_lessons(answer: Answer, bank: Bank, done: list[Reflection]) -> Answer:
     """Add how many lessons were learnt, and the most frequent."""
-    from archivist.records.words import Status
-
     kept = {lesson.id: lesson for each in done for lesson in (*each.created, *each.updated)}
     live = [lesson for lesson in bank.lessons.get_many(kept) if lesson.status.is_live]
-    waiting = sum(lesson.status is Status.QUARANTINED for lesson in kept.values())
-    by_category = Counter(lesson.category.value for lesson in live)
-    rows: list[tuple[str, object]] = [
-        ("runs", len(done)),
-        ("failures", sum(each.failures for each in done)),
-        ("lessons", len(live)),
-        *((f"  {category}", number) for category, number in by_category.most_common()),
-        ("met in two runs or more", sum(lesson.frequency > 1 for lesson in live)),
-        ("with a remedy", sum(bool(lesson.rule) for lesson in live)),
-        *([("quarantined", waiting)] if waiting else []),
-    ]
-    tables: list[Table] = [(("Reflected", "Count"), rows)]
+    waiting = sum(lesson.status == "quarantined" for lesson in kept.values())
+    by_category = Counter(f"  {lesson.category}" for lesson in live)
+    counts = {
+        "runs": len(done),
+        "failures": sum(each.failures for each in done),
+        "lessons": len(live),
+        **dict(by_category.most_common()),
+        "met in two runs or more": sum(lesson.frequency > 1 for lesson in live),
+        "with a remedy": sum(bool(lesson.rule) for lesson in live),
+        **({"quarantined": waiting} if waiting else {}),
+    }
+    tables: list[Table] = [(("Reflected", "Count"), list(counts.items()))]
     notes = approval_notes(waiting)
     top = sorted(live, key=lambda lesson: (-lesson.frequency, -lesson.importance, lesson.number))[:5]
     if top:

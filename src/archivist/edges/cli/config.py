@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import assert_never
 
 import click
 
@@ -128,17 +127,25 @@ def config() -> None:
 def show(session: Session, key: str, is_all: bool) -> Answer:
     """Print the settings that differ from the default, or the value of KEY alone."""
     effective = session.load_settings(session.find_bank_path())
-    values = flatten_config(effective.config)
-    if key:
-        value = values[check_key(key, where="config")]
-        return Answer(
-            _setting_view(effective, key),
-            # With its newline, since a value may be empty.
-            f"{value if isinstance(value, str) else to_toml(value)}\n",
-            (f"from {_origin_text(effective, key)}: {MEANINGS.get(key, '')}",),
-        )
+    values, defaults = flatten_config(effective.config), flatten_config(Config())
     chosen = [name for name in values if is_all or name in effective.origins]
-    view = {"settings": [_setting_view(effective, name) for name in chosen]}
+    views = [
+        {
+            "key": name,
+            "value": values[name],
+            "default": defaults[name],
+            "layer": effective.origin(name).layer,
+            "from": effective.origin(name).name,
+            "meaning": MEANINGS.get(name, ""),
+        }
+        for name in ([check_key(key, where="config")] if key else chosen)
+    ]
+    if key:
+        value = values[key]
+        # With its newline, since a value may be empty.
+        text = f"{value if isinstance(value, str) else to_toml(value)}\n"
+        return Answer(views[0], text, (f"from {_origin_text(effective, key)}: {MEANINGS.get(key, '')}",))
+    view = {"settings": views}
     if is_all:
         return Answer(view, "\n".join(_toml_lines(effective)))
     rows = [(name, to_toml(values[name]), _origin_text(effective, name)) for name in chosen]
@@ -152,7 +159,6 @@ def show(session: Session, key: str, is_all: bool) -> Answer:
 @global_file_option
 def set_(session: Session, key: str, value: str, is_global: bool) -> Answer:
     """Write KEY = VALUE into the project's config.toml, or the global one. Comments and order are kept."""
-    session.require_owner()
     path = _config_file(session, is_global)
     meant = from_text(check_key(key, where="config set"), value, where="config set")
     is_changed = change_file(path, key, meant)
@@ -174,7 +180,6 @@ def set_(session: Session, key: str, value: str, is_global: bool) -> Answer:
 @global_file_option
 def unset(session: Session, key: str, is_global: bool) -> Answer:
     """Remove KEY from the project's config.toml, or the global one, even if it is unknown."""
-    session.require_owner()
     path = _config_file(session, is_global)
     # First: a key that a newer version wrote can be removed without being known.
     is_changed = change_file(path, key)
@@ -187,26 +192,16 @@ def unset(session: Session, key: str, is_global: bool) -> Answer:
 
 
 def _config_file(session: Session, is_global: bool) -> Path:
+    """Return the file to edit, which is refused to agents."""
     from archivist.paths import CONFIG_NAME, bank_file, home_folder
 
+    session.require_owner()
     if is_global:
         return home_folder() / CONFIG_NAME
     place = session.find_bank_path()
     if place is None:
         raise NoBankError(session.bank_path or str(Path.cwd()))
     return bank_file(place).parent / CONFIG_NAME
-
-
-def _setting_view(effective: EffectiveConfig, key: str) -> dict[str, object]:
-    origin = effective.origin(key)
-    return {
-        "key": key,
-        "value": flatten_config(effective.config)[key],
-        "default": flatten_config(Config())[key],
-        "layer": origin.layer,
-        "from": origin.name,
-        "meaning": MEANINGS.get(key, ""),
-    }
 
 
 def _toml_lines(effective: EffectiveConfig) -> Iterator[str]:
@@ -228,13 +223,8 @@ def _toml_lines(effective: EffectiveConfig) -> Iterator[str]:
 
 def _origin_text(effective: EffectiveConfig, key: str) -> str:
     origin = effective.origin(key)
-    match origin.layer:
-        case "default":
-            return "the default"
-        case "global" | "project":
-            place = Path(origin.name)
-            return str(place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place)
-        case "environment" | "flag":
-            return origin.name
-        case _:
-            assert_never(origin.layer)
+    if origin.layer == "default":
+        return "the default"
+    # The file of a layer is named from here; a variable or a flag has no folder.
+    is_below = origin.layer in ("global", "project") and Path(origin.name).is_relative_to(Path.cwd())
+    return str(Path(origin.name).relative_to(Path.cwd())) if is_below else origin.name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,7 @@ from archivist.edges.cli.output import (
     Answer,
     DashTextCommand,
     bank_command,
+    combine,
     command,
     enum_choice,
     field_lines,
@@ -28,8 +29,15 @@ if TYPE_CHECKING:
     from archivist.records import Block, Proposal, Working
 
 _role = click.option("--role", metavar="R", default="", help="The role; by default the actor's own.")
-_comment = click.option("--comment", metavar="TEXT", default="", help="A comment for the history.")
+_list_item = combine(click.argument("section", metavar="LIST"), click.argument("item"), _role)
 _name = click.argument("name", metavar="ID")
+_comment = click.option("--comment", metavar="TEXT", default="", help="A comment for the history.")
+_decision = combine(_name, _comment)
+_block_text = combine(
+    click.argument("section", type=click.Choice(["playbook", "rules"])),
+    click.argument("content", metavar="TEXT"),
+)
+_block_role = click.option("--role", metavar="R", default="", help="Only for this role; by default for all.")
 
 
 @click.group()
@@ -45,10 +53,8 @@ def core() -> None:
 def show(bank: Bank, role: str) -> Answer:
     """Print the core memory of a role, and the tokens that each block takes."""
     view = bank.core.view(role)
-    rows = [
-        (f"{size.section.value}:{size.role}" if size.role else size.section.value, size.tokens, size.most)
-        for size in view.sizes
-    ]
+    named = [(f"{size.section}:{size.role}" if size.role else size.section, size) for size in view.sizes]
+    rows = [(name, size.tokens, size.most) for name, size in named]
     table = (("Block", "Tokens", "At most"), [*rows, ("all", view.tokens, view.budget)])
     return Answer(core_view(view), f"{view.text}\n" if view.text else "", tables=[table])
 
@@ -75,9 +81,7 @@ def update(bank: Bank, section: str, content: str, role: str) -> Answer:
 
 
 @bank_command(core, cls=DashTextCommand)
-@click.argument("section", metavar="LIST")
-@click.argument("item")
-@_role
+@_list_item
 def append(bank: Bank, section: str, item: str, role: str) -> Answer:
     """Append ITEM to LIST: threads, blockers, inProgress, recentlyShipped or lessons.
 
@@ -94,19 +98,16 @@ def close_thread(bank: Bank, name: str) -> Answer:
 
 
 @bank_command(core, "take-out", cls=DashTextCommand)
-@click.argument("section", metavar="LIST")
-@click.argument("item")
-@_role
+@_list_item
 def take_out(bank: Bank, section: str, item: str, role: str) -> Answer:
     """Remove ITEM from LIST by its exact text, for example a blocker that is resolved."""
     return _block_answer(bank.core.take_out(section, item, role=role))
 
 
 @bank_command(core, cls=DashTextCommand)
-@click.argument("section", type=click.Choice(["playbook", "rules"]))
-@click.argument("content", metavar="TEXT")
+@_block_text
 @click.option("--reason", metavar="WHY", required=True, help="Why, for the history.")
-@click.option("--role", metavar="R", default="", help="Only for this role; by default for all.")
+@_block_role
 def adopt(bank: Bank, section: str, content: str, reason: str, role: str) -> Answer:
     """Replace the playbook or the rules by TEXT without a proposal, as an approver may; - reads stdin."""
     proposal = bank.proposals.adopt(section, read_text_argument(content), reason=reason, role=role)
@@ -132,9 +133,9 @@ def proposals() -> None:
 def list_(bank: Bank, status: str | None, with_decided: bool) -> Answer:
     """List the open proposals."""
     chosen = ProposalStatus(status) if status else None if with_decided else ProposalStatus.OPEN
-    found = bank.proposals.list(chosen)
     until = ("Until", lambda proposal: f"{proposal.expires:%Y-%m-%d}")
     names = ("ID", "short_id"), ("Status", _status_text), ("Block", _block_name)
+    found = bank.proposals.list(chosen)
     return list_records("proposals", found, proposal_view, *names, "proposer", until, "reason")
 
 
@@ -147,56 +148,51 @@ def show_proposal(bank: Bank, name: str) -> Answer:
     changed = bank.proposals.diff(name)
     is_open = proposal.status is ProposalStatus.OPEN
     by = f" by {proposal.decided_by}" if proposal.decided_by else ""
-    fields = (
-        ("status", _status_text(proposal)),
-        ("block", _block_name(proposal)),
-        ("proposer", proposal.proposer),
-        ("created", time_text(proposal.created)),
-        ("until", time_text(proposal.expires) if is_open else ""),
-        ("decided", f"{time_text(proposal.decided)}{by}" if proposal.decided and not is_open else ""),
-        ("comment", proposal.comment),
-        *(("evidence", text) for text in evidence),
-    )
-    lines = (f"{proposal.short_id}  {proposal.reason}", "", *field_lines(fields), "", changed)
+    fields = {
+        "status": _status_text(proposal),
+        "block": _block_name(proposal),
+        "proposer": proposal.proposer,
+        "created": proposal.created,
+        "until": proposal.expires if is_open else "",
+        "decided": f"{time_text(proposal.decided)}{by}" if proposal.decided and not is_open else "",
+        "comment": proposal.comment,
+    }
+    shown = field_lines((*fields.items(), *(("evidence", text) for text in evidence)))
+    lines = (f"{proposal.short_id}  {proposal.reason}", "", *shown, "", changed)
     return Answer({**proposal_view(proposal), "cited": evidence, "diff": changed}, "\n".join(lines))
 
 
 @bank_command(proposals, cls=DashTextCommand)
-@click.argument("section", type=click.Choice(["playbook", "rules"]))
-@click.argument("content", metavar="TEXT")
+@_block_text
 @click.option("--reason", metavar="WHY", required=True, help="Why it should change.")
-@click.option("--role", metavar="R", default="", help="Only for this role; by default for all.")
+@_block_role
 @click.option(
     "--evidence", metavar="ID", multiple=True, help="A lesson, run, event or stream entry; repeatable."
 )
-def add(bank: Bank, section: str, content: str, reason: str, role: str, evidence: tuple[str, ...]) -> Answer:
+def add(bank: Bank, /, section: str, content: str, **fields: Any) -> Answer:
     """Propose TEXT as the whole playbook or all rules; - reads it from stdin."""
-    text = read_text_argument(content)
-    proposal = bank.proposals.propose(section, text, reason=reason, role=role, evidence=evidence)
+    proposal = bank.proposals.propose(section, read_text_argument(content), **fields)
     changed = bank.proposals.diff(proposal.id)
     view = {**proposal_view(proposal), "diff": changed}
     return Answer(view, f"{proposal.short_id}  {proposal.reason}\n{changed}")
 
 
 @bank_command(proposals, cls=DashTextCommand)
-@_name
-@_comment
+@_decision
 def accept(bank: Bank, name: str, comment: str) -> Answer:
     """Accept the proposal ID: its text becomes the text of the block."""
     return _proposal_answer(bank.proposals.accept(name, comment=comment))
 
 
 @bank_command(proposals, cls=DashTextCommand)
-@_name
-@_comment
+@_decision
 def reject(bank: Bank, name: str, comment: str) -> Answer:
     """Reject the proposal ID; the block stays as it is."""
     return _proposal_answer(bank.proposals.reject(name, comment=comment))
 
 
 @bank_command(proposals, "roll-back", cls=DashTextCommand)
-@_name
-@_comment
+@_decision
 def roll_back(bank: Bank, name: str, comment: str) -> Answer:
     """Restore the text that the block had before the accepted proposal ID."""
     return _proposal_answer(bank.proposals.roll_back(name, comment=comment))

@@ -9,7 +9,6 @@ import click
 from archivist.edges.cli.output import (
     Answer,
     bank_command,
-    command,
     field_lines,
     global_option,
     history_answer,
@@ -19,8 +18,7 @@ from archivist.edges.cli.output import (
     shorten,
     tag_option,
 )
-from archivist.edges.cli.session import Session
-from archivist.edges.views import conflict_view, history_views, table_view, time_text
+from archivist.edges.views import conflict_view, history_views, table_view
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -58,24 +56,16 @@ def show(bank: Bank, name: str) -> Answer:
     """Print all fields of FACT, named as category/key or by its id, and the open conflicts about it."""
     fact = bank.knowledge.find(name)
     conflicts = [conflict for conflict in bank.knowledge.conflicts() if conflict.fact == fact.id]
-    fields = (
-        ("project", fact.project),
-        ("source", fact.source),
-        ("confidence", f"{fact.confidence:g}"),
-        ("origin", fact.origin),
-        ("tags", ", ".join(fact.tags)),
-        ("created", time_text(fact.created)),
-        ("updated", time_text(fact.updated)),
-        ("id", fact.id),
-        *(
-            ("disputed", f"{each.lost_source} says {shorten(each.lost, _VALUE_CHARACTERS)!r} ({each.id})")
-            for each in conflicts
-        ),
-    )
+    names = ("project", "source", "confidence", "origin", "tags", "created", "updated", "id")
+    fields = {name: getattr(fact, name) for name in names} | {"confidence": f"{fact.confidence:g}"}
+    disputes = [
+        ("disputed", f"{each.lost_source} says {shorten(each.lost, _VALUE_CHARACTERS)!r} ({each.id})")
+        for each in conflicts
+    ]
     value = (f"  {line}" for line in fact.value.splitlines())
     return Answer(
         {"fact": table_view(fact), "conflicts": [conflict_view(conflict) for conflict in conflicts]},
-        "\n".join((f"{fact.category}/{fact.key}", *value, "", *field_lines(fields))),
+        "\n".join((f"{fact.category}/{fact.key}", *value, "", *field_lines((*fields.items(), *disputes)))),
     )
 
 
@@ -101,7 +91,7 @@ def set_(bank: Bank, /, category: str, key: str, value: str, **fields: Any) -> A
         "conflict": conflict_view(conflict) if conflict else None,
     }
     notes: tuple[str, ...] = ()
-    if conflict is not None and conflict.status.value == "open":
+    if conflict is not None and conflict.status == "open":
         decide = f"archivist knowledge decide {conflict.id} --uphold or --reverse"
         notes = (f"conflict {conflict.id}: {conflict.reason}", f"hint: to decide it: {decide}")
     elif conflict is not None:
@@ -141,23 +131,22 @@ def conflicts(bank: Bank, name: str, with_decided: bool) -> Answer:
     )
 
 
-@command(knowledge)
+@bank_command(knowledge)
 @click.argument("name", metavar="CONFLICT")
 @click.option("--uphold", "choice", flag_value="uphold", help="The current value is right.")
 @click.option("--reverse", "choice", flag_value="reverse", help="The losing value is right and replaces it.")
 @global_option
-def decide(session: Session, name: str, choice: str | None, is_global: bool) -> Answer:
+def decide(bank: Bank, name: str, choice: str | None) -> Answer:
     """Decide CONFLICT, named by its id or by its fact. With a fact, --uphold decides all its conflicts."""
     # No default: a slip would overrule one of the sources.
     if choice is None:
         raise click.UsageError(
             "say --uphold or --reverse\nhint: archivist knowledge conflicts lists both sides"
         )
-    with session.bank(is_global=is_global) as bank:
-        facts = bank.knowledge
-        decided = facts.uphold(name) if choice == "uphold" else [facts.decide(name, for_lost=True)]
-        last = decided[-1]
-        fact = facts.get(last.category, last.key, project=str(last.extra.get("project", "")))
+    facts = bank.knowledge
+    decided = facts.uphold(name) if choice == "uphold" else [facts.decide(name, for_lost=True)]
+    last = decided[-1]
+    fact = facts.get(last.category, last.key, project=str(last.extra.get("project", "")))
     value = shorten(fact.value, _ROW_CHARACTERS) if fact else "-"
     view = {
         "conflict": conflict_view(last),
@@ -165,7 +154,7 @@ def decide(session: Session, name: str, choice: str | None, is_global: bool) -> 
         "fact": table_view(fact) if fact else None,
     }
     notes = (f"{pluralize(len(decided), 'conflict')} decided",) if len(decided) > 1 else ()
-    return Answer(view, f"{last.category}/{last.key}  {last.status.value}: {value}", notes)
+    return Answer(view, f"{last.category}/{last.key}  {last.status}: {value}", notes)
 
 
 @bank_command(knowledge, "import", has_global=True)
@@ -191,10 +180,10 @@ def import_(bank: Bank, paths: tuple[str, ...]) -> Answer:
 def history(bank: Bank, name: str) -> Answer:
     """Print the history of FACT: each change and conflict, who made it, and why a value won."""
     changes = bank.knowledge.history(name)
-    texts = map(_describe_change, changes)
-    return history_answer(
-        [{**view, "change": text} for view, text in zip(history_views(changes), texts, strict=True)]
-    )
+    views = history_views(changes)
+    for view, change in zip(views, changes, strict=True):
+        view["change"] = _describe_change(change)
+    return history_answer(views)
 
 
 def _describe_change(change: LedgerChange) -> str:

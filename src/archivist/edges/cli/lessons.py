@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,7 @@ from archivist.brief.select import global_mark_of
 from archivist.edges.cli.output import (
     Answer,
     bank_command,
+    combine,
     command,
     enum_choice,
     global_option,
@@ -26,38 +27,27 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.records import Lesson
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _facet_options(handler: F) -> F:
-    """Add the options for what a lesson applies to: the same for adding, editing and listing."""
-    # Decorators apply from the last to the first.
-    for option in (
-        click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; may be repeated."),
-        click.option("--tool", metavar="T", help="The tool it is for."),
-        click.option("--provider", metavar="P", help="The provider it is for."),
-        click.option("--task", metavar="T", help="The task it is for."),
-        click.option("--repo", metavar="R", help="The repository it is for."),
-        click.option("--role", metavar="R", help="The role it is for."),
-        click.option("--domain", metavar="D", help="writing, code, general, or your own."),
-        click.option("--scope", type=enum_choice(Scope), help="What it is about."),
-        click.option("--category", type=enum_choice(Category), help="What sort of advice it is."),
-        click.option("--type", type=enum_choice(LessonType), help="How it came to be believed."),
-    ):
-        handler = option(handler)
-    return handler
-
-
-def _content_options(handler: F) -> F:
-    """Add the options for a lesson's own words and weight."""
-    for option in (
-        click.option("--importance", type=float, help="0 to 1."),
-        click.option("--severity", type=enum_choice(Severity), help="How bad it is to ignore it."),
-        click.option("--detail", metavar="TEXT", help="A short paragraph with more context."),
-        click.option("--rule", metavar="TEXT", help='"IF … THEN …"'),
-    ):
-        handler = option(handler)
-    return handler
+# What a lesson applies to: the same for adding, editing and listing.
+_facet_options = combine(
+    click.option("--type", type=enum_choice(LessonType), help="How it came to be believed."),
+    click.option("--category", type=enum_choice(Category), help="What sort of advice it is."),
+    click.option("--scope", type=enum_choice(Scope), help="What it is about."),
+    click.option("--domain", metavar="D", help="writing, code, general, or your own."),
+    click.option("--role", metavar="R", help="The role it is for."),
+    click.option("--repo", metavar="R", help="The repository it is for."),
+    click.option("--task", metavar="T", help="The task it is for."),
+    click.option("--provider", metavar="P", help="The provider it is for."),
+    click.option("--tool", metavar="T", help="The tool it is for."),
+    click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; may be repeated."),
+)
+# Its own words and weight.
+_content_options = combine(
+    click.option("--rule", metavar="TEXT", help='"IF … THEN …"'),
+    click.option("--detail", metavar="TEXT", help="A short paragraph with more context."),
+    click.option("--severity", type=enum_choice(Severity), help="How bad it is to ignore it."),
+    click.option("--importance", type=float, help="0 to 1."),
+    global_option,
+)
 
 
 def _drop_unset(values: dict[str, Any]) -> dict[str, Any]:
@@ -78,37 +68,27 @@ def lessons() -> None:
 )
 @click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N.")
 def list_(
-    bank: Bank,
-    /,
-    with_retired: bool,
-    status: str | None,
-    matching: str | None,
-    limit: int | None,
-    **facets: Any,
+    bank: Bank, /, with_retired: bool, status: str | None, matching: str | None, **asked: Any
 ) -> Answer:
     """Print the live and quarantined lessons as a table, or with --all every lesson."""
     from archivist.lessons.quarantine import quarantine_reason
     from archivist.recall.query import LIVE, Query
 
     statuses = (Status(status),) if status else tuple(Status) if with_retired else (*LIVE, Status.QUARANTINED)
-    query = Query(
-        text=matching or "", statuses=statuses, limit=limit, is_matching=True, **_drop_unset(facets)
-    )
+    query = Query(text=matching or "", statuses=statuses, is_matching=True, **_drop_unset(asked))
     found = bank.lessons.query(query)
-    if not matching and not limit:
+    if not matching and not asked["limit"]:
         # Without a question no lesson is the best, so they are numbered.
         found.sort(key=lambda lesson: lesson.number)
-    view = {"lessons": bank.lessons.views(found)}
-    headings = ["ID", "Freq", "Type", "Domain", "Description"]
-    rows: list[list[object]] = [
-        [lesson.short_id, lesson.frequency, lesson.type, lesson.domain, lesson.summary] for lesson in found
-    ]
-    if with_retired or any(lesson.status is Status.QUARANTINED for lesson in found):
-        headings.insert(2, "Status")
-        for row, lesson in zip(rows, found, strict=True):
-            why = quarantine_reason(lesson)
-            row.insert(2, f"{lesson.status}: {why}" if why else lesson.status.value)
-    return Answer(view, tables=[(headings, rows)])
+    has_status = with_retired or any(lesson.status is Status.QUARANTINED for lesson in found)
+    rows = []
+    for lesson in found:
+        why = quarantine_reason(lesson)
+        status_cell = [f"{lesson.status}: {why}" if why else lesson.status] if has_status else []
+        cells = (lesson.type, lesson.domain, lesson.summary)
+        rows.append((lesson.short_id, lesson.frequency, *status_cell, *cells))
+    headings = ("ID", "Freq", *(("Status",) if has_status else ()), "Type", "Domain", "Description")
+    return Answer({"lessons": bank.lessons.views(found)}, tables=[(headings, rows)])
 
 
 @command(lessons)
@@ -116,8 +96,7 @@ def list_(
 @global_option
 def show(session: Session, name: str, is_global: bool) -> Answer:
     """Print everything about the lesson ID (m-001)."""
-    bank, (bare,) = session.bank_of(name, is_global=is_global)
-    with bank:
+    with session.bank_of(name, is_global=is_global) as (bank, (bare,)):
         lesson = bank.lessons.get(bare)
         view = {
             **lesson_views(bank, [lesson], mark=global_mark_of(name))[0],
@@ -130,7 +109,6 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
 @click.argument("text")
 @_facet_options
 @_content_options
-@global_option
 def add(session: Session, /, text: str, is_global: bool, **fields: Any) -> Answer:
     """Add TEXT as a lesson: a preference unless --type is given, and active at once.
 
@@ -149,14 +127,12 @@ def add(session: Session, /, text: str, is_global: bool, **fields: Any) -> Answe
 @click.option("--summary", metavar="TEXT", help="New words for it.")
 @_facet_options
 @_content_options
-@global_option
 def edit(session: Session, /, name: str, is_global: bool, **fields: Any) -> Answer:
     """Change the lesson ID; its history keeps the earlier version."""
     values = _drop_unset(fields)
     if not values:
         raise click.UsageError("nothing to change\nhint: archivist lessons edit --help lists the options")
-    bank, (bare,) = session.bank_of(name, is_global=is_global)
-    with bank:
+    with session.bank_of(name, is_global=is_global) as (bank, (bare,)):
         return _saved_answer(bank, bank.lessons.edit(bare, **values), global_mark_of(name))
 
 
@@ -188,9 +164,8 @@ def _status_answer(
 @global_option
 def approve(session: Session, names: tuple[str, ...], is_global: bool) -> Answer:
     """Approve the lessons ID: quarantined ones are briefed from now on."""
-    bank, bare = session.bank_of(*names, is_global=is_global)
     # One unknown id changes nothing at all.
-    with bank, bank.transaction():
+    with session.bank_of(*names, is_global=is_global) as (bank, bare), bank.transaction():
         known = bank.lessons.get_many(bare)
         approved = [bank.lessons.approve(name) for name in bare]
         return _status_answer(bank, "approved", known, approved, global_mark_of(names[0]))
@@ -205,9 +180,9 @@ def forget(session: Session, names: tuple[str, ...], replaced_by: str | None, is
 
     With --replaced-by they are superseded by that lesson instead.
     """
-    bank, bare = session.bank_of(*names, *filter(None, [replaced_by]), is_global=is_global)
-    by = bare.pop() if replaced_by else ""
-    with bank, bank.transaction():
+    every = [*names, replaced_by] if replaced_by else names
+    with session.bank_of(*every, is_global=is_global) as (bank, bare), bank.transaction():
+        by = bare.pop() if replaced_by else ""
         known = bank.lessons.get_many(bare)
         gone = [bank.lessons.archive(name, by) if by else bank.forget(name) for name in bare]
         return _status_answer(bank, "superseded" if by else "archived", known, gone, global_mark_of(names[0]))
@@ -218,6 +193,5 @@ def forget(session: Session, names: tuple[str, ...], replaced_by: str | None, is
 @global_option
 def history(session: Session, name: str, is_global: bool) -> Answer:
     """Print every change of the lesson ID, with its actor."""
-    bank, (name,) = session.bank_of(name, is_global=is_global)
-    with bank:
-        return history_answer(history_views(bank.ledger.history(name)))
+    with session.bank_of(name, is_global=is_global) as (bank, (bare,)):
+        return history_answer(history_views(bank.ledger.history(bare)))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from archivist.errors import ArchivistError
     from archivist.records import Episode
 
+F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
 Table: TypeAlias = tuple[Sequence[str], Sequence[Sequence[object]]]
 # Something was done, and something was left out: scripts tell it from failure (1) and from bad input (4).
@@ -90,6 +91,18 @@ class DashTextCommand(click.Command):
 def read_text_argument(given: str) -> str:
     """Return an argument's text; `-` reads it from stdin."""
     return sys.stdin.buffer.read().decode("utf-8", "replace") if given == "-" else given
+
+
+def combine(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Return one decorator for options and arguments that several commands share, in this order."""
+
+    def add(handler: F) -> F:
+        # Decorators apply from the last to the first.
+        for option in reversed(options):
+            handler = option(handler)
+        return handler
+
+    return add
 
 
 class Answer(NamedTuple):
@@ -201,8 +214,15 @@ def history_answer(views: Sequence[Mapping[str, Any]]) -> Answer:
 
 def field_lines(fields: Iterable[tuple[str, object]], width: int = 12) -> list[str]:
     """Return the fields of one record, one on each line; empty ones are left out."""
-    lines = ((name.replace("_", " "), value) for name, value in fields if value not in ("", None))
-    return [f"  {name:<{width}}{value}" for name, value in lines]
+    from archivist.clock import to_short_text
+
+    lines = []
+    for name, value in fields:
+        text = to_short_text(value) if isinstance(value, datetime) else value
+        text = ", ".join(text) if isinstance(text, tuple) else text
+        if text not in ("", None):
+            lines.append(f"  {name.replace('_', ' '):<{width}}{text}")
+    return lines
 
 
 def shorten(text: str, most: int) -> str:
@@ -369,8 +389,6 @@ def lesson_lines(view: Mapping[str, Any]) -> list[str]:
 
 def episode_lines(episode: Episode) -> list[str]:
     """Return a run as lines: its story first, then what is known of it."""
-    from archivist.clock import to_short_text
-
     lines = [f"{episode.id}  {episode.summary or episode.task}"]
     reflection = episode.extra.get("reflection")
     told = reflection if isinstance(reflection, Mapping) else {}
@@ -378,9 +396,7 @@ def episode_lines(episode: Episode) -> list[str]:
         if told.get(key):
             lines += ["", heading, *(f"  - {line}" for line in told[key])]
     names = ("status", "kind", "project", "agent", "provider", "model", "parent", "session")
-    fields = [(name, getattr(episode, name)) for name in names]
-    times = {"started": episode.started, "finished": episode.finished}
-    fields += [(name, to_short_text(time)) for name, time in times.items() if time]
+    fields = [(name, getattr(episode, name)) for name in (*names, "started", "finished")]
     if episode.usage:
         spent = episode.usage
         # A log that states no cost may well have had one.

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from archivist.records import Lesson
 
 
-strict_option = click.option("--strict", is_flag=True, help="Refuse everything when one line is bad.")
+strict_option = click.option(
+    "--strict", "is_strict", is_flag=True, help="Refuse everything when one line is bad."
+)
 domain_option = click.option("--domain", metavar="D", default="", help="The domain of findings without one.")
 
 
@@ -90,9 +92,8 @@ def finish(
     files: tuple[Path, ...],
     run_id: str,
     status: str | None,
-    domain: str,
     fail_on_regression: bool,
-    strict: bool,
+    **how: Any,
 ) -> Answer:
     """Close a run: capture its EVENTS, learn, age the bank, audit, and report what came back.
 
@@ -105,9 +106,7 @@ def finish(
         raise click.UsageError("name the run's event files, or the run with --run")
     overrides = CaptureOverrides(run=run_id, status=EpisodeStatus(status) if status else None)
     with session.bank() as bank:
-        done = bank.runs.finish(
-            *files, overrides=overrides, domain=domain, is_strict=strict, global_bank=session.global_bank()
-        )
+        done = bank.runs.finish(*files, overrides=overrides, global_bank=session.global_bank(), **how)
         embed(bank)
         views = [finished_run_view(bank, finished) for finished in done.runs]
     has_regression = any(finished.regressions for finished in done.runs)
@@ -121,18 +120,17 @@ def finish(
 
 @bank_command()
 @click.argument("files", metavar="EVENTS…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--run", "run_id", metavar="ID", default="", help="The run of events that do not name theirs.")
+@click.option("--run", metavar="ID", default="", help="The run of events that do not name theirs.")
 @domain_option
 @strict_option
-def extract(bank: Bank, files: tuple[Path, ...], run_id: str, domain: str, strict: bool) -> Answer:
+def extract(bank: Bank, /, files: tuple[Path, ...], **how: Any) -> Answer:
     """Learn from the review findings in EVENTS. The same run twice changes nothing."""
     from archivist.edges.views import extract_view
 
-    learnt = bank.runs.extract(*files, run=run_id, domain=domain, is_strict=strict)
-    view = extract_view(bank, learnt)
+    learnt = bank.runs.extract(*files, **how)
     new = pluralize(len(learnt.created), "new lesson")
     return Answer(
-        view,
+        extract_view(bank, learnt),
         "\n".join(map(_lesson_line, (*learnt.created, *learnt.updated))),
         (f"{new}, {len(learnt.updated)} met again, {learnt.slight} below the severity threshold",),
         skipped=learnt.skipped,
@@ -146,18 +144,17 @@ def decay(bank: Bank, run_id: str) -> Answer:
     from archivist.edges.views import ageing_view
 
     aged = bank.lessons.decay(run_id)
-    view = {"run": run_id, **ageing_view(bank, aged)}
     was = "" if aged.was_counted else " (this run had aged the bank before)"
     return Answer(
-        view,
+        {"run": run_id, **ageing_view(bank, aged)},
         "\n".join(map(_lesson_line, (*aged.faded, *aged.archived))),
         (f"{len(aged.faded)} faded, {len(aged.archived)} archived{was}",),
     )
 
 
 def _finished_lines(done: FinishedRun) -> Iterator[str]:
-    told = [verdict for verdict in done.verdicts if verdict.following.value != "withheld"]
-    helped = sum(verdict.effect.value == "helpful" for verdict in told)
+    told = [verdict for verdict in done.verdicts if verdict.following != "withheld"]
+    helped = sum(verdict.effect == "helpful" for verdict in told)
     withheld = len(done.verdicts) - len(told)
     briefed = f"; of {len(told)} briefed {helped} helped" if done.verdicts else ""
     yield (

@@ -38,27 +38,18 @@ if TYPE_CHECKING:
 @click.option("--port", type=click.IntRange(0, 65_535), help="The port, 0 for any; server.port by default.")
 @click.option("--tls-cert", type=click.Path(dir_okay=False), metavar="FILE", help="The certificate, PEM.")
 @click.option("--tls-key", type=click.Path(dir_okay=False), metavar="FILE", help="Its key, PEM.")
-@click.option("--insecure", is_flag=True, help="Listen beyond this machine without TLS.")
-@click.option("--quiet", is_flag=True, help="Do not log requests to stderr.")
+@click.option("--insecure", "is_insecure", is_flag=True, help="Listen beyond this machine without TLS.")
+@click.option("--quiet", "is_quiet", is_flag=True, help="Do not log requests to stderr.")
 @global_option
 @json_option
 @click.pass_obj
-def serve(
-    session: Session,
-    host: str,
-    port: int | None,
-    tls_cert: str | None,
-    tls_key: str | None,
-    insecure: bool,
-    quiet: bool,
-    is_global: bool,
-    as_json: bool,
-) -> None:
+def serve(session: Session, /, port: int | None, is_global: bool, as_json: bool, **how: Any) -> None:
     """Serve the bank over HTTP until stopped. Prints the address, and a browser link that works once.
 
     Programs authenticate with a token: archivist token create.
     """
-    if (tls_cert is None) != (tls_key is None):
+    certificate, key = how.pop("tls_cert"), how.pop("tls_key")
+    if (certificate is None) != (key is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
     # A bank that does not open is reported before the server is imported.
     with session.bank(is_global=is_global) as bank:
@@ -75,11 +66,9 @@ def serve(
         ) from None
     opened = serving.open_server(
         lambda: session.bank(is_global=is_global),
-        host=host,
         port=rules.port if port is None else port,
-        certificate=serving.Certificate(tls_cert, tls_key) if tls_cert else None,
-        is_insecure=insecure,
-        is_quiet=quiet,
+        certificate=serving.Certificate(certificate, key) if certificate else None,
+        **how,
     )
     if as_json:
         print_json({"url": opened.url, "link": opened.link})
@@ -106,13 +95,7 @@ def token() -> None:
 @click.option("--bank", "place", metavar="PATH", help="The bank; by default as for every command.")
 @global_option
 def create(
-    session: Session,
-    who: str,
-    role: str,
-    name: str,
-    expires: float | None,
-    place: str | None,
-    is_global: bool,
+    session: Session, /, who: str, role: str, place: str | None, is_global: bool, **fields: Any
 ) -> Answer:
     """Create a token and print it. It is shown only once; the bank stores its hash."""
     if place and is_global:
@@ -122,22 +105,21 @@ def create(
         raise click.UsageError(f"--actor names the role {actor.role!r}, --role another")
     named = replace(session, bank_path=place) if place else session
     with named.bank(is_global=is_global) as bank:
-        actor = replace(actor, role=role or actor.role)
-        issued = bank.tokens.create(actor, name=name, expires_days=expires)
-    until = f"until {issued.token.expires:%Y-%m-%d %H:%M} UTC" if issued.token.expires else "until revoked"
-    shown = f"{issued.token.id}  {issued.token.name}: acts as {issued.token.actor}, {until}; shown only now"
-    return Answer({**token_view(issued.token, "valid"), "token": issued.secret}, issued.secret, (shown,))
+        named_actor = replace(actor, role=role or actor.role)
+        token, secret = bank.tokens.create(named_actor, name=fields["name"], expires_days=fields["expires"])
+    until = f"until {token.expires:%Y-%m-%d %H:%M} UTC" if token.expires else "until revoked"
+    shown = f"{token.id}  {token.name}: acts as {token.actor}, {until}; shown only now"
+    return Answer({**token_view(token, "valid"), "token": secret}, secret, (shown,))
 
 
 @bank_command(token, "list", has_global=True)
 @click.option("--all", "with_ended", is_flag=True, help="Include expired and revoked tokens.")
 def list_(bank: Bank, with_ended: bool) -> Answer:
     """List the valid tokens."""
-    tokens = bank.tokens.list(with_ended=with_ended)
     now = bank.now()
     return list_records(
         "tokens",
-        tokens,
+        bank.tokens.list(with_ended=with_ended),
         lambda token: token_view(token, token.state(now)),
         "id",
         ("State", lambda token: token.state(now)),
@@ -176,14 +158,7 @@ def revoke(bank: Bank, names: tuple[str, ...]) -> Answer:
 @click.option("--actor", "actor_text", metavar="WHO", help="The actor; by default the agent that connects.")
 @json_option
 @click.pass_obj
-def mcp(
-    session: Session,
-    sets: str,
-    place: str | None,
-    bank_path: str | None,
-    actor_text: str | None,
-    as_json: bool,
-) -> None:
+def mcp(session: Session, /, sets: str, place: str | None, as_json: bool, **given: Any) -> None:
     """Serve the bank to an MCP client over stdin and stdout.
 
     The bank is opened at the first call. With --http each client needs a token (archivist token create).
@@ -191,9 +166,7 @@ def mcp(
     from archivist.tools.functions import select_tools
 
     chosen = select_tools(sets)
-    named = replace(
-        session, bank_path=bank_path or session.bank_path, actor_text=actor_text or session.actor_text
-    )
+    named = replace(session, **{name: value for name, value in given.items() if value})
     actor = Actor.parse(named.actor_text) if named.actor_text else None
     # Edges do not import each other, so it is imported by name; arguments are checked before the SDK loads.
     serving = import_module("archivist.edges.mcp.serving")

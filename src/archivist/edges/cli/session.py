@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,8 +51,9 @@ class Session:
             raise NoBankError(self.bank_path or str(Path.cwd()))
         return self._open_bank(place, create=False, folder=folder)
 
-    def bank_of(self, *names: str, is_global: bool = False) -> tuple[Bank, list[str]]:
-        """Open the bank of some records, the global one for `global-m-001`; return the ids without mark."""
+    @contextmanager
+    def bank_of(self, *names: str, is_global: bool = False) -> Iterator[tuple[Bank, list[str]]]:
+        """Open the bank of some records, the global one for `global-m-001`; give the ids without mark."""
         from archivist.brief.select import global_mark_of
 
         marks = [global_mark_of(name) for name in names]
@@ -58,7 +61,8 @@ class Session:
         if any(marks) and not all(marks):
             raise InputError("records of two banks in one call", hint="call it once for each bank")
         bare = [name.removeprefix(mark) for name, mark in zip(names, marks, strict=True)]
-        return self.bank(is_global=is_global or any(marks)), bare
+        with self.bank(is_global=is_global or any(marks)) as bank:
+            yield bank, bare
 
     def bank_if_any(self) -> Bank | None:
         """Open the project's bank, or return None without one."""
@@ -83,7 +87,16 @@ class Session:
 
         effective = self.load_settings(place)
         bank = Bank.open(place, create=create, actor=self.actor(), config=effective.config, folder=folder)
-        self._refuse_guarded_settings(bank, effective)
+        told = [key for key, origin in effective.origins.items() if origin.layer in ("flag", "environment")]
+        guarded = [key for key in told if key.startswith(_GUARDED_SETTINGS)]
+        if guarded and bank.actor.kind.value == "agent":
+            from archivist.access.rights import Layer, Verb
+
+            hint = "only people and orchestrators may set it"
+            try:
+                bank.refuse(Layer.BANK, Verb.WRITE, what=guarded[0], hint=hint)
+            finally:
+                bank.close()
         return bank
 
     def require_owner(self) -> None:
@@ -100,22 +113,6 @@ class Session:
         # With the defaults, so that a broken configuration does not let an agent through.
         with Bank.open(place, create=False, actor=actor, config=Config()) as bank:
             bank.require(Layer.BANK, Verb.WRITE)
-
-    def _refuse_guarded_settings(self, bank: Bank, effective: EffectiveConfig) -> None:
-        """Refuse an agent that overrides guarded settings by a flag or the environment."""
-        from archivist.records import ActorKind
-
-        told = [key for key, origin in effective.origins.items() if origin.layer in ("flag", "environment")]
-        bent = [key for key in told if key.startswith(_GUARDED_SETTINGS)]
-        if bent and bank.actor.kind is ActorKind.AGENT:
-            from archivist.access.rights import Layer, Verb
-
-            try:
-                bank.refuse(
-                    Layer.BANK, Verb.WRITE, what=bent[0], hint="only people and orchestrators may set it"
-                )
-            finally:
-                bank.close()
 
     def actor(self) -> Actor:
         """Return the actor: the named one, else the user of this machine."""
