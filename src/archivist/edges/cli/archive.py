@@ -9,20 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import (
-    Answer,
-    DateTimeParam,
-    bank_command,
-    embed,
-    enum_choice,
-    importance_option,
-    issue_option,
-    list_records,
-    pluralize,
-    read_text_argument,
-    search_limit_option,
-    tag_option,
-)
+from archivist.edges.cli import options
+from archivist.edges.cli.output import Answer, bank_command, embed, list_records
+from archivist.edges.cli.wording import pluralize
 from archivist.edges.views import piece_view
 from archivist.errors import NotFoundError
 from archivist.records.tier_words import DocumentType
@@ -31,7 +20,7 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.records import Document
 
-_TYPE = enum_choice(DocumentType)
+_TYPE = options.enum_choice(DocumentType)
 _type_option = click.option("--type", type=_TYPE, help="Only texts of this type.")
 
 
@@ -43,9 +32,9 @@ def archive() -> None:
 @bank_command(archive)
 @click.argument("text", metavar="QUERY")
 @click.option("--type", type=_TYPE, help="Only this type; `cycle` includes archived stream entries.")
-@click.option("--since", type=DateTimeParam(), help="Only from this day on.")
-@click.option("--until", type=DateTimeParam(), help="Only up to this day.")
-@search_limit_option
+@click.option("--since", type=options.DateTimeParam(), help="Only from this day on.")
+@click.option("--until", type=options.DateTimeParam(), help="Only up to this day.")
+@options.search_limit
 def search(bank: Bank, /, text: str, since: datetime | None, until: datetime | None, **asked: Any) -> Answer:
     """Search the archive for QUERY, best match first. `archivist archive show NAME` prints a whole text."""
     if until and until.time() == datetime.min.time():
@@ -66,13 +55,13 @@ def search(bank: Bank, /, text: str, since: datetime | None, until: datetime | N
 @click.option("--type", type=_TYPE, required=True, help="The type of the text.")
 @click.option("--source", metavar="NAME", default="", help="Its name; by default made from its first words.")
 @click.option("--role", "roles", metavar="R", multiple=True, help="A role that it concerns; repeatable.")
-@issue_option
-@tag_option
-@importance_option
-@click.option("--date", type=DateTimeParam(), help="The day that it is about.")
+@options.issue
+@options.tag
+@options.importance
+@click.option("--date", type=options.DateTimeParam(), help="The day that it is about.")
 def add(bank: Bank, /, text: str, **fields: Any) -> Answer:
     """Archive TEXT; - reads it from stdin. Adding the same text again changes nothing."""
-    pieces = bank.documents.insert(read_text_argument(text), **fields)
+    pieces = bank.documents.insert(options.read_text_argument(text), **fields)
     return _pieces_answer(pieces, f"{pieces[0].source}  {pluralize(len(pieces), 'piece')}")
 
 

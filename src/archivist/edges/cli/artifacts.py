@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import (
-    Answer,
-    bank_command,
-    enum_choice,
-    field_lines,
-    limit_option,
-    list_records,
-    pluralize,
-)
+from archivist.edges.cli import options
+from archivist.edges.cli.output import Answer, bank_command, list_records
+from archivist.edges.cli.wording import field_lines, pluralize
 from archivist.edges.views import table_view, time_text
 from archivist.errors import ArchivistError, NotFoundError
 from archivist.records.plain import to_plain
@@ -39,7 +33,7 @@ def artifacts() -> None:
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path())
 @click.option("--task", metavar="T", required=True, help="The task that it was made for.")
 @click.option("--agent", metavar="A", default="", help="Who made it; by default the actor.")
-@click.option("--type", type=enum_choice(ArtifactType), default="file", help="The type of the file.")
+@click.option("--type", type=options.enum_choice(ArtifactType), default="file", help="The type of the file.")
 @click.option("--description", metavar="TEXT", default="", help="What it contains.")
 @click.option("--run", metavar="ID", default="", help="The run that made it.")
 def register(bank: Bank, /, paths: tuple[str, ...], **fields: Any) -> Answer:
@@ -59,9 +53,9 @@ def register(bank: Bank, /, paths: tuple[str, ...], **fields: Any) -> Answer:
 @bank_command(artifacts, "list")
 @click.option("--task", metavar="T", default="", help="Only of this task.")
 @click.option("--agent", metavar="A", default="", help="Only of this agent.")
-@click.option("--type", type=enum_choice(ArtifactType), help="Only of this type.")
+@click.option("--type", type=options.enum_choice(ArtifactType), help="Only of this type.")
 @click.option("--path", metavar="FILE", default="", help="Only versions of this file.")
-@limit_option
+@options.limit
 def list_(bank: Bank, /, path: str, **filters: Any) -> Answer:
     """List the artifacts, newest first."""
     return _list_artifacts(bank.artifacts.query(path=_absolute_path(path) if path else "", **filters))

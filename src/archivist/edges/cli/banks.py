@@ -11,18 +11,17 @@ import click
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
     Answer,
-    approval_notes,
     bank_command,
     command,
     embed,
     global_option,
     json_option,
     note,
-    pluralize,
     print_answer,
     say,
 )
 from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.errors import ArchivistError, BankError, InputError, NoBankError
 
 if TYPE_CHECKING:

@@ -9,19 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import (
-    EXIT_PARTIAL,
-    Answer,
-    Table,
-    approval_notes,
-    command,
-    embed,
-    ended_choice,
-    note,
-    pluralize,
-    progress,
-)
+from archivist.edges.cli import options
+from archivist.edges.cli.output import EXIT_PARTIAL, Answer, Table, command, embed, note, progress
 from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.edges.views import capture_view, reflection_view
 from archivist.records.run_words import EpisodeStatus
 
@@ -47,7 +38,7 @@ _SHOWN = 20
 )
 @click.option("--run", metavar="ID", default="", help="The run's id, when the log has none or another.")
 @click.option("--project", metavar="NAME", default="", help="The repository that the run worked on.")
-@click.option("--status", type=ended_choice, help="How the run ended, if you know better than its log.")
+@click.option("--status", type=options.outcome, help="How the run ended, if you know better than its log.")
 @click.option(
     "--outcomes", type=click.Path(path_type=Path), metavar="FILE", help="JSON with an outcome per run."
 )

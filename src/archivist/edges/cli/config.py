@@ -16,8 +16,9 @@ from archivist.config.layers import (
     from_text,
     to_toml,
 )
-from archivist.edges.cli.output import Answer, command, pluralize
+from archivist.edges.cli.output import Answer, command
 from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import pluralize
 from archivist.errors import ArchivistError, NoBankError
 
 global_file_option = click.option("--global", "is_global", is_flag=True, help="Edit the global bank's file.")

@@ -7,19 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import (
-    Answer,
-    DashTextCommand,
-    bank_command,
-    combine,
-    command,
-    enum_choice,
-    field_lines,
-    list_records,
-    pluralize,
-    read_text_argument,
-)
+from archivist.edges.cli import options
+from archivist.edges.cli.output import Answer, bank_command, command, list_records
 from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import field_lines, pluralize
 from archivist.edges.views import block_view, core_view, proposal_view, time_text
 from archivist.records.plain import to_plain
 from archivist.records.tier_words import ProposalStatus
@@ -29,11 +20,11 @@ if TYPE_CHECKING:
     from archivist.records import Block, Proposal, Working
 
 _role = click.option("--role", metavar="R", default="", help="The role; by default the actor's own.")
-_list_item = combine(click.argument("section", metavar="LIST"), click.argument("item"), _role)
+_list_item = options.combine(click.argument("section", metavar="LIST"), click.argument("item"), _role)
 _name = click.argument("name", metavar="ID")
 _comment = click.option("--comment", metavar="TEXT", default="", help="A comment for the history.")
-_decision = combine(_name, _comment)
-_block_text = combine(
+_decision = options.combine(_name, _comment)
+_block_text = options.combine(
     click.argument("section", type=click.Choice(["playbook", "rules"])),
     click.argument("content", metavar="TEXT"),
 )
@@ -67,7 +58,7 @@ def render(bank: Bank, role: str) -> Answer:
     return Answer({"text": view.text, "tokens": view.tokens, "budget": view.budget}, view.text)
 
 
-@bank_command(core, cls=DashTextCommand)
+@bank_command(core, cls=options.DashTextCommand)
 @click.argument("section")
 @click.argument("content")
 @_role
@@ -77,17 +68,17 @@ def update(bank: Bank, section: str, content: str, role: str) -> Answer:
     CONTENT is a text, or JSON with the section's fields: given fields are replaced, the others stay. - reads
     it from stdin. A text sets the sprint of the status, what the role works on, or all of its lessons.
     """
-    return _block_answer(bank.core.update(section, read_text_argument(content), role=role))
+    return _block_answer(bank.core.update(section, options.read_text_argument(content), role=role))
 
 
-@bank_command(core, cls=DashTextCommand)
+@bank_command(core, cls=options.DashTextCommand)
 @_list_item
 def append(bank: Bank, section: str, item: str, role: str) -> Answer:
     """Append ITEM to LIST: threads, blockers, inProgress, recentlyShipped or lessons.
 
     A thread is a text, or JSON with id, summary, roles, lastUpdate. A thread with a known id is updated.
     """
-    return _block_answer(bank.core.append(section, read_text_argument(item), role=role))
+    return _block_answer(bank.core.append(section, options.read_text_argument(item), role=role))
 
 
 @bank_command(core, "close-thread")
@@ -97,20 +88,20 @@ def close_thread(bank: Bank, name: str) -> Answer:
     return _block_answer(bank.core.close_thread(name))
 
 
-@bank_command(core, "take-out", cls=DashTextCommand)
+@bank_command(core, "take-out", cls=options.DashTextCommand)
 @_list_item
 def take_out(bank: Bank, section: str, item: str, role: str) -> Answer:
     """Remove ITEM from LIST by its exact text, for example a blocker that is resolved."""
     return _block_answer(bank.core.take_out(section, item, role=role))
 
 
-@bank_command(core, cls=DashTextCommand)
+@bank_command(core, cls=options.DashTextCommand)
 @_block_text
 @click.option("--reason", metavar="WHY", required=True, help="Why, for the history.")
 @_block_role
 def adopt(bank: Bank, section: str, content: str, reason: str, role: str) -> Answer:
     """Replace the playbook or the rules by TEXT without a proposal, as an approver may; - reads stdin."""
-    proposal = bank.proposals.adopt(section, read_text_argument(content), reason=reason, role=role)
+    proposal = bank.proposals.adopt(section, options.read_text_argument(content), reason=reason, role=role)
     # Adopting records an accepted proposal, which can be rolled back like any other.
     undo = f"archivist proposals roll-back {proposal.short_id}"
     return Answer(proposal_view(proposal), f"{proposal.short_id}  {section} changed; to undo: {undo}")
@@ -128,7 +119,7 @@ def proposals() -> None:
 
 
 @bank_command(proposals, "list")
-@click.option("--status", type=enum_choice(ProposalStatus), help="Only this status.")
+@click.option("--status", type=options.enum_choice(ProposalStatus), help="Only this status.")
 @click.option("--all", "with_decided", is_flag=True, help="Include decided and expired proposals.")
 def list_(bank: Bank, status: str | None, with_decided: bool) -> Answer:
     """List the open proposals."""
@@ -162,7 +153,7 @@ def show_proposal(bank: Bank, name: str) -> Answer:
     return Answer({**proposal_view(proposal), "cited": evidence, "diff": changed}, "\n".join(lines))
 
 
-@bank_command(proposals, cls=DashTextCommand)
+@bank_command(proposals, cls=options.DashTextCommand)
 @_block_text
 @click.option("--reason", metavar="WHY", required=True, help="Why it should change.")
 @_block_role
@@ -171,27 +162,27 @@ def show_proposal(bank: Bank, name: str) -> Answer:
 )
 def add(bank: Bank, /, section: str, content: str, **fields: Any) -> Answer:
     """Propose TEXT as the whole playbook or all rules; - reads it from stdin."""
-    proposal = bank.proposals.propose(section, read_text_argument(content), **fields)
+    proposal = bank.proposals.propose(section, options.read_text_argument(content), **fields)
     changed = bank.proposals.diff(proposal.id)
     view = {**proposal_view(proposal), "diff": changed}
     return Answer(view, f"{proposal.short_id}  {proposal.reason}\n{changed}")
 
 
-@bank_command(proposals, cls=DashTextCommand)
+@bank_command(proposals, cls=options.DashTextCommand)
 @_decision
 def accept(bank: Bank, name: str, comment: str) -> Answer:
     """Accept the proposal ID: its text becomes the text of the block."""
     return _proposal_answer(bank.proposals.accept(name, comment=comment))
 
 
-@bank_command(proposals, cls=DashTextCommand)
+@bank_command(proposals, cls=options.DashTextCommand)
 @_decision
 def reject(bank: Bank, name: str, comment: str) -> Answer:
     """Reject the proposal ID; the block stays as it is."""
     return _proposal_answer(bank.proposals.reject(name, comment=comment))
 
 
-@bank_command(proposals, "roll-back", cls=DashTextCommand)
+@bank_command(proposals, "roll-back", cls=options.DashTextCommand)
 @_decision
 def roll_back(bank: Bank, name: str, comment: str) -> Answer:
     """Restore the text that the block had before the accepted proposal ID."""
@@ -246,14 +237,14 @@ def show_working(bank: Bank) -> Answer:
     return answer if kept else answer._replace(notes=("working memory is empty",))
 
 
-@bank_command(working, cls=DashTextCommand)
+@bank_command(working, cls=options.DashTextCommand)
 @click.argument("text")
 def plan(bank: Bank, text: str) -> Answer:
     """Set the plan to TEXT; - reads it from stdin."""
-    return _working_answer(bank.working.update(plan=read_text_argument(text).strip()))
+    return _working_answer(bank.working.update(plan=options.read_text_argument(text).strip()))
 
 
-@bank_command(working, cls=DashTextCommand)
+@bank_command(working, cls=options.DashTextCommand)
 @click.argument("text")
 @click.option("--lift", is_flag=True, help="Remove it instead.")
 def constraint(bank: Bank, text: str, lift: bool) -> Answer:
@@ -265,14 +256,14 @@ def constraint(bank: Bank, text: str, lift: bool) -> Answer:
         return _working_answer(bank.working.update(constraints=rest if lift else [*active, text]))
 
 
-@bank_command(working, "note", cls=DashTextCommand)
+@bank_command(working, "note", cls=options.DashTextCommand)
 @click.argument("text")
 def note_(bank: Bank, text: str) -> Answer:
     """Add the note TEXT to the scratchpad; - reads it from stdin."""
-    return _working_answer(bank.working.note(read_text_argument(text)))
+    return _working_answer(bank.working.note(options.read_text_argument(text)))
 
 
-@command(working, cls=DashTextCommand)
+@command(working, cls=options.DashTextCommand)
 @click.argument("key")
 @click.argument("value", required=False)
 @click.option("--drop", is_flag=True, help="Remove KEY instead.")

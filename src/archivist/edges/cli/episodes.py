@@ -7,21 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import (
-    Answer,
-    DateTimeParam,
-    bank_command,
-    command,
-    enum_choice,
-    episode_lines,
-    field_lines,
-    limit_option,
-    list_records,
-    print_json,
-    shorten,
-    write_file,
-)
+from archivist.edges.cli import options
+from archivist.edges.cli.output import Answer, bank_command, command, list_records, print_json, write_file
 from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import episode_lines, field_lines, shorten
 from archivist.edges.views import approach_view, attempt_view, rate_view, run_view
 from archivist.errors import InputError
 from archivist.records.run_words import Action
@@ -46,8 +35,8 @@ def episodes() -> None:
 @click.option("--project", metavar="NAME", default="", help="Only runs on this repository.")
 @click.option("--task", metavar="TEXT", default="", help="Only runs of this task.")
 @click.option("--agent", metavar="A", default="", help="Only attempts of this agent.")
-@click.option("--action", type=enum_choice(Action), help="Only attempts with this result.")
-@limit_option
+@click.option("--action", type=options.enum_choice(Action), help="Only attempts with this result.")
+@options.limit
 def list_(
     session: Session, project: str, task: str, agent: str, action: str | None, limit: int | None
 ) -> Answer:
@@ -85,7 +74,7 @@ def atif(session: Session, run: str) -> None:
 @command(episodes)
 @click.argument("task", metavar="TASK")
 @click.option("--agent", metavar="A", required=True, help="Who tried.")
-@click.option("--action", type=enum_choice(Action), required=True, help="The result.")
+@click.option("--action", type=options.enum_choice(Action), required=True, help="The result.")
 @click.option("--approach", metavar="TEXT", required=True, help="What was tried.")
 @click.option("--outcome", metavar="TEXT", default="", help="What happened.")
 @click.option("--duration-ms", type=int, metavar="N", help="How long it took.")
@@ -128,7 +117,7 @@ def list_tried(bank: Bank, task: str) -> Answer:
 
 @bank_command(episodes)
 @click.argument("agent", metavar="[AGENT]", default="")
-@limit_option
+@options.limit
 def failures(bank: Bank, agent: str, limit: int | None) -> Answer:
     """List the failed attempts of AGENT, or of all agents, latest first."""
     found = bank.attempts.query(agent=agent, action=Action.FAILED, limit=limit)
@@ -162,8 +151,8 @@ def similar(bank: Bank, text: str, limit: int) -> Answer:
     default="approach",
     help="What to count by.",
 )
-@click.option("--since", type=DateTimeParam(), help="Only from this day on.")
-@click.option("--until", type=DateTimeParam(), help="Only up to this time.")
+@click.option("--since", type=options.DateTimeParam(), help="Only from this day on.")
+@click.option("--until", type=options.DateTimeParam(), help="Only up to this time.")
 @click.option("--step", type=click.Choice(["day", "week", "month"]), help="Also per day, week or month.")
 @click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Also draw a chart.")
 def stats(bank: Bank, /, svg: str | None, **asked: Any) -> Answer:

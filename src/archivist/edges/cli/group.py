@@ -177,8 +177,23 @@ def run(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit with the code of its result or error."""
     _prepare_streams()
     try:
-        code = _run_cli(argv)
-    except BrokenPipeError:
+        result: Any = cli.main(args=None if argv is None else list(argv), standalone_mode=False)
+        code = result if isinstance(result, int) else 0
+    except ArchivistError as error:
+        code = _report_error(error.message, error.hint, exit_code(error))
+    except click.ClickException as error:
+        # Without stderr the exit code still tells.
+        try:
+            error.show()
+        except OSError:
+            close_quietly(sys.stderr)
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = _report_error("interrupted", "", 130)
+    except _SignalError as error:
+        code = _report_error("ended by a signal", "", 128 + error.number)
+    except (BrokenPipeError, SystemExit):
+        # The reader of a pipe has closed it; nothing else lets Click exit.
         close_quietly(sys.stdout, sys.stderr)
         code = 0
     except OSError as error:
@@ -187,29 +202,6 @@ def run(argv: Sequence[str] | None = None) -> None:
         code = _report_error(f"{where} cannot be used: {error.strerror or error}", _CLOSED, 5)
     gc.freeze()
     sys.exit(code)
-
-
-def _run_cli(argv: Sequence[str] | None) -> int:
-    """Run the command line, report an error, and return the exit code."""
-    try:
-        result: Any = cli.main(args=None if argv is None else list(argv), standalone_mode=False)
-    except ArchivistError as error:
-        return _report_error(error.message, error.hint, exit_code(error))
-    except click.ClickException as error:
-        # Without stderr the exit code still tells.
-        try:
-            error.show()
-        except OSError:
-            close_quietly(sys.stderr)
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        return _report_error("interrupted", "", 130)
-    except _SignalError as error:
-        return _report_error("ended by a signal", "", 128 + error.number)
-    except SystemExit:
-        # Only Click exits like this: when the reader of a pipe has closed it.
-        raise BrokenPipeError from None
-    return result if isinstance(result, int) else 0
 
 
 def _report_error(message: str, hint: str, code: int) -> int:

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from archivist.edges.cli.output import Answer, combine, command, json_option
+from archivist.edges.cli import options
+from archivist.edges.cli.output import Answer, command, json_option
 from archivist.edges.cli.session import Session
 from archivist.edges.hook_events import CLIENTS
 
@@ -20,7 +21,7 @@ _ASKS = {
     "vscode": "VS Code asks once whether to trust the MCP server.",
 }
 
-_client_options = combine(
+_client_options = options.combine(
     click.argument("client", type=click.Choice([*CLIENTS, _PLUGIN])),
     click.argument("folder", required=False, type=click.Path(path_type=Path)),
     click.option("--project", is_flag=True, help="For this project; the default."),

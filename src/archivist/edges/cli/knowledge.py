@@ -6,18 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import (
-    Answer,
-    bank_command,
-    field_lines,
-    global_option,
-    history_answer,
-    list_records,
-    pluralize,
-    read_text_argument,
-    shorten,
-    tag_option,
-)
+from archivist.edges.cli import options
+from archivist.edges.cli.output import Answer, bank_command, global_option, history_answer, list_records
+from archivist.edges.cli.wording import field_lines, pluralize, shorten
 from archivist.edges.views import conflict_view, history_views, table_view
 
 if TYPE_CHECKING:
@@ -76,14 +67,14 @@ def show(bank: Bank, name: str) -> Answer:
 @click.option("--source", metavar="WHO", default="", help="Who says it; by default the actor.")
 @click.option("--confidence", type=float, default=1.0, metavar="X", help="0 to 1; 1 by default.")
 @click.option("--project", metavar="P", default="", help="The project that it holds for.")
-@tag_option
+@options.tag
 def set_(bank: Bank, /, category: str, key: str, value: str, **fields: Any) -> Answer:
     """Store VALUE under CATEGORY and KEY; a VALUE of - is read from stdin.
 
     If another source says something else, the value with the higher confidence wins, the newer one on a tie.
     The other value is kept as a conflict.
     """
-    result = bank.knowledge.put(category, key, read_text_argument(value), **fields)
+    result = bank.knowledge.put(category, key, options.read_text_argument(value), **fields)
     fact, conflict = result.fact, result.conflict
     view = {
         "fact": table_view(fact),

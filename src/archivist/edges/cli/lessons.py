@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from archivist.brief.select import global_mark_of
-from archivist.edges.cli.output import (
-    Answer,
-    bank_command,
-    combine,
-    command,
-    enum_choice,
-    global_option,
-    history_answer,
-    lesson_lines,
-    pluralize,
-)
+from archivist.edges.cli import options
+from archivist.edges.cli.output import Answer, bank_command, command, global_option, history_answer
 from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import field_lines, pluralize
 from archivist.edges.views import history_views, lesson_views
 from archivist.records.words import Category, LessonType, Scope, Severity, Status
 
@@ -27,11 +19,20 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.records import Lesson
 
+# Fields of a lesson that `lessons show` prints, in this order, where they are not empty.
+_LESSON_FIELDS = (
+    "status", "quarantined_for",
+    "type", "category", "severity", "scope", "domain", "role", "repo", "task", "provider", "tool",
+    "stale", "importance", "frequency", "runs_since_last_seen", "last_seen_run", "usage_count", "helpful",
+    "ineffective", "superseded_by", "origin", "source", "created", "updated", "uid",
+)  # fmt: skip
+# A lesson may have been seen in hundreds of runs.
+_LISTED = 6
 # What a lesson applies to: the same for adding, editing and listing.
-_facet_options = combine(
-    click.option("--type", type=enum_choice(LessonType), help="How it came to be believed."),
-    click.option("--category", type=enum_choice(Category), help="What sort of advice it is."),
-    click.option("--scope", type=enum_choice(Scope), help="What it is about."),
+_facet_options = options.combine(
+    click.option("--type", type=options.enum_choice(LessonType), help="How it came to be believed."),
+    click.option("--category", type=options.enum_choice(Category), help="What sort of advice it is."),
+    click.option("--scope", type=options.enum_choice(Scope), help="What it is about."),
     click.option("--domain", metavar="D", help="writing, code, general, or your own."),
     click.option("--role", metavar="R", help="The role it is for."),
     click.option("--repo", metavar="R", help="The repository it is for."),
@@ -41,10 +42,10 @@ _facet_options = combine(
     click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; may be repeated."),
 )
 # Its own words and weight.
-_content_options = combine(
+_content_options = options.combine(
     click.option("--rule", metavar="TEXT", help='"IF … THEN …"'),
     click.option("--detail", metavar="TEXT", help="A short paragraph with more context."),
-    click.option("--severity", type=enum_choice(Severity), help="How bad it is to ignore it."),
+    click.option("--severity", type=options.enum_choice(Severity), help="How bad it is to ignore it."),
     click.option("--importance", type=float, help="0 to 1."),
     global_option,
 )
@@ -62,7 +63,7 @@ def lessons() -> None:
 @bank_command(lessons, "list", has_global=True)
 @_facet_options
 @click.option("--all", "with_retired", is_flag=True, help="Also superseded and archived ones.")
-@click.option("--status", type=enum_choice(Status), help="Only this status.")
+@click.option("--status", type=options.enum_choice(Status), help="Only this status.")
 @click.option(
     "--matching", metavar="TEXT", help="Only lessons that match this text by words or meaning, best first."
 )
@@ -102,7 +103,20 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
             **lesson_views(bank, [lesson], mark=global_mark_of(name))[0],
             "stale": bank.liveness.find_stale([lesson]).get(lesson.id, ""),
         }
-    return Answer(view, "\n".join(lesson_lines(view)))
+    return Answer(view, "\n".join(_lesson_lines(view)))
+
+
+def _lesson_lines(view: Mapping[str, Any]) -> list[str]:
+    """Return a lesson as lines: its words first, then what is known of it."""
+    lists = {"tags": view["tags"], "runs": view["runs"]}
+    evidence = view["evidence"].items()
+    lists |= {f"seen in {key}": values for key, values in evidence if values not in lists.values()}
+    fields = [(key, view.get(key)) for key in _LESSON_FIELDS]
+    for key, values in lists.items():
+        more = len(values) - _LISTED
+        fields.append((key, ", ".join(values[:_LISTED]) + (f" and {more} more" if more > 0 else "")))
+    words = [f"  {view[key]}" for key in ("rule", "detail") if view[key]]
+    return [f"{view['id']}  {view['summary']}", *words, "", *field_lines(fields, 22)]
 
 
 @command(lessons)

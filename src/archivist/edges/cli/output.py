@@ -1,4 +1,4 @@
-"""What commands share: options, and printing their answers: data to stdout, the rest to stderr."""
+"""How a command answers: data to stdout, the rest to stderr."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
-from enum import StrEnum
 from functools import wraps
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, TypeVar
@@ -22,9 +20,7 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.edges.cli.session import Session
     from archivist.errors import ArchivistError
-    from archivist.records import Episode
 
-F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
 Table: TypeAlias = tuple[Sequence[str], Sequence[Sequence[object]]]
 # Something was done, and something was left out: scripts tell it from failure (1) and from bad input (4).
@@ -39,70 +35,6 @@ _OBEYED = lazy_pattern("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 global_option = click.option("--global", "is_global", is_flag=True, help="Use the global bank.")
-role_option = click.option("--role", metavar="R", default="", help="Only entries of this role.")
-tag_option = click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; repeatable.")
-issue_option = click.option(
-    "--issue", "issues", type=int, metavar="N", multiple=True, help="A related issue; repeatable."
-)
-importance_option = click.option(
-    "--importance", type=int, default=5, show_default=True, metavar="1-10", help="How important it is."
-)
-search_limit_option = click.option(
-    "--max",
-    "limit",
-    type=click.IntRange(1, 200),
-    default=5,
-    show_default=True,
-    metavar="N",
-    help="At most N.",
-)
-limit_option = click.option(
-    "--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N, the latest first."
-)
-
-
-def enum_choice(words: type[StrEnum]) -> click.Choice[str]:
-    """Return the choice of an enumeration's values; Click by itself would offer the names of its members."""
-    return click.Choice([word.value for word in words])
-
-
-ended_choice = click.Choice(["success", "partial", "failed", "aborted"])
-
-
-class DateTimeParam(click.DateTime):
-    """A day or a time, as people write it: without a zone, which is UTC."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return the moment, or say what one looks like."""
-        try:
-            return super().convert(value, param, ctx).replace(tzinfo=UTC)
-        except click.BadParameter:
-            self.fail(f"{value!r} is no day: write it as 2026-04-03 or 2026-04-03T14:00:00", param, ctx)
-
-
-class DashTextCommand(click.Command):
-    """A command whose texts may begin with a dash and a space, as Markdown lists do."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep such texts from being read as options: the newline before them is stripped later."""
-        return super().parse_args(ctx, [f"\n{word}" if word.startswith("- ") else word for word in args])
-
-
-def read_text_argument(given: str) -> str:
-    """Return an argument's text; `-` reads it from stdin."""
-    return sys.stdin.buffer.read().decode("utf-8", "replace") if given == "-" else given
-
-
-def combine(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Return one decorator for options and arguments that several commands share, in this order."""
-
-    def add(handler: F) -> F:
-        # Decorators apply from the last to the first.
-        for option in reversed(options):
-            handler = option(handler)
-        return handler
-
-    return add
 
 
 class Answer(NamedTuple):
@@ -212,25 +144,6 @@ def history_answer(views: Sequence[Mapping[str, Any]]) -> Answer:
     return Answer({"history": views}, tables=[([name.capitalize() for name in names], rows)])
 
 
-def field_lines(fields: Iterable[tuple[str, object]], width: int = 12) -> list[str]:
-    """Return the fields of one record, one on each line; empty ones are left out."""
-    from archivist.clock import to_short_text
-
-    lines = []
-    for name, value in fields:
-        text = to_short_text(value) if isinstance(value, datetime) else value
-        text = ", ".join(text) if isinstance(text, tuple) else text
-        if text not in ("", None):
-            lines.append(f"  {name.replace('_', ' '):<{width}}{text}")
-    return lines
-
-
-def shorten(text: str, most: int) -> str:
-    """Return a text on one line, cut to a number of characters."""
-    text = " ".join(text.split())
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
 def say(text: object = "", *, nl: bool = True) -> None:
     """Print a text to stdout, without what would control the reader's terminal: it may come from a log."""
     click.echo(make_legible(str(text)), nl=nl)
@@ -335,20 +248,6 @@ def problem_lines(problems: Sequence[object], hint: str = "", *, most: int = _PR
     return [*lines, f"hint: {hint}"] if problems and hint else lines
 
 
-def approval_notes(waiting: int) -> list[str]:
-    """Return how to see the quarantined lessons, if there are any."""
-    from archivist.doctor import SHOW_QUARANTINED
-
-    verb = "waits" if waiting == 1 else "wait"
-    return [f"{pluralize(waiting, 'lesson')} {verb} for approval: {SHOW_QUARANTINED}"] if waiting else []
-
-
-def pluralize(number: int, noun: str) -> str:
-    """Return `1 lesson` or `3 lessons`."""
-    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number} {noun if number == 1 else several}"
-
-
 def write_file(path: str, text: str) -> None:
     """Write a text that a command was asked to write, and say so."""
     from pathlib import Path
@@ -361,45 +260,3 @@ def write_file(path: str, text: str) -> None:
         reason = error.strerror
         raise InputError(f"{path!r} cannot be written: {reason}", hint="name a file that can be") from None
     note(f"archivist: wrote {path}")
-
-
-# Fields of a lesson that `lessons show` prints, in this order, where they are not empty.
-_LESSON_FIELDS = (
-    "status", "quarantined_for",
-    "type", "category", "severity", "scope", "domain", "role", "repo", "task", "provider", "tool",
-    "stale", "importance", "frequency", "runs_since_last_seen", "last_seen_run", "usage_count", "helpful",
-    "ineffective", "superseded_by", "origin", "source", "created", "updated", "uid",
-)  # fmt: skip
-# A lesson may have been seen in hundreds of runs.
-_LISTED = 6
-
-
-def lesson_lines(view: Mapping[str, Any]) -> list[str]:
-    """Return a lesson as lines: its words first, then what is known of it."""
-    lists = {"tags": view["tags"], "runs": view["runs"]}
-    evidence = view["evidence"].items()
-    lists |= {f"seen in {key}": values for key, values in evidence if values not in lists.values()}
-    fields = [(key, view.get(key)) for key in _LESSON_FIELDS]
-    for key, values in lists.items():
-        more = len(values) - _LISTED
-        fields.append((key, ", ".join(values[:_LISTED]) + (f" and {more} more" if more > 0 else "")))
-    words = [f"  {view[key]}" for key in ("rule", "detail") if view[key]]
-    return [f"{view['id']}  {view['summary']}", *words, "", *field_lines(fields, 22)]
-
-
-def episode_lines(episode: Episode) -> list[str]:
-    """Return a run as lines: its story first, then what is known of it."""
-    lines = [f"{episode.id}  {episode.summary or episode.task}"]
-    reflection = episode.extra.get("reflection")
-    told = reflection if isinstance(reflection, Mapping) else {}
-    for heading, key in {"What worked": "worked", "What failed": "failed", "Decisions": "decisions"}.items():
-        if told.get(key):
-            lines += ["", heading, *(f"  - {line}" for line in told[key])]
-    names = ("status", "kind", "project", "agent", "provider", "model", "parent", "session")
-    fields = [(name, getattr(episode, name)) for name in (*names, "started", "finished")]
-    if episode.usage:
-        spent = episode.usage
-        # A log that states no cost may well have had one.
-        cost = f", ${spent.cost_usd:.2f}" if spent.cost_usd else ""
-        fields.append(("usage", f"{spent.input_tokens} tokens in, {spent.output_tokens} out{cost}"))
-    return [*lines, "", *field_lines(fields)]

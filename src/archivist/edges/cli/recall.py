@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import Answer, DateTimeParam, bank_command, global_option, pluralize
+from archivist.edges.cli import options
+from archivist.edges.cli.output import Answer, bank_command, global_option
+from archivist.edges.cli.wording import pluralize
 from archivist.edges.views import recall_view
 
 if TYPE_CHECKING:
@@ -29,8 +31,8 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @click.option("--repo", metavar="NAME", default="", help="Only of this repository.")
 @click.option("--domain", metavar="D", default="", help="Only of this domain.")
 @click.option("--run", metavar="ID", default="", help="Only what happened in this run.")
-@click.option("--since", type=DateTimeParam(), help="Only from this day on.")
-@click.option("--until", type=DateTimeParam(), help="Only up to this time.")
+@click.option("--since", type=options.DateTimeParam(), help="Only from this day on.")
+@click.option("--until", type=options.DateTimeParam(), help="Only up to this time.")
 @click.option("--since-cycle", type=click.IntRange(0, 1 << 31), metavar="N", help="Only from this cycle on.")
 @click.option("--until-cycle", type=click.IntRange(0, 1 << 31), metavar="N", help="Only up to this cycle.")
 @click.option("--importance", type=float, default=0.0, metavar="X", help="Only from this importance on.")

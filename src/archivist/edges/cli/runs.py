@@ -8,18 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from archivist.edges.cli import options
 from archivist.edges.cli.brief import fence_option, format_option, parse_form, print_brief
-from archivist.edges.cli.output import (
-    Answer,
-    bank_command,
-    command,
-    embed,
-    ended_choice,
-    json_option,
-    note,
-    pluralize,
-)
+from archivist.edges.cli.output import Answer, bank_command, command, embed, json_option, note
 from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import pluralize
 from archivist.records.run_words import EpisodeStatus
 
 if TYPE_CHECKING:
@@ -83,7 +76,7 @@ def start(session: Session, /, run_id: str, form: str | None, as_json: bool, **a
 @command(run)
 @click.argument("files", metavar="EVENTS…", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--run", "run_id", metavar="ID", default="", help="The run of events that do not name theirs.")
-@click.option("--status", type=ended_choice, help="How it ended, if the log does not say.")
+@click.option("--status", type=options.outcome, help="How it ended, if the log does not say.")
 @domain_option
 @click.option("--fail-on-regression", is_flag=True, help="Exit 1 when a fixed finding came back.")
 @strict_option

@@ -19,11 +19,11 @@ from archivist.edges.cli.output import (
     json_option,
     list_records,
     note,
-    pluralize,
     print_json,
     say,
 )
 from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import pluralize
 from archivist.edges.views import token_view
 from archivist.errors import InputError
 from archivist.records.actor import Actor

@@ -8,22 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import (
-    Answer,
-    bank_command,
-    command,
-    embed,
-    enum_choice,
-    importance_option,
-    issue_option,
-    list_records,
-    pluralize,
-    role_option,
-    say,
-    search_limit_option,
-    tag_option,
-)
-from archivist.edges.cli.session import Session
+from archivist.edges.cli import options
+from archivist.edges.cli.output import Answer, bank_command, embed, list_records, say
+from archivist.edges.cli.wording import pluralize
 from archivist.edges.views import entry_view, insights_view
 from archivist.records.tier_words import EntryType
 from archivist.stream.entries import MAX_CYCLE
@@ -34,6 +21,7 @@ if TYPE_CHECKING:
 
 # A screenful.
 _LISTED = 20
+_TYPE = options.enum_choice(EntryType)
 _pr_option = click.option(
     "--pr", "prs", type=int, multiple=True, metavar="N", help="A related pull request; repeatable."
 )
@@ -56,11 +44,11 @@ def stream() -> None:
     help="The cycle; by default the role's current.",
 )
 @click.option("--role", metavar="R", default="", help="Who acted; by default the actor's own role.")
-@importance_option
-@click.option("--type", type=enum_choice(EntryType), default="action", show_default=True, help="Its type.")
+@options.importance
+@click.option("--type", type=_TYPE, default="action", show_default=True, help="Its type.")
 @click.option("--content", metavar="TEXT", default="", help="What happened, in a few sentences.")
-@tag_option
-@issue_option
+@options.tag
+@options.issue
 @_pr_option
 @click.option("--run", metavar="ID", default="", help="The run that it belongs to.")
 @click.option("--reflect", is_flag=True, help="Reflect afterwards if a reflection is due.")
@@ -68,17 +56,14 @@ def log(bank: Bank, /, action: str, reflect: bool, **fields: Any) -> Answer:
     """Log ACTION to the stream. Issues and pull requests in its text (#84, PR #12) are recognised."""
     entry = bank.stream.log(action, **fields)
     due = bank.stream.due_reason()
-    done = bank.stream.reflect(if_due=True) if reflect and due else None
-    reflected = {"reflection": insights_view(done)} if done else {}
-    answer = Answer(
-        {"entry": entry_view(entry), "reflection_due": due if not done else "", **reflected},
-        f"{entry.id}  cycle {entry.cycle}  {entry.action}",
-        (f"hint: reflection is due ({due}): archivist stream reflect",) if due else (),
-    )
-    if done is None:
-        return answer
-    insights = _insights_answer(done)
-    return answer._replace(text=f"{answer.text}\n{insights.text}".rstrip(), notes=insights.notes)
+    view: dict[str, object] = {"entry": entry_view(entry)}
+    text = f"{entry.id}  cycle {entry.cycle}  {entry.action}"
+    if reflect and due:
+        done = _insights_answer(bank.stream.reflect(if_due=True))
+        view |= {"reflection_due": "", "reflection": done.view}
+        return Answer(view, f"{text}\n{done.text}".rstrip(), done.notes)
+    hint = f"hint: reflection is due ({due}): archivist stream reflect"
+    return Answer({**view, "reflection_due": due}, text, (hint,) if due else ())
 
 
 @bank_command(stream)
@@ -91,7 +76,7 @@ def cycle(bank: Bank, role: str) -> Answer:
 
 @bank_command(stream, "list")
 @_cycles_option
-@role_option
+@options.role
 @click.option("--importance", type=int, default=1, metavar="1-10", help="The minimum importance.")
 @click.option(
     "--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N, the latest; 20 by default."
@@ -114,21 +99,21 @@ def list_(bank: Bank, cycles: str, role: str, importance: int, limit: int | None
 def show(bank: Bank, name: str) -> Answer:
     """Print all fields of the entry ID."""
     view = entry_view(bank.stream.get(name))
-    texts = {
-        label: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        for label, value in view.items()
-    }
-    return Answer(view, "\n".join(f"{label}: {text}" for label, text in texts.items() if text))
+    lines = []
+    for label, value in view.items():
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        lines += [f"{label}: {text}"] if text else []
+    return Answer(view, "\n".join(lines))
 
 
 @bank_command(stream)
 @click.argument("text", metavar="QUERY")
-@role_option
+@options.role
 @click.option("--issue", type=int, metavar="N", help="Only what refers to this issue.")
 @click.option("--importance", "min_importance", type=int, metavar="1-10", help="The minimum importance.")
 @_cycles_option
 @click.option("--archived", is_flag=True, help="Include archived cycles.")
-@search_limit_option
+@options.search_limit
 def search(bank: Bank, /, text: str, cycles: str, archived: bool, **filters: Any) -> Answer:
     """Search the entries for QUERY by recency, importance and relevance, best match first."""
     found = bank.stream.search(
@@ -142,22 +127,21 @@ def search(bank: Bank, /, text: str, cycles: str, archived: bool, **filters: Any
     return Answer({"hits": hits}, "\n".join(lines), () if found else ("nothing found",))
 
 
-@command(stream)
+@bank_command(stream)
 @click.argument("name", metavar="ID")
 @click.option("--action", metavar="TEXT", help="The new action.")
 @click.option("--content", metavar="TEXT", help="The new content.")
 @click.option("--importance", type=int, metavar="1-10", help="How important it is.")
-@click.option("--type", type=enum_choice(EntryType), help="Its type.")
-@tag_option
-@issue_option
+@click.option("--type", type=_TYPE, help="Its type.")
+@options.tag
+@options.issue
 @_pr_option
-def edit(session: Session, /, name: str, **fields: Any) -> Answer:
+def edit(bank: Bank, /, name: str, **fields: Any) -> Answer:
     """Change the entry ID; its history keeps the earlier version."""
     changes = {field: value for field, value in fields.items() if value not in (None, ())}
     if not changes:
         raise click.UsageError("nothing to change\nhint: archivist stream edit --help lists the fields")
-    with session.bank() as bank:
-        entry = bank.stream.edit(name, **changes)
+    entry = bank.stream.edit(name, **changes)
     return Answer(entry_view(entry), f"{entry.id}  cycle {entry.cycle}  {entry.action}")
 
 
@@ -183,13 +167,10 @@ def import_(bank: Bank, paths: tuple[Path, ...], strict: bool) -> Answer:
     """Import stream.jsonl files, also compressed ones; known entries are updated."""
     done = bank.stream.import_lines(paths, is_strict=strict)
     embed(bank)
-    counts = {"added": done.added, "changed": done.changed, "unchanged": done.unchanged}
     skipped = [str(problem) for problem in done.problems]
-    return Answer(
-        {**counts, "skipped": skipped},
-        f"entries: {done.added} new, {done.changed} changed, {done.unchanged} the same",
-        skipped=skipped,
-    )
+    view = {"added": done.added, "changed": done.changed, "unchanged": done.unchanged, "skipped": skipped}
+    text = f"entries: {done.added} new, {done.changed} changed, {done.unchanged} the same"
+    return Answer(view, text, skipped=skipped)
 
 
 @bank_command(stream)
@@ -221,8 +202,8 @@ def _insights_answer(done: Insights) -> Answer:
     lines = [f"{entry.importance:>2}  {entry.action}\n    {entry.content}" for entry in done.entries]
     lines += [f"core  {text}" for text in done.told_core]
     first, last = done.cycles or (0, 0)
-    looked = "1 entry" if done.gathered == 1 else f"{done.gathered} entries"
     found = pluralize(len(done.entries), "insight") if done.entries else "nothing recurs"
-    notes = [f"{done.reason}: looked at {looked} of cycles {first} to {last}, {found}"]
+    looked = f"looked at {pluralize(done.gathered, 'entry')} of cycles {first} to {last}"
+    notes = [f"{done.reason}: {looked}, {found}"]
     notes += [f"archivist: core memory: {problem}" for problem in done.problems]
     return Answer(insights_view(done), "\n".join(lines), notes)

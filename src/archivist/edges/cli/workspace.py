@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli.group import LazyGroup
-from archivist.edges.cli.output import EXIT_PARTIAL, Answer, command, pluralize, problem_lines
+from archivist.edges.cli.output import EXIT_PARTIAL, Answer, command, problem_lines
 from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import pluralize
 from archivist.errors import InputError
 from archivist.workspace.documents import learnings_view, overviews_view, plan_view, plans_view, to_yaml
 from archivist.workspace.markdown_service import Workspace

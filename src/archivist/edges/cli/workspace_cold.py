@@ -9,19 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import (
-    EXIT_PARTIAL,
-    Answer,
-    command,
-    enum_choice,
-    episode_lines,
-    note,
-    pluralize,
-    problem_lines,
-    say,
-    write_file,
-)
+from archivist.edges.cli import options
+from archivist.edges.cli.output import EXIT_PARTIAL, Answer, command, note, problem_lines, say, write_file
 from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import episode_lines, pluralize
 from archivist.edges.cli.workspace import (
     FOLDER,
     LINT_HINT,
@@ -285,7 +276,7 @@ _ROOTS = click.option(
 @_ROOTS
 @click.option("--about", metavar="NAME", default="", help="Only entities related to this one.")
 @click.option(
-    "--kind", "kinds", multiple=True, type=enum_choice(EntityKind), help="Only entities of this kind."
+    "--kind", "kinds", multiple=True, type=options.enum_choice(EntityKind), help="Only entities of this kind."
 )
 @click.option(
     "--max", "limit", type=click.IntRange(min=1), default=_ROWS, metavar="N", help="At most N relations."

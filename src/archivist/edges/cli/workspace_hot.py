@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from archivist.edges.cli import options
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
     Answer,
     command,
-    enum_choice,
     json_option,
     list_records,
     note,
     print_json,
     print_table,
     say,
-    shorten,
 )
 from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import shorten
 from archivist.edges.cli.workspace import (
     read_source,
     require_bank,
@@ -224,7 +224,7 @@ _CLIENTS = click.argument(
     metavar="CLIENT…",
     nargs=-1,
     required=True,
-    type=click.Choice([*enum_choice(Client).choices, "all"]),
+    type=click.Choice([*options.enum_choice(Client).choices, "all"]),
 )
 _DRY_RUN = click.option(
     "--dry-run", "is_dry_run", is_flag=True, help="Show what would be done, change nothing."
