@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from archivist.edges.cli.group import cli
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
     Answer,
@@ -23,6 +24,14 @@ from archivist.edges.cli.output import (
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.errors import ArchivistError, BankError, InputError, NoBankError
+from archivist.paths import (
+    bank_file,
+    checkout_of,
+    find_project,
+    home_folder,
+    project_folder,
+    unreadable_above,
+)
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -38,7 +47,6 @@ _LISTED_TARGETS = 10
 def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
     """Create a bank in FOLDER (the current one by default), or the global bank. An existing bank is kept."""
     from archivist.bank import Bank
-    from archivist.paths import bank_file, find_project, home_folder
 
     place = home_folder() if is_global else folder or Path(session.bank_path or ".")
     if not is_global and bank_file(place).absolute().parent == home_folder():
@@ -117,7 +125,6 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
     from archivist.clock import system_clock
     from archivist.doctor import check_hook_failures, failed_check
     from archivist.edges.install.chain import check_chain
-    from archivist.paths import bank_file, checkout_of, home_folder, project_folder, unreadable_above
 
     place, here, problem = session.find_bank_path(), Path.cwd(), None
     file = None if place is None else bank_file(place).absolute()
@@ -293,8 +300,6 @@ def prune(session: Session, days: int | None, dry_run: bool, yes: bool, is_globa
 def completion(shell: str) -> None:
     """Print the completion script for SHELL: eval "$(archivist completion bash)"."""
     from click.shell_completion import get_completion_class
-
-    from archivist.edges.cli.group import cli
 
     kind = get_completion_class(shell)
     if kind is None:

@@ -14,6 +14,7 @@ from archivist.edges.cli.output import EXIT_PARTIAL, Answer, Table, command, emb
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.edges.views import capture_view, reflection_view
+from archivist.errors import InputError
 from archivist.records.run_words import EpisodeStatus
 
 if TYPE_CHECKING:
@@ -55,7 +56,6 @@ def capture(
     Secrets are redacted before anything is stored. The same log again changes nothing, a longer one adds.
     """
     from archivist.capture.service import CaptureOverrides
-    from archivist.errors import InputError
 
     taken: list[CaptureResult] = []
     refused: dict[str, str] = {}

@@ -20,6 +20,7 @@ from archivist.edges.cli.output import Answer, command
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
 from archivist.errors import ArchivistError, NoBankError
+from archivist.paths import CONFIG_NAME, bank_file, home_folder
 
 global_file_option = click.option("--global", "is_global", is_flag=True, help="Edit the global bank's file.")
 
@@ -194,8 +195,6 @@ def unset(session: Session, key: str, is_global: bool) -> Answer:
 
 def _config_file(session: Session, is_global: bool) -> Path:
     """Return the file to edit, which is refused to agents."""
-    from archivist.paths import CONFIG_NAME, bank_file, home_folder
-
     session.require_owner()
     if is_global:
         return home_folder() / CONFIG_NAME

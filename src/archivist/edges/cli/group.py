@@ -15,7 +15,6 @@ import click
 
 from archivist import __version__
 from archivist.edges.cli.output import close_quietly, note
-from archivist.edges.cli.session import Session
 from archivist.errors import (
     AccessError,
     ArchivistError,
@@ -164,6 +163,8 @@ class LazyGroup(click.Group):
 @click.pass_context
 def cli(ctx: click.Context, bank: str | None, actor: str | None, flags: tuple[str, ...]) -> None:
     """A memory that lets coding agents learn from their own runs."""
+    from archivist.edges.cli.session import Session
+
     if flags:
         from archivist.config.layers import check_flags
 

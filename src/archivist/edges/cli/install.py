@@ -12,6 +12,7 @@ from archivist.edges.cli import options
 from archivist.edges.cli.output import Answer, command, json_option
 from archivist.edges.cli.session import Session
 from archivist.edges.hook_events import CLIENTS
+from archivist.paths import checkout_of
 
 _PLUGIN = "plugin"
 # The question that a client asks its user before it runs a new hook or server.
@@ -124,8 +125,6 @@ def _change_settings(
 
 def _project_root(session: Session) -> Path:
     """Return the folder whose settings a client reads: that of a named bank, else of the checkout."""
-    from archivist.paths import checkout_of
-
     root = session.find_bank_path() if session.bank_path else None
     if root is None:
         return checkout_of(Path.cwd())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.errors import InputError, NoBankError
+from archivist.paths import bank_file, find_project, home_folder, is_file
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -30,8 +32,6 @@ class Session:
 
     def find_bank_path(self) -> Path | None:
         """Return the path of the project's bank: the named one, or the nearest upwards; None without one."""
-        from archivist.paths import bank_file, find_project, is_file
-
         if not self.bank_path:
             return find_project(Path.cwd())
         path = Path(self.bank_path)
@@ -42,8 +42,6 @@ class Session:
 
         `folder` is where the caller works; a server for others works in none.
         """
-        from archivist.paths import home_folder
-
         if is_global:
             return self._open_bank(home_folder(), create=True, folder=folder)
         place = self.find_bank_path()
@@ -70,15 +68,12 @@ class Session:
 
     def global_bank(self) -> Bank | None:
         """Open the global bank, or return None without one."""
-        from archivist.paths import bank_file, home_folder
-
         is_there = bank_file(home_folder()).is_file()
         return self.bank(is_global=True, folder=Path.cwd()) if is_there else None
 
     def load_settings(self, place: Path | None) -> EffectiveConfig:
         """Return the effective settings for a bank, or without a project, including the flags."""
         from archivist.config.layers import load_effective
-        from archivist.paths import bank_file
 
         return load_effective(bank_file(place).parent if place else None, flags=self.flags)
 
@@ -120,8 +115,6 @@ class Session:
 
         if self.actor_text:
             return Actor.parse(self.actor_text)
-        import os
-
         name = os.environ.get("LOGNAME") or os.environ.get("USER") or os.environ.get("USERNAME") or ""
         if not name:
             # Containers often set none of them; Windows has no pwd.

@@ -15,16 +15,17 @@ from archivist.edges.cli.group import LazyGroup
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, command, problem_lines
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
-from archivist.errors import InputError
+from archivist.errors import InputError, NoBankError
+from archivist.paths import bank_file, project_folder
 from archivist.workspace.documents import learnings_view, overviews_view, plan_view, plans_view, to_yaml
+from archivist.workspace.files_service import Topology, find_root
 from archivist.workspace.markdown_service import Workspace
+from archivist.workspace.topology import RULES, LintProblem, WorkspaceScope, suggest_scopes
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.workspace.files_service import Topology
     from archivist.workspace.save import MemoryItem, SaveOutcome
     from archivist.workspace.service import WorkspaceService
-    from archivist.workspace.topology import LintProblem
 
 # Reading is not checking: a few problems and the way to all of them are enough.
 _SHOWN = 5
@@ -55,9 +56,6 @@ def workspace() -> None:
 
 def find_topology(session: Session, root: str | None) -> Topology:
     """Return the files of a root: the named one, else the nearest upwards, else the bank's project."""
-    from archivist.paths import bank_file, project_folder
-    from archivist.workspace.files_service import Topology, find_root
-
     bank_path = session.find_bank_path()
     rules = session.load_settings(bank_path).config.workspace
     if root:
@@ -96,8 +94,6 @@ _tags = click.option(
 
 def require_bank(session: Session) -> Bank:
     """Open the project's bank; without one, the error names the commands that need it."""
-    from archivist.errors import NoBankError
-
     try:
         return session.bank()
     except NoBankError as error:
@@ -127,8 +123,6 @@ def read_source(source: str, max_bytes: int, hint: str) -> str:
 @contextmanager
 def _open_writable(session: Session, topology: Topology) -> Iterator[Workspace | WorkspaceService]:
     """Open a workspace for writing: through the bank, which checks the actor, when the root is a bank's."""
-    from archivist.paths import bank_file, project_folder
-
     place = session.find_bank_path()
     if place is None or project_folder(bank_file(place)).resolve() != topology.root.resolve():
         yield Workspace(topology.root, topology.rules)
@@ -191,8 +185,6 @@ def _read_answer(opened: Workspace, scope: str, view: dict[str, object], *, is_e
 
 def _scope_lines(opened: Workspace, scope: str) -> list[str]:
     """Return why nothing was found, and the known scopes, when the asked one does not exist."""
-    from archivist.workspace.topology import WorkspaceScope, suggest_scopes
-
     asked = WorkspaceScope.parse(scope)
     known = opened.topology.scopes()
     if not known:
@@ -295,8 +287,6 @@ def _read_items(source: str) -> Sequence[MemoryItem | SaveOutcome]:
 def lint(_session: Session, /, scope: str, with_rules: bool, topology: Topology) -> Answer:
     """Check the files of SCOPE against their formats; exit 1 when there are errors."""
     if with_rules:
-        from archivist.workspace.topology import RULES
-
         rules = list(RULES.values())
         table = (("Rule", "Severity", "Asks", "Remedy"), rules)
         return Answer({"rules": [rule._asdict() for rule in rules]}, tables=[table])

@@ -22,11 +22,11 @@ from archivist.edges.cli.workspace import (
     scope_argument,
     scope_option,
 )
-from archivist.workspace.graph import EntityKind
+from archivist.workspace import graph as policy
+from archivist.workspace.files_service import Topology, find_scope, open_roots, read_corpus
 
 if TYPE_CHECKING:
     from archivist.workspace.drafts_service import DraftCoverage
-    from archivist.workspace.files_service import Topology
     from archivist.workspace.transcripts_service import Transcript
 
 # Lines of a log hold whole files at times.
@@ -36,6 +36,7 @@ _OTHERS_SHOWN = 5
 _PROBLEMS_SHOWN = 10
 # A screenful; --json and --svg have all.
 _ROWS = 40
+_KIND = options.enum_choice(policy.EntityKind)
 
 
 @click.group()
@@ -248,8 +249,6 @@ def _coverage_hints(coverage: DraftCoverage) -> Iterator[str]:
 
 
 def _read_roots(ctx: click.Context, _param: click.Parameter, roots: tuple[str, ...]) -> list[Topology]:
-    from archivist.workspace.files_service import open_roots
-
     # A shell that completes a word has no session.
     if ctx.resilient_parsing:
         return []
@@ -275,9 +274,7 @@ _ROOTS = click.option(
 @scope_argument
 @_ROOTS
 @click.option("--about", metavar="NAME", default="", help="Only entities related to this one.")
-@click.option(
-    "--kind", "kinds", multiple=True, type=options.enum_choice(EntityKind), help="Only entities of this kind."
-)
+@click.option("--kind", "kinds", multiple=True, type=_KIND, help="Only entities of this kind.")
 @click.option(
     "--max", "limit", type=click.IntRange(min=1), default=_ROWS, metavar="N", help="At most N relations."
 )
@@ -295,15 +292,13 @@ def graph(
 ) -> Answer | None:
     """Print the entities that the documents of SCOPE name and their relations, with the evidence."""
     from archivist.recall.embedders.static import StaticEmbedder
-    from archivist.workspace import graph as policy
-    from archivist.workspace.files_service import find_scope, read_corpus
 
     corpus = read_corpus(topologies, find_scope(topologies, scope))
     found = policy.build_graph(corpus.sources, StaticEmbedder().has_word)
     if about:
         found = policy.subgraph_around(found, about)
     if kinds:
-        found = policy.filter_kinds(found, {EntityKind(kind) for kind in kinds})
+        found = policy.filter_kinds(found, {policy.EntityKind(kind) for kind in kinds})
     for line in problem_lines(corpus.problems, LINT_HINT, most=_PROBLEMS_SHOWN):
         note(line)
     if svg:
@@ -339,7 +334,6 @@ def graph(
 @click.option("--max", "limit", type=click.IntRange(1, 200), default=10, metavar="N", help="At most N.")
 def search(session: Session, text: str, scope: str, topologies: list[Topology], limit: int) -> Answer:
     """Search the documents of all workspaces for TEXT, by words and by meaning."""
-    from archivist.workspace.files_service import find_scope
     from archivist.workspace.search_service import WorkspaceSearch
 
     with require_bank(session) as bank:

@@ -30,13 +30,16 @@ from archivist.edges.cli.workspace import (
     scope_argument,
     scope_option,
 )
-from archivist.workspace.links_service import Client
+from archivist.errors import InputError
+from archivist.files.write import explain_os_errors
+from archivist.workspace import links_service
+from archivist.workspace.files_service import Topology, find_scope
+from archivist.workspace.links_service import Client, LinkResult
+from archivist.workspace.topology import WorkspaceScope
 
 if TYPE_CHECKING:
-    from archivist.workspace.files_service import Topology
     from archivist.workspace.hot import HotFile
     from archivist.workspace.hot_service import MovedRule, Review
-    from archivist.workspace.links_service import LinkResult
     from archivist.workspace.skills_service import Skill
 
 # As of a linter, so that a pre-commit hook can stop the growth.
@@ -241,17 +244,13 @@ def link(_session: Session, /, clients: tuple[str, ...], topology: Topology, **h
 
     Your own files are never overwritten; a second call changes nothing.
     """
-    from archivist.errors import InputError
-    from archivist.workspace.links_service import link as link_files
-    from archivist.workspace.links_service import read_rules
-
     root, folder = topology.root, topology.rules.hot
     chosen = _parse_clients(clients)
-    rules, problems = read_rules(root, folder)
+    rules, problems = links_service.read_rules(root, folder)
     # Before the links: a file that cannot be read is why one is missing.
     for problem in problems:
         note(f"archivist: {problem}")
-    done = link_files(root, folder, rules, chosen, **how)
+    done = links_service.link(root, folder, rules, chosen, **how)
     if not rules and not done:
         raise InputError(
             f"no hot files in {folder!r}", hint="write one, agent/rules/common/user-profile.md for example"
@@ -272,9 +271,8 @@ def link(_session: Session, /, clients: tuple[str, ...], topology: Topology, **h
 @root_option
 def unlink(_session: Session, clients: tuple[str, ...], is_dry_run: bool, topology: Topology) -> Answer:
     """Remove everything that `link` made for agent tools, and restore what was there before."""
-    from archivist.workspace.links_service import unlink as unlink_files
-
-    done = unlink_files(topology.root, topology.rules.hot, _parse_clients(clients), is_dry_run=is_dry_run)
+    chosen = _parse_clients(clients)
+    done = links_service.unlink(topology.root, topology.rules.hot, chosen, is_dry_run=is_dry_run)
     return _links_answer(done, is_dry_run)
 
 
@@ -308,7 +306,6 @@ def skills() -> None:
 @root_option
 def list_(_session: Session, scope: str, topology: Topology) -> Answer:
     """Print the skills of SCOPE and of everything below it."""
-    from archivist.workspace.files_service import find_scope
     from archivist.workspace.skills_service import list_skills
 
     found = list_skills(topology, find_scope([topology], scope))
@@ -324,7 +321,6 @@ def list_(_session: Session, scope: str, topology: Topology) -> Answer:
 def show(_session: Session, name: str, scope: str, topology: Topology) -> Answer:
     """Print the skill NAME that applies to a scope: its own, else the nearest above it."""
     from archivist.workspace.skills_service import find_skill
-    from archivist.workspace.topology import WorkspaceScope
 
     skill = find_skill(topology, name, WorkspaceScope.parse(scope))
     return Answer({**_skill_view(skill), "content": skill.text}, skill.text)
@@ -342,7 +338,6 @@ def save(
     session: Session, /, name: str, source: str, scope: str, topology: Topology, **fields: Any
 ) -> Answer:
     """Save a text as the skill NAME of a scope; secrets in it are redacted."""
-    from archivist.files.write import explain_os_errors
     from archivist.workspace.skills_service import Skills, save_skill
 
     with explain_os_errors(Path(source)):
