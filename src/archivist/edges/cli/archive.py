@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from archivist.records import Document
 
 _TYPE = options.enum_choice(DocumentType)
-_type_option = click.option("--type", type=_TYPE, help="Only texts of this type.")
 
 
 @click.group()
@@ -66,27 +65,19 @@ def add(bank: Bank, /, text: str, **fields: Any) -> Answer:
 
 
 @bank_command(archive, "list")
-@_type_option
+@click.option("--type", type=_TYPE, help="Only texts of this type.")
 @click.option("--folders", is_flag=True, help="List the watched folders instead.")
 def list_(bank: Bank, type: str | None, folders: bool) -> Answer:  # noqa: A002
     """List the texts of the archive, or the watched folders."""
     if folders:
-        return list_records(
-            "folders",
-            bank.documents.folders(),
-            lambda folder: {"folder": folder.id, "type": folder.type, "pattern": folder.pattern},
-            ("Folder", "id"),
-            ("Type", lambda folder: folder.type or "by path"),
-            "pattern",
-        )
-    return list_records(
-        "sources",
-        bank.documents.sources(type=type),
-        lambda source: {**source._asdict(), "date": source.date.isoformat()},
-        "type",
-        ("Date", lambda source: f"{source.date:%Y-%m-%d}"),
-        *("pieces", "tokens", "source"),
-    )
+        watched = bank.documents.folders()
+        views = [{"folder": each.id, "type": each.type, "pattern": each.pattern} for each in watched]
+        by_path = ("Type", lambda view: view["type"] or "by path")
+        return list_records("folders", views, None, "folder", by_path, "pattern")
+    sources = bank.documents.sources(type=type)
+    views = [{**source._asdict(), "date": source.date.isoformat()} for source in sources]
+    day = ("Date", lambda view: view["date"][:10])
+    return list_records("sources", views, None, "type", day, "pieces", "tokens", "source")
 
 
 @bank_command(archive)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import click
@@ -49,17 +48,10 @@ def check(session: Session, run: str) -> Answer:
     with session.bank() as bank:
         global_bank = session.global_bank()
         verdicts = verdicts_view(bank, bank.audit(run, global_bank=global_bank), global_bank=global_bank)
-    return list_records(
-        "verdicts",
-        verdicts,
-        lambda view: view,
-        ("ID", itemgetter("lesson")),
-        ("Effect", itemgetter("effect")),
-        ("Followed", lambda view: view["following"].replace("_", " ")),
-        ("Description", itemgetter("summary")),
-        empty=f"run {run!r} was given no lessons",
-        run=run,
-    )
+    followed = ("Followed", lambda view: view["following"].replace("_", " "))
+    columns = ("ID", "lesson"), "effect", followed, ("Description", "summary")
+    nothing = f"run {run!r} was given no lessons"
+    return list_records("verdicts", verdicts, None, *columns, empty=nothing, run=run)
 
 
 @command(audit)

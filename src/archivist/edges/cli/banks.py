@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from archivist import paths
 from archivist.edges.cli.group import cli
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
@@ -24,14 +25,6 @@ from archivist.edges.cli.output import (
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.errors import ArchivistError, BankError, InputError, NoBankError
-from archivist.paths import (
-    bank_file,
-    checkout_of,
-    find_project,
-    home_folder,
-    project_folder,
-    unreadable_above,
-)
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -48,19 +41,19 @@ def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
     """Create a bank in FOLDER (the current one by default), or the global bank. An existing bank is kept."""
     from archivist.bank import Bank
 
-    place = home_folder() if is_global else folder or Path(session.bank_path or ".")
-    if not is_global and bank_file(place).absolute().parent == home_folder():
+    place = paths.home_folder() if is_global else folder or Path(session.bank_path or ".")
+    if not is_global and paths.bank_file(place).absolute().parent == paths.home_folder():
         raise InputError(
             "a bank here would be the global one, which belongs to no project",
             hint="archivist init --global creates it; for a project, run archivist init in its folder",
         )
     # The nearest bank counts, so a new one hides that of a folder above.
-    existed = bank_file(place).is_file()
-    above = None if existed or is_global else find_project(place.absolute().parent)
+    existed = paths.bank_file(place).is_file()
+    above = None if existed or is_global else paths.find_project(place.absolute().parent)
     with Bank.open(place, actor=session.actor()) as bank:
         path = bank.path
     keep_out_of_git(path.parent)
-    notes = [f"hint: in this folder the new bank replaces {bank_file(above)}"] if above else []
+    notes = [f"hint: in this folder the new bank replaces {paths.bank_file(above)}"] if above else []
     made = "There is a bank already" if existed else "Made a bank"
     return Answer({"bank": str(path), "created": not existed}, f"{made}: {path}", notes)
 
@@ -127,13 +120,13 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
     from archivist.edges.install.chain import check_chain
 
     place, here, problem = session.find_bank_path(), Path.cwd(), None
-    file = None if place is None else bank_file(place).absolute()
+    file = None if place is None else paths.bank_file(place).absolute()
     try:
         with session.bank() as bank:
             checks = bank.doctor.health()
     except ArchivistError as error:
         # To a search upwards, a folder that cannot be read looks like no bank.
-        held = unreadable_above(here) if isinstance(error, NoBankError) else None
+        held = paths.unreadable_above(here) if isinstance(error, NoBankError) else None
         hint = "check the permissions of the folder"
         problem = error if held is None else BankError(f"{str(held)!r} cannot be read", hint=hint)
         checks = [
@@ -141,12 +134,12 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
             check_hook_failures(file.parent if file else None, system_clock()),
         ]
     # The folder whose settings a client reads that is opened here.
-    root = (project_folder(file) if file else here) if session.bank_path else checkout_of(here)
+    root = (paths.project_folder(file) if file else here) if session.bank_path else paths.checkout_of(here)
     try:
         home = Path.home()
     except RuntimeError:
         home = None
-    log_folder = file.parent if file else home_folder().absolute()
+    log_folder = file.parent if file else paths.home_folder().absolute()
     return [*checks, *check_chain(root.absolute(), home, log_folder)], problem
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # A task may be a whole prompt; a table needs its beginning.
 _SUMMARY_CHARACTERS = 120
 _TASK_CHARACTERS = 60
+_LAST_OUTCOME = ("Last outcome", lambda view: view["last"]["outcome"])
 _RATE_HEADINGS = ("Tries", "Worked", "Failed", "Success", "95 % bounds", "Mean time", "Tokens in/out")
 
 
@@ -101,18 +102,11 @@ def log(session: Session, /, task: str, time: str | None, name: str, **fields: A
 @click.argument("task", metavar="TASK")
 def list_tried(bank: Bank, task: str) -> Answer:
     """Print the approaches tried for TASK and their results, successful ones first."""
-    return list_records(
-        "approaches",
-        bank.attempts.list_approaches(task),
-        approach_view,
-        ("Tries", "attempts"),
-        ("Result", "verdict"),
-        ("Agents", lambda result: ", ".join(result.agents)),
-        "approach",
-        ("Last outcome", "last.outcome"),
-        empty="no attempts at this task",
-        task=task,
-    )
+    views = [approach_view(result) for result in bank.attempts.list_approaches(task)]
+    agents = ("Agents", lambda view: ", ".join(view["agents"]))
+    columns = ("Tries", "attempts"), ("Result", "verdict"), agents, "approach", _LAST_OUTCOME
+    nothing = "no attempts at this task"
+    return list_records("approaches", views, None, *columns, empty=nothing, task=task)
 
 
 @bank_command(episodes)
@@ -130,18 +124,12 @@ def failures(bank: Bank, agent: str, limit: int | None) -> Answer:
 def similar(bank: Bank, text: str, limit: int) -> Answer:
     """Print the approaches tried for tasks similar to TASK, successful ones first."""
     found = bank.attempts.similar(text, limit=limit)
-    return list_records(
-        "approaches",
-        found,
-        lambda similar: {**approach_view(similar[0]), "score": round(similar[1], 6)},
-        ("Score", lambda similar: f"{similar[1]:.2f}"),
-        ("Result", lambda similar: similar[0].verdict),
-        ("Task", lambda similar: shorten(similar[0].task, _TASK_CHARACTERS)),
-        ("Approach", lambda similar: similar[0].approach),
-        ("Last outcome", lambda similar: similar[0].last.outcome),
-        empty="no attempts at a similar task",
-        text=text,
-    )
+    views = [{**approach_view(each.tried), "score": round(each.score, 6)} for each in found]
+    score = ("Score", lambda view: f"{view['score']:.2f}")
+    task = ("Task", lambda view: shorten(view["task"], _TASK_CHARACTERS))
+    columns = score, ("Result", "verdict"), task, "approach", _LAST_OUTCOME
+    nothing = "no attempts at a similar task"
+    return list_records("approaches", views, None, *columns, empty=nothing, text=text)
 
 
 @bank_command(episodes)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli import options
-from archivist.edges.cli.output import Answer, bank_command, global_option, history_answer, list_records
+from archivist.edges.cli.output import Answer, bank_command, global_option, list_changes, list_records
 from archivist.edges.cli.wording import field_lines, pluralize, shorten
 from archivist.edges.views import conflict_view, history_views, table_view
 
@@ -108,18 +108,12 @@ def remove(bank: Bank, names: tuple[str, ...]) -> Answer:
 def conflicts(bank: Bank, name: str, with_decided: bool) -> Answer:
     """List the open conflicts between sources, all or about FACT."""
     found = bank.knowledge.conflicts(name, with_decided=with_decided)
-    return list_records(
-        "conflicts",
-        found,
-        conflict_view,
-        "id",
-        "status",
-        ("Fact", lambda each: f"{each.category}/{each.key}"),
-        ("Kept", lambda each: f"{shorten(each.kept, _VALUE_CHARACTERS)} ({each.kept_source})"),
-        ("Lost", lambda each: f"{shorten(each.lost, _VALUE_CHARACTERS)} ({each.lost_source})"),
-        ("Why", "reason"),
-        empty="no conflicts" if with_decided else "no open conflicts",
-    )
+    fact = ("Fact", lambda each: f"{each.category}/{each.key}")
+    kept = ("Kept", lambda each: f"{shorten(each.kept, _VALUE_CHARACTERS)} ({each.kept_source})")
+    lost = ("Lost", lambda each: f"{shorten(each.lost, _VALUE_CHARACTERS)} ({each.lost_source})")
+    columns = "id", "status", fact, kept, lost, ("Why", "reason")
+    nothing = "no conflicts" if with_decided else "no open conflicts"
+    return list_records("conflicts", found, conflict_view, *columns, empty=nothing)
 
 
 @bank_command(knowledge)
@@ -174,7 +168,7 @@ def history(bank: Bank, name: str) -> Answer:
     views = history_views(changes)
     for view, change in zip(views, changes, strict=True):
         view["change"] = _describe_change(change)
-    return history_answer(views)
+    return list_changes(views)
 
 
 def _describe_change(change: LedgerChange) -> str:

@@ -9,7 +9,7 @@ import click
 
 from archivist.brief.select import global_mark_of
 from archivist.edges.cli import options
-from archivist.edges.cli.output import Answer, bank_command, command, global_option, history_answer
+from archivist.edges.cli.output import Answer, bank_command, command, global_option, list_changes
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import field_lines, pluralize
 from archivist.edges.views import history_views, lesson_views
@@ -208,4 +208,4 @@ def forget(session: Session, names: tuple[str, ...], replaced_by: str | None, is
 def history(session: Session, name: str, is_global: bool) -> Answer:
     """Print every change of the lesson ID, with its actor."""
     with session.bank_of(name, is_global=is_global) as (bank, (bare,)):
-        return history_answer(history_views(bank.ledger.history(bare)))
+        return list_changes(history_views(bank.ledger.history(bare)))

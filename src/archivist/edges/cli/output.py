@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, TypeVar
 
 import click
@@ -119,29 +119,29 @@ def print_answer(answer: Answer, as_json: bool) -> int:
 def list_records(
     name: str,
     records: Sequence[R],
-    view: Callable[[R], object],
+    view: Callable[[R], object] | None,
     *columns: str | tuple[str, str | Callable[[R], object]],
     empty: str = "",
     **fields: object,
 ) -> Answer:
     """Return records as a table; `empty` is the note when there are none, `fields` begin the view.
 
-    A column is an attribute, or a heading with an attribute or a function of the record.
+    Without a view the records are views. A column is a field, or a heading with a field or a function.
     """
-    views = {**fields, name: [view(record) for record in records]}
+    views = {**fields, name: [view(record) if view else record for record in records]}
     if not records and empty:
         return Answer(views, notes=(empty,))
+    field: Callable[[str], Callable[[Any], object]] = attrgetter if view else itemgetter
     pairs = [(each.capitalize(), each) if isinstance(each, str) else each for each in columns]
-    cells = [attrgetter(cell) if isinstance(cell, str) else cell for _, cell in pairs]
+    cells = [field(cell) if isinstance(cell, str) else cell for _, cell in pairs]
     headings = ["ID" if heading == "Id" else heading for heading, _ in pairs]
     return Answer(views, tables=[(headings, [[cell(record) for cell in cells] for record in records])])
 
 
-def history_answer(views: Sequence[Mapping[str, Any]]) -> Answer:
+def list_changes(views: Sequence[Mapping[str, Any]]) -> Answer:
     """Return the changes of one record as a table."""
-    names = ("seq", "time", "actor", "verb", "change")
-    rows = [[f"{view[name][:19]}Z" if name == "time" else view[name] for name in names] for view in views]
-    return Answer({"history": views}, tables=[([name.capitalize() for name in names], rows)])
+    time = ("Time", lambda view: f"{view['time'][:19]}Z")
+    return list_records("history", views, None, "seq", time, "actor", "verb", "change")
 
 
 def say(text: object = "", *, nl: bool = True) -> None:

@@ -117,17 +117,10 @@ def create(
 def list_(bank: Bank, with_ended: bool) -> Answer:
     """List the valid tokens."""
     now = bank.now()
-    return list_records(
-        "tokens",
-        bank.tokens.list(with_ended=with_ended),
-        lambda token: token_view(token, token.state(now)),
-        "id",
-        ("State", lambda token: token.state(now)),
-        "actor",
-        ("Until", lambda token: f"{token.expires:%Y-%m-%d}" if token.expires else "-"),
-        "name",
-        empty="no tokens: archivist token create makes one",
-    )
+    views = [token_view(token, token.state(now)) for token in bank.tokens.list(with_ended=with_ended)]
+    until = ("Until", lambda view: (view["expires"] or "-")[:10])
+    nothing = "no tokens: archivist token create makes one"
+    return list_records("tokens", views, None, "id", "state", "actor", until, "name", empty=nothing)
 
 
 @bank_command(token, has_global=True)

@@ -42,12 +42,24 @@ class Session:
 
         `folder` is where the caller works; a server for others works in none.
         """
-        if is_global:
-            return self._open_bank(home_folder(), create=True, folder=folder)
-        place = self.find_bank_path()
+        place = home_folder() if is_global else self.find_bank_path()
         if place is None:
             raise NoBankError(self.bank_path or str(Path.cwd()))
-        return self._open_bank(place, create=False, folder=folder)
+        from archivist.bank import Bank
+
+        effective = self.load_settings(place)
+        bank = Bank.open(place, create=is_global, actor=self.actor(), config=effective.config, folder=folder)
+        told = [key for key, origin in effective.origins.items() if origin.layer in ("flag", "environment")]
+        guarded = [key for key in told if key.startswith(_GUARDED_SETTINGS)]
+        if guarded and bank.actor.kind.value == "agent":
+            from archivist.access.rights import Layer, Verb
+
+            hint = "only people and orchestrators may set it"
+            try:
+                bank.refuse(Layer.BANK, Verb.WRITE, what=guarded[0], hint=hint)
+            finally:
+                bank.close()
+        return bank
 
     @contextmanager
     def bank_of(self, *names: str, is_global: bool = False) -> Iterator[tuple[Bank, list[str]]]:
@@ -76,23 +88,6 @@ class Session:
         from archivist.config.layers import load_effective
 
         return load_effective(bank_file(place).parent if place else None, flags=self.flags)
-
-    def _open_bank(self, place: Path, *, create: bool, folder: Path | None = None) -> Bank:
-        from archivist.bank import Bank
-
-        effective = self.load_settings(place)
-        bank = Bank.open(place, create=create, actor=self.actor(), config=effective.config, folder=folder)
-        told = [key for key, origin in effective.origins.items() if origin.layer in ("flag", "environment")]
-        guarded = [key for key in told if key.startswith(_GUARDED_SETTINGS)]
-        if guarded and bank.actor.kind.value == "agent":
-            from archivist.access.rights import Layer, Verb
-
-            hint = "only people and orchestrators may set it"
-            try:
-                bank.refuse(Layer.BANK, Verb.WRITE, what=guarded[0], hint=hint)
-            finally:
-                bank.close()
-        return bank
 
     def require_owner(self) -> None:
         """Refuse an agent that tries to change the bank's settings, and note it in the ledger."""
