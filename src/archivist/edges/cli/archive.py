@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 _TYPE = options.enum_choice(DocumentType)
 
-
-@click.group()
-def archive() -> None:
-    """Store and search long texts, and keep them in sync with folders."""
+archive = click.Group("archive", help="Store and search long texts, and keep them in sync with folders.")
 
 
 @bank_command(archive)

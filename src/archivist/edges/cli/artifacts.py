@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 # Enough to compare by eye.
 _CHECKSUM_SHOWN = 12
 
-
-@click.group()
-def artifacts() -> None:
-    """Register files that runs produced, and check whether they have changed."""
+artifacts = click.Group(
+    "artifacts", help="Register files that runs produced, and check whether they have changed."
+)
 
 
 @bank_command(artifacts)

@@ -35,10 +35,7 @@ _LEGEND_HELD_OUT = (
     " 95 % interval; More runs: how many until an effect shows with even odds."
 )
 
-
-@click.group()
-def audit() -> None:
-    """Judge whether briefed lessons helped."""
+audit = click.Group("audit", help="Judge whether briefed lessons helped.")
 
 
 @command(audit)

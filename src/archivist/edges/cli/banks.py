@@ -292,9 +292,7 @@ def prune(session: Session, days: int | None, dry_run: bool, yes: bool, is_globa
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the completion script for SHELL: eval "$(archivist completion bash)"."""
-    from click.shell_completion import get_completion_class
+    from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
-    kind = get_completion_class(shell)
-    if kind is None:
-        raise click.UsageError(f"no completion for {shell}")
-    say(kind(cli, {}, "archivist", "_ARCHIVIST_COMPLETE").source())
+    kinds = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
+    say(kinds[shell](cli, {}, "archivist", "_ARCHIVIST_COMPLETE").source())

@@ -113,9 +113,7 @@ def _block_answer(block: Block) -> Answer:
     return Answer(block_view(block), render_block(block) or f"{block.id} is empty")
 
 
-@click.group()
-def proposals() -> None:
-    """Propose changes of playbook and rules, and decide on them."""
+proposals = click.Group("proposals", help="Propose changes of playbook and rules, and decide on them.")
 
 
 @bank_command(proposals, "list")
@@ -224,9 +222,9 @@ def _status_text(proposal: Proposal) -> str:
     return proposal.status.value.replace("_", " ")
 
 
-@click.group()
-def working() -> None:
-    """Read and write the acting agent's working memory: archivist --actor agent:NAME working …"""
+working = click.Group(
+    "working", help="Read and write the acting agent's working memory: archivist --actor agent:NAME working …"
+)
 
 
 @bank_command(working, "show")

@@ -26,10 +26,9 @@ _TASK_CHARACTERS = 60
 _LAST_OUTCOME = ("Last outcome", lambda view: view["last"]["outcome"])
 _RATE_HEADINGS = ("Tries", "Worked", "Failed", "Success", "95 % bounds", "Mean time", "Tokens in/out")
 
-
-@click.group()
-def episodes() -> None:
-    """List and show runs and attempts, log attempts, and compare approaches."""
+episodes = click.Group(
+    "episodes", help="List and show runs and attempts, log attempts, and compare approaches."
+)
 
 
 @command(episodes, "list")

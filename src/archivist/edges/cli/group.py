@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -92,8 +92,7 @@ class _SignalError(BaseException):
         self.number = number
 
 
-@contextmanager
-def _unwind_on_signals() -> Iterator[None]:
+def _unwind_on_signals(ctx: click.Context) -> None:
     """Turn SIGTERM and SIGHUP into an exception, so that locks and files are released."""
     import signal
     from threading import current_thread, main_thread
@@ -103,17 +102,13 @@ def _unwind_on_signals() -> Iterator[None]:
         signal.signal(number, signal.SIG_DFL)
         raise _SignalError(number)
 
-    known = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
-    is_ours = current_thread() is main_thread()
-    # Signals that the caller ignores stay ignored.
-    taken = [each for each in known if each and is_ours and signal.getsignal(each) is signal.SIG_DFL]
-    for each in taken:
-        signal.signal(each, end)
-    try:
-        yield
-    finally:
-        for each in taken:
-            signal.signal(each, signal.SIG_DFL)
+    # Windows has no SIGHUP.
+    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    for number in known if current_thread() is main_thread() else ():
+        # Signals that the caller ignores stay ignored.
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, end)
+            ctx.call_on_close(partial(signal.signal, number, signal.SIG_DFL))
 
 
 class LazyGroup(click.Group):
@@ -170,7 +165,7 @@ def cli(ctx: click.Context, bank: str | None, actor: str | None, flags: tuple[st
 
         check_flags(flags)
     if ctx.invoked_subcommand not in _SERVERS:
-        ctx.with_resource(_unwind_on_signals())
+        _unwind_on_signals(ctx)
     ctx.obj = Session(bank or "", actor or "", flags)
 
 

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 _ROW_CHARACTERS = 100
 _VALUE_CHARACTERS = 48
 
-
-@click.group()
-def knowledge() -> None:
-    """Store and find facts by category and key, and decide between sources that disagree."""
+knowledge = click.Group(
+    "knowledge", help="Store and find facts by category and key, and decide between sources that disagree."
+)
 
 
 @bank_command(knowledge, "list", has_global=True)

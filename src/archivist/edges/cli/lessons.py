@@ -55,9 +55,7 @@ def _drop_unset(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in (None, ())}
 
 
-@click.group()
-def lessons() -> None:
-    """List, show, add, edit and forget lessons."""
+lessons = click.Group("lessons", help="List, show, add, edit and forget lessons.")
 
 
 @bank_command(lessons, "list", has_global=True)

@@ -27,10 +27,7 @@ strict_option = click.option(
 )
 domain_option = click.option("--domain", metavar="D", default="", help="The domain of findings without one.")
 
-
-@click.group()
-def run() -> None:
-    """Start and finish a run: the two calls that an orchestrator makes."""
+run = click.Group("run", help="Start and finish a run: the two calls that an orchestrator makes.")
 
 
 @run.command()

@@ -33,6 +33,19 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
 
 
+def _import_door(module: str, extra: str) -> Any:
+    """Import a door by name, since edges do not import each other; it may need a package that is missing."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("archivist"):
+            raise
+        raise InputError(
+            f"serving needs {error.name!r}, which is not installed",
+            hint=f"pip install 'archivist-memory[{extra}]'",
+        ) from None
+
+
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="The port, 0 for any; server.port by default.")
@@ -54,16 +67,7 @@ def serve(session: Session, /, port: int | None, is_global: bool, as_json: bool,
     # A bank that does not open is reported before the server is imported.
     with session.bank(is_global=is_global) as bank:
         rules = bank.config.server
-    try:
-        # Imported by name: edges do not import each other, and the server needs the extra `server`.
-        serving = import_module("archivist.edges.http.serving")
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("archivist"):
-            raise
-        raise InputError(
-            f"serving needs {error.name!r}, which is not installed",
-            hint="pip install 'archivist-memory[server]'",
-        ) from None
+    serving = _import_door("archivist.edges.http.serving", "server")
     opened = serving.open_server(
         lambda: session.bank(is_global=is_global),
         port=rules.port if port is None else port,
@@ -80,9 +84,7 @@ def serve(session: Session, /, port: int | None, is_global: bool, as_json: bool,
     opened.serve()
 
 
-@click.group()
-def token() -> None:
-    """Create, list and revoke access tokens for the server."""
+token = click.Group("token", help="Create, list and revoke access tokens for the server.")
 
 
 @command(token)
@@ -161,19 +163,12 @@ def mcp(session: Session, /, sets: str, place: str | None, as_json: bool, **give
     chosen = select_tools(sets)
     named = replace(session, **{name: value for name, value in given.items() if value})
     actor = Actor.parse(named.actor_text) if named.actor_text else None
-    # Edges do not import each other, so it is imported by name; arguments are checked before the SDK loads.
+    # Arguments are checked before the SDK loads.
     serving = import_module("archivist.edges.mcp.serving")
     listening = None if place is None else serving.parse_address(place)
     # A client starts a stdio server in its working folder; over HTTP there is none.
     folder = Path.cwd() if listening is None else None
-    try:
-        server = import_module("archivist.edges.mcp.server")
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
-            raise
-        raise InputError(
-            "the MCP server needs the MCP SDK", hint="pip install 'archivist-memory[mcp]'"
-        ) from error
+    server = _import_door("archivist.edges.mcp.server", "mcp")
     memory = server.MemoryServer(lambda: named.bank(folder=folder), chosen, actor=actor)
     if listening is None:
         if sys.stdin.isatty():

@@ -29,10 +29,7 @@ _cycles_option = click.option(
     "--cycles", metavar="A[:B]", default="", help="Only of these cycles, hot or archived."
 )
 
-
-@click.group()
-def stream() -> None:
-    """Log what agents do, cycle by cycle; list it, search it, reflect on it."""
+stream = click.Group("stream", help="Log what agents do, cycle by cycle; list it, search it, reflect on it.")
 
 
 @bank_command(stream)

@@ -38,10 +38,9 @@ _PROBLEMS_SHOWN = 10
 _ROWS = 40
 _KIND = options.enum_choice(policy.EntityKind)
 
-
-@click.group()
-def transcripts() -> None:
-    """List, capture and read raw transcripts, the last place to search."""
+transcripts = click.Group(
+    "transcripts", help="List, capture and read raw transcripts, the last place to search."
+)
 
 
 @command(transcripts, "list")

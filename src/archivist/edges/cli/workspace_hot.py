@@ -295,10 +295,7 @@ def _links_answer(done: list[LinkResult], is_dry_run: bool) -> Answer:
 
 # Skills
 
-
-@click.group()
-def skills() -> None:
-    """List, show and save the skills of workspaces, as portable SKILL.md."""
+skills = click.Group("skills", help="List, show and save the skills of workspaces, as portable SKILL.md.")
 
 
 @command(skills, "list")
