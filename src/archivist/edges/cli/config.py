@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,7 +20,7 @@ from archivist.config.layers import (
 from archivist.edges.cli.output import Answer, command
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
-from archivist.errors import ArchivistError, NoBankError
+from archivist.errors import ArchivistError
 from archivist.paths import CONFIG_NAME, bank_file, home_folder
 
 global_file_option = click.option("--global", "is_global", is_flag=True, help="Edit the global bank's file.")
@@ -52,12 +53,11 @@ MEANINGS = {
     "recall.endpoint_model": "the endpoint's model",
     "recall.endpoint_key_variable": "environment variable that holds the endpoint's key",
     "recall.preset": "how recall weighs: relevance, archivist or generative",
-    "recall.archivist_importance": "weight of importance in the preset archivist",
-    "recall.archivist_recency": "weight of recency in the preset archivist",
-    "recall.archivist_relevance": "weight of relevance in the preset archivist",
-    "recall.generative_importance": "weight of importance in the preset generative",
-    "recall.generative_recency": "weight of recency in the preset generative",
-    "recall.generative_relevance": "weight of relevance in the preset generative",
+    **{
+        f"recall.{preset}_{part}": f"weight of {part} in the preset {preset}"
+        for preset in ("archivist", "generative")
+        for part in ("importance", "recency", "relevance")
+    },
     "recall.half_life_days": "days after which recency has halved",
     "recall.half_life_cycles": "the same in cycles, for records and questions that have cycles",
     "retention.episodes_days": "age in days from which prune deletes runs that no lesson cites",
@@ -146,10 +146,10 @@ def show(session: Session, key: str, is_all: bool) -> Answer:
         value = values[key]
         # With its newline, since a value may be empty.
         text = f"{value if isinstance(value, str) else to_toml(value)}\n"
-        return Answer(views[0], text, (f"from {_origin_text(effective, key)}: {MEANINGS.get(key, '')}",))
+        return Answer(views[0], text, (f"from {_origin_text(effective, key)}: {views[0]['meaning']}",))
     view = {"settings": views}
     if is_all:
-        return Answer(view, "\n".join(_toml_lines(effective)))
+        return Answer(view, "\n".join(_toml_lines(effective, views)))
     rows = [(name, to_toml(values[name]), _origin_text(effective, name)) for name in chosen]
     more = f"{pluralize(len(values) - len(chosen), 'setting')} at the default; --all shows every one"
     return Answer(view, notes=(more,), tables=[(("Key", "Value", "From"), rows)] if chosen else ())
@@ -198,27 +198,24 @@ def _config_file(session: Session, is_global: bool) -> Path:
     session.require_owner()
     if is_global:
         return home_folder() / CONFIG_NAME
-    place = session.find_bank_path()
-    if place is None:
-        raise NoBankError(session.bank_path or str(Path.cwd()))
-    return bank_file(place).parent / CONFIG_NAME
+    return bank_file(session.require_bank_path()).parent / CONFIG_NAME
 
 
-def _toml_lines(effective: EffectiveConfig) -> Iterator[str]:
+def _toml_lines(effective: EffectiveConfig, views: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield every setting as the lines of a configuration file, each with its meaning and its origin."""
-    defaults = flatten_config(Config())
     section = ""
-    for key, value in flatten_config(effective.config).items():
-        home, _, name = key.partition(".")
+    for view in views:
+        home, _, name = view["key"].partition(".")
         if home != section:
             doc = type(getattr(effective.config, home)).__doc__ or ""
             yield from ([""] if section else [])
             yield f"[{home}]  # {doc.strip().splitlines()[0]}"
             section = home
-        is_set = key in effective.origins
-        came = f" · from {_origin_text(effective, key)}, default {to_toml(defaults[key])}" if is_set else ""
-        entry = f"{name} = {to_toml(value)}"
-        yield f"{entry:<34}  # {MEANINGS.get(key, '')}{came}"
+        came = ""
+        if view["layer"] != "default":
+            came = f" · from {_origin_text(effective, view['key'])}, default {to_toml(view['default'])}"
+        entry = f"{name} = {to_toml(view['value'])}"
+        yield f"{entry:<34}  # {view['meaning']}{came}"
 
 
 def _origin_text(effective: EffectiveConfig, key: str) -> str:

@@ -33,6 +33,11 @@ limit = click.option(
     "--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N, the latest first."
 )
 
+scope_argument = click.argument("scope", default="", metavar="[SCOPE]")
+scope = click.option(
+    "--scope", metavar="SCOPE", default="", help="WORKSPACE[/DOMAIN[/REPOSITORY]]; without it all."
+)
+
 
 def enum_choice(words: type[StrEnum]) -> click.Choice[str]:
     """Return the choice of an enumeration's values; Click by itself would offer the names of its members."""

@@ -37,14 +37,18 @@ class Session:
         path = Path(self.bank_path)
         return path if is_file(bank_file(path)) else None
 
+    def require_bank_path(self) -> Path:
+        """Return the path of the project's bank, or raise NoBankError."""
+        if (place := self.find_bank_path()) is None:
+            raise NoBankError(self.bank_path or str(Path.cwd()))
+        return place
+
     def bank(self, *, is_global: bool = False, folder: Path | None = None) -> Bank:
         """Open the project's bank, or the global one, which is created at first use.
 
         `folder` is where the caller works; a server for others works in none.
         """
-        place = home_folder() if is_global else self.find_bank_path()
-        if place is None:
-            raise NoBankError(self.bank_path or str(Path.cwd()))
+        place = home_folder() if is_global else self.require_bank_path()
         from archivist.bank import Bank
 
         effective = self.load_settings(place)

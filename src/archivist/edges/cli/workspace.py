@@ -6,11 +6,13 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from archivist.edges.cli import options
 from archivist.edges.cli.group import LazyGroup
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, command, problem_lines
 from archivist.edges.cli.session import Session
@@ -79,14 +81,8 @@ def _read_root(ctx: click.Context, _param: click.Parameter, root: str | None) ->
     return find_topology(ctx.obj, root)
 
 
-FOLDER = click.Path(exists=True, file_okay=False)
-scope_argument = click.argument("scope", default="", metavar="[SCOPE]")
-root_option = click.option(
-    "--root", "topology", metavar="FOLDER", type=FOLDER, callback=_read_root, help="The workspace's root."
-)
-scope_option = click.option(
-    "--scope", metavar="SCOPE", default="", help="WORKSPACE[/DOMAIN[/REPOSITORY]]; without it all."
-)
+root_param = partial(click.option, "--root", metavar="FOLDER", type=click.Path(exists=True, file_okay=False))
+root_option = root_param("topology", callback=_read_root, help="The workspace's root.")
 _tags = click.option(
     "--tag", "tags", metavar="T", multiple=True, help="With this tag; repeated: any of them."
 )
@@ -132,7 +128,7 @@ def _open_writable(session: Session, topology: Topology) -> Iterator[Workspace |
 
 
 @command(workspace)
-@scope_argument
+@options.scope_argument
 @click.option("--status", metavar="S", multiple=True, help="Of this status; repeated: any of them.")
 @_tags
 @click.option("--full", "name", metavar="NAME", help="One plan in full, by its id, path or name.")
@@ -151,7 +147,7 @@ def plans(_session: Session, /, scope: str, name: str | None, topology: Topology
 
 
 @command(workspace)
-@scope_argument
+@options.scope_argument
 @click.option("--full", "is_full", is_flag=True, help="Every overview in full, not only the one asked for.")
 @root_option
 def overview(_session: Session, /, scope: str, is_full: bool, topology: Topology) -> Answer:
@@ -162,7 +158,7 @@ def overview(_session: Session, /, scope: str, is_full: bool, topology: Topology
 
 
 @command(workspace)
-@scope_argument
+@options.scope_argument
 @_tags
 @click.option("--category", metavar="C", default="", help="Of this category.")
 @click.option("--all", "with_superseded", is_flag=True, help="Also those that were superseded.")
@@ -203,7 +199,7 @@ def _scope_lines(opened: Workspace, scope: str) -> list[str]:
 
 
 @command(workspace)
-@scope_argument
+@options.scope_argument
 @click.argument("text", default="")
 @click.option(
     "--kind", type=click.Choice(["decision", "lesson", "plan_status"]), help="Found by rule otherwise."
@@ -272,8 +268,6 @@ def _read_items(source: str) -> Sequence[MemoryItem | SaveOutcome]:
             hint = 'items are JSON: [{"text": "…", "kind": "lesson"}]'
             message = f"{source!r} is not JSON: line {error.lineno}: {error.msg}"
             raise InputError(message, hint=hint) from None
-    if isinstance(whole, dict) and isinstance(whole.get("items"), list):
-        whole = whole["items"]
     return items_from(whole if isinstance(whole, list) else [whole])
 
 
@@ -281,7 +275,7 @@ def _read_items(source: str) -> Sequence[MemoryItem | SaveOutcome]:
 
 
 @command(workspace)
-@scope_argument
+@options.scope_argument
 @click.option("--rules", "with_rules", is_flag=True, help="List the rules instead.")
 @root_option
 def lint(_session: Session, /, scope: str, with_rules: bool, topology: Topology) -> Answer:
@@ -311,7 +305,7 @@ def _problem_view(problem: LintProblem) -> dict[str, object]:
 
 
 @command(workspace)
-@scope_argument
+@options.scope_argument
 @click.option(
     "--write/--dry-run", "is_writing", default=False, help="Write it; the default only shows a diff."
 )

@@ -13,15 +13,7 @@ from archivist.edges.cli import options
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, command, note, problem_lines, say, write_file
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import episode_lines, pluralize
-from archivist.edges.cli.workspace import (
-    FOLDER,
-    LINT_HINT,
-    find_topology,
-    require_bank,
-    root_option,
-    scope_argument,
-    scope_option,
-)
+from archivist.edges.cli.workspace import LINT_HINT, find_topology, require_bank, root_option, root_param
 from archivist.workspace import graph as policy
 from archivist.workspace.files_service import Topology, find_scope, open_roots, read_corpus
 
@@ -258,19 +250,16 @@ def _read_roots(ctx: click.Context, _param: click.Parameter, roots: tuple[str, .
     return open_roots(topology.root, topology.rules)
 
 
-_ROOTS = click.option(
-    "--root",
+_ROOTS = root_param(
     "topologies",
-    metavar="FOLDER",
     multiple=True,
-    type=FOLDER,
     callback=_read_roots,
     help="A root; may be repeated. Default: the nearest one and those of workspace.roots.",
 )
 
 
 @command()
-@scope_argument
+@options.scope_argument
 @_ROOTS
 @click.option("--about", metavar="NAME", default="", help="Only entities related to this one.")
 @click.option("--kind", "kinds", multiple=True, type=_KIND, help="Only entities of this kind.")
@@ -328,7 +317,7 @@ def graph(
 
 @command()
 @click.argument("text")
-@scope_option
+@options.scope
 @_ROOTS
 @click.option("--max", "limit", type=click.IntRange(1, 200), default=10, metavar="N", help="At most N.")
 def search(session: Session, text: str, scope: str, topologies: list[Topology], limit: int) -> Answer:

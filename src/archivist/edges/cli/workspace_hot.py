@@ -23,13 +23,7 @@ from archivist.edges.cli.output import (
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import shorten
-from archivist.edges.cli.workspace import (
-    read_source,
-    require_bank,
-    root_option,
-    scope_argument,
-    scope_option,
-)
+from archivist.edges.cli.workspace import read_source, require_bank, root_option
 from archivist.errors import InputError
 from archivist.files.write import explain_os_errors
 from archivist.workspace import links_service
@@ -299,7 +293,7 @@ skills = click.Group("skills", help="List, show and save the skills of workspace
 
 
 @command(skills, "list")
-@scope_argument
+@options.scope_argument
 @root_option
 def list_(_session: Session, scope: str, topology: Topology) -> Answer:
     """Print the skills of SCOPE and of everything below it."""
@@ -313,7 +307,7 @@ def list_(_session: Session, scope: str, topology: Topology) -> Answer:
 
 @command(skills)
 @click.argument("name")
-@scope_option
+@options.scope
 @root_option
 def show(_session: Session, name: str, scope: str, topology: Topology) -> Answer:
     """Print the skill NAME that applies to a scope: its own, else the nearest above it."""
