@@ -9,19 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from archivist import paths
+from archivist.edges.cli import options
 from archivist.edges.cli.group import cli
-from archivist.edges.cli.output import (
-    EXIT_PARTIAL,
-    Answer,
-    bank_command,
-    command,
-    embed,
-    global_option,
-    json_option,
-    note,
-    print_answer,
-    say,
-)
+from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed, note, print_answer, say
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.errors import ArchivistError, BankError, InputError, NoBankError
@@ -34,9 +24,9 @@ if TYPE_CHECKING:
 _LISTED_TARGETS = 10
 
 
-@command()
+@options.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-@global_option
+@options.is_global
 def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
     """Create a bank in FOLDER (the current one by default), or the global bank. An existing bank is kept."""
     from archivist.bank import Bank
@@ -65,7 +55,7 @@ def keep_out_of_git(folder: Path) -> None:
         ignore.write_text("memory.db*\nliveness.json\nhooks.*\n", encoding="utf-8")
 
 
-@bank_command(has_global=True)
+@options.bank_command(has_global=True)
 def status(bank: Bank) -> Answer:
     """Print the number of records of each kind."""
     held = bank.doctor.status()
@@ -74,9 +64,9 @@ def status(bank: Bank) -> Answer:
     return Answer(held, notes=notes, tables=[(("What", "Count"), rows)])
 
 
-@command()
+@options.command()
 @click.argument("name", metavar="ID")
-@global_option
+@options.is_global
 def undo(session: Session, name: str, is_global: bool) -> Answer:
     """Undo the last change of the record ID (m-001, or the id of any record). Repeat to go further back.
 
@@ -89,7 +79,7 @@ def undo(session: Session, name: str, is_global: bool) -> Answer:
     return Answer(view, f"{name}: undone" if restored else f"{name}: undone, it no longer exists")
 
 
-@bank_command(has_global=True)
+@options.bank_command(has_global=True)
 def verify(bank: Bank) -> Answer:
     """Check the hash chain of the ledger, and each record against it; exit 1 on a mismatch."""
     found = bank.ledger.verify()
@@ -98,7 +88,7 @@ def verify(bank: Bank) -> Answer:
     return Answer(view, "\n".join(found.problems) or intact, code=0 if found.is_whole else 1)
 
 
-@command()
+@options.command()
 @click.option("--reindex", is_flag=True, help="Rebuild text index, vectors and counters.")
 def doctor(session: Session, reindex: bool) -> Answer:
     """Check the bank and the clients' connection to it; exit 1 on a warning."""
@@ -143,7 +133,7 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
     return [*checks, *check_chain(root.absolute(), home, log_folder)], problem
 
 
-@bank_command(has_global=True)
+@options.bank_command(has_global=True)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "--shape",
@@ -161,10 +151,10 @@ def export(bank: Bank, folder: Path, shape: str) -> Answer:
     return Answer({"folder": str(folder), "lines": written}, "\n".join(lines))
 
 
-@bank_command(name="import")
+@options.bank_command(name="import")
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--strict", is_flag=True, help="Import nothing when one line is bad.")
-@global_option
+@options.is_global
 def import_(bank: Bank, paths: tuple[Path, ...], strict: bool) -> Answer:
     """Import lessons, episodes and audit records from files, or from all *.jsonl of a folder.
 
@@ -194,7 +184,7 @@ def import_(bank: Bank, paths: tuple[Path, ...], strict: bool) -> Answer:
     )
 
 
-@bank_command()
+@options.bank_command()
 @click.argument("folder", type=click.Path(path_type=Path))
 def share(bank: Bank, folder: Path) -> Answer:
     """Import what other clones wrote to FOLDER, and write what this bank knows. Commit FOLDER to git."""
@@ -213,8 +203,8 @@ def share(bank: Bank, folder: Path) -> Answer:
 @click.argument("names", metavar="[ID]…", nargs=-1)
 @click.option("--matching", metavar="TEXT", help="Erase this text everywhere; - reads it from stdin.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@global_option
-@json_option
+@options.is_global
+@options.as_json
 @click.pass_obj
 def erase(
     session: Session, names: tuple[str, ...], matching: str | None, yes: bool, is_global: bool, as_json: bool
@@ -253,11 +243,11 @@ def erase(
     return 0 if receipt.is_clean else EXIT_PARTIAL
 
 
-@command()
+@options.command()
 @click.option("--days", type=click.IntRange(1, 36_500), metavar="N", help="Delete runs older than N days.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted; the default without --yes.")
 @click.option("--yes", is_flag=True, help="Delete them.")
-@global_option
+@options.is_global
 def prune(session: Session, days: int | None, dry_run: bool, yes: bool, is_global: bool) -> Answer:
     """Delete runs with their events that are older than retention.episodes_days.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from archivist.edges.cli.output import json_option, note, print_json, say
+from archivist.edges.cli.output import note, print_json, say
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ _LESSON_FORMS = ("known-issues", "yaml")
 )
 @format_option
 @fence_option
-@json_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def brief(
     session: Session,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli import options
-from archivist.edges.cli.output import EXIT_PARTIAL, Answer, Table, command, embed, note, progress
+from archivist.edges.cli.output import EXIT_PARTIAL, Answer, Table, embed, note, progress
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.edges.views import capture_view, reflection_view
@@ -32,7 +32,7 @@ _FORMATS = (
 _SHOWN = 20
 
 
-@command()
+@options.command()
 @click.argument("files", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--format", "format_name", type=click.Choice(_FORMATS), default="auto", help="auto: by content."
@@ -98,7 +98,7 @@ def capture(
     )
 
 
-@command()
+@options.command()
 @click.option("--run", metavar="ID", default="", help="Only this run.")
 @click.option("--pending", is_flag=True, help="Every run that waits (the default).")
 @click.option(

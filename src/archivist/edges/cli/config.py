@@ -8,16 +8,9 @@ from typing import Any
 
 import click
 
-from archivist.config import Config
-from archivist.config.layers import (
-    EffectiveConfig,
-    change_file,
-    check_key,
-    flatten_config,
-    from_text,
-    to_toml,
-)
-from archivist.edges.cli.output import Answer, command
+from archivist.config import Config, layers
+from archivist.edges.cli import options
+from archivist.edges.cli.output import Answer
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
 from archivist.errors import ArchivistError
@@ -123,13 +116,13 @@ def config() -> None:
     """
 
 
-@command(config)
+@options.command(config)
 @click.argument("key", metavar="[KEY]", default="")
 @click.option("--all", "is_all", is_flag=True, help="Print all settings with their meaning, as TOML.")
 def show(session: Session, key: str, is_all: bool) -> Answer:
     """Print the settings that differ from the default, or the value of KEY alone."""
     effective = session.load_settings(session.find_bank_path())
-    values, defaults = flatten_config(effective.config), flatten_config(Config())
+    values, defaults = layers.flatten_config(effective.config), layers.flatten_config(Config())
     chosen = [name for name in values if is_all or name in effective.origins]
     views = [
         {
@@ -140,33 +133,33 @@ def show(session: Session, key: str, is_all: bool) -> Answer:
             "from": effective.origin(name).name,
             "meaning": MEANINGS.get(name, ""),
         }
-        for name in ([check_key(key, where="config")] if key else chosen)
+        for name in ([layers.check_key(key, where="config")] if key else chosen)
     ]
     if key:
         value = values[key]
         # With its newline, since a value may be empty.
-        text = f"{value if isinstance(value, str) else to_toml(value)}\n"
+        text = f"{value if isinstance(value, str) else layers.to_toml(value)}\n"
         return Answer(views[0], text, (f"from {_origin_text(effective, key)}: {views[0]['meaning']}",))
     view = {"settings": views}
     if is_all:
         return Answer(view, "\n".join(_toml_lines(effective, views)))
-    rows = [(name, to_toml(values[name]), _origin_text(effective, name)) for name in chosen]
+    rows = [(name, layers.to_toml(values[name]), _origin_text(effective, name)) for name in chosen]
     more = f"{pluralize(len(values) - len(chosen), 'setting')} at the default; --all shows every one"
     return Answer(view, notes=(more,), tables=[(("Key", "Value", "From"), rows)] if chosen else ())
 
 
-@command(config, "set")
+@options.command(config, "set")
 @click.argument("key")
 @click.argument("value")
 @global_file_option
 def set_(session: Session, key: str, value: str, is_global: bool) -> Answer:
     """Write KEY = VALUE into the project's config.toml, or the global one. Comments and order are kept."""
     path = _config_file(session, is_global)
-    meant = from_text(check_key(key, where="config set"), value, where="config set")
-    is_changed = change_file(path, key, meant)
+    meant = layers.from_text(layers.check_key(key, where="config set"), value, where="config set")
+    is_changed = layers.change_file(path, key, meant)
     answer = Answer(
         {"key": key, "value": meant, "file": str(path), "changed": is_changed},
-        f"{'Wrote' if is_changed else 'Already there:'} {key} = {to_toml(meant)} in {path}",
+        f"{'Wrote' if is_changed else 'Already there:'} {key} = {layers.to_toml(meant)} in {path}",
     )
     try:
         origin = session.load_settings(session.find_bank_path()).origin(key)
@@ -177,16 +170,16 @@ def set_(session: Session, key: str, value: str, is_global: bool) -> Answer:
     return answer._replace(warnings=(f"hint: {origin.name} overrides it here",) if is_overridden else ())
 
 
-@command(config)
+@options.command(config)
 @click.argument("key")
 @global_file_option
 def unset(session: Session, key: str, is_global: bool) -> Answer:
     """Remove KEY from the project's config.toml, or the global one, even if it is unknown."""
     path = _config_file(session, is_global)
     # First: a key that a newer version wrote can be removed without being known.
-    is_changed = change_file(path, key)
+    is_changed = layers.change_file(path, key)
     if not is_changed:
-        check_key(key, where="config unset")
+        layers.check_key(key, where="config unset")
     return Answer(
         {"key": key, "file": str(path), "changed": is_changed},
         f"Removed {key} from {path}" if is_changed else f"{key} is not set in {path}",
@@ -201,7 +194,7 @@ def _config_file(session: Session, is_global: bool) -> Path:
     return bank_file(session.require_bank_path()).parent / CONFIG_NAME
 
 
-def _toml_lines(effective: EffectiveConfig, views: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _toml_lines(effective: layers.EffectiveConfig, views: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield every setting as the lines of a configuration file, each with its meaning and its origin."""
     section = ""
     for view in views:
@@ -213,12 +206,14 @@ def _toml_lines(effective: EffectiveConfig, views: Sequence[Mapping[str, Any]]) 
             section = home
         came = ""
         if view["layer"] != "default":
-            came = f" · from {_origin_text(effective, view['key'])}, default {to_toml(view['default'])}"
-        entry = f"{name} = {to_toml(view['value'])}"
+            came = (
+                f" · from {_origin_text(effective, view['key'])}, default {layers.to_toml(view['default'])}"
+            )
+        entry = f"{name} = {layers.to_toml(view['value'])}"
         yield f"{entry:<34}  # {view['meaning']}{came}"
 
 
-def _origin_text(effective: EffectiveConfig, key: str) -> str:
+def _origin_text(effective: layers.EffectiveConfig, key: str) -> str:
     origin = effective.origin(key)
     if origin.layer == "default":
         return "the default"

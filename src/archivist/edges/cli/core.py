@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli import options
-from archivist.edges.cli.output import Answer, bank_command, command, list_records
+from archivist.edges.cli.output import Answer, list_records
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import field_lines, pluralize
 from archivist.edges.views import block_view, core_view, proposal_view, time_text
@@ -39,7 +39,7 @@ def core() -> None:
     """
 
 
-@bank_command(core)
+@options.bank_command(core)
 @_role
 def show(bank: Bank, role: str) -> Answer:
     """Print the core memory of a role, and the tokens that each block takes."""
@@ -50,7 +50,7 @@ def show(bank: Bank, role: str) -> Answer:
     return Answer(core_view(view), f"{view.text}\n" if view.text else "", tables=[table])
 
 
-@bank_command(core)
+@options.bank_command(core)
 @_role
 def render(bank: Bank, role: str) -> Answer:
     """Print the core memory of a role as text for a prompt; nothing when it is empty."""
@@ -58,7 +58,7 @@ def render(bank: Bank, role: str) -> Answer:
     return Answer({"text": view.text, "tokens": view.tokens, "budget": view.budget}, view.text)
 
 
-@bank_command(core, cls=options.DashTextCommand)
+@options.bank_command(core, cls=options.DashTextCommand)
 @click.argument("section")
 @click.argument("content")
 @_role
@@ -71,7 +71,7 @@ def update(bank: Bank, section: str, content: str, role: str) -> Answer:
     return _block_answer(bank.core.update(section, options.read_text_argument(content), role=role))
 
 
-@bank_command(core, cls=options.DashTextCommand)
+@options.bank_command(core, cls=options.DashTextCommand)
 @_list_item
 def append(bank: Bank, section: str, item: str, role: str) -> Answer:
     """Append ITEM to LIST: threads, blockers, inProgress, recentlyShipped or lessons.
@@ -81,21 +81,21 @@ def append(bank: Bank, section: str, item: str, role: str) -> Answer:
     return _block_answer(bank.core.append(section, options.read_text_argument(item), role=role))
 
 
-@bank_command(core, "close-thread")
+@options.bank_command(core, "close-thread")
 @click.argument("name", metavar="ID")
 def close_thread(bank: Bank, name: str) -> Answer:
     """Close the thread ID: remove it from the list."""
     return _block_answer(bank.core.close_thread(name))
 
 
-@bank_command(core, "take-out", cls=options.DashTextCommand)
+@options.bank_command(core, "take-out", cls=options.DashTextCommand)
 @_list_item
 def take_out(bank: Bank, section: str, item: str, role: str) -> Answer:
     """Remove ITEM from LIST by its exact text, for example a blocker that is resolved."""
     return _block_answer(bank.core.take_out(section, item, role=role))
 
 
-@bank_command(core, cls=options.DashTextCommand)
+@options.bank_command(core, cls=options.DashTextCommand)
 @_block_text
 @click.option("--reason", metavar="WHY", required=True, help="Why, for the history.")
 @_block_role
@@ -116,7 +116,7 @@ def _block_answer(block: Block) -> Answer:
 proposals = click.Group("proposals", help="Propose changes of playbook and rules, and decide on them.")
 
 
-@bank_command(proposals, "list")
+@options.bank_command(proposals, "list")
 @click.option("--status", type=options.enum_choice(ProposalStatus), help="Only this status.")
 @click.option("--all", "with_decided", is_flag=True, help="Include decided and expired proposals.")
 def list_(bank: Bank, status: str | None, with_decided: bool) -> Answer:
@@ -128,7 +128,7 @@ def list_(bank: Bank, status: str | None, with_decided: bool) -> Answer:
     return list_records("proposals", found, proposal_view, *names, "proposer", until, "reason")
 
 
-@bank_command(proposals, "show")
+@options.bank_command(proposals, "show")
 @_name
 def show_proposal(bank: Bank, name: str) -> Answer:
     """Print the proposal ID (p-001): its change, reason, evidence and decision."""
@@ -151,7 +151,7 @@ def show_proposal(bank: Bank, name: str) -> Answer:
     return Answer({**proposal_view(proposal), "cited": evidence, "diff": changed}, "\n".join(lines))
 
 
-@bank_command(proposals, cls=options.DashTextCommand)
+@options.bank_command(proposals, cls=options.DashTextCommand)
 @_block_text
 @click.option("--reason", metavar="WHY", required=True, help="Why it should change.")
 @_block_role
@@ -166,28 +166,28 @@ def add(bank: Bank, /, section: str, content: str, **fields: Any) -> Answer:
     return Answer(view, f"{proposal.short_id}  {proposal.reason}\n{changed}")
 
 
-@bank_command(proposals, cls=options.DashTextCommand)
+@options.bank_command(proposals, cls=options.DashTextCommand)
 @_decision
 def accept(bank: Bank, name: str, comment: str) -> Answer:
     """Accept the proposal ID: its text becomes the text of the block."""
     return _proposal_answer(bank.proposals.accept(name, comment=comment))
 
 
-@bank_command(proposals, cls=options.DashTextCommand)
+@options.bank_command(proposals, cls=options.DashTextCommand)
 @_decision
 def reject(bank: Bank, name: str, comment: str) -> Answer:
     """Reject the proposal ID; the block stays as it is."""
     return _proposal_answer(bank.proposals.reject(name, comment=comment))
 
 
-@bank_command(proposals, "roll-back", cls=options.DashTextCommand)
+@options.bank_command(proposals, "roll-back", cls=options.DashTextCommand)
 @_decision
 def roll_back(bank: Bank, name: str, comment: str) -> Answer:
     """Restore the text that the block had before the accepted proposal ID."""
     return _proposal_answer(bank.proposals.roll_back(name, comment=comment))
 
 
-@bank_command(proposals)
+@options.bank_command(proposals)
 @_name
 def issue(bank: Bank, name: str) -> Answer:
     """Print the proposal ID as an issue for a tracker: a title line, then the body in Markdown."""
@@ -196,7 +196,7 @@ def issue(bank: Bank, name: str) -> Answer:
     return Answer({"title": title, "body": body.strip("\n") + "\n"}, text)
 
 
-@bank_command(proposals)
+@options.bank_command(proposals)
 def rules(bank: Bank) -> Answer:
     """Propose a rule for each failure seen in `proposals.rule_at_runs` runs. Finishing a run does it too."""
     made = bank.proposals.propose_rules()
@@ -227,7 +227,7 @@ working = click.Group(
 )
 
 
-@bank_command(working, "show")
+@options.bank_command(working, "show")
 def show_working(bank: Bank) -> Answer:
     """Print plan, constraints, context and notes."""
     kept = bank.working.get()
@@ -235,14 +235,14 @@ def show_working(bank: Bank) -> Answer:
     return answer if kept else answer._replace(notes=("working memory is empty",))
 
 
-@bank_command(working, cls=options.DashTextCommand)
+@options.bank_command(working, cls=options.DashTextCommand)
 @click.argument("text")
 def plan(bank: Bank, text: str) -> Answer:
     """Set the plan to TEXT; - reads it from stdin."""
     return _working_answer(bank.working.update(plan=options.read_text_argument(text).strip()))
 
 
-@bank_command(working, cls=options.DashTextCommand)
+@options.bank_command(working, cls=options.DashTextCommand)
 @click.argument("text")
 @click.option("--lift", is_flag=True, help="Remove it instead.")
 def constraint(bank: Bank, text: str, lift: bool) -> Answer:
@@ -254,14 +254,14 @@ def constraint(bank: Bank, text: str, lift: bool) -> Answer:
         return _working_answer(bank.working.update(constraints=rest if lift else [*active, text]))
 
 
-@bank_command(working, "note", cls=options.DashTextCommand)
+@options.bank_command(working, "note", cls=options.DashTextCommand)
 @click.argument("text")
 def note_(bank: Bank, text: str) -> Answer:
     """Add the note TEXT to the scratchpad; - reads it from stdin."""
     return _working_answer(bank.working.note(options.read_text_argument(text)))
 
 
-@command(working, cls=options.DashTextCommand)
+@options.command(working, cls=options.DashTextCommand)
 @click.argument("key")
 @click.argument("value", required=False)
 @click.option("--drop", is_flag=True, help="Remove KEY instead.")
@@ -280,7 +280,7 @@ def context(session: Session, key: str, value: str | None, drop: bool) -> Answer
         return _working_answer(bank.working.update(context={key: parsed}))
 
 
-@bank_command(working)
+@options.bank_command(working)
 def clear(bank: Bank) -> Answer:
     """Delete the agent's working memory."""
     was_there = bank.working.clear()

@@ -13,29 +13,19 @@ from typing import Any
 
 import click
 
-from archivist import __version__
+from archivist import __version__, errors
 from archivist.edges.cli.output import close_quietly, note
-from archivist.errors import (
-    AccessError,
-    ArchivistError,
-    BankError,
-    BankLockedError,
-    EmbedderError,
-    InputError,
-    NotFoundError,
-    NothingToUndoError,
-)
 
 # Exit codes for scripts. Click itself uses 2 for usage errors.
-EXIT_CODES: dict[type[ArchivistError], int] = {
-    NotFoundError: 3,
-    NothingToUndoError: 3,
-    InputError: 4,
-    BankLockedError: 6,
-    BankError: 5,
-    EmbedderError: 8,
-    AccessError: 9,
-    ArchivistError: 1,
+EXIT_CODES: dict[type[errors.ArchivistError], int] = {
+    errors.NotFoundError: 3,
+    errors.NothingToUndoError: 3,
+    errors.InputError: 4,
+    errors.BankLockedError: 6,
+    errors.BankError: 5,
+    errors.EmbedderError: 8,
+    errors.AccessError: 9,
+    errors.ArchivistError: 1,
 }
 # An OSError names a file and a reason, but not what to do.
 _CLOSED = "check that it exists, that its permissions allow it, and that the disk is not full"
@@ -175,7 +165,7 @@ def run(argv: Sequence[str] | None = None) -> None:
     try:
         result: Any = cli.main(args=None if argv is None else list(argv), standalone_mode=False)
         code = result if isinstance(result, int) else 0
-    except ArchivistError as error:
+    except errors.ArchivistError as error:
         code = _report_error(error.message, error.hint, exit_code(error))
     except click.ClickException as error:
         # Without stderr the exit code still tells.
@@ -207,7 +197,7 @@ def _report_error(message: str, hint: str, code: int) -> int:
     return code
 
 
-def exit_code(error: ArchivistError) -> int:
+def exit_code(error: errors.ArchivistError) -> int:
     """Return the exit code of an error's class, or of the nearest class above it."""
     return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
 

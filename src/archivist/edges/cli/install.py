@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from archivist.edges.cli import options
-from archivist.edges.cli.output import Answer, command, json_option
+from archivist.edges.cli.output import Answer
 from archivist.edges.cli.session import Session
 from archivist.edges.hook_events import CLIENTS
 from archivist.paths import checkout_of
@@ -31,7 +31,7 @@ _client_options = options.combine(
 )
 
 
-@command()
+@options.command()
 @_client_options
 def install(session: Session, /, client: str, user: bool, dry_run: bool, **words: Any) -> Answer:
     """Install hooks and MCP server into the settings of CLIENT and print the diff.
@@ -56,7 +56,7 @@ def install(session: Session, /, client: str, user: bool, dry_run: bool, **words
     return answer._replace(warnings=warnings)
 
 
-@command()
+@options.command()
 @_client_options
 def uninstall(session: Session, /, client: str, **words: Any) -> Answer:
     """Remove hooks and MCP server from the settings of CLIENT and print the diff; the bank stays.
@@ -133,7 +133,7 @@ def _project_root(session: Session) -> Path:
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="CLIENT [EVENT]")
-@json_option
+@options.as_json
 @click.pass_obj
 def hook(session: Session, words: tuple[str, ...], as_json: bool) -> None:  # noqa: ARG001
     """Answer the event of a client on stdin, in its own JSON; what went wrong, `archivist doctor` tells.

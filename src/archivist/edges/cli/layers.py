@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from archivist.clock import from_text
 from archivist.edges import views
 from archivist.edges.cli import options
-from archivist.edges.cli.output import (
-    Answer,
-    bank_command,
-    global_option,
-    list_changes,
-    list_records,
-    print_json,
-    write_file,
-)
+from archivist.edges.cli.output import Answer, list_changes, list_records, print_json, write_file
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import episode_lines, field_lines, pluralize, shorten
 from archivist.errors import ArchivistError, InputError, NotFoundError
@@ -41,7 +34,7 @@ knowledge = click.Group(
 )
 
 
-@bank_command(knowledge, "list", has_global=True)
+@options.bank_command(knowledge, "list", has_global=True)
 @click.option("--category", metavar="C", default="", help="Only of this category.")
 @click.option("--key", metavar="K", default="", help="Only with this key.")
 @click.option("--matching", "text", metavar="TEXT", default="", help="Only facts that match, best first.")
@@ -58,7 +51,7 @@ def list_facts(bank: Bank, /, **filters: Any) -> Answer:
     )
 
 
-@bank_command(knowledge, "show", has_global=True)
+@options.bank_command(knowledge, "show", has_global=True)
 @click.argument("name", metavar="FACT")
 def show_fact(bank: Bank, name: str) -> Answer:
     """Print all fields of FACT, named as category/key or by its id, and the open conflicts about it."""
@@ -80,7 +73,7 @@ def show_fact(bank: Bank, name: str) -> Answer:
     )
 
 
-@bank_command(knowledge, "set", has_global=True)
+@options.bank_command(knowledge, "set", has_global=True)
 @click.argument("category")
 @click.argument("key")
 @click.argument("value")
@@ -110,7 +103,7 @@ def set_(bank: Bank, /, category: str, key: str, value: str, **fields: Any) -> A
     return Answer(view, f"{_fact_name(fact)}  {shorten(fact.value, _ROW_CHARACTERS)}", notes)
 
 
-@bank_command(knowledge, "remove", has_global=True)
+@options.bank_command(knowledge, "remove", has_global=True)
 @click.argument("names", metavar="FACT…", nargs=-1, required=True)
 def remove_facts(bank: Bank, names: tuple[str, ...]) -> Answer:
     """Remove facts: all of them, or none if one is unknown. Their history stays."""
@@ -122,7 +115,7 @@ def remove_facts(bank: Bank, names: tuple[str, ...]) -> Answer:
     )
 
 
-@bank_command(knowledge, has_global=True)
+@options.bank_command(knowledge, has_global=True)
 @click.argument("name", metavar="[FACT]", default="")
 @click.option("--all", "with_decided", is_flag=True, help="Include decided conflicts.")
 def conflicts(bank: Bank, name: str, with_decided: bool) -> Answer:
@@ -136,11 +129,11 @@ def conflicts(bank: Bank, name: str, with_decided: bool) -> Answer:
     return list_records("conflicts", found, views.conflict_view, *columns, empty=nothing)
 
 
-@bank_command(knowledge)
+@options.bank_command(knowledge)
 @click.argument("name", metavar="CONFLICT")
 @click.option("--uphold", "choice", flag_value="uphold", help="The current value is right.")
 @click.option("--reverse", "choice", flag_value="reverse", help="The losing value is right and replaces it.")
-@global_option
+@options.is_global
 def decide(bank: Bank, name: str, choice: str | None) -> Answer:
     """Decide CONFLICT, named by its id or by its fact. With a fact, --uphold decides all its conflicts."""
     # No default: a slip would overrule one of the sources.
@@ -162,7 +155,7 @@ def decide(bank: Bank, name: str, choice: str | None) -> Answer:
     return Answer(view, f"{last.category}/{last.key}  {last.status}: {value}", notes)
 
 
-@bank_command(knowledge, "import", has_global=True)
+@options.bank_command(knowledge, "import", has_global=True)
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path())
 def import_(bank: Bank, paths: tuple[str, ...]) -> Answer:
     """Import shared-context Markdown: each section is a fact. Importing again updates the facts."""
@@ -180,7 +173,7 @@ def import_(bank: Bank, paths: tuple[str, ...]) -> Answer:
     )
 
 
-@bank_command(knowledge, has_global=True)
+@options.bank_command(knowledge, has_global=True)
 @click.argument("name", metavar="FACT")
 def history(bank: Bank, name: str) -> Answer:
     """Print the history of FACT: each change and conflict, who made it, and why a value won."""
@@ -220,7 +213,7 @@ episodes = click.Group(
 )
 
 
-@bank_command(episodes, "list")
+@options.bank_command(episodes, "list")
 @click.option("--project", metavar="NAME", default="", help="Only runs on this repository.")
 @click.option("--task", metavar="TEXT", default="", help="Only runs of this task.")
 @click.option("--agent", metavar="A", default="", help="Only attempts of this agent.")
@@ -236,7 +229,7 @@ def list_runs(bank: Bank, /, project: str, agent: str, action: str | None, **ask
     return _list_episodes(bank.runs.episodes(project=project, **asked))
 
 
-@bank_command(episodes, "show")
+@options.bank_command(episodes, "show")
 @click.argument("run", metavar="RUN")
 def show_run(bank: Bank, run: str) -> Answer:
     """Print the run RUN: its outcome, what worked, what failed, what was decided."""
@@ -255,7 +248,7 @@ def atif(session: Session, run: str) -> None:
         print_json(bank.runs.to_atif(run))
 
 
-@bank_command(episodes)
+@options.bank_command(episodes)
 @click.argument("task", metavar="TASK")
 @click.option("--agent", metavar="A", required=True, help="Who tried.")
 @click.option("--action", type=options.enum_choice(Action), required=True, help="The result.")
@@ -270,8 +263,6 @@ def atif(session: Session, run: str) -> None:
 @click.option("--id", "name", metavar="ID", default="", help="Its id: logging the same id again updates it.")
 def log(bank: Bank, /, task: str, time: str | None, name: str, **fields: Any) -> Answer:
     """Log an attempt at TASK: what was tried, and the result."""
-    from archivist.clock import from_text
-
     try:
         ended = from_text(time) if time else None
     except (ValueError, OverflowError):
@@ -280,7 +271,7 @@ def log(bank: Bank, /, task: str, time: str | None, name: str, **fields: Any) ->
     return Answer({"episode": views.attempt_view(made)}, f"{made.id}  {_episode_summary(made)}")
 
 
-@bank_command(episodes, "tried")
+@options.bank_command(episodes, "tried")
 @click.argument("task", metavar="TASK")
 def list_tried(bank: Bank, task: str) -> Answer:
     """Print the approaches tried for TASK and their results, successful ones first."""
@@ -291,7 +282,7 @@ def list_tried(bank: Bank, task: str) -> Answer:
     return list_records("approaches", shown, None, *columns, empty=nothing, task=task)
 
 
-@bank_command(episodes)
+@options.bank_command(episodes)
 @click.argument("agent", metavar="[AGENT]", default="")
 @options.limit
 def failures(bank: Bank, agent: str, limit: int | None) -> Answer:
@@ -300,7 +291,7 @@ def failures(bank: Bank, agent: str, limit: int | None) -> Answer:
     return _list_episodes(found, empty="no failures")
 
 
-@bank_command(episodes)
+@options.bank_command(episodes)
 @click.argument("text", metavar="TASK")
 @click.option("--max", "limit", type=click.IntRange(1, 100), default=5, metavar="N", help="At most N.")
 def similar(bank: Bank, text: str, limit: int) -> Answer:
@@ -314,7 +305,7 @@ def similar(bank: Bank, text: str, limit: int) -> Answer:
     return list_records("approaches", shown, None, *columns, empty=nothing, text=text)
 
 
-@bank_command(episodes)
+@options.bank_command(episodes)
 @click.option(
     "--by",
     type=click.Choice(["approach", "agent", "provider", "task"]),
@@ -385,7 +376,7 @@ artifacts = click.Group(
 )
 
 
-@bank_command(artifacts)
+@options.bank_command(artifacts)
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path())
 @click.option("--task", metavar="T", required=True, help="The task that it was made for.")
 @click.option("--agent", metavar="A", default="", help="Who made it; by default the actor.")
@@ -406,7 +397,7 @@ def register(bank: Bank, /, paths: tuple[str, ...], **fields: Any) -> Answer:
     return _artifacts_answer(registered)
 
 
-@bank_command(artifacts, "list")
+@options.bank_command(artifacts, "list")
 @click.option("--task", metavar="T", default="", help="Only of this task.")
 @click.option("--agent", metavar="A", default="", help="Only of this agent.")
 @click.option("--type", type=options.enum_choice(ArtifactType), help="Only of this type.")
@@ -417,7 +408,7 @@ def list_artifacts(bank: Bank, /, path: str, **filters: Any) -> Answer:
     return _artifacts_answer(bank.artifacts.query(path=_absolute_path(path) if path else "", **filters))
 
 
-@bank_command(artifacts, "show")
+@options.bank_command(artifacts, "show")
 @click.argument("name", metavar="ARTIFACT")
 def show_artifact(bank: Bank, name: str) -> Answer:
     """Print all fields of ARTIFACT, an id or the path of a file."""
@@ -428,14 +419,14 @@ def show_artifact(bank: Bank, name: str) -> Answer:
     return Answer({"artifact": views.table_view(artifact)}, "\n".join((heading, "", *shown)))
 
 
-@bank_command(artifacts)
+@options.bank_command(artifacts)
 @click.argument("path", metavar="FILE")
 def versions(bank: Bank, path: str) -> Answer:
     """List the registered versions of FILE, oldest first."""
     return _artifacts_answer(bank.artifacts.versions(_absolute_path(path)))
 
 
-@bank_command(artifacts)
+@options.bank_command(artifacts)
 @click.argument("names", metavar="[ARTIFACT…]", nargs=-1)
 def verify(bank: Bank, names: tuple[str, ...]) -> Answer:
     """Compare files with their registered versions, all or the named ones; exit 1 on a difference."""
@@ -454,7 +445,7 @@ def verify(bank: Bank, names: tuple[str, ...]) -> Answer:
     )
 
 
-@bank_command(artifacts, "remove")
+@options.bank_command(artifacts, "remove")
 @click.argument("names", metavar="ARTIFACT…", nargs=-1, required=True)
 def remove_artifacts(bank: Bank, names: tuple[str, ...]) -> Answer:
     """Unregister artifacts: all of them, or none if one is unknown. The files stay."""

@@ -10,16 +10,7 @@ import click
 
 from archivist.brief.select import global_mark_of
 from archivist.edges.cli import options
-from archivist.edges.cli.output import (
-    Answer,
-    Table,
-    bank_command,
-    command,
-    global_option,
-    list_changes,
-    list_records,
-    write_file,
-)
+from archivist.edges.cli.output import Answer, Table, list_changes, list_records, write_file
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import field_lines, pluralize
 from archivist.edges.views import history_views, lesson_views, regression_view, report_row_view, verdicts_view
@@ -59,7 +50,7 @@ _content_options = options.combine(
     click.option("--detail", metavar="TEXT", help="A short paragraph with more context."),
     click.option("--severity", type=options.enum_choice(Severity), help="How bad it is to ignore it."),
     click.option("--importance", type=float, help="0 to 1."),
-    global_option,
+    options.is_global,
 )
 
 
@@ -70,7 +61,7 @@ def _drop_unset(values: dict[str, Any]) -> dict[str, Any]:
 lessons = click.Group("lessons", help="List, show, add, edit and forget lessons.")
 
 
-@bank_command(lessons, "list", has_global=True)
+@options.bank_command(lessons, "list", has_global=True)
 @_facet_options
 @click.option("--all", "with_retired", is_flag=True, help="Also superseded and archived ones.")
 @click.option("--status", type=options.enum_choice(Status), help="Only this status.")
@@ -102,9 +93,9 @@ def list_(
     return Answer({"lessons": bank.lessons.views(found)}, tables=[(headings, rows)])
 
 
-@command(lessons)
+@options.command(lessons)
 @click.argument("name", metavar="ID")
-@global_option
+@options.is_global
 def show(session: Session, name: str, is_global: bool) -> Answer:
     """Print everything about the lesson ID (m-001)."""
     with session.bank_of(name, is_global=is_global) as (bank, (bare,)):
@@ -129,7 +120,7 @@ def _lesson_lines(view: Mapping[str, Any]) -> list[str]:
     return [f"{view['id']}  {view['summary']}", *words, "", *field_lines(fields, 22)]
 
 
-@command(lessons)
+@options.command(lessons)
 @click.argument("text")
 @_facet_options
 @_content_options
@@ -146,7 +137,7 @@ def add(session: Session, /, text: str, is_global: bool, **fields: Any) -> Answe
         return _saved_answer(bank, bank.lessons.add(text, **values))
 
 
-@command(lessons)
+@options.command(lessons)
 @click.argument("name", metavar="ID")
 @click.option("--summary", metavar="TEXT", help="New words for it.")
 @_facet_options
@@ -183,9 +174,9 @@ def _status_answer(
     )
 
 
-@command(lessons)
+@options.command(lessons)
 @click.argument("names", nargs=-1, required=True, metavar="ID…")
-@global_option
+@options.is_global
 def approve(session: Session, names: tuple[str, ...], is_global: bool) -> Answer:
     """Approve the lessons ID: quarantined ones are briefed from now on."""
     # One unknown id changes nothing at all.
@@ -195,10 +186,10 @@ def approve(session: Session, names: tuple[str, ...], is_global: bool) -> Answer
         return _status_answer(bank, "approved", known, approved, global_mark_of(names[0]))
 
 
-@command(lessons)
+@options.command(lessons)
 @click.argument("names", metavar="ID…", nargs=-1, required=True)
 @click.option("--replaced-by", metavar="ID", help="The lesson that says it better.")
-@global_option
+@options.is_global
 def forget(session: Session, names: tuple[str, ...], replaced_by: str | None, is_global: bool) -> Answer:
     """Move lessons to the archive, whatever their frequency. If one ID is unknown, none is moved.
 
@@ -212,9 +203,9 @@ def forget(session: Session, names: tuple[str, ...], replaced_by: str | None, is
         return _status_answer(bank, "superseded" if by else "archived", known, gone, global_mark_of(names[0]))
 
 
-@command(lessons)
+@options.command(lessons)
 @click.argument("name", metavar="ID")
-@global_option
+@options.is_global
 def history(session: Session, name: str, is_global: bool) -> Answer:
     """Print every change of the lesson ID, with its actor."""
     with session.bank_of(name, is_global=is_global) as (bank, (bare,)):
@@ -233,7 +224,7 @@ _LEGEND_HELD_OUT = (
 audit = click.Group("audit", help="Judge whether briefed lessons helped.")
 
 
-@command(audit)
+@options.command(audit)
 @click.argument("run", metavar="RUN")
 def check(session: Session, run: str) -> Answer:
     """Judge each lesson that RUN was given: ineffective when its failure occurred again, else helpful."""
@@ -246,17 +237,16 @@ def check(session: Session, run: str) -> Answer:
     return list_records("verdicts", verdicts, None, *columns, empty=nothing, run=run)
 
 
-@command(audit)
+@options.command(audit)
 @click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Write a chart to FILE.")
 @click.option("--lesson", "name", metavar="ID", help="Only this lesson.")
-@global_option
+@options.is_global
 def report(session: Session, svg: str | None, name: str | None, is_global: bool) -> Answer:
     """Sum up whether lessons helped: per lesson, worst first, per month, and in total.
 
     Where lessons are withheld from some runs (hold-out), failures with and without them are compared.
     """
     from archivist.audit.report import recommend_steps
-    from archivist.brief.select import global_mark_of
 
     with session.bank_of(*filter(None, [name]), is_global=is_global) as (bank, bare):
         found = bank.audits.audit_report()
@@ -289,7 +279,7 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool)
     return Answer(view, notes=[_LEGEND + (_LEGEND_HELD_OUT if is_held_out else ""), *advice], tables=[table])
 
 
-@bank_command(audit)
+@options.bank_command(audit)
 @click.argument("run", metavar="RUN")
 def regressions(bank: Bank, run: str) -> Answer:
     """Report findings of RUN that an earlier run had fixed; exit 1 when there are any."""

@@ -1,4 +1,4 @@
-"""Options, types and arguments that commands share: `@options.tag`."""
+"""How commands are declared: `@options.command(group)`, and the options and types that they share."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from archivist.edges.cli.output import Answer, print_answer
+
+if TYPE_CHECKING:
+    from archivist.edges.cli.session import Session
+
 F = TypeVar("F", bound=Callable[..., Any])
 
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+is_global = click.option("--global", "is_global", is_flag=True, help="Use the global bank.")
 role = click.option("--role", metavar="R", default="", help="Only entries of this role.")
 tag = click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; repeatable.")
 issue = click.option(
@@ -79,5 +87,43 @@ def combine(*options: Callable[[F], F]) -> Callable[[F], F]:
         for option in reversed(options):
             handler = option(handler)
         return handler
+
+    return add
+
+
+def command(
+    group: click.Group | None = None, name: str | None = None, cls: type[click.Command] = click.Command
+) -> Callable[[Callable[..., Answer | None]], click.Command]:
+    """Make a function a command with --json, in a group if one is given; it is called with the session."""
+
+    def add(handler: Callable[..., Answer | None]) -> click.Command:
+        @wraps(handler)
+        def run(session: Session, /, as_json: bool, **words: Any) -> int:
+            answer = handler(session, **words)
+            # Without an answer the handler has streamed its output.
+            return 0 if answer is None else print_answer(answer, as_json)
+
+        make = click.command if group is None else group.command
+        return make(name, cls=cls)(as_json(click.pass_obj(run)))
+
+    return add
+
+
+def bank_command(
+    group: click.Group | None = None,
+    name: str | None = None,
+    cls: type[click.Command] = click.Command,
+    *,
+    has_global: bool = False,
+) -> Callable[[Callable[..., Answer | None]], click.Command]:
+    """Make a function a command that is called with the opened bank; --global is added if it has that."""
+
+    def add(handler: Callable[..., Answer | None]) -> click.Command:
+        @wraps(handler)
+        def run(session: Session, /, is_global: bool = False, **words: Any) -> Answer | None:
+            with session.bank(is_global=is_global) as bank:
+                return handler(bank, **words)
+
+        return command(group, name, cls)(is_global(run) if has_global else run)
 
     return add

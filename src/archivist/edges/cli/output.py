@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import wraps
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, TypeVar
 
@@ -18,7 +17,6 @@ from archivist.text import make_legible
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.edges.cli.session import Session
     from archivist.errors import ArchivistError
 
 R = TypeVar("R")
@@ -32,9 +30,6 @@ _PROBLEMS_SHOWN = 20
 _MIN_WIDTHS = ((10, 5), (8, 3))
 # Characters that JSON leaves as they are, but a terminal obeys or UTF-8 cannot hold.
 _OBEYED = lazy_pattern("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-global_option = click.option("--global", "is_global", is_flag=True, help="Use the global bank.")
 
 
 class Answer(NamedTuple):
@@ -53,44 +48,6 @@ class Answer(NamedTuple):
     code: int | None = None
     error: ArchivistError | None = None
     warnings: Sequence[str] = ()
-
-
-def command(
-    group: click.Group | None = None, name: str | None = None, cls: type[click.Command] = click.Command
-) -> Callable[[Callable[..., Answer | None]], click.Command]:
-    """Make a function a command with --json, in a group if one is given; it is called with the session."""
-
-    def add(handler: Callable[..., Answer | None]) -> click.Command:
-        @wraps(handler)
-        def run(session: Session, /, as_json: bool, **words: Any) -> int:
-            answer = handler(session, **words)
-            # Without an answer the handler has streamed its output.
-            return 0 if answer is None else print_answer(answer, as_json)
-
-        make = click.command if group is None else group.command
-        return make(name, cls=cls)(json_option(click.pass_obj(run)))
-
-    return add
-
-
-def bank_command(
-    group: click.Group | None = None,
-    name: str | None = None,
-    cls: type[click.Command] = click.Command,
-    *,
-    has_global: bool = False,
-) -> Callable[[Callable[..., Answer | None]], click.Command]:
-    """Make a function a command that is called with the opened bank; --global is added if it has that."""
-
-    def add(handler: Callable[..., Answer | None]) -> click.Command:
-        @wraps(handler)
-        def run(session: Session, /, is_global: bool = False, **words: Any) -> Answer | None:
-            with session.bank(is_global=is_global) as bank:
-                return handler(bank, **words)
-
-        return command(group, name, cls)(global_option(run) if has_global else run)
-
-    return add
 
 
 def print_answer(answer: Answer, as_json: bool) -> int:

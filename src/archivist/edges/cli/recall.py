@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli import options
-from archivist.edges.cli.output import Answer, bank_command, global_option
+from archivist.edges.cli.output import Answer
 from archivist.edges.cli.wording import pluralize
 from archivist.edges.views import recall_view
 
@@ -21,7 +21,7 @@ _KINDS = ["lesson", "episode", "event", "fact", "artifact", "entry", "document"]
 _PRESETS = ["relevance", "archivist", "generative"]
 
 
-@bank_command()
+@options.bank_command()
 @click.argument("text", metavar="QUERY")
 @click.option("--kind", "kinds", type=click.Choice(_KINDS), multiple=True, help="Only this kind; repeatable.")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only with one of these tags; repeatable.")
@@ -42,7 +42,7 @@ _PRESETS = ["relevance", "archivist", "generative"]
 )
 @click.option("--max", "limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="At most N.")
 @click.option("--explain", is_flag=True, help="Print every part of every score.")
-@global_option
+@options.is_global
 def recall(bank: Bank, /, text: str, importance: float, explain: bool, **asked: Any) -> Answer:
     """Find what the bank knows about QUERY: lessons, runs and what happened in them, the best first."""
     from archivist.recall.query import Query

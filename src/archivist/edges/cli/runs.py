@@ -10,7 +10,7 @@ import click
 
 from archivist.edges.cli import options
 from archivist.edges.cli.brief import fence_option, format_option, parse_form, print_brief
-from archivist.edges.cli.output import Answer, bank_command, command, embed, json_option, note
+from archivist.edges.cli.output import Answer, embed, note
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
 from archivist.records.run_words import EpisodeStatus
@@ -39,7 +39,7 @@ run = click.Group("run", help="Start and finish a run: the two calls that an orc
 @click.option("--provider", metavar="P", default="", help="Also what is known of this provider, of no other.")
 @format_option
 @fence_option
-@json_option
+@options.as_json
 @click.pass_obj
 def start(session: Session, /, run_id: str, form: str | None, as_json: bool, **asked: Any) -> None:
     """Open a run, print its brief and record both. Without a bank: prints nothing, never fails.
@@ -70,7 +70,7 @@ def start(session: Session, /, run_id: str, form: str | None, as_json: bool, **a
     print_brief(bank or global_bank, brief, as_json or form == "json", run=name)
 
 
-@command(run)
+@options.command(run)
 @click.argument("files", metavar="EVENTS…", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--run", "run_id", metavar="ID", default="", help="The run of events that do not name theirs.")
 @click.option("--status", type=options.outcome, help="How it ended, if the log does not say.")
@@ -108,7 +108,7 @@ def finish(
     )
 
 
-@bank_command()
+@options.bank_command()
 @click.argument("files", metavar="EVENTS…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--run", metavar="ID", default="", help="The run of events that do not name theirs.")
 @domain_option
@@ -127,7 +127,7 @@ def extract(bank: Bank, /, files: tuple[Path, ...], **how: Any) -> Answer:
     )
 
 
-@bank_command()
+@options.bank_command()
 @click.option("--run", "run_id", metavar="ID", required=True, help="The run that has passed.")
 def decay(bank: Bank, run_id: str) -> Answer:
     """Let a finished run age the bank: lessons that ten runs did not meet lose one frequency."""

@@ -11,17 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import (
-    Answer,
-    bank_command,
-    command,
-    global_option,
-    json_option,
-    list_records,
-    note,
-    print_json,
-    say,
-)
+from archivist.edges.cli import options
+from archivist.edges.cli.output import Answer, list_records, note, print_json, say
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
 from archivist.edges.views import token_view
@@ -53,8 +44,8 @@ def _import_door(module: str, extra: str) -> Any:
 @click.option("--tls-key", type=click.Path(dir_okay=False), metavar="FILE", help="Its key, PEM.")
 @click.option("--insecure", "is_insecure", is_flag=True, help="Listen beyond this machine without TLS.")
 @click.option("--quiet", "is_quiet", is_flag=True, help="Do not log requests to stderr.")
-@global_option
-@json_option
+@options.is_global
+@options.as_json
 @click.pass_obj
 def serve(session: Session, /, port: int | None, is_global: bool, as_json: bool, **how: Any) -> None:
     """Serve the bank over HTTP until stopped. Prints the address, and a browser link that works once.
@@ -87,7 +78,7 @@ def serve(session: Session, /, port: int | None, is_global: bool, as_json: bool,
 token = click.Group("token", help="Create, list and revoke access tokens for the server.")
 
 
-@command(token)
+@options.command(token)
 @click.option(
     "--actor", "who", metavar="KIND:NAME[:ROLE]", required=True, help="The actor that it authenticates."
 )
@@ -95,7 +86,7 @@ token = click.Group("token", help="Create, list and revoke access tokens for the
 @click.option("--name", metavar="N", default="", help="Its name; by default the actor.")
 @click.option("--expires", type=float, metavar="DAYS", help="Days until it expires; by default it does not.")
 @click.option("--bank", "place", metavar="PATH", help="The bank; by default as for every command.")
-@global_option
+@options.is_global
 def create(
     session: Session, /, who: str, role: str, place: str | None, is_global: bool, **fields: Any
 ) -> Answer:
@@ -114,7 +105,7 @@ def create(
     return Answer({**token_view(token, "valid"), "token": secret}, secret, (shown,))
 
 
-@bank_command(token, "list", has_global=True)
+@options.bank_command(token, "list", has_global=True)
 @click.option("--all", "with_ended", is_flag=True, help="Include expired and revoked tokens.")
 def list_(bank: Bank, with_ended: bool) -> Answer:
     """List the valid tokens."""
@@ -125,7 +116,7 @@ def list_(bank: Bank, with_ended: bool) -> Answer:
     return list_records("tokens", views, None, "id", "state", "actor", until, "name", empty=nothing)
 
 
-@bank_command(token, has_global=True)
+@options.bank_command(token, has_global=True)
 @click.argument("names", metavar="ID…", nargs=-1, required=True)
 def revoke(bank: Bank, names: tuple[str, ...]) -> Answer:
     """Revoke tokens by id or name: all of them, or none if one is unknown."""
@@ -151,7 +142,7 @@ def revoke(bank: Bank, names: tuple[str, ...]) -> Answer:
 )
 @click.option("--bank", "bank_path", metavar="PATH", help="Project folder or bank file.")
 @click.option("--actor", "actor_text", metavar="WHO", help="The actor; by default the agent that connects.")
-@json_option
+@options.as_json
 @click.pass_obj
 def mcp(session: Session, /, sets: str, place: str | None, as_json: bool, **given: Any) -> None:
     """Serve the bank to an MCP client over stdin and stdout.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli import options
-from archivist.edges.cli.output import Answer, bank_command, embed, list_records, say
+from archivist.edges.cli.output import Answer, embed, list_records, say
 from archivist.edges.cli.wording import pluralize
 from archivist.edges.views import entry_view, insights_view, piece_view
 from archivist.errors import NotFoundError
@@ -36,7 +36,7 @@ _cycles_option = click.option(
 stream = click.Group("stream", help="Log what agents do, cycle by cycle; list it, search it, reflect on it.")
 
 
-@bank_command(stream)
+@options.bank_command(stream)
 @click.argument("action")
 @click.option(
     "--cycle",
@@ -67,7 +67,7 @@ def log(bank: Bank, /, action: str, reflect: bool, **fields: Any) -> Answer:
     return Answer({**view, "reflection_due": due}, text, (hint,) if due else ())
 
 
-@bank_command(stream)
+@options.bank_command(stream)
 @click.option("--role", metavar="R", default="", help="The role that begins it.")
 def cycle(bank: Bank, role: str) -> Answer:
     """Begin the next cycle and print its number. What the role logs from now on belongs to it."""
@@ -75,7 +75,7 @@ def cycle(bank: Bank, role: str) -> Answer:
     return Answer({"cycle": number, "role": role}, str(number))
 
 
-@bank_command(stream, "list")
+@options.bank_command(stream, "list")
 @_cycles_option
 @options.role
 @click.option("--importance", type=int, default=1, metavar="1-10", help="The minimum importance.")
@@ -95,7 +95,7 @@ def list_(bank: Bank, cycles: str, role: str, importance: int, limit: int | None
     return list_records("entries", found, entry_view, "id", "cycle", "role", weight, "type", "action")
 
 
-@bank_command(stream)
+@options.bank_command(stream)
 @click.argument("name", metavar="ID")
 def show(bank: Bank, name: str) -> Answer:
     """Print all fields of the entry ID."""
@@ -107,7 +107,7 @@ def show(bank: Bank, name: str) -> Answer:
     return Answer(view, "\n".join(lines))
 
 
-@bank_command(stream)
+@options.bank_command(stream)
 @click.argument("text", metavar="QUERY")
 @options.role
 @click.option("--issue", type=int, metavar="N", help="Only what refers to this issue.")
@@ -128,7 +128,7 @@ def search(bank: Bank, /, text: str, cycles: str, archived: bool, **filters: Any
     return Answer({"hits": hits}, "\n".join(lines), () if found else ("nothing found",))
 
 
-@bank_command(stream)
+@options.bank_command(stream)
 @click.argument("name", metavar="ID")
 @click.option("--action", metavar="TEXT", help="The new action.")
 @click.option("--content", metavar="TEXT", help="The new content.")
@@ -146,7 +146,7 @@ def edit(bank: Bank, /, name: str, **fields: Any) -> Answer:
     return Answer(entry_view(entry), f"{entry.id}  cycle {entry.cycle}  {entry.action}")
 
 
-@bank_command(stream)
+@options.bank_command(stream)
 @click.argument("name", metavar="ID")
 def remove(bank: Bank, name: str) -> Answer:
     """Remove the entry ID from the stream; archivist undo ID restores it."""
@@ -154,14 +154,14 @@ def remove(bank: Bank, name: str) -> Answer:
     return Answer({"removed": entry.id}, f"removed {entry.id}  {entry.action}")
 
 
-@bank_command(stream)
+@options.bank_command(stream)
 @click.option("--if-due", is_flag=True, help="Only if importance, cycles or a new sprint make it due.")
 def reflect(bank: Bank, if_due: bool) -> Answer:
     """Write what recurred since the last reflection to stream and archive. Needs no language model."""
     return _insights_answer(bank.stream.reflect(if_due=if_due))
 
 
-@bank_command(stream, "import")
+@options.bank_command(stream, "import")
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--strict", is_flag=True, help="Import nothing if a line is bad.")
 def import_(bank: Bank, paths: tuple[Path, ...], strict: bool) -> Answer:
@@ -174,7 +174,7 @@ def import_(bank: Bank, paths: tuple[Path, ...], strict: bool) -> Answer:
     return Answer(view, text, skipped=skipped)
 
 
-@bank_command(stream)
+@options.bank_command(stream)
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
 def export(bank: Bank, file: Path | None) -> Answer | None:
     """Write the stream as JSON lines to FILE, or to stdout."""
@@ -215,7 +215,7 @@ _TEXT_TYPE = options.enum_choice(DocumentType)
 archive = click.Group("archive", help="Store and search long texts, and keep them in sync with folders.")
 
 
-@bank_command(archive, "search")
+@options.bank_command(archive, "search")
 @click.argument("text", metavar="QUERY")
 @click.option("--type", type=_TEXT_TYPE, help="Only this type; `cycle` includes archived stream entries.")
 @click.option("--since", type=options.DateTimeParam(), help="Only from this day on.")
@@ -238,7 +238,7 @@ def search_texts(
     return Answer({"hits": views}, "\n".join(lines), () if hits else ("nothing found",))
 
 
-@bank_command(archive)
+@options.bank_command(archive)
 @click.argument("text", metavar="TEXT|-")
 @click.option("--type", type=_TEXT_TYPE, required=True, help="The type of the text.")
 @click.option("--source", metavar="NAME", default="", help="Its name; by default made from its first words.")
@@ -253,7 +253,7 @@ def add(bank: Bank, /, text: str, **fields: Any) -> Answer:
     return _pieces_answer(pieces, f"{pieces[0].source}  {pluralize(len(pieces), 'piece')}")
 
 
-@bank_command(archive, "list")
+@options.bank_command(archive, "list")
 @click.option("--type", type=_TEXT_TYPE, help="Only texts of this type.")
 @click.option("--folders", is_flag=True, help="List the watched folders instead.")
 def list_texts(bank: Bank, type: str | None, folders: bool) -> Answer:  # noqa: A002
@@ -269,7 +269,7 @@ def list_texts(bank: Bank, type: str | None, folders: bool) -> Answer:  # noqa: 
     return list_records("sources", views, None, "type", day, "pieces", "tokens", "source")
 
 
-@bank_command(archive, "show")
+@options.bank_command(archive, "show")
 @click.argument("name", metavar="SOURCE[#N]")
 def show_text(bank: Bank, name: str) -> Answer:
     """Print a text of the archive, or its piece N."""
@@ -279,7 +279,7 @@ def show_text(bank: Bank, name: str) -> Answer:
     return _pieces_answer(pieces, "\n\n".join(piece.text for piece in pieces))
 
 
-@bank_command(archive)
+@options.bank_command(archive)
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--type", type=_TEXT_TYPE, help="The type of its texts; by default from front matter and path.")
 @click.option("--pattern", default="**/*.md", show_default=True, help="Which of its files.")
@@ -290,7 +290,7 @@ def watch(bank: Bank, folder: Path, type: str | None, pattern: str) -> Answer:  
     return _refresh_answer(bank, folder=watched.id)
 
 
-@bank_command(archive)
+@options.bank_command(archive)
 @click.argument("folder")
 @click.option("--keep", is_flag=True, help="Keep its texts in the archive.")
 def unwatch(bank: Bank, folder: str, keep: bool) -> Answer:
@@ -302,7 +302,7 @@ def unwatch(bank: Bank, folder: str, keep: bool) -> Answer:
     )
 
 
-@bank_command(archive)
+@options.bank_command(archive)
 def refresh(bank: Bank) -> Answer:
     """Update the archive from the watched folders, by the content of their files.
 
@@ -311,7 +311,7 @@ def refresh(bank: Bank) -> Answer:
     return _refresh_answer(bank)
 
 
-@bank_command(archive, "remove")
+@options.bank_command(archive, "remove")
 @click.argument("sources", metavar="SOURCE…", nargs=-1, required=True)
 def remove_texts(bank: Bank, sources: tuple[str, ...]) -> Answer:
     """Remove texts from the archive: all of them, or none if one is unknown."""
@@ -323,7 +323,7 @@ def remove_texts(bank: Bank, sources: tuple[str, ...]) -> Answer:
     )
 
 
-@bank_command(archive, "import-bank")
+@options.bank_command(archive, "import-bank")
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
 def import_bank(bank: Bank, paths: tuple[Path, ...]) -> Answer:
     """Import bank.md files and their archived versions (bank-*.md), or those of a folder.

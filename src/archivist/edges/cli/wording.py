@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from archivist.clock import to_short_text
+
 if TYPE_CHECKING:
     from archivist.records import Episode
 
@@ -24,8 +26,6 @@ def shorten(text: str, most: int) -> str:
 
 def field_lines(fields: Iterable[tuple[str, object]], width: int = 12) -> list[str]:
     """Return the fields of one record, one on each line; empty ones are left out."""
-    from archivist.clock import to_short_text
-
     lines = []
     for name, value in fields:
         text = to_short_text(value) if isinstance(value, datetime) else value

@@ -14,7 +14,7 @@ import click
 
 from archivist.edges.cli import options
 from archivist.edges.cli.group import LazyGroup
-from archivist.edges.cli.output import EXIT_PARTIAL, Answer, command, problem_lines
+from archivist.edges.cli.output import EXIT_PARTIAL, Answer, problem_lines
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
 from archivist.errors import InputError, NoBankError
@@ -127,7 +127,7 @@ def _open_writable(session: Session, topology: Topology) -> Iterator[Workspace |
         yield bank.workspace
 
 
-@command(workspace)
+@options.command(workspace)
 @options.scope_argument
 @click.option("--status", metavar="S", multiple=True, help="Of this status; repeated: any of them.")
 @_tags
@@ -146,7 +146,7 @@ def plans(_session: Session, /, scope: str, name: str | None, topology: Topology
     return _read_answer(opened, scope, plans_view(found), is_empty=not found)
 
 
-@command(workspace)
+@options.command(workspace)
 @options.scope_argument
 @click.option("--full", "is_full", is_flag=True, help="Every overview in full, not only the one asked for.")
 @root_option
@@ -157,7 +157,7 @@ def overview(_session: Session, /, scope: str, is_full: bool, topology: Topology
     return _read_answer(opened, scope, overviews_view(found), is_empty=not found)
 
 
-@command(workspace)
+@options.command(workspace)
 @options.scope_argument
 @_tags
 @click.option("--category", metavar="C", default="", help="Of this category.")
@@ -198,7 +198,7 @@ def _scope_lines(opened: Workspace, scope: str) -> list[str]:
 # Saving
 
 
-@command(workspace)
+@options.command(workspace)
 @options.scope_argument
 @click.argument("text", default="")
 @click.option(
@@ -274,7 +274,7 @@ def _read_items(source: str) -> Sequence[MemoryItem | SaveOutcome]:
 # Upkeep
 
 
-@command(workspace)
+@options.command(workspace)
 @options.scope_argument
 @click.option("--rules", "with_rules", is_flag=True, help="List the rules instead.")
 @root_option
@@ -304,7 +304,7 @@ def _problem_view(problem: LintProblem) -> dict[str, object]:
     return {**view, "remedy": problem.remedy}
 
 
-@command(workspace)
+@options.command(workspace)
 @options.scope_argument
 @click.option(
     "--write/--dry-run", "is_writing", default=False, help="Write it; the default only shows a diff."

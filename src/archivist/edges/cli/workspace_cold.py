@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli import options
-from archivist.edges.cli.output import EXIT_PARTIAL, Answer, command, note, problem_lines, say, write_file
+from archivist.edges.cli.output import EXIT_PARTIAL, Answer, note, problem_lines, say, write_file
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import episode_lines, pluralize
 from archivist.edges.cli.workspace import LINT_HINT, find_topology, require_bank, root_option, root_param
@@ -35,7 +35,7 @@ transcripts = click.Group(
 )
 
 
-@command(transcripts, "list")
+@options.command(transcripts, "list")
 @root_option
 def list_(session: Session, topology: Topology) -> Answer:
     """List the transcripts, the latest first.
@@ -71,7 +71,7 @@ def _others_lines(others: Sequence[str]) -> list[str]:
     return [f"archivist: no transcripts: {', '.join(others[:_OTHERS_SHOWN])}{more}"] if others else []
 
 
-@command(transcripts)
+@options.command(transcripts)
 @click.argument("names", metavar="[NAME]…", nargs=-1)
 @root_option
 def capture(session: Session, names: tuple[str, ...], topology: Topology) -> Answer:
@@ -94,7 +94,7 @@ def capture(session: Session, names: tuple[str, ...], topology: Topology) -> Ans
     )
 
 
-@command(transcripts)
+@options.command(transcripts)
 @click.argument("name")
 @click.option("--lines", "asked", metavar="A-B", help="These lines as they are in the log, without secrets.")
 @click.option("--matching", metavar="TEXT", help="The lines that contain a text.")
@@ -160,7 +160,7 @@ def _format_size(size_bytes: int) -> str:
 # Drafts
 
 
-@command()
+@options.command()
 @click.option(
     "--run", "runs", metavar="ID", multiple=True, help="This run, as `archivist episodes list` names it."
 )
@@ -258,7 +258,7 @@ _ROOTS = root_param(
 )
 
 
-@command()
+@options.command()
 @options.scope_argument
 @_ROOTS
 @click.option("--about", metavar="NAME", default="", help="Only entities related to this one.")
@@ -315,7 +315,7 @@ def graph(
     return Answer(view, notes=(rest,) if more > 0 else (), tables=[table])
 
 
-@command()
+@options.command()
 @click.argument("text")
 @options.scope
 @_ROOTS

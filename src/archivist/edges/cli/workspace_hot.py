@@ -10,17 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli import options
-from archivist.edges.cli.output import (
-    EXIT_PARTIAL,
-    Answer,
-    command,
-    json_option,
-    list_records,
-    note,
-    print_json,
-    print_table,
-    say,
-)
+from archivist.edges.cli.output import EXIT_PARTIAL, Answer, list_records, note, print_json, print_table, say
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import shorten
 from archivist.edges.cli.workspace import read_source, require_bank, root_option
@@ -51,7 +41,7 @@ _MAX_SKILL_BYTES = 1 << 20
 @click.option(
     "--items", "with_items", is_flag=True, help="List every rule, with the number of runs that needed it."
 )
-@json_option
+@options.as_json
 @click.pass_context
 def hot(ctx: click.Context, topology: Topology, with_items: bool, as_json: bool) -> int:
     """Show the size of hot memory, and what should leave or join it. Exit 1 when it is over budget."""
@@ -71,7 +61,7 @@ def hot(ctx: click.Context, topology: Topology, with_items: bool, as_json: bool)
     return EXIT_OVER if review.usage.is_over else 0
 
 
-@command(hot)
+@options.command(hot)
 @click.argument("item")
 @click.option("--to", "scope", metavar="SCOPE", required=True, help="The workspace whose lesson it becomes.")
 @root_option
@@ -89,7 +79,7 @@ def demote(session: Session, item: str, scope: str, topology: Topology) -> Answe
         return _moved_answer(move(item, scope))
 
 
-@command(hot)
+@options.command(hot)
 @click.argument("name", metavar="LESSON")
 @click.option("--file", "file", metavar="FILE", required=True, help="The hot file that it goes into.")
 @root_option
@@ -228,7 +218,7 @@ _DRY_RUN = click.option(
 )
 
 
-@command()
+@options.command()
 @_CLIENTS
 @click.option("--copy", "as_copies", is_flag=True, help="Make marked copies instead of links.")
 @_DRY_RUN
@@ -259,7 +249,7 @@ def link(_session: Session, /, clients: tuple[str, ...], topology: Topology, **h
     return answer._replace(code=EXIT_PARTIAL) if problems else answer
 
 
-@command()
+@options.command()
 @_CLIENTS
 @_DRY_RUN
 @root_option
@@ -292,7 +282,7 @@ def _links_answer(done: list[LinkResult], is_dry_run: bool) -> Answer:
 skills = click.Group("skills", help="List, show and save the skills of workspaces, as portable SKILL.md.")
 
 
-@command(skills, "list")
+@options.command(skills, "list")
 @options.scope_argument
 @root_option
 def list_(_session: Session, scope: str, topology: Topology) -> Answer:
@@ -305,7 +295,7 @@ def list_(_session: Session, scope: str, topology: Topology) -> Answer:
     return answer._replace(notes=problems)
 
 
-@command(skills)
+@options.command(skills)
 @click.argument("name")
 @options.scope
 @root_option
@@ -317,7 +307,7 @@ def show(_session: Session, name: str, scope: str, topology: Topology) -> Answer
     return Answer({**_skill_view(skill), "content": skill.text}, skill.text)
 
 
-@command(skills)
+@options.command(skills)
 @click.argument("name")
 @click.option("--from", "source", metavar="FILE", required=True, help="The text; - reads it from stdin.")
 @click.option("--scope", metavar="SCOPE", required=True, help="WORKSPACE[/DOMAIN[/REPOSITORY]].")
