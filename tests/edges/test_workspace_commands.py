@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from archivist.edges.cli import main as command_line
-from archivist.edges.cli.group import COMMANDS
 from tests.conftest import Ran
 from tests.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, make, plan_text
 
@@ -42,7 +41,6 @@ class Line:
 
 @pytest.fixture
 def line(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Line:
-    monkeypatch.setitem(COMMANDS, "workspace", ("workspace:workspace", "Read a workspace."))
     return Line(make(project, DOCUMENTED), monkeypatch, capsys)
 
 

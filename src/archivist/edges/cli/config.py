@@ -206,9 +206,8 @@ def _toml_lines(effective: layers.EffectiveConfig, views: Sequence[Mapping[str, 
             section = home
         came = ""
         if view["layer"] != "default":
-            came = (
-                f" · from {_origin_text(effective, view['key'])}, default {layers.to_toml(view['default'])}"
-            )
+            origin = _origin_text(effective, view["key"])
+            came = f" · from {origin}, default {layers.to_toml(view['default'])}"
         entry = f"{name} = {layers.to_toml(view['value'])}"
         yield f"{entry:<34}  # {view['meaning']}{came}"
 
