@@ -40,7 +40,7 @@ knowledge = click.Group(
 @click.option("--matching", "text", metavar="TEXT", default="", help="Only facts that match, best first.")
 @click.option("--project", metavar="P", default="", help="Only of this project.")
 @click.option("--min-confidence", type=float, default=0.0, metavar="X", help="0 to 1.")
-@click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N.")
+@options.limit()
 def list_facts(bank: Bank, /, **filters: Any) -> Answer:
     """List the facts by category and key."""
     sure = ("Sure", lambda fact: f"{fact.confidence:g}")
@@ -218,7 +218,7 @@ episodes = click.Group(
 @click.option("--task", metavar="TEXT", default="", help="Only runs of this task.")
 @click.option("--agent", metavar="A", default="", help="Only attempts of this agent.")
 @click.option("--action", type=options.enum_choice(Action), help="Only attempts with this result.")
-@options.limit
+@options.limit("At most N, the latest first.")
 def list_runs(bank: Bank, /, project: str, agent: str, action: str | None, **asked: Any) -> Answer:
     """List the runs and attempts, latest first."""
     # Attempts name no repository, so such a list would always be empty.
@@ -284,7 +284,7 @@ def list_tried(bank: Bank, task: str) -> Answer:
 
 @options.bank_command(episodes)
 @click.argument("agent", metavar="[AGENT]", default="")
-@options.limit
+@options.limit("At most N, the latest first.")
 def failures(bank: Bank, agent: str, limit: int | None) -> Answer:
     """List the failed attempts of AGENT, or of all agents, latest first."""
     found = bank.attempts.query(agent=agent, action=Action.FAILED, limit=limit)
@@ -293,7 +293,7 @@ def failures(bank: Bank, agent: str, limit: int | None) -> Answer:
 
 @options.bank_command(episodes)
 @click.argument("text", metavar="TASK")
-@click.option("--max", "limit", type=click.IntRange(1, 100), default=5, metavar="N", help="At most N.")
+@options.limit(most=100, default=5)
 def similar(bank: Bank, text: str, limit: int) -> Answer:
     """Print the approaches tried for tasks similar to TASK, successful ones first."""
     found = bank.attempts.similar(text, limit=limit)
@@ -402,7 +402,7 @@ def register(bank: Bank, /, paths: tuple[str, ...], **fields: Any) -> Answer:
 @click.option("--agent", metavar="A", default="", help="Only of this agent.")
 @click.option("--type", type=options.enum_choice(ArtifactType), help="Only of this type.")
 @click.option("--path", metavar="FILE", default="", help="Only versions of this file.")
-@options.limit
+@options.limit("At most N, the latest first.")
 def list_artifacts(bank: Bank, /, path: str, **filters: Any) -> Answer:
     """List the artifacts, newest first."""
     return _artifacts_answer(bank.artifacts.query(path=_absolute_path(path) if path else "", **filters))

@@ -68,7 +68,7 @@ lessons = click.Group("lessons", help="List, show, add, edit and forget lessons.
 @click.option(
     "--matching", metavar="TEXT", help="Only lessons that match this text by words or meaning, best first."
 )
-@click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N.")
+@options.limit()
 def list_(
     bank: Bank, /, with_retired: bool, status: str | None, matching: str | None, **asked: Any
 ) -> Answer:

@@ -28,19 +28,6 @@ issue = click.option(
 importance = click.option(
     "--importance", type=int, default=5, show_default=True, metavar="1-10", help="How important it is."
 )
-search_limit = click.option(
-    "--max",
-    "limit",
-    type=click.IntRange(1, 200),
-    default=5,
-    show_default=True,
-    metavar="N",
-    help="At most N.",
-)
-limit = click.option(
-    "--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N, the latest first."
-)
-
 scope_argument = click.argument("scope", default="", metavar="[SCOPE]")
 scope = click.option(
     "--scope", metavar="SCOPE", default="", help="WORKSPACE[/DOMAIN[/REPOSITORY]]; without it all."
@@ -52,7 +39,9 @@ def enum_choice(words: type[StrEnum]) -> click.Choice[str]:
     return click.Choice([word.value for word in words])
 
 
-outcome = click.Choice(["success", "partial", "failed", "aborted"])
+def limit(text: str = "At most N.", most: int | None = None, **more: Any) -> Callable[[F], F]:
+    """Return the option --max N."""
+    return click.option("--max", "limit", type=click.IntRange(1, most), metavar="N", help=text, **more)
 
 
 class DateTimeParam(click.DateTime):

@@ -40,7 +40,7 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @click.option(
     "--window", type=click.IntRange(0, 20), default=0, help="Also show this many neighbours in the stream."
 )
-@click.option("--max", "limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="At most N.")
+@options.limit(most=1000, default=10)
 @click.option("--explain", is_flag=True, help="Print every part of every score.")
 @options.is_global
 def recall(bank: Bank, /, text: str, importance: float, explain: bool, **asked: Any) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
     from archivist.reflect.service import Reflection
     from archivist.reflect.trigger import ReflectionOutcome
 
+_status_option = partial(
+    click.option,
+    "--status",
+    type=click.Choice(["success", "partial", "failed", "aborted"]),
+    callback=lambda _ctx, _param, word: EpisodeStatus(word) if word else None,
+)
 strict_option = click.option(
     "--strict", "is_strict", is_flag=True, help="Refuse everything when one line is bad."
 )
@@ -75,17 +82,12 @@ def start(session: Session, /, run_id: str, form: str | None, as_json: bool, **a
 @options.command(run)
 @click.argument("files", metavar="EVENTS…", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--run", "run_id", metavar="ID", default="", help="The run of events that do not name theirs.")
-@click.option("--status", type=options.outcome, help="How it ended, if the log does not say.")
+@_status_option(help="How it ended, if the log does not say.")
 @domain_option
-@click.option("--fail-on-regression", is_flag=True, help="Exit 1 when a fixed finding came back.")
+@click.option("--fail-on-regression", "is_gate", is_flag=True, help="Exit 1 when a fixed finding came back.")
 @strict_option
 def finish(
-    session: Session,
-    files: tuple[Path, ...],
-    run_id: str,
-    status: str | None,
-    fail_on_regression: bool,
-    **how: Any,
+    session: Session, files: tuple[Path, ...], run_id: str, status: Any, is_gate: bool, **how: Any
 ) -> Answer:
     """Close a run: capture its EVENTS, learn, age the bank, audit, and report what came back.
 
@@ -95,7 +97,7 @@ def finish(
 
     if not files and not run_id:
         raise click.UsageError("name the run's event files, or the run with --run")
-    overrides = CaptureOverrides(run=run_id, status=EpisodeStatus(status) if status else None)
+    overrides = CaptureOverrides(run=run_id, status=status)
     with session.bank() as bank:
         done = bank.runs.finish(*files, overrides=overrides, global_bank=session.global_bank(), **how)
         embed(bank)
@@ -105,7 +107,7 @@ def finish(
         {"runs": shown, "skipped": list(done.skipped)},
         "\n".join(line for finished in done.runs for line in _finished_lines(finished)),
         skipped=done.skipped,
-        code=1 if has_regression and fail_on_regression else None,
+        code=1 if has_regression and is_gate else None,
     )
 
 
@@ -174,17 +176,12 @@ _FORMATS = (
 )
 @click.option("--run", metavar="ID", default="", help="The run's id, when the log has none or another.")
 @click.option("--project", metavar="NAME", default="", help="The repository that the run worked on.")
-@click.option("--status", type=options.outcome, help="How the run ended, if you know better than its log.")
+@_status_option(help="How the run ended, if you know better than its log.")
 @click.option(
     "--outcomes", type=click.Path(path_type=Path), metavar="FILE", help="JSON with an outcome per run."
 )
 def capture(
-    session: Session,
-    files: tuple[Path, ...],
-    format_name: str,
-    status: str | None,
-    outcomes: Path | None,
-    **about: Any,
+    session: Session, files: tuple[Path, ...], format_name: str, outcomes: Path | None, **about: Any
 ) -> Answer:
     """Import agent logs, also whole folders; each becomes a run that waits for reflection.
 
@@ -198,9 +195,7 @@ def capture(
     for file in files:
         paths += sorted(path for path in file.rglob("*") if path.is_file()) if file.is_dir() else [file]
     with session.bank() as bank, progress(len(paths), "capture") as advance:
-        ended = EpisodeStatus(status) if status else None
-        judged = bank.runs.outcomes_in(outcomes) if outcomes else {}
-        known = CaptureOverrides(**about, status=ended, outcomes=judged)
+        known = CaptureOverrides(**about, outcomes=bank.runs.outcomes_in(outcomes) if outcomes else {})
         for path in paths:
             try:
                 taken.append(bank.runs.capture_file(path, format_name=format_name, overrides=known))

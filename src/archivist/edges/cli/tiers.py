@@ -79,9 +79,7 @@ def cycle(bank: Bank, role: str) -> Answer:
 @_cycles_option
 @options.role
 @click.option("--importance", type=int, default=1, metavar="1-10", help="The minimum importance.")
-@click.option(
-    "--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N, the latest; 20 by default."
-)
+@options.limit("At most N, the latest; 20 by default.")
 def list_(bank: Bank, cycles: str, role: str, importance: int, limit: int | None) -> Answer:
     """List entries in order: the latest, or those of --cycles 180:185."""
     # A range reaches into the archive; without one the hot stream is enough.
@@ -114,7 +112,7 @@ def show(bank: Bank, name: str) -> Answer:
 @click.option("--importance", "min_importance", type=int, metavar="1-10", help="The minimum importance.")
 @_cycles_option
 @click.option("--archived", is_flag=True, help="Include archived cycles.")
-@options.search_limit
+@options.limit(most=200, default=5, show_default=True)
 def search(bank: Bank, /, text: str, cycles: str, archived: bool, **filters: Any) -> Answer:
     """Search the entries for QUERY by recency, importance and relevance, best match first."""
     found = bank.stream.search(
@@ -220,7 +218,7 @@ archive = click.Group("archive", help="Store and search long texts, and keep the
 @click.option("--type", type=_TEXT_TYPE, help="Only this type; `cycle` includes archived stream entries.")
 @click.option("--since", type=options.DateTimeParam(), help="Only from this day on.")
 @click.option("--until", type=options.DateTimeParam(), help="Only up to this day.")
-@options.search_limit
+@options.limit(most=200, default=5, show_default=True)
 def search_texts(
     bank: Bank, /, text: str, since: datetime | None, until: datetime | None, **asked: Any
 ) -> Answer:

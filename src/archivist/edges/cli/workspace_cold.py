@@ -263,9 +263,7 @@ _ROOTS = root_param(
 @_ROOTS
 @click.option("--about", metavar="NAME", default="", help="Only entities related to this one.")
 @click.option("--kind", "kinds", multiple=True, type=_KIND, help="Only entities of this kind.")
-@click.option(
-    "--max", "limit", type=click.IntRange(min=1), default=_ROWS, metavar="N", help="At most N relations."
-)
+@options.limit("At most N relations.", default=_ROWS)
 @click.option(
     "--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Draw it into a file; - is stdout."
 )
@@ -319,7 +317,7 @@ def graph(
 @click.argument("text")
 @options.scope
 @_ROOTS
-@click.option("--max", "limit", type=click.IntRange(1, 200), default=10, metavar="N", help="At most N.")
+@options.limit(most=200, default=10)
 def search(session: Session, text: str, scope: str, topologies: list[Topology], limit: int) -> Answer:
     """Search the documents of all workspaces for TEXT, by words and by meaning."""
     from archivist.workspace.search_service import WorkspaceSearch
