@@ -129,7 +129,8 @@ class LazyGroup(click.Group):
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"{ctx.command_path} --help lists the commands"
+            path = f"archivist {self.name}" if ctx.parent else "archivist"
+            hint = f"did you mean {near[0]!r}?" if near else f"{path} --help lists the commands"
             raise click.UsageError(f"no command {args[0]!r}\nhint: {hint}", ctx)
         return super().resolve_command(ctx, args)
 
