@@ -71,16 +71,10 @@ _LESSON_FORMS = ("known-issues", "yaml")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def brief(
-    session: Session,
-    /,
-    error: TextIO | None,
-    command: str,
-    explain: bool,
-    form: str | None,
-    as_json: bool,
-    **fields: Any,
+    session: Session, /, error: TextIO | None, explain: bool, form: str | None, as_json: bool, **fields: Any
 ) -> None:
     """Print what a new run should know, the most useful lessons first; nothing without a bank or lessons."""
+    command = fields.pop("command")
     # A healer is answered by the error alone.
     if (fields["preset"] == "healer") != (error is not None):
         raise click.UsageError("--for healer and --error FILE go together")

@@ -268,13 +268,7 @@ _ROOTS = root_param(
     "--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Draw it into a file; - is stdout."
 )
 def graph(
-    _session: Session,
-    scope: str,
-    topologies: list[Topology],
-    about: str,
-    kinds: tuple[str, ...],
-    limit: int,
-    svg: str | None,
+    _session: Session, scope: str, topologies: list[Topology], about: str, limit: int, **asked: Any
 ) -> Answer | None:
     """Print the entities that the documents of SCOPE name and their relations, with the evidence."""
     from archivist.recall.embedders.static import StaticEmbedder
@@ -283,11 +277,11 @@ def graph(
     found = policy.build_graph(corpus.sources, StaticEmbedder().has_word)
     if about:
         found = policy.subgraph_around(found, about)
-    if kinds:
-        found = policy.filter_kinds(found, {policy.EntityKind(kind) for kind in kinds})
+    if asked["kinds"]:
+        found = policy.filter_kinds(found, {policy.EntityKind(kind) for kind in asked["kinds"]})
     for line in problem_lines(corpus.problems, LINT_HINT, most=_PROBLEMS_SHOWN):
         note(line)
-    if svg:
+    if svg := asked["svg"]:
         from archivist.charts import draw_graph
 
         title = f"What the workspace says about {about}" if about else "What the workspace speaks of"
