@@ -12,7 +12,6 @@ import click
 
 from archivist.brief.select import BriefRequest, RenderedBrief
 from archivist.clock import system_clock
-from archivist.edges import views
 from archivist.edges.cli import options
 from archivist.edges.cli.brief import fence_option, format_option, parse_form, print_brief
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, Table, embed, note, problem_lines, progress
@@ -94,6 +93,7 @@ def finish(
     EVENTS are review events, or the log of an agent in any format that `archivist capture` knows.
     """
     from archivist.capture.service import CaptureOverrides
+    from archivist.edges import views
 
     if not files and not run_id:
         raise click.UsageError("name the run's event files, or the run with --run")
@@ -118,6 +118,8 @@ def finish(
 @strict_option
 def extract(bank: Bank, /, files: tuple[Path, ...], **how: Any) -> Answer:
     """Learn from the review findings in EVENTS. The same run twice changes nothing."""
+    from archivist.edges import views
+
     learnt = bank.runs.extract(*files, **how)
     new = pluralize(len(learnt.created), "new lesson")
     return Answer(
@@ -132,6 +134,8 @@ def extract(bank: Bank, /, files: tuple[Path, ...], **how: Any) -> Answer:
 @click.option("--run", "run_id", metavar="ID", required=True, help="The run that has passed.")
 def decay(bank: Bank, run_id: str) -> Answer:
     """Let a finished run age the bank: lessons that ten runs did not meet lose one frequency."""
+    from archivist.edges import views
+
     aged = bank.lessons.decay(run_id)
     was = "" if aged.was_counted else " (this run had aged the bank before)"
     return Answer(
@@ -188,6 +192,7 @@ def capture(
     Secrets are redacted before anything is stored. The same log again changes nothing, a longer one adds.
     """
     from archivist.capture.service import CaptureOverrides
+    from archivist.edges import views
 
     taken: list[CaptureResult] = []
     refused: dict[str, str] = {}
@@ -238,6 +243,7 @@ def capture(
 def reflect(session: Session, run: str, pending: bool, days: int | None, scenario: str | None) -> Answer:
     """Learn from captured runs, with no language model: at most five lessons a run, with their evidence."""
     from archivist.doctor import check_reflection
+    from archivist.edges import views
     from archivist.reflect.trigger import ReflectionOutcome, Scenario
 
     if sum((bool(run), pending, days is not None)) > 1:
