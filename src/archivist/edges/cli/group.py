@@ -75,11 +75,7 @@ COMMANDS = {
 
 
 class _SignalError(BaseException):
-    """A signal ended the command; like KeyboardInterrupt it only unwinds."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
+    """A signal, whose number it holds, ended the command; like KeyboardInterrupt it only unwinds."""
 
 
 def _unwind_on_signals(ctx: click.Context) -> None:
@@ -178,7 +174,7 @@ def run(argv: Sequence[str] | None = None) -> None:
     except (click.Abort, KeyboardInterrupt):
         code = _report_error("interrupted", "", 130)
     except _SignalError as error:
-        code = _report_error("ended by a signal", "", 128 + error.number)
+        code = _report_error("ended by a signal", "", 128 + error.args[0])
     except (BrokenPipeError, SystemExit):
         # The reader of a pipe has closed it; nothing else lets Click exit.
         close_quietly(sys.stdout, sys.stderr)
