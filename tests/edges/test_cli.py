@@ -494,7 +494,7 @@ def _leaves(command: click.Command, name: str) -> Iterator[tuple[str, click.Comm
 
 
 def test_every_command_that_prints_data_can_print_json() -> None:
-    from archivist.edges.cli.main import cli
+    from archivist.edges.cli.group import cli
 
     without = [
         name

@@ -14,10 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from archivist import Bank
-from archivist.edges.cli.artifacts import artifacts
-from archivist.edges.cli.episodes import episodes
-from archivist.edges.cli.knowledge import knowledge
-from archivist.edges.cli.main import exit_code
+from archivist.edges.cli.group import exit_code
+from archivist.edges.cli.layers import artifacts, episodes, knowledge
 from archivist.edges.cli.session import Session
 from archivist.errors import ArchivistError
 from archivist.records import Episode

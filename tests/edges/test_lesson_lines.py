@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archivist.edges.cli.output import episode_lines
+from archivist.edges.cli.wording import episode_lines
 from archivist.records import Episode, Usage
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from archivist.edges.cli.group import COMMANDS
 from archivist.edges.cli.main import main
 from tests.archive.test_bank_markdown import BANK
 from tests.banks import lay_bank
@@ -22,8 +21,6 @@ Cli = Callable[..., Ran]
 @pytest.fixture
 def cli(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
     """Run a command in a project that has a bank, and return what it printed and how it ended."""
-    monkeypatch.setitem(COMMANDS, "stream", ("stream:stream", "Log and search what agents did."))
-    monkeypatch.setitem(COMMANDS, "archive", ("archive:archive", "Keep, search and follow texts."))
     monkeypatch.chdir(project)
     lay_bank(project)
 

@@ -41,7 +41,6 @@ class Line:
 
 @pytest.fixture
 def line(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Line:
-    monkeypatch.setitem(command_line.COMMANDS, "workspace", ("workspace:workspace", "Read a workspace."))
     return Line(make(project, DOCUMENTED), monkeypatch, capsys)
 
 

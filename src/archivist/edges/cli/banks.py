@@ -8,22 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from archivist.edges.cli.output import (
-    EXIT_PARTIAL,
-    Answer,
-    approval_notes,
-    bank_command,
-    command,
-    embed,
-    global_option,
-    json_option,
-    note,
-    pluralize,
-    print_answer,
-    say,
-    strict_hint,
-)
+from archivist import paths
+from archivist.edges.cli import options
+from archivist.edges.cli.group import cli
+from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed, note, print_answer, say
 from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.errors import ArchivistError, BankError, InputError, NoBankError
 
 if TYPE_CHECKING:
@@ -34,32 +24,28 @@ if TYPE_CHECKING:
 _LISTED_TARGETS = 10
 
 
-@command()
+@options.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-@global_option
+@options.is_global
 def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
     """Create a bank in FOLDER (the current one by default), or the global bank. An existing bank is kept."""
     from archivist.bank import Bank
-    from archivist.paths import bank_file, find_project, home_folder
 
-    place = home_folder() if is_global else folder or Path(session.bank_path or ".")
-    if not is_global and bank_file(place).absolute().parent == home_folder():
+    place = paths.home_folder() if is_global else folder or Path(session.bank_path or ".")
+    if not is_global and paths.bank_file(place).absolute().parent == paths.home_folder():
         raise InputError(
             "a bank here would be the global one, which belongs to no project",
             hint="archivist init --global creates it; for a project, run archivist init in its folder",
         )
     # The nearest bank counts, so a new one hides that of a folder above.
-    existed = bank_file(place).is_file()
-    above = None if existed or is_global else find_project(place.absolute().parent)
+    existed = paths.bank_file(place).is_file()
+    above = None if existed or is_global else paths.find_project(place.absolute().parent)
     with Bank.open(place, actor=session.actor()) as bank:
         path = bank.path
     keep_out_of_git(path.parent)
-    hint = f"hint: in this folder the new bank replaces {bank_file(above)}" if above else ""
-    return Answer(
-        {"bank": str(path), "created": not existed},
-        f"{'There is a bank already' if existed else 'Made a bank'}: {path}",
-        (hint,) if hint else (),
-    )
+    notes = [f"hint: in this folder the new bank replaces {paths.bank_file(above)}"] if above else []
+    made = "There is a bank already" if existed else "Made a bank"
+    return Answer({"bank": str(path), "created": not existed}, f"{made}: {path}", notes)
 
 
 def keep_out_of_git(folder: Path) -> None:
@@ -69,7 +55,7 @@ def keep_out_of_git(folder: Path) -> None:
         ignore.write_text("memory.db*\nliveness.json\nhooks.*\n", encoding="utf-8")
 
 
-@bank_command(has_global=True)
+@options.bank_command(has_global=True)
 def status(bank: Bank) -> Answer:
     """Print the number of records of each kind."""
     held = bank.doctor.status()
@@ -78,34 +64,31 @@ def status(bank: Bank) -> Answer:
     return Answer(held, notes=notes, tables=[(("What", "Count"), rows)])
 
 
-@command()
+@options.command()
 @click.argument("name", metavar="ID")
-@global_option
+@options.is_global
 def undo(session: Session, name: str, is_global: bool) -> Answer:
     """Undo the last change of the record ID (m-001, or the id of any record). Repeat to go further back.
 
     A removed record is also found by its name: category/key of a fact, path of an artifact, source of a text.
     """
-    bank, (bare,) = session.bank_of(name, is_global=is_global)
-    with bank:
+    with session.bank_of(name, is_global=is_global) as (bank, (bare,)):
         restored = bank.ledger.undo(bare)
         last = bank.ledger.history(restored.id)[-1] if restored else None
     view = {"id": name, "exists": restored is not None, "verb": last.entry.verb if last else "undo"}
     return Answer(view, f"{name}: undone" if restored else f"{name}: undone, it no longer exists")
 
 
-@bank_command(has_global=True)
+@options.bank_command(has_global=True)
 def verify(bank: Bank) -> Answer:
     """Check the hash chain of the ledger, and each record against it; exit 1 on a mismatch."""
     found = bank.ledger.verify()
     view = {name: getattr(found, name) for name in ("entries", "erased", "is_whole", "problems")}
-    text = f"The ledger is intact: {pluralize(found.entries, 'change')}, {found.erased} erased."
-    if found.is_whole:
-        return Answer(view, text)
-    return Answer(view, "\n".join(found.problems), code=1)
+    intact = f"The ledger is intact: {pluralize(found.entries, 'change')}, {found.erased} erased."
+    return Answer(view, "\n".join(found.problems) or intact, code=0 if found.is_whole else 1)
 
 
-@command()
+@options.command()
 @click.option("--reindex", is_flag=True, help="Rebuild text index, vectors and counters.")
 def doctor(session: Session, reindex: bool) -> Answer:
     """Check the bank and the clients' connection to it; exit 1 on a warning."""
@@ -116,56 +99,41 @@ def doctor(session: Session, reindex: bool) -> Answer:
     found, error = _run_checks(session)
     views = [{"name": check.name, "ok": check.is_well, "text": check.text} for check in found]
     lines = [f"{'ok  ' if check.is_well else 'warn'}  {check.name:<10}  {check.text}" for check in found]
-    code = 0 if all(check.is_well for check in found) else 1
-    return Answer({"checks": views}, "\n".join(lines), code=code, error=error)
+    is_well = all(check.is_well for check in found)
+    return Answer({"checks": views}, "\n".join(lines), code=0 if is_well else 1, error=error)
 
 
 def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
     """Return every check; if the bank does not open, the error and the checks that need no bank."""
     from archivist.clock import system_clock
     from archivist.doctor import check_hook_failures, failed_check
-    from archivist.paths import bank_file, project_folder, unreadable_above
+    from archivist.edges.install.chain import check_chain
 
+    place, here, problem = session.find_bank_path(), Path.cwd(), None
+    file = None if place is None else paths.bank_file(place).absolute()
     try:
         with session.bank() as bank:
-            return [
-                *bank.doctor.health(),
-                *_client_checks(_client_root(session, bank.root), bank.path.parent),
-            ], None
+            checks = bank.doctor.health()
     except ArchivistError as error:
-        place = session.find_bank_path()
-        file = bank_file(place) if place is not None else None
-        root = _client_root(session, project_folder(file) if file is not None else Path.cwd())
         # To a search upwards, a folder that cannot be read looks like no bank.
-        held = unreadable_above(Path.cwd()) if isinstance(error, NoBankError) else None
-        reason = error
-        if held is not None:
-            reason = BankError(f"{str(held)!r} cannot be read", hint="check the permissions of the folder")
-        shown = failed_check("bank", reason)
-        folder = file.absolute().parent if file is not None else None
-        hooks = check_hook_failures(folder, system_clock())
-        return [shown, hooks, *_client_checks(root, folder)], reason
-
-
-def _client_root(session: Session, root: Path) -> Path:
-    """Return the folder whose settings a client reads that is opened here."""
-    from archivist.paths import checkout_of
-
-    return root if session.bank_path else checkout_of(Path.cwd())
-
-
-def _client_checks(root: Path, log_folder: Path | None) -> list[Check]:
-    from archivist.edges.install import chain
-    from archivist.paths import home_folder
-
+        held = paths.unreadable_above(here) if isinstance(error, NoBankError) else None
+        hint = "check the permissions of the folder"
+        problem = error if held is None else BankError(f"{str(held)!r} cannot be read", hint=hint)
+        checks = [
+            failed_check("bank", problem),
+            check_hook_failures(file.parent if file else None, system_clock()),
+        ]
+    # The folder whose settings a client reads that is opened here.
+    root = (paths.project_folder(file) if file else here) if session.bank_path else paths.checkout_of(here)
     try:
         home = Path.home()
     except RuntimeError:
         home = None
-    return chain.check_chain(root.absolute(), home, (log_folder or home_folder()).absolute())
+    log_folder = file.parent if file else paths.home_folder().absolute()
+    return [*checks, *check_chain(root.absolute(), home, log_folder)], problem
 
 
-@bank_command(has_global=True)
+@options.bank_command(has_global=True)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "--shape",
@@ -183,11 +151,11 @@ def export(bank: Bank, folder: Path, shape: str) -> Answer:
     return Answer({"folder": str(folder), "lines": written}, "\n".join(lines))
 
 
-@command(name="import")
+@options.bank_command(name="import")
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--strict", is_flag=True, help="Import nothing when one line is bad.")
-@global_option
-def import_(session: Session, paths: tuple[Path, ...], strict: bool, is_global: bool) -> Answer:
+@options.is_global
+def import_(bank: Bank, paths: tuple[Path, ...], strict: bool) -> Answer:
     """Import lessons, episodes and audit records from files, or from all *.jsonl of a folder.
 
     Both spellings are recognised by their content. A record that the bank knows is merged.
@@ -198,13 +166,12 @@ def import_(session: Session, paths: tuple[Path, ...], strict: bool, is_global: 
         if not inside:
             raise InputError(f"{str(path)!r} has no *.jsonl files")
         files += [file for file in inside if not path.is_dir() or file.stat().st_size]
-    with session.bank(is_global=is_global) as bank:
-        done = bank.exchange.import_files(files, is_strict=strict)
-        embed(bank)
+    done = bank.exchange.import_files(files, is_strict=strict)
+    embed(bank)
     counts = {"created": done.created, "changed": done.changed, "unchanged": done.unchanged}
     known = ("lessons", "episodes", "briefs", "verdicts")
     lines = []
-    for kind in dict.fromkeys((*known, *(kind for count in counts.values() for kind in count))):
+    for kind in dict.fromkeys((*known, *done.created, *done.changed, *done.unchanged)):
         new, merged, same = (count.get(kind, 0) for count in counts.values())
         if new or merged or same:
             lines.append(f"{kind}: {new} new, {merged} merged, {same} the same")
@@ -213,24 +180,22 @@ def import_(session: Session, paths: tuple[Path, ...], strict: bool, is_global: 
         {**counts, "renumbered": done.renumbered, "skipped": skipped},
         "\n".join(lines),
         [f"{old} is {name} here: the number was taken" for old, name in done.renumbered.items()],
-        problems=skipped,
-        hint=strict_hint(skipped),
+        skipped=skipped,
     )
 
 
-@bank_command()
+@options.bank_command()
 @click.argument("folder", type=click.Path(path_type=Path))
 def share(bank: Bank, folder: Path) -> Answer:
     """Import what other clones wrote to FOLDER, and write what this bank knows. Commit FOLDER to git."""
     done = bank.exchange.share(folder)
     skipped = [str(problem) for problem in done.problems]
+    lessons, audits = pluralize(done.changed["lessons"], "lesson"), done.changed["audit"]
     return Answer(
         {"changed": done.changed, "written": done.written, "skipped": skipped},
-        f"imported {pluralize(done.changed['lessons'], 'lesson')}"
-        f" and {pluralize(done.changed['audit'], 'audit record')};"
+        f"imported {lessons} and {pluralize(audits, 'audit record')};"
         f" wrote {pluralize(done.written['lessons'], 'lesson')} to {folder}",
-        problems=skipped,
-        hint=strict_hint(skipped),
+        skipped=skipped,
     )
 
 
@@ -238,8 +203,8 @@ def share(bank: Bank, folder: Path) -> Answer:
 @click.argument("names", metavar="[ID]…", nargs=-1)
 @click.option("--matching", metavar="TEXT", help="Erase this text everywhere; - reads it from stdin.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@global_option
-@json_option
+@options.is_global
+@options.as_json
 @click.pass_obj
 def erase(
     session: Session, names: tuple[str, ...], matching: str | None, yes: bool, is_global: bool, as_json: bool
@@ -254,8 +219,7 @@ def erase(
     if bool(names) == (matching is not None):
         raise click.UsageError("give IDs or --matching TEXT\nhint: archivist erase m-001")
     text = sys.stdin.read().strip() if matching == "-" else matching or ""
-    bank, bare = session.bank_of(*names, is_global=is_global)
-    with bank:
+    with session.bank_of(*names, is_global=is_global) as (bank, bare):
         targets = bank.erasure.find_erasure_targets(bare, matching=text)
         if not yes:
             # Nobody can answer a question there, and erasing cannot be undone.
@@ -279,11 +243,11 @@ def erase(
     return 0 if receipt.is_clean else EXIT_PARTIAL
 
 
-@command()
+@options.command()
 @click.option("--days", type=click.IntRange(1, 36_500), metavar="N", help="Delete runs older than N days.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted; the default without --yes.")
 @click.option("--yes", is_flag=True, help="Delete them.")
-@global_option
+@options.is_global
 def prune(session: Session, days: int | None, dry_run: bool, yes: bool, is_global: bool) -> Answer:
     """Delete runs with their events that are older than retention.episodes_days.
 
@@ -296,7 +260,7 @@ def prune(session: Session, days: int | None, dry_run: bool, yes: bool, is_globa
     with session.bank(is_global=is_global) as bank:
         done = bank.erasure.prune(days=days, is_dry_run=not yes)
     names = ("days", "runs", "trimmed", "events", "is_dry_run", "is_given_back")
-    view = {name: getattr(done, name) for name in names}
+    view = {**{name: getattr(done, name) for name in names}, "freed_bytes": done.freed, "kept": done.kept}
     verb = "would delete" if done.is_dry_run else "deleted"
     trimmed = f"; trimmed {pluralize(done.trimmed, 'run')} to the cited events" if done.trimmed else ""
     text = (
@@ -311,23 +275,14 @@ def prune(session: Session, days: int | None, dry_run: bool, yes: bool, is_globa
             "archivist: the file keeps its size, because another process uses the bank",
             "hint: stop that process and prune again",
         ]
-    return Answer(
-        {**view, "freed_bytes": done.freed, "kept": dict(done.kept)},
-        "\n".join((text, *kept)),
-        notes,
-        code=0 if done.is_given_back else EXIT_PARTIAL,
-    )
+    return Answer(view, "\n".join((text, *kept)), notes, code=0 if done.is_given_back else EXIT_PARTIAL)
 
 
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the completion script for SHELL: eval "$(archivist completion bash)"."""
-    from click.shell_completion import get_completion_class
+    from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
-    from archivist.edges.cli.group import cli
-
-    kind = get_completion_class(shell)
-    if kind is None:
-        raise click.UsageError(f"no completion for {shell}")
-    say(kind(cli, {}, "archivist", "_ARCHIVIST_COMPLETE").source())
+    kinds = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
+    say(kinds[shell](cli, {}, "archivist", "_ARCHIVIST_COMPLETE").source())

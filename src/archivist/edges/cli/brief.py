@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from archivist.edges.cli.output import json_option, note, print_json, say
+from archivist.edges.cli.output import note, print_json, say
 from archivist.edges.cli.session import Session
 
 if TYPE_CHECKING:
@@ -68,19 +68,13 @@ _LESSON_FORMS = ("known-issues", "yaml")
 )
 @format_option
 @fence_option
-@json_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def brief(
-    session: Session,
-    /,
-    error: TextIO | None,
-    command: str,
-    explain: bool,
-    form: str | None,
-    as_json: bool,
-    **fields: Any,
+    session: Session, /, error: TextIO | None, explain: bool, form: str | None, as_json: bool, **fields: Any
 ) -> None:
     """Print what a new run should know, the most useful lessons first; nothing without a bank or lessons."""
+    command = fields.pop("command")
     # A healer is answered by the error alone.
     if (fields["preset"] == "healer") != (error is not None):
         raise click.UsageError("--for healer and --error FILE go together")

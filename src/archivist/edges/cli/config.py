@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import assert_never
+from typing import Any
 
 import click
 
-from archivist.config import Config
-from archivist.config.layers import (
-    EffectiveConfig,
-    change_file,
-    check_key,
-    flatten_config,
-    from_text,
-    to_toml,
-)
-from archivist.edges.cli.output import Answer, command, pluralize
+from archivist.config import Config, layers
+from archivist.edges.cli import options
+from archivist.edges.cli.output import Answer
 from archivist.edges.cli.session import Session
-from archivist.errors import ArchivistError, NoBankError
+from archivist.edges.cli.wording import pluralize
+from archivist.errors import ArchivistError
+from archivist.paths import CONFIG_NAME, bank_file, home_folder
 
 global_file_option = click.option("--global", "is_global", is_flag=True, help="Edit the global bank's file.")
 
@@ -51,12 +46,11 @@ MEANINGS = {
     "recall.endpoint_model": "the endpoint's model",
     "recall.endpoint_key_variable": "environment variable that holds the endpoint's key",
     "recall.preset": "how recall weighs: relevance, archivist or generative",
-    "recall.archivist_importance": "weight of importance in the preset archivist",
-    "recall.archivist_recency": "weight of recency in the preset archivist",
-    "recall.archivist_relevance": "weight of relevance in the preset archivist",
-    "recall.generative_importance": "weight of importance in the preset generative",
-    "recall.generative_recency": "weight of recency in the preset generative",
-    "recall.generative_relevance": "weight of relevance in the preset generative",
+    **{
+        f"recall.{preset}_{part}": f"weight of {part} in the preset {preset}"
+        for preset in ("archivist", "generative")
+        for part in ("importance", "recency", "relevance")
+    },
     "recall.half_life_days": "days after which recency has halved",
     "recall.half_life_cycles": "the same in cycles, for records and questions that have cycles",
     "retention.episodes_days": "age in days from which prune deletes runs that no lesson cites",
@@ -122,43 +116,50 @@ def config() -> None:
     """
 
 
-@command(config)
+@options.command(config)
 @click.argument("key", metavar="[KEY]", default="")
 @click.option("--all", "is_all", is_flag=True, help="Print all settings with their meaning, as TOML.")
 def show(session: Session, key: str, is_all: bool) -> Answer:
     """Print the settings that differ from the default, or the value of KEY alone."""
     effective = session.load_settings(session.find_bank_path())
-    values = flatten_config(effective.config)
-    if key:
-        value = values[check_key(key, where="config")]
-        return Answer(
-            _setting_view(effective, key),
-            # With its newline, since a value may be empty.
-            f"{value if isinstance(value, str) else to_toml(value)}\n",
-            (f"from {_origin_text(effective, key)}: {MEANINGS.get(key, '')}",),
-        )
+    values, defaults = layers.flatten_config(effective.config), layers.flatten_config(Config())
     chosen = [name for name in values if is_all or name in effective.origins]
-    view = {"settings": [_setting_view(effective, name) for name in chosen]}
+    views = [
+        {
+            "key": name,
+            "value": values[name],
+            "default": defaults[name],
+            "layer": effective.origin(name).layer,
+            "from": effective.origin(name).name,
+            "meaning": MEANINGS.get(name, ""),
+        }
+        for name in ([layers.check_key(key, where="config")] if key else chosen)
+    ]
+    if key:
+        value = values[key]
+        # With its newline, since a value may be empty.
+        text = f"{value if isinstance(value, str) else layers.to_toml(value)}\n"
+        return Answer(views[0], text, (f"from {_origin_text(effective, key)}: {views[0]['meaning']}",))
+    view = {"settings": views}
     if is_all:
-        return Answer(view, "\n".join(_toml_lines(effective)))
-    rows = [(name, to_toml(values[name]), _origin_text(effective, name)) for name in chosen]
+        return Answer(view, "\n".join(_toml_lines(effective, views)))
+    rows = [(name, layers.to_toml(values[name]), _origin_text(effective, name)) for name in chosen]
     more = f"{pluralize(len(values) - len(chosen), 'setting')} at the default; --all shows every one"
     return Answer(view, notes=(more,), tables=[(("Key", "Value", "From"), rows)] if chosen else ())
 
 
-@command(config, "set")
+@options.command(config, "set")
 @click.argument("key")
 @click.argument("value")
 @global_file_option
 def set_(session: Session, key: str, value: str, is_global: bool) -> Answer:
     """Write KEY = VALUE into the project's config.toml, or the global one. Comments and order are kept."""
-    session.require_owner()
     path = _config_file(session, is_global)
-    meant = from_text(check_key(key, where="config set"), value, where="config set")
-    is_changed = change_file(path, key, meant)
+    meant = layers.from_text(layers.check_key(key, where="config set"), value, where="config set")
+    is_changed = layers.change_file(path, key, meant)
     answer = Answer(
         {"key": key, "value": meant, "file": str(path), "changed": is_changed},
-        f"{'Wrote' if is_changed else 'Already there:'} {key} = {to_toml(meant)} in {path}",
+        f"{'Wrote' if is_changed else 'Already there:'} {key} = {layers.to_toml(meant)} in {path}",
     )
     try:
         origin = session.load_settings(session.find_bank_path()).origin(key)
@@ -169,17 +170,16 @@ def set_(session: Session, key: str, value: str, is_global: bool) -> Answer:
     return answer._replace(warnings=(f"hint: {origin.name} overrides it here",) if is_overridden else ())
 
 
-@command(config)
+@options.command(config)
 @click.argument("key")
 @global_file_option
 def unset(session: Session, key: str, is_global: bool) -> Answer:
     """Remove KEY from the project's config.toml, or the global one, even if it is unknown."""
-    session.require_owner()
     path = _config_file(session, is_global)
     # First: a key that a newer version wrote can be removed without being known.
-    is_changed = change_file(path, key)
+    is_changed = layers.change_file(path, key)
     if not is_changed:
-        check_key(key, where="config unset")
+        layers.check_key(key, where="config unset")
     return Answer(
         {"key": key, "file": str(path), "changed": is_changed},
         f"Removed {key} from {path}" if is_changed else f"{key} is not set in {path}",
@@ -187,54 +187,35 @@ def unset(session: Session, key: str, is_global: bool) -> Answer:
 
 
 def _config_file(session: Session, is_global: bool) -> Path:
-    from archivist.paths import CONFIG_NAME, bank_file, home_folder
-
+    """Return the file to edit, which is refused to agents."""
+    session.require_owner()
     if is_global:
         return home_folder() / CONFIG_NAME
-    place = session.find_bank_path()
-    if place is None:
-        raise NoBankError(session.bank_path or str(Path.cwd()))
-    return bank_file(place).parent / CONFIG_NAME
+    return bank_file(session.require_bank_path()).parent / CONFIG_NAME
 
 
-def _setting_view(effective: EffectiveConfig, key: str) -> dict[str, object]:
-    origin = effective.origin(key)
-    return {
-        "key": key,
-        "value": flatten_config(effective.config)[key],
-        "default": flatten_config(Config())[key],
-        "layer": origin.layer,
-        "from": origin.name,
-        "meaning": MEANINGS.get(key, ""),
-    }
-
-
-def _toml_lines(effective: EffectiveConfig) -> Iterator[str]:
+def _toml_lines(effective: layers.EffectiveConfig, views: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield every setting as the lines of a configuration file, each with its meaning and its origin."""
-    defaults = flatten_config(Config())
     section = ""
-    for key, value in flatten_config(effective.config).items():
-        home, _, name = key.partition(".")
+    for view in views:
+        home, _, name = view["key"].partition(".")
         if home != section:
             doc = type(getattr(effective.config, home)).__doc__ or ""
             yield from ([""] if section else [])
             yield f"[{home}]  # {doc.strip().splitlines()[0]}"
             section = home
-        is_set = key in effective.origins
-        came = f" · from {_origin_text(effective, key)}, default {to_toml(defaults[key])}" if is_set else ""
-        entry = f"{name} = {to_toml(value)}"
-        yield f"{entry:<34}  # {MEANINGS.get(key, '')}{came}"
+        came = ""
+        if view["layer"] != "default":
+            origin = _origin_text(effective, view["key"])
+            came = f" · from {origin}, default {layers.to_toml(view['default'])}"
+        entry = f"{name} = {layers.to_toml(view['value'])}"
+        yield f"{entry:<34}  # {view['meaning']}{came}"
 
 
-def _origin_text(effective: EffectiveConfig, key: str) -> str:
+def _origin_text(effective: layers.EffectiveConfig, key: str) -> str:
     origin = effective.origin(key)
-    match origin.layer:
-        case "default":
-            return "the default"
-        case "global" | "project":
-            place = Path(origin.name)
-            return str(place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place)
-        case "environment" | "flag":
-            return origin.name
-        case _:
-            assert_never(origin.layer)
+    if origin.layer == "default":
+        return "the default"
+    # The file of a layer is named from here; a variable or a flag has no folder.
+    is_below = origin.layer in ("global", "project") and Path(origin.name).is_relative_to(Path.cwd())
+    return str(Path(origin.name).relative_to(Path.cwd())) if is_below else origin.name

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import (
-    Answer,
-    DashTextCommand,
-    bank_command,
-    command,
-    enum_choice,
-    field_lines,
-    list_records,
-    pluralize,
-    read_text_argument,
-)
+from archivist.edges.cli import options
+from archivist.edges.cli.output import Answer, list_records
 from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import field_lines, pluralize
 from archivist.edges.views import block_view, core_view, proposal_view, time_text
 from archivist.records.plain import to_plain
 from archivist.records.tier_words import ProposalStatus
@@ -28,8 +20,15 @@ if TYPE_CHECKING:
     from archivist.records import Block, Proposal, Working
 
 _role = click.option("--role", metavar="R", default="", help="The role; by default the actor's own.")
-_comment = click.option("--comment", metavar="TEXT", default="", help="A comment for the history.")
+_list_item = options.combine(click.argument("section", metavar="LIST"), click.argument("item"), _role)
 _name = click.argument("name", metavar="ID")
+_comment = click.option("--comment", metavar="TEXT", default="", help="A comment for the history.")
+_decision = options.combine(_name, _comment)
+_block_text = options.combine(
+    click.argument("section", type=click.Choice(["playbook", "rules"])),
+    click.argument("content", metavar="TEXT"),
+)
+_block_role = click.option("--role", metavar="R", default="", help="Only for this role; by default for all.")
 
 
 @click.group()
@@ -40,20 +39,18 @@ def core() -> None:
     """
 
 
-@bank_command(core)
+@options.bank_command(core)
 @_role
 def show(bank: Bank, role: str) -> Answer:
     """Print the core memory of a role, and the tokens that each block takes."""
     view = bank.core.view(role)
-    rows = [
-        (f"{size.section.value}:{size.role}" if size.role else size.section.value, size.tokens, size.most)
-        for size in view.sizes
-    ]
+    named = [(f"{size.section}:{size.role}" if size.role else size.section, size) for size in view.sizes]
+    rows = [(name, size.tokens, size.most) for name, size in named]
     table = (("Block", "Tokens", "At most"), [*rows, ("all", view.tokens, view.budget)])
     return Answer(core_view(view), f"{view.text}\n" if view.text else "", tables=[table])
 
 
-@bank_command(core)
+@options.bank_command(core)
 @_role
 def render(bank: Bank, role: str) -> Answer:
     """Print the core memory of a role as text for a prompt; nothing when it is empty."""
@@ -61,7 +58,7 @@ def render(bank: Bank, role: str) -> Answer:
     return Answer({"text": view.text, "tokens": view.tokens, "budget": view.budget}, view.text)
 
 
-@bank_command(core, cls=DashTextCommand)
+@options.bank_command(core, cls=options.DashTextCommand)
 @click.argument("section")
 @click.argument("content")
 @_role
@@ -71,45 +68,40 @@ def update(bank: Bank, section: str, content: str, role: str) -> Answer:
     CONTENT is a text, or JSON with the section's fields: given fields are replaced, the others stay. - reads
     it from stdin. A text sets the sprint of the status, what the role works on, or all of its lessons.
     """
-    return _block_answer(bank.core.update(section, read_text_argument(content), role=role))
+    return _block_answer(bank.core.update(section, options.read_text_argument(content), role=role))
 
 
-@bank_command(core, cls=DashTextCommand)
-@click.argument("section", metavar="LIST")
-@click.argument("item")
-@_role
+@options.bank_command(core, cls=options.DashTextCommand)
+@_list_item
 def append(bank: Bank, section: str, item: str, role: str) -> Answer:
     """Append ITEM to LIST: threads, blockers, inProgress, recentlyShipped or lessons.
 
     A thread is a text, or JSON with id, summary, roles, lastUpdate. A thread with a known id is updated.
     """
-    return _block_answer(bank.core.append(section, read_text_argument(item), role=role))
+    return _block_answer(bank.core.append(section, options.read_text_argument(item), role=role))
 
 
-@bank_command(core, "close-thread")
+@options.bank_command(core, "close-thread")
 @click.argument("name", metavar="ID")
 def close_thread(bank: Bank, name: str) -> Answer:
     """Close the thread ID: remove it from the list."""
     return _block_answer(bank.core.close_thread(name))
 
 
-@bank_command(core, "take-out", cls=DashTextCommand)
-@click.argument("section", metavar="LIST")
-@click.argument("item")
-@_role
+@options.bank_command(core, "take-out", cls=options.DashTextCommand)
+@_list_item
 def take_out(bank: Bank, section: str, item: str, role: str) -> Answer:
     """Remove ITEM from LIST by its exact text, for example a blocker that is resolved."""
     return _block_answer(bank.core.take_out(section, item, role=role))
 
 
-@bank_command(core, cls=DashTextCommand)
-@click.argument("section", type=click.Choice(["playbook", "rules"]))
-@click.argument("content", metavar="TEXT")
+@options.bank_command(core, cls=options.DashTextCommand)
+@_block_text
 @click.option("--reason", metavar="WHY", required=True, help="Why, for the history.")
-@click.option("--role", metavar="R", default="", help="Only for this role; by default for all.")
+@_block_role
 def adopt(bank: Bank, section: str, content: str, reason: str, role: str) -> Answer:
     """Replace the playbook or the rules by TEXT without a proposal, as an approver may; - reads stdin."""
-    proposal = bank.proposals.adopt(section, read_text_argument(content), reason=reason, role=role)
+    proposal = bank.proposals.adopt(section, options.read_text_argument(content), reason=reason, role=role)
     # Adopting records an accepted proposal, which can be rolled back like any other.
     undo = f"archivist proposals roll-back {proposal.short_id}"
     return Answer(proposal_view(proposal), f"{proposal.short_id}  {section} changed; to undo: {undo}")
@@ -121,34 +113,22 @@ def _block_answer(block: Block) -> Answer:
     return Answer(block_view(block), render_block(block) or f"{block.id} is empty")
 
 
-@click.group()
-def proposals() -> None:
-    """Propose changes of playbook and rules, and decide on them."""
+proposals = click.Group("proposals", help="Propose changes of playbook and rules, and decide on them.")
 
 
-@bank_command(proposals, "list")
-@click.option("--status", type=enum_choice(ProposalStatus), help="Only this status.")
+@options.bank_command(proposals, "list")
+@click.option("--status", type=options.enum_choice(ProposalStatus), help="Only this status.")
 @click.option("--all", "with_decided", is_flag=True, help="Include decided and expired proposals.")
 def list_(bank: Bank, status: str | None, with_decided: bool) -> Answer:
     """List the open proposals."""
     chosen = ProposalStatus(status) if status else None if with_decided else ProposalStatus.OPEN
+    until = ("Until", lambda proposal: f"{proposal.expires:%Y-%m-%d}")
+    names = ("ID", "short_id"), ("Status", _status_text), ("Block", _block_name)
     found = bank.proposals.list(chosen)
-    return list_records(
-        "proposals",
-        found,
-        proposal_view,
-        {
-            "ID": lambda proposal: proposal.short_id,
-            "Status": _status_text,
-            "Block": _block_name,
-            "Proposer": lambda proposal: proposal.proposer,
-            "Until": lambda proposal: f"{proposal.expires:%Y-%m-%d}",
-            "Reason": lambda proposal: proposal.reason,
-        },
-    )
+    return list_records("proposals", found, proposal_view, *names, "proposer", until, "reason")
 
 
-@bank_command(proposals, "show")
+@options.bank_command(proposals, "show")
 @_name
 def show_proposal(bank: Bank, name: str) -> Answer:
     """Print the proposal ID (p-001): its change, reason, evidence and decision."""
@@ -157,62 +137,57 @@ def show_proposal(bank: Bank, name: str) -> Answer:
     changed = bank.proposals.diff(name)
     is_open = proposal.status is ProposalStatus.OPEN
     by = f" by {proposal.decided_by}" if proposal.decided_by else ""
-    fields = (
-        ("status", _status_text(proposal)),
-        ("block", _block_name(proposal)),
-        ("proposer", proposal.proposer),
-        ("created", time_text(proposal.created)),
-        ("until", time_text(proposal.expires) if is_open else ""),
-        ("decided", f"{time_text(proposal.decided)}{by}" if proposal.decided and not is_open else ""),
-        ("comment", proposal.comment),
-        *(("evidence", text) for text in evidence),
-    )
-    lines = (f"{proposal.short_id}  {proposal.reason}", "", *field_lines(fields), "", changed)
+    fields = {
+        "status": _status_text(proposal),
+        "block": _block_name(proposal),
+        "proposer": proposal.proposer,
+        "created": proposal.created,
+        "until": proposal.expires if is_open else "",
+        "decided": f"{time_text(proposal.decided)}{by}" if proposal.decided and not is_open else "",
+        "comment": proposal.comment,
+    }
+    shown = field_lines((*fields.items(), *(("evidence", text) for text in evidence)))
+    lines = (f"{proposal.short_id}  {proposal.reason}", "", *shown, "", changed)
     return Answer({**proposal_view(proposal), "cited": evidence, "diff": changed}, "\n".join(lines))
 
 
-@bank_command(proposals, cls=DashTextCommand)
-@click.argument("section", type=click.Choice(["playbook", "rules"]))
-@click.argument("content", metavar="TEXT")
+@options.bank_command(proposals, cls=options.DashTextCommand)
+@_block_text
 @click.option("--reason", metavar="WHY", required=True, help="Why it should change.")
-@click.option("--role", metavar="R", default="", help="Only for this role; by default for all.")
+@_block_role
 @click.option(
     "--evidence", metavar="ID", multiple=True, help="A lesson, run, event or stream entry; repeatable."
 )
-def add(bank: Bank, section: str, content: str, reason: str, role: str, evidence: tuple[str, ...]) -> Answer:
+def add(bank: Bank, /, section: str, content: str, **fields: Any) -> Answer:
     """Propose TEXT as the whole playbook or all rules; - reads it from stdin."""
-    text = read_text_argument(content)
-    proposal = bank.proposals.propose(section, text, reason=reason, role=role, evidence=evidence)
+    proposal = bank.proposals.propose(section, options.read_text_argument(content), **fields)
     changed = bank.proposals.diff(proposal.id)
     view = {**proposal_view(proposal), "diff": changed}
     return Answer(view, f"{proposal.short_id}  {proposal.reason}\n{changed}")
 
 
-@bank_command(proposals, cls=DashTextCommand)
-@_name
-@_comment
+@options.bank_command(proposals, cls=options.DashTextCommand)
+@_decision
 def accept(bank: Bank, name: str, comment: str) -> Answer:
     """Accept the proposal ID: its text becomes the text of the block."""
     return _proposal_answer(bank.proposals.accept(name, comment=comment))
 
 
-@bank_command(proposals, cls=DashTextCommand)
-@_name
-@_comment
+@options.bank_command(proposals, cls=options.DashTextCommand)
+@_decision
 def reject(bank: Bank, name: str, comment: str) -> Answer:
     """Reject the proposal ID; the block stays as it is."""
     return _proposal_answer(bank.proposals.reject(name, comment=comment))
 
 
-@bank_command(proposals, "roll-back", cls=DashTextCommand)
-@_name
-@_comment
+@options.bank_command(proposals, "roll-back", cls=options.DashTextCommand)
+@_decision
 def roll_back(bank: Bank, name: str, comment: str) -> Answer:
     """Restore the text that the block had before the accepted proposal ID."""
     return _proposal_answer(bank.proposals.roll_back(name, comment=comment))
 
 
-@bank_command(proposals)
+@options.bank_command(proposals)
 @_name
 def issue(bank: Bank, name: str) -> Answer:
     """Print the proposal ID as an issue for a tracker: a title line, then the body in Markdown."""
@@ -221,7 +196,7 @@ def issue(bank: Bank, name: str) -> Answer:
     return Answer({"title": title, "body": body.strip("\n") + "\n"}, text)
 
 
-@bank_command(proposals)
+@options.bank_command(proposals)
 def rules(bank: Bank) -> Answer:
     """Propose a rule for each failure seen in `proposals.rule_at_runs` runs. Finishing a run does it too."""
     made = bank.proposals.propose_rules()
@@ -247,12 +222,12 @@ def _status_text(proposal: Proposal) -> str:
     return proposal.status.value.replace("_", " ")
 
 
-@click.group()
-def working() -> None:
-    """Read and write the acting agent's working memory: archivist --actor agent:NAME working …"""
+working = click.Group(
+    "working", help="Read and write the acting agent's working memory: archivist --actor agent:NAME working …"
+)
 
 
-@bank_command(working, "show")
+@options.bank_command(working, "show")
 def show_working(bank: Bank) -> Answer:
     """Print plan, constraints, context and notes."""
     kept = bank.working.get()
@@ -260,14 +235,14 @@ def show_working(bank: Bank) -> Answer:
     return answer if kept else answer._replace(notes=("working memory is empty",))
 
 
-@bank_command(working, cls=DashTextCommand)
+@options.bank_command(working, cls=options.DashTextCommand)
 @click.argument("text")
 def plan(bank: Bank, text: str) -> Answer:
     """Set the plan to TEXT; - reads it from stdin."""
-    return _working_answer(bank.working.update(plan=read_text_argument(text).strip()))
+    return _working_answer(bank.working.update(plan=options.read_text_argument(text).strip()))
 
 
-@bank_command(working, cls=DashTextCommand)
+@options.bank_command(working, cls=options.DashTextCommand)
 @click.argument("text")
 @click.option("--lift", is_flag=True, help="Remove it instead.")
 def constraint(bank: Bank, text: str, lift: bool) -> Answer:
@@ -279,14 +254,14 @@ def constraint(bank: Bank, text: str, lift: bool) -> Answer:
         return _working_answer(bank.working.update(constraints=rest if lift else [*active, text]))
 
 
-@bank_command(working, "note", cls=DashTextCommand)
+@options.bank_command(working, "note", cls=options.DashTextCommand)
 @click.argument("text")
 def note_(bank: Bank, text: str) -> Answer:
     """Add the note TEXT to the scratchpad; - reads it from stdin."""
-    return _working_answer(bank.working.note(read_text_argument(text)))
+    return _working_answer(bank.working.note(options.read_text_argument(text)))
 
 
-@command(working, cls=DashTextCommand)
+@options.command(working, cls=options.DashTextCommand)
 @click.argument("key")
 @click.argument("value", required=False)
 @click.option("--drop", is_flag=True, help="Remove KEY instead.")
@@ -305,7 +280,7 @@ def context(session: Session, key: str, value: str | None, drop: bool) -> Answer
         return _working_answer(bank.working.update(context={key: parsed}))
 
 
-@bank_command(working)
+@options.bank_command(working)
 def clear(bank: Bank) -> Answer:
     """Delete the agent's working memory."""
     was_there = bank.working.clear()

@@ -5,38 +5,27 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from archivist import __version__
+from archivist import __version__, errors
 from archivist.edges.cli.output import close_quietly, note
-from archivist.edges.cli.session import Session
-from archivist.errors import (
-    AccessError,
-    ArchivistError,
-    BankError,
-    BankLockedError,
-    EmbedderError,
-    InputError,
-    NotFoundError,
-    NothingToUndoError,
-)
 
 # Exit codes for scripts. Click itself uses 2 for usage errors.
-EXIT_CODES: dict[type[ArchivistError], int] = {
-    NotFoundError: 3,
-    NothingToUndoError: 3,
-    InputError: 4,
-    BankLockedError: 6,
-    BankError: 5,
-    EmbedderError: 8,
-    AccessError: 9,
-    ArchivistError: 1,
+EXIT_CODES: dict[type[errors.ArchivistError], int] = {
+    errors.NotFoundError: 3,
+    errors.NothingToUndoError: 3,
+    errors.InputError: 4,
+    errors.BankLockedError: 6,
+    errors.BankError: 5,
+    errors.EmbedderError: 8,
+    errors.AccessError: 9,
+    errors.ArchivistError: 1,
 }
 # An OSError names a file and a reason, but not what to do.
 _CLOSED = "check that it exists, that its permissions allow it, and that the disk is not full"
@@ -54,8 +43,8 @@ COMMANDS = {
     "core": ("core:core", "Show and change the blocks that are always in context."),
     "proposals": ("core:proposals", "Propose changes of playbook and rules, and decide on them."),
     "working": ("core:working", "Read and write the acting agent's working memory."),
-    "stream": ("stream:stream", "Log what agents do, cycle by cycle, and search it."),
-    "archive": ("archive:archive", "Store and search long texts, and watch folders."),
+    "stream": ("tiers:stream", "Log what agents do, cycle by cycle, and search it."),
+    "archive": ("tiers:archive", "Store and search long texts, and watch folders."),
     "workspace": ("workspace:workspace", "Read, check and write the markdown memory of a workspace."),
     "tools": ("serve:tools", "Print the tool schemas for a provider; call a tool."),
     "serve": ("serve:serve", "Serve the bank over HTTP."),
@@ -64,14 +53,14 @@ COMMANDS = {
     "install": ("install:install", "Install hooks and MCP server into a client."),
     "uninstall": ("install:uninstall", "Remove hooks and MCP server from a client."),
     "hook": ("install:hook", "Answer a client's hook."),
-    "capture": ("capture:capture", "Import agent logs."),
-    "reflect": ("capture:reflect", "Learn from captured runs."),
-    "episodes": ("episodes:episodes", "List and show runs and attempts; log attempts."),
-    "knowledge": ("knowledge:knowledge", "Store and find facts; decide conflicts."),
-    "artifacts": ("artifacts:artifacts", "Register files that runs produced, and verify them."),
+    "capture": ("runs:capture", "Import agent logs."),
+    "reflect": ("runs:reflect", "Learn from captured runs."),
+    "episodes": ("layers:episodes", "List and show runs and attempts; log attempts."),
+    "knowledge": ("layers:knowledge", "Store and find facts; decide conflicts."),
+    "artifacts": ("layers:artifacts", "Register files that runs produced, and verify them."),
     "extract": ("runs:extract", "Learn from a run's review findings."),
     "decay": ("runs:decay", "Age the bank by a finished run."),
-    "audit": ("audit:audit", "Report whether briefed lessons helped."),
+    "audit": ("lessons:audit", "Report whether briefed lessons helped."),
     "export": ("banks:export", "Write the bank as JSON lines."),
     "import": ("banks:import_", "Import JSON lines."),
     "share": ("banks:share", "Synchronise the bank with a folder in git."),
@@ -86,15 +75,10 @@ COMMANDS = {
 
 
 class _SignalError(BaseException):
-    """A signal ended the command; like KeyboardInterrupt it only unwinds."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
+    """A signal, whose number it holds, ended the command; like KeyboardInterrupt it only unwinds."""
 
 
-@contextmanager
-def _unwind_on_signals() -> Iterator[None]:
+def _unwind_on_signals(ctx: click.Context) -> None:
     """Turn SIGTERM and SIGHUP into an exception, so that locks and files are released."""
     import signal
     from threading import current_thread, main_thread
@@ -104,31 +88,31 @@ def _unwind_on_signals() -> Iterator[None]:
         signal.signal(number, signal.SIG_DFL)
         raise _SignalError(number)
 
-    known = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
-    is_ours = current_thread() is main_thread()
-    # Signals that the caller ignores stay ignored.
-    taken = [each for each in known if each and is_ours and signal.getsignal(each) is signal.SIG_DFL]
-    for each in taken:
-        signal.signal(each, end)
-    try:
-        yield
-    finally:
-        for each in taken:
-            signal.signal(each, signal.SIG_DFL)
+    # Windows has no SIGHUP.
+    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    for number in known if current_thread() is main_thread() else ():
+        # Signals that the caller ignores stay ignored.
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, end)
+            ctx.call_on_close(partial(signal.signal, number, signal.SIG_DFL))
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are called."""
+    """A group with a table of commands that are imported when they are called, after those of its own."""
+
+    def __init__(self, *words: Any, table: Mapping[str, tuple[str, str]], **options: Any) -> None:
+        super().__init__(*words, **options)
+        self.table = table
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        """Return the commands in the order of a run's life, not alphabetically."""
-        return list(COMMANDS)
+        """Return the commands in their order, not alphabetically."""
+        return [*self.commands, *self.table]
 
-    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-        """Import and return a command."""
-        if name not in COMMANDS:
-            return None
-        module, _, attribute = COMMANDS[name][0].partition(":")
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Return a command, imported if it is in the table."""
+        if name not in self.table:
+            return super().get_command(ctx, name)
+        module, _, attribute = self.table[name][0].partition(":")
         command: click.Command = getattr(import_module(f"archivist.edges.cli.{module}"), attribute)
         return command
 
@@ -136,21 +120,24 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Suggest the nearest command for an unknown one."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "archivist --help lists the commands"
+            near = get_close_matches(args[0], known, n=1)
+            path = f"archivist {self.name}" if ctx.parent else "archivist"
+            hint = f"did you mean {near[0]!r}?" if near else f"{path} --help lists the commands"
             raise click.UsageError(f"no command {args[0]!r}\nhint: {hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
+        own = [(name, command.get_short_help_str(70)) for name, command in self.commands.items()]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl([*own, *((name, text) for name, (_, text) in self.table.items())])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--bank", metavar="PATH", envvar="ARCHIVIST_BANK", help="Project folder or bank file.")
 @click.option("--actor", metavar="WHO", envvar="ARCHIVIST_ACTOR", help="Who acts: kind[:name[:role]].")
 @click.option("--set", "flags", multiple=True, metavar="KEY=VALUE", help="Override a setting for this call.")
@@ -158,12 +145,14 @@ class LazyGroup(click.Group):
 @click.pass_context
 def cli(ctx: click.Context, bank: str | None, actor: str | None, flags: tuple[str, ...]) -> None:
     """A memory that lets coding agents learn from their own runs."""
+    from archivist.edges.cli.session import Session
+
     if flags:
         from archivist.config.layers import check_flags
 
         check_flags(flags)
     if ctx.invoked_subcommand not in _SERVERS:
-        ctx.with_resource(_unwind_on_signals())
+        _unwind_on_signals(ctx)
     ctx.obj = Session(bank or "", actor or "", flags)
 
 
@@ -171,8 +160,23 @@ def run(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit with the code of its result or error."""
     _prepare_streams()
     try:
-        code = _run_cli(argv)
-    except BrokenPipeError:
+        result: Any = cli.main(args=None if argv is None else list(argv), standalone_mode=False)
+        code = result if isinstance(result, int) else 0
+    except errors.ArchivistError as error:
+        code = _report_error(error.message, error.hint, exit_code(error))
+    except click.ClickException as error:
+        # Without stderr the exit code still tells.
+        try:
+            error.show()
+        except OSError:
+            close_quietly(sys.stderr)
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = _report_error("interrupted", "", 130)
+    except _SignalError as error:
+        code = _report_error("ended by a signal", "", 128 + error.args[0])
+    except (BrokenPipeError, SystemExit):
+        # The reader of a pipe has closed it; nothing else lets Click exit.
         close_quietly(sys.stdout, sys.stderr)
         code = 0
     except OSError as error:
@@ -183,29 +187,6 @@ def run(argv: Sequence[str] | None = None) -> None:
     sys.exit(code)
 
 
-def _run_cli(argv: Sequence[str] | None) -> int:
-    """Run the command line, report an error, and return the exit code."""
-    try:
-        result: Any = cli.main(args=None if argv is None else list(argv), standalone_mode=False)
-    except ArchivistError as error:
-        return _report_error(error.message, error.hint, exit_code(error))
-    except click.ClickException as error:
-        # Without stderr the exit code still tells.
-        try:
-            error.show()
-        except OSError:
-            close_quietly(sys.stderr)
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        return _report_error("interrupted", "", 130)
-    except _SignalError as error:
-        return _report_error("ended by a signal", "", 128 + error.number)
-    except SystemExit:
-        # Only Click exits like this: when the reader of a pipe has closed it.
-        raise BrokenPipeError from None
-    return result if isinstance(result, int) else 0
-
-
 def _report_error(message: str, hint: str, code: int) -> int:
     note(f"archivist: {message}")
     if hint:
@@ -213,7 +194,7 @@ def _report_error(message: str, hint: str, code: int) -> int:
     return code
 
 
-def exit_code(error: ArchivistError) -> int:
+def exit_code(error: errors.ArchivistError) -> int:
     """Return the exit code of an error's class, or of the nearest class above it."""
     return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
 

@@ -1,135 +1,129 @@
-"""Commands about lessons."""
+"""Commands about lessons, and about whether they helped."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from archivist.brief.select import global_mark_of
-from archivist.edges.cli.output import (
-    Answer,
-    bank_command,
-    command,
-    enum_choice,
-    global_option,
-    lesson_lines,
-    pluralize,
-)
+from archivist.edges.cli import options
+from archivist.edges.cli.output import Answer, Table, list_changes, list_records, write_file
 from archivist.edges.cli.session import Session
-from archivist.edges.views import history_views, lesson_views
+from archivist.edges.cli.wording import field_lines, pluralize
+from archivist.edges.views import history_views, lesson_views, regression_view, report_row_view, verdicts_view
 from archivist.records.words import Category, LessonType, Scope, Severity, Status
 
 if TYPE_CHECKING:
+    from archivist.audit.lift import Lift
+    from archivist.audit.report import ReportRow
     from archivist.bank import Bank
     from archivist.records import Lesson
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _facet_options(handler: F) -> F:
-    """Add the options for what a lesson applies to: the same for adding, editing and listing."""
-    # Decorators apply from the last to the first.
-    for option in (
-        click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; may be repeated."),
-        click.option("--tool", metavar="T", help="The tool it is for."),
-        click.option("--provider", metavar="P", help="The provider it is for."),
-        click.option("--task", metavar="T", help="The task it is for."),
-        click.option("--repo", metavar="R", help="The repository it is for."),
-        click.option("--role", metavar="R", help="The role it is for."),
-        click.option("--domain", metavar="D", help="writing, code, general, or your own."),
-        click.option("--scope", type=enum_choice(Scope), help="What it is about."),
-        click.option("--category", type=enum_choice(Category), help="What sort of advice it is."),
-        click.option("--type", type=enum_choice(LessonType), help="How it came to be believed."),
-    ):
-        handler = option(handler)
-    return handler
-
-
-def _content_options(handler: F) -> F:
-    """Add the options for a lesson's own words and weight."""
-    for option in (
-        click.option("--importance", type=float, help="0 to 1."),
-        click.option("--severity", type=enum_choice(Severity), help="How bad it is to ignore it."),
-        click.option("--detail", metavar="TEXT", help="A short paragraph with more context."),
-        click.option("--rule", metavar="TEXT", help='"IF … THEN …"'),
-    ):
-        handler = option(handler)
-    return handler
+# Fields of a lesson that `lessons show` prints, in this order, where they are not empty.
+_LESSON_FIELDS = (
+    "status", "quarantined_for",
+    "type", "category", "severity", "scope", "domain", "role", "repo", "task", "provider", "tool",
+    "stale", "importance", "frequency", "runs_since_last_seen", "last_seen_run", "usage_count", "helpful",
+    "ineffective", "superseded_by", "origin", "source", "created", "updated", "uid",
+)  # fmt: skip
+# A lesson may have been seen in hundreds of runs.
+_LISTED = 6
+# What a lesson applies to: the same for adding, editing and listing.
+_facet_options = options.combine(
+    click.option("--type", type=options.enum_choice(LessonType), help="How it came to be believed."),
+    click.option("--category", type=options.enum_choice(Category), help="What sort of advice it is."),
+    click.option("--scope", type=options.enum_choice(Scope), help="What it is about."),
+    click.option("--domain", metavar="D", help="writing, code, general, or your own."),
+    click.option("--role", metavar="R", help="The role it is for."),
+    click.option("--repo", metavar="R", help="The repository it is for."),
+    click.option("--task", metavar="T", help="The task it is for."),
+    click.option("--provider", metavar="P", help="The provider it is for."),
+    click.option("--tool", metavar="T", help="The tool it is for."),
+    click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; may be repeated."),
+)
+# Its own words and weight.
+_content_options = options.combine(
+    click.option("--rule", metavar="TEXT", help='"IF … THEN …"'),
+    click.option("--detail", metavar="TEXT", help="A short paragraph with more context."),
+    click.option("--severity", type=options.enum_choice(Severity), help="How bad it is to ignore it."),
+    click.option("--importance", type=float, help="0 to 1."),
+    options.is_global,
+)
 
 
 def _drop_unset(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in (None, ())}
 
 
-@click.group()
-def lessons() -> None:
-    """List, show, add, edit and forget lessons."""
+lessons = click.Group("lessons", help="List, show, add, edit and forget lessons.")
 
 
-@bank_command(lessons, "list", has_global=True)
+@options.bank_command(lessons, "list", has_global=True)
 @_facet_options
 @click.option("--all", "with_retired", is_flag=True, help="Also superseded and archived ones.")
-@click.option("--status", type=enum_choice(Status), help="Only this status.")
+@click.option("--status", type=options.enum_choice(Status), help="Only this status.")
 @click.option(
     "--matching", metavar="TEXT", help="Only lessons that match this text by words or meaning, best first."
 )
-@click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N.")
+@options.limit()
 def list_(
-    bank: Bank,
-    /,
-    with_retired: bool,
-    status: str | None,
-    matching: str | None,
-    limit: int | None,
-    **facets: Any,
+    bank: Bank, /, with_retired: bool, status: str | None, matching: str | None, **asked: Any
 ) -> Answer:
     """Print the live and quarantined lessons as a table, or with --all every lesson."""
     from archivist.lessons.quarantine import quarantine_reason
     from archivist.recall.query import LIVE, Query
 
     statuses = (Status(status),) if status else tuple(Status) if with_retired else (*LIVE, Status.QUARANTINED)
-    query = Query(
-        text=matching or "", statuses=statuses, limit=limit, is_matching=True, **_drop_unset(facets)
-    )
+    query = Query(text=matching or "", statuses=statuses, is_matching=True, **_drop_unset(asked))
     found = bank.lessons.query(query)
-    if not matching and not limit:
+    if not matching and not asked["limit"]:
         # Without a question no lesson is the best, so they are numbered.
         found.sort(key=lambda lesson: lesson.number)
-    view = {"lessons": bank.lessons.views(found)}
-    headings = ["ID", "Freq", "Type", "Domain", "Description"]
-    rows: list[list[object]] = [
-        [lesson.short_id, lesson.frequency, lesson.type, lesson.domain, lesson.summary] for lesson in found
-    ]
-    if with_retired or any(lesson.status is Status.QUARANTINED for lesson in found):
-        headings.insert(2, "Status")
-        for row, lesson in zip(rows, found, strict=True):
-            why = quarantine_reason(lesson)
-            row.insert(2, f"{lesson.status}: {why}" if why else lesson.status.value)
-    return Answer(view, tables=[(headings, rows)])
+    has_status = with_retired or any(lesson.status is Status.QUARANTINED for lesson in found)
+    rows = []
+    for lesson in found:
+        why = quarantine_reason(lesson)
+        status_cell = [f"{lesson.status}: {why}" if why else lesson.status] if has_status else []
+        cells = (lesson.type, lesson.domain, lesson.summary)
+        rows.append((lesson.short_id, lesson.frequency, *status_cell, *cells))
+    headings = ("ID", "Freq", *(("Status",) if has_status else ()), "Type", "Domain", "Description")
+    return Answer({"lessons": bank.lessons.views(found)}, tables=[(headings, rows)])
 
 
-@command(lessons)
+@options.command(lessons)
 @click.argument("name", metavar="ID")
-@global_option
+@options.is_global
 def show(session: Session, name: str, is_global: bool) -> Answer:
     """Print everything about the lesson ID (m-001)."""
-    bank, (bare,) = session.bank_of(name, is_global=is_global)
-    with bank:
+    with session.bank_of(name, is_global=is_global) as (bank, (bare,)):
         lesson = bank.lessons.get(bare)
         view = {
             **lesson_views(bank, [lesson], mark=global_mark_of(name))[0],
             "stale": bank.liveness.find_stale([lesson]).get(lesson.id, ""),
         }
-    return Answer(view, "\n".join(lesson_lines(view)))
+    return Answer(view, "\n".join(_lesson_lines(view)))
 
 
-@command(lessons)
+def _lesson_lines(view: Mapping[str, Any]) -> list[str]:
+    """Return a lesson as lines: its words first, then what is known of it."""
+    lists = {"tags": view["tags"], "runs": view["runs"]}
+    evidence = view["evidence"].items()
+    lists |= {f"seen in {key}": values for key, values in evidence if values not in lists.values()}
+    fields = [(key, view.get(key)) for key in _LESSON_FIELDS]
+    for key, values in lists.items():
+        more = len(values) - _LISTED
+        fields.append((key, ", ".join(values[:_LISTED]) + (f" and {more} more" if more > 0 else "")))
+    words = [f"  {view[key]}" for key in ("rule", "detail") if view[key]]
+    return [f"{view['id']}  {view['summary']}", *words, "", *field_lines(fields, 22)]
+
+
+@options.command(lessons)
 @click.argument("text")
 @_facet_options
 @_content_options
-@global_option
 def add(session: Session, /, text: str, is_global: bool, **fields: Any) -> Answer:
     """Add TEXT as a lesson: a preference unless --type is given, and active at once.
 
@@ -143,19 +137,17 @@ def add(session: Session, /, text: str, is_global: bool, **fields: Any) -> Answe
         return _saved_answer(bank, bank.lessons.add(text, **values))
 
 
-@command(lessons)
+@options.command(lessons)
 @click.argument("name", metavar="ID")
 @click.option("--summary", metavar="TEXT", help="New words for it.")
 @_facet_options
 @_content_options
-@global_option
 def edit(session: Session, /, name: str, is_global: bool, **fields: Any) -> Answer:
     """Change the lesson ID; its history keeps the earlier version."""
     values = _drop_unset(fields)
     if not values:
         raise click.UsageError("nothing to change\nhint: archivist lessons edit --help lists the options")
-    bank, (bare,) = session.bank_of(name, is_global=is_global)
-    with bank:
+    with session.bank_of(name, is_global=is_global) as (bank, (bare,)):
         return _saved_answer(bank, bank.lessons.edit(bare, **values), global_mark_of(name))
 
 
@@ -182,43 +174,143 @@ def _status_answer(
     )
 
 
-@command(lessons)
+@options.command(lessons)
 @click.argument("names", nargs=-1, required=True, metavar="ID…")
-@global_option
+@options.is_global
 def approve(session: Session, names: tuple[str, ...], is_global: bool) -> Answer:
     """Approve the lessons ID: quarantined ones are briefed from now on."""
-    bank, bare = session.bank_of(*names, is_global=is_global)
     # One unknown id changes nothing at all.
-    with bank, bank.transaction():
+    with session.bank_of(*names, is_global=is_global) as (bank, bare), bank.transaction():
         known = bank.lessons.get_many(bare)
         approved = [bank.lessons.approve(name) for name in bare]
         return _status_answer(bank, "approved", known, approved, global_mark_of(names[0]))
 
 
-@command(lessons)
+@options.command(lessons)
 @click.argument("names", metavar="ID…", nargs=-1, required=True)
 @click.option("--replaced-by", metavar="ID", help="The lesson that says it better.")
-@global_option
+@options.is_global
 def forget(session: Session, names: tuple[str, ...], replaced_by: str | None, is_global: bool) -> Answer:
     """Move lessons to the archive, whatever their frequency. If one ID is unknown, none is moved.
 
     With --replaced-by they are superseded by that lesson instead.
     """
-    bank, bare = session.bank_of(*names, *filter(None, [replaced_by]), is_global=is_global)
-    by = bare.pop() if replaced_by else ""
-    with bank, bank.transaction():
+    every = [*names, replaced_by] if replaced_by else names
+    with session.bank_of(*every, is_global=is_global) as (bank, bare), bank.transaction():
+        by = bare.pop() if replaced_by else ""
         known = bank.lessons.get_many(bare)
         gone = [bank.lessons.archive(name, by) if by else bank.forget(name) for name in bare]
         return _status_answer(bank, "superseded" if by else "archived", known, gone, global_mark_of(names[0]))
 
 
-@command(lessons)
+@options.command(lessons)
 @click.argument("name", metavar="ID")
-@global_option
+@options.is_global
 def history(session: Session, name: str, is_global: bool) -> Answer:
     """Print every change of the lesson ID, with its actor."""
-    bank, (name,) = session.bank_of(name, is_global=is_global)
-    with bank:
-        rows = history_views(bank.ledger.history(name))
-    cells = [(row["seq"], row["time"][:19] + "Z", row["actor"], row["verb"], row["change"]) for row in rows]
-    return Answer({"history": rows}, tables=[(("Seq", "Time", "Actor", "Verb", "Change"), cells)])
+    with session.bank_of(name, is_global=is_global) as (bank, (bare,)):
+        return list_changes(history_views(bank.ledger.history(bare)))
+
+
+_LEGEND = (
+    "Helped: followed, and its failure did not occur, or not again; Failed: it did;"
+    " Likely share: the share that helped, with its 95 % interval."
+)
+_LEGEND_HELD_OUT = (
+    " Withheld: runs from which it was randomly withheld; Prevents: fewer failures a run when given, with the"
+    " 95 % interval; More runs: how many until an effect shows with even odds."
+)
+
+audit = click.Group("audit", help="Judge whether briefed lessons helped.")
+
+
+@options.command(audit)
+@click.argument("run", metavar="RUN")
+def check(session: Session, run: str) -> Answer:
+    """Judge each lesson that RUN was given: ineffective when its failure occurred again, else helpful."""
+    with session.bank() as bank:
+        global_bank = session.global_bank()
+        verdicts = verdicts_view(bank, bank.audit(run, global_bank=global_bank), global_bank=global_bank)
+    followed = ("Followed", lambda view: view["following"].replace("_", " "))
+    columns = ("ID", "lesson"), "effect", followed, ("Description", "summary")
+    nothing = f"run {run!r} was given no lessons"
+    return list_records("verdicts", verdicts, None, *columns, empty=nothing, run=run)
+
+
+@options.command(audit)
+@click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Write a chart to FILE.")
+@click.option("--lesson", "name", metavar="ID", help="Only this lesson.")
+@options.is_global
+def report(session: Session, svg: str | None, name: str | None, is_global: bool) -> Answer:
+    """Sum up whether lessons helped: per lesson, worst first, per month, and in total.
+
+    Where lessons are withheld from some runs (hold-out), failures with and without them are compared.
+    """
+    from archivist.audit.report import recommend_steps
+
+    with session.bank_of(*filter(None, [name]), is_global=is_global) as (bank, bare):
+        found = bank.audits.audit_report()
+        lesson = bank.lessons.get(bare[0]).short_id if bare else ""
+    # Lessons of the global bank are named as briefs name them.
+    mark = global_mark_of(name or "")
+    asked = [line for line in found.lessons if lesson in (line.lesson, "")]
+    lines = tuple(replace(line, lesson=f"{mark}{line.lesson}") for line in asked)
+    steps = recommend_steps(replace(found, lessons=lines))
+    if svg and lines:
+        from archivist.charts import draw_report_chart
+
+        title = f"Did {lines[0].lesson} help?" if lesson else "Did the lessons help?"
+        write_file(svg, draw_report_chart(lines[0] if lesson else found.total, title))
+    view: dict[str, object] = {
+        "lessons": [report_row_view(line) for line in lines],
+        "proposals": [asdict(each) for each in steps],
+    }
+    if not lesson:
+        view["months"] = [report_row_view(line) for line in found.months]
+        view["total"] = report_row_view(found.total)
+    if not lines:
+        return Answer(view, notes=("no verdicts yet: archivist audit check RUN makes them",))
+    shown = [*lines, *(() if lesson else (*found.months, found.total))]
+    is_held_out = any(line.lift.arms.withheld for line in shown)
+    table = _report_table(shown, {each.lesson: each.step for each in steps}, is_held_out=is_held_out)
+    # In the whole report only what calls for an action.
+    needed = [each for each in steps if lesson or each.step != "keep"]
+    advice = [f"{each.step} {each.lesson}: {each.reason}" for each in needed]
+    return Answer(view, notes=[_LEGEND + (_LEGEND_HELD_OUT if is_held_out else ""), *advice], tables=[table])
+
+
+@options.bank_command(audit)
+@click.argument("run", metavar="RUN")
+def regressions(bank: Bank, run: str) -> Answer:
+    """Report findings of RUN that an earlier run had fixed; exit 1 when there are any."""
+    found = bank.audits.regressions(run)
+    columns = ("Fixed in", "fixed_in"), ("Severity", "found.severity"), ("Found again", "found.description")
+    nothing = "nothing that was fixed came back"
+    answer = list_records("regressions", found, regression_view, *columns, empty=nothing, run=run)
+    return answer._replace(code=1 if found else 0)
+
+
+def _report_table(lines: Sequence[ReportRow], steps: Mapping[str, str], *, is_held_out: bool) -> Table:
+    headings = ["ID", "Told", "Followed", "Ignored", "No occasion", "Helped", "Failed", "Likely share"]
+    headings += ["Withheld", "Fails told/withheld", "Prevents", "More runs"] if is_held_out else []
+    rows = []
+    for line in lines:
+        low, high = line.posterior.interval
+        share = f"{line.posterior.mean:.0%} ({low:.0%} to {high:.0%})" if line.judged_count else "-"
+        counts = (line.told, line.followed, line.ignored, line.not_applicable, line.helpful, line.ineffective)
+        lift = _lift_cells(line.lift) if is_held_out else ()
+        rows.append((line.lesson, *counts, share, *lift, steps.get(line.lesson, ""), line.summary))
+    return (*headings, "Proposal", "Description"), rows
+
+
+def _lift_cells(lift: Lift) -> tuple[str, ...]:
+    """Return the cells that compare told with withheld runs."""
+    arms = lift.arms
+    rates = "/".join("-" if rate is None else f"{rate:.0%}" for rate in (arms.rate_told, arms.rate_withheld))
+    # There are no runs of both sorts to compare yet.
+    if lift.difference is None or lift.interval is None:
+        return str(arms.withheld), rates, "-", "-"
+    low, high = lift.interval
+    prevents = f"{lift.difference:+.0%} ({low:+.0%} to {high:+.0%}) {lift.conclusion.value}"
+    needed = "-" if lift.runs_needed is None else str(lift.runs_needed)
+    return str(arms.withheld), rates, prevents, needed

@@ -6,15 +6,9 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 # A short command makes fewer objects than this, so the collector never runs.
 _SELDOM = 100_000
-
-
-# An agent waits for its hook, so it is answered before Click is imported; `hook --help` is not.
-_HOOK = "hook"
-_GROUP = ("cli", "COMMANDS", "exit_code", "EXIT_CODES", "LazyGroup")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -22,7 +16,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     # Collecting while modules load, and again at exit, took a tenth of the time of a short command.
     gc.set_threshold(_SELDOM)
     words = sys.argv[1:] if argv is None else list(argv)
-    if words[:1] == [_HOOK] and not {"-h", "--help"} & set(words):
+    # An agent waits for its hook, so it is answered before Click is imported; `hook --help` is not.
+    if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):
         from archivist.edges.hooks.dispatch import answer_hook
 
         answer_hook(words[1:])
@@ -35,12 +30,3 @@ def main(argv: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     run(argv)
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name of the group at first use."""
-    if name not in _GROUP:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from archivist.edges.cli import group
-
-    return getattr(group, name)

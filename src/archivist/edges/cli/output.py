@@ -1,4 +1,4 @@
-"""What commands share: options, and printing their answers: data to stdout, the rest to stderr."""
+"""How a command answers: data to stdout, the rest to stderr."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
-from enum import StrEnum
-from functools import wraps
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, TypeVar
 
 import click
@@ -19,9 +17,7 @@ from archivist.text import make_legible
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.edges.cli.session import Session
     from archivist.errors import ArchivistError
-    from archivist.records import Episode
 
 R = TypeVar("R")
 Table: TypeAlias = tuple[Sequence[str], Sequence[Sequence[object]]]
@@ -35,67 +31,12 @@ _MIN_WIDTHS = ((10, 5), (8, 3))
 # Characters that JSON leaves as they are, but a terminal obeys or UTF-8 cannot hold.
 _OBEYED = lazy_pattern("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-global_option = click.option("--global", "is_global", is_flag=True, help="Use the global bank.")
-role_option = click.option("--role", metavar="R", default="", help="Only entries of this role.")
-tag_option = click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; repeatable.")
-issue_option = click.option(
-    "--issue", "issues", type=int, metavar="N", multiple=True, help="A related issue; repeatable."
-)
-importance_option = click.option(
-    "--importance", type=int, default=5, show_default=True, metavar="1-10", help="How important it is."
-)
-search_limit_option = click.option(
-    "--max",
-    "limit",
-    type=click.IntRange(1, 200),
-    default=5,
-    show_default=True,
-    metavar="N",
-    help="At most N.",
-)
-limit_option = click.option(
-    "--max", "limit", type=click.IntRange(min=1), metavar="N", help="At most N, the latest first."
-)
-
-
-def enum_choice(words: type[StrEnum]) -> click.Choice[str]:
-    """Return the choice of an enumeration's values; Click by itself would offer the names of its members."""
-    return click.Choice([word.value for word in words])
-
-
-ended_choice = click.Choice(["success", "partial", "failed", "aborted"])
-
-
-class DateTimeParam(click.DateTime):
-    """A day or a time, as people write it."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return the moment, or say what one looks like."""
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter:
-            self.fail(f"{value!r} is no day: write it as 2026-04-03 or 2026-04-03T14:00:00", param, ctx)
-
-
-class DashTextCommand(click.Command):
-    """A command whose texts may begin with a dash and a space, as Markdown lists do."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep such texts from being read as options: the newline before them is stripped later."""
-        return super().parse_args(ctx, [f"\n{word}" if word.startswith("- ") else word for word in args])
-
-
-def read_text_argument(given: str) -> str:
-    """Return an argument's text; `-` reads it from stdin."""
-    return sys.stdin.buffer.read().decode("utf-8", "replace") if given == "-" else given
-
 
 class Answer(NamedTuple):
     """What a command prints: a view with --json, else a text and tables on stdout and notes on stderr.
 
-    Warnings and problems go to stderr in both cases. Problems set the exit code unless one is given; an error
-    is raised after the output.
+    Warnings, problems and the skipped lines of a file go to stderr in both cases. The last two set the exit
+    code unless one is given; an error is raised after the output.
     """
 
     view: object
@@ -103,48 +44,10 @@ class Answer(NamedTuple):
     notes: Sequence[str] = ()
     tables: Sequence[Table] = ()
     problems: Sequence[object] = ()
+    skipped: Sequence[object] = ()
     code: int | None = None
     error: ArchivistError | None = None
-    hint: str = ""
     warnings: Sequence[str] = ()
-
-
-def command(
-    group: click.Group | None = None, name: str | None = None, cls: type[click.Command] = click.Command
-) -> Callable[[Callable[..., Answer | None]], click.Command]:
-    """Make a function a command with --json, in a group if one is given; it is called with the session."""
-
-    def add(handler: Callable[..., Answer | None]) -> click.Command:
-        @wraps(handler)
-        def run(session: Session, /, as_json: bool, **words: Any) -> int:
-            answer = handler(session, **words)
-            # Without an answer the handler has streamed its output.
-            return 0 if answer is None else print_answer(answer, as_json)
-
-        make = click.command if group is None else group.command
-        return make(name, cls=cls)(json_option(click.pass_obj(run)))
-
-    return add
-
-
-def bank_command(
-    group: click.Group | None = None,
-    name: str | None = None,
-    cls: type[click.Command] = click.Command,
-    *,
-    has_global: bool = False,
-) -> Callable[[Callable[..., Answer | None]], click.Command]:
-    """Make a function a command that is called with the opened bank; --global is added if it has that."""
-
-    def add(handler: Callable[..., Answer | None]) -> click.Command:
-        @wraps(handler)
-        def run(session: Session, /, is_global: bool = False, **words: Any) -> Answer | None:
-            with session.bank(is_global=is_global) as bank:
-                return handler(bank, **words)
-
-        return command(group, name, cls)(global_option(run) if has_global else run)
-
-    return add
 
 
 def print_answer(answer: Answer, as_json: bool) -> int:
@@ -159,40 +62,43 @@ def print_answer(answer: Answer, as_json: bool) -> int:
                 say()
             print_table(headings, rows)
     notes = () if as_json else answer.notes
-    for text in (*notes, *answer.warnings, *problem_lines(answer.problems, answer.hint)):
+    left_out = "1 line was" if len(answer.skipped) == 1 else f"{len(answer.skipped)} lines were"
+    skipped = problem_lines(answer.skipped, f"{left_out} left out; --strict refuses the whole")
+    for text in (*notes, *answer.warnings, *problem_lines(answer.problems), *skipped):
         note(text)
     if answer.error is not None:
         raise answer.error
     if answer.code is not None:
         return answer.code
-    return EXIT_PARTIAL if answer.problems else 0
+    return EXIT_PARTIAL if answer.problems or answer.skipped else 0
 
 
 def list_records(
     name: str,
     records: Sequence[R],
-    view: Callable[[R], object],
-    columns: Mapping[str, Callable[[R], object]],
-    *,
+    view: Callable[[R], object] | None,
+    *columns: str | tuple[str, str | Callable[[R], object]],
     empty: str = "",
+    **fields: object,
 ) -> Answer:
-    """Return records as a table; `empty` is the note when there are none."""
-    views = {name: [view(record) for record in records]}
+    """Return records as a table; `empty` is the note when there are none, `fields` begin the view.
+
+    Without a view the records are views. A column is a field, or a heading with a field or a function.
+    """
+    views = {**fields, name: [view(record) if view else record for record in records]}
     if not records and empty:
         return Answer(views, notes=(empty,))
-    rows = [[cell(record) for cell in columns.values()] for record in records]
-    return Answer(views, tables=[(tuple(columns), rows)])
+    field: Callable[[str], Callable[[Any], object]] = attrgetter if view else itemgetter
+    pairs = [(each.capitalize(), each) if isinstance(each, str) else each for each in columns]
+    cells = [field(cell) if isinstance(cell, str) else cell for _, cell in pairs]
+    headings = ["ID" if heading == "Id" else heading for heading, _ in pairs]
+    return Answer(views, tables=[(headings, [[cell(record) for cell in cells] for record in records])])
 
 
-def field_lines(fields: Iterable[tuple[str, object]]) -> list[str]:
-    """Return the fields of one record, one on each line; empty ones are left out."""
-    return [f"  {name.replace('_', ' '):<12}{value}" for name, value in fields if value not in ("", None)]
-
-
-def shorten(text: str, most: int) -> str:
-    """Return a text on one line, cut to a number of characters."""
-    text = " ".join(text.split())
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def list_changes(views: Sequence[Mapping[str, Any]]) -> Answer:
+    """Return the changes of one record as a table."""
+    time = ("Time", lambda view: f"{view['time'][:19]}Z")
+    return list_records("history", views, None, "seq", time, "actor", "verb", "change")
 
 
 def say(text: object = "", *, nl: bool = True) -> None:
@@ -299,25 +205,6 @@ def problem_lines(problems: Sequence[object], hint: str = "", *, most: int = _PR
     return [*lines, f"hint: {hint}"] if problems and hint else lines
 
 
-def approval_notes(waiting: int) -> list[str]:
-    """Return how to see the quarantined lessons, if there are any."""
-    from archivist.doctor import SHOW_QUARANTINED
-
-    verb = "waits" if waiting == 1 else "wait"
-    return [f"{pluralize(waiting, 'lesson')} {verb} for approval: {SHOW_QUARANTINED}"] if waiting else []
-
-
-def strict_hint(problems: Sequence[object]) -> str:
-    """Return how to refuse a file of which some lines were left out."""
-    left_out = "1 line was" if len(problems) == 1 else f"{len(problems)} lines were"
-    return f"{left_out} left out; --strict refuses the whole"
-
-
-def pluralize(number: int, noun: str) -> str:
-    """Return `1 lesson` or `3 lessons`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def write_file(path: str, text: str) -> None:
     """Write a text that a command was asked to write, and say so."""
     from pathlib import Path
@@ -329,67 +216,4 @@ def write_file(path: str, text: str) -> None:
     except OSError as error:
         reason = error.strerror
         raise InputError(f"{path!r} cannot be written: {reason}", hint="name a file that can be") from None
-    note(f"wrote {path}")
-
-
-# Fields of a lesson that `lessons show` prints, in this order, where they are not empty.
-_LESSON_FIELDS = (
-    "status", "quarantined_for",
-    "type", "category", "severity", "scope", "domain", "role", "repo", "task", "provider", "tool",
-    "stale", "importance", "frequency", "runs_since_last_seen", "last_seen_run", "usage_count", "helpful",
-    "ineffective", "superseded_by", "origin", "source", "created", "updated", "uid",
-)  # fmt: skip
-# A lesson may have been seen in hundreds of runs.
-_LISTED = 6
-
-
-def lesson_lines(view: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a lesson as lines: its words first, then what is known of it."""
-    yield f"{view['id']}  {view['summary']}"
-    for key in ("rule", "detail"):
-        if view[key]:
-            yield f"  {view[key]}"
-    yield ""
-    for key in _LESSON_FIELDS:
-        if view.get(key) not in ("", None):
-            yield f"  {key.replace('_', ' '):<22}{view[key]}"
-    evidence = view["evidence"]
-    lists = {"tags": view["tags"], "runs": view["runs"]}
-    lists |= {f"seen in {key}": values for key, values in evidence.items() if values not in lists.values()}
-    for key, values in lists.items():
-        if values:
-            more = len(values) - _LISTED
-            rest = f" and {more} more" if more > 0 else ""
-            yield f"  {key:<22}{', '.join(values[:_LISTED])}{rest}"
-
-
-def episode_lines(episode: Episode) -> Iterator[str]:
-    """Yield a run as lines: its story first, then what is known of it."""
-    from archivist.clock import to_short_text
-
-    yield f"{episode.id}  {episode.summary or episode.task}"
-    notes = episode.extra.get("reflection")
-    if isinstance(notes, Mapping):
-        for heading, key in (
-            ("What worked", "worked"),
-            ("What failed", "failed"),
-            ("Decisions", "decisions"),
-        ):
-            if notes.get(key):
-                yield ""
-                yield heading
-                yield from (f"  - {line}" for line in notes[key])
-    yield ""
-    for key in ("status", "kind", "project", "agent", "provider", "model", "parent", "session"):
-        value = getattr(episode, key)
-        if value:
-            yield f"  {key:<12}{value}"
-    for key in ("started", "finished"):
-        moment = getattr(episode, key)
-        if moment:
-            yield f"  {key:<12}{to_short_text(moment)}"
-    if episode.usage:
-        spent = episode.usage
-        tokens = f"{spent.input_tokens} tokens in, {spent.output_tokens} out"
-        # A log that states no cost may well have had one.
-        yield f"  {'usage':<12}{tokens}" + (f", ${spent.cost_usd:.2f}" if spent.cost_usd else "")
+    note(f"archivist: wrote {path}")

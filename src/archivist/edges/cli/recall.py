@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import Answer, DateTimeParam, command, global_option, pluralize
-from archivist.edges.cli.session import Session
+from archivist.edges.cli import options
+from archivist.edges.cli.output import Answer
+from archivist.edges.cli.wording import pluralize
 from archivist.edges.views import recall_view
 
 if TYPE_CHECKING:
+    from archivist.bank import Bank
     from archivist.recall.results import Hit
     from archivist.recall.scoring import Weights
 
@@ -20,7 +21,7 @@ _KINDS = ["lesson", "episode", "event", "fact", "artifact", "entry", "document"]
 _PRESETS = ["relevance", "archivist", "generative"]
 
 
-@command()
+@options.bank_command()
 @click.argument("text", metavar="QUERY")
 @click.option("--kind", "kinds", type=click.Choice(_KINDS), multiple=True, help="Only this kind; repeatable.")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only with one of these tags; repeatable.")
@@ -30,8 +31,8 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @click.option("--repo", metavar="NAME", default="", help="Only of this repository.")
 @click.option("--domain", metavar="D", default="", help="Only of this domain.")
 @click.option("--run", metavar="ID", default="", help="Only what happened in this run.")
-@click.option("--since", type=DateTimeParam(), help="Only from this day on.")
-@click.option("--until", type=DateTimeParam(), help="Only up to this time.")
+@click.option("--since", type=options.DateTimeParam(), help="Only from this day on.")
+@click.option("--until", type=options.DateTimeParam(), help="Only up to this time.")
 @click.option("--since-cycle", type=click.IntRange(0, 1 << 31), metavar="N", help="Only from this cycle on.")
 @click.option("--until-cycle", type=click.IntRange(0, 1 << 31), metavar="N", help="Only up to this cycle.")
 @click.option("--importance", type=float, default=0.0, metavar="X", help="Only from this importance on.")
@@ -39,20 +40,14 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @click.option(
     "--window", type=click.IntRange(0, 20), default=0, help="Also show this many neighbours in the stream."
 )
-@click.option("--max", "limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="At most N.")
+@options.limit(most=1000, default=10)
 @click.option("--explain", is_flag=True, help="Print every part of every score.")
-@global_option
-def recall(
-    session: Session, /, text: str, importance: float, explain: bool, is_global: bool, **asked: Any
-) -> Answer:
+@options.is_global
+def recall(bank: Bank, /, text: str, importance: float, explain: bool, **asked: Any) -> Answer:
     """Find what the bank knows about QUERY: lessons, runs and what happened in them, the best first."""
     from archivist.recall.query import Query
 
-    # Days are given without a zone; the bank keeps UTC.
-    for end in ("since", "until"):
-        asked[end] = asked[end].replace(tzinfo=UTC) if asked[end] else None
-    with session.bank(is_global=is_global) as bank:
-        found = bank.recall(Query(text=text, min_importance=importance, **asked))
+    found = bank.recall(Query(text=text, min_importance=importance, **asked))
     lines = []
     for hit in found.hits:
         when = f"  {hit.time:%Y-%m-%d}" if hit.time else ""

@@ -1,42 +1,46 @@
-"""Commands about runs: the two that an orchestrator calls, and their single steps."""
+"""Commands about runs: start and finish, capture, reflect, and their single steps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from archivist.brief.select import BriefRequest, RenderedBrief
+from archivist.clock import system_clock
+from archivist.edges.cli import options
 from archivist.edges.cli.brief import fence_option, format_option, parse_form, print_brief
-from archivist.edges.cli.output import (
-    Answer,
-    bank_command,
-    command,
-    embed,
-    ended_choice,
-    json_option,
-    note,
-    pluralize,
-    strict_hint,
-)
+from archivist.edges.cli.output import EXIT_PARTIAL, Answer, Table, embed, note, problem_lines, progress
 from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import approval_notes, pluralize
+from archivist.errors import BankLockedError, BankReadOnlyError, InputError
+from archivist.ids import new_id
 from archivist.records.run_words import EpisodeStatus
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.brief.select import RenderedBrief
     from archivist.capture.results import FinishedRun
+    from archivist.capture.service import CaptureResult
     from archivist.records import Lesson
+    from archivist.reflect.service import Reflection
+    from archivist.reflect.trigger import ReflectionOutcome
 
-
-strict_option = click.option("--strict", is_flag=True, help="Refuse everything when one line is bad.")
+_status_option = partial(
+    click.option,
+    "--status",
+    type=click.Choice(["success", "partial", "failed", "aborted"]),
+    callback=lambda _ctx, _param, word: EpisodeStatus(word) if word else None,
+)
+strict_option = click.option(
+    "--strict", "is_strict", is_flag=True, help="Refuse everything when one line is bad."
+)
 domain_option = click.option("--domain", metavar="D", default="", help="The domain of findings without one.")
 
-
-@click.group()
-def run() -> None:
-    """Start and finish a run: the two calls that an orchestrator makes."""
+run = click.Group("run", help="Start and finish a run: the two calls that an orchestrator makes.")
 
 
 @run.command()
@@ -48,18 +52,13 @@ def run() -> None:
 @click.option("--provider", metavar="P", default="", help="Also what is known of this provider, of no other.")
 @format_option
 @fence_option
-@json_option
+@options.as_json
 @click.pass_obj
 def start(session: Session, /, run_id: str, form: str | None, as_json: bool, **asked: Any) -> None:
     """Open a run, print its brief and record both. Without a bank: prints nothing, never fails.
 
     A bank that cannot be written still tells what it knows; the run is then not recorded.
     """
-    from archivist.brief.select import BriefRequest
-    from archivist.clock import system_clock
-    from archivist.errors import BankLockedError, BankReadOnlyError
-    from archivist.ids import new_id
-
     name = run_id or new_id(system_clock())
     request = BriefRequest(**asked, form=parse_form(form))
     bank, global_bank = session.bank_if_any(), session.global_bank()
@@ -79,88 +78,76 @@ def start(session: Session, /, run_id: str, form: str | None, as_json: bool, **a
     print_brief(bank or global_bank, brief, as_json or form == "json", run=name)
 
 
-@command(run)
+@options.command(run)
 @click.argument("files", metavar="EVENTS…", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--run", "run_id", metavar="ID", default="", help="The run of events that do not name theirs.")
-@click.option("--status", type=ended_choice, help="How it ended, if the log does not say.")
+@_status_option(help="How it ended, if the log does not say.")
 @domain_option
-@click.option("--fail-on-regression", is_flag=True, help="Exit 1 when a fixed finding came back.")
+@click.option("--fail-on-regression", "is_gate", is_flag=True, help="Exit 1 when a fixed finding came back.")
 @strict_option
 def finish(
-    session: Session,
-    files: tuple[Path, ...],
-    run_id: str,
-    status: str | None,
-    domain: str,
-    fail_on_regression: bool,
-    strict: bool,
+    session: Session, files: tuple[Path, ...], run_id: str, status: Any, is_gate: bool, **how: Any
 ) -> Answer:
     """Close a run: capture its EVENTS, learn, age the bank, audit, and report what came back.
 
     EVENTS are review events, or the log of an agent in any format that `archivist capture` knows.
     """
     from archivist.capture.service import CaptureOverrides
-    from archivist.edges.views import finished_run_view
+    from archivist.edges import views
 
     if not files and not run_id:
         raise click.UsageError("name the run's event files, or the run with --run")
-    overrides = CaptureOverrides(run=run_id, status=EpisodeStatus(status) if status else None)
+    overrides = CaptureOverrides(run=run_id, status=status)
     with session.bank() as bank:
-        done = bank.runs.finish(
-            *files, overrides=overrides, domain=domain, is_strict=strict, global_bank=session.global_bank()
-        )
+        done = bank.runs.finish(*files, overrides=overrides, global_bank=session.global_bank(), **how)
         embed(bank)
-        views = [finished_run_view(bank, finished) for finished in done.runs]
+        shown = [views.finished_run_view(bank, finished) for finished in done.runs]
     has_regression = any(finished.regressions for finished in done.runs)
     return Answer(
-        {"runs": views, "skipped": list(done.skipped)},
+        {"runs": shown, "skipped": list(done.skipped)},
         "\n".join(line for finished in done.runs for line in _finished_lines(finished)),
-        problems=done.skipped,
-        hint=strict_hint(done.skipped),
-        code=1 if has_regression and fail_on_regression else None,
+        skipped=done.skipped,
+        code=1 if has_regression and is_gate else None,
     )
 
 
-@bank_command()
+@options.bank_command()
 @click.argument("files", metavar="EVENTS…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--run", "run_id", metavar="ID", default="", help="The run of events that do not name theirs.")
+@click.option("--run", metavar="ID", default="", help="The run of events that do not name theirs.")
 @domain_option
 @strict_option
-def extract(bank: Bank, files: tuple[Path, ...], run_id: str, domain: str, strict: bool) -> Answer:
+def extract(bank: Bank, /, files: tuple[Path, ...], **how: Any) -> Answer:
     """Learn from the review findings in EVENTS. The same run twice changes nothing."""
-    from archivist.edges.views import extract_view
+    from archivist.edges import views
 
-    learnt = bank.runs.extract(*files, run=run_id, domain=domain, is_strict=strict)
-    view = extract_view(bank, learnt)
+    learnt = bank.runs.extract(*files, **how)
     new = pluralize(len(learnt.created), "new lesson")
     return Answer(
-        view,
+        views.extract_view(bank, learnt),
         "\n".join(map(_lesson_line, (*learnt.created, *learnt.updated))),
         (f"{new}, {len(learnt.updated)} met again, {learnt.slight} below the severity threshold",),
-        problems=learnt.skipped,
-        hint=strict_hint(learnt.skipped),
+        skipped=learnt.skipped,
     )
 
 
-@bank_command()
+@options.bank_command()
 @click.option("--run", "run_id", metavar="ID", required=True, help="The run that has passed.")
 def decay(bank: Bank, run_id: str) -> Answer:
     """Let a finished run age the bank: lessons that ten runs did not meet lose one frequency."""
-    from archivist.edges.views import ageing_view
+    from archivist.edges import views
 
     aged = bank.lessons.decay(run_id)
-    view = {"run": run_id, **ageing_view(bank, aged)}
     was = "" if aged.was_counted else " (this run had aged the bank before)"
     return Answer(
-        view,
+        {"run": run_id, **views.ageing_view(bank, aged)},
         "\n".join(map(_lesson_line, (*aged.faded, *aged.archived))),
         (f"{len(aged.faded)} faded, {len(aged.archived)} archived{was}",),
     )
 
 
 def _finished_lines(done: FinishedRun) -> Iterator[str]:
-    told = [verdict for verdict in done.verdicts if verdict.following.value != "withheld"]
-    helped = sum(verdict.effect.value == "helpful" for verdict in told)
+    told = [verdict for verdict in done.verdicts if verdict.following != "withheld"]
+    helped = sum(verdict.effect == "helpful" for verdict in told)
     withheld = len(done.verdicts) - len(told)
     briefed = f"; of {len(told)} briefed {helped} helped" if done.verdicts else ""
     yield (
@@ -177,3 +164,145 @@ def _finished_lines(done: FinishedRun) -> Iterator[str]:
 
 def _lesson_line(lesson: Lesson) -> str:
     return f"{lesson.short_id}  {lesson.frequency}x  {lesson.status}  {lesson.summary}"
+
+
+# Written out: a format is imported when a log of it is read.
+_FORMATS = (
+    "auto", "atif", "claude-code", "codex", "swe-agent", "mini-swe-agent", "openhands", "archeflow",
+    "stream",
+)  # fmt: skip
+
+
+@options.command()
+@click.argument("files", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--format", "format_name", type=click.Choice(_FORMATS), default="auto", help="auto: by content."
+)
+@click.option("--run", metavar="ID", default="", help="The run's id, when the log has none or another.")
+@click.option("--project", metavar="NAME", default="", help="The repository that the run worked on.")
+@_status_option(help="How the run ended, if you know better than its log.")
+@click.option(
+    "--outcomes", type=click.Path(path_type=Path), metavar="FILE", help="JSON with an outcome per run."
+)
+def capture(
+    session: Session, files: tuple[Path, ...], format_name: str, outcomes: Path | None, **about: Any
+) -> Answer:
+    """Import agent logs, also whole folders; each becomes a run that waits for reflection.
+
+    Secrets are redacted before anything is stored. The same log again changes nothing, a longer one adds.
+    """
+    from archivist.capture.service import CaptureOverrides
+    from archivist.edges import views
+
+    taken: list[CaptureResult] = []
+    refused: dict[str, str] = {}
+    paths: list[Path] = []
+    for file in files:
+        paths += sorted(path for path in file.rglob("*") if path.is_file()) if file.is_dir() else [file]
+    with session.bank() as bank, progress(len(paths), "capture") as advance:
+        known = CaptureOverrides(**about, outcomes=bank.runs.outcomes_in(outcomes) if outcomes else {})
+        for path in paths:
+            try:
+                taken.append(bank.runs.capture_file(path, format_name=format_name, overrides=known))
+            except InputError as error:
+                refused[f"{path}: {error.message}"] = error.hint
+            advance(1)
+    problems = list(refused)
+    # One bad log among good ones is a partial success; nothing but bad ones is an error.
+    if problems and not taken:
+        for line in problem_lines(problems[1:]):
+            note(line)
+        raise InputError(problems[0], hint=refused[problems[0]])
+    skipped = [f"skipped {each.file}: {reason}" for each in taken for reason in each.reasons]
+    # Several logs may tell of one run.
+    runs = {episode.id: episode for each in taken for episode in each.episodes}
+    by_status = Counter(f"  {episode.status}" for episode in runs.values())
+    more = {
+        **dict(by_status.most_common()),
+        "events": sum(each.events for each in taken),
+        "files known already": sum(each.is_unchanged for each in taken),
+        "records skipped": sum(each.skipped for each in taken),
+        "secrets redacted": sum(sum(each.secrets.values()) for each in taken),
+    }
+    rows = [("files", len(taken)), ("runs", len(runs)), *(row for row in more.items() if row[1])]
+    return Answer(
+        views.capture_view(taken, refused=problems),
+        tables=[(("Captured", "Count"), rows)],
+        warnings=[*problem_lines(problems), *problem_lines(skipped)],
+        code=EXIT_PARTIAL if problems or skipped else 0,
+    )
+
+
+@options.command()
+@click.option("--run", metavar="ID", default="", help="Only this run.")
+@click.option("--pending", is_flag=True, help="Every run that waits (the default).")
+@click.option(
+    "--days", type=click.IntRange(1, 36_500), metavar="N", help="Every run of the last N days, again."
+)
+@click.option("--scenario", metavar="S", help="Why: session_complete, session_failed, manual, …")
+def reflect(session: Session, run: str, pending: bool, days: int | None, scenario: str | None) -> Answer:
+    """Learn from captured runs, with no language model: at most five lessons a run, with their evidence."""
+    from archivist.doctor import check_reflection
+    from archivist.edges import views
+    from archivist.reflect.trigger import ReflectionOutcome, Scenario
+
+    if sum((bool(run), pending, days is not None)) > 1:
+        raise click.UsageError("--run, --pending and --days exclude each other")
+    if scenario is not None and scenario not in list(Scenario):
+        raise click.UsageError(f"unknown scenario {scenario!r}\nhint: one of {', '.join(Scenario)}")
+    why = Scenario(scenario) if scenario else None
+    done: list[Reflection] = []
+    failed: list[ReflectionOutcome] = []
+    with session.bank() as bank:
+        results: Iterable[Reflection | ReflectionOutcome]
+        if run or days is not None:
+            runs = [run] if run else bank.reflections.recent_runs(days or 0)
+            usual = Scenario.MANUAL if run else Scenario.BATCH
+            results, total = (bank.reflect(each, scenario=why or usual) for each in runs), len(runs)
+        else:
+            results = bank.reflections.reflect_waiting(scenario=why)
+            total = len(bank.reflections.waiting_runs())
+        with progress(total, "reflect") as advance:
+            for result in results:
+                if isinstance(result, ReflectionOutcome):
+                    failed.append(result)
+                else:
+                    done.append(result)
+                advance(1)
+        embed(bank)
+        answer = Answer(views.reflection_view(bank, done, failed))
+        if done:
+            answer = _describe_lessons(answer, bank, done)
+        elif not failed:
+            hint = "no run waits for reflection: archivist capture imports logs"
+            is_waiting = bool(bank.reflections.waiting_runs())
+            answer = answer._replace(notes=[check_reflection(bank)[1] if is_waiting else hint])
+    return answer._replace(
+        warnings=[f"archivist: {each.run}: {each.error or each.summary}" for each in failed],
+        code=EXIT_PARTIAL if any(each.error for each in failed) else 0,
+    )
+
+
+def _describe_lessons(answer: Answer, bank: Bank, done: list[Reflection]) -> Answer:
+    """Add how many lessons were learnt, and the most frequent."""
+    kept = {lesson.id: lesson for each in done for lesson in (*each.created, *each.updated)}
+    live = [lesson for lesson in bank.lessons.get_many(kept) if lesson.status.is_live]
+    waiting = sum(lesson.status == "quarantined" for lesson in kept.values())
+    by_category = Counter(f"  {lesson.category}" for lesson in live)
+    counts = {
+        "runs": len(done),
+        "failures": sum(each.failures for each in done),
+        "lessons": len(live),
+        **dict(by_category.most_common()),
+        "met in two runs or more": sum(lesson.frequency > 1 for lesson in live),
+        "with a remedy": sum(bool(lesson.rule) for lesson in live),
+        **({"quarantined": waiting} if waiting else {}),
+    }
+    tables: list[Table] = [(("Reflected", "Count"), list(counts.items()))]
+    notes = approval_notes(waiting)
+    top = sorted(live, key=lambda lesson: (-lesson.frequency, -lesson.importance, lesson.number))[:5]
+    if top:
+        cells = [(each.short_id, each.frequency, each.category, each.summary) for each in top]
+        tables.append((("ID", "Freq", "Category", "Lesson"), cells))
+        notes.append(f"{pluralize(len(live), 'lesson')} in all: archivist lessons list")
+    return answer._replace(tables=tables, notes=notes)

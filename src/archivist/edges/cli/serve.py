@@ -11,19 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import (
-    Answer,
-    bank_command,
-    command,
-    global_option,
-    json_option,
-    list_records,
-    note,
-    pluralize,
-    print_json,
-    say,
-)
+from archivist.edges.cli import options
+from archivist.edges.cli.output import Answer, list_records, note, print_json, say
 from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import pluralize
 from archivist.edges.views import token_view
 from archivist.errors import InputError
 from archivist.records.actor import Actor
@@ -33,53 +24,46 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
 
 
-@click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65_535), help="The port, 0 for any; server.port by default.")
-@click.option("--tls-cert", type=click.Path(dir_okay=False), metavar="FILE", help="The certificate, PEM.")
-@click.option("--tls-key", type=click.Path(dir_okay=False), metavar="FILE", help="Its key, PEM.")
-@click.option("--insecure", is_flag=True, help="Listen beyond this machine without TLS.")
-@click.option("--quiet", is_flag=True, help="Do not log requests to stderr.")
-@global_option
-@json_option
-@click.pass_obj
-def serve(
-    session: Session,
-    host: str,
-    port: int | None,
-    tls_cert: str | None,
-    tls_key: str | None,
-    insecure: bool,
-    quiet: bool,
-    is_global: bool,
-    as_json: bool,
-) -> None:
-    """Serve the bank over HTTP until stopped. Prints the address, and a browser link that works once.
-
-    Programs authenticate with a token: archivist token create.
-    """
-    if (tls_cert is None) != (tls_key is None):
-        raise click.UsageError("--tls-cert and --tls-key go together")
-    # A bank that does not open is reported before the server is imported.
-    with session.bank(is_global=is_global) as bank:
-        rules = bank.config.server
+def _import_door(module: str, extra: str) -> Any:
+    """Import a door by name, since edges do not import each other; it may need a package that is missing."""
     try:
-        # Imported by name: edges do not import each other, and the server needs the extra `server`.
-        serving = import_module("archivist.edges.http.serving")
+        return import_module(module)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("archivist"):
             raise
         raise InputError(
             f"serving needs {error.name!r}, which is not installed",
-            hint="pip install 'archivist-memory[server]'",
+            hint=f"pip install 'archivist-memory[{extra}]'",
         ) from None
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="The port, 0 for any; server.port by default.")
+@click.option("--tls-cert", type=click.Path(dir_okay=False), metavar="FILE", help="The certificate, PEM.")
+@click.option("--tls-key", type=click.Path(dir_okay=False), metavar="FILE", help="Its key, PEM.")
+@click.option("--insecure", "is_insecure", is_flag=True, help="Listen beyond this machine without TLS.")
+@click.option("--quiet", "is_quiet", is_flag=True, help="Do not log requests to stderr.")
+@options.is_global
+@options.as_json
+@click.pass_obj
+def serve(session: Session, /, port: int | None, is_global: bool, as_json: bool, **how: Any) -> None:
+    """Serve the bank over HTTP until stopped. Prints the address, and a browser link that works once.
+
+    Programs authenticate with a token: archivist token create.
+    """
+    certificate, key = how.pop("tls_cert"), how.pop("tls_key")
+    if (certificate is None) != (key is None):
+        raise click.UsageError("--tls-cert and --tls-key go together")
+    # A bank that does not open is reported before the server is imported.
+    with session.bank(is_global=is_global) as bank:
+        rules = bank.config.server
+    serving = _import_door("archivist.edges.http.serving", "server")
     opened = serving.open_server(
         lambda: session.bank(is_global=is_global),
-        host=host,
         port=rules.port if port is None else port,
-        certificate=serving.Certificate(tls_cert, tls_key) if tls_cert else None,
-        is_insecure=insecure,
-        is_quiet=quiet,
+        certificate=serving.Certificate(certificate, key) if certificate else None,
+        **how,
     )
     if as_json:
         print_json({"url": opened.url, "link": opened.link})
@@ -91,12 +75,10 @@ def serve(
     opened.serve()
 
 
-@click.group()
-def token() -> None:
-    """Create, list and revoke access tokens for the server."""
+token = click.Group("token", help="Create, list and revoke access tokens for the server.")
 
 
-@command(token)
+@options.command(token)
 @click.option(
     "--actor", "who", metavar="KIND:NAME[:ROLE]", required=True, help="The actor that it authenticates."
 )
@@ -104,15 +86,9 @@ def token() -> None:
 @click.option("--name", metavar="N", default="", help="Its name; by default the actor.")
 @click.option("--expires", type=float, metavar="DAYS", help="Days until it expires; by default it does not.")
 @click.option("--bank", "place", metavar="PATH", help="The bank; by default as for every command.")
-@global_option
+@options.is_global
 def create(
-    session: Session,
-    who: str,
-    role: str,
-    name: str,
-    expires: float | None,
-    place: str | None,
-    is_global: bool,
+    session: Session, /, who: str, role: str, place: str | None, is_global: bool, **fields: Any
 ) -> Answer:
     """Create a token and print it. It is shown only once; the bank stores its hash."""
     if place and is_global:
@@ -122,35 +98,25 @@ def create(
         raise click.UsageError(f"--actor names the role {actor.role!r}, --role another")
     named = replace(session, bank_path=place) if place else session
     with named.bank(is_global=is_global) as bank:
-        actor = replace(actor, role=role or actor.role)
-        issued = bank.tokens.create(actor, name=name, expires_days=expires)
-    until = f"until {issued.token.expires:%Y-%m-%d %H:%M} UTC" if issued.token.expires else "until revoked"
-    shown = f"{issued.token.id}  {issued.token.name}: acts as {issued.token.actor}, {until}; shown only now"
-    return Answer({**token_view(issued.token, "valid"), "token": issued.secret}, issued.secret, (shown,))
+        named_actor = replace(actor, role=role or actor.role)
+        token, secret = bank.tokens.create(named_actor, name=fields["name"], expires_days=fields["expires"])
+    until = f"until {token.expires:%Y-%m-%d %H:%M} UTC" if token.expires else "until revoked"
+    shown = f"{token.id}  {token.name}: acts as {token.actor}, {until}; shown only now"
+    return Answer({**token_view(token, "valid"), "token": secret}, secret, (shown,))
 
 
-@bank_command(token, "list", has_global=True)
+@options.bank_command(token, "list", has_global=True)
 @click.option("--all", "with_ended", is_flag=True, help="Include expired and revoked tokens.")
 def list_(bank: Bank, with_ended: bool) -> Answer:
     """List the valid tokens."""
-    tokens = bank.tokens.list(with_ended=with_ended)
-    found = [(token, token.state(bank.now()).value) for token in tokens]
-    return list_records(
-        "tokens",
-        found,
-        lambda pair: token_view(*pair),
-        {
-            "ID": lambda pair: pair[0].id,
-            "State": lambda pair: pair[1],
-            "Actor": lambda pair: pair[0].actor,
-            "Until": lambda pair: f"{pair[0].expires:%Y-%m-%d}" if pair[0].expires else "-",
-            "Name": lambda pair: pair[0].name,
-        },
-        empty="no tokens: archivist token create makes one",
-    )
+    now = bank.now()
+    views = [token_view(token, token.state(now)) for token in bank.tokens.list(with_ended=with_ended)]
+    until = ("Until", lambda view: (view["expires"] or "-")[:10])
+    nothing = "no tokens: archivist token create makes one"
+    return list_records("tokens", views, None, "id", "state", "actor", until, "name", empty=nothing)
 
 
-@bank_command(token, has_global=True)
+@options.bank_command(token, has_global=True)
 @click.argument("names", metavar="ID…", nargs=-1, required=True)
 def revoke(bank: Bank, names: tuple[str, ...]) -> Answer:
     """Revoke tokens by id or name: all of them, or none if one is unknown."""
@@ -176,16 +142,9 @@ def revoke(bank: Bank, names: tuple[str, ...]) -> Answer:
 )
 @click.option("--bank", "bank_path", metavar="PATH", help="Project folder or bank file.")
 @click.option("--actor", "actor_text", metavar="WHO", help="The actor; by default the agent that connects.")
-@json_option
+@options.as_json
 @click.pass_obj
-def mcp(
-    session: Session,
-    sets: str,
-    place: str | None,
-    bank_path: str | None,
-    actor_text: str | None,
-    as_json: bool,
-) -> None:
+def mcp(session: Session, /, sets: str, place: str | None, as_json: bool, **given: Any) -> None:
     """Serve the bank to an MCP client over stdin and stdout.
 
     The bank is opened at the first call. With --http each client needs a token (archivist token create).
@@ -193,23 +152,14 @@ def mcp(
     from archivist.tools.functions import select_tools
 
     chosen = select_tools(sets)
-    named = replace(
-        session, bank_path=bank_path or session.bank_path, actor_text=actor_text or session.actor_text
-    )
+    named = replace(session, **{name: value for name, value in given.items() if value})
     actor = Actor.parse(named.actor_text) if named.actor_text else None
-    # Edges do not import each other, so it is imported by name; arguments are checked before the SDK loads.
+    # Arguments are checked before the SDK loads.
     serving = import_module("archivist.edges.mcp.serving")
     listening = None if place is None else serving.parse_address(place)
     # A client starts a stdio server in its working folder; over HTTP there is none.
     folder = Path.cwd() if listening is None else None
-    try:
-        server = import_module("archivist.edges.mcp.server")
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
-            raise
-        raise InputError(
-            "the MCP server needs the MCP SDK", hint="pip install 'archivist-memory[mcp]'"
-        ) from error
+    server = _import_door("archivist.edges.mcp.server", "mcp")
     memory = server.MemoryServer(lambda: named.bank(folder=folder), chosen, actor=actor)
     if listening is None:
         if sys.stdin.isatty():

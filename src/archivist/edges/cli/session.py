@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.errors import InputError, NoBankError
+from archivist.paths import bank_file, find_project, home_folder, is_file
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -28,29 +32,42 @@ class Session:
 
     def find_bank_path(self) -> Path | None:
         """Return the path of the project's bank: the named one, or the nearest upwards; None without one."""
-        from archivist.paths import bank_file, find_project, is_file
-
         if not self.bank_path:
             return find_project(Path.cwd())
         path = Path(self.bank_path)
         return path if is_file(bank_file(path)) else None
+
+    def require_bank_path(self) -> Path:
+        """Return the path of the project's bank, or raise NoBankError."""
+        if (place := self.find_bank_path()) is None:
+            raise NoBankError(self.bank_path or str(Path.cwd()))
+        return place
 
     def bank(self, *, is_global: bool = False, folder: Path | None = None) -> Bank:
         """Open the project's bank, or the global one, which is created at first use.
 
         `folder` is where the caller works; a server for others works in none.
         """
-        from archivist.paths import home_folder
+        place = home_folder() if is_global else self.require_bank_path()
+        from archivist.bank import Bank
 
-        if is_global:
-            return self._open_bank(home_folder(), create=True, folder=folder)
-        place = self.find_bank_path()
-        if place is None:
-            raise NoBankError(self.bank_path or str(Path.cwd()))
-        return self._open_bank(place, create=False, folder=folder)
+        effective = self.load_settings(place)
+        bank = Bank.open(place, create=is_global, actor=self.actor(), config=effective.config, folder=folder)
+        told = [key for key, origin in effective.origins.items() if origin.layer in ("flag", "environment")]
+        guarded = [key for key in told if key.startswith(_GUARDED_SETTINGS)]
+        if guarded and bank.actor.kind.value == "agent":
+            from archivist.access.rights import Layer, Verb
 
-    def bank_of(self, *names: str, is_global: bool = False) -> tuple[Bank, list[str]]:
-        """Open the bank of some records, the global one for `global-m-001`; return the ids without mark."""
+            hint = "only people and orchestrators may set it"
+            try:
+                bank.refuse(Layer.BANK, Verb.WRITE, what=guarded[0], hint=hint)
+            finally:
+                bank.close()
+        return bank
+
+    @contextmanager
+    def bank_of(self, *names: str, is_global: bool = False) -> Iterator[tuple[Bank, list[str]]]:
+        """Open the bank of some records, the global one for `global-m-001`; give the ids without mark."""
         from archivist.brief.select import global_mark_of
 
         marks = [global_mark_of(name) for name in names]
@@ -58,7 +75,8 @@ class Session:
         if any(marks) and not all(marks):
             raise InputError("records of two banks in one call", hint="call it once for each bank")
         bare = [name.removeprefix(mark) for name, mark in zip(names, marks, strict=True)]
-        return self.bank(is_global=is_global or any(marks)), bare
+        with self.bank(is_global=is_global or any(marks)) as bank:
+            yield bank, bare
 
     def bank_if_any(self) -> Bank | None:
         """Open the project's bank, or return None without one."""
@@ -66,25 +84,14 @@ class Session:
 
     def global_bank(self) -> Bank | None:
         """Open the global bank, or return None without one."""
-        from archivist.paths import bank_file, home_folder
-
         is_there = bank_file(home_folder()).is_file()
         return self.bank(is_global=True, folder=Path.cwd()) if is_there else None
 
     def load_settings(self, place: Path | None) -> EffectiveConfig:
         """Return the effective settings for a bank, or without a project, including the flags."""
         from archivist.config.layers import load_effective
-        from archivist.paths import bank_file
 
         return load_effective(bank_file(place).parent if place else None, flags=self.flags)
-
-    def _open_bank(self, place: Path, *, create: bool, folder: Path | None = None) -> Bank:
-        from archivist.bank import Bank
-
-        effective = self.load_settings(place)
-        bank = Bank.open(place, create=create, actor=self.actor(), config=effective.config, folder=folder)
-        self._refuse_guarded_settings(bank, effective)
-        return bank
 
     def require_owner(self) -> None:
         """Refuse an agent that tries to change the bank's settings, and note it in the ledger."""
@@ -101,30 +108,12 @@ class Session:
         with Bank.open(place, create=False, actor=actor, config=Config()) as bank:
             bank.require(Layer.BANK, Verb.WRITE)
 
-    def _refuse_guarded_settings(self, bank: Bank, effective: EffectiveConfig) -> None:
-        """Refuse an agent that overrides guarded settings by a flag or the environment."""
-        from archivist.records import ActorKind
-
-        told = [key for key, origin in effective.origins.items() if origin.layer in ("flag", "environment")]
-        bent = [key for key in told if key.startswith(_GUARDED_SETTINGS)]
-        if bent and bank.actor.kind is ActorKind.AGENT:
-            from archivist.access.rights import Layer, Verb
-
-            try:
-                bank.refuse(
-                    Layer.BANK, Verb.WRITE, what=bent[0], hint="only people and orchestrators may set it"
-                )
-            finally:
-                bank.close()
-
     def actor(self) -> Actor:
         """Return the actor: the named one, else the user of this machine."""
         from archivist.records import Actor, ActorKind
 
         if self.actor_text:
             return Actor.parse(self.actor_text)
-        import os
-
         name = os.environ.get("LOGNAME") or os.environ.get("USER") or os.environ.get("USERNAME") or ""
         if not name:
             # Containers often set none of them; Windows has no pwd.

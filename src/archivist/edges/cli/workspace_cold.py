@@ -9,33 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import (
-    EXIT_PARTIAL,
-    Answer,
-    command,
-    enum_choice,
-    episode_lines,
-    note,
-    pluralize,
-    problem_lines,
-    say,
-)
+from archivist.edges.cli import options
+from archivist.edges.cli.output import EXIT_PARTIAL, Answer, note, problem_lines, say, write_file
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.workspace import (
-    LINT_HINT,
-    find_topology,
-    require_bank,
-    root_option,
-    scope_argument,
-    scope_option,
-)
-from archivist.workspace.graph import EntityKind
+from archivist.edges.cli.wording import episode_lines, pluralize
+from archivist.edges.cli.workspace import LINT_HINT, find_topology, require_bank, root_option, root_param
+from archivist.workspace import graph as policy
+from archivist.workspace.files_service import Topology, find_scope, open_roots, read_corpus
 
 if TYPE_CHECKING:
-    from archivist.workspace.drafts import Draft
     from archivist.workspace.drafts_service import DraftCoverage
-    from archivist.workspace.files_service import Topology
-    from archivist.workspace.graph import Graph
     from archivist.workspace.transcripts_service import Transcript
 
 # Lines of a log hold whole files at times.
@@ -45,57 +28,39 @@ _OTHERS_SHOWN = 5
 _PROBLEMS_SHOWN = 10
 # A screenful; --json and --svg have all.
 _ROWS = 40
+_KIND = options.enum_choice(policy.EntityKind)
 
-_ROOTS = click.option(
-    "--root",
-    "roots",
-    metavar="FOLDER",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False),
-    help="A root; may be repeated. Default: the nearest one and those of workspace.roots.",
+transcripts = click.Group(
+    "transcripts", help="List, capture and read raw transcripts, the last place to search."
 )
 
 
-@click.group()
-def transcripts() -> None:
-    """List, capture and read raw transcripts, the last place to search."""
-
-
-@command(transcripts, "list")
+@options.command(transcripts, "list")
 @root_option
-def list_(session: Session, root: str | None) -> Answer:
+def list_(session: Session, topology: Topology) -> Answer:
     """List the transcripts, the latest first.
 
     The time is that of the last run; before capture the date in the file name, else the file's time.
     """
-    from archivist.workspace.transcripts_service import Transcripts, summarize_transcript
+    from archivist.workspace.transcripts_service import Transcripts
 
     with require_bank(session) as bank:
-        found = Transcripts(bank, find_topology(session, root)).scan_folder()
-    summaries = [summarize_transcript(each) for each in found.transcripts]
-    rows = [
-        (
-            summary.name,
-            summary.run,
-            summary.outcome,
-            _format_time(summary.first),
-            _format_time(summary.last),
-            _format_size(summary.size_bytes),
-            summary.task,
-        )
-        for summary in summaries
-    ]
-    waiting = sum(not summary.run for summary in summaries)
-    capture_hint = (
-        f"hint: {pluralize(waiting, 'transcript')} to capture: archivist workspace transcripts capture"
-    )
+        found = Transcripts(bank, topology).scan_folder()
+    views = [_transcript_view(each) for each in found.transcripts]
+    rows = []
+    for view, each in zip(views, found.transcripts, strict=True):
+        run = each.main_run.id if each.main_run else ""
+        times = (view["first"] or "", view["last"] or "")
+        rows.append((each.name, run, view["outcome"], *times, _format_size(each.size_bytes), view["task"]))
+    waiting = sum(not each.runs for each in found.transcripts)
+    hint = f"hint: {pluralize(waiting, 'transcript')} to capture: archivist workspace transcripts capture"
     others = _others_lines([f"{name} ({reason})" for name, reason in found.others])
     return Answer(
         {
-            "transcripts": [_transcript_view(each) for each in found.transcripts],
+            "transcripts": views,
             "others": [{"name": name, "reason": reason} for name, reason in found.others],
         },
-        notes=[capture_hint, *others] if waiting else others,
+        notes=[hint, *others] if waiting else others,
         tables=[(("Name", "Run", "Outcome", "First", "Last", "Size", "Task"), rows)],
     )
 
@@ -106,64 +71,59 @@ def _others_lines(others: Sequence[str]) -> list[str]:
     return [f"archivist: no transcripts: {', '.join(others[:_OTHERS_SHOWN])}{more}"] if others else []
 
 
-@command(transcripts)
+@options.command(transcripts)
 @click.argument("names", metavar="[NAME]…", nargs=-1)
 @root_option
-def capture(session: Session, names: tuple[str, ...], root: str | None) -> Answer:
+def capture(session: Session, names: tuple[str, ...], topology: Topology) -> Answer:
     """Capture all transcripts, or those named; an unchanged one is not read again."""
     from archivist.workspace.transcripts_service import Transcripts
 
     with require_bank(session) as bank:
-        done = Transcripts(bank, find_topology(session, root)).capture(names)
-    for line in (*problem_lines(done.problems, most=_PROBLEMS_SHOWN), *_others_lines(done.others)):
-        note(line)
+        done = Transcripts(bank, topology).capture(names)
+    captured, events = pluralize(len(done.captured), "transcript"), pluralize(done.events, "event")
     hint = "hint: archivist reflect learns from them, archivist recall finds what was said in them"
     return Answer(
         {
             "captured": [_transcript_view(each) for each in done.captured],
-            "unchanged": done.unchanged,
-            "problems": list(done.problems),
-            "others": list(done.others),
+            **{name: getattr(done, name) for name in ("unchanged", "problems", "others")},
         },
-        f"{pluralize(len(done.captured), 'transcript')} captured,"
-        f" {pluralize(done.events, 'event')}; {done.unchanged} unchanged",
+        f"{captured} captured, {events}; {done.unchanged} unchanged",
         (hint,) if done.captured else (),
+        warnings=[*problem_lines(done.problems, most=_PROBLEMS_SHOWN), *_others_lines(done.others)],
         code=EXIT_PARTIAL if done.problems else 0,
     )
 
 
-@command(transcripts)
+@options.command(transcripts)
 @click.argument("name")
 @click.option("--lines", "asked", metavar="A-B", help="These lines as they are in the log, without secrets.")
 @click.option("--matching", metavar="TEXT", help="The lines that contain a text.")
 @click.option("--full", "is_full", is_flag=True, help="Do not cut long lines.")
 @root_option
 def show(
-    session: Session, name: str, asked: str | None, matching: str | None, is_full: bool, root: str | None
+    session: Session, name: str, asked: str | None, matching: str | None, is_full: bool, topology: Topology
 ) -> Answer:
     """Print a summary of the transcript NAME; for RUN#12, an event from recall, print its line."""
     from archivist.workspace.transcripts_service import TranscriptLines, Transcripts
 
     if asked and matching is not None:
         raise click.UsageError("--lines and --matching exclude each other")
+    is_summary = not asked and matching is None and "#" not in name
     with require_bank(session) as bank:
-        service = Transcripts(bank, find_topology(session, root))
-        if asked:
-            shown = service.read_range(name, asked)
-        elif matching is not None:
-            shown = service.search_lines(name, matching)
-        elif "#" in name:
-            shown = service.lines_at_event(name)
-        else:
+        service = Transcripts(bank, topology)
+        if is_summary:
             shown = TranscriptLines(service.find(name))
+        elif asked:
+            shown = service.read_range(name, asked)
+        else:
+            shown = service.lines_at_event(name) if matching is None else service.search_lines(name, matching)
     transcript = shown.transcript
     view = {
         **_transcript_view(transcript),
         "lines": [{"line": number, "text": text} for number, text in shown.lines],
         "line": shown.marked,
     }
-    # No part was asked for: the summary.
-    if not asked and matching is None and "#" not in name:
+    if is_summary:
         state = "" if transcript.runs else "  not captured"
         heading = f"{transcript.name}  {_format_size(transcript.size_bytes)}{state}"
         hint = f"hint: archivist workspace transcripts capture {transcript.name}"
@@ -172,31 +132,25 @@ def show(
     lines = []
     for number, text in shown.lines:
         mark = ">" if number == shown.marked else " "
-        is_cut = not is_full and len(text) > _LINE_CHARACTERS
-        rest = f"… (+{len(text) - _LINE_CHARACTERS} characters, --full)" if is_cut else ""
-        lines.append(f"{mark}{number:>7}  {text[:_LINE_CHARACTERS] if is_cut else text}{rest}")
+        excess = 0 if is_full else max(0, len(text) - _LINE_CHARACTERS)
+        rest = f"… (+{excess} characters, --full)" if excess else ""
+        lines.append(f"{mark}{number:>7}  {text[: len(text) - excess]}{rest}")
     missing = f"archivist: no such line in {transcript.name}"
     return Answer(view, "\n".join(lines), () if lines else (missing,))
 
 
-def _transcript_view(transcript: Transcript) -> dict[str, object]:
+def _transcript_view(transcript: Transcript) -> dict[str, Any]:
     from archivist.workspace.transcripts_service import summarize_transcript
 
     summary = summarize_transcript(transcript)
+    times = {"first": summary.first, "last": summary.last}
     return {
-        "name": summary.name,
-        "outcome": summary.outcome,
-        "task": summary.task,
-        "first": _format_time(summary.first) or None,
-        "last": _format_time(summary.last) or None,
+        **{name: getattr(summary, name) for name in ("name", "outcome", "task")},
+        **{name: f"{time:%Y-%m-%d %H:%M}" if time else None for name, time in times.items()},
         "size_bytes": summary.size_bytes,
         "summary": summary.summary,
         "runs": [run.id for run in transcript.runs],
     }
-
-
-def _format_time(time: object) -> str:
-    return f"{time:%Y-%m-%d %H:%M}" if time else ""
 
 
 def _format_size(size_bytes: int) -> str:
@@ -206,7 +160,7 @@ def _format_size(size_bytes: int) -> str:
 # Drafts
 
 
-@command()
+@options.command()
 @click.option(
     "--run", "runs", metavar="ID", multiple=True, help="This run, as `archivist episodes list` names it."
 )
@@ -229,13 +183,7 @@ def _format_size(size_bytes: int) -> str:
 )
 @root_option
 def drafts(
-    session: Session,
-    runs: tuple[str, ...],
-    latest: int,
-    scope: str,
-    is_saving: bool,
-    on_conflict: str,
-    root: str | None,
+    session: Session, /, scope: str, is_saving: bool, on_conflict: str, topology: Topology, **chosen: Any
 ) -> Answer:
     """Print what captured runs offer to memory: hard-won fixes, solutions, conflicts, decisions.
 
@@ -244,9 +192,9 @@ def drafts(
     from archivist.workspace.drafts_service import Drafts
 
     with require_bank(session) as bank:
-        service = Drafts(bank, find_topology(session, root))
-        found = service.collect(runs, scope=scope, latest=latest)
-        coverage = service.coverage(runs, latest=latest)
+        service = Drafts(bank, topology)
+        found = service.collect(**chosen, scope=scope)
+        coverage = service.coverage(**chosen)
         outcomes = service.save(found, on_conflict=on_conflict) if is_saving else []
     offered, lines = [], []
     for run in found:
@@ -254,18 +202,22 @@ def drafts(
         for draft in run.drafts:
             view = asdict(draft)
             del view["lesson"]
-            first = {"run": run.run, "trigger": view.pop("trigger")}
-            offered.append({**first, **view, "weight": round(draft.weight, 2)})
-            lines += _draft_lines(draft)
+            offered.append(
+                {"run": run.run, "trigger": view.pop("trigger"), **view, "weight": round(draft.weight, 2)}
+            )
+            place = f" → {draft.scope}" if draft.scope else ""
+            lines.append(f"  {draft.trigger.replace('_', ' ')}: {draft.title}{place}")
+            lines += [f"      {line}" for line in draft.text.splitlines() if line]
+            lines += [f"      against: {draft.conflicts_with}"] if draft.conflicts_with else []
+            lines.append(f"      evidence: {', '.join(draft.evidence)}")
     for outcome in outcomes:
         place = f" in {outcome.place}" if outcome.place else ""
         reason = f" ({outcome.reason})" if outcome.reason else ""
         lines.append(f"{outcome.result}{place}: {outcome.title}{reason}")
     nothing = f"archivist: nothing worth a draft in {pluralize(coverage.runs, 'run')}"
     is_partial = any(outcome.result in ("conflict", "refused") for outcome in outcomes)
-    saved = [outcome._asdict() for outcome in outcomes]
     return Answer(
-        {"drafts": offered, "outcomes": saved, **coverage._asdict()},
+        {"drafts": offered, "outcomes": [each._asdict() for each in outcomes], **coverage._asdict()},
         "\n".join(lines),
         [*(() if found else (nothing,)), *_coverage_hints(coverage)],
         code=EXIT_PARTIAL if is_partial else 0,
@@ -284,81 +236,68 @@ def _coverage_hints(coverage: DraftCoverage) -> Iterator[str]:
         yield f"hint: {coverage.runs} of {pluralize(coverage.known, 'run')} looked at; --last N, --run ID"
 
 
-def _draft_lines(draft: Draft) -> Iterator[str]:
-    place = f" → {draft.scope}" if draft.scope else ""
-    yield f"  {draft.trigger.replace('_', ' ')}: {draft.title}{place}"
-    yield from (f"      {line}" for line in draft.text.splitlines() if line)
-    if draft.conflicts_with:
-        yield f"      against: {draft.conflicts_with}"
-    yield f"      evidence: {', '.join(draft.evidence)}"
-
-
 # Search and graph
 
 
-def _resolve_topologies(session: Session, roots: tuple[str, ...]) -> list[Topology]:
-    from archivist.workspace.files_service import Topology, open_roots
-
+def _read_roots(ctx: click.Context, _param: click.Parameter, roots: tuple[str, ...]) -> list[Topology]:
+    # A shell that completes a word has no session.
+    if ctx.resilient_parsing:
+        return []
     if roots:
-        rules = session.load_settings(session.find_bank_path()).config.workspace
-        found = {Path(root).resolve(): Topology(Path(root), rules) for root in roots}
+        found = {Path(root).resolve(): find_topology(ctx.obj, root) for root in roots}
         return list(found.values())
-    topology = find_topology(session, None)
+    topology = find_topology(ctx.obj, None)
     return open_roots(topology.root, topology.rules)
 
 
-@command()
-@scope_argument
+_ROOTS = root_param(
+    "topologies",
+    multiple=True,
+    callback=_read_roots,
+    help="A root; may be repeated. Default: the nearest one and those of workspace.roots.",
+)
+
+
+@options.command()
+@options.scope_argument
 @_ROOTS
 @click.option("--about", metavar="NAME", default="", help="Only entities related to this one.")
-@click.option(
-    "--kind", "kinds", multiple=True, type=enum_choice(EntityKind), help="Only entities of this kind."
-)
-@click.option(
-    "--max", "limit", type=click.IntRange(min=1), default=_ROWS, metavar="N", help="At most N relations."
-)
+@click.option("--kind", "kinds", multiple=True, type=_KIND, help="Only entities of this kind.")
+@options.limit("At most N relations.", default=_ROWS)
 @click.option(
     "--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Draw it into a file; - is stdout."
 )
 def graph(
-    session: Session,
-    scope: str,
-    roots: tuple[str, ...],
-    about: str,
-    kinds: tuple[str, ...],
-    limit: int,
-    svg: str | None,
+    _session: Session, scope: str, topologies: list[Topology], about: str, limit: int, **asked: Any
 ) -> Answer | None:
     """Print the entities that the documents of SCOPE name and their relations, with the evidence."""
     from archivist.recall.embedders.static import StaticEmbedder
-    from archivist.workspace import graph as policy
-    from archivist.workspace.files_service import find_scope, read_corpus
 
-    topologies = _resolve_topologies(session, roots)
     corpus = read_corpus(topologies, find_scope(topologies, scope))
     found = policy.build_graph(corpus.sources, StaticEmbedder().has_word)
     if about:
         found = policy.subgraph_around(found, about)
-    if kinds:
-        found = policy.filter_kinds(found, {EntityKind(kind) for kind in kinds})
+    if asked["kinds"]:
+        found = policy.filter_kinds(found, {policy.EntityKind(kind) for kind in asked["kinds"]})
     for line in problem_lines(corpus.problems, LINT_HINT, most=_PROBLEMS_SHOWN):
         note(line)
-    if svg:
+    if svg := asked["svg"]:
+        from archivist.charts import draw_graph
+
         title = f"What the workspace says about {about}" if about else "What the workspace speaks of"
-        _write_drawing(found, title, svg)
+        image = draw_graph(found, title)
+        if svg == "-":
+            say(image, nl=False)
+        else:
+            write_file(svg, image)
         return None
-    names = policy.labels(found)
-    rows = [
-        (
-            f"{each.source.partition(':')[0]} {names[each.source]}",
-            each.kind.replace("_", " "),
-            f"{each.target.partition(':')[0]} {names[each.target]}",
-            each.weight,
-            each.evidence[0] + (f" +{len(each.evidence) - 1}" if len(each.evidence) > 1 else ""),
-        )
-        for each in found.relations[:limit]
-    ]
-    relations = [{**each._asdict(), "evidence": list(each.evidence)} for each in found.relations]
+    names = {key: f"{key.partition(':')[0]} {label}" for key, label in policy.labels(found).items()}
+    rows = []
+    for each in found.relations[:limit]:
+        shown_by = each.evidence[0] + (f" +{len(each.evidence) - 1}" if len(each.evidence) > 1 else "")
+        relation = each.kind.replace("_", " ")
+        rows.append((names[each.source], relation, names[each.target], each.weight, shown_by))
+    relations = [each._asdict() for each in found.relations]
     view = {"entities": [each._asdict() for each in found.entities], "relations": relations}
     if not found.entities:
         return Answer(view, notes=("archivist: nothing found",))
@@ -368,37 +307,19 @@ def graph(
     return Answer(view, notes=(rest,) if more > 0 else (), tables=[table])
 
 
-def _write_drawing(found: Graph, title: str, svg: str) -> None:
-    from archivist.charts import draw_graph
-    from archivist.files.write import explain_os_errors
-
-    image = draw_graph(found, title)
-    if svg == "-":
-        say(image, nl=False)
-        return
-    with explain_os_errors(Path(svg)):
-        Path(svg).write_text(image, encoding="utf-8")
-    note(f"archivist: wrote {svg}")
-
-
-@command()
+@options.command()
 @click.argument("text")
-@scope_option
+@options.scope
 @_ROOTS
-@click.option("--max", "limit", type=click.IntRange(1, 200), default=10, metavar="N", help="At most N.")
-def search(session: Session, text: str, scope: str, roots: tuple[str, ...], limit: int) -> Answer:
+@options.limit(most=200, default=10)
+def search(session: Session, text: str, scope: str, topologies: list[Topology], limit: int) -> Answer:
     """Search the documents of all workspaces for TEXT, by words and by meaning."""
-    from archivist.workspace.files_service import find_scope
     from archivist.workspace.search_service import WorkspaceSearch
 
     with require_bank(session) as bank:
-        topologies = _resolve_topologies(session, roots)
         service = WorkspaceSearch(bank, topologies)
         found = service.search(text, scope=find_scope(topologies, scope), limit=limit)
-    for line in problem_lines(found.problems, LINT_HINT, most=_PROBLEMS_SHOWN):
-        note(line)
-    hits: list[dict[str, Any]] = []
-    lines = []
+    hits, lines = [], []
     for snippet in found.snippets:
         meta = {"document_path": snippet.path, "document_id": snippet.document}
         hits.append(
@@ -412,8 +333,10 @@ def search(session: Session, text: str, scope: str, roots: tuple[str, ...], limi
         )
         place = f"{f'{snippet.root}: ' if snippet.root else ''}{snippet.path}:{snippet.line}"
         lines += [f"{place}{f'  {snippet.heading}' if snippet.heading else ''}", f"    {snippet.text}"]
-    nothing = (
-        "archivist: nothing found",
-        "hint: try other words; archivist recall searches lessons and runs too",
+    hint = "hint: try other words; archivist recall searches lessons and runs too"
+    return Answer(
+        {"hits": hits},
+        "\n".join(lines),
+        () if hits else ("archivist: nothing found", hint),
+        warnings=problem_lines(found.problems, LINT_HINT, most=_PROBLEMS_SHOWN),
     )
-    return Answer({"hits": hits}, "\n".join(lines), () if hits else nothing)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -10,41 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import (
-    EXIT_PARTIAL,
-    Answer,
-    command,
-    enum_choice,
-    json_option,
-    list_records,
-    note,
-    print_json,
-    print_table,
-    say,
-    shorten,
-)
+from archivist.edges.cli import options
+from archivist.edges.cli.output import EXIT_PARTIAL, Answer, list_records, note, print_json, print_table, say
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.workspace import (
-    find_topology,
-    require_bank,
-    root_option,
-    scope_argument,
-    scope_option,
-)
-from archivist.workspace.links_service import Client
+from archivist.edges.cli.wording import shorten
+from archivist.edges.cli.workspace import read_source, require_bank, root_option
+from archivist.errors import InputError
+from archivist.files.write import explain_os_errors
+from archivist.workspace import links_service
+from archivist.workspace.files_service import Topology, find_scope
+from archivist.workspace.links_service import Client, LinkResult
+from archivist.workspace.topology import WorkspaceScope
 
 if TYPE_CHECKING:
     from archivist.workspace.hot import HotFile
     from archivist.workspace.hot_service import MovedRule, Review
-    from archivist.workspace.links_service import LinkResult
     from archivist.workspace.skills_service import Skill
 
 # As of a linter, so that a pre-commit hook can stop the growth.
 EXIT_OVER = 1
 # Rules are sentences; the first words tell which.
 _ITEM_CHARACTERS = 100
-# The key under which `hot --root FOLDER demote …` passes its root to the subcommand.
-_ROOT = "archivist.root"
 # The most that Codex reads of AGENTS.md unless its configuration says otherwise.
 _CODEX_BYTES = 32 * 1024
 # Long material belongs into files beside the skill, which agents read only when they need them.
@@ -56,25 +41,19 @@ _MAX_SKILL_BYTES = 1 << 20
 @click.option(
     "--items", "with_items", is_flag=True, help="List every rule, with the number of runs that needed it."
 )
-@json_option
+@options.as_json
 @click.pass_context
-def hot(ctx: click.Context, root: str | None, with_items: bool, as_json: bool) -> int:
+def hot(ctx: click.Context, topology: Topology, with_items: bool, as_json: bool) -> int:
     """Show the size of hot memory, and what should leave or join it. Exit 1 when it is over budget."""
     if ctx.invoked_subcommand is not None:
-        ctx.meta[_ROOT] = root
         return 0
-    session: Session = ctx.obj
     from archivist.workspace.hot_service import HotMemory, UsageHistory
     from archivist.workspace.hot_service import review as review_files
 
-    topology = find_topology(session, root)
     # Files alone can be reviewed; a bank adds how often each rule was needed.
-    bank = session.bank_if_any()
-    if bank is None:
-        review = review_files(topology, UsageHistory())
-    else:
-        with bank:
-            review = HotMemory(bank, topology).review()
+    bank = ctx.obj.bank_if_any()
+    with bank or nullcontext():
+        review = HotMemory(bank, topology).review() if bank else review_files(topology, UsageHistory())
     if as_json:
         print_json(_review_view(review))
     else:
@@ -82,11 +61,11 @@ def hot(ctx: click.Context, root: str | None, with_items: bool, as_json: bool) -
     return EXIT_OVER if review.usage.is_over else 0
 
 
-@command(hot)
+@options.command(hot)
 @click.argument("item")
 @click.option("--to", "scope", metavar="SCOPE", required=True, help="The workspace whose lesson it becomes.")
 @root_option
-def demote(session: Session, item: str, scope: str, root: str | None) -> Answer:
+def demote(session: Session, item: str, scope: str, topology: Topology) -> Answer:
     """Move a rule into a workspace's lessons.
 
     ITEM is its id (h-1a2b3c) or place (FILE:LINE), as `hot --items` prints them.
@@ -94,27 +73,23 @@ def demote(session: Session, item: str, scope: str, root: str | None) -> Answer:
     from archivist.workspace.hot_service import HotMemory
     from archivist.workspace.hot_service import demote as demote_in_files
 
-    topology = find_topology(session, root or click.get_current_context().meta.get(_ROOT))
     bank = session.bank_if_any()
     with bank or nullcontext():
-        moved = (HotMemory(bank, topology).demote if bank else partial(demote_in_files, topology))(
-            item, scope
-        )
-    return _moved_answer(moved)
+        move = HotMemory(bank, topology).demote if bank else partial(demote_in_files, topology)
+        return _moved_answer(move(item, scope))
 
 
-@command(hot)
+@options.command(hot)
 @click.argument("name", metavar="LESSON")
 @click.option("--file", "file", metavar="FILE", required=True, help="The hot file that it goes into.")
 @root_option
-def promote(session: Session, name: str, file: str, root: str | None) -> Answer:
+def promote(session: Session, name: str, file: str, topology: Topology) -> Answer:
     """Put a lesson into a hot file.
 
     LESSON is a lesson of the bank (m-001) or a learning entry (FILE:LINE); it also stays where it is.
     """
     from archivist.workspace.hot_service import HotMemory, promote_entry
 
-    topology = find_topology(session, root or click.get_current_context().meta.get(_ROOT))
     if ":" in name and session.find_bank_path() is None:
         return _moved_answer(promote_entry(topology, name, file))
     with require_bank(session) as bank:
@@ -134,33 +109,22 @@ def _print_review(review: Review, *, with_items: bool) -> None:
         note("archivist: no hot files")
         note("hint: workspace.hot names their folder (agent/rules/common unless set)")
         return
-    rows: list[tuple[object, ...]] = [_file_row(file) for file in usage.files]
     total = _budget_note(usage.share)
     if usage.agent:
         total = f"as {usage.agent} loads it{', ' if total else ''}{total}"
-    rows.append(("all", usage.lines, usage.max_lines, usage.tokens, f"{usage.share:.0%}", total))
+    whole = ("all", usage.lines, usage.max_lines, usage.tokens, f"{usage.share:.0%}", total)
+    rows = [*map(_file_row, usage.files), whole]
     print_table(("File", "Lines", "Budget", "Tokens", "Used", "Note"), rows)
     if with_items:
         say("\nRules and the runs that met them")
-        _print_items(
-            [
-                (
-                    item.id,
-                    f"{item.file}:{item.line}",
-                    f"met in {use.met} of {use.runs} runs" if use.runs else "no runs known",
-                    item.text,
-                )
-                for item, use in review.items
-            ]
-        )
+        for item, use in review.items:
+            known = f"met in {use.met} of {use.runs} runs" if use.runs else "no runs known"
+            _print_item(item.id, f"{item.file}:{item.line}", known, item.text)
     if review.demotions:
         say("\nDemote: the least used first, just enough to come under budget")
-        _print_items(
-            [
-                (each.item.id, f"{each.item.file}:{each.item.line}", each.reason, each.item.text)
-                for each in review.demotions
-            ]
-        )
+        for demotion in review.demotions:
+            item = demotion.item
+            _print_item(item.id, f"{item.file}:{item.line}", demotion.reason, item.text)
         note("hint: archivist workspace hot demote ID --to WORKSPACE moves one into its lessons")
     elif usage.is_over and any(file.agents for file in usage.files_for(usage.agent)):
         note(f"hint: shorten the files that {usage.agent} loads by itself, or raise workspace.hot_lines")
@@ -168,30 +132,27 @@ def _print_review(review: Review, *, with_items: bool) -> None:
         note("hint: more than 80 % of the runs met every rule: raise the budget, or say things shorter")
     if review.promotions:
         say("\nPromote: used everywhere")
-        _print_items(
-            [(each.warm.id, each.warm.scope, each.reason, each.warm.text) for each in review.promotions]
-        )
+        for promotion in review.promotions:
+            warm = promotion.warm
+            _print_item(warm.id, warm.scope, promotion.reason, warm.text)
         note("hint: archivist workspace hot promote ID --file FILE puts one into a hot file")
 
 
-def _print_items(rows: list[tuple[str, str, str, str]]) -> None:
-    for name, place, reason, text in rows:
-        say(f"  {name}  {f'{place}  ' if place else ''}{reason}\n      {shorten(text, _ITEM_CHARACTERS)}")
+def _print_item(name: str, place: str, reason: str, text: str) -> None:
+    say(f"  {name}  {f'{place}  ' if place else ''}{reason}\n      {shorten(text, _ITEM_CHARACTERS)}")
 
 
 def _file_row(file: HotFile) -> tuple[object, ...]:
-    budget = file.budget
-    limits = "-"
-    if budget is not None:
-        lines = [str(budget.lines)] if budget.lines else []
-        limits = " / ".join([*lines, *([f"{budget.tokens} tokens"] if budget.tokens else [])])
+    lines, tokens = file.budget or (None, None)
+    limits = [f"{lines}"] if lines else []
+    limits += [f"{tokens} tokens"] if tokens else []
     share = "-" if file.share is None else f"{file.share:.0%}"
     remark = file.problem or _budget_note(file.share)
     if file.agents:
         # A tool's own file need not declare a budget.
-        remark = "" if budget is None and not file.problem else remark
+        remark = "" if file.budget is None and not file.problem else remark
         remark = ", ".join(filter(None, (f"read by {', '.join(file.agents)}", remark)))
-    return file.path, file.lines, limits, file.tokens, share, remark
+    return file.path, file.lines, " / ".join(limits) or "-", file.tokens, share, remark
 
 
 def _budget_note(share: float | None) -> str:
@@ -204,42 +165,41 @@ def _budget_note(share: float | None) -> str:
 
 def _review_view(review: Review) -> dict[str, object]:
     usage = review.usage
+    files = [
+        {
+            **{name: getattr(file, name) for name in ("path", "lines", "tokens")},
+            "budget_lines": file.budget.lines if file.budget else None,
+            "budget_tokens": file.budget.tokens if file.budget else None,
+            "share": None if file.share is None else round(file.share, 3),
+            "over": file.is_over,
+            "agents": file.agents,
+            "problem": file.problem,
+        }
+        for file in usage.files
+    ]
+    totals = ("lines", "tokens", "agent", "max_lines", "max_tokens")
+    items = [
+        {"id": item.id, "file": item.file, "line": item.line, "met": use.met, "text": item.text}
+        for item, use in review.items
+    ]
+    demotions = [
+        {"id": each.item.id, "file": each.item.file, "line": each.item.line, "reason": each.reason}
+        for each in review.demotions
+    ]
+    promotions = [
+        {"id": each.warm.id, "scope": each.warm.scope, "reason": each.reason, "text": each.warm.text}
+        for each in review.promotions
+    ]
     return {
-        "files": [
-            {
-                "path": file.path,
-                "lines": file.lines,
-                "tokens": file.tokens,
-                "budget_lines": file.budget.lines if file.budget else None,
-                "budget_tokens": file.budget.tokens if file.budget else None,
-                "share": None if file.share is None else round(file.share, 3),
-                "over": file.is_over,
-                "agents": list(file.agents),
-                "problem": file.problem,
-            }
-            for file in usage.files
-        ],
-        "lines": usage.lines,
-        "tokens": usage.tokens,
-        "agent": usage.agent,
-        "max_lines": usage.max_lines,
-        "max_tokens": usage.max_tokens,
+        "files": files,
+        **{name: getattr(usage, name) for name in totals},
         "share": round(usage.share, 3),
         "over": usage.is_over,
         "runs": review.runs,
-        "items": [
-            {"id": item.id, "file": item.file, "line": item.line, "met": use.met, "text": item.text}
-            for item, use in review.items
-        ],
-        "demote": [
-            {"id": each.item.id, "file": each.item.file, "line": each.item.line, "reason": each.reason}
-            for each in review.demotions
-        ],
-        "promote": [
-            {"id": each.warm.id, "scope": each.warm.scope, "reason": each.reason, "text": each.warm.text}
-            for each in review.promotions
-        ],
-        "problems": list(review.problems),
+        "items": items,
+        "demote": demotions,
+        "promote": promotions,
+        "problems": review.problems,
     }
 
 
@@ -251,61 +211,52 @@ _CLIENTS = click.argument(
     metavar="CLIENT…",
     nargs=-1,
     required=True,
-    type=click.Choice([*enum_choice(Client).choices, "all"]),
+    type=click.Choice([*options.enum_choice(Client).choices, "all"]),
 )
 _DRY_RUN = click.option(
     "--dry-run", "is_dry_run", is_flag=True, help="Show what would be done, change nothing."
 )
 
 
-@command()
+@options.command()
 @_CLIENTS
 @click.option("--copy", "as_copies", is_flag=True, help="Make marked copies instead of links.")
 @_DRY_RUN
 @root_option
-def link(
-    session: Session, clients: tuple[str, ...], as_copies: bool, is_dry_run: bool, root: str | None
-) -> Answer:
+def link(_session: Session, /, clients: tuple[str, ...], topology: Topology, **how: Any) -> Answer:
     """Link the hot files into agent tools: cursor, codex, claude-code, gemini, vscode, or all.
 
     Your own files are never overwritten; a second call changes nothing.
     """
-    from archivist.errors import InputError
-    from archivist.workspace.links_service import link as link_files
-    from archivist.workspace.links_service import read_rules
-
-    topology = find_topology(session, root)
-    folder = topology.rules.hot
+    root, folder = topology.root, topology.rules.hot
     chosen = _parse_clients(clients)
-    rules, problems = read_rules(topology.root, folder)
+    rules, problems = links_service.read_rules(root, folder)
     # Before the links: a file that cannot be read is why one is missing.
     for problem in problems:
         note(f"archivist: {problem}")
-    done = link_files(topology.root, folder, rules, chosen, as_copies=as_copies, is_dry_run=is_dry_run)
+    done = links_service.link(root, folder, rules, chosen, **how)
     if not rules and not done:
         raise InputError(
             f"no hot files in {folder!r}", hint="write one, agent/rules/common/user-profile.md for example"
         )
     if Client.CODEX in chosen:
-        if (topology.root / "AGENTS.override.md").is_file():
+        if (root / "AGENTS.override.md").is_file():
             note("archivist: Codex reads AGENTS.override.md here and not AGENTS.md")
-        file = topology.root / "AGENTS.md"
+        file = root / "AGENTS.md"
         if file.is_file() and file.stat().st_size > _CODEX_BYTES:
             note("archivist: AGENTS.md has more than 32 KiB, the most that Codex reads by default")
-    answer = _links_answer(done, is_dry_run)
+    answer = _links_answer(done, how["is_dry_run"])
     return answer._replace(code=EXIT_PARTIAL) if problems else answer
 
 
-@command()
+@options.command()
 @_CLIENTS
 @_DRY_RUN
 @root_option
-def unlink(session: Session, clients: tuple[str, ...], is_dry_run: bool, root: str | None) -> Answer:
+def unlink(_session: Session, clients: tuple[str, ...], is_dry_run: bool, topology: Topology) -> Answer:
     """Remove everything that `link` made for agent tools, and restore what was there before."""
-    from archivist.workspace.links_service import unlink as unlink_files
-
-    topology = find_topology(session, root)
-    done = unlink_files(topology.root, topology.rules.hot, _parse_clients(clients), is_dry_run=is_dry_run)
+    chosen = _parse_clients(clients)
+    done = links_service.unlink(topology.root, topology.rules.hot, chosen, is_dry_run=is_dry_run)
     return _links_answer(done, is_dry_run)
 
 
@@ -314,9 +265,7 @@ def _parse_clients(clients: tuple[str, ...]) -> list[Client]:
 
 
 def _links_answer(done: list[LinkResult], is_dry_run: bool) -> Answer:
-    from archivist.workspace.links_service import LinkStatus
-
-    left = [each for each in done if each.done is LinkStatus.LEFT]
+    left = [each for each in done if each.done == "left"]
     rows = [(each.client, each.path, each.done, each.told) for each in done if each not in left]
     headings = ("Client", "Path", "Would be" if is_dry_run else "Done", "As")
     return Answer(
@@ -330,50 +279,35 @@ def _links_answer(done: list[LinkResult], is_dry_run: bool) -> Answer:
 
 # Skills
 
-
-@click.group()
-def skills() -> None:
-    """List, show and save the skills of workspaces, as portable SKILL.md."""
+skills = click.Group("skills", help="List, show and save the skills of workspaces, as portable SKILL.md.")
 
 
-@command(skills, "list")
-@scope_argument
+@options.command(skills, "list")
+@options.scope_argument
 @root_option
-def list_(session: Session, scope: str, root: str | None) -> Answer:
+def list_(_session: Session, scope: str, topology: Topology) -> Answer:
     """Print the skills of SCOPE and of everything below it."""
-    from archivist.workspace.files_service import find_scope
     from archivist.workspace.skills_service import list_skills
 
-    topology = find_topology(session, root)
     found = list_skills(topology, find_scope([topology], scope))
-    answer = list_records(
-        "skills",
-        found,
-        _skill_view,
-        {
-            "Name": lambda skill: skill.name,
-            "Scope": lambda skill: skill.scope,
-            "Description": lambda skill: skill.description,
-        },
-    )
     problems = [f"archivist: {skill.path}: {problem}" for skill in found for problem in skill.problems]
+    answer = list_records("skills", found, _skill_view, "name", "scope", "description")
     return answer._replace(notes=problems)
 
 
-@command(skills)
+@options.command(skills)
 @click.argument("name")
-@scope_option
+@options.scope
 @root_option
-def show(session: Session, name: str, scope: str, root: str | None) -> Answer:
+def show(_session: Session, name: str, scope: str, topology: Topology) -> Answer:
     """Print the skill NAME that applies to a scope: its own, else the nearest above it."""
     from archivist.workspace.skills_service import find_skill
-    from archivist.workspace.topology import WorkspaceScope
 
-    skill = find_skill(find_topology(session, root), name, WorkspaceScope.parse(scope))
+    skill = find_skill(topology, name, WorkspaceScope.parse(scope))
     return Answer({**_skill_view(skill), "content": skill.text}, skill.text)
 
 
-@command(skills)
+@options.command(skills)
 @click.argument("name")
 @click.option("--from", "source", metavar="FILE", required=True, help="The text; - reads it from stdin.")
 @click.option("--scope", metavar="SCOPE", required=True, help="WORKSPACE[/DOMAIN[/REPOSITORY]].")
@@ -381,12 +315,14 @@ def show(session: Session, name: str, scope: str, root: str | None) -> Answer:
 @click.option("--replace", "is_replacing", is_flag=True, help="Replace another skill of that name.")
 @click.option("--create", is_flag=True, help="Allow a scope that has no folder yet.")
 @root_option
-def save(session: Session, /, name: str, source: str, scope: str, root: str | None, **fields: Any) -> Answer:
+def save(
+    session: Session, /, name: str, source: str, scope: str, topology: Topology, **fields: Any
+) -> Answer:
     """Save a text as the skill NAME of a scope; secrets in it are redacted."""
     from archivist.workspace.skills_service import Skills, save_skill
 
-    topology = find_topology(session, root)
-    text = _read_source(source)
+    with explain_os_errors(Path(source)):
+        text = read_source(source, _MAX_SKILL_BYTES, "put long material into files beside the skill")
     bank = session.bank_if_any()
     with bank or nullcontext():
         save_text = Skills(bank, topology).save if bank else partial(save_skill, topology)
@@ -394,31 +330,11 @@ def save(session: Session, /, name: str, source: str, scope: str, root: str | No
     return Answer({**_skill_view(saved.skill), "saved": saved.kept}, f"{saved.kept}: {saved.skill.path}")
 
 
-def _read_source(source: str) -> str:
-    """Return the text of a file, or of stdin."""
-    from archivist.errors import InputError
-    from archivist.files.write import explain_os_errors
-
-    with explain_os_errors(Path(source)):
-        data = sys.stdin.buffer.read(_MAX_SKILL_BYTES + 1) if source == "-" else Path(source).read_bytes()
-    if len(data) > _MAX_SKILL_BYTES:
-        raise InputError(
-            "the text is larger than 1 MiB", hint="put long material into files beside the skill"
-        )
-    try:
-        return data.decode("utf-8").removeprefix("\ufeff")
-    except UnicodeDecodeError:
-        raise InputError(f"{source!r} is not UTF-8 text", hint="save it as UTF-8") from None
-
-
 def _skill_view(skill: Skill) -> dict[str, object]:
+    fields = ("name", "description", "scope", "license", "compatibility")
     return {
-        "name": skill.name,
-        "description": skill.description,
-        "scope": str(skill.scope),
-        "license": skill.license,
-        "compatibility": skill.compatibility,
+        **{name: str(getattr(skill, name)) for name in fields},
         "allowed-tools": skill.allowed_tools,
-        "problems": list(skill.problems),
+        "problems": skill.problems,
         "_meta": {"document_path": skill.path, "document_id": skill.name},
     }
