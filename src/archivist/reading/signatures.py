@@ -5,10 +5,8 @@ from collections import Counter
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
-from archivist.reading.rules import EXACT, LOOSE, SUMMARY, MessageRule
+from archivist.reading.rules import EXACT, LOOSE, RULES, SUMMARY, MessageRule
 from archivist.reading.rules import FailureKind as K
-from archivist.reading.rules.languages import COMPILED, NODE, PYTHON
-from archivist.reading.rules.shell import GENERIC, HARNESS, PROVIDER, SERVICES, SHELL
 
 _FRAME = lazy_pattern(r'^ *(?:\| )?File "([^"\n]+)", line \d+(?:, in ([^\n]+))?', re.MULTILINE)
 _RAISED = lazy_pattern(
@@ -73,7 +71,6 @@ _CLASSES = {
 _BY_CLASS = {name: kind for kind, names in _CLASSES.items() for name in names.split()}
 # Classes that libraries raise for code that was written for another version.
 _VERSION_CLASSES = frozenset(("AttributeError", "ImportError", "RuntimeError", "ValueError", "TypeError"))
-RULES: tuple[MessageRule, ...] = HARNESS + PROVIDER + SHELL + PYTHON + NODE + COMPILED + SERVICES + GENERIC
 # An error stands at the start or the end of an output; the middle of a long one is not read.
 HEAD, TAIL = 16_000, 16_000
 _LONGEST_LINE = 600
