@@ -12,16 +12,16 @@ What the run merely said or read does not count, since the brief itself is part 
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from itertools import accumulate
 from typing import NamedTuple
 
 from archivist.audit.advice import (
     LANGUAGE_PROGRAMS,
+    SOURCE,
     Advice,
     AdvisedRemedy,
     CommandAction,
@@ -34,8 +34,6 @@ from archivist.reading.failures import failure_key, is_shell
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.records import Effect, Event, EventKind, Finding, Following, Lesson, Verdict
 
-# Separates the calls: a character that no search text contains.
-_BETWEEN = "\0"
 # Half of a list of packages is enough: those that are installed already need no install.
 _ENOUGH = 0.5
 # The index of a call that was never made.
@@ -84,22 +82,15 @@ def _judge_lesson(lesson: Lesson, log: _CallLog, *, failed: bool) -> AdviceOutco
 
 
 class _CallLog:
-    """A run's calls as one text: a search is one scan, and only the calls that match are parsed."""
-
-    __slots__ = ("_actions", "_lower", "_parts", "_starts", "_text", "_tools", "calls")
+    """A run's calls as texts, which are searched first: only the calls that match are parsed."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.calls = [event for event in events if event.kind in CALL_KINDS]
-        self._parts = []
+        self._texts = []
         for event in self.calls:
-            texts = [event.text] if event.target in event.text else [event.text, event.target]
-            if event.kind is EventKind.EDIT:
-                edit = (str(event.extra.get(name) or "") for name in ("old", "new"))
-                texts = [event.target, event.text, *edit]
-            self._parts.append("\n".join(texts))
-        self._starts = [0, *accumulate(len(part) + len(_BETWEEN) for part in self._parts)][:-1]
-        self._text = _BETWEEN.join(self._parts)
-        self._lower = ""
+            edit = ("old", "new") if event.kind is EventKind.EDIT else ()
+            changed = (str(event.extra.get(name) or "") for name in edit)
+            self._texts.append("\n".join((event.text, event.target, *changed)))
         self._tools = {event.tool.lower() for event in self.calls}
         self._actions: dict[str, tuple[CommandAction, ...]] = {}
 
@@ -108,8 +99,7 @@ class _CallLog:
         if remedy.instead:
             for at in self._calls_containing(remedy.text):
                 # In a substitution the old text may be escaped.
-                part = self._parts[at]
-                if remedy.instead in part or remedy.instead in part.replace("\\", ""):
+                if remedy.instead in self._texts[at].replace("\\", ""):
                     return at
             return _NEVER
         if remedy.text:
@@ -149,12 +139,7 @@ class _CallLog:
         ]
         if any(self._runs(purpose) for purpose in purposes):
             return True
-        if any(True for word in advice.words for _ in self._calls_naming(word)):
-            return True
-        if purposes or advice.words:
-            return False
-        self._lower = self._lower or self._text.lower()
-        return any(tag in self._lower for tag in advice.tags)
+        return any(True for word in advice.words for _ in self._calls_naming(word))
 
     def _runs(self, purpose: str) -> bool:
         if purpose.lower() in self._tools:
@@ -179,8 +164,11 @@ class _CallLog:
 
     def _calls_doing(self, action: CommandAction) -> Iterator[tuple[int, CommandAction]]:
         """Yield the actions of all calls that contain the words of an action."""
-        for at in self._calls_containing(action.needle):
-            if all(part in self._parts[at] for word in action.words for part in word.split()):
+        # `source` may be written as a dot.
+        purpose = "" if action.purpose == SOURCE else max(action.purpose.split(), key=len, default="")
+        parts = [part for word in action.words for part in word.split()]
+        for at in self._calls_containing(purpose):
+            if all(part in self._texts[at] for part in parts):
                 yield from ((at, done) for done in self._actions_of(at))
 
     def _actions_of(self, at: int) -> tuple[CommandAction, ...]:
@@ -193,25 +181,12 @@ class _CallLog:
 
     def _calls_naming(self, word: str) -> Iterator[int]:
         """Yield the calls that contain a word or path as such and not as a part of another."""
-        for at in self._calls_containing(word):
-            text = self._parts[at]
-            place = text.find(word)
-            while place >= 0:
-                around = text[place - 1 : place] + text[place + len(word) : place + len(word) + 1]
-                if not any(char.isalnum() or char == "_" for char in around):
-                    yield at
-                    break
-                place = text.find(word, place + 1)
+        whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+        return (at for at in self._calls_containing(word) if whole.search(self._texts[at]))
 
     def _calls_containing(self, needle: str) -> Iterator[int]:
-        """Yield the calls whose text contains another, in order, each once."""
-        place = self._text.find(needle)
-        while place >= 0:
-            at = bisect_right(self._starts, place) - 1
-            yield at
-            if at + 1 == len(self._starts):
-                return
-            place = self._text.find(needle, self._starts[at + 1])
+        """Yield the calls whose text contains another, in order."""
+        return (at for at, text in enumerate(self._texts) if needle in text)
 
 
 def _is_failed(event: Event) -> bool:
@@ -228,7 +203,7 @@ def _fits_better(done: CommandAction, one: CommandAction, other: CommandAction) 
     """Say whether what was done fits one of two actions better than the other."""
     if not done.includes(one):
         return False
-    return (done.name == one.name, one.size) > (done.name == other.name, other.size)
+    return (done.name == one.name) > (done.name == other.name)
 
 
 @dataclass(frozen=True, slots=True)
