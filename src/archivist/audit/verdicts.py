@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import NamedTuple
 
 from archivist.audit.advice import (
@@ -36,6 +35,8 @@ from archivist.records import Effect, Event, EventKind, Finding, Following, Less
 
 # Half of a list of packages is enough: those that are installed already need no install.
 _ENOUGH = 0.5
+# How it was decided whether a lesson's failure occurred.
+_BY_SIGNATURE, _BY_KEYWORDS = "signature", "keywords"
 # The index of a call that was never made.
 _NEVER = 1 << 60
 
@@ -217,14 +218,6 @@ class RunEvidence:
     failures: Set[str] | None
 
 
-class Method(StrEnum):
-    """How it was decided whether a lesson's failure occurred."""
-
-    SIGNATURE = "signature"
-    KEYWORDS = "keywords"
-    NONE = "none"
-
-
 def judge_lessons(
     lessons: Iterable[Lesson],
     evidence: RunEvidence,
@@ -268,7 +261,7 @@ def judge_lessons(
                 effect=_effect(method, advice, failed=failed),
                 following=advice.following,
                 failed=failed,
-                extra={"method": method.value},
+                extra={"method": method},
             )
         )
     return verdicts
@@ -276,26 +269,26 @@ def judge_lessons(
 
 def _outcome(
     lesson: Lesson, evidence: RunEvidence, found: Sequence[frozenset[str]], overlap: Overlap
-) -> tuple[Method, bool | None]:
+) -> tuple[str, bool | None]:
     """Return how it was decided whether a lesson's failure occurred, and whether it did."""
     # A signature is exact; words only make a repetition likely.
     if lesson.signature and evidence.failures is not None and failure_family(lesson):
-        return Method.SIGNATURE, lesson.signature in evidence.failures
+        return _BY_SIGNATURE, lesson.signature in evidence.failures
     if evidence.findings is None:
-        return Method.NONE, None
+        return "none", None
     words = keywords(lesson.summary)
     tags = frozenset(word for tag in lesson.tags for word in keywords(tag))
-    return Method.KEYWORDS, any(matches(finding, words, tags, overlap) for finding in found)
+    return _BY_KEYWORDS, any(matches(finding, words, tags, overlap) for finding in found)
 
 
-def _effect(method: Method, advice: AdviceOutcome, *, failed: bool | None) -> Effect:
+def _effect(method: str, advice: AdviceOutcome, *, failed: bool | None) -> Effect:
     if failed is None or advice.following is Following.WITHHELD:
         return Effect.UNKNOWN
     # Whether a failure came again shows in the calls by its signature, not in findings.
-    is_reaction = advice.is_reaction and method is Method.SIGNATURE
+    is_reaction = advice.is_reaction and method == _BY_SIGNATURE
     if failed and (not is_reaction or advice.has_failed_again):
         return Effect.INEFFECTIVE
-    if method is Method.KEYWORDS or advice.following is Following.FOLLOWED:
+    if method == _BY_KEYWORDS or advice.following is Following.FOLLOWED:
         return Effect.HELPFUL
     return Effect.IGNORED if advice.following is Following.IGNORED else Effect.UNKNOWN
 
