@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.commands import generalise
@@ -100,11 +100,6 @@ def differing_words(old: str, new: str) -> tuple[str, str]:
     return old[start : len(old) - end].strip(), new[start : len(new) - end].strip()
 
 
-def first_sentence(text: str) -> str:
-    """Return the first sentence of an error, without its class."""
-    return re.sub(r"^\w*(?:Error|Exception|Conflict): ", "", text).split(". ", 1)[0]
-
-
 def code(text: str) -> str:
     """Set a command or name as code."""
     return text if "`" in text else f"`{text}`"
@@ -148,15 +143,6 @@ def quote_error(line: str, longest: int = _LONGEST_QUOTE) -> str:
 def format_rule(condition: str, action: str) -> str:
     """Write a rule as people and models read it."""
     return f"IF {clip_words(condition, 160)} THEN {clip_words(action, 200)}"
-
-
-def join_parts(parts: Iterable[str], *, longest: int = LONGEST_SUMMARY) -> str:
-    """Join with semicolons the parts that fit. A part that is too long does not keep out the later ones."""
-    text = ""
-    for part in parts:
-        longer = f"{text}; {part}" if text else part
-        text = longer if len(longer) <= longest else text
-    return text
 
 
 def tags(*words: str) -> tuple[str, ...]:
