@@ -100,7 +100,6 @@ def mine_thrashing(material: Material) -> Iterator[Candidate]:
             rule=format_rule(f"{code(file)} of {material.name} is to be changed", action),
             type=LessonType.ANTI_PATTERN,
             category=Category.ANTI_PATTERN,
-            scope=Scope.REPO,
             repo=material.project,
             tags=tags("thrashing", file),
             importance=_THRASHING_IMPORTANCE,
@@ -128,8 +127,6 @@ def mine_outliers(material: Material) -> Iterator[Candidate]:
             f"{material.name}: a run took {excess}; {worst.cost} of its {calls} calls went into “{error}”"
         ),
         rule=format_rule(f"{material.name} fails with “{error}”", "settle it first, or work around it early"),
-        category=Category.HEURISTIC,
-        scope=Scope.REPO,
         repo=material.project,
         tags=tags("cost", "outlier"),
         importance=_OUTLIER_IMPORTANCE,
