@@ -153,10 +153,6 @@ def _are_settings(words: frozenset[str]) -> bool:
     return bool(words) and all(_SETTING.match(word) for word in words)
 
 
-def _versions(words: frozenset[str]) -> frozenset[str]:
-    return frozenset(word for word in words if _VERSIONED.match(word))
-
-
 def _step_action(step: Step) -> CommandAction:
     purpose = SOURCE if step.program == "." else step_purpose(step)
     packages: frozenset[str] = frozenset()
@@ -170,21 +166,16 @@ def _step_action(step: Step) -> CommandAction:
         words = frozenset(install.flags) & _INSTALL_FLAGS
     else:
         written = (*step.flags, *step.arguments, *step.assignments)
-        words = frozenset(part for word in written for part in split_word(word)) | frozenset(step.wrappers)
+        words = frozenset(map(_spell_word, written)) | frozenset(step.wrappers)
         # Another version of an interpreter is another program.
-        words |= _versions(frozenset(word.value.rsplit("/", 1)[-1] for word in step.words[:1]))
-    if step.program == "export" or not step.program:
-        return CommandAction("", words=words)
+        first = step.words[0].value.rsplit("/", 1)[-1] if step.words else ""
+        words |= {first} if _VERSIONED.match(first) else set()
     program = purpose.split(" ")[0] if purpose in programs.TEST_RUNNERS else step.program
     return CommandAction(purpose, program, step.name, words, packages)
 
 
-def split_word(word: str) -> tuple[str, ...]:
-    """Return a word of a command in one spelling: a flag apart from its value, a path without its dot."""
-    flag, equals, value = word.partition("=")
-    if equals and flag.startswith("--"):
-        return (flag, value.strip("'\"")) if value else (flag,)
-    return (word.strip("'\"").removeprefix("./").rstrip("/") or ".",)
+def _spell_word(word: str) -> str:
+    return word.strip("'\"").removeprefix("./").rstrip("/") or "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +291,7 @@ def _advised_remedies(pieces: list[_CodePiece], *, with_paths: bool) -> tuple[Ad
         elif _is_command(text, is_code=True) and (actions := advised_actions(text)):
             found.append(AdvisedRemedy(actions))
         elif _FLAGS.match(text):
-            words = frozenset(part for word in text.split() for part in split_word(word))
+            words = frozenset(map(_spell_word, text.split()))
             flags.append(AdvisedRemedy((CommandAction("", words=words),)))
     return tuple(found or flags)
 
