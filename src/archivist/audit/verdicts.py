@@ -67,9 +67,12 @@ def _judge_lesson(lesson: Lesson, log: _CallLog, *, failed: bool) -> AdviceOutco
     if not log.calls or not (advice.wanted or advice.unwanted or advice.purposes or advice.words):
         return AdviceOutcome(Following.UNKNOWN, advice.is_reaction)
     done = min((log.followed_at(remedy, advice.unwanted) for remedy in advice.wanted), default=_NEVER)
-    wrong = min((log.violated_at(action, advice.wanted) for action in advice.unwanted), default=_NEVER)
+    advised = [action for remedy in advice.wanted for action in remedy.actions]
+    violating = (at for action in advice.unwanted for at, _ in log.calls_doing(action, advised))
+    wrong = min(violating, default=_NEVER)
     if failed and done < _NEVER and not advice.is_reaction:
-        wrong = min(wrong, log.failed_at(family, before=done))
+        # A remedy that came after the failure did not prevent it.
+        wrong = next((at for at in range(done) if _shows_failure(log.calls[at], family)), wrong)
     if done < _NEVER:
         following = Following.FOLLOWED if done <= wrong else Following.IGNORED
     elif wrong < _NEVER:
@@ -107,18 +110,6 @@ class _CallLog:
             return next(self._calls_naming(remedy.text), _NEVER)
         return max((self._done_at(action, unwanted) for action in remedy.actions), default=_NEVER)
 
-    def violated_at(self, unwanted: CommandAction, wanted: Sequence[AdvisedRemedy]) -> int:
-        """Return the first call that does what a lesson speaks against and not what it asks for."""
-        advised = [action for remedy in wanted for action in remedy.actions]
-        for at, done in self._calls_doing(unwanted):
-            if done.includes(unwanted) and not any(_fits_better(done, each, unwanted) for each in advised):
-                return at
-        return _NEVER
-
-    def failed_at(self, failure: str, *, before: int) -> int:
-        """Return the first call that met a failure, among those before another call, or never."""
-        return next((at for at in range(before) if _shows_failure(self.calls[at], failure)), _NEVER)
-
     def fails_after(self, done: int, failure: str, advice: Advice) -> bool:
         """Say whether a failure came again after advice was followed and before its command succeeded."""
         advised = {action.purpose for remedy in advice.wanted for action in remedy.actions}
@@ -155,22 +146,24 @@ class _CallLog:
 
     def _done_at(self, wanted: CommandAction, unwanted: Sequence[CommandAction]) -> int:
         missing = set(wanted.packages)
-        for at, done in self._calls_doing(wanted):
-            if not done.includes(wanted) or any(_fits_better(done, action, wanted) for action in unwanted):
-                continue
+        for at, done in self.calls_doing(wanted, unwanted):
             missing -= done.packages
             if not wanted.packages or len(missing) <= _ENOUGH * len(wanted.packages):
                 return at
         return _NEVER
 
-    def _calls_doing(self, action: CommandAction) -> Iterator[tuple[int, CommandAction]]:
-        """Yield the actions of all calls that contain the words of an action."""
+    def calls_doing(
+        self, action: CommandAction, rivals: Sequence[CommandAction]
+    ) -> Iterator[tuple[int, CommandAction]]:
+        """Yield the calls that do an action, each with what it does, unless that fits a rival better."""
         # `source` may be written as a dot.
         purpose = "" if action.purpose == SOURCE else max(action.purpose.split(), key=len, default="")
         parts = [part for word in action.words for part in word.split()]
         for at in self._calls_containing(purpose):
-            if all(part in self._texts[at] for part in parts):
-                yield from ((at, done) for done in self._actions_of(at))
+            for done in self._actions_of(at) if all(part in self._texts[at] for part in parts) else ():
+                better = (rival for rival in rivals if done.name == rival.name != action.name)
+                if done.includes(action) and not any(map(done.includes, better)):
+                    yield at, done
 
     def _actions_of(self, at: int) -> tuple[CommandAction, ...]:
         event = self.calls[at]
@@ -198,13 +191,6 @@ def _shows_failure(event: Event, failure: str) -> bool:
     """Say whether a call met a failure."""
     found = event_failure(event) if failure and _is_failed(event) else None
     return found is not None and failure_key(found) == failure
-
-
-def _fits_better(done: CommandAction, one: CommandAction, other: CommandAction) -> bool:
-    """Say whether what was done fits one of two actions better than the other."""
-    if not done.includes(one):
-        return False
-    return (done.name == one.name) > (done.name == other.name)
 
 
 @dataclass(frozen=True, slots=True)

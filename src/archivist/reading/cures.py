@@ -72,9 +72,12 @@ def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     found = _cure_by_kind(failed, failure, later)
     if found is None and (failure.kind not in _UNAFFECTED or failure.signature.error == _LOCKED):
         found = _cure_by_step(failed, later[:_NEAR])
+    if found is None:
+        return None
     # A remedy that says no more than the call that failed is none.
-    same = (_install_text([failed]), failed.display_text, mask_command(failed.text))
-    return None if found is None or found.remedy.text in same else found
+    is_install = found.remedy.way is RemedyKind.INSTALL
+    same = (_install_text([failed]),) if is_install else (failed.display_text, mask_command(failed.text))
+    return None if found.remedy.text in same else found
 
 
 def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:

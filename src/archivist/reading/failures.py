@@ -149,8 +149,6 @@ def _clue_by_code(steps: tuple[Step, ...], code: int, text: str) -> Clue | None:
         clue = pick_clue(find_clues(text))
         if clue is None and code in (1, 123) and any(is_query_step(step) for step in working):
             return None
-        if clue is not None and not clue.is_sure and code == 1 and steps and is_query_step(steps[-1]):
-            return None
     if clue is not None:
         return clue
     rest = fallback_clue(text)
