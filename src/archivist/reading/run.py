@@ -174,11 +174,12 @@ def _observe_failures(
 
 def is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
     """Say whether the fault lies in what the run itself was writing, so that it is no lesson."""
-    if failure.is_own_code or failure.signature.error == "Traceback":
-        return True
-    if failure.kind is K.MISSING_MODULE and _OWN_MODULE.search(failure.subject):
-        return True
-    if failure.kind is K.MISSING_FILE and is_scratch(failure.subject):
+    if (
+        failure.is_own_code
+        or failure.signature.error == "Traceback"
+        or (failure.kind is K.MISSING_MODULE and _OWN_MODULE.search(failure.subject))
+        or (failure.kind is K.MISSING_FILE and is_scratch(failure.subject))
+    ):
         return True
     # A test that the run wrote itself says nothing about the project yet.
     arguments = act.main.arguments if act.main and act.is_test and failure.kind in CODE_KINDS else ()
@@ -187,8 +188,7 @@ def is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
 
 def _was_broken_by_run(calls: Sequence[ToolCall], failed: ToolCall) -> bool:
     """Say whether a failing test had passed earlier in the run, before the run changed the project."""
-    is_code_test = failed.is_test and failed.failure is not None and failed.failure.kind in CODE_KINDS
-    if not is_code_test or not failed.main:
+    if not failed.main or not failed.is_test or not failed.failure or failed.failure.kind not in CODE_KINDS:
         return False
     is_changed = False
     wanted = set(failed.main.arguments)

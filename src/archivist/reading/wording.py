@@ -153,18 +153,12 @@ def tags(*words: str) -> tuple[str, ...]:
 
 def advice(remedy: Remedy) -> str:
     """Say what to do, as the second half of a sentence."""
-    match remedy.way:
-        case RemedyKind.EDIT:
-            place = "" if remedy.text == "edit" else "in "
-            return f"{remedy.text} {place}{format_list([code(file) for file in remedy.files])}"
-        case RemedyKind.PATH:
-            return f"it is {code(remedy.text)}"
-        case RemedyKind.SAID:
-            return remedy.text
-        case RemedyKind.INSTALL:
-            return code(remedy.text)
-        case RemedyKind.STEP:
-            return f"first {code(remedy.text)}"
+    if remedy.way is RemedyKind.EDIT:
+        place = "" if remedy.text == "edit" else "in "
+        return f"{remedy.text} {place}{format_list([code(file) for file in remedy.files])}"
+    if remedy.way is not RemedyKind.COMMAND:
+        opening = {RemedyKind.PATH: "it is ", RemedyKind.STEP: "first "}.get(remedy.way, "")
+        return opening + (remedy.text if remedy.way is RemedyKind.SAID else code(remedy.text))
     before, after = remedy.instead.split(), remedy.text.split()
     gained = [word for word in after if word not in before]
     lost = [word for word in before if word not in after]
