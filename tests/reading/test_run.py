@@ -11,6 +11,7 @@ from archivist.reading.history import AttemptCounts, PastRun, RunHistory
 from archivist.reading.remedies import RemedyKind, from_digest, to_digest
 from archivist.reading.run import RunReading, read_run
 from archivist.records import Episode, Event, EventKind, Usage
+from archivist.reflect.miners.material import gather_material
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 MISSING = "ModuleNotFoundError: No module named 'numpy'"
@@ -117,27 +118,27 @@ def test_the_digest_says_what_later_runs_need() -> None:
 
 
 def test_the_past_counts_runs_remedies_and_providers() -> None:
-    digest = reading(("python use.py", NO_NUMPY, 1), ("pip install numpy",), ("python use.py", "done")).digest
-    runs = [PastRun(run=name, project="acme/widget", provider=name, digest=digest) for name in ("a", "b")]
+    read = reading(("python use.py", NO_NUMPY, 1), ("pip install numpy",), ("python use.py", "done"))
+    runs = [
+        PastRun(run=name, project="acme/widget", provider=name, digest=read.digest) for name in ("a", "b")
+    ]
     past = RunHistory(runs)
-    seen = past.failure_history("acme/widget", "acme/widget|missing_module:python")
-    assert (seen.runs, seen.subjects["numpy"]) == (2, 2)
-    assert [(remedy.text, count) for remedy, count in seen.remedies.items()] == [("pip install numpy", 2)]
+    key = "acme/widget|missing_module:python"
+    assert [run.run for run in past.runs_meeting("acme/widget", key)] == ["a", "b"]
+    (case,) = gather_material(read, past).cases
+    assert (case.runs, case.subjects["numpy"]) == (3, 3)
+    assert [(remedy.text, count) for remedy, count in case.remedies] == [("pip install numpy", 3)]
     assert past.attempts("acme/widget", "pip install") == {
         "a": AttemptCounts(ok=1, seconds=2.0),
         "b": AttemptCounts(ok=1, seconds=2.0),
     }
     assert past.projects_with("missing_module:python") == {"acme/widget"}
-    assert past.failure_history("acme/other", "acme/widget|missing_module:python").runs == 0
-    typical = past.typical_run("acme/widget")
-    assert typical is not None
-    assert (typical.runs, typical.cost_usd) == (2, 0.5)
+    assert not past.runs_meeting("acme/other", key)
 
 
 def test_a_past_without_digests_is_empty() -> None:
     past = RunHistory([PastRun(run="a", project="p", provider="", digest={})])
-    assert past.typical_run("p") is None
-    assert past.failure_history("p", "p|x").runs == 0
+    assert not past.runs_meeting("p", "p|x")
 
 
 @pytest.mark.parametrize("files", [(), ("a.py",), ("a.py", "b.py")])

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.reading.signatures import HEAD, RULES, TAIL, clean_output, message_words, signature
+from archivist.reading.rules import RULES
+from archivist.reading.signatures import HEAD, TAIL, clean_output, message_words, signature
 
 TABLE = Path(__file__).with_name("signatures.txt")
 

@@ -23,7 +23,7 @@ _INSTALL_FLAGS = frozenset([
     "-U", "--pre", "--force-reinstall", "--no-deps", "--legacy-peer-deps", "--no-build-isolation",
     "--break-system-packages",
 ])  # fmt: skip
-_SOURCE = "source"
+SOURCE = "source"
 # Steps that leave everything as it was.
 _IDLE = frozenset([
     "echo", "printf", "true", ":", "sleep", "wait", "clear", "pwd", "exit", "return", "local", "set", "shopt",
@@ -34,14 +34,14 @@ _CODE = re.compile(r"`([^`\n]+)`")
 _CHANGE = re.compile(r"\bchang(?:e|ing) `([^`\n]+)` to `([^`\n]+)`")
 # A lesson is a sentence: only the words around a command tell the right one from the wrong one.
 _REJECTED_BEFORE = re.compile(
-    r"(?:\bnot|\binstead of|\brather than|\bnever|\bdon't|\bavoid|\bno longer|\bwithout)"
+    r"(?:\bnot|\binstead of|\brather than|\bnever|\bdon't|\bavoid|\bno longer|\bwithout"
+    r"|\bleave out|\bdrop|\bomit|\bremove)"
     r"(?: (?:use|run|call|add|using|running|calling|set))?(?: the)? ?$",
     re.IGNORECASE,
 )
 _REJECTED_AFTER = re.compile(
     r" (?:fails|keeps failing|does not|is not|asks|timed out|is missing|was killed|refuses)\b"
 )
-_LEFT_OUT = re.compile(r"\b(?:leave out|drop|omit|remove) ?$", re.IGNORECASE)
 # Advice whose condition is the failure itself can be followed only after the failure.
 _REACTING = re.compile(r"\bfails\b|\brefuses\b|\btimed out\b", re.IGNORECASE)
 _PATH = re.compile(
@@ -70,13 +70,10 @@ _PROGRAMS = (
     | frozenset(programs.SCRIPTED)
     | frozenset(name for name in programs.TEST_RUNNERS if " " not in name)
 )
-# Programs whose names also begin sentences.
-_VERBS = frozenset([
+# Words that begin sentences or lines of code, but no command.
+_NO_PROGRAMS = frozenset([
     "edit", "open", "find", "test", "time", "sort", "make", "type", "date", "file", "view", "info", "help",
     "read", "head", "task",
-])  # fmt: skip
-# Words that begin sentences or lines of code, but no command.
-_NO_PROGRAMS = _VERBS | frozenset([
     "use", "add", "set", "check", "run", "rerun", "write", "give", "keep", "avoid", "prefer", "put", "call",
     "install", "start", "restart", "commit", "stash", "upgrade", "update", "retry", "wait", "try", "ask",
     "plan", "settle", "remove", "drop", "omit", "leave", "change", "changing", "do", "never", "always", "no",
@@ -100,7 +97,7 @@ _REASSURING = frozenset(["flaky", "not-your-bug"])
 class CommandAction:
     """One step of a command line: its purpose whatever its arguments, its name as written, its words.
 
-    `packages` are what an installing step installs. `size` counts the words before placeholders were removed.
+    `packages` are what an installing step installs.
     """
 
     purpose: str
@@ -108,37 +105,14 @@ class CommandAction:
     name: str = ""
     words: frozenset[str] = frozenset()
     packages: frozenset[str] = frozenset()
-    size: int = 0
-
-    @property
-    def needle(self) -> str:
-        """Return a text that every command line which does this contains."""
-        if self.packages:
-            return self.purpose.rsplit(" ", 1)[-1]
-        # `source` may be written as a dot.
-        purpose = "" if self.purpose == _SOURCE else self.purpose
-        parts = (part for word in (*self.words, purpose) for part in word.split())
-        return max(parts, key=len, default="")
 
     @property
     def is_preparing(self) -> bool:
         """Say whether it only prepares for what follows: changes the folder, sets or removes something."""
         return self.program in programs.PREPARATIONS or not self.purpose
 
-    @property
-    def is_setting(self) -> bool:
-        """Say whether it only sets variables, for whatever command."""
-        return bool(self.words) and all(_SETTING.match(word) for word in self.words)
-
     def includes(self, wanted: CommandAction) -> bool:
         """Say whether doing this is doing what is wanted, apart from packages."""
-        is_bare = bool(wanted.program) and wanted.purpose == wanted.program and not wanted.words
-        # A wrapper such as `uv run` is a word of the command that it runs.
-        if is_bare and (
-            self.program == wanted.program
-            or any(word == wanted.program or word.startswith(f"{wanted.program} ") for word in self.words)
-        ):
-            return True
         return wanted.purpose in (self.purpose, "") and all(
             word in self.words or any(own.endswith(f"/{word}") for own in self.words) for word in wanted.words
         )
@@ -160,10 +134,8 @@ def advised_actions(command: str) -> tuple[CommandAction, ...]:
     for action in command_actions(_PLACEHOLDER.sub("…", command)):
         words = frozenset(word for word in action.words if "…" not in word)
         packages = frozenset(package for package in action.packages if "…" not in package)
-        action = replace(action, words=words, packages=packages, size=len(words))  # noqa: PLW2901
-        is_vague = "<script>" in action.purpose or action.purpose == "write file"
-        if (action.purpose or action.is_setting) and not is_vague:
-            found.append(action)
+        if action.purpose or _are_settings(words):
+            found.append(replace(action, words=words, packages=packages))
     return tuple(found)
 
 
@@ -171,19 +143,18 @@ def distinguish_action(wanted: CommandAction, unwanted: Iterable[CommandAction])
     """Return a wanted action by the words that the one it replaces lacks, else by its important words."""
     replaced = [action for action in unwanted if action.purpose == wanted.purpose]
     gained = wanted.words.difference(*(action.words for action in replaced)) if replaced else frozenset()
-    found = replace(wanted, words=gained or wanted.words - _OUTPUT_FLAGS - _versions(wanted.words))
-    if gained and found.is_setting:
+    if _are_settings(gained):
         # A variable may be set in one call and used in another.
-        return CommandAction("", name=found.name, words=found.words, size=found.size)
-    return found
+        return CommandAction("", name=wanted.name, words=gained)
+    return replace(wanted, words=gained or wanted.words - _OUTPUT_FLAGS)
 
 
-def _versions(words: frozenset[str]) -> frozenset[str]:
-    return frozenset(word for word in words if _VERSIONED.match(word))
+def _are_settings(words: frozenset[str]) -> bool:
+    return bool(words) and all(_SETTING.match(word) for word in words)
 
 
 def _step_action(step: Step) -> CommandAction:
-    purpose = _SOURCE if step.program == "." else step_purpose(step)
+    purpose = SOURCE if step.program == "." else step_purpose(step)
     packages: frozenset[str] = frozenset()
     if is_install(step):
         (install,) = installs((step,))
@@ -195,21 +166,16 @@ def _step_action(step: Step) -> CommandAction:
         words = frozenset(install.flags) & _INSTALL_FLAGS
     else:
         written = (*step.flags, *step.arguments, *step.assignments)
-        words = frozenset(part for word in written for part in split_word(word)) | frozenset(step.wrappers)
+        words = frozenset(map(_spell_word, written)) | frozenset(step.wrappers)
         # Another version of an interpreter is another program.
-        words |= _versions(frozenset(word.value.rsplit("/", 1)[-1] for word in step.words[:1]))
-    if step.program == "export" or not step.program:
-        return CommandAction("", words=words, size=len(words))
+        first = step.words[0].value.rsplit("/", 1)[-1] if step.words else ""
+        words |= {first} if _VERSIONED.match(first) else set()
     program = purpose.split(" ")[0] if purpose in programs.TEST_RUNNERS else step.program
-    return CommandAction(purpose, program, step.name, words, packages, len(words))
+    return CommandAction(purpose, program, step.name, words, packages)
 
 
-def split_word(word: str) -> tuple[str, ...]:
-    """Return a word of a command in one spelling: a flag apart from its value, a path without its dot."""
-    flag, equals, value = word.partition("=")
-    if equals and flag.startswith("--"):
-        return (flag, value.strip("'\"")) if value else (flag,)
-    return (word.strip("'\"").removeprefix("./").rstrip("/") or ".",)
+def _spell_word(word: str) -> str:
+    return word.strip("'\"").removeprefix("./").rstrip("/") or "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,15 +192,14 @@ class Advice:
     """What a lesson says that can be checked.
 
     Doing any of `wanted` is following it, doing any of `unwanted` is not. It is about `purposes`, programs
-    with their subcommands, and `words`, files and names; `tags` are used when it names neither. `is_reaction`
-    says that the advice is for when the failure has come.
+    with their subcommands, and `words`, files and names. `is_reaction` says that the advice is for when the
+    failure has come.
     """
 
     wanted: tuple[AdvisedRemedy, ...] = ()
     unwanted: tuple[CommandAction, ...] = ()
     purposes: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
-    tags: frozenset[str] = frozenset()
     is_reaction: bool = False
 
 
@@ -255,13 +220,9 @@ def read_advice(lesson: Lesson) -> Advice:
     unwanted = _actions_in(piece.text for piece in (*advised, *said) if piece.is_rejected)
     occasions = _actions_in(piece.text for piece in (*about, *said) if piece.is_failing or piece in about)
     wanted = (
-        _remedies_from_texts(lesson.remedies)
-        or _remedies_from_pieces(advised, with_paths=True)
-        or _remedies_from_pieces(said, with_paths=False)
-    )
-    wanted = tuple(_essential_part(remedy, (*unwanted, *occasions)) for remedy in wanted)
-    wanted = _bind_flags(
-        (*wanted, *_remedies_from_flags(advised)), tuple(dict.fromkeys(found.purpose for found in occasions))
+        _recorded_remedies(lesson.remedies)
+        or _advised_remedies(advised, with_paths=True)
+        or _advised_remedies(said, with_paths=False)
     )
     variants = {found.purpose for remedy in wanted for found in remedy.actions}
     unwanted += tuple(found for found in occasions if found.purpose in variants and found not in unwanted)
@@ -274,7 +235,6 @@ def read_advice(lesson: Lesson) -> Advice:
         unwanted=unwanted,
         purposes=_purposes(lesson, (*unwanted, *occasions), wanted),
         words=frozenset(filter(None, map(_name, texts))),
-        tags=frozenset(tag.lower() for tag in lesson.tags if len(tag) >= _SHORTEST_WORD),
         is_reaction=bool(_REACTING.search(occasion)),
     )
 
@@ -292,11 +252,8 @@ def _code_pieces(text: str) -> Iterator[_CodePiece]:
     """Yield the texts in backticks, and whether the words around them speak against them."""
     for found in _CODE.finditer(text):
         before, after = text[max(0, found.start() - 40) : found.start()], text[found.end() :]
-        piece, is_left_out = found[1].strip(), bool(_LEFT_OUT.search(before))
-        # Words to leave out of a command are no command; the command itself is named elsewhere.
-        if not (is_left_out and (" " in piece or piece.startswith("-"))):
-            is_rejected = is_left_out or bool(_REJECTED_BEFORE.search(before))
-            yield _CodePiece(piece, is_rejected, bool(_REJECTED_AFTER.match(after)))
+        is_rejected, is_failing = _REJECTED_BEFORE.search(before), _REJECTED_AFTER.match(after)
+        yield _CodePiece(found[1].strip(), bool(is_rejected), bool(is_failing))
 
 
 def _actions_in(texts: Iterable[str]) -> tuple[CommandAction, ...]:
@@ -310,23 +267,14 @@ def _actions_in(texts: Iterable[str]) -> tuple[CommandAction, ...]:
     return tuple(found)
 
 
-def _essential_part(remedy: AdvisedRemedy, replaced: tuple[CommandAction, ...]) -> AdvisedRemedy:
-    """Return a remedy by what it is for, or by what it prepares if the rest is what failed without it."""
-    working = tuple(action for action in remedy.actions if not action.is_preparing)
-    if working == remedy.actions or any(action not in replaced for action in working):
-        return replace(remedy, actions=working)
-    return replace(remedy, actions=tuple(action for action in remedy.actions if action.is_preparing))
-
-
-def _remedies_from_texts(remedies: tuple[str, ...]) -> tuple[AdvisedRemedy, ...]:
+def _recorded_remedies(remedies: tuple[str, ...]) -> tuple[AdvisedRemedy, ...]:
     """Read remedies as they are recorded: a command, a path, a change, or words with code in them."""
     found: list[AdvisedRemedy] = []
     for text in remedies:
-        changed = _CHANGE.search(text)
-        if changed:
+        if changed := _CHANGE.search(text):
             found.append(AdvisedRemedy(text=changed[2], instead=changed[1]))
         elif "`" in text:
-            found += _remedies_from_pieces(list(_code_pieces(text)), with_paths=True)
+            found += _advised_remedies(list(_code_pieces(text)), with_paths=True)
         elif _PATH.fullmatch(text):
             found.append(AdvisedRemedy(text=text))
         elif _is_command(text, is_code=False) and (actions := advised_actions(text)):
@@ -334,39 +282,18 @@ def _remedies_from_texts(remedies: tuple[str, ...]) -> tuple[AdvisedRemedy, ...]
     return tuple(found)
 
 
-def _remedies_from_pieces(pieces: list[_CodePiece], *, with_paths: bool) -> tuple[AdvisedRemedy, ...]:
-    found: list[AdvisedRemedy] = []
-    for piece in pieces:
-        if piece.is_rejected or piece.is_failing:
-            continue
-        if with_paths and _PATH.fullmatch(piece.text):
-            found.append(AdvisedRemedy(text=piece.text))
-        elif _is_command(piece.text, is_code=True) and (actions := advised_actions(piece.text)):
+def _advised_remedies(pieces: list[_CodePiece], *, with_paths: bool) -> tuple[AdvisedRemedy, ...]:
+    """Return the commands and paths that pieces ask for, else their flags and settings, of any command."""
+    found, flags = [], []
+    for text in (piece.text for piece in pieces if not piece.is_rejected and not piece.is_failing):
+        if with_paths and _PATH.fullmatch(text):
+            found.append(AdvisedRemedy(text=text))
+        elif _is_command(text, is_code=True) and (actions := advised_actions(text)):
             found.append(AdvisedRemedy(actions))
-    return tuple(found) or _remedies_from_flags(pieces)
-
-
-def _remedies_from_flags(pieces: list[_CodePiece]) -> tuple[AdvisedRemedy, ...]:
-    """Return the flags and settings that pieces ask for, of whatever command."""
-    return tuple(
-        AdvisedRemedy((CommandAction("", words=words, size=len(words)),))
-        for piece in pieces
-        if not piece.is_rejected
-        and _FLAGS.match(piece.text)
-        and (words := frozenset(part for word in piece.text.split() for part in split_word(word)))
-    )
-
-
-def _bind_flags(wanted: tuple[AdvisedRemedy, ...], purposes: tuple[str, ...]) -> tuple[AdvisedRemedy, ...]:
-    """Return remedies whose bare flags belong to the commands that the lesson is about, if it names any."""
-    found: dict[AdvisedRemedy, None] = {}
-    for remedy in wanted:
-        is_open = any(not action.purpose for action in remedy.actions)
-        is_bound = is_open and not all(action.is_setting for action in remedy.actions)
-        for purpose in purposes if is_bound and purposes else ("",):
-            actions = tuple(replace(action, purpose=action.purpose or purpose) for action in remedy.actions)
-            found[replace(remedy, actions=actions)] = None
-    return tuple(found)
+        elif _FLAGS.match(text):
+            words = frozenset(map(_spell_word, text.split()))
+            flags.append(AdvisedRemedy((CommandAction("", words=words),)))
+    return tuple(found or flags)
 
 
 def _is_command(text: str, *, is_code: bool) -> bool:
@@ -380,15 +307,12 @@ def _is_command(text: str, *, is_code: bool) -> bool:
         len(words) > 1
         and bool(_PROGRAM.fullmatch(words[0]))
         and words[0] not in _NO_PROGRAMS
-        and _FUNCTION_WORDS.isdisjoint(words)
         and all(_ARGUMENT.fullmatch(word) for word in words[1:])
     )
     is_program = first in _PROGRAMS or bool(_SETTING.match(words[0])) or is_runnable
     if is_code:
         return is_program or (len(words) > 1 and bool(_SHELL_MARK.search(text)))
-    if _FUNCTION_WORDS.intersection(words) or (first in _VERBS and not _SHELL_MARK.search(text)):
-        return first == "make" and len(words) == 2
-    return is_program or bool(_SHELL_MARK.search(text))
+    return _FUNCTION_WORDS.isdisjoint(words) and (is_program or bool(_SHELL_MARK.search(text)))
 
 
 def _purposes(

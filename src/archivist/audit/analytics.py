@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from archivist.audit.lift import Posterior, wilson
-from archivist.records.episode import Episode
+from archivist.records.episode import Episode, Usage
 from archivist.records.run_words import Action
 
 # Logged when an attempt begins; every other action ends one.
@@ -38,15 +38,12 @@ class PeriodUnit(StrEnum):
 class MergedAttempt(NamedTuple):
     """One attempt at a task, its logged beginning and end merged; `ended` is None before the end."""
 
-    task: str
-    agent: str
-    provider: str
-    approach: str
-    ended: Action | None
     last: Episode
-    duration_ms: float | None = None
-    tokens_in: int = 0
-    tokens_out: int = 0
+    ended: Action | None
+    provider: str
+    duration_ms: float | None
+    tokens_in: int
+    tokens_out: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,31 +106,17 @@ def merge_attempts(attempts: Iterable[Episode]) -> list[MergedAttempt]:
     """
     found: list[MergedAttempt] = []
     begun: dict[tuple[str, str, str], int] = {}
-    for attempt in sorted(
-        attempts, key=lambda attempt: (attempt.finished is not None, attempt.finished, attempt.id)
-    ):
-        if attempt.action is None:
-            continue
+    logged = [attempt for attempt in attempts if attempt.action is not None]
+    for last in sorted(logged, key=lambda last: (last.finished is not None, last.finished, last.id)):
         # Agents do not log an attempt's id, so the words must identify it.
-        identity = (attempt.task, attempt.agent, fold_approach(attempt.approach))
-        usage = attempt.usage
+        identity = (last.task, last.agent, fold_approach(last.approach))
+        ended, usage = None if last.action in _BEGUN else last.action, last.usage or Usage()
         took_ms: float | None = None
-        if attempt.started is not None and attempt.finished is not None:
-            took_ms = max(0.0, (attempt.finished - attempt.started).total_seconds() * _MILLISECOND)
-            # An attempt that has only begun took no time yet.
-            took_ms = None if attempt.action in _BEGUN and attempt.started == attempt.finished else took_ms
-        merged = MergedAttempt(
-            attempt.task,
-            attempt.agent,
-            attempt.provider,
-            attempt.approach,
-            None if attempt.action in _BEGUN else attempt.action,
-            attempt,
-            took_ms,
-            usage.input_tokens if usage else 0,
-            usage.output_tokens if usage else 0,
-        )
-        if merged.ended is None:
+        # An attempt that has only begun took no time yet.
+        if last.started and last.finished and (ended or last.started != last.finished):
+            took_ms = max(0.0, (last.finished - last.started).total_seconds() * _MILLISECOND)
+        merged = MergedAttempt(last, ended, last.provider, took_ms, usage.input_tokens, usage.output_tokens)
+        if ended is None:
             begun[identity] = len(found)
         elif (at := begun.pop(identity, None)) is not None:
             start = found[at]
@@ -159,21 +142,23 @@ def analyse_attempts(attempts: Iterable[Episode], by: GroupBy, step: PeriodUnit 
     merged = merge_attempts(attempts)
     groups: dict[str, list[MergedAttempt]] = defaultdict(list)
     for attempt in merged:
-        name = str(getattr(attempt, by.value))
+        name = _group_name(attempt, by)
         groups[fold_approach(name) if by is GroupBy.APPROACH else name].append(attempt)
     # A group is shown under its latest spelling.
-    rows = [
-        _rate(str(getattr(group[-1], by.value)), group, step)
-        for _, group in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
-    ]
+    ranked = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    rows = [_rate(_group_name(group[-1], by), group, step) for _, group in ranked]
     return Analytics(by, step, tuple(rows), _rate("all", merged, step))
+
+
+def _group_name(attempt: MergedAttempt, by: GroupBy) -> str:
+    return attempt.provider if by is GroupBy.PROVIDER else str(getattr(attempt.last, by.value))
 
 
 def _rate(name: str, group: Sequence[MergedAttempt], step: PeriodUnit | None) -> Rate:
     ends = Counter(attempt.ended for attempt in group)
     durations = [attempt.duration_ms for attempt in group if attempt.duration_ms is not None]
     periods: dict[str, list[MergedAttempt]] = defaultdict(list)
-    for attempt in group if step else ():
+    for attempt in group:
         if attempt.last.finished is not None and step is not None:
             periods[period_name(attempt.last.finished, step)].append(attempt)
     return Rate(
@@ -199,12 +184,12 @@ def approach_results(attempts: Iterable[Episode]) -> list[ApproachResult]:
     """Return what was tried for each task and how it went, the most promising first."""
     groups: dict[tuple[str, str], list[MergedAttempt]] = defaultdict(list)
     for attempt in merge_attempts(attempts):
-        groups[attempt.task, fold_approach(attempt.approach)].append(attempt)
+        groups[attempt.last.task, fold_approach(attempt.last.approach)].append(attempt)
     found = []
     for group in groups.values():
         ends, last = Counter(attempt.ended for attempt in group), group[-1].last
         completed, failed = ends[Action.COMPLETED], ends[Action.FAILED]
-        agents = tuple(dict.fromkeys(attempt.agent for attempt in group if attempt.agent))
+        agents = tuple(dict.fromkeys(attempt.last.agent for attempt in group if attempt.last.agent))
         verdict = _describe_result(completed, failed, len(group), last)
         found.append(
             ApproachResult(last.task, last.approach, len(group), completed, failed, agents, last, verdict)

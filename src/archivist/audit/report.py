@@ -118,7 +118,7 @@ def build_report(
     )
     months = [
         _make_row(month, "", group, share, has_periods=False)
-        for month, group in _group_verdicts(found, _month).items()
+        for month, group in _group_verdicts(found, "{0.time:%Y-%m}".format).items()
     ]
     return Report(tuple(lessons), tuple(months), _make_row("all", "", found, share))
 
@@ -135,10 +135,6 @@ def _group_verdicts(verdicts: Iterable[Verdict], name: Callable[[Verdict], str])
     for verdict in verdicts:
         groups.setdefault(name(verdict), []).append(verdict)
     return groups
-
-
-def _month(verdict: Verdict) -> str:
-    return f"{verdict.time:%Y-%m}"
 
 
 def _make_row(
@@ -185,7 +181,7 @@ def _compare_arms(verdicts: Sequence[Verdict], share: float) -> Lift:
 
 def _periods(verdicts: Sequence[Verdict], share: float) -> tuple[ReportRow, ...]:
     """Return the rows over time: per month, or per 20 runs while there are few months."""
-    groups = _group_verdicts(verdicts, _month)
+    groups = _group_verdicts(verdicts, "{0.time:%Y-%m}".format)
     if len(groups) < _LEAST_MONTHS:
         runs = list(dict.fromkeys(verdict.run for verdict in verdicts))
         period: dict[str, str] = {}

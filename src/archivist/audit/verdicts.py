@@ -12,16 +12,15 @@ What the run merely said or read does not count, since the brief itself is part 
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
-from itertools import accumulate
 from typing import NamedTuple
 
 from archivist.audit.advice import (
     LANGUAGE_PROGRAMS,
+    SOURCE,
     Advice,
     AdvisedRemedy,
     CommandAction,
@@ -34,10 +33,10 @@ from archivist.reading.failures import failure_key, is_shell
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.records import Effect, Event, EventKind, Finding, Following, Lesson, Verdict
 
-# Separates the calls: a character that no search text contains.
-_BETWEEN = "\0"
 # Half of a list of packages is enough: those that are installed already need no install.
 _ENOUGH = 0.5
+# How it was decided whether a lesson's failure occurred.
+_BY_SIGNATURE, _BY_KEYWORDS = "signature", "keywords"
 # The index of a call that was never made.
 _NEVER = 1 << 60
 
@@ -68,9 +67,12 @@ def _judge_lesson(lesson: Lesson, log: _CallLog, *, failed: bool) -> AdviceOutco
     if not log.calls or not (advice.wanted or advice.unwanted or advice.purposes or advice.words):
         return AdviceOutcome(Following.UNKNOWN, advice.is_reaction)
     done = min((log.followed_at(remedy, advice.unwanted) for remedy in advice.wanted), default=_NEVER)
-    wrong = min((log.violated_at(action, advice.wanted) for action in advice.unwanted), default=_NEVER)
+    advised = [action for remedy in advice.wanted for action in remedy.actions]
+    violating = (at for action in advice.unwanted for at, _ in log.calls_doing(action, advised))
+    wrong = min(violating, default=_NEVER)
     if failed and done < _NEVER and not advice.is_reaction:
-        wrong = min(wrong, log.failed_at(family, before=done))
+        # A remedy that came after the failure did not prevent it.
+        wrong = next((at for at in range(done) if _shows_failure(log.calls[at], family)), wrong)
     if done < _NEVER:
         following = Following.FOLLOWED if done <= wrong else Following.IGNORED
     elif wrong < _NEVER:
@@ -84,22 +86,15 @@ def _judge_lesson(lesson: Lesson, log: _CallLog, *, failed: bool) -> AdviceOutco
 
 
 class _CallLog:
-    """A run's calls as one text: a search is one scan, and only the calls that match are parsed."""
-
-    __slots__ = ("_actions", "_lower", "_parts", "_starts", "_text", "_tools", "calls")
+    """A run's calls as texts, which are searched first: only the calls that match are parsed."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.calls = [event for event in events if event.kind in CALL_KINDS]
-        self._parts = []
+        self._texts = []
         for event in self.calls:
-            texts = [event.text] if event.target in event.text else [event.text, event.target]
-            if event.kind is EventKind.EDIT:
-                edit = (str(event.extra.get(name) or "") for name in ("old", "new"))
-                texts = [event.target, event.text, *edit]
-            self._parts.append("\n".join(texts))
-        self._starts = [0, *accumulate(len(part) + len(_BETWEEN) for part in self._parts)][:-1]
-        self._text = _BETWEEN.join(self._parts)
-        self._lower = ""
+            edit = ("old", "new") if event.kind is EventKind.EDIT else ()
+            changed = (str(event.extra.get(name) or "") for name in edit)
+            self._texts.append("\n".join((event.text, event.target, *changed)))
         self._tools = {event.tool.lower() for event in self.calls}
         self._actions: dict[str, tuple[CommandAction, ...]] = {}
 
@@ -108,25 +103,12 @@ class _CallLog:
         if remedy.instead:
             for at in self._calls_containing(remedy.text):
                 # In a substitution the old text may be escaped.
-                part = self._parts[at]
-                if remedy.instead in part or remedy.instead in part.replace("\\", ""):
+                if remedy.instead in self._texts[at].replace("\\", ""):
                     return at
             return _NEVER
         if remedy.text:
             return next(self._calls_naming(remedy.text), _NEVER)
         return max((self._done_at(action, unwanted) for action in remedy.actions), default=_NEVER)
-
-    def violated_at(self, unwanted: CommandAction, wanted: Sequence[AdvisedRemedy]) -> int:
-        """Return the first call that does what a lesson speaks against and not what it asks for."""
-        advised = [action for remedy in wanted for action in remedy.actions]
-        for at, done in self._calls_doing(unwanted):
-            if done.includes(unwanted) and not any(_fits_better(done, each, unwanted) for each in advised):
-                return at
-        return _NEVER
-
-    def failed_at(self, failure: str, *, before: int) -> int:
-        """Return the first call that met a failure, among those before another call, or never."""
-        return next((at for at in range(before) if _shows_failure(self.calls[at], failure)), _NEVER)
 
     def fails_after(self, done: int, failure: str, advice: Advice) -> bool:
         """Say whether a failure came again after advice was followed and before its command succeeded."""
@@ -149,12 +131,7 @@ class _CallLog:
         ]
         if any(self._runs(purpose) for purpose in purposes):
             return True
-        if any(True for word in advice.words for _ in self._calls_naming(word)):
-            return True
-        if purposes or advice.words:
-            return False
-        self._lower = self._lower or self._text.lower()
-        return any(tag in self._lower for tag in advice.tags)
+        return any(True for word in advice.words for _ in self._calls_naming(word))
 
     def _runs(self, purpose: str) -> bool:
         if purpose.lower() in self._tools:
@@ -169,19 +146,24 @@ class _CallLog:
 
     def _done_at(self, wanted: CommandAction, unwanted: Sequence[CommandAction]) -> int:
         missing = set(wanted.packages)
-        for at, done in self._calls_doing(wanted):
-            if not done.includes(wanted) or any(_fits_better(done, action, wanted) for action in unwanted):
-                continue
+        for at, done in self.calls_doing(wanted, unwanted):
             missing -= done.packages
             if not wanted.packages or len(missing) <= _ENOUGH * len(wanted.packages):
                 return at
         return _NEVER
 
-    def _calls_doing(self, action: CommandAction) -> Iterator[tuple[int, CommandAction]]:
-        """Yield the actions of all calls that contain the words of an action."""
-        for at in self._calls_containing(action.needle):
-            if all(part in self._parts[at] for word in action.words for part in word.split()):
-                yield from ((at, done) for done in self._actions_of(at))
+    def calls_doing(
+        self, action: CommandAction, rivals: Sequence[CommandAction]
+    ) -> Iterator[tuple[int, CommandAction]]:
+        """Yield the calls that do an action, each with what it does, unless that fits a rival better."""
+        # `source` may be written as a dot.
+        purpose = "" if action.purpose == SOURCE else max(action.purpose.split(), key=len, default="")
+        parts = [part for word in action.words for part in word.split()]
+        for at in self._calls_containing(purpose):
+            for done in self._actions_of(at) if all(part in self._texts[at] for part in parts) else ():
+                better = (rival for rival in rivals if done.name == rival.name != action.name)
+                if done.includes(action) and not any(map(done.includes, better)):
+                    yield at, done
 
     def _actions_of(self, at: int) -> tuple[CommandAction, ...]:
         event = self.calls[at]
@@ -193,25 +175,12 @@ class _CallLog:
 
     def _calls_naming(self, word: str) -> Iterator[int]:
         """Yield the calls that contain a word or path as such and not as a part of another."""
-        for at in self._calls_containing(word):
-            text = self._parts[at]
-            place = text.find(word)
-            while place >= 0:
-                around = text[place - 1 : place] + text[place + len(word) : place + len(word) + 1]
-                if not any(char.isalnum() or char == "_" for char in around):
-                    yield at
-                    break
-                place = text.find(word, place + 1)
+        whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+        return (at for at in self._calls_containing(word) if whole.search(self._texts[at]))
 
     def _calls_containing(self, needle: str) -> Iterator[int]:
-        """Yield the calls whose text contains another, in order, each once."""
-        place = self._text.find(needle)
-        while place >= 0:
-            at = bisect_right(self._starts, place) - 1
-            yield at
-            if at + 1 == len(self._starts):
-                return
-            place = self._text.find(needle, self._starts[at + 1])
+        """Yield the calls whose text contains another, in order."""
+        return (at for at, text in enumerate(self._texts) if needle in text)
 
 
 def _is_failed(event: Event) -> bool:
@@ -224,13 +193,6 @@ def _shows_failure(event: Event, failure: str) -> bool:
     return found is not None and failure_key(found) == failure
 
 
-def _fits_better(done: CommandAction, one: CommandAction, other: CommandAction) -> bool:
-    """Say whether what was done fits one of two actions better than the other."""
-    if not done.includes(one):
-        return False
-    return (done.name == one.name, one.size) > (done.name == other.name, other.size)
-
-
 @dataclass(frozen=True, slots=True)
 class RunEvidence:
     """What is known about a run: its reviewers' findings, and the signatures of the failures it met.
@@ -240,14 +202,6 @@ class RunEvidence:
 
     findings: tuple[Finding, ...] | None
     failures: Set[str] | None
-
-
-class Method(StrEnum):
-    """How it was decided whether a lesson's failure occurred."""
-
-    SIGNATURE = "signature"
-    KEYWORDS = "keywords"
-    NONE = "none"
 
 
 def judge_lessons(
@@ -293,7 +247,7 @@ def judge_lessons(
                 effect=_effect(method, advice, failed=failed),
                 following=advice.following,
                 failed=failed,
-                extra={"method": method.value},
+                extra={"method": method},
             )
         )
     return verdicts
@@ -301,26 +255,26 @@ def judge_lessons(
 
 def _outcome(
     lesson: Lesson, evidence: RunEvidence, found: Sequence[frozenset[str]], overlap: Overlap
-) -> tuple[Method, bool | None]:
+) -> tuple[str, bool | None]:
     """Return how it was decided whether a lesson's failure occurred, and whether it did."""
     # A signature is exact; words only make a repetition likely.
     if lesson.signature and evidence.failures is not None and failure_family(lesson):
-        return Method.SIGNATURE, lesson.signature in evidence.failures
+        return _BY_SIGNATURE, lesson.signature in evidence.failures
     if evidence.findings is None:
-        return Method.NONE, None
+        return "none", None
     words = keywords(lesson.summary)
     tags = frozenset(word for tag in lesson.tags for word in keywords(tag))
-    return Method.KEYWORDS, any(matches(finding, words, tags, overlap) for finding in found)
+    return _BY_KEYWORDS, any(matches(finding, words, tags, overlap) for finding in found)
 
 
-def _effect(method: Method, advice: AdviceOutcome, *, failed: bool | None) -> Effect:
+def _effect(method: str, advice: AdviceOutcome, *, failed: bool | None) -> Effect:
     if failed is None or advice.following is Following.WITHHELD:
         return Effect.UNKNOWN
     # Whether a failure came again shows in the calls by its signature, not in findings.
-    is_reaction = advice.is_reaction and method is Method.SIGNATURE
+    is_reaction = advice.is_reaction and method == _BY_SIGNATURE
     if failed and (not is_reaction or advice.has_failed_again):
         return Effect.INEFFECTIVE
-    if method is Method.KEYWORDS or advice.following is Following.FOLLOWED:
+    if method == _BY_KEYWORDS or advice.following is Following.FOLLOWED:
         return Effect.HELPFUL
     return Effect.IGNORED if advice.following is Following.IGNORED else Effect.UNKNOWN
 

@@ -6,14 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from archivist.reading.commands import (
-    generalise,
-    is_preparation,
-    is_read_only_step,
-    main_step,
-    run_scripts,
-    step_purpose,
-)
+from archivist.reading import commands
 from archivist.reading.failures import Failure, detect_failure, failure_key, is_shell
 from archivist.reading.packages import Install, installs, is_install
 from archivist.reading.shell import Step, parse
@@ -86,12 +79,12 @@ class ToolCall:
     @property
     def main(self) -> Step | None:
         """Return the step that it is for."""
-        return main_step(self.steps)
+        return commands.main_step(self.steps)
 
     @property
     def text(self) -> str:
         """Return the command in general terms, or the name of the tool."""
-        return generalise(self.event.text) if self.steps else self.event.tool
+        return commands.generalise(self.event.text) if self.steps else self.event.tool
 
     @property
     def display_text(self) -> str:
@@ -102,7 +95,7 @@ class ToolCall:
     @property
     def scripts(self) -> frozenset[str]:
         """Return the base names of the script files that it runs."""
-        return run_scripts(self.steps)
+        return commands.run_scripts(self.steps)
 
 
 def read_tool_calls(events: Sequence[Event]) -> list[ToolCall]:
@@ -130,19 +123,19 @@ def read_tool_calls(events: Sequence[Event]) -> list[ToolCall]:
 def _read_tool_call(event: Event, at: int) -> ToolCall:
     is_edit = event.kind is EventKind.EDIT
     steps = () if is_edit or not is_shell(event.tool) else parse(event.text)
-    main, failure = main_step(steps), event_failure(event)
+    main, failure = commands.main_step(steps), event_failure(event)
     bodies = "\n".join(body for step in steps for body in step.bodies)
     changes = tuple(change for step in steps for change in _step_edits(step, bodies))
     if is_edit and event.target:
         old, new = (str(event.extra.get(name) or "") for name in ("old", "new"))
         changes = (FileEdit(event.target, old, new, is_whole=not old),)
-    working = [step for step in steps if not is_preparation(step) or is_install(step)]
-    is_look = bool(working) and all(is_read_only_step(step) or step.is_filter for step in working)
+    working = [step for step in steps if not commands.is_preparation(step) or is_install(step)]
+    is_look = bool(working) and all(commands.is_read_only_step(step) or step.is_filter for step in working)
     return ToolCall(
         event=event,
         at=at,
         steps=steps,
-        purpose=step_purpose(main) if main else event.tool.lower(),
+        purpose=commands.step_purpose(main) if main else event.tool.lower(),
         failure=failure,
         key=failure_key(failure) if failure else "",
         changes=changes,

@@ -90,8 +90,6 @@ def step_purpose(step: Step) -> str:
         return step.program.removeprefix("python -m ")
     if step.program.startswith("python -m "):
         return step.name
-    if step.program == "sed" and any(flag.startswith("-i") for flag in step.flags):
-        return "sed -i"
     if not step.subcommand and step.program in programs.SCRIPTED and _script(step):
         return f"{step.program} <script>"
     if step.name == "python" and any(redirect.operator == "<<" for redirect in step.redirects):
@@ -195,9 +193,6 @@ def _general_word(word: Word, previous: str, step: Step, root: str) -> str:
 
 
 def _general_value(value: str, raw: str, step: Step, root: str) -> str:
-    flag, equals, rest = value.partition("=")
-    if equals and flag.startswith("-") and rest.startswith(("/", "~")):
-        return f"{flag}={_general_path(rest, root)}"
     if _URL.match(value):
         return "<url>"
     is_test_run = step.program in programs.TEST_RUNNERS or step.subcommand == "test"
@@ -213,6 +208,4 @@ def _general_value(value: str, raw: str, step: Step, root: str) -> str:
 def _general_path(path: str, root: str) -> str:
     if root and path.startswith(root + "/"):
         return path[len(root) + 1 :]
-    if path.startswith(_HOST_PATHS) or not path.startswith(("/", "~")):
-        return path
-    return "<path>"
+    return path if path.startswith(_HOST_PATHS) or not path.startswith(("/", "~")) else "<path>"

@@ -15,7 +15,7 @@ from archivist.reading.failures import Failure
 from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind as K
-from archivist.reading.shell import Step, parse
+from archivist.reading.shell import parse
 from archivist.reading.wording import (
     base_name,
     differing_words,
@@ -75,13 +75,9 @@ def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     if found is None:
         return None
     # A remedy that says no more than the call that failed is none.
-    remedy = found.remedy
-    same = {
-        RemedyKind.INSTALL: (_install_text([failed]),),
-        RemedyKind.COMMAND: (failed.display_text, mask_command(failed.text)),
-        RemedyKind.STEP: (failed.display_text, mask_command(failed.text)),
-    }
-    return None if remedy.text in same.get(remedy.way, ()) else found
+    is_install = found.remedy.way is RemedyKind.INSTALL
+    same = (_install_text([failed]),) if is_install else (failed.display_text, mask_command(failed.text))
+    return None if found.remedy.text in same else found
 
 
 def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
@@ -107,27 +103,27 @@ def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
 
 def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
     """Look for what overcomes failures of this kind."""
-    if failed.installs and failure.kind is not K.MISSING_COMMAND:
-        found = _cure_by_other_install(failed, later[:_NEAR])
-        if found:
-            return found
+    near = later[:_NEAR]
+    is_install = failed.installs and failure.kind is not K.MISSING_COMMAND
+    if is_install and (found := _cure_by_other_install(failed, near)):
+        return found
     match failure.kind:
         case K.MISSING_MODULE if is_standard(failure.subject):
             return _cure_by_change(failed, failure, later) or _cure_by_interpreter(failed, later)
         case K.MISSING_MODULE | K.VERSION_CONFLICT | K.IMPORT_ERROR | K.NETWORK:
             return _cure_by_change(failed, failure, later)
         case K.MISSING_COMMAND:
-            return _cure_by_install(failed, failure, later) or _cure_by_variant(failed, later[:_NEAR])
+            return _cure_by_install(failed, failure, later) or _cure_by_variant(failed, failure, near)
         case K.MISSING_FILE:
-            return _cure_by_path(failure, later[:_NEAR])
+            return _cure_by_path(failure, near)
         case K.EDIT_NOT_APPLIED:
             return _cure_by_other_edit(failed, later)
         case K.GIT:
-            return _cure_by_sequence(failed, later[:_NEAR])
+            return _cure_by_sequence(failed, near)
         case K.ATTRIBUTE | K.TYPE_ERROR | K.VALUE | K.TEST_FAILURE | K.SYNTAX:
-            return _cure_by_change(failed, failure, later) or _cure_by_flags(failed, later[:_NEAR])
+            return _cure_by_change(failed, failure, later) or _cure_by_flags(failed, near)
         case _:
-            return _cure_by_variant(failed, later[:_NEAR])
+            return _cure_by_variant(failed, failure, near)
 
 
 def _fails_alike(act: ToolCall, failed: ToolCall) -> bool:
@@ -221,10 +217,9 @@ def _cure_by_other_install(failed: ToolCall, later: Sequence[ToolCall]) -> Cure 
                 continue
             if install.text != before.text:
                 return Cure(Remedy(RemedyKind.COMMAND, install.text, before.text), (act,))
-            steps, wrong = _steps_to_install(act), _steps_to_install(failed)
-            text = _steps_text(steps)
-            if _words_without_options(steps) != _words_without_options(wrong) and is_informative(text):
-                return Cure(Remedy(RemedyKind.COMMAND, text, _steps_text(wrong)), (act,))
+            (words, text), (wrong, instead) = _steps_to_install(act), _steps_to_install(failed)
+            if words != wrong and is_informative(text):
+                return Cure(Remedy(RemedyKind.COMMAND, text, instead), (act,))
     return None
 
 
@@ -233,18 +228,12 @@ def _install_target(install: Install) -> tuple[str, ...]:
     return install.packages if not install.is_of_project else (install.manager, *install.packages)
 
 
-def _steps_to_install(act: ToolCall) -> tuple[Step, ...]:
+def _steps_to_install(act: ToolCall) -> tuple[list[str], str]:
+    """Return the steps up to an install: their words, without options that may only quiet them, and text."""
     last = max(index for index, step in enumerate(act.steps) if is_install(step))
-    return act.steps[: last + 1]
-
-
-def _steps_text(steps: Sequence[Step]) -> str:
-    return general_command(" && ".join(step.text for step in steps))
-
-
-def _words_without_options(steps: Sequence[Step]) -> list[str]:
-    """Return the words of steps without options, which may only make them quiet."""
-    return [word.raw for step in steps for word in step.words if not word.raw.startswith("-")]
+    steps = act.steps[: last + 1]
+    words = [word.raw for step in steps for word in step.words if not word.raw.startswith("-")]
+    return words, general_command(" && ".join(step.text for step in steps))
 
 
 def _cure_by_install(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
@@ -312,8 +301,8 @@ def _cure_by_interpreter(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | 
     for act in later:
         if act.has_failed or not act.main or not failed.main or act.purpose != failed.purpose:
             continue
-        is_other = (act.main.flags, act.main.arguments) == (failed.main.flags, failed.main.arguments)
-        if is_other and act.text != failed.text:
+        is_same = (act.main.flags, act.main.arguments) == (failed.main.flags, failed.main.arguments)
+        if is_same and act.text != failed.text:
             return _replacement(act, failed)
     return None
 
@@ -343,42 +332,32 @@ def _cure_by_flags(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     return None
 
 
-def _cure_by_variant(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
+def _cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the most similar call that succeeded, or else one that got further.
 
     A test run that failed on its tests got past what kept the failed call from running any.
     """
-    succeeded = [act for act in later if not act.has_failed]
+    wrong = failed.text
+    tried = [act for act in later if failed.steps and _can_replace(act, failed, failure)]
     got_further = [
         act
-        for act in later
+        for act in tried
         if act.failure and act.is_test and act.failure.kind is K.TEST_FAILURE and act.key != failed.key
     ]
-    return _most_similar(failed, succeeded) or _most_similar(failed, got_further)
-
-
-def _most_similar(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
-    if not failed.steps or failed.failure is None:
-        return None
-    wrong = failed.text
-    best: ToolCall | None = None
-    highest = 0.0
-    for act in later:
-        if not act.steps or is_help(act.event.text) or act.text == wrong:
-            continue
-        if not _can_replace(act, failed, failed.failure):
-            continue
-        similarity = fuzz.ratio(wrong, act.text)
-        if set(wrong.split()) < set(act.text.split()):
-            similarity = max(similarity, _LEAST_SIMILARITY)
-        # The first of nearly equal calls is the one that was tried because of the failure.
-        if similarity >= _LEAST_SIMILARITY and (best is None or similarity > highest + 3):
-            best, highest = act, similarity
-    if best is None:
-        return None
-    found = _replacement(best, failed)
-    is_told = is_informative(found.remedy.text) and found.remedy.text != found.remedy.instead
-    return found if is_told else None
+    for acts in ([act for act in tried if not act.has_failed], got_further):
+        best: ToolCall | None = None
+        highest = 0.0
+        for act in acts:
+            similarity = fuzz.ratio(wrong, act.text)
+            if set(wrong.split()) < set(act.text.split()):
+                similarity = max(similarity, _LEAST_SIMILARITY)
+            # The first of nearly equal calls is the one that was tried because of the failure.
+            if similarity >= _LEAST_SIMILARITY and (best is None or similarity > highest + 3):
+                best, highest = act, similarity
+        found = _replacement(best, failed) if best else None
+        if found and is_informative(found.remedy.text) and found.remedy.text != found.remedy.instead:
+            return found
+    return None
 
 
 def _can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
@@ -386,18 +365,19 @@ def _can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
 
     It must be about the same thing: name the same number, or only leave words out.
     """
+    if not act.steps or act.text == failed.text or is_help(act.event.text):
+        return False
     numbers = _INSTANCE_ID.findall(failed.event.text)
     is_named = not numbers or any(number in act.event.text for number in numbers)
     if not is_named and not set(act.text.split()) <= set(failed.text.split()):
         return False
     if act.purpose == failed.purpose:
         return True
+    right, wrong = act.main, failed.main
     if failure.kind is K.MISSING_COMMAND:
-        return bool(
-            failed.main and act.main and failed.main.arguments and act.main.arguments == failed.main.arguments
-        )
+        return bool(right and wrong and wrong.arguments and right.arguments == wrong.arguments)
     if failure.subject and failure.subject in failed.purpose.split():
-        return bool(act.main and failed.main and act.main.program == failed.main.program)
+        return bool(right and wrong and right.program == wrong.program)
     return " " in act.purpose and act.purpose in failure.line
 
 
@@ -410,16 +390,10 @@ def _cure_by_path(failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
     for act in later:
         if act.has_failed:
             continue
-        paths = [act.event.target]
-        if act.steps:
-            paths = [
-                argument.split("::")[0]
-                for step in act.steps
-                for argument in step.arguments
-                # The value of a variable is no file that was found.
-                if "/" in argument and not re.search(r"[*?<>|]|^\w+=", argument)
-            ]
-        for path in paths:
+        arguments = [argument for step in act.steps for argument in step.arguments]
+        # The value of a variable is no file that was found.
+        named = [word for word in arguments if "/" in word and not re.search(r"[*?<>|]|^\w+=", word)]
+        for path in [word.split("::")[0] for word in named] if act.steps else [act.event.target]:
             one, other = path.removeprefix("./").rstrip("/"), wrong.removeprefix("./")
             is_same = one.endswith(other) or other.endswith(one)
             if base_name(path) == name and not is_same and not is_scratch(path):
@@ -447,9 +421,8 @@ def _cure_by_sequence(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | Non
             is_new = any(
                 step.name not in _ORDINARY for call in used for step in call.steps if step.program == program
             )
-            if is_new and is_informative(text):
-                return Cure(Remedy(RemedyKind.COMMAND, text, failed.text), tuple(used))
-            return None
+            is_told = is_new and is_informative(text)
+            return Cure(Remedy(RemedyKind.COMMAND, text, failed.text), tuple(used)) if is_told else None
     return None
 
 

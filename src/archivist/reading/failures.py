@@ -19,13 +19,11 @@ from archivist.reading.shell import Step, parse
 from archivist.reading.signatures import (
     Clue,
     Signature,
-    best_clue,
     clean_output,
     clue_signature,
     fallback_clue,
     find_clues,
     pick_clue,
-    split_exit_line,
 )
 
 __all__ = ["Failure", "FailureKind", "detect_failure", "failure_key", "have_different_subjects", "is_shell"]
@@ -33,6 +31,8 @@ __all__ = ["Failure", "FailureKind", "detect_failure", "failure_key", "have_diff
 # Separates the resource that a failure is about from the rest of its key.
 ABOUT = "@"
 _SHELL_TOOL = lazy_pattern(r"bash|shell|terminal|exec|command|^run$|swe-agent|^$|console|^sh$", re.IGNORECASE)
+# The line in which a harness reports the exit code.
+_EXIT_LINE = lazy_pattern(r"\A\s*(?:Exit code:? |<returncode>)(-?\d+)[^\n]*(?:\n|\Z)")
 _REJECTED = lazy_pattern(
     r"The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
     r"|user (?:rejected|declined|denied)"
@@ -103,10 +103,9 @@ def detect_failure(
     tool: str, command: str, exit_code: int | None, is_error: bool, output: str
 ) -> Failure | None:
     """Return what failed in a tool call, or None when it succeeded. Never raises."""
-    reported, rest = split_exit_line(output[:200])
-    if reported is not None:
-        output = rest + output[200:]
-        exit_code = reported if exit_code is None else exit_code
+    if reported := _EXIT_LINE.match(output[:200]):
+        output = output[reported.end() :]
+        exit_code = int(reported[1]) if exit_code is None else exit_code
     if is_error and _REJECTED.search(output[:400]):
         return None
     if not is_shell(tool):
@@ -147,10 +146,8 @@ def _clue_by_code(steps: tuple[Step, ...], code: int, text: str) -> Clue | None:
         if clue is None and (code in (1, 8) or not text.strip()):
             return None
     else:
-        clue = best_clue(text)
+        clue = pick_clue(find_clues(text))
         if clue is None and code in (1, 123) and any(is_query_step(step) for step in working):
-            return None
-        if clue is not None and not clue.is_sure and code == 1 and steps and is_query_step(steps[-1]):
             return None
     if clue is not None:
         return clue

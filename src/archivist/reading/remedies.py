@@ -23,11 +23,17 @@ _DATABASE = lazy_pattern(r"\.(?:db|sqlite3?|rdb|mdb|dump|sql)$")
 _DROPS = lazy_pattern(
     r"(?i)\bdrop\s+(?:database|schema|table)\b|\btruncate\s+table\b|\bdelete\s+from\b|\bflush(?:all|db)\b"
 )
-_ALWAYS_DESTROYS = frozenset(("dd", "shred", "dropdb", "wipefs", "fdisk", "parted"))
-_DESTROYS_BY_NAME = frozenset(
-    ("git stash drop", "git stash clear", "terraform destroy", "docker volume rm", "docker volume prune",
-     "django-admin flush", "prisma reset")
-)  # fmt: skip
+# Steps that destroy work or data, each written as its name, then its flags, then its arguments.
+_DESTROYS = lazy_pattern(
+    r"(?:dd|shred|dropdb|wipefs|fdisk|parted|mkfs\S*|git stash (?:drop|clear)|docker volume (?:rm|prune)"
+    r"|terraform destroy|kubectl delete|django-admin flush|prisma reset)(?: |$)"
+    # Git throws away uncommitted changes or the history of others.
+    r"|git (?:reset (?:.* )?--hard(?: |$)|clean (?:.* )?(?:-\w*f|--force)|branch (?:.* )?-\w*D"
+    r"|push (?:.* )?(?:--force|-\w*f|--mirror|--delete|\+)|(?:checkout|restore) (?:.* )?\.(?: |$))"
+    r"|chown (?:.* )?-\w*R|chmod (?:.* )?-\w*R.* (?:0?777|a\+rwx)(?: |$)|find (?:.* )?-delete(?: |$)"
+    r"|(?:docker|podman) (?:(?:\w+ )?prune|compose down) (?:.* )?(?:--all|--volumes|-\w*[av])"
+    r"|(?:pkill|killall) (?:.* )?-\w*(?:9|KILL)|kill -\w*(?:9|KILL) (?:.* )?-1(?: |$)"
+)
 
 
 class RemedyKind(StrEnum):
@@ -106,50 +112,9 @@ def is_destructive(command: str) -> bool:
 
 
 def _destroys(step: Step) -> bool:
-    if (
-        step.program in _ALWAYS_DESTROYS
-        or step.program.startswith("mkfs")
-        or step.name in _DESTROYS_BY_NAME
-        or step.name == "kubectl delete"
-    ):
-        return True
-    flags = set(step.flags)
-    letters = "".join(flag[1:] for flag in step.flags if not flag.startswith("--"))
-    match step.program:
-        case "rm":
-            names = [path.rstrip("/*").rsplit("/", 1)[-1] for path in step.arguments]
-            if re.search("[rR]", letters) or "--recursive" in flags:
-                return not names or not all(name and _REMADE.match(name) for name in names)
-            return any(_DATABASE.search(name) for name in names)
-        case "git":
-            return _discards_changes(step, flags, letters)
-        case "chmod" | "chown":
-            is_open_to_all = not {"777", "0777", "a+rwx"}.isdisjoint(step.arguments)
-            return "R" in letters and (is_open_to_all or step.program == "chown")
-        case "docker" | "podman":
-            is_sweeping = bool(flags & {"--all", "--volumes"}) or "a" in letters or "v" in letters
-            return is_sweeping and ("prune" in step.subcommand or step.subcommand == "compose down")
-        case "find":
-            return "-delete" in flags
-        case "kill" | "pkill" | "killall":
-            is_forced = "9" in letters or "KILL" in letters
-            return is_forced and (step.program != "kill" or "-1" in step.flags[1:])
-    return False
-
-
-def _discards_changes(step: Step, flags: set[str], letters: str) -> bool:
-    """Say whether a git call throws away uncommitted changes or the history of others."""
-    match step.subcommand:
-        case "reset":
-            return "--hard" in flags
-        case "clean":
-            return "f" in letters or "--force" in flags
-        case "push":
-            is_forced = any(flag.startswith("--force") for flag in flags) or "f" in letters
-            is_removing = bool(flags & {"--mirror", "--delete"})
-            return is_forced or is_removing or any(refspec.startswith("+") for refspec in step.arguments)
-        case "checkout" | "restore":
-            return "." in step.arguments
-        case "branch":
-            return "D" in letters
-    return False
+    if step.program != "rm":
+        return bool(_DESTROYS.match(" ".join((step.name, *step.flags, *step.arguments))))
+    names = [path.rstrip("/*").rsplit("/", 1)[-1] for path in step.arguments]
+    if any(re.match(r"-\w*[rR]|--recursive$", flag) for flag in step.flags):
+        return not names or not all(name and _REMADE.match(name) for name in names)
+    return any(_DATABASE.search(name) for name in names)

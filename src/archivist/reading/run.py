@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
+from typing import Any
 
 from archivist.reading.calls import ToolCall, read_tool_calls
 from archivist.reading.cures import Cure, failed_remedies, find_cure
@@ -81,7 +82,7 @@ class RunReading:
     met: tuple[ObservedFailure, ...]
     attempts: Mapping[str, AttemptCounts]
     said: tuple[Event, ...] = ()
-    digest: dict[str, object] = field(default_factory=dict)
+    digest: dict[str, Any] = field(default_factory=dict)
 
 
 def read_run(
@@ -173,11 +174,12 @@ def _observe_failures(
 
 def is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
     """Say whether the fault lies in what the run itself was writing, so that it is no lesson."""
-    if failure.is_own_code or failure.signature.error == "Traceback":
-        return True
-    if failure.kind is K.MISSING_MODULE and _OWN_MODULE.search(failure.subject):
-        return True
-    if failure.kind is K.MISSING_FILE and is_scratch(failure.subject):
+    if (
+        failure.is_own_code
+        or failure.signature.error == "Traceback"
+        or (failure.kind is K.MISSING_MODULE and _OWN_MODULE.search(failure.subject))
+        or (failure.kind is K.MISSING_FILE and is_scratch(failure.subject))
+    ):
         return True
     # A test that the run wrote itself says nothing about the project yet.
     arguments = act.main.arguments if act.main and act.is_test and failure.kind in CODE_KINDS else ()
@@ -186,8 +188,7 @@ def is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
 
 def _was_broken_by_run(calls: Sequence[ToolCall], failed: ToolCall) -> bool:
     """Say whether a failing test had passed earlier in the run, before the run changed the project."""
-    is_code_test = failed.is_test and failed.failure is not None and failed.failure.kind in CODE_KINDS
-    if not is_code_test or not failed.main:
+    if not failed.main or not failed.is_test or not failed.failure or failed.failure.kind not in CODE_KINDS:
         return False
     is_changed = False
     wanted = set(failed.main.arguments)
@@ -278,7 +279,7 @@ def _count_attempts(calls: Sequence[ToolCall]) -> dict[str, AttemptCounts]:
     return found
 
 
-def _digest(reading: RunReading, suspicion: Callable[[str, str], str] | None) -> dict[str, object]:
+def _digest(reading: RunReading, suspicion: Callable[[str, str], str] | None) -> dict[str, Any]:
     by_key: dict[str, list[ObservedFailure]] = {}
     for met in reading.met:
         by_key.setdefault(met.key, []).append(met)
@@ -292,7 +293,8 @@ def _digest(reading: RunReading, suspicion: Callable[[str, str], str] | None) ->
     duration = (episode.finished - episode.started) if episode.started and episode.finished else None
     return {
         "failures": {
-            key: _digest_failure(those, suspicion) for key, those in list(by_key.items())[:_MOST_KEYS]
+            key: digest_failure(those, suspicion, _LONGEST_LINE)
+            for key, those in list(by_key.items())[:_MOST_KEYS]
         },
         "attempts": {
             purpose: {**asdict(attempts), "seconds": round(attempts.seconds, 1)}
@@ -307,14 +309,19 @@ def _digest(reading: RunReading, suspicion: Callable[[str, str], str] | None) ->
     }
 
 
-def _digest_failure(
-    those: Sequence[ObservedFailure], suspicion: Callable[[str, str], str] | None
-) -> dict[str, object]:
+def digest_failure(
+    those: Sequence[ObservedFailure],
+    suspicion: Callable[[str, str], str] | None = None,
+    longest_line: int | None = None,
+) -> dict[str, Any]:
     """Return what is stored about one failure, given every time the run met it."""
     first = those[0]
-    shown = remedy_examples(those, _LONGEST_LINE)
+    # The call that each remedy helped, and its error.
+    shown: dict[Remedy, tuple[str, str]] = {}
     cures: dict[tuple[str, str, str], None] = {}
     for met in those:
+        if met.cure:
+            shown.setdefault(met.cure.remedy, (met.act.display_text, met.failure.line[:longest_line]))
         # Remedies are only counted here; lessons are checked when they are worded. Cures are shown next to an
         # error as they are, so a suspicious one is left out.
         if met.cure and suspicion is not None and not suspicion(met.cure.remedy.text, met.failure.line):
@@ -327,31 +334,19 @@ def _digest_failure(
         "n": len(those),
         "subjects": list(dict.fromkeys(met.failure.subject for met in those if met.failure.subject))[:12],
         "remedies": [to_digest(remedy) for remedy in shown][:8],
-        # The call that each remedy helped, and its error.
         "shown": [list(example) for example in shown.values()][:8],
         "in_vain": list(dict.fromkeys(text for met in those for text in met.in_vain))[:8],
         # One key may cover several subjects: which of them each remedy was for.
         "cures": [list(row) for row in cures][:12],
-        "places": list(dict.fromkeys(filter(None, map(test_folder, those))))[:3],
+        "places": list(dict.fromkeys(filter(None, map(_test_folder, those))))[:3],
         "untouched": any(met.is_untouched for met in those),
         "fleeting": any(met.is_fleeting for met in those),
         "command": first.act.display_text,
-        "line": first.failure.line[:_LONGEST_LINE],
+        "line": first.failure.line[:longest_line],
     }
 
 
-def remedy_examples(
-    those: Sequence[ObservedFailure], longest_line: int | None = None
-) -> dict[Remedy, tuple[str, str]]:
-    """Return each remedy with the first call that it helped, and the error of that call."""
-    found: dict[Remedy, tuple[str, str]] = {}
-    for met in those:
-        if met.cure:
-            found.setdefault(met.cure.remedy, (met.act.display_text, met.failure.line[:longest_line]))
-    return found
-
-
-def test_folder(met: ObservedFailure) -> str:
+def _test_folder(met: ObservedFailure) -> str:
     """Return the folder of the tests that a failing test call ran, or an empty text."""
     if not met.act.is_test or not met.act.main:
         return ""

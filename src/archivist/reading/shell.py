@@ -16,13 +16,23 @@ LONGEST_COMMAND = 100_000
 # Bounds the recursion into `bash -c` within `bash -c`.
 _DEEPEST_SHELL = 3
 
-_PLAIN = lazy_pattern(r"[^\s'\"\\$`|&;<>()#]+")
-_BLANK = lazy_pattern(r"(?:[ \t\r\f\v]|\\\r?\n)+")
-_OPERATOR = lazy_pattern(r"&&|\|\||\|&|;;|[|;&\n]")
-_REDIRECT = lazy_pattern(r"(?:&>>?|\d?(?:<<<|<<-?|>>|>\||<>|[<>]))(?:&\d?-?)?")
+# A redirection to a process substitution is part of a word.
+_TOKEN = lazy_pattern(
+    r"(?:[ \t\r\f\v]|\\\r?\n)*+(?:(?P<plain>[^\s'\"\\$`|&;<>()#]+)(?=[ \n;|)]|\Z)"
+    r"|(?P<operator>&&|\|\||\|&|;;|&(?!>)|[|;\n()])|(?P<comment>#[^\n]*)"
+    r"|(?P<redirect>(?:&>>?|\d?(?:<<<|<<-?|>>|>\||<>|>|<(?!\()))(?:&\d?-?)?)|(?P<word>(?=.)))",
+    re.DOTALL,
+)
+_JOINED = {"\n": ";", ";;": ";", "|&": "|", "(": "", ")": ";"}
+_PART = lazy_pattern(
+    r"(?P<plain>[^\s'\"\\$`|&;<>()#]+)|'(?P<single>[^']*)(?:'|\Z)|\\(?P<escaped>.?)"
+    r"|\"(?P<double>(?:[^\"\\]+|\\.?)*+)(?:\"|\Z)|(?P<nested>[$<>]\()"
+    r"|(?P<other>`[^`]*(?:`|\Z)|[^ \t\r\n\f\v|&;()<>])",
+    re.DOTALL,
+)
+_BLANK = lazy_pattern(r"(?:[ \t\r\f\v]|\\\r?\n)*")
 _HERE_WORD = lazy_pattern(r"[ \t]*(?:'([^'\n]*)'|\"([^\"\n]*)\"|\\?([^\s;|&<>()'\"]+))")
 _BRACKET = lazy_pattern(r"[()'\"`\\]")
-_DOUBLE_STOP = lazy_pattern(r"[\"\\]")
 _ESCAPED = lazy_pattern(r"\\([\"\\$`])")
 _ASSIGNMENT = lazy_pattern(r"[A-Za-z_]\w*\+?=")
 _VERSIONED = lazy_pattern(r"(python|pip|node|ruby|perl|php|gcc|clang|lua)(?:w?[\d.]+)(?:\.exe)?$")
@@ -131,75 +141,43 @@ class _Scanner:
         self.pending: list[tuple[_SimpleCommand, str]] = []
 
     def run(self) -> list[_SimpleCommand]:
-        while self.at < len(self.text):
-            char = self.text[self.at]
-            if blank := _BLANK.match(self.text, self.at):
-                self.at = blank.end()
-            elif char == "#":
-                self.at = self._find("\n")
-            elif char in "()":
-                self._end_command("" if char == "(" else ";")
-                self.at += 1
-            elif char in "<>&0123456789" and self._read_redirect():
-                pass
-            elif operator := _OPERATOR.match(self.text, self.at):
-                symbol = operator.group()
-                self._end_command({"\n": ";", ";;": ";", "|&": "|"}.get(symbol, symbol))
-                self.at += len(symbol)
+        while token := _TOKEN.match(self.text, self.at):
+            kind, symbol, self.at = token.lastgroup, token[token.lastindex or 0], token.end()
+            if kind in ("plain", "word"):
+                if not self.current.words and not self.current.redirects:
+                    self.current.start = self.at - len(symbol)
+                self.current.words.append(Word(symbol, symbol) if symbol else self._read_word())
+                self.current.end = self.at
+            elif kind == "redirect":
+                self._read_redirect(symbol)
+            elif kind == "operator":
+                self._end_command(_JOINED.get(symbol, symbol), self.at - len(symbol))
                 if symbol == "\n":
                     self._read_bodies()
-            else:
-                if not self.current.words and not self.current.redirects:
-                    self.current.start = self.at
-                word = self._read_word()
-                if word.raw:
-                    self.current.words.append(word)
-                else:
-                    self.at += 1
-                self.current.end = self.at
-        self._end_command("")
+        self._end_command("", self.at)
         return self.found
 
-    def _find(self, what: str) -> int:
-        at = self.text.find(what, self.at)
-        return len(self.text) if at < 0 else at
-
-    def _end_command(self, operator: str) -> None:
+    def _end_command(self, operator: str, at: int) -> None:
         if self.current.words or self.current.redirects:
             self.found.append(self.current)
-            self.current = _SimpleCommand(operator, self.at)
+            self.current = _SimpleCommand(operator, at)
         elif operator:
             self.current.operator = operator
 
     def _read_bodies(self) -> None:
         """Read the here-documents that the line announced: each ends with a line that is its mark alone."""
         for owner, mark in self.pending:
-            start, body_end = self.at, len(self.text)
-            at = self.text.find(mark, start)
-            self.at = len(self.text)
-            while at >= 0:
-                line = self.text.rfind("\n", start, at) + 1 or start
-                stop = self.text.find("\n", at)
-                stop = len(self.text) if stop < 0 else stop
-                if not self.text[line:at].strip("\t") and not self.text[at + len(mark) : stop].strip():
-                    body_end, self.at = line, min(stop + 1, len(self.text))
-                    break
-                at = self.text.find(mark, stop)
-            owner.bodies.append(self.text[start:body_end])
+            last = re.compile(rf"^\t*{re.escape(mark)}[^\S\n]*(?:\n|\Z)", re.MULTILINE)
+            end = last.search(self.text, self.at)
+            owner.bodies.append(self.text[self.at : end.start() if end else len(self.text)])
+            self.at = end.end() if end else len(self.text)
         self.pending.clear()
 
-    def _read_redirect(self) -> bool:
-        match = _REDIRECT.match(self.text, self.at)
-        if not match:
-            return False
-        operator, at = match.group(), self.at
-        if operator.endswith("<") and self.text[match.end() : match.end() + 1] == "(":
-            return False
-        self.at = match.end()
+    def _read_redirect(self, operator: str) -> None:
         if "<<" in operator and "<<<" not in operator:
             here = _HERE_WORD.match(self.text, self.at)
             if not here:
-                return True
+                return
             self.at = here.end()
             mark = next(group for group in here.groups() if group is not None)
             self.pending.append((self.current, mark))
@@ -211,46 +189,22 @@ class _Scanner:
             self.at = blank.end() if blank else self.at
             self.current.redirects.append(Redirect(operator, self._read_word().value))
         self.current.end = self.at
-        return self.at > at
 
     def _read_word(self) -> Word:
-        start, parts = self.at, []
-        while self.at < len(self.text):
-            char = self.text[self.at]
-            if char in " \t\r\n\f\v|&;()" or (char in "<>" and self.text[self.at + 1 : self.at + 2] != "("):
-                break
-            parts.append(self._read_part(char))
-        return Word(self.text[start : self.at], "".join(parts))
-
-    def _read_part(self, char: str) -> str:
-        """Read one part of a word, quoted or not, and return it as the program receives it."""
-        start = self.at
-        if char == "'":
-            self.at += 1
-            end = self._find("'")
-            self.at = min(end + 1, len(self.text))
-            return self.text[start + 1 : end]
-        if char == '"':
-            self.at += 1
-            while match := _DOUBLE_STOP.search(self.text, self.at):
-                self.at = match.end()
-                if match.group() == '"':
-                    return _ESCAPED.sub(r"\1", self.text[start + 1 : self.at - 1])
-                self.at = min(self.at + 1, len(self.text))
-            self.at = len(self.text)
-            return self.text[start + 1 :]
-        if char == "\\":
-            self.at = min(start + 2, len(self.text))
-            return self.text[start + 1 : self.at].replace("\n", "")
-        if char == "`":
-            self.at += 1
-            self.at = min(self._find("`") + 1, len(self.text))
-        elif char in "$<>" and self.text[start + 1 : start + 2] == "(":
-            self._skip_nested()
-        else:
-            plain = _PLAIN.match(self.text, self.at)
-            self.at = plain.end() if plain else self.at + 1
-        return self.text[start : self.at]
+        """Read a word part by part, quoted or not, each also as the program receives it."""
+        start, values = self.at, []
+        while part := _PART.match(self.text, self.at):
+            kind, value, self.at = part.lastgroup, part[part.lastindex or 0], part.end()
+            if kind == "nested":
+                self.at = part.start()
+                self._skip_nested()
+                value = self.text[part.start() : self.at]
+            elif kind == "double":
+                value = _ESCAPED.sub(r"\1", value)
+            elif kind == "escaped" and value == "\n":
+                value = ""
+            values.append(value)
+        return Word(self.text[start : self.at], "".join(values))
 
     def _skip_nested(self) -> None:
         """Move behind a substitution `$(...)`, whose brackets may be nested and quoted."""

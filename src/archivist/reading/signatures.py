@@ -5,10 +5,8 @@ from collections import Counter
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
-from archivist.reading.rules import EXACT, LOOSE, SUMMARY, MessageRule
+from archivist.reading.rules import EXACT, LOOSE, RULES, SUMMARY, MessageRule
 from archivist.reading.rules import FailureKind as K
-from archivist.reading.rules.languages import COMPILED, NODE, PYTHON
-from archivist.reading.rules.shell import GENERIC, HARNESS, PROVIDER, SERVICES, SHELL
 
 _FRAME = lazy_pattern(r'^ *(?:\| )?File "([^"\n]+)", line \d+(?:, in ([^\n]+))?', re.MULTILINE)
 _RAISED = lazy_pattern(
@@ -73,7 +71,6 @@ _CLASSES = {
 _BY_CLASS = {name: kind for kind, names in _CLASSES.items() for name in names.split()}
 # Classes that libraries raise for code that was written for another version.
 _VERSION_CLASSES = frozenset(("AttributeError", "ImportError", "RuntimeError", "ValueError", "TypeError"))
-RULES: tuple[MessageRule, ...] = HARNESS + PROVIDER + SHELL + PYTHON + NODE + COMPILED + SERVICES + GENERIC
 # An error stands at the start or the end of an output; the middle of a long one is not read.
 HEAD, TAIL = 16_000, 16_000
 _LONGEST_LINE = 600
@@ -83,7 +80,6 @@ _WORDS = 16
 
 _ANSI = lazy_pattern(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
 _WRAPPING = lazy_pattern(r"</?(?:tool_use_error|output|stdout|stderr|error|returncode)>")
-_EXIT_LINE = lazy_pattern(r"\A\s*(?:Exit code:? |<returncode>)(-?\d+)[^\n]*(?:\n|\Z)")
 
 # What changes from one occurrence to the next. The order matters: a path must go before its parts.
 _INCIDENTAL = lazy_pattern(
@@ -273,18 +269,10 @@ class Clue(NamedTuple):
     endpoint: str = ""
 
 
-class NeedleRules(NamedTuple):
-    """One needle: the words it is made of, and the rules to try on its lines."""
-
-    needle: str
-    words: frozenset[bytes]
-    rules: tuple[MessageRule, ...]
-
-
 def signature(program: str, output: str) -> Signature:
     """Reduce the output of a failed program to its signature."""
     text = clean_output(output)
-    return clue_signature(program, best_clue(text) or fallback_clue(text))
+    return clue_signature(program, pick_clue(find_clues(text)) or fallback_clue(text))
 
 
 def clue_signature(program: str, clue: Clue) -> Signature:
@@ -331,19 +319,8 @@ def clean_output(output: str) -> str:
     return _WRAPPING.sub("", output) if "</" in output else output
 
 
-def split_exit_line(output: str) -> tuple[int | None, str]:
-    """Split off the line in which a harness reports the exit code, if there is one."""
-    match = _EXIT_LINE.match(output)
-    return (int(match.group(1)), output[match.end() :]) if match else (None, output)
-
-
-def best_clue(text: str) -> Clue | None:
-    """Return the line that a person would quote, or None when nothing reports a failure."""
-    return pick_clue(find_clues(text))
-
-
 def pick_clue(found: list[Clue]) -> Clue | None:
-    """Return the best of the clues: the most specific, the first, one that names a subject."""
+    """Return the clue that a person would quote: the most specific, the first, one that names a subject."""
     return max(
         found,
         # The last three only make the choice the same in every process.
@@ -358,10 +335,10 @@ def find_clues(text: str) -> list[Clue]:
     # Only needles whose words the text has are searched for, which saves hundreds of searches.
     present = frozenset(_words_of(text))
     for word in (b"", *(_TRIGGERS & present)):
-        for entry in _BY_WORD[word]:
-            at = text.find(entry.needle) if entry.words <= present else -1
+        for needle, words, rules in _BY_WORD[word]:
+            at = text.find(needle) if words <= present else -1
             if at >= 0:
-                found += _clues_on_lines(text, at, entry)
+                found += _clues_on_lines(text, at, needle, rules)
     exception = _from_pytest(text) or _from_traceback(text)
     if exception:
         is_test = bool(exception.test) or counts_failures(exception.line)
@@ -396,14 +373,14 @@ def _is_general(clue: Clue) -> bool:
     return SUMMARY + 1 < clue.rank <= LOOSE and (clue.error == "error" or clue.rank == LOOSE - 10)
 
 
-def _clues_on_lines(text: str, at: int, entry: NeedleRules) -> list[Clue]:
+def _clues_on_lines(text: str, at: int, needle: str, rules: list[MessageRule]) -> list[Clue]:
     found: list[Clue] = []
     for _ in range(_LINES_PER_NEEDLE):
         start = text.rfind("\n", 0, at) + 1
         end = text.find("\n", at)
         end = len(text) if end < 0 else end
         line = text[start : min(end, max(at + 200, start + _LONGEST_LINE))][-2 * _LONGEST_LINE :]
-        for rule in entry.rules:
+        for rule in rules:
             match = rule.pattern.search(line)
             if match is None:
                 continue
@@ -423,7 +400,7 @@ def _clues_on_lines(text: str, at: int, entry: NeedleRules) -> list[Clue]:
                     is_sure=rule.is_sure,
                 )
             )
-        at = text.find(entry.needle, end)
+        at = text.find(needle, end)
         if at < 0:
             break
     return found
@@ -441,14 +418,14 @@ def _words_of(text: str) -> list[bytes]:
     return text.encode("ascii", "replace").translate(_SEPARATED).split()
 
 
-def _index_rules(rules: tuple[MessageRule, ...]) -> dict[bytes, tuple[NeedleRules, ...]]:
-    """Return the needles with their rules, each under a word that an output with the needle must have."""
+def _index_rules() -> dict[bytes, list[tuple[str, frozenset[bytes], list[MessageRule]]]]:
+    """Return the needles, each with its words and rules, under a word that an output with it must have."""
     by_needle: dict[str, list[MessageRule]] = {}
-    for rule in rules:
+    for rule in RULES:
         for needle in rule.needles:
             by_needle.setdefault(needle, []).append(rule)
-    found: dict[bytes, list[NeedleRules]] = {b"": []}
-    for needle, those in by_needle.items():
+    found: dict[bytes, list[tuple[str, frozenset[bytes], list[MessageRule]]]] = {b"": []}
+    for needle, rules in by_needle.items():
         whole = _words_of(needle)
         if needle.startswith("~"):
             whole = whole[1:]
@@ -456,9 +433,9 @@ def _index_rules(rules: tuple[MessageRule, ...]) -> dict[bytes, tuple[NeedleRule
         inner = frozenset(word for word in whole[:-1] if len(word) > 1)
         words = inner or frozenset(word for word in whole if len(word) > 1)
         trigger = max(words, key=lambda word: (len(word), word), default=b"")
-        found.setdefault(trigger, []).append(NeedleRules(needle.removeprefix("~"), words, tuple(those)))
-    return {word: tuple(entries) for word, entries in found.items()}
+        found.setdefault(trigger, []).append((needle.removeprefix("~"), words, rules))
+    return found
 
 
-_BY_WORD = _index_rules(RULES)
+_BY_WORD = _index_rules()
 _TRIGGERS = frozenset(_BY_WORD)

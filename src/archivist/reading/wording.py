@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.commands import generalise
@@ -100,11 +100,6 @@ def differing_words(old: str, new: str) -> tuple[str, str]:
     return old[start : len(old) - end].strip(), new[start : len(new) - end].strip()
 
 
-def first_sentence(text: str) -> str:
-    """Return the first sentence of an error, without its class."""
-    return re.sub(r"^\w*(?:Error|Exception|Conflict): ", "", text).split(". ", 1)[0]
-
-
 def code(text: str) -> str:
     """Set a command or name as code."""
     return text if "`" in text else f"`{text}`"
@@ -150,15 +145,6 @@ def format_rule(condition: str, action: str) -> str:
     return f"IF {clip_words(condition, 160)} THEN {clip_words(action, 200)}"
 
 
-def join_parts(parts: Iterable[str], *, longest: int = LONGEST_SUMMARY) -> str:
-    """Join with semicolons the parts that fit. A part that is too long does not keep out the later ones."""
-    text = ""
-    for part in parts:
-        longer = f"{text}; {part}" if text else part
-        text = longer if len(longer) <= longest else text
-    return text
-
-
 def tags(*words: str) -> tuple[str, ...]:
     """Return tags in one spelling, without empty ones and duplicates."""
     found = (re.sub(r"[^\w.+-]+", "-", word.strip().lower()).strip("-.") for word in words)
@@ -167,18 +153,12 @@ def tags(*words: str) -> tuple[str, ...]:
 
 def advice(remedy: Remedy) -> str:
     """Say what to do, as the second half of a sentence."""
-    match remedy.way:
-        case RemedyKind.EDIT:
-            place = "" if remedy.text == "edit" else "in "
-            return f"{remedy.text} {place}{format_list([code(file) for file in remedy.files])}"
-        case RemedyKind.PATH:
-            return f"it is {code(remedy.text)}"
-        case RemedyKind.SAID:
-            return remedy.text
-        case RemedyKind.INSTALL:
-            return code(remedy.text)
-        case RemedyKind.STEP:
-            return f"first {code(remedy.text)}"
+    if remedy.way is RemedyKind.EDIT:
+        place = "" if remedy.text == "edit" else "in "
+        return f"{remedy.text} {place}{format_list([code(file) for file in remedy.files])}"
+    if remedy.way is not RemedyKind.COMMAND:
+        opening = {RemedyKind.PATH: "it is ", RemedyKind.STEP: "first "}.get(remedy.way, "")
+        return opening + (remedy.text if remedy.way is RemedyKind.SAID else code(remedy.text))
     before, after = remedy.instead.split(), remedy.text.split()
     gained = [word for word in after if word not in before]
     lost = [word for word in before if word not in after]

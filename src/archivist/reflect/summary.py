@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.history import AttemptCounts
 from archivist.reading.run import RunReading
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Lesson
 
@@ -53,16 +52,13 @@ def summarise_run(
     task = f": {asked[:_TASK_CHARS].rstrip()}{'…' if len(asked) > _TASK_CHARS else ''}" if asked else ""
     outcome = f"{_OUTCOMES[episode.status]}{task}".rstrip(".")
     worked = [candidate.summary for candidate in candidates if candidate.remedies]
-    worked += [
-        f"`{purpose}` worked {counts.ok} times"
-        for purpose, counts in _rank_attempts(reading, lambda counts: counts.ok)
-        if not _failure_count(counts) and counts.ok > 1
-    ]
+    # Purposes with how often they failed and went well.
+    tried = [(purpose, tried.failed + tried.timeout, tried.ok) for purpose, tried in reading.attempts.items()]
+    reliable = sorted((-ok, purpose) for purpose, bad, ok in tried if not bad and ok > 1)
+    worked += [f"`{purpose}` worked {-ok} times" for ok, purpose in reliable]
     failed = [candidate.summary for candidate in candidates if not candidate.remedies]
-    failed += [
-        f"`{purpose}` failed {_failure_count(counts)} of {_failure_count(counts) + counts.ok} times"
-        for purpose, counts in _rank_attempts(reading, _failure_count)
-    ]
+    failing = sorted((-bad, purpose, ok) for purpose, bad, ok in tried if bad)
+    failed += [f"`{purpose}` failed {-bad} of {ok - bad} times" for bad, purpose, ok in failing]
     targets = [event.target for event in events if event.kind is EventKind.EDIT and event.target]
     # Where the checkout lies does not matter to another run: the last parts of a path are enough.
     edits = Counter(
@@ -81,18 +77,6 @@ def summarise_run(
 
 def _plural(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _failure_count(counts: AttemptCounts) -> int:
-    return counts.failed + counts.timeout
-
-
-def _rank_attempts(
-    reading: RunReading, count: Callable[[AttemptCounts], int]
-) -> list[tuple[str, AttemptCounts]]:
-    """Return the attempts with a count above zero, the highest first."""
-    counted = [(purpose, counts) for purpose, counts in reading.attempts.items() if count(counts)]
-    return sorted(counted, key=lambda item: (-count(item[1]), item[0]))
 
 
 def with_lessons(text: str, lessons: Sequence[Lesson]) -> str:

@@ -10,23 +10,8 @@ from archivist.reading.history import RunHistory
 from archivist.reading.run import RunReading
 from archivist.reading.wording import without_paths
 from archivist.records import LessonType
-from archivist.reflect.miners.commands import (
-    mine_commands,
-    mine_failed_edits,
-    mine_prompts,
-    mine_recurring,
-    mine_timeouts,
-)
+from archivist.reflect.miners import commands, missing, runs, testing, wishes
 from archivist.reflect.miners.material import Material, gather_material
-from archivist.reflect.miners.missing import (
-    mine_environment,
-    mine_missing_commands,
-    mine_missing_files,
-    mine_missing_modules,
-)
-from archivist.reflect.miners.runs import mine_outliers, mine_providers, mine_thrashing
-from archivist.reflect.miners.testing import mine_flaky, mine_not_your_bug, mine_verification
-from archivist.reflect.miners.wishes import mine_wishes
 
 __all__ = ["MINERS", "Miner", "mine_candidates"]
 
@@ -34,22 +19,22 @@ Miner = Callable[[Material], Iterable[Candidate]]
 
 # The first miner that reports a failure wins, so the specific ones come before the general ones.
 MINERS: tuple[Miner, ...] = (
-    mine_wishes,
-    mine_providers,
-    mine_missing_modules,
-    mine_missing_commands,
-    mine_environment,
-    mine_prompts,
-    mine_flaky,
-    mine_timeouts,
-    mine_failed_edits,
-    mine_missing_files,
-    mine_not_your_bug,
-    mine_commands,
-    mine_recurring,
-    mine_thrashing,
-    mine_verification,
-    mine_outliers,
+    wishes.mine_wishes,
+    runs.mine_providers,
+    missing.mine_missing_modules,
+    missing.mine_missing_commands,
+    missing.mine_environment,
+    commands.mine_prompts,
+    testing.mine_flaky,
+    commands.mine_timeouts,
+    commands.mine_failed_edits,
+    missing.mine_missing_files,
+    testing.mine_not_your_bug,
+    commands.mine_commands,
+    commands.mine_recurring,
+    runs.mine_thrashing,
+    testing.mine_verification,
+    runs.mine_outliers,
 )
 
 

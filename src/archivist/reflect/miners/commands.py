@@ -15,7 +15,6 @@ from archivist.reading.wording import (
     format_list,
     format_rule,
     general_command,
-    join_parts,
     quote_error,
 )
 from archivist.records import Category
@@ -127,9 +126,12 @@ def _lesson_of_several(
     parts = [f"use {code(remedy.text)} instead of {code(remedy.instead)}" for remedy in replacements]
     if unknown:
         parts.append(_unknown_words(case, unknown))
-    room = LONGEST_SUMMARY - len(f"{material.name}: ")
-    text = join_parts(parts, longest=min(_LONGEST_JOINED, room))
-    first = replacements[0]
+    room = min(_LONGEST_JOINED, LONGEST_SUMMARY - len(f"{material.name}: "))
+    first, text = replacements[0], ""
+    for part in parts:
+        # A part that is too long does not keep out the later ones.
+        longer = f"{text}; {part}" if text else part
+        text = longer if len(longer) <= room else text
     if not text:
         return _lesson_with_advice(material, case, first, describe_remedy(case, first))
     return make_candidate(

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.history import RunHistory
-from archivist.reading.remedies import WARNING, Proof, Remedy, RemedyKind, is_destructive, proofs
+from archivist.reading.remedies import (
+    WARNING,
+    Proof,
+    Remedy,
+    RemedyKind,
+    from_digest,
+    is_destructive,
+    proofs,
+)
 from archivist.reading.rules import FailureKind
-from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, remedy_examples, test_folder
+from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, digest_failure
 from archivist.reading.wording import advice, base_name, clip_words, code, format_run_count, tags
 from archivist.records import Category, Scope
 
@@ -109,33 +117,43 @@ def gather_material(reading: RunReading, history: RunHistory) -> Material:
     by_key: dict[str, list[ObservedFailure]] = {}
     for met in reading.met:
         by_key.setdefault(met.key, []).append(met)
-    cases = []
-    for key, those in by_key.items():
-        before = history.failure_history(reading.episode.project, key)
-        subjects = Counter(dict.fromkeys((met.failure.subject for met in those if met.failure.subject), 1))
-        remedies = Counter(dict.fromkeys((met.cure.remedy for met in those if met.cure), 1))
-        places = Counter(dict.fromkeys(filter(None, map(test_folder, those)), 1))
-        helped = frozenset(remedy.text for remedy in remedies)
-        in_vain = frozenset(text for met in those for text in met.in_vain)
-        proven = proofs([*before.tried, (helped, in_vain)])
-        case = Case(
-            key=key,
-            met=tuple(those),
-            runs=before.runs + 1,
-            tasks=len(before.tasks | {reading.episode.task or reading.episode.id}),
-            untouched=before.untouched + any(met.is_untouched for met in those),
-            fleeting=before.fleeting + any(met.is_fleeting for met in those),
-            subjects=_rank_counts(subjects + before.subjects),
-            remedies=_rank_remedies(remedies + before.remedies, proven),
-            vain={text: proof.vain for text, proof in proven.items() if proof.vain},
-            places=tuple(_rank_counts(places + before.places)),
-            # The first wording stays, so that another occurrence does not change what a lesson quotes.
-            command=before.command or those[0].act.display_text,
-            line=(before.line if before.command else "") or those[0].failure.line,
-            shown={**remedy_examples(those), **before.shown},
-        )
-        cases.append(case)
-    return Material(reading, history, tuple(cases))
+    cases = tuple(_make_case(reading, history, key, those) for key, those in by_key.items())
+    return Material(reading, history, cases)
+
+
+def _make_case(reading: RunReading, history: RunHistory, key: str, those: Sequence[ObservedFailure]) -> Case:
+    """Sum up what is stored about a failure, by earlier runs and by this one, the oldest first."""
+    earlier = history.runs_meeting(reading.episode.project, key)
+    entries = [*(run.digest_part("failures")[key] for run in earlier), digest_failure(those)]
+    helped = [[from_digest(value) for value in entry.get("remedies") or ()] for entry in entries]
+    shown: dict[Remedy, tuple[str, str]] = {}
+    for remedies, entry in zip(helped, entries, strict=True):
+        for remedy, (command, line) in zip(remedies, entry.get("shown") or (), strict=False):
+            shown.setdefault(remedy, (command, line))
+    in_vain = [frozenset(entry.get("in_vain") or ()) for entry in entries]
+    proven = proofs(
+        [({remedy.text for remedy in remedies}, vain) for remedies, vain in zip(helped, in_vain, strict=True)]
+    )
+    subjects, places = (
+        _rank_counts(Counter(name for entry in entries for name in entry.get(field) or ()))
+        for field in ("subjects", "places")
+    )
+    return Case(
+        key=key,
+        met=tuple(those),
+        runs=len(entries),
+        tasks=len({run.task or run.run for run in earlier} | {reading.episode.task or reading.episode.id}),
+        untouched=sum(bool(entry.get("untouched")) for entry in entries),
+        fleeting=sum(bool(entry.get("fleeting")) for entry in entries),
+        subjects=subjects,
+        remedies=_rank_remedies(Counter(remedy for remedies in helped for remedy in remedies), proven),
+        vain={text: proof.vain for text, proof in proven.items() if proof.vain},
+        places=tuple(places),
+        # The first wording stays, so that another occurrence does not change what a lesson quotes.
+        command=entries[0]["command"],
+        line=entries[0]["line"],
+        shown=shown,
+    )
 
 
 def _rank_counts(found: Counter[str]) -> dict[str, int]:

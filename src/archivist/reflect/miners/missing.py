@@ -26,7 +26,6 @@ from archivist.reading.wording import (
     LONGEST_SUMMARY,
     advice,
     code,
-    first_sentence,
     format_list,
     format_rule,
     is_scratch,
@@ -208,7 +207,9 @@ def mine_environment(material: Material) -> Iterator[Candidate]:
         when = f" after {code(installed.text)}" if installed and is_from_install else ""
         at_import = " at import" if failure.is_at_import else ""
         error = quote_error(case.line, 130)
-        error = first_sentence(error) if remedy or pin else error
+        if remedy or pin:
+            # The first sentence is enough, without the class of the error.
+            error = re.sub(r"^\w*(?:Error|Exception|Conflict): ", "", error).split(". ", 1)[0]
         problem = f"{material.name} fails{at_import}{when}: {error}" + (f" ({cause})" if cause else "")
         done = describe_remedy(case, remedy, is_whole=True) if remedy else ""
         addition = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from statistics import median
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.history import AttemptCounts
@@ -99,7 +100,6 @@ def mine_thrashing(material: Material) -> Iterator[Candidate]:
             rule=format_rule(f"{code(file)} of {material.name} is to be changed", action),
             type=LessonType.ANTI_PATTERN,
             category=Category.ANTI_PATTERN,
-            scope=Scope.REPO,
             repo=material.project,
             tags=tags("thrashing", file),
             importance=_THRASHING_IMPORTANCE,
@@ -109,17 +109,14 @@ def mine_thrashing(material: Material) -> Iterator[Candidate]:
 
 def mine_outliers(material: Material) -> Iterator[Candidate]:
     """Say what made a run take far more money or time than usual. Without a cause there is no lesson."""
-    typical = material.past.typical_run(material.project)
-    if typical is None or typical.runs < _OUTLIER_RUNS or not material.cases:
+    digests = [run.digest for run in material.past.runs_of(material.project) if run.digest]
+    if len(digests) < _OUTLIER_RUNS or not material.cases:
         return
     excess = ""
-    for field, median, what in (
-        ("cost_usd", typical.cost_usd, "the usual cost"),
-        ("duration_s", typical.duration_s, "the usual time"),
-    ):
-        value = material.reading.digest.get(field)
-        if isinstance(value, int | float) and median > 0 and value >= _OUTLIER_TIMES * median:
-            excess = excess or f"{value / median:.1f} times {what}"
+    for name, what in (("cost_usd", "the usual cost"), ("duration_s", "the usual time")):
+        value, usual = material.reading.digest[name], median(float(past.get(name) or 0) for past in digests)
+        if usual > 0 and value >= _OUTLIER_TIMES * usual:
+            excess = excess or f"{value / usual:.1f} times {what}"
     worst, calls = max(material.cases, key=lambda case: case.cost), len(material.reading.acts)
     if not excess or worst.cost < max(_OUTLIER_CALLS, _OUTLIER_SHARE * calls):
         return
@@ -130,8 +127,6 @@ def mine_outliers(material: Material) -> Iterator[Candidate]:
             f"{material.name}: a run took {excess}; {worst.cost} of its {calls} calls went into “{error}”"
         ),
         rule=format_rule(f"{material.name} fails with “{error}”", "settle it first, or work around it early"),
-        category=Category.HEURISTIC,
-        scope=Scope.REPO,
         repo=material.project,
         tags=tags("cost", "outlier"),
         importance=_OUTLIER_IMPORTANCE,

@@ -20,7 +20,7 @@ from archivist.reading.wording import (
     quote_error,
     tags,
 )
-from archivist.records import Category, EpisodeStatus, Scope, Severity
+from archivist.records import Category, EpisodeStatus, Severity
 from archivist.reflect.miners.material import Case, Material, make_candidate
 
 # A flaky test costs every run, so it is told early.
@@ -155,7 +155,6 @@ def mine_verification(material: Material) -> Iterator[Candidate]:
         summary=clip_words(f"{material.name}: {runs} successful runs were verified with {code(command)}"),
         rule=format_rule(f"a change of {material.name} is done", f"verify it with {code(command)}"),
         category=Category.TEST_STRATEGY,
-        scope=Scope.REPO,
         repo=material.project,
         tags=tags("verification"),
         importance=_VERIFYING_IMPORTANCE,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from archivist.lessons.candidate import Candidate
 from archivist.reading.signatures import message_words
 from archivist.reading.wording import clip_words, format_rule, tags
-from archivist.records import Category, LessonType, Scope, Severity
+from archivist.records import LessonType, Severity
 from archivist.reflect.miners.material import Material
 
 # What the user says outweighs what is inferred from failures, whatever the counts.
@@ -108,8 +108,6 @@ def mine_wishes(material: Material) -> list[Candidate]:
                 summary=clip_words(f"The user's wish: {wish}"),
                 rule=format_rule(f"working on {material.name}", wish),
                 type=LessonType.PREFERENCE,
-                category=Category.HEURISTIC,
-                scope=Scope.REPO,
                 repo=material.project,
                 tags=tags("preference"),
                 importance=_STANDING_IMPORTANCE if is_standing else _CORRECTION_IMPORTANCE,
