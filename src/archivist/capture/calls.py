@@ -18,6 +18,7 @@ from archivist.capture.values import (
     clip,
     compact_json,
     content_text,
+    first_text,
     listing,
     mapping,
     objects,
@@ -112,22 +113,22 @@ def describe(call: LoggedCall) -> CallDescription:
     patch = _patch_in(call)
     if patch:
         return _describe_patch(patch)
-    file = _first(given, _FILE_KEYS)
+    file = first_text(given, *_FILE_KEYS)
     verb = text(given.get("command"))
-    is_replacing = bool(_first(given, _OLD_KEYS)) and any(
+    is_replacing = bool(first_text(given, *_OLD_KEYS)) and any(
         isinstance(given.get(key), str) for key in _NEW_KEYS
     )
     is_edit = verb in _EDIT_COMMANDS or call.tool.lower() in _EDITORS or is_replacing
     if file and is_edit and verb not in _VIEW_COMMANDS:
         edits = objects(given.get("edits")) or [given]
-        old = "\n".join(filter(None, (_first(edit, _OLD_KEYS) for edit in edits)))
-        new = "\n".join(filter(None, (_first(edit, _NEW_KEYS) for edit in edits)))
+        old = "\n".join(filter(None, (first_text(edit, *_OLD_KEYS) for edit in edits)))
+        new = "\n".join(filter(None, (first_text(edit, *_NEW_KEYS) for edit in edits)))
         extra: dict[str, object] = {"old": clip(old, EDIT_SIDE_CHARS), "new": clip(new, EDIT_SIDE_CHARS)}
         return CallDescription(EventKind.EDIT, arguments_text(given), shorten(file, TARGET_CHARS), extra)
     command = command_of(given)
     if command and not (file and verb in _EDIT_COMMANDS | _VIEW_COMMANDS):
         return CallDescription(EventKind.TOOL_CALL, clip(command), target_of(command))
-    target = file or _first(given, _OTHER_TARGET_KEYS)
+    target = file or first_text(given, *_OTHER_TARGET_KEYS)
     return CallDescription(EventKind.TOOL_CALL, arguments_text(given), shorten(target, TARGET_CHARS))
 
 
@@ -224,10 +225,6 @@ def _describe_patch(patch: str) -> CallDescription:
     return CallDescription(
         EventKind.EDIT, clip(patch, OUTPUT_SIDE_CHARS), shorten("".join(files[:1]), TARGET_CHARS), extra
     )
-
-
-def _first(given: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    return next((given[key] for key in keys if isinstance(given.get(key), str) and given[key]), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from archivist.access.rights import Layer, reads, writes
 from archivist.capture.calls import LoggedCall, arguments_from, from_structured, read_outcome
 from archivist.capture.clean import clean_name
-from archivist.capture.recorder import LogOrigin, Recorder
+from archivist.capture.recorder import LogItem, LogOrigin, Recorder
 from archivist.capture.redaction import without_secrets
 from archivist.capture.service import CaptureOverrides
-from archivist.capture.values import content_text, mapping
+from archivist.capture.values import content_text, first_text, mapping
 from archivist.capture.values import text as text_of
 from archivist.clock import from_text
 from archivist.errors import InputError
 from archivist.ids import derived_id
-from archivist.records import Document, Episode, Event
+from archivist.records import Document
 from archivist.service import BankService
 from archivist.store.filters import Filter, equals
 from archivist.text import replace_surrogates
@@ -117,34 +117,33 @@ class Conversations(BankService):
         if not rows:
             return []
         overrides = CaptureOverrides(run=session, project=project, status=status)
-        items = _session_items(session, rows, project, agent)
+        items = _session_items(rows, LogOrigin(run=session, project=project), agent)
         return list(self._bank.runs.finish(items, overrides=overrides).runs)
 
 
-def _session_items(
-    session: str, rows: Iterable[tuple[str, str]], project: str, agent: str
-) -> Iterator[Event | Episode]:
-    """Yield what a session's items tell, messages and calls with their results, then its run."""
-    recorder = Recorder(session, LogOrigin(run=session, project=project), agent=agent)
+def _session_items(rows: Iterable[tuple[str, str]], origin: LogOrigin, agent: str) -> list[LogItem]:
+    """Return what a session's items tell, messages and calls with their results, then its run."""
+    recorder = Recorder(origin, run=origin.run, agent=agent)
     for created, extra in rows:
         time = from_text(created)
         turn = mapping(json.loads(extra).get("item"))
         kind = text_of(turn.get("type"))
-        call_id = text_of(turn.get("call_id")) or text_of(turn.get("id"))
+        call_id = first_text(turn, "call_id", "id")
         if kind in ("", "message"):
             role = text_of(turn.get("role")) or "user"
             said = content_text(turn.get("content"))
-            yield from recorder.message(role if role in _SPEAKERS else "system", said, time)
+            recorder.message(role if role in _SPEAKERS else "system", said, time)
         elif kind.endswith("_call"):
             arguments = arguments_from(turn.get("arguments") or turn.get("action") or turn.get("input"))
             call = LoggedCall(text_of(turn.get("name")) or kind.removesuffix("_call"), arguments)
-            yield from recorder.call(call_id, call, time)
+            recorder.call(call_id, call, time)
         elif kind.endswith("_call_output"):
             output = content_text(turn.get("output"))
             is_error = True if output.startswith(_FAILED_TOOL) else None
             outcome = from_structured(turn.get("output")) or read_outcome(output, is_error=is_error)
-            yield from recorder.result(call_id, outcome, time)
-    yield from recorder.finish()
+            recorder.result(call_id, outcome, time)
+    recorder.finish()
+    return recorder.items
 
 
 def _source(session: str) -> str:

@@ -290,11 +290,7 @@ def read_document(source: BinaryIO, arrays: Collection[str] | None = None) -> It
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             whole = msgspec.json.decode(beginning)
     if isinstance(whole, dict | list):
-        for key, value in whole.items() if isinstance(whole, dict) else [("", whole)]:
-            if isinstance(value, list) and (arrays is None or key in arrays or value is whole):
-                yield from (Part(key, index, element) for index, element in enumerate(value))
-            else:
-                yield Part(key, None, value)
+        yield from parts_of(whole, arrays) if isinstance(whole, dict) else parts_of({"": whole}, None)
         return
 
     def read_rest() -> Iterator[bytes]:
@@ -310,6 +306,15 @@ def read_document(source: BinaryIO, arrays: Collection[str] | None = None) -> It
         yield SkippedRecord(f"byte {scanner.offset}", "the document is cut short")
     except READ_FAILURES as error:
         yield SkippedRecord(f"byte {scanner.offset}", f"the file is cut or damaged: {error}")
+
+
+def parts_of(document: Mapping[str, Any], arrays: Collection[str] | None) -> Iterator[Part]:
+    """Yield the members of a document that is decoded already."""
+    for key, value in document.items():
+        if isinstance(value, list) and (arrays is None or key in arrays):
+            yield from (Part(key, index, element) for index, element in enumerate(value))
+        else:
+            yield Part(key, None, value)
 
 
 def _scan_document(scanner: _Scanner, arrays: Collection[str] | None) -> Iterator[Part | SkippedRecord]:

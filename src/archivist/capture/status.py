@@ -43,9 +43,9 @@ _REPORT_LISTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ending:
-    """The end of a log, as far as it matters to the rules."""
+    """The end of a log so far, as far as it matters to the rules."""
 
     last_role: str = ""
     has_open_call: bool = False

@@ -48,6 +48,18 @@ def objects(value: object) -> list[Mapping[str, Any]]:
     return [each for each in listing(value) if isinstance(each, dict)]
 
 
+def first_text(given: Mapping[str, Any], *keys: str) -> str:
+    """Return the first text under these keys that is not empty."""
+    return next((given[key] for key in keys if isinstance(given.get(key), str) and given[key]), "")
+
+
+def object_at(given: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
+    """Return the object that a path of keys leads to, else an empty one."""
+    for key in path:
+        given = mapping(given.get(key))
+    return given
+
+
 def as_integer(value: object) -> int | None:
     """Return a whole number that fits in 64 bits."""
     if isinstance(value, bool) or not isinstance(value, int | float):
