@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from archivist.capture.calls import CallOutcome, LoggedCall, describe, is_refused_edit
 from archivist.capture.clean import strip_briefs
@@ -50,23 +50,19 @@ _TASK_FRAMES = (
 _TASK_PREFACE = re.compile(r"\AConsider the following PR description:\s*")
 _INSTANCE = re.compile(r"([A-Za-z0-9][\w.-]*?)__([A-Za-z0-9][\w.-]*?)-(\d+)(?![\w-])")
 _FILE_NUMBER = re.compile(r"\A\d+-(?=[A-Za-z])")
-_PROVIDERS = (
-    ("claude", "anthropic"),
-    ("gpt", "openai"),
-    ("o1", "openai"),
-    ("o3", "openai"),
-    ("o4", "openai"),
-    ("codex", "openai"),
-    ("gemini", "google"),
-    ("deepseek", "deepseek"),
-    ("grok", "xai"),
-    ("qwen", "qwen"),
-    ("kimi", "moonshot"),
-    ("glm", "zai"),
-    ("mistral", "mistral"),
-    ("devstral", "mistral"),
-    ("llama", "meta"),
-)
+# How the names of a provider's models begin.
+_PROVIDERS = {
+    "anthropic": ("claude",),
+    "openai": ("gpt", "o1", "o3", "o4", "codex"),
+    "google": ("gemini",),
+    "deepseek": ("deepseek",),
+    "xai": ("grok",),
+    "qwen": ("qwen",),
+    "moonshot": ("kimi",),
+    "zai": ("glm",),
+    "mistral": ("mistral", "devstral"),
+    "meta": ("llama",),
+}
 
 
 def task_of(prompt: str) -> str:
@@ -101,7 +97,7 @@ def provider_and_model(name: str) -> tuple[str, str]:
     if slash and provider and model:
         return provider, model
     lowered = name.lower()
-    return next((maker for start, maker in _PROVIDERS if lowered.startswith(start)), ""), name
+    return next((maker for maker, starts in _PROVIDERS.items() if lowered.startswith(starts)), ""), name
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,33 +139,6 @@ LogItem: TypeAlias = Event | Episode | SkippedRecord
 _MAX_WAITING = 256
 
 
-class LogReader(Protocol):
-    """Takes the records of one log; what it makes of them waits in `items`."""
-
-    items: list[LogItem]
-
-    def take(self, record: Any) -> None:
-        """Take the next record."""
-        ...
-
-    def finish(self) -> None:
-        """Take the end of the log."""
-        ...
-
-
-def read_records(records: Iterable[LogLine | Part | SkippedRecord], reader: LogReader) -> Iterator[LogItem]:
-    """Yield what a reader makes of a log's records, as they come."""
-    for record in records:
-        if isinstance(record, SkippedRecord):
-            yield record
-        else:
-            reader.take(record)
-            yield from reader.items
-            reader.items.clear()
-    reader.finish()
-    yield from reader.items
-
-
 class Recorder:
     """The run that is being read. Its events go to `items`, and at its end its episode."""
 
@@ -203,6 +172,22 @@ class Recorder:
         # A call that waits for its result, or the place of a result that waits for its call.
         self._waiting: dict[str, tuple[Event, CallOutcome | None]] = {}
 
+    def read(self, records: Iterable[LogLine | Part | SkippedRecord]) -> Iterator[LogItem]:
+        """Yield what the records of a log tell, as they come."""
+        for record in records:
+            if isinstance(record, SkippedRecord):
+                yield record
+            else:
+                self.take(record)
+                yield from self.items
+                self.items.clear()
+        self.finish()
+        yield from self.items
+
+    def take(self, record: Any) -> None:
+        """Take one record of the log: each format has its own."""
+        raise NotImplementedError
+
     def open_run(self, beginning: object, name: str = "") -> None:
         """Fix the run's id: the caller's, the log's own, else one that its beginning always has."""
         self.run = self.run or self.origin.run or name or derived_id(self.agent, compact_json(beginning))
@@ -220,12 +205,12 @@ class Recorder:
             provider, self.model = provider_and_model(name)
             self.provider = self.provider or provider
 
-    def use_instance(self, instance: str, project: str) -> None:
+    def use_instance(self, instance: str, folder: str = "") -> None:
         """Take the benchmark's instance, else the one in the file's name. Its repository is the project."""
         instance = instance or instance_in(self.origin.path_name)
         if instance:
             self.extra["instance"] = instance
-        self.project = project_of_instance(instance) or project
+        self.project = project_of_instance(instance) or self.project or project_of_folder(folder)
 
     def enter_folder(self, folder: str) -> None:
         """Take the folder that the run works in from here on; the first is where it began."""
@@ -250,7 +235,7 @@ class Recorder:
             self.task, extra = task_of(text), {}
         if role != "system":
             self.ending.last_role = role
-        self._add_event(EventKind.MESSAGE, name, text.strip(), time, extra, role)
+        self.note(EventKind.MESSAGE, name, text.strip(), time, extra, role)
 
     def note(
         self,
@@ -259,10 +244,22 @@ class Recorder:
         text: str,
         time: datetime | None = None,
         extra: dict[str, object] | None = None,
+        role: str = "",
     ) -> None:
-        """Record something that is neither a message nor a call."""
+        """Record something that is no call."""
         self.extend_span(time)
-        self._add_event(kind, name, text, time, extra or {})
+        self.items.append(
+            Event(
+                run=self.run,
+                seq=self._take_seq(),
+                kind=kind,
+                name=name,
+                time=time,
+                role=role,
+                text=clip(text, MESSAGE_SIDE_CHARS),
+                extra=extra or {},
+            )
+        )
 
     def exit_with(self, exit_status: str, submission: str) -> None:
         """Record how the agent's process ended and what it handed in."""
@@ -355,28 +352,6 @@ class Recorder:
     def _take_seq(self) -> int:
         self.next_seq += 1
         return self.next_seq - 1
-
-    def _add_event(
-        self,
-        kind: EventKind,
-        name: str,
-        text: str,
-        time: datetime | None,
-        extra: dict[str, object],
-        role: str = "",
-    ) -> None:
-        self.items.append(
-            Event(
-                run=self.run,
-                seq=self._take_seq(),
-                kind=kind,
-                name=name,
-                time=time,
-                role=role,
-                text=clip(text, MESSAGE_SIDE_CHARS),
-                extra=extra,
-            )
-        )
 
     def _event_of_call(self, call: LoggedCall, seq: int, time: datetime | None) -> Event:
         described = describe(call)

@@ -17,16 +17,7 @@ from archivist.capture.calls import (
     read_outcome,
 )
 from archivist.capture.json_stream import Part, parts_of, preview_log, read_document
-from archivist.capture.recorder import (
-    LogItem,
-    LogOrigin,
-    Recorder,
-    add_usage,
-    project_of_folder,
-    read_records,
-    read_usage,
-    task_of,
-)
+from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_usage, task_of
 from archivist.capture.status import status_of_word
 from archivist.capture.values import (
     as_float,
@@ -73,7 +64,7 @@ class Atif:
 
     def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
         """Yield the steps, then the embedded subagents and the trajectory itself."""
-        return read_records(read_document(source, _ARRAYS), _Trajectory(origin))
+        return _Trajectory(origin).read(read_document(source, _ARRAYS))
 
 
 class _Trajectory(Recorder):
@@ -168,7 +159,7 @@ class _Trajectory(Recorder):
                 self.extra[name] = fact[:500]
         if version := text(agent.get("version")):
             self.extra["agent_version"] = version
-        self.use_instance(text(extra.get("instance")), project_of_folder(text(extra.get("cwd"))))
+        self.use_instance(text(extra.get("instance")), text(extra.get("cwd")))
         self.project = text(extra.get("project")) or self.project
         self.task = text(extra.get("task")) or self.task
         self._read_success(extra)

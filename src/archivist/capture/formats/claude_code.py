@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, read_outcome
-from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_lines
-from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_records, task_of
+from archivist.capture.json_stream import LogLine, preview_log, read_lines
+from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, task_of
 from archivist.capture.status import status_of_result
 from archivist.capture.values import (
     as_float,
@@ -88,145 +88,7 @@ class ClaudeCode:
 
     def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
         """Yield the session's events, then its sidechains and itself."""
-        return read_records(read_lines(source), _Session(origin))
-
-
-class _Session:
-    """The runs of one log: the session and its sidechains."""
-
-    def __init__(self, origin: LogOrigin) -> None:
-        self.items: list[LogItem] = []
-        self._origin = origin
-        self._session = ""
-        self._main: _Chain | None = None
-        self._children: dict[str, _Chain] = {}
-        self._chain_of: dict[str, str] = {}
-        self._seen: dict[str, None] = {}
-        self._prompts: dict[str, str] = {}
-
-    def take(self, line: LogLine) -> None:
-        value = line.value
-        kind = text(value.get("type"))
-        if kind not in _CONVERSATION:
-            if kind not in _HOUSEKEEPING:
-                reason = f"unknown record type {kind[:40]!r}" if kind else "no record type"
-                self.items.append(SkippedRecord(f"line {line.number}", reason))
-            return
-        uuid = text(value.get("uuid"))
-        if uuid and uuid in self._seen:
-            return
-        _remember(self._seen, uuid, None)
-        if not self._session:
-            named = first_text(value, "sessionId", "session_id") or text(
-                object_at(value, "message").get("session_id")
-            )
-            self._session = named or derived_id("claude-code", compact_json(value))
-        chain = self._chain_for(self._chain_name(value, uuid))
-        time = as_time(value.get("timestamp"))
-        chain.extend_span(time)
-        chain.note_environment(value)
-        match kind:
-            case "assistant":
-                self._read_assistant(chain, value, time)
-            case "user":
-                self._read_user(chain, value, time)
-            case "attachment":
-                attachment = object_at(value, "attachment")
-                if attachment.get("type") == "queued_command":
-                    chain.message("user", content_text(attachment.get("prompt")), time, name="queued")
-            case "result":
-                chain.read_result(value, time)
-            case _:
-                chain.read_system(value, time)
-
-    def finish(self) -> None:
-        for chain in (*self._children.values(), *((self._main,) if self._main else ())):
-            self._close(chain)
-
-    def _close(self, chain: _Chain) -> None:
-        if self._main is not None:
-            chain.project = chain.project or self._main.project
-        chain.finish()
-
-    def _chain_for(self, name: str) -> _Chain:
-        """Return the run that a line belongs to: a sidechain by its name, else the session."""
-        run = self._origin.run or self._session
-        if not name:
-            self._main = self._main or _Chain(self._origin, run=run, agent="claude-code", items=self.items)
-            self._main.session = self._session
-            return self._main
-        if name not in self._children:
-            while len(self._children) >= _MAX_OPEN_RUNS:
-                self._close(self._children.pop(next(iter(self._children))))
-            child = _Chain(
-                self._origin, run=f"{run}.{name}", agent="claude-code", parent=run, items=self.items
-            )
-            child.session = self._session
-            child.task = task_of(self._prompts.get(name, ""))
-            self._children[name] = child
-        return self._children[name]
-
-    def _chain_name(self, value: Mapping[str, Any], uuid: str) -> str:
-        """Return the sidechain of a line, or nothing when it is the session's own."""
-        caller = text(value.get("parent_tool_use_id"))
-        if caller:
-            return caller
-        if value.get("isSidechain") is not True:
-            return ""
-        parent = text(value.get("parentUuid"))
-        chain = text(value.get("agentId")) or self._chain_of.get(parent, "")
-        if not chain:
-            chain = (
-                (uuid or derived_id(compact_json(value)))[:8]
-                if not parent or not self._children
-                else next(reversed(self._children))
-            )
-        _remember(self._chain_of, uuid, chain)
-        return chain
-
-    def _read_assistant(self, chain: _Chain, value: Mapping[str, Any], time: datetime | None) -> None:
-        body = object_at(value, "message")
-        model = text(body.get("model"))
-        if model != "<synthetic>":
-            chain.use_model(model)
-        chain.ending.is_interrupted = False
-        chain.stated = None
-        chain.count_reply(body)
-        said = text(body.get("content"))
-        chain.ending.is_service_error = value.get("isApiErrorMessage") is True or said.startswith("API Error")
-        chain.message("assistant", said, time)
-        for block in objects(body.get("content")):
-            if block.get("type") == "text":
-                words = text(block.get("text"))
-                if model == "<synthetic>" and words.startswith("API Error"):
-                    chain.ending.is_service_error = True
-                chain.message("assistant", words, time)
-            elif block.get("type") == "tool_use":
-                call_id = text(block.get("id"))
-                call = LoggedCall(text(block.get("name")), object_at(block, "input"))
-                prompt = text(call.arguments.get("prompt"))
-                if prompt:
-                    _remember(self._prompts, call_id, prompt[:_PROMPT_CHARS], _MAX_OPEN_RUNS)
-                chain.call(call_id, call, time)
-
-    def _read_user(self, chain: _Chain, value: Mapping[str, Any], time: datetime | None) -> None:
-        content = object_at(value, "message").get("content")
-        chain.stated = None
-        for block in [{"type": "text", "text": content}] if isinstance(content, str) else objects(content):
-            if block.get("type") == "text":
-                chain.read_words(text(block.get("text")), value, time)
-            elif block.get("type") == "tool_result":
-                call_id = text(block.get("tool_use_id"))
-                outcome = _outcome(block, value, chain.pending_tool(call_id))
-                # A call may have started a sidechain, which then ended as the call did.
-                name = text(outcome.extra.pop("chain", "")) or call_id
-                if name != call_id or name in self._children:
-                    outcome.extra["child"] = f"{self._origin.run or self._session}.{name}"
-                if name in self._children:
-                    ended = EpisodeStatus.FAILED if outcome.is_error else EpisodeStatus.SUCCESS
-                    self._children[name].stated = ended
-                chain.ending.is_interrupted = "rejected" in outcome.extra
-                chain.result(call_id, outcome, time)
+        return _Session(origin, agent=self.name).read(read_lines(source))
 
 
 class _Chain(Recorder):
@@ -304,6 +166,137 @@ class _Chain(Recorder):
             key: body[key] for key in ("is_error", "duration_ms", "num_turns", "stop_reason") if key in body
         }
         self.note(EventKind.FINISH, subtype or "result", text(body.get("result")), time, facts)
+
+
+class _Session(_Chain):
+    """The session's own run, which hands the lines of sidechains to theirs."""
+
+    def __init__(self, origin: LogOrigin, *, agent: str) -> None:
+        super().__init__(origin, agent=agent)
+        self._children: dict[str, _Chain] = {}
+        self._chain_of: dict[str, str] = {}
+        self._seen: dict[str, None] = {}
+        self._prompts: dict[str, str] = {}
+
+    def take(self, line: LogLine) -> None:
+        value = line.value
+        kind = text(value.get("type"))
+        if kind not in _CONVERSATION:
+            if kind not in _HOUSEKEEPING:
+                reason = f"unknown record type {kind[:40]!r}" if kind else "no record type"
+                self.skip(f"line {line.number}", reason)
+            return
+        uuid = text(value.get("uuid"))
+        if uuid and uuid in self._seen:
+            return
+        _remember(self._seen, uuid, None)
+        if not self.session:
+            message = object_at(value, "message")
+            named = first_text(value, "sessionId", "session_id") or text(message.get("session_id"))
+            self.session = named or derived_id(self.agent, compact_json(value))
+        chain = self._chain_for(self._chain_name(value, uuid))
+        time = as_time(value.get("timestamp"))
+        chain.extend_span(time)
+        chain.note_environment(value)
+        match kind:
+            case "assistant":
+                self._read_assistant(chain, value, time)
+            case "user":
+                self._read_user(chain, value, time)
+            case "attachment":
+                attachment = object_at(value, "attachment")
+                if attachment.get("type") == "queued_command":
+                    chain.message("user", content_text(attachment.get("prompt")), time, name="queued")
+            case "result":
+                chain.read_result(value, time)
+            case _:
+                chain.read_system(value, time)
+
+    def finish(self) -> None:
+        for child in self._children.values():
+            self._finish_child(child)
+        super().finish()
+
+    def _finish_child(self, child: _Chain) -> None:
+        child.project = child.project or self.project
+        child.finish()
+
+    def _chain_for(self, name: str) -> _Chain:
+        """Return the run that a line belongs to: a sidechain by its name, else the session."""
+        run = self.origin.run or self.session
+        if not name:
+            self.run = run
+            return self
+        if name not in self._children:
+            while len(self._children) >= _MAX_OPEN_RUNS:
+                self._finish_child(self._children.pop(next(iter(self._children))))
+            child = _Chain(self.origin, run=f"{run}.{name}", agent=self.agent, parent=run, items=self.items)
+            child.session = self.session
+            child.task = task_of(self._prompts.get(name, ""))
+            self._children[name] = child
+        return self._children[name]
+
+    def _chain_name(self, value: Mapping[str, Any], uuid: str) -> str:
+        """Return the sidechain of a line, or nothing when it is the session's own."""
+        caller = text(value.get("parent_tool_use_id"))
+        if caller:
+            return caller
+        if value.get("isSidechain") is not True:
+            return ""
+        parent = text(value.get("parentUuid"))
+        chain = text(value.get("agentId")) or self._chain_of.get(parent, "")
+        if not chain:
+            chain = (
+                (uuid or derived_id(compact_json(value)))[:8]
+                if not parent or not self._children
+                else next(reversed(self._children))
+            )
+        _remember(self._chain_of, uuid, chain)
+        return chain
+
+    def _read_assistant(self, chain: _Chain, value: Mapping[str, Any], time: datetime | None) -> None:
+        body = object_at(value, "message")
+        model = text(body.get("model"))
+        if model != "<synthetic>":
+            chain.use_model(model)
+        chain.ending.is_interrupted = False
+        chain.stated = None
+        chain.count_reply(body)
+        said = text(body.get("content"))
+        chain.ending.is_service_error = value.get("isApiErrorMessage") is True or said.startswith("API Error")
+        chain.message("assistant", said, time)
+        for block in objects(body.get("content")):
+            if block.get("type") == "text":
+                words = text(block.get("text"))
+                if model == "<synthetic>" and words.startswith("API Error"):
+                    chain.ending.is_service_error = True
+                chain.message("assistant", words, time)
+            elif block.get("type") == "tool_use":
+                call_id = text(block.get("id"))
+                call = LoggedCall(text(block.get("name")), object_at(block, "input"))
+                prompt = text(call.arguments.get("prompt"))
+                if prompt:
+                    _remember(self._prompts, call_id, prompt[:_PROMPT_CHARS], _MAX_OPEN_RUNS)
+                chain.call(call_id, call, time)
+
+    def _read_user(self, chain: _Chain, value: Mapping[str, Any], time: datetime | None) -> None:
+        content = object_at(value, "message").get("content")
+        chain.stated = None
+        for block in [{"type": "text", "text": content}] if isinstance(content, str) else objects(content):
+            if block.get("type") == "text":
+                chain.read_words(text(block.get("text")), value, time)
+            elif block.get("type") == "tool_result":
+                call_id = text(block.get("tool_use_id"))
+                outcome = _outcome(block, value, chain.pending_tool(call_id))
+                # A call may have started a sidechain, which then ended as the call did.
+                name = text(outcome.extra.pop("chain", "")) or call_id
+                if name != call_id or name in self._children:
+                    outcome.extra["child"] = f"{self.origin.run or self.session}.{name}"
+                if name in self._children:
+                    ended = EpisodeStatus.FAILED if outcome.is_error else EpisodeStatus.SUCCESS
+                    self._children[name].stated = ended
+                chain.ending.is_interrupted = "rejected" in outcome.extra
+                chain.result(call_id, outcome, time)
 
 
 def _remember(memory: dict[str, Any], key: str, value: Any, limit: int = _REMEMBERED_LINES) -> None:

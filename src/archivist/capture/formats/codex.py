@@ -10,14 +10,7 @@ from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, from_structured, read_outcome
 from archivist.capture.json_stream import LogLine, preview_log, read_lines
-from archivist.capture.recorder import (
-    LogItem,
-    LogOrigin,
-    Recorder,
-    project_of_remote,
-    read_records,
-    read_usage,
-)
+from archivist.capture.recorder import LogItem, LogOrigin, Recorder, project_of_remote, read_usage
 from archivist.capture.values import (
     as_float,
     as_integer,
@@ -88,7 +81,7 @@ class Codex:
 
     def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
         """Yield the thread's events, then the thread."""
-        return read_records(read_lines(source), _Thread(origin))
+        return _Thread(origin).read(read_lines(source))
 
 
 class _Thread(Recorder):

@@ -14,14 +14,7 @@ from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, is_timeout, read_outcome
 from archivist.capture.json_stream import Part, preview_log, read_document
-from archivist.capture.recorder import (
-    LogItem,
-    LogOrigin,
-    Recorder,
-    add_usage,
-    project_of_folder,
-    read_records,
-)
+from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage
 from archivist.capture.values import (
     as_float,
     as_integer,
@@ -65,7 +58,7 @@ class MiniSweAgent:
 
     def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
         """Yield the messages and calls, then the run."""
-        return read_records(read_document(source, ("messages",)), _Trajectory(origin))
+        return _Trajectory(origin).read(read_document(source, ("messages",)))
 
 
 class _Trajectory(Recorder):
@@ -101,9 +94,7 @@ class _Trajectory(Recorder):
         self.use_model(text(object_at(info, "config", "model").get("model_name")))
         in_image = _IMAGE_INSTANCE.search(text(environment.get("image")))
         instance = f"{in_image.group(1).rpartition('.')[2]}__{in_image.group(2)}" if in_image else ""
-        self.use_instance(
-            text(self._facts.get("instance_id")) or instance, project_of_folder(text(environment.get("cwd")))
-        )
+        self.use_instance(text(self._facts.get("instance_id")) or instance, text(environment.get("cwd")))
         if version := text(info.get("mini_version")):
             self.extra["agent_version"] = version
         stats = object_at(info, "model_stats")

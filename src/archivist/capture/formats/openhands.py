@@ -13,15 +13,7 @@ from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, is_timeout, read_outcome
 from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_document, read_lines
-from archivist.capture.recorder import (
-    LogItem,
-    LogOrigin,
-    Recorder,
-    project_of_folder,
-    read_records,
-    read_usage,
-    task_of,
-)
+from archivist.capture.recorder import LogItem, LogOrigin, Recorder, read_usage, task_of
 from archivist.capture.status import status_of_word
 from archivist.capture.values import (
     as_float,
@@ -71,7 +63,7 @@ class OpenHands:
 
     def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
         """Yield the conversation's events, then its run; of an evaluation, one run after another."""
-        return read_records(_read_events(source), _Conversation(origin))
+        return _Conversation(origin).read(_read_events(source))
 
 
 def _is_event(value: Mapping[str, Any]) -> bool:
@@ -154,8 +146,7 @@ class _Conversation(Recorder):
         self.finish()
 
     def finish(self) -> None:
-        folder = text(self.extra.get("cwd"))
-        self.use_instance(self._instance, self.project or project_of_folder(folder))
+        self.use_instance(self._instance, text(self.extra.get("cwd")))
         super().finish()
 
     def _read_action(self, value: Mapping[str, Any], time: datetime | None) -> None:

@@ -19,7 +19,6 @@ from archivist.capture.recorder import (
     Recorder,
     instance_in,
     project_of_folder,
-    read_records,
     read_usage,
 )
 from archivist.capture.values import as_float, content_text, count, first_text, object_at, text
@@ -55,7 +54,7 @@ class SweAgent:
 
     def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
         """Yield the steps and the opening messages, then the run."""
-        return read_records(read_document(source, ("trajectory", "history")), _Trajectory(origin))
+        return _Trajectory(origin).read(read_document(source, ("trajectory", "history")))
 
 
 class _Trajectory(Recorder):
@@ -120,7 +119,8 @@ class _Trajectory(Recorder):
         self.use_model(text(object_at(agent, "model").get("name")))
         task_id = text(object_at(replay, "problem_statement").get("id"))
         instance = instance_in(task_id) or instance_in(text(agent.get("name")))
-        self.use_instance(instance, _project_of(self._project_folder))
+        self.project = _project_of(self._project_folder)
+        self.use_instance(instance)
         info = object_at(self._facts, "info")
         stats = object_at(info, "model_stats")
         cost = "instance_cost" if as_float(stats.get("instance_cost")) else "total_cost"
