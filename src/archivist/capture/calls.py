@@ -18,7 +18,6 @@ from archivist.capture.values import (
     clip,
     compact_json,
     content_text,
-    first_text,
     listing,
     mapping,
     objects,
@@ -113,22 +112,20 @@ def describe(call: LoggedCall) -> CallDescription:
     patch = _patch_in(call)
     if patch:
         return _describe_patch(patch)
-    file = first_text(given, *_FILE_KEYS)
-    verb = text(given.get("command"))
-    is_replacing = bool(first_text(given, *_OLD_KEYS)) and any(
-        isinstance(given.get(key), str) for key in _NEW_KEYS
-    )
+    file = text(given, *_FILE_KEYS)
+    verb = text(given, "command")
+    is_replacing = bool(text(given, *_OLD_KEYS)) and any(isinstance(given.get(key), str) for key in _NEW_KEYS)
     is_edit = verb in _EDIT_COMMANDS or call.tool.lower() in _EDITORS or is_replacing
     if file and is_edit and verb not in _VIEW_COMMANDS:
         edits = objects(given.get("edits")) or [given]
-        old = "\n".join(filter(None, (first_text(edit, *_OLD_KEYS) for edit in edits)))
-        new = "\n".join(filter(None, (first_text(edit, *_NEW_KEYS) for edit in edits)))
+        old = "\n".join(filter(None, (text(edit, *_OLD_KEYS) for edit in edits)))
+        new = "\n".join(filter(None, (text(edit, *_NEW_KEYS) for edit in edits)))
         extra: dict[str, object] = {"old": clip(old, EDIT_SIDE_CHARS), "new": clip(new, EDIT_SIDE_CHARS)}
         return CallDescription(EventKind.EDIT, arguments_text(given), shorten(file, TARGET_CHARS), extra)
     command = command_of(given)
     if command and not (file and verb in _EDIT_COMMANDS | _VIEW_COMMANDS):
         return CallDescription(EventKind.TOOL_CALL, clip(command), target_of(command))
-    target = file or first_text(given, *_OTHER_TARGET_KEYS)
+    target = file or text(given, *_OTHER_TARGET_KEYS)
     return CallDescription(EventKind.TOOL_CALL, arguments_text(given), shorten(target, TARGET_CHARS))
 
 
@@ -294,9 +291,9 @@ def from_structured(content: object) -> CallOutcome | None:
     facts: Mapping[str, Any] = mapping(inner)
     passed = next((given[key] for key in ("passed", "success") if isinstance(given.get(key), bool)), None)
     output = content_text(given.get("output")) or content_text(given.get("content"))
-    output = output or "\n".join(filter(None, (text(given.get("stdout")), text(given.get("stderr")))))
+    output = output or "\n".join(filter(None, (text(given, "stdout"), text(given, "stderr"))))
     return read_outcome(
-        output or text(given.get("error")),
+        output or text(given, "error"),
         exit_code=as_integer(facts.get("exit_code", given.get("exit_code"))),
         is_error=None if passed is None else not passed,
         duration_s=as_float(facts.get("duration_seconds")),

@@ -16,8 +16,7 @@ from archivist.capture.clean import clean_name
 from archivist.capture.recorder import LogItem, LogOrigin, Recorder
 from archivist.capture.redaction import without_secrets
 from archivist.capture.service import CaptureOverrides
-from archivist.capture.values import content_text, first_text, mapping
-from archivist.capture.values import text as text_of
+from archivist.capture.values import content_text, mapping, text
 from archivist.clock import from_text
 from archivist.errors import InputError
 from archivist.ids import derived_id
@@ -127,15 +126,15 @@ def _session_items(rows: Iterable[tuple[str, str]], origin: LogOrigin, agent: st
     for created, extra in rows:
         time = from_text(created)
         turn = mapping(json.loads(extra).get("item"))
-        kind = text_of(turn.get("type"))
-        call_id = first_text(turn, "call_id", "id")
+        kind = text(turn, "type")
+        call_id = text(turn, "call_id", "id")
         if kind in ("", "message"):
-            role = text_of(turn.get("role")) or "user"
+            role = text(turn, "role") or "user"
             said = content_text(turn.get("content"))
             recorder.message(role if role in _SPEAKERS else "system", said, time)
         elif kind.endswith("_call"):
             arguments = arguments_from(turn.get("arguments") or turn.get("action") or turn.get("input"))
-            call = LoggedCall(text_of(turn.get("name")) or kind.removesuffix("_call"), arguments)
+            call = LoggedCall(text(turn, "name") or kind.removesuffix("_call"), arguments)
             recorder.call(call_id, call, time)
         elif kind.endswith("_call_output"):
             output = content_text(turn.get("output"))

@@ -160,6 +160,8 @@ class Recorder:
         self.project = ""
         self.folder = ""
         self.task = ""
+        self.domain = ""
+        self.summary = ""
         self.model = ""
         self.provider = ""
         self.stated: EpisodeStatus | None = None
@@ -334,6 +336,8 @@ class Recorder:
                 started=self.started,
                 finished=self.finished,
                 status=status_of(self.stated, self.ending),
+                summary=self.summary,
+                domain=self.domain,
                 trajectories=(self.origin.path_name,) if self.origin.path_name else (),
                 usage=spent if spent != Usage() else None,
                 extra=self.extra,

@@ -28,9 +28,13 @@ TARGET_CHARS = 500
 _LEFT_OUT = re.compile(r"… \[(\d{1,18}) characters left out\] …")
 
 
-def text(value: object) -> str:
-    """Return the value when it is text, else nothing."""
-    return value if isinstance(value, str) else ""
+def text(given: Mapping[str, Any], *keys: str) -> str:
+    """Return the first text under these keys that is not empty, else nothing."""
+    for key in keys:
+        value = given.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return ""
 
 
 def mapping(value: object) -> Mapping[str, Any]:
@@ -46,11 +50,6 @@ def listing(value: object) -> Sequence[Any]:
 def objects(value: object) -> list[Mapping[str, Any]]:
     """Return the objects of a list, leaving out whatever else is in it."""
     return [each for each in listing(value) if isinstance(each, dict)]
-
-
-def first_text(given: Mapping[str, Any], *keys: str) -> str:
-    """Return the first text under these keys that is not empty."""
-    return next((given[key] for key in keys if isinstance(given.get(key), str) and given[key]), "")
 
 
 def object_at(given: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
@@ -131,7 +130,7 @@ def content_text(value: object) -> str:
             inner = each.get("text")
             if isinstance(inner, str):
                 parts.append(inner)
-            elif text(each.get("type")) in _MEDIA:
+            elif text(each, "type") in _MEDIA:
                 parts.append(f"[{each['type']}]")
     return "\n".join(parts)
 

@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any, BinaryIO
 
 from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_lines
-from archivist.capture.recorder import LogOrigin
+from archivist.capture.recorder import LogItem, LogOrigin, Recorder
+from archivist.capture.status import status_of_word
+from archivist.capture.values import object_at
 from archivist.errors import RecordError
-from archivist.records import Episode, EpisodeStatus, Event, EventKind, Finding, Severity
+from archivist.records import EpisodeStatus, Event, EventKind, Finding, Severity
 from archivist.records.plain import decoder, from_plain
 
 _KINDS = {
@@ -26,19 +28,8 @@ _SEVERITY_ALIASES = {
     "minor": "info",
     "suggestion": "recommendation",
 }
-_STATUSES = {
-    "success": EpisodeStatus.SUCCESS,
-    "completed": EpisodeStatus.SUCCESS,
-    "complete": EpisodeStatus.SUCCESS,
-    "partial": EpisodeStatus.PARTIAL,
-    "failed": EpisodeStatus.FAILED,
-    "failure": EpisodeStatus.FAILED,
-    "aborted": EpisodeStatus.ABORTED,
-    "cancelled": EpisodeStatus.ABORTED,
-}
-# An endless log must not fill the memory: beyond this many events the counts of a summary stand still.
+# An endless log must not fill the memory.
 _MAX_REMEMBERED = 10_000
-_SUMMED = (EventKind.START, EventKind.FINISH, EventKind.VERDICT, EventKind.FIX)
 
 
 class ArcheFlow:
@@ -55,16 +46,14 @@ class ArcheFlow:
             for value in preview_log(head).objects[:10]
         )
 
-    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
+    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
         """Yield the events, then the runs, the one that began the log last."""
         return read_events(read_lines(source), origin)
 
 
-def read_events(
-    lines: Iterable[LogLine | SkippedRecord], origin: LogOrigin
-) -> Iterator[Event | Episode | SkippedRecord]:
+def read_events(lines: Iterable[LogLine | SkippedRecord], origin: LogOrigin) -> Iterator[LogItem]:
     """Yield the events of lines that are decoded already, then their runs."""
-    runs: dict[str, _RunSummary] = {}
+    runs: dict[str, _ReviewedRun] = {}
     for line in lines:
         if isinstance(line, SkippedRecord):
             yield line
@@ -75,21 +64,22 @@ def read_events(
             yield SkippedRecord(f"line {line.number}", error.message)
             continue
         if event.run not in runs:
-            runs[event.run] = _RunSummary(event.run, origin.numbers.setdefault(event.run, set()))
+            runs[event.run] = _ReviewedRun(event.run, origin)
         yield runs[event.run].add(event)
     for run in reversed(runs.values()):
-        yield run.to_episode(origin)
+        run.finish()
+        yield from run.items
 
 
-class _RunSummary:
+class _ReviewedRun(Recorder):
     """What is known of a run while its events are read."""
 
-    def __init__(self, run: str, numbers: set[int]) -> None:
-        self._run = run
-        self._summed: list[Event] = []
-        self._latest: Event | None = None
-        self._numbers = numbers
-        self._highest = max(numbers, default=-1)
+    def __init__(self, run: str, origin: LogOrigin) -> None:
+        super().__init__(origin, run=run, agent="archeflow")
+        self._numbers = origin.numbers.setdefault(run, set())
+        self._highest = max(self._numbers, default=-1)
+        self._findings = 0
+        self._fixes = 0
 
     def add(self, event: Event) -> Event:
         """Return the event, with a number of its own when another event has its number."""
@@ -97,38 +87,28 @@ class _RunSummary:
         if len(self._numbers) < _MAX_REMEMBERED:
             self._numbers.add(seq)
         self._highest = max(self._highest, seq)
-        if (not self._summed or event.kind in _SUMMED) and len(self._summed) < _MAX_REMEMBERED:
-            self._summed.append(event)
-        self._latest = event
+        self.extend_span(event.time)
+        data = object_at(event.extra, "data")
+        match event.kind:
+            case EventKind.START:
+                self.task = self.task or event.text
+                self.domain = self.domain or str(data.get("domain") or "")
+            case EventKind.FINISH:
+                word = str(data.get("status") or data.get("outcome") or "success")
+                self.stated = status_of_word(word) or EpisodeStatus.PARTIAL
+            case EventKind.VERDICT:
+                self._findings += len(event.findings)
+            case EventKind.FIX:
+                self._fixes += 1
         return event if seq == event.seq else replace(event, seq=seq)
 
-    def to_episode(self, origin: LogOrigin) -> Episode:
-        """Sum the run up: its task from the start event, its status from the completing one."""
-        events = [*self._summed, *([self._latest] if self._latest else [])]
-        start = next((event for event in events if event.kind is EventKind.START), None)
-        finish = next((event for event in reversed(events) if event.kind is EventKind.FINISH), None)
-        times = [event.time for event in events if event.time]
-        status = EpisodeStatus.RUNNING
-        if finish is not None:
-            word = _data(finish).get("status") or _data(finish).get("outcome") or "success"
-            status = _STATUSES.get(str(word).lower(), EpisodeStatus.PARTIAL)
-        findings = sum(len(event.findings) for event in self._summed if event.kind is EventKind.VERDICT)
-        fixes = sum(event.kind is EventKind.FIX for event in self._summed)
-        outcome = f"{'Finished' if finish else 'Not finished'}: {findings} findings, {fixes} fixes."
-        task = start.text if start else ""
-        return Episode(
-            id=self._run,
-            session=self._run,
-            project=origin.project,
-            agent="archeflow",
-            task=task,
-            started=min(times, default=None),
-            finished=max(times) if finish and times else None,
-            status=status,
-            domain=str(_data(start).get("domain") or ""),
-            summary=f"{task.rstrip('.')}. {outcome}" if task else outcome,
-            trajectories=(origin.path_name,) if origin.path_name else (),
-        )
+    def finish(self) -> None:
+        """Sum the run up: its task is from the start event, its status from the completing one."""
+        ended = "Finished" if self.stated else "Not finished"
+        outcome = f"{ended}: {self._findings} findings, {self._fixes} fixes."
+        self.summary = f"{self.task.rstrip('.')}. {outcome}" if self.task else outcome
+        self.finished = self.finished if self.stated else None
+        super().finish()
 
 
 def _read_event(value: Mapping[str, Any], *, position: int, run: str) -> Event:
@@ -194,8 +174,3 @@ def _read_finding(value: object, found_by: str = "") -> Finding:
         return decoder(Finding)(fields)  # type: ignore[no-any-return]
     except RecordError as error:
         raise RecordError(f"finding: {error.message}") from None
-
-
-def _data(event: Event | None) -> Mapping[str, Any]:
-    data = event.extra.get("data") if event else None
-    return data if isinstance(data, Mapping) else {}

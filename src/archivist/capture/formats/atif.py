@@ -25,7 +25,6 @@ from archivist.capture.values import (
     as_time,
     content_text,
     count,
-    first_text,
     listing,
     mapping,
     object_at,
@@ -58,9 +57,7 @@ class Atif:
         steps = objects(first.get("steps"))
         if steps:
             return "source" in steps[0] and ("step_id" in steps[0] or "message" in steps[0])
-        return bool(_VERSION.match(text(first.get("schema_version")))) and (
-            "agent" in first or "steps" in first
-        )
+        return bool(_VERSION.match(text(first, "schema_version"))) and ("agent" in first or "steps" in first)
 
     def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
         """Yield the steps, then the embedded subagents and the trajectory itself."""
@@ -88,7 +85,7 @@ class _Trajectory(Recorder):
 
     def _open(self, first: object) -> None:
         """Fix the run's id: its own, or one made of the first step when the document names it too late."""
-        named = first_text(self._facts, "trajectory_id", "session_id")
+        named = text(self._facts, "trajectory_id", "session_id")
         part = count(object_at(self._facts, "agent", "extra").get("continuation_index"))
         self.open_run(first, f"{named}.cont-{part}" if named and part else named)
 
@@ -97,7 +94,7 @@ class _Trajectory(Recorder):
         if not value or self._depth == _MAX_DEPTH:
             self.skip(f"subagent_trajectories[{index}]", "nested too deeply" if value else "not an object")
             return
-        own = text(value.get("trajectory_id")) or f"sub-{index}"
+        own = text(value, "trajectory_id") or f"sub-{index}"
         origin = replace(self.origin, run=own if own.startswith(self.run) else f"{self.run}.{own}")
         child = _Trajectory(origin, parent=self.run, items=self.items, depth=self._depth + 1)
         for part in parts_of(value, _ARRAYS):
@@ -116,12 +113,12 @@ class _Trajectory(Recorder):
             return
         time = as_time(step.get("timestamp"))
         self.extend_span(time)
-        self.use_model(text(step.get("model_name")))
+        self.use_model(text(step, "model_name"))
         names = ("prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd")
         self._counted = add_usage(self._counted, read_usage(object_at(step, "metrics"), *names))
         if chosen := _CHOSEN_TASK.match(said):
             self.task = self.task or task_of(chosen.group(1))
-        role = _ROLES.get(text(step.get("source")), "system")
+        role = _ROLES.get(text(step, "source"), "system")
         if role == "assistant":
             self.stated = None
         calls = _calls(step, said if role == "assistant" else "")
@@ -129,7 +126,7 @@ class _Trajectory(Recorder):
         found = listing(object_at(step, "observation").get("results"))
         results = [mapping(each) for each in found] or _inline_results(step, said)
         if not (results and role == "system" and not calls):
-            self.message(role, said, time, name=text(extra.get("event_type")))
+            self.message(role, said, time, name=text(extra, "event_type"))
         self._record_calls(calls, results, extra, time)
         if any(call.tool in _FINISHERS for _, call in calls):
             self.stated = EpisodeStatus.SUCCESS
@@ -147,23 +144,23 @@ class _Trajectory(Recorder):
         self._open(sorted(facts))
         agent = object_at(facts, "agent")
         extra = object_at(facts, "extra")
-        self.agent = text(agent.get("name"))
-        self.provider = text(agent.get("provider")) or self.provider
-        self.use_model(first_text(agent, "model_name", "model"))
-        self.session = text(facts.get("session_id"))
-        self.parent = self.parent or text(object_at(agent, "extra").get("parent_session_id"))
+        self.agent = text(agent, "name")
+        self.provider = text(agent, "provider") or self.provider
+        self.use_model(text(agent, "model_name", "model"))
+        self.session = text(facts, "session_id")
+        self.parent = self.parent or text(object_at(agent, "extra"), "parent_session_id")
         self.ending.is_continued = bool(facts.get("continued_trajectory_ref"))
         named = {**facts, "continued_in": facts.get("continued_trajectory_ref")}
         for name in ("schema_version", "continued_in", "notes"):
-            if fact := text(named.get(name)):
+            if fact := text(named, name):
                 self.extra[name] = fact[:500]
-        if version := text(agent.get("version")):
+        if version := text(agent, "version"):
             self.extra["agent_version"] = version
-        self.use_instance(text(extra.get("instance")), text(extra.get("cwd")))
-        self.project = text(extra.get("project")) or self.project
-        self.task = text(extra.get("task")) or self.task
+        self.use_instance(text(extra, "instance"), text(extra, "cwd"))
+        self.project = text(extra, "project") or self.project
+        self.task = text(extra, "task") or self.task
         self._read_success(extra)
-        self.stated = status_of_word(text(extra.get("status"))) or self.stated
+        self.stated = status_of_word(text(extra, "status")) or self.stated
         for key in ("start_time", "end_time"):
             self.extend_span(as_time(extra.get(key)))
         totals = ("total_prompt_tokens", "total_completion_tokens", "total_cached_tokens", "total_cost_usd")
@@ -181,15 +178,15 @@ class _Trajectory(Recorder):
         for call_id, call in calls:
             self.call(call_id, call, time)
         ids = [call_id for call_id, _ in calls]
-        unnamed = [each for each in results if not text(each.get("source_call_id"))]
+        unnamed = [each for each in results if not text(each, "source_call_id")]
         # One result for several calls is the terminal after the last of them.
         ends = ids[-1:] if len(unnamed) == 1 else ids
         for result in results:
-            call_id = text(result.get("source_call_id"))
+            call_id = text(result, "source_call_id")
             if not call_id and ends:
                 call_id, ends = ends[0], ends[1:]
             outcome = _outcome(result, step_extra)
-            command = text(object_at(result, "content").get("command"))
+            command = text(object_at(result, "content"), "command")
             if not call_id and command:
                 self.call_with_result(LoggedCall("shell", {"command": command}), outcome, time)
             elif call_id or outcome.output or outcome.extra:
@@ -208,8 +205,8 @@ def _calls(step: Mapping[str, Any], said: str) -> list[tuple[str, LoggedCall]]:
         return [(f"{unnamed}-{place}", call) for place, call in enumerate(calls_in_message(said))]
     return [
         (
-            first_text(each, "tool_call_id", "id") or f"{unnamed}-{place}",
-            LoggedCall(first_text(each, "function_name", "name"), arguments_from(each.get("arguments"))),
+            text(each, "tool_call_id", "id") or f"{unnamed}-{place}",
+            LoggedCall(text(each, "function_name", "name"), arguments_from(each.get("arguments"))),
         )
         for place, each in enumerate(given)
     ]
@@ -236,7 +233,7 @@ def _outcome(result: Mapping[str, Any], step_extra: Mapping[str, Any]) -> CallOu
         key: True for key in ("timed_out", "rejected", "result_missing") if extra.get(key) is True
     }
     references = [
-        first_text(each, "trajectory_id", "trajectory_path", "session_id")
+        text(each, "trajectory_id", "trajectory_path", "session_id")
         for each in objects(result.get("subagent_trajectory_ref"))
     ]
     if references:

@@ -21,7 +21,6 @@ from archivist.capture.values import (
     compact_json,
     content_text,
     count,
-    first_text,
     mapping,
     object_at,
     objects,
@@ -72,7 +71,7 @@ class ClaudeCode:
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
         """Recognise the log by the records of a conversation and their envelope."""
         for value in preview_log(head).objects:
-            kind = text(value.get("type"))
+            kind = text(value, "type")
             if kind in ("user", "assistant"):
                 body = value.get("message")
                 return isinstance(body, dict) and ("content" in body or "role" in body)
@@ -81,7 +80,7 @@ class ClaudeCode:
             if kind == "result" and "is_error" in {**value, **mapping(value.get("message"))}:
                 return True
         return any(
-            text(value.get("type")) in _HOUSEKEEPING
+            text(value, "type") in _HOUSEKEEPING
             and not {"sessionId", "leafUuid", "session_id"}.isdisjoint(value)
             for value in preview_log(head).objects
         )
@@ -102,7 +101,7 @@ class _Chain(Recorder):
     def count_reply(self, body: Mapping[str, Any]) -> None:
         usage = object_at(body, "usage")
         if usage:
-            reply = text(body.get("id"))
+            reply = text(body, "id")
             if not reply or reply != self._reply:
                 self._counted = add_usage(self._counted, self._replied)
             self._reply, self._replied = reply, _usage_of(usage)
@@ -118,10 +117,10 @@ class _Chain(Recorder):
         super().finish()
 
     def note_environment(self, value: Mapping[str, Any]) -> None:
-        self.enter_folder(text(value.get("cwd")))
-        if branch := text(value.get("gitBranch")):
+        self.enter_folder(text(value, "cwd"))
+        if branch := text(value, "gitBranch"):
             self.extra.setdefault("branch", branch)
-        if version := first_text(value, "version", "claude_code_version"):
+        if version := text(value, "version", "claude_code_version"):
             self.extra.setdefault("agent_version", version)
 
     def read_words(self, words: str, value: Mapping[str, Any], time: datetime | None) -> None:
@@ -146,18 +145,18 @@ class _Chain(Recorder):
         match body.get("subtype"):
             case "init":
                 self.ending.result_expected = True
-                self.use_model(text(body.get("model")))
+                self.use_model(text(body, "model"))
                 self.note_environment(body)
             case "compact_boundary":
                 facts = mapping(body.get("compactMetadata") or body.get("compact_metadata"))
-                self.note(EventKind.LOG, "compact_boundary", text(body.get("content")), time, dict(facts))
+                self.note(EventKind.LOG, "compact_boundary", text(body, "content"), time, dict(facts))
             case "api_error":
                 cause = compact_json(body.get("error") or body.get("cause"))
                 self.note(EventKind.LOG, "api_error", cause, time)
 
     def read_result(self, value: Mapping[str, Any], time: datetime | None) -> None:
         body = value if "subtype" in value or "is_error" in value else object_at(value, "message")
-        subtype = text(body.get("subtype"))
+        subtype = text(body, "subtype")
         self.stated = status_of_result(subtype, is_error=body.get("is_error") is True)
         self.settle_usage(object_at(body, "usage"))
         cost = as_float(body.get("total_cost_usd")) or 0.0
@@ -165,7 +164,7 @@ class _Chain(Recorder):
         facts = {
             key: body[key] for key in ("is_error", "duration_ms", "num_turns", "stop_reason") if key in body
         }
-        self.note(EventKind.FINISH, subtype or "result", text(body.get("result")), time, facts)
+        self.note(EventKind.FINISH, subtype or "result", text(body, "result"), time, facts)
 
 
 class _Session(_Chain):
@@ -180,19 +179,19 @@ class _Session(_Chain):
 
     def take(self, line: LogLine) -> None:
         value = line.value
-        kind = text(value.get("type"))
+        kind = text(value, "type")
         if kind not in _CONVERSATION:
             if kind not in _HOUSEKEEPING:
                 reason = f"unknown record type {kind[:40]!r}" if kind else "no record type"
                 self.skip(f"line {line.number}", reason)
             return
-        uuid = text(value.get("uuid"))
+        uuid = text(value, "uuid")
         if uuid and uuid in self._seen:
             return
         _remember(self._seen, uuid, None)
         if not self.session:
             message = object_at(value, "message")
-            named = first_text(value, "sessionId", "session_id") or text(message.get("session_id"))
+            named = text(value, "sessionId", "session_id") or text(message, "session_id")
             self.session = named or derived_id(self.agent, compact_json(value))
         chain = self._chain_for(self._chain_name(value, uuid))
         time = as_time(value.get("timestamp"))
@@ -238,13 +237,13 @@ class _Session(_Chain):
 
     def _chain_name(self, value: Mapping[str, Any], uuid: str) -> str:
         """Return the sidechain of a line, or nothing when it is the session's own."""
-        caller = text(value.get("parent_tool_use_id"))
+        caller = text(value, "parent_tool_use_id")
         if caller:
             return caller
         if value.get("isSidechain") is not True:
             return ""
-        parent = text(value.get("parentUuid"))
-        chain = text(value.get("agentId")) or self._chain_of.get(parent, "")
+        parent = text(value, "parentUuid")
+        chain = text(value, "agentId") or self._chain_of.get(parent, "")
         if not chain:
             chain = (
                 (uuid or derived_id(compact_json(value)))[:8]
@@ -256,25 +255,25 @@ class _Session(_Chain):
 
     def _read_assistant(self, chain: _Chain, value: Mapping[str, Any], time: datetime | None) -> None:
         body = object_at(value, "message")
-        model = text(body.get("model"))
+        model = text(body, "model")
         if model != "<synthetic>":
             chain.use_model(model)
         chain.ending.is_interrupted = False
         chain.stated = None
         chain.count_reply(body)
-        said = text(body.get("content"))
+        said = text(body, "content")
         chain.ending.is_service_error = value.get("isApiErrorMessage") is True or said.startswith("API Error")
         chain.message("assistant", said, time)
         for block in objects(body.get("content")):
             if block.get("type") == "text":
-                words = text(block.get("text"))
+                words = text(block, "text")
                 if model == "<synthetic>" and words.startswith("API Error"):
                     chain.ending.is_service_error = True
                 chain.message("assistant", words, time)
             elif block.get("type") == "tool_use":
-                call_id = text(block.get("id"))
-                call = LoggedCall(text(block.get("name")), object_at(block, "input"))
-                prompt = text(call.arguments.get("prompt"))
+                call_id = text(block, "id")
+                call = LoggedCall(text(block, "name"), object_at(block, "input"))
+                prompt = text(call.arguments, "prompt")
                 if prompt:
                     _remember(self._prompts, call_id, prompt[:_PROMPT_CHARS], _MAX_OPEN_RUNS)
                 chain.call(call_id, call, time)
@@ -284,12 +283,12 @@ class _Session(_Chain):
         chain.stated = None
         for block in [{"type": "text", "text": content}] if isinstance(content, str) else objects(content):
             if block.get("type") == "text":
-                chain.read_words(text(block.get("text")), value, time)
+                chain.read_words(text(block, "text"), value, time)
             elif block.get("type") == "tool_result":
-                call_id = text(block.get("tool_use_id"))
+                call_id = text(block, "tool_use_id")
                 outcome = _outcome(block, value, chain.pending_tool(call_id))
                 # A call may have started a sidechain, which then ended as the call did.
-                name = text(outcome.extra.pop("chain", "")) or call_id
+                name = str(outcome.extra.pop("chain", call_id))
                 if name != call_id or name in self._children:
                     outcome.extra["child"] = f"{self.origin.run or self.session}.{name}"
                 if name in self._children:
@@ -324,7 +323,7 @@ def _outcome(block: Mapping[str, Any], value: Mapping[str, Any], tool: str) -> C
         extra["rejected"] = True
     if told.get("interrupted") is True:
         extra["interrupted"] = True
-    if text(told.get("agentId")):
+    if text(told, "agentId"):
         extra["chain"] = told["agentId"]
     duration_ms = as_float(told.get("durationMs")) or as_float(told.get("totalDurationMs"))
     duration_s = None if duration_ms is None else duration_ms / 1000

@@ -16,7 +16,6 @@ from archivist.capture.values import (
     as_integer,
     as_time,
     content_text,
-    first_text,
     listing,
     mapping,
     object_at,
@@ -71,12 +70,12 @@ class Codex:
         if not first:
             return False
         for value in found.objects:
-            is_enveloped = text(value.get("type")) in _ENVELOPES and isinstance(value.get("payload"), dict)
+            is_enveloped = text(value, "type") in _ENVELOPES and isinstance(value.get("payload"), dict)
             if is_enveloped or value.get("type") == "thread.started":
                 return True
         is_meta = "id" in first and "timestamp" in first and "type" not in first
         return is_meta and any(
-            text(value.get("type")) in _BARE_ITEMS or "record_type" in value for value in found.objects[1:]
+            text(value, "type") in _BARE_ITEMS or "record_type" in value for value in found.objects[1:]
         )
 
     def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
@@ -94,12 +93,10 @@ class _Thread(Recorder):
 
     def take(self, line: LogLine) -> None:
         value = line.value
-        kind = text(value.get("type"))
+        kind = text(value, "type")
         payload = object_at(value, "payload")
         if not self.run:
-            self.session = first_text(
-                payload if kind == "session_meta" else value, "id", "session_id", "thread_id"
-            )
+            self.session = text(payload if kind == "session_meta" else value, "id", "session_id", "thread_id")
             self.open_run(value, self.session)
         time = as_time(value.get("timestamp"))
         self.extend_span(time)
@@ -113,7 +110,7 @@ class _Thread(Recorder):
             case "event_msg":
                 self._read_event(payload, time)
             case "compacted":
-                self.note(EventKind.LOG, "compaction", text(payload.get("message")), time)
+                self.note(EventKind.LOG, "compaction", text(payload, "message"), time)
             case _ if kind in _BARE_ITEMS:
                 self._read_item(value, time)
             case _ if kind.startswith(("thread.", "turn.", "item.")) or kind == "error":
@@ -132,27 +129,27 @@ class _Thread(Recorder):
             return
         self._has_meta = True
         self.extend_span(as_time(meta.get("timestamp")))
-        self.provider = text(meta.get("model_provider"))
+        self.provider = text(meta, "model_provider")
         self._read_context(meta)
         git = object_at(meta, "git")
-        self.project = project_of_remote(text(git.get("repository_url"))) or self.project
+        self.project = project_of_remote(text(git, "repository_url")) or self.project
         facts = {
             "agent_version": meta.get("cli_version"),
             "originator": meta.get("originator"),
             "branch": git.get("branch"),
         }
-        self.extra |= {name: fact for name, fact in facts.items() if text(fact)}
+        self.extra |= {name: fact for name, fact in facts.items() if isinstance(fact, str) and fact}
         spawned = object_at(meta, "source", "subagent", "thread_spawn")
-        self.parent = first_text(meta, "parent_thread_id") or first_text(spawned, "parent_thread_id")
+        self.parent = text(meta, "parent_thread_id") or text(spawned, "parent_thread_id")
 
     def _read_context(self, context: Mapping[str, Any]) -> None:
-        self.use_model(text(context.get("model")))
-        self.enter_folder(text(context.get("cwd")))
+        self.use_model(text(context, "model"))
+        self.enter_folder(text(context, "cwd"))
 
     def _read_item(self, item: Mapping[str, Any], time: datetime | None) -> None:
-        kind = text(item.get("type"))
+        kind = text(item, "type")
         if kind == "message":
-            role, said = text(item.get("role")), content_text(item.get("content"))
+            role, said = text(item, "role"), content_text(item.get("content"))
             if role == "user" and said.lstrip().startswith(_BY_CLIENT):
                 role = "system"
             if role == "user":
@@ -161,12 +158,12 @@ class _Thread(Recorder):
             self.message(role if role in ("user", "assistant") else "system", said, time)
         elif kind in _CALLS:
             self.stated = None
-            call_id = first_text(item, "call_id", "id")
+            call_id = text(item, "call_id", "id")
             self.call(call_id, _call(item), time)
             if kind == "web_search_call":
                 self.result(call_id, CallOutcome(), time)
         elif kind in _RESULTS:
-            call_id = text(item.get("call_id"))
+            call_id = text(item, "call_id")
             outcome = _outcome(item.get("output"))
             if known := self._facts.pop(call_id, None):
                 outcome = replace(
@@ -188,10 +185,10 @@ class _Thread(Recorder):
                 self.stated = EpisodeStatus.FAILED if event.get("error") else EpisodeStatus.SUCCESS
             case "turn_aborted":
                 self.stated = EpisodeStatus.ABORTED
-                self.note(EventKind.LOG, "interrupt", text(event.get("reason")), time)
+                self.note(EventKind.LOG, "interrupt", text(event, "reason"), time)
             case "error":
                 self.ending.is_service_error = True
-                self.note(EventKind.LOG, "error", text(event.get("message")), time)
+                self.note(EventKind.LOG, "error", text(event, "message"), time)
             case "exec_command_end":
                 code = as_integer(event.get("exit_code"))
                 self._remember_outcome(event, code, is_error=code not in (None, 0))
@@ -208,7 +205,7 @@ class _Thread(Recorder):
         seconds = as_float(parts.get("secs") if parts else duration)
         if seconds is not None:
             seconds += (as_float(parts.get("nanos")) or 0.0) / 1e9
-        self._facts[text(event.get("call_id"))] = CallOutcome("", exit_code, is_error, seconds)
+        self._facts[text(event, "call_id")] = CallOutcome("", exit_code, is_error, seconds)
         if len(self._facts) > _MAX_FACTS:
             del self._facts[next(iter(self._facts))]
 
@@ -224,31 +221,31 @@ class _Thread(Recorder):
             self._count(object_at(value, "usage"))
         elif kind in ("turn.failed", "error"):
             self.stated = EpisodeStatus.FAILED if kind == "turn.failed" else None
-            failure = first_text(value, "message") or first_text(object_at(value, "error"), "message")
+            failure = text(value, "message") or text(object_at(value, "error"), "message")
             self.note(EventKind.LOG, "error", failure, time)
 
     def _read_exec_item(self, item: Mapping[str, Any], time: datetime | None) -> None:
         is_failed = item.get("status") == "failed"
         match item.get("type"):
             case "agent_message":
-                self.message("assistant", text(item.get("text")), time)
+                self.message("assistant", text(item, "text"), time)
             case "command_execution":
                 call = LoggedCall("shell", {"command": item.get("command")})
                 code = as_integer(item.get("exit_code"))
                 is_error = is_failed or code not in (None, 0)
-                output = text(item.get("aggregated_output"))
+                output = text(item, "aggregated_output")
                 self.call_with_result(call, CallOutcome(output, code, is_error), time)
             case "file_change":
                 for change in objects(item.get("changes")):
                     call = LoggedCall("edit", {"path": change.get("path"), "kind": change.get("kind")})
                     self.call_with_result(call, CallOutcome(is_error=is_failed), time)
             case "mcp_tool_call":
-                name = f"{text(item.get('server'))}.{text(item.get('tool'))}"
+                name = f"{text(item, 'server')}.{text(item, 'tool')}"
                 output = content_text(object_at(item, "result").get("content"))
                 call = LoggedCall(name, arguments_from(item.get("arguments")))
                 self.call_with_result(call, CallOutcome(output, is_error=is_failed), time)
             case "error":
-                self.note(EventKind.LOG, "error", text(item.get("message")), time)
+                self.note(EventKind.LOG, "error", text(item, "message"), time)
 
 
 def _call(item: Mapping[str, Any]) -> LoggedCall:
@@ -256,11 +253,11 @@ def _call(item: Mapping[str, Any]) -> LoggedCall:
         case "local_shell_call":
             return LoggedCall("shell", mapping(item.get("action")))
         case "custom_tool_call":
-            return LoggedCall(text(item.get("name")), {"input": text(item.get("input"))})
+            return LoggedCall(text(item, "name"), {"input": text(item, "input")})
         case "web_search_call":
             return LoggedCall("web_search", mapping(item.get("action")))
         case _:
-            return LoggedCall(text(item.get("name")), arguments_from(item.get("arguments")))
+            return LoggedCall(text(item, "name"), arguments_from(item.get("arguments")))
 
 
 def _outcome(output: object) -> CallOutcome:

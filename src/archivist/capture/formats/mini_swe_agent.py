@@ -21,7 +21,6 @@ from archivist.capture.values import (
     as_time,
     content_text,
     count,
-    first_text,
     mapping,
     object_at,
     objects,
@@ -47,7 +46,7 @@ class MiniSweAgent:
     def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
         """Recognise the log by the format's own name, or by chat messages with this agent's marks."""
         first = preview_log(head).document
-        if text(first.get("trajectory_format")).startswith("mini-swe-agent"):
+        if text(first, "trajectory_format").startswith("mini-swe-agent"):
             return True
         info = mapping(first.get("info"))
         messages = objects(first.get("messages"))
@@ -91,18 +90,18 @@ class _Trajectory(Recorder):
             return
         info = object_at(self._facts, "info")
         environment = object_at(info, "config", "environment")
-        self.use_model(text(object_at(info, "config", "model").get("model_name")))
-        in_image = _IMAGE_INSTANCE.search(text(environment.get("image")))
+        self.use_model(text(object_at(info, "config", "model"), "model_name"))
+        in_image = _IMAGE_INSTANCE.search(text(environment, "image"))
         instance = f"{in_image.group(1).rpartition('.')[2]}__{in_image.group(2)}" if in_image else ""
-        self.use_instance(text(self._facts.get("instance_id")) or instance, text(environment.get("cwd")))
-        if version := text(info.get("mini_version")):
+        self.use_instance(text(self._facts, "instance_id") or instance, text(environment, "cwd"))
+        if version := text(info, "mini_version"):
             self.extra["agent_version"] = version
         stats = object_at(info, "model_stats")
         self.spent = replace(self.spent, cost_usd=as_float(stats.get("instance_cost")) or self.spent.cost_usd)
         if calls := count(stats.get("api_calls")):
             self.spent.extra["api_calls"] = calls
-        exit_status = text(info.get("exit_status")) or text(self._exit.get("exit_status"))
-        self.exit_with(exit_status, text(info.get("submission")) or text(self._exit.get("submission")))
+        exit_status = text(info, "exit_status") or text(self._exit, "exit_status")
+        self.exit_with(exit_status, text(info, "submission") or text(self._exit, "submission"))
         super().finish()
 
     def _start(self) -> None:
@@ -121,12 +120,12 @@ class _Trajectory(Recorder):
         extra = object_at(message, "extra")
         time = as_time(extra.get("timestamp")) or as_time(object_at(extra, "response").get("created"))
         self.extend_span(time)
-        role = text(message.get("role"))
+        role = text(message, "role")
         said = content_text(message.get("content"))
         if _is_reply(message):
             self._read_reply(message, time)
         elif role == "tool" or message.get("type") == "function_call_output":
-            call_id = first_text(message, "tool_call_id", "call_id") or self.oldest_call()
+            call_id = text(message, "tool_call_id", "call_id") or self.oldest_call()
             output = said or content_text(message.get("output"))
             self.result(call_id, self._outcome(output, extra, time), time)
         elif role == "exit":
@@ -146,7 +145,7 @@ class _Trajectory(Recorder):
         replies = (content_text(part.get("content")) for part in objects(message.get("output")))
         said = content_text(message.get("content")) or "\n".join(filter(None, replies))
         response = object_at(extra, "response")
-        self.use_model(text(response.get("model")))
+        self.use_model(text(response, "model"))
         usage = object_at(response, "usage")
         details = mapping(usage.get("prompt_tokens_details") or usage.get("input_tokens_details"))
         used = Usage(
@@ -162,9 +161,9 @@ class _Trajectory(Recorder):
 
     def _outcome(self, said: str, extra: Mapping[str, Any], time: datetime | None) -> CallOutcome:
         code = as_integer(extra.get("returncode"))
-        failure = text(extra.get("exception_info"))
+        failure = text(extra, "exception_info")
         more: dict[str, object] = {"exception": failure[:500]} if failure else {}
-        if "Timeout" in text(extra.get("exception_type")) or is_timeout(failure):
+        if "Timeout" in text(extra, "exception_type") or is_timeout(failure):
             more["timed_out"] = True
         if said.startswith(_REFUSED):
             more["rejected"] = True
@@ -187,13 +186,13 @@ def _calls(
 ) -> Iterator[tuple[str, LoggedCall]]:
     for action in (actions := objects(extra.get("actions"))):
         command = action.get("command") or action.get("action")
-        yield text(action.get("tool_call_id")), LoggedCall("bash", {"command": command})
+        yield text(action, "tool_call_id"), LoggedCall("bash", {"command": command})
     if actions:
         return
     for each in (given := objects(message.get("tool_calls"))):
         function = object_at(each, "function")
-        name = text(function.get("name")) or "bash"
-        yield text(each.get("id")), LoggedCall(name, arguments_from(function.get("arguments")))
+        name = text(function, "name") or "bash"
+        yield text(each, "id"), LoggedCall(name, arguments_from(function.get("arguments")))
     blocks = _BLOCK.findall(said)
     if not given and len(blocks) == 1:
         yield "", LoggedCall("bash", {"command": blocks[0]})

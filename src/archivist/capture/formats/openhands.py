@@ -20,7 +20,6 @@ from archivist.capture.values import (
     as_integer,
     as_time,
     content_text,
-    first_text,
     listing,
     object_at,
     text,
@@ -67,7 +66,7 @@ class OpenHands:
 
 
 def _is_event(value: Mapping[str, Any]) -> bool:
-    if text(value.get("kind")) in _KINDS:
+    if text(value, "kind") in _KINDS:
         return True
     is_classic = isinstance(value.get("action"), str) or isinstance(value.get("observation"), str)
     return (
@@ -113,7 +112,7 @@ class _Conversation(Recorder):
         self.extend_span(time)
         if metrics := object_at(value, "llm_metrics"):
             usage = object_at(metrics, "accumulated_token_usage")
-            model = text(usage.get("model"))
+            model = text(usage, "model")
             if model != "default":
                 self.use_model(model)
             names = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "accumulated_cost")
@@ -132,40 +131,40 @@ class _Conversation(Recorder):
         flat: list[Any] = []
         for each in listing(value.get("history")):
             flat.extend(each if isinstance(each, list) else [each])
-        self._instance = text(value.get("instance_id"))
+        self._instance = text(value, "instance_id")
         self.open_run([self._instance, *flat[:3]])
-        self.task = task_of(text(object_at(value, "instance").get("problem_statement")))
-        self.use_model(text(object_at(value, "metadata", "llm_config").get("model")))
+        self.task = task_of(text(object_at(value, "instance"), "problem_statement"))
+        self.use_model(text(object_at(value, "metadata", "llm_config"), "model"))
         for number, event in enumerate(flat, 1):
             if isinstance(event, dict):
                 self._read_event(LogLine(number, event))
         if cost := as_float(object_at(value, "metrics").get("accumulated_cost")):
             self.spent = replace(self.spent, cost_usd=cost)
-        if text(value.get("error")):
+        if text(value, "error"):
             self.stated = EpisodeStatus.FAILED
         self.finish()
 
     def finish(self) -> None:
-        self.use_instance(self._instance, text(self.extra.get("cwd")))
+        self.use_instance(self._instance, text(self.extra, "cwd"))
         super().finish()
 
     def _read_action(self, value: Mapping[str, Any], time: datetime | None) -> None:
-        kind = text(value.get("action"))
+        kind = text(value, "action")
         given = object_at(value, "args")
         if kind in ("message", "system"):
-            said = content_text(given.get("content")) or text(value.get("message"))
+            said = content_text(given.get("content")) or text(value, "message")
             role = "system" if kind == "system" else "user" if value.get("source") == "user" else "assistant"
-            if version := text(given.get("openhands_version")):
+            if version := text(given, "openhands_version"):
                 self.extra["agent_version"] = version
             self.message(role, said, time)
         elif kind in ("finish", "reject"):
             self._read_finish(kind, given, time)
         elif kind not in _QUIET:
             self.stated = None
-            self.message("assistant", text(given.get("thought")), time)
-            function = text(object_at(value, "tool_call_metadata").get("function_name"))
+            self.message("assistant", text(given, "thought"), time)
+            function = text(object_at(value, "tool_call_metadata"), "function_name")
             if kind == "call_tool_mcp":
-                function = text(given.get("name")) or function
+                function = text(given, "name") or function
                 call = LoggedCall(function, arguments_from(given.get("arguments")))
             else:
                 told = {key: each for key, each in given.items() if each not in (None, "")}
@@ -175,23 +174,23 @@ class _Conversation(Recorder):
 
     def _read_finish(self, kind: str, given: Mapping[str, Any], time: datetime | None) -> None:
         outputs = object_at(given, "outputs")
-        said = first_text(given, "final_thought", "message") or text(outputs.get("content"))
+        said = text(given, "final_thought", "message") or text(outputs, "content")
         word = str(given.get("task_completed") or "true").rpartition(".")[2].lower()
         done = EpisodeStatus.SUCCESS if word == "true" else EpisodeStatus.PARTIAL
         self.stated = EpisodeStatus.FAILED if kind == "reject" else done
-        self.note(EventKind.FINISH, kind, said or text(given.get("thought")), time)
+        self.note(EventKind.FINISH, kind, said or text(given, "thought"), time)
 
     def _read_observation(self, value: Mapping[str, Any], time: datetime | None) -> None:
-        kind = text(value.get("observation"))
+        kind = text(value, "observation")
         extras = object_at(value, "extras")
         cause = _id(value.get("cause"))
         if kind == "agent_state_changed":
-            self._read_state(text(extras.get("agent_state")))
+            self._read_state(text(extras, "agent_state"))
         elif kind == "recall":
-            self.extra.setdefault("cwd", text(extras.get("working_dir")))
-            self.project = self.project or text(extras.get("repo_name"))
+            self.extra.setdefault("cwd", text(extras, "working_dir"))
+            self.project = self.project or text(extras, "repo_name")
         elif kind == "error" and not self.pending_tool(cause):
-            self.note(EventKind.LOG, "error", text(value.get("content")), time)
+            self.note(EventKind.LOG, "error", text(value, "content"), time)
         elif kind not in _QUIET:
             facts = {key: extras[key] for key in ("metadata", "exit_code") if key in extras}
             self.result(cause, _outcome({**facts, "content": value.get("content")}, kind), time)
@@ -205,28 +204,28 @@ class _Conversation(Recorder):
 
     def _read_sdk_event(self, line: LogLine, time: datetime | None) -> None:
         value = line.value
-        call_id = text(value.get("tool_call_id"))
+        call_id = text(value, "tool_call_id")
         match value["kind"]:
             case "SystemPromptEvent":
                 self.message("system", content_text(value.get("system_prompt")), time)
             case "MessageEvent":
-                role = {"user": "user", "agent": "assistant"}.get(text(value.get("source")), "system")
+                role = {"user": "user", "agent": "assistant"}.get(text(value, "source"), "system")
                 self.message(role, content_text(object_at(value, "llm_message").get("content")), time)
             case "ActionEvent":
                 self._read_sdk_action(value, time)
             case "ObservationEvent":
                 self.result(call_id, _outcome(object_at(value, "observation")), time)
             case "AgentErrorEvent":
-                self.result(call_id, CallOutcome(text(value.get("error")), is_error=True), time)
+                self.result(call_id, CallOutcome(text(value, "error"), is_error=True), time)
             case "UserRejectObservation":
-                reason = text(value.get("rejection_reason"))
+                reason = text(value, "rejection_reason")
                 self.result(call_id, CallOutcome(reason, is_error=True, extra={"rejected": True}), time)
             case "ConversationStateUpdateEvent":
                 if value.get("key") in ("execution_status", "agent_status"):
-                    self._read_state(text(value.get("value")))
+                    self._read_state(text(value, "value"))
             case "ConversationErrorEvent":
                 self.stated = EpisodeStatus.FAILED
-                self.note(EventKind.LOG, "error", text(value.get("detail")), time)
+                self.note(EventKind.LOG, "error", text(value, "detail"), time)
             case "PauseEvent" | "InterruptEvent":
                 self.ending.is_interrupted = True
             case kind if kind not in _KINDS:
@@ -235,7 +234,7 @@ class _Conversation(Recorder):
     def _read_sdk_action(self, value: Mapping[str, Any], time: datetime | None) -> None:
         self.ending.is_interrupted = False
         action = object_at(value, "action")
-        tool = text(value.get("tool_name"))
+        tool = text(value, "tool_name")
         self.message("assistant", content_text(value.get("thought")), time)
         if tool == "finish":
             self._read_finish("finish", action, time)
@@ -245,7 +244,7 @@ class _Conversation(Recorder):
             given = {key: each for key, each in action.items() if key != "kind" and each is not None}
             if not given:
                 given = dict(arguments_from((object_at(asked, "function") or asked).get("arguments")))
-            self.call(text(value.get("tool_call_id")), LoggedCall(tool, given), time)
+            self.call(text(value, "tool_call_id"), LoggedCall(tool, given), time)
 
 
 def _id(value: object) -> str:
@@ -256,9 +255,9 @@ def _outcome(observation: Mapping[str, Any], kind: str = "") -> CallOutcome:
     metadata = object_at(observation, "metadata")
     code = as_integer(metadata.get("exit_code", observation.get("exit_code")))
     extra: dict[str, object] = {"rejected": True} if kind == "user_rejected" else {}
-    if observation.get("timeout") is True or is_timeout(text(metadata.get("suffix"))):
+    if observation.get("timeout") is True or is_timeout(text(metadata, "suffix")):
         extra["timed_out"] = True
-    failure = text(observation.get("error"))
+    failure = text(observation, "error")
     is_error = kind == "error" or observation.get("is_error") is True or bool(failure) or bool(extra)
     content = content_text(observation.get("content")) or content_text(observation.get("output")) or failure
     # Minus one says that the command still runs, which is no exit.

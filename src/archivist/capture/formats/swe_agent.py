@@ -21,7 +21,7 @@ from archivist.capture.recorder import (
     project_of_folder,
     read_usage,
 )
-from archivist.capture.values import as_float, content_text, count, first_text, object_at, text
+from archivist.capture.values import as_float, content_text, count, object_at, text
 
 # Numbers kept free for the opening messages, which stand behind the steps in the file.
 _OPENING_MESSAGES = 16
@@ -89,16 +89,16 @@ class _Trajectory(Recorder):
         if not self.run:
             self._start([step.get(key) for key in ("action", "observation", "response")])
         state = arguments_from(step.get("state"))
-        self._project_folder = self._project_folder or text(state.get("working_dir"))
-        action = text(step.get("action")).strip()
+        self._project_folder = self._project_folder or text(state, "working_dir")
+        action = text(step, "action").strip()
         observation = content_text(step.get("observation")).replace("\r\n", "\n")
         opened = _OPENED.search(observation)
-        known = text(state.get("open_file"))
+        known = text(state, "open_file")
         if opened:
             self._open_file = opened.group(1)
         elif known and known != "n/a":
             self._open_file = known
-        self.message("assistant", first_text(step, "thought", "response"))
+        self.message("assistant", text(step, "thought", "response"))
         if not action:
             self.message("system", observation)
             return
@@ -116,9 +116,9 @@ class _Trajectory(Recorder):
             return
         replay = arguments_from(self._facts.get("replay_config"))
         agent = object_at(replay, "agent")
-        self.use_model(text(object_at(agent, "model").get("name")))
-        task_id = text(object_at(replay, "problem_statement").get("id"))
-        instance = instance_in(task_id) or instance_in(text(agent.get("name")))
+        self.use_model(text(object_at(agent, "model"), "name"))
+        task_id = text(object_at(replay, "problem_statement"), "id")
+        instance = instance_in(task_id) or instance_in(text(agent, "name"))
         self.project = _project_of(self._project_folder)
         self.use_instance(instance)
         info = object_at(self._facts, "info")
@@ -127,7 +127,7 @@ class _Trajectory(Recorder):
         self.spent = read_usage(stats, "tokens_sent", "tokens_received", cost=cost)
         if calls := count(stats.get("api_calls")):
             self.spent.extra["api_calls"] = calls
-        self.exit_with(text(info.get("exit_status")), text(info.get("submission")))
+        self.exit_with(text(info, "exit_status"), text(info, "submission"))
         super().finish()
 
     def _start(self, beginning: object) -> None:
