@@ -238,9 +238,9 @@ class CallOutcome:
 def read_outcome(
     content: str,
     *,
-    exit_code: int | None = None,
+    exit_code: object = None,
     is_error: bool | None = None,
-    duration_s: float | None = None,
+    duration_s: object = None,
     extra: dict[str, object] | None = None,
 ) -> CallOutcome:
     """Strip the frame around an output. What the log states outside the frame takes precedence.
@@ -248,20 +248,15 @@ def read_outcome(
     It is an error when the log says so, else when the exit code is not zero or the command timed out.
     """
     found = _strip_frame(content)
-    code = exit_code if exit_code is not None else found.exit_code
+    stated_code, stated_duration = as_integer(exit_code), as_float(duration_s)
+    code = stated_code if stated_code is not None else found.exit_code
     more = {**found.extra, **(extra or {})}
     if is_timeout(content) and (is_error or code != 0):
         more["timed_out"] = True
-    is_failure = (
-        is_error if is_error is not None else (code not in (None, 0) or "timed_out" in more or found.is_error)
-    )
-    return CallOutcome(
-        output=found.output,
-        exit_code=code,
-        is_error=is_failure,
-        duration_s=duration_s if duration_s is not None else found.duration_s,
-        extra=more,
-    )
+    if is_error is None:
+        is_error = code not in (None, 0) or "timed_out" in more or found.is_error
+    took = stated_duration if stated_duration is not None else found.duration_s
+    return CallOutcome(found.output, code, is_error, took, more)
 
 
 def is_timeout(content: str) -> bool:
@@ -287,16 +282,15 @@ def from_structured(content: object) -> CallOutcome | None:
     given = mapping(content)
     if not ({"output", "stdout", "content", "error"} & given.keys()):
         return None
-    inner = given.get("metadata", given)
-    facts: Mapping[str, Any] = mapping(inner)
+    facts = mapping(given.get("metadata", given))
     passed = next((given[key] for key in ("passed", "success") if isinstance(given.get(key), bool)), None)
     output = content_text(given.get("output")) or content_text(given.get("content"))
     output = output or "\n".join(filter(None, (text(given, "stdout"), text(given, "stderr"))))
     return read_outcome(
         output or text(given, "error"),
-        exit_code=as_integer(facts.get("exit_code", given.get("exit_code"))),
+        exit_code=facts.get("exit_code", given.get("exit_code")),
         is_error=None if passed is None else not passed,
-        duration_s=as_float(facts.get("duration_seconds")),
+        duration_s=facts.get("duration_seconds"),
     )
 
 

@@ -19,18 +19,7 @@ from archivist.capture.calls import (
 from archivist.capture.json_stream import Part, parts_of, preview_log, read_document
 from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_usage, task_of
 from archivist.capture.status import status_of_word
-from archivist.capture.values import (
-    as_float,
-    as_integer,
-    as_time,
-    content_text,
-    count,
-    listing,
-    mapping,
-    object_at,
-    objects,
-    text,
-)
+from archivist.capture.values import as_time, content_text, count, listing, mapping, object_at, objects, text
 from archivist.records import EpisodeStatus, Usage
 
 _VERSION = re.compile(r"\A(?:ATIF-v)?1\.\d")
@@ -228,7 +217,7 @@ def _inline_results(step: Mapping[str, Any], said: str) -> list[Mapping[str, Any
 def _outcome(result: Mapping[str, Any], step_extra: Mapping[str, Any]) -> CallOutcome:
     extra = object_at(result, "extra")
     flag = extra.get("tool_result_is_error", step_extra.get("tool_result_is_error"))
-    code = as_integer(extra.get("exit_code", object_at(extra, "tool_result_metadata").get("exit_code")))
+    facts = object_at(extra, "tool_result_metadata")
     kept: dict[str, object] = {
         key: True for key in ("timed_out", "rejected", "result_missing") if extra.get(key) is True
     }
@@ -242,8 +231,8 @@ def _outcome(result: Mapping[str, Any], step_extra: Mapping[str, Any]) -> CallOu
     structured = from_structured(content) if isinstance(content, dict) else None
     return structured or read_outcome(
         content_text(content),
-        exit_code=code,
+        exit_code=extra.get("exit_code", facts.get("exit_code")),
         is_error=flag if isinstance(flag, bool) else None,
-        duration_s=as_float(extra.get("duration_s")),
+        duration_s=extra.get("duration_s"),
         extra=kept,
     )

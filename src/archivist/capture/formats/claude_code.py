@@ -13,14 +13,13 @@ from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, read_outcome
 from archivist.capture.json_stream import LogLine, preview_log, read_lines
-from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, task_of
+from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_usage, task_of
 from archivist.capture.status import status_of_result
 from archivist.capture.values import (
     as_float,
     as_time,
     compact_json,
     content_text,
-    count,
     mapping,
     object_at,
     objects,
@@ -148,7 +147,7 @@ class _Chain(Recorder):
                 self.use_model(text(body, "model"))
                 self.note_environment(body)
             case "compact_boundary":
-                facts = mapping(body.get("compactMetadata") or body.get("compact_metadata"))
+                facts = object_at(body, "compactMetadata") or object_at(body, "compact_metadata")
                 self.note(EventKind.LOG, "compact_boundary", text(body, "content"), time, dict(facts))
             case "api_error":
                 cause = compact_json(body.get("error") or body.get("cause"))
@@ -307,17 +306,15 @@ def _remember(memory: dict[str, Any], key: str, value: Any, limit: int = _REMEMB
 
 
 def _usage_of(usage: Mapping[str, Any]) -> Usage:
-    cached = count(usage.get("cache_read_input_tokens"))
-    fresh = count(usage.get("input_tokens")) + count(usage.get("cache_creation_input_tokens"))
-    return Usage(
-        input_tokens=fresh + cached, output_tokens=count(usage.get("output_tokens")), cached_tokens=cached
-    )
+    used = read_usage(usage, "input_tokens", "output_tokens", "cache_read_input_tokens")
+    written = read_usage(usage, "cache_creation_input_tokens", "")
+    return add_usage(used, Usage(input_tokens=used.cached_tokens + written.input_tokens))
 
 
 def _outcome(block: Mapping[str, Any], value: Mapping[str, Any], tool: str) -> CallOutcome:
     content = content_text(block.get("content"))
     is_error = block.get("is_error") is True
-    told = mapping(value.get("toolUseResult") or value.get("tool_use_result"))
+    told = object_at(value, "toolUseResult") or object_at(value, "tool_use_result")
     extra: dict[str, object] = {}
     if content.startswith(_REFUSED):
         extra["rejected"] = True

@@ -11,17 +11,7 @@ from typing import Any, BinaryIO
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, from_structured, read_outcome
 from archivist.capture.json_stream import LogLine, preview_log, read_lines
 from archivist.capture.recorder import LogItem, LogOrigin, Recorder, project_of_remote, read_usage
-from archivist.capture.values import (
-    as_float,
-    as_integer,
-    as_time,
-    content_text,
-    listing,
-    mapping,
-    object_at,
-    objects,
-    text,
-)
+from archivist.capture.values import as_float, as_integer, as_time, content_text, object_at, objects, text
 from archivist.records import EpisodeStatus, EventKind
 
 _ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
@@ -200,9 +190,8 @@ class _Thread(Recorder):
     def _remember_outcome(self, event: Mapping[str, Any], exit_code: int | None, *, is_error: bool) -> None:
         """Keep what an event tells about a call until the call's output comes."""
         # Some versions write seconds, others an object of seconds and nanoseconds.
-        duration = event.get("duration")
-        parts = mapping(duration)
-        seconds = as_float(parts.get("secs") if parts else duration)
+        parts = object_at(event, "duration")
+        seconds = as_float(parts.get("secs") if parts else event.get("duration"))
         if seconds is not None:
             seconds += (as_float(parts.get("nanos")) or 0.0) / 1e9
         self._facts[text(event, "call_id")] = CallOutcome("", exit_code, is_error, seconds)
@@ -251,17 +240,17 @@ class _Thread(Recorder):
 def _call(item: Mapping[str, Any]) -> LoggedCall:
     match item.get("type"):
         case "local_shell_call":
-            return LoggedCall("shell", mapping(item.get("action")))
+            return LoggedCall("shell", object_at(item, "action"))
         case "custom_tool_call":
             return LoggedCall(text(item, "name"), {"input": text(item, "input")})
         case "web_search_call":
-            return LoggedCall("web_search", mapping(item.get("action")))
+            return LoggedCall("web_search", object_at(item, "action"))
         case _:
             return LoggedCall(text(item, "name"), arguments_from(item.get("arguments")))
 
 
 def _outcome(output: object) -> CallOutcome:
-    if isinstance(output, dict) and "success" in output and not listing(output.get("content")):
+    if isinstance(output, dict) and "success" in output and not isinstance(output.get("content"), list):
         is_error = output.get("success") is False
         inner = from_structured(output.get("content"))
         return inner or read_outcome(content_text(output.get("content")), is_error=is_error or None)

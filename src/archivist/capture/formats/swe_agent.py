@@ -13,15 +13,9 @@ from typing import Any, BinaryIO
 
 from archivist.capture.calls import LoggedCall, arguments_from, read_outcome
 from archivist.capture.json_stream import Part, preview_log, read_document
-from archivist.capture.recorder import (
-    LogItem,
-    LogOrigin,
-    Recorder,
-    instance_in,
-    project_of_folder,
-    read_usage,
-)
+from archivist.capture.recorder import LogItem, LogOrigin, Recorder, instance_in, read_usage
 from archivist.capture.values import as_float, content_text, count, object_at, text
+from archivist.paths import project_of_folder
 
 # Numbers kept free for the opening messages, which stand behind the steps in the file.
 _OPENING_MESSAGES = 16
@@ -103,8 +97,7 @@ class _Trajectory(Recorder):
             self.message("system", observation)
             return
         is_error = True if _FAILED.match(observation) else None
-        took = as_float(step.get("execution_time"))
-        outcome = read_outcome(observation, is_error=is_error, duration_s=took)
+        outcome = read_outcome(observation, is_error=is_error, duration_s=step.get("execution_time"))
         self.call_with_result(_call(action, self._open_file), outcome)
 
     def finish(self) -> None:
