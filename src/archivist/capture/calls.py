@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from archivist.capture.json_stream import decode
@@ -316,17 +316,13 @@ def _strip_frame(content: str) -> CallOutcome:
 
 def _from_tags(content: str) -> CallOutcome:
     code = _RETURN_CODE.search(content[:4_000])
-    outcome = CallOutcome(exit_code=int(code.group(1)) if code else None)
-    if failure := _EXCEPTION_TAG.match(content):
-        outcome = replace(outcome, is_error=True, extra={"exception": failure.group(1)[:500]})
-    body = _OUTPUT_TAG.search(content)
-    if body:
-        return replace(outcome, output=body.group(1))
-    ends = _HEAD_AND_TAIL_TAGS.search(content)
-    if ends:
-        return replace(
-            outcome,
-            output=ends.group("head") + "\n" + ends.group("between").strip() + "\n" + ends.group("tail"),
-        )
-    rest = content[code.end() :] if code else content
-    return replace(outcome, output=rest.removeprefix("\n").removeprefix("<output>\n"))
+    failure = _EXCEPTION_TAG.match(content)
+    if body := _OUTPUT_TAG.search(content):
+        output = body.group(1)
+    elif ends := _HEAD_AND_TAIL_TAGS.search(content):
+        output = f"{ends['head']}\n{ends['between'].strip()}\n{ends['tail']}"
+    else:
+        rest = content[code.end() :] if code else content
+        output = rest.removeprefix("\n").removeprefix("<output>\n")
+    extra: dict[str, object] = {"exception": failure.group(1)[:500]} if failure else {}
+    return CallOutcome(output, int(code.group(1)) if code else None, failure is not None, extra=extra)

@@ -124,23 +124,23 @@ def _session_items(rows: Iterable[tuple[str, str]], origin: LogOrigin, agent: st
     """Return what a session's items tell, messages and calls with their results, then its run."""
     recorder = Recorder(origin, run=origin.run, agent=agent)
     for created, extra in rows:
-        time = from_text(created)
+        recorder.move_to(from_text(created))
         turn = mapping(json.loads(extra).get("item"))
         kind = text(turn, "type")
         call_id = text(turn, "call_id", "id")
         if kind in ("", "message"):
             role = text(turn, "role") or "user"
             said = content_text(turn.get("content"))
-            recorder.message(role if role in _SPEAKERS else "system", said, time)
+            recorder.message(role if role in _SPEAKERS else "system", said)
         elif kind.endswith("_call"):
             arguments = arguments_from(turn.get("arguments") or turn.get("action") or turn.get("input"))
             call = LoggedCall(text(turn, "name") or kind.removesuffix("_call"), arguments)
-            recorder.call(call_id, call, time)
+            recorder.call(call_id, call)
         elif kind.endswith("_call_output"):
             output = content_text(turn.get("output"))
             is_error = True if output.startswith(_FAILED_TOOL) else None
             outcome = from_structured(turn.get("output")) or read_outcome(output, is_error=is_error)
-            recorder.result(call_id, outcome, time)
+            recorder.result(call_id, outcome)
     recorder.finish()
     return recorder.items
 

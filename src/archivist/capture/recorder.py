@@ -156,6 +156,7 @@ class Recorder:
         self.agent = agent
         self.parent = parent
         self.items: list[LogItem] = [] if items is None else items
+        self.time: datetime | None = None
         self.session = ""
         self.project = ""
         self.folder = ""
@@ -194,6 +195,11 @@ class Recorder:
         """Fix the run's id: the caller's, the log's own, else one that its beginning always has."""
         self.run = self.run or self.origin.run or name or derived_id(self.agent, compact_json(beginning))
 
+    def move_to(self, time: datetime | None) -> None:
+        """Take the time of what is recorded next; None when it is unknown."""
+        self.time = time
+        self.extend_span(time)
+
     def extend_span(self, time: datetime | None) -> None:
         """Widen the run's span to this time."""
         if time is None:
@@ -226,9 +232,8 @@ class Recorder:
         """Record that something in the log could not be read."""
         self.items.append(SkippedRecord(where, reason))
 
-    def message(self, role: str, text: str, time: datetime | None = None, *, name: str = "") -> None:
+    def message(self, role: str, text: str, *, name: str = "") -> None:
         """Record what somebody said, if it is anything."""
-        self.extend_span(time)
         if not text.strip():
             return
         extra = self._with_folder({}, self.folder)
@@ -237,26 +242,19 @@ class Recorder:
             self.task, extra = task_of(text), {}
         if role != "system":
             self.ending.last_role = role
-        self.note(EventKind.MESSAGE, name, text.strip(), time, extra, role)
+        self.note(EventKind.MESSAGE, name, text.strip(), extra, role)
 
     def note(
-        self,
-        kind: EventKind,
-        name: str,
-        text: str,
-        time: datetime | None = None,
-        extra: dict[str, object] | None = None,
-        role: str = "",
+        self, kind: EventKind, name: str, text: str, extra: dict[str, object] | None = None, role: str = ""
     ) -> None:
         """Record something that is no call."""
-        self.extend_span(time)
         self.items.append(
             Event(
                 run=self.run,
                 seq=self._take_seq(),
                 kind=kind,
                 name=name,
-                time=time,
+                time=self.time,
                 role=role,
                 text=clip(text, MESSAGE_SIDE_CHARS),
                 extra=extra or {},
@@ -267,43 +265,43 @@ class Recorder:
         """Record how the agent's process ended and what it handed in."""
         self.stated = status_of_exit(exit_status, has_submission=bool(submission.strip()))
         if exit_status:
+            self.time = None
             self.extra["exit_status"] = exit_status
             self.note(EventKind.FINISH, exit_status, submission)
 
-    def call(self, call_id: str, call: LoggedCall, time: datetime | None = None) -> None:
+    def call(self, call_id: str, call: LoggedCall) -> None:
         """Take a call, which waits for its result unless that came first."""
-        self._extend_work(time)
+        self.ending.last_role = "tool"
         known, outcome = self._waiting.pop(call_id, (None, None)) if call_id else (None, None)
         if known is not None and outcome is not None:
-            made = self._event_of_call(call, known.seq, time or known.time)
+            made = replace(self._event_of_call(call, known.seq), time=self.time or known.time)
             self.items.append(_with_outcome(made, outcome))
             return
         if known is not None:
             # The same id twice: the first call keeps its place in the log without a result.
             self._close(known, None)
-        self._wait(call_id, self._event_of_call(call, self._take_seq(), time), None)
+        self._wait(call_id, self._event_of_call(call, self._take_seq()), None)
 
-    def result(self, call_id: str, outcome: CallOutcome, time: datetime | None = None) -> None:
+    def result(self, call_id: str, outcome: CallOutcome) -> None:
         """Record a call with its result; a result whose call is not known yet waits for it."""
-        self._extend_work(time)
+        self.ending.last_role = "tool"
         known, early = self._waiting.pop(call_id, (None, None))
         if known is not None and early is None:
             if outcome.duration_s is None:
-                outcome = replace(outcome, duration_s=seconds_between(known.time, time))
+                outcome = replace(outcome, duration_s=seconds_between(known.time, self.time))
             self.items.append(_with_outcome(known, outcome))
             return
         if known is not None:
             self._close(known, early)
-        place = Event(
-            run=self.run, seq=self._take_seq(), kind=EventKind.TOOL_CALL, time=time, role="assistant"
-        )
+        seq = self._take_seq()
+        place = Event(run=self.run, seq=seq, kind=EventKind.TOOL_CALL, time=self.time, role="assistant")
         # Clipped now, so that what waits is small.
         self._wait(call_id, place, replace(outcome, output=clip(outcome.output)))
 
-    def call_with_result(self, call: LoggedCall, outcome: CallOutcome, time: datetime | None = None) -> None:
+    def call_with_result(self, call: LoggedCall, outcome: CallOutcome) -> None:
         """Record a call whose result stands beside it."""
-        self._extend_work(time)
-        self.items.append(_with_outcome(self._event_of_call(call, self._take_seq(), time), outcome))
+        self.ending.last_role = "tool"
+        self.items.append(_with_outcome(self._event_of_call(call, self._take_seq()), outcome))
 
     def oldest_call(self) -> str:
         """Return the id of the call that has waited longest, or nothing."""
@@ -344,10 +342,6 @@ class Recorder:
             )
         )
 
-    def _extend_work(self, time: datetime | None) -> None:
-        self.extend_span(time)
-        self.ending.last_role = "tool"
-
     def _with_folder(self, extra: dict[str, object], folder: str) -> dict[str, object]:
         """Add the folder that something was done in, when the run began in another."""
         began = self.extra.get(FOLDER, folder)
@@ -357,7 +351,7 @@ class Recorder:
         self.next_seq += 1
         return self.next_seq - 1
 
-    def _event_of_call(self, call: LoggedCall, seq: int, time: datetime | None) -> Event:
+    def _event_of_call(self, call: LoggedCall, seq: int) -> Event:
         described = describe(call)
         named = call.arguments.get("workdir")
         folder = named if isinstance(named, str) and named.startswith("/") else self.folder
@@ -366,7 +360,7 @@ class Recorder:
             seq=seq,
             kind=described.kind,
             name=call.tool,
-            time=time,
+            time=self.time,
             role="assistant",
             tool=call.tool,
             target=described.target,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
-from datetime import datetime
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import (
@@ -100,8 +99,7 @@ class _Trajectory(Recorder):
             if step.get("source") == "user":
                 self.task = self.task or task_of(said)
             return
-        time = as_time(step.get("timestamp"))
-        self.extend_span(time)
+        self.move_to(as_time(step.get("timestamp")))
         self.use_model(text(step, "model_name"))
         names = ("prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd")
         self._counted = add_usage(self._counted, read_usage(object_at(step, "metrics"), *names))
@@ -115,8 +113,8 @@ class _Trajectory(Recorder):
         found = listing(object_at(step, "observation").get("results"))
         results = [mapping(each) for each in found] or _inline_results(step, said)
         if not (results and role == "system" and not calls):
-            self.message(role, said, time, name=text(extra, "event_type"))
-        self._record_calls(calls, results, extra, time)
+            self.message(role, said, name=text(extra, "event_type"))
+        self._record_calls(calls, results, extra)
         if any(call.tool in _FINISHERS for _, call in calls):
             self.stated = EpisodeStatus.SUCCESS
         if extra.get("event_type") == "session_complete":
@@ -162,22 +160,25 @@ class _Trajectory(Recorder):
         calls: list[tuple[str, LoggedCall]],
         results: list[Mapping[str, Any]],
         step_extra: Mapping[str, Any],
-        time: datetime | None,
     ) -> None:
         for call_id, call in calls:
-            self.call(call_id, call, time)
+            self.call(call_id, call)
         ids = [call_id for call_id, _ in calls]
         unnamed = [each for each in results if not text(each, "source_call_id")]
         # One result for several calls is the terminal after the last of them.
         ends = ids[-1:] if len(unnamed) == 1 else ids
+        time = self.time
         for result in results:
             call_id = text(result, "source_call_id")
             if not call_id and ends:
                 call_id, ends = ends[0], ends[1:]
             outcome = _outcome(result, step_extra)
             command = text(object_at(result, "content"), "command")
-            if not call_id and command:
-                self.call_with_result(LoggedCall("shell", {"command": command}), outcome, time)
+            is_whole = bool(command) and not call_id
+            # The time of a step is that of its calls; when a result came is not known.
+            self.time = time if is_whole else None
+            if is_whole:
+                self.call_with_result(LoggedCall("shell", {"command": command}), outcome)
             elif call_id or outcome.output or outcome.extra:
                 self.result(call_id, outcome)
         for call_id in ids:

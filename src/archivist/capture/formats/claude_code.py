@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, read_outcome
@@ -122,24 +121,24 @@ class _Chain(Recorder):
         if version := text(value, "version", "claude_code_version"):
             self.extra.setdefault("agent_version", version)
 
-    def read_words(self, words: str, value: Mapping[str, Any], time: datetime | None) -> None:
+    def read_words(self, words: str, value: Mapping[str, Any]) -> None:
         """Take a text in the role of the user, which the client uses too."""
         opening = words.lstrip()
         if opening.startswith(_INTERRUPTED):
             self.ending.is_interrupted = True
-            self.note(EventKind.LOG, "interrupt", opening, time)
+            self.note(EventKind.LOG, "interrupt", opening)
         elif value.get("isCompactSummary") is True or opening.startswith(_CONTINUED):
-            self.note(EventKind.LOG, "compaction", words, time)
+            self.note(EventKind.LOG, "compaction", words)
         elif value.get("isMeta") is True or opening.startswith(_BY_CLIENT):
-            self.message("system", words, time)
+            self.message("system", words)
         elif command := _SLASH_COMMAND.search(words):
             arguments = _SLASH_ARGUMENTS.search(words)
             said = f"{command.group(1).strip()} {arguments.group(1).strip() if arguments else ''}".strip()
-            self.message("user", said, time, name="command")
+            self.message("user", said, name="command")
         else:
-            self.message("user", words, time)
+            self.message("user", words)
 
-    def read_system(self, value: Mapping[str, Any], time: datetime | None) -> None:
+    def read_system(self, value: Mapping[str, Any]) -> None:
         body = value if "subtype" in value else object_at(value, "message")
         match body.get("subtype"):
             case "init":
@@ -148,12 +147,12 @@ class _Chain(Recorder):
                 self.note_environment(body)
             case "compact_boundary":
                 facts = object_at(body, "compactMetadata") or object_at(body, "compact_metadata")
-                self.note(EventKind.LOG, "compact_boundary", text(body, "content"), time, dict(facts))
+                self.note(EventKind.LOG, "compact_boundary", text(body, "content"), dict(facts))
             case "api_error":
                 cause = compact_json(body.get("error") or body.get("cause"))
-                self.note(EventKind.LOG, "api_error", cause, time)
+                self.note(EventKind.LOG, "api_error", cause)
 
-    def read_result(self, value: Mapping[str, Any], time: datetime | None) -> None:
+    def read_result(self, value: Mapping[str, Any]) -> None:
         body = value if "subtype" in value or "is_error" in value else object_at(value, "message")
         subtype = text(body, "subtype")
         self.stated = status_of_result(subtype, is_error=body.get("is_error") is True)
@@ -163,7 +162,7 @@ class _Chain(Recorder):
         facts = {
             key: body[key] for key in ("is_error", "duration_ms", "num_turns", "stop_reason") if key in body
         }
-        self.note(EventKind.FINISH, subtype or "result", text(body, "result"), time, facts)
+        self.note(EventKind.FINISH, subtype or "result", text(body, "result"), facts)
 
 
 class _Session(_Chain):
@@ -193,22 +192,21 @@ class _Session(_Chain):
             named = text(value, "sessionId", "session_id") or text(message, "session_id")
             self.session = named or derived_id(self.agent, compact_json(value))
         chain = self._chain_for(self._chain_name(value, uuid))
-        time = as_time(value.get("timestamp"))
-        chain.extend_span(time)
+        chain.move_to(as_time(value.get("timestamp")))
         chain.note_environment(value)
         match kind:
             case "assistant":
-                self._read_assistant(chain, value, time)
+                self._read_assistant(chain, value)
             case "user":
-                self._read_user(chain, value, time)
+                self._read_user(chain, value)
             case "attachment":
                 attachment = object_at(value, "attachment")
                 if attachment.get("type") == "queued_command":
-                    chain.message("user", content_text(attachment.get("prompt")), time, name="queued")
+                    chain.message("user", content_text(attachment.get("prompt")), name="queued")
             case "result":
-                chain.read_result(value, time)
+                chain.read_result(value)
             case _:
-                chain.read_system(value, time)
+                chain.read_system(value)
 
     def finish(self) -> None:
         for child in self._children.values():
@@ -252,7 +250,7 @@ class _Session(_Chain):
         _remember(self._chain_of, uuid, chain)
         return chain
 
-    def _read_assistant(self, chain: _Chain, value: Mapping[str, Any], time: datetime | None) -> None:
+    def _read_assistant(self, chain: _Chain, value: Mapping[str, Any]) -> None:
         body = object_at(value, "message")
         model = text(body, "model")
         if model != "<synthetic>":
@@ -262,27 +260,27 @@ class _Session(_Chain):
         chain.count_reply(body)
         said = text(body, "content")
         chain.ending.is_service_error = value.get("isApiErrorMessage") is True or said.startswith("API Error")
-        chain.message("assistant", said, time)
+        chain.message("assistant", said)
         for block in objects(body.get("content")):
             if block.get("type") == "text":
                 words = text(block, "text")
                 if model == "<synthetic>" and words.startswith("API Error"):
                     chain.ending.is_service_error = True
-                chain.message("assistant", words, time)
+                chain.message("assistant", words)
             elif block.get("type") == "tool_use":
                 call_id = text(block, "id")
                 call = LoggedCall(text(block, "name"), object_at(block, "input"))
                 prompt = text(call.arguments, "prompt")
                 if prompt:
                     _remember(self._prompts, call_id, prompt[:_PROMPT_CHARS], _MAX_OPEN_RUNS)
-                chain.call(call_id, call, time)
+                chain.call(call_id, call)
 
-    def _read_user(self, chain: _Chain, value: Mapping[str, Any], time: datetime | None) -> None:
+    def _read_user(self, chain: _Chain, value: Mapping[str, Any]) -> None:
         content = object_at(value, "message").get("content")
         chain.stated = None
         for block in [{"type": "text", "text": content}] if isinstance(content, str) else objects(content):
             if block.get("type") == "text":
-                chain.read_words(text(block, "text"), value, time)
+                chain.read_words(text(block, "text"), value)
             elif block.get("type") == "tool_result":
                 call_id = text(block, "tool_use_id")
                 outcome = _outcome(block, value, chain.pending_tool(call_id))
@@ -294,7 +292,7 @@ class _Session(_Chain):
                     ended = EpisodeStatus.FAILED if outcome.is_error else EpisodeStatus.SUCCESS
                     self._children[name].stated = ended
                 chain.ending.is_interrupted = "rejected" in outcome.extra
-                chain.result(call_id, outcome, time)
+                chain.result(call_id, outcome)
 
 
 def _remember(memory: dict[str, Any], key: str, value: Any, limit: int = _REMEMBERED_LINES) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, from_structured, read_outcome
@@ -88,23 +87,22 @@ class _Thread(Recorder):
         if not self.run:
             self.session = text(payload if kind == "session_meta" else value, "id", "session_id", "thread_id")
             self.open_run(value, self.session)
-        time = as_time(value.get("timestamp"))
-        self.extend_span(time)
+        self.move_to(as_time(value.get("timestamp")))
         match kind:
             case "session_meta":
                 self._read_meta(payload)
             case "turn_context":
                 self._read_context(payload)
             case "response_item":
-                self._read_item(payload, time)
+                self._read_item(payload)
             case "event_msg":
-                self._read_event(payload, time)
+                self._read_event(payload)
             case "compacted":
-                self.note(EventKind.LOG, "compaction", text(payload, "message"), time)
+                self.note(EventKind.LOG, "compaction", text(payload, "message"))
             case _ if kind in _BARE_ITEMS:
-                self._read_item(value, time)
+                self._read_item(value)
             case _ if kind.startswith(("thread.", "turn.", "item.")) or kind == "error":
-                self._read_exec_line(kind, value, time)
+                self._read_exec_line(kind, value)
             case _ if kind in _OTHER_ENVELOPES or "record_type" in value:
                 return
             case "" if "id" in value:
@@ -136,7 +134,7 @@ class _Thread(Recorder):
         self.use_model(text(context, "model"))
         self.enter_folder(text(context, "cwd"))
 
-    def _read_item(self, item: Mapping[str, Any], time: datetime | None) -> None:
+    def _read_item(self, item: Mapping[str, Any]) -> None:
         kind = text(item, "type")
         if kind == "message":
             role, said = text(item, "role"), content_text(item.get("content"))
@@ -145,13 +143,13 @@ class _Thread(Recorder):
             if role == "user":
                 self.stated = None
                 self.ending.is_interrupted = False
-            self.message(role if role in ("user", "assistant") else "system", said, time)
+            self.message(role if role in ("user", "assistant") else "system", said)
         elif kind in _CALLS:
             self.stated = None
             call_id = text(item, "call_id", "id")
-            self.call(call_id, _call(item), time)
+            self.call(call_id, _call(item))
             if kind == "web_search_call":
-                self.result(call_id, CallOutcome(), time)
+                self.result(call_id, CallOutcome())
         elif kind in _RESULTS:
             call_id = text(item, "call_id")
             outcome = _outcome(item.get("output"))
@@ -162,9 +160,9 @@ class _Thread(Recorder):
                     is_error=outcome.is_error or known.is_error,
                     duration_s=known.duration_s if known.duration_s is not None else outcome.duration_s,
                 )
-            self.result(call_id, outcome, time)
+            self.result(call_id, outcome)
 
-    def _read_event(self, event: Mapping[str, Any], time: datetime | None) -> None:
+    def _read_event(self, event: Mapping[str, Any]) -> None:
         match event.get("type"):
             case "token_count":
                 if total := object_at(event, "info", "total_token_usage"):
@@ -175,10 +173,10 @@ class _Thread(Recorder):
                 self.stated = EpisodeStatus.FAILED if event.get("error") else EpisodeStatus.SUCCESS
             case "turn_aborted":
                 self.stated = EpisodeStatus.ABORTED
-                self.note(EventKind.LOG, "interrupt", text(event, "reason"), time)
+                self.note(EventKind.LOG, "interrupt", text(event, "reason"))
             case "error":
                 self.ending.is_service_error = True
-                self.note(EventKind.LOG, "error", text(event, "message"), time)
+                self.note(EventKind.LOG, "error", text(event, "message"))
             case "exec_command_end":
                 code = as_integer(event.get("exit_code"))
                 self._remember_outcome(event, code, is_error=code not in (None, 0))
@@ -201,40 +199,40 @@ class _Thread(Recorder):
     def _count(self, total: Mapping[str, Any]) -> None:
         self.spent = read_usage(total, "input_tokens", "output_tokens", "cached_input_tokens")
 
-    def _read_exec_line(self, kind: str, value: Mapping[str, Any], time: datetime | None) -> None:
+    def _read_exec_line(self, kind: str, value: Mapping[str, Any]) -> None:
         """Read one line of `codex exec --json`."""
         if kind == "item.completed":
-            self._read_exec_item(object_at(value, "item"), time)
+            self._read_exec_item(object_at(value, "item"))
         elif kind == "turn.completed":
             self.stated = EpisodeStatus.SUCCESS
             self._count(object_at(value, "usage"))
         elif kind in ("turn.failed", "error"):
             self.stated = EpisodeStatus.FAILED if kind == "turn.failed" else None
             failure = text(value, "message") or text(object_at(value, "error"), "message")
-            self.note(EventKind.LOG, "error", failure, time)
+            self.note(EventKind.LOG, "error", failure)
 
-    def _read_exec_item(self, item: Mapping[str, Any], time: datetime | None) -> None:
+    def _read_exec_item(self, item: Mapping[str, Any]) -> None:
         is_failed = item.get("status") == "failed"
         match item.get("type"):
             case "agent_message":
-                self.message("assistant", text(item, "text"), time)
+                self.message("assistant", text(item, "text"))
             case "command_execution":
                 call = LoggedCall("shell", {"command": item.get("command")})
                 code = as_integer(item.get("exit_code"))
                 is_error = is_failed or code not in (None, 0)
                 output = text(item, "aggregated_output")
-                self.call_with_result(call, CallOutcome(output, code, is_error), time)
+                self.call_with_result(call, CallOutcome(output, code, is_error))
             case "file_change":
                 for change in objects(item.get("changes")):
                     call = LoggedCall("edit", {"path": change.get("path"), "kind": change.get("kind")})
-                    self.call_with_result(call, CallOutcome(is_error=is_failed), time)
+                    self.call_with_result(call, CallOutcome(is_error=is_failed))
             case "mcp_tool_call":
                 name = f"{text(item, 'server')}.{text(item, 'tool')}"
                 output = content_text(object_at(item, "result").get("content"))
                 call = LoggedCall(name, arguments_from(item.get("arguments")))
-                self.call_with_result(call, CallOutcome(output, is_error=is_failed), time)
+                self.call_with_result(call, CallOutcome(output, is_error=is_failed))
             case "error":
-                self.note(EventKind.LOG, "error", text(item, "message"), time)
+                self.note(EventKind.LOG, "error", text(item, "message"))
 
 
 def _call(item: Mapping[str, Any]) -> LoggedCall:

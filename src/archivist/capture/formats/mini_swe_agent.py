@@ -118,29 +118,28 @@ class _Trajectory(Recorder):
 
     def _read_message(self, message: Mapping[str, Any]) -> None:
         extra = object_at(message, "extra")
-        time = as_time(extra.get("timestamp")) or as_time(object_at(extra, "response").get("created"))
-        self.extend_span(time)
+        self.move_to(as_time(extra.get("timestamp")) or as_time(object_at(extra, "response").get("created")))
         role = text(message, "role")
         said = content_text(message.get("content"))
         if _is_reply(message):
-            self._read_reply(message, time)
+            self._read_reply(message)
         elif role == "tool" or message.get("type") == "function_call_output":
             call_id = text(message, "tool_call_id", "call_id") or self.oldest_call()
             output = said or content_text(message.get("output"))
-            self.result(call_id, self._outcome(output, extra, time), time)
+            self.result(call_id, self._outcome(output, extra))
         elif role == "exit":
             self._exit = extra
         elif role == "user" and self.oldest_call():
             output = "" if said.startswith(_SUBMITTED) else said
-            self.result(self.oldest_call(), self._outcome(output, extra, time), time)
+            self.result(self.oldest_call(), self._outcome(output, extra))
         elif role == "user" and self.task:
             # After the task, what the user's role says is the harness: a reply without a command, a limit.
-            self.message("system", said, time, name="harness")
+            self.message("system", said, name="harness")
         else:
-            self.message(role if role == "user" else "system", said, time)
-        self._latest = time or self._latest
+            self.message(role if role == "user" else "system", said)
+        self._latest = self.time or self._latest
 
-    def _read_reply(self, message: Mapping[str, Any], time: datetime | None) -> None:
+    def _read_reply(self, message: Mapping[str, Any]) -> None:
         extra = object_at(message, "extra")
         replies = (content_text(part.get("content")) for part in objects(message.get("output")))
         said = content_text(message.get("content")) or "\n".join(filter(None, replies))
@@ -155,11 +154,11 @@ class _Trajectory(Recorder):
             cost_usd=as_float(extra.get("cost")) or 0.0,
         )
         self.spent = add_usage(self.spent, used)
-        self.message("assistant", said, time)
+        self.message("assistant", said)
         for call_id, call in _calls(message, extra, said):
-            self.call(call_id, call, time)
+            self.call(call_id, call)
 
-    def _outcome(self, said: str, extra: Mapping[str, Any], time: datetime | None) -> CallOutcome:
+    def _outcome(self, said: str, extra: Mapping[str, Any]) -> CallOutcome:
         code = as_integer(extra.get("returncode"))
         failure = text(extra, "exception_info")
         more: dict[str, object] = {"exception": failure[:500]} if failure else {}
@@ -168,7 +167,7 @@ class _Trajectory(Recorder):
         if said.startswith(_REFUSED):
             more["rejected"] = True
         raw = extra.get("raw_output")
-        took = seconds_between(self._latest, time)
+        took = seconds_between(self._latest, self.time)
         if isinstance(raw, str) and code is not None:
             return CallOutcome(raw, code, bool(code) or bool(failure), took, more)
         is_error = True if more else None

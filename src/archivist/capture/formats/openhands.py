@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, is_timeout, read_outcome
@@ -100,8 +99,7 @@ class _Conversation(Recorder):
 
     def _read_event(self, line: LogLine) -> None:
         value = line.value
-        time = as_time(value.get("timestamp"))
-        self.extend_span(time)
+        self.move_to(as_time(value.get("timestamp")))
         if metrics := object_at(value, "llm_metrics"):
             usage = object_at(metrics, "accumulated_token_usage")
             model = text(usage, "model")
@@ -110,11 +108,11 @@ class _Conversation(Recorder):
             names = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "accumulated_cost")
             self.spent = read_usage({**metrics, **usage}, *names)
         if isinstance(value.get("kind"), str):
-            self._read_sdk_event(line, time)
+            self._read_sdk_event(line)
         elif isinstance(value.get("action"), str):
-            self._read_action(value, time)
+            self._read_action(value)
         elif isinstance(value.get("observation"), str):
-            self._read_observation(value, time)
+            self._read_observation(value)
         else:
             self.skip(f"event {line.number}", "neither an action nor an observation")
 
@@ -140,7 +138,7 @@ class _Conversation(Recorder):
         self.use_instance(self._instance, text(self.extra, "cwd"))
         super().finish()
 
-    def _read_action(self, value: Mapping[str, Any], time: datetime | None) -> None:
+    def _read_action(self, value: Mapping[str, Any]) -> None:
         kind = text(value, "action")
         given = object_at(value, "args")
         if kind in ("message", "system"):
@@ -148,12 +146,12 @@ class _Conversation(Recorder):
             role = "system" if kind == "system" else "user" if value.get("source") == "user" else "assistant"
             if version := text(given, "openhands_version"):
                 self.extra["agent_version"] = version
-            self.message(role, said, time)
+            self.message(role, said)
         elif kind in ("finish", "reject"):
-            self._read_finish(kind, given, time)
+            self._read_finish(kind, given)
         elif kind not in _QUIET:
             self.stated = None
-            self.message("assistant", text(given, "thought"), time)
+            self.message("assistant", text(given, "thought"))
             function = text(object_at(value, "tool_call_metadata"), "function_name")
             if kind == "call_tool_mcp":
                 function = text(given, "name") or function
@@ -162,17 +160,17 @@ class _Conversation(Recorder):
                 told = {key: each for key, each in given.items() if each not in (None, "")}
                 told = {key: each for key, each in told.items() if key not in _QUIET_ARGUMENTS}
                 call = LoggedCall(function or _TOOLS.get(kind, kind), told)
-            self.call(_id(value.get("id")), call, time)
+            self.call(_id(value.get("id")), call)
 
-    def _read_finish(self, kind: str, given: Mapping[str, Any], time: datetime | None) -> None:
+    def _read_finish(self, kind: str, given: Mapping[str, Any]) -> None:
         outputs = object_at(given, "outputs")
         said = text(given, "final_thought", "message") or text(outputs, "content")
         word = str(given.get("task_completed") or "true").rpartition(".")[2].lower()
         done = EpisodeStatus.SUCCESS if word == "true" else EpisodeStatus.PARTIAL
         self.stated = EpisodeStatus.FAILED if kind == "reject" else done
-        self.note(EventKind.FINISH, kind, said or text(given, "thought"), time)
+        self.note(EventKind.FINISH, kind, said or text(given, "thought"))
 
-    def _read_observation(self, value: Mapping[str, Any], time: datetime | None) -> None:
+    def _read_observation(self, value: Mapping[str, Any]) -> None:
         kind = text(value, "observation")
         extras = object_at(value, "extras")
         cause = _id(value.get("cause"))
@@ -182,10 +180,10 @@ class _Conversation(Recorder):
             self.extra.setdefault("cwd", text(extras, "working_dir"))
             self.project = self.project or text(extras, "repo_name")
         elif kind == "error" and not self.pending_tool(cause):
-            self.note(EventKind.LOG, "error", text(value, "content"), time)
+            self.note(EventKind.LOG, "error", text(value, "content"))
         elif kind not in _QUIET:
             facts = {key: extras[key] for key in ("metadata", "exit_code") if key in extras}
-            self.result(cause, _outcome({**facts, "content": value.get("content")}, kind), time)
+            self.result(cause, _outcome({**facts, "content": value.get("content")}, kind))
 
     def _read_state(self, word: str) -> None:
         status = status_of_word(word)
@@ -194,49 +192,49 @@ class _Conversation(Recorder):
             keeps = status is EpisodeStatus.SUCCESS and self.stated is not None
             self.stated = self.stated if keeps else status
 
-    def _read_sdk_event(self, line: LogLine, time: datetime | None) -> None:
+    def _read_sdk_event(self, line: LogLine) -> None:
         value = line.value
         call_id = text(value, "tool_call_id")
         match value["kind"]:
             case "SystemPromptEvent":
-                self.message("system", content_text(value.get("system_prompt")), time)
+                self.message("system", content_text(value.get("system_prompt")))
             case "MessageEvent":
                 role = {"user": "user", "agent": "assistant"}.get(text(value, "source"), "system")
-                self.message(role, content_text(object_at(value, "llm_message").get("content")), time)
+                self.message(role, content_text(object_at(value, "llm_message").get("content")))
             case "ActionEvent":
-                self._read_sdk_action(value, time)
+                self._read_sdk_action(value)
             case "ObservationEvent":
-                self.result(call_id, _outcome(object_at(value, "observation")), time)
+                self.result(call_id, _outcome(object_at(value, "observation")))
             case "AgentErrorEvent":
-                self.result(call_id, CallOutcome(text(value, "error"), is_error=True), time)
+                self.result(call_id, CallOutcome(text(value, "error"), is_error=True))
             case "UserRejectObservation":
                 reason = text(value, "rejection_reason")
-                self.result(call_id, CallOutcome(reason, is_error=True, extra={"rejected": True}), time)
+                self.result(call_id, CallOutcome(reason, is_error=True, extra={"rejected": True}))
             case "ConversationStateUpdateEvent":
                 if value.get("key") in ("execution_status", "agent_status"):
                     self._read_state(text(value, "value"))
             case "ConversationErrorEvent":
                 self.stated = EpisodeStatus.FAILED
-                self.note(EventKind.LOG, "error", text(value, "detail"), time)
+                self.note(EventKind.LOG, "error", text(value, "detail"))
             case "PauseEvent" | "InterruptEvent":
                 self.ending.is_interrupted = True
             case kind if kind not in _KINDS:
                 self.skip(f"event {line.number}", f"unknown event kind {kind[:40]!r}")
 
-    def _read_sdk_action(self, value: Mapping[str, Any], time: datetime | None) -> None:
+    def _read_sdk_action(self, value: Mapping[str, Any]) -> None:
         self.ending.is_interrupted = False
         action = object_at(value, "action")
         tool = text(value, "tool_name")
-        self.message("assistant", content_text(value.get("thought")), time)
+        self.message("assistant", content_text(value.get("thought")))
         if tool == "finish":
-            self._read_finish("finish", action, time)
+            self._read_finish("finish", action)
         elif tool != "think":
             self.stated = None
             asked = object_at(value, "tool_call")
             given = {key: each for key, each in action.items() if key != "kind" and each is not None}
             if not given:
                 given = dict(arguments_from((object_at(asked, "function") or asked).get("arguments")))
-            self.call(text(value, "tool_call_id"), LoggedCall(tool, given), time)
+            self.call(text(value, "tool_call_id"), LoggedCall(tool, given))
 
 
 def _id(value: object) -> str:
