@@ -7,7 +7,8 @@ are popped and cleared, which a run's events never are. A finished session is a 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from archivist.access.rights import Layer, reads, writes
@@ -63,7 +64,7 @@ class Conversations(BankService):
     def add(self, session: str, turns: Sequence[Mapping[str, object]]) -> None:
         """Add items at the end of a session, all of them or none."""
         try:
-            kept = [dict(_clean_fields(json.loads(json.dumps(dict(turn))))) for turn in turns]
+            kept = [_clean_item(json.loads(json.dumps(dict(turn)))) for turn in turns]
         except (TypeError, ValueError, RecursionError) as error:
             raise InputError(f"an item of the session is no JSON: {error}") from None
         now = self._bank.now()
@@ -168,32 +169,20 @@ def _latest_turns(reader: Reader, session: str, limit: int | None) -> list[tuple
     ]
 
 
-def _clean_fields(turn: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield the fields of an item, without secrets where people, models and tools speak."""
-    for name, value in turn.items():
-        key = replace_surrogates(name)
-        if key in _OPAQUE and isinstance(value, str):
-            yield key, replace_surrogates(value)
-        elif key == "arguments" and isinstance(value, str):
-            yield key, _clean_arguments(value)
-        elif isinstance(value, dict):
-            yield key, dict(_clean_fields(value))
-        elif isinstance(value, list):
-            items = (
-                dict(_clean_fields(item)) if isinstance(item, dict) else without_secrets(item, is_exact=True)
-                for item in value
-            )
-            yield key, list(items)
-        else:
-            cleaned = without_secrets({key: value}, is_exact=True)
-            yield key, cleaned[key] if isinstance(cleaned, dict) else value
-
-
-def _clean_arguments(text: str) -> str:
-    """Return a call's arguments without secrets: the very same text when there are none, else still JSON."""
-    try:
-        given = json.loads(text)
-    except ValueError:
-        return str(without_secrets(text, is_exact=True))
-    cleaned = without_secrets(given, is_exact=True)
-    return text if cleaned == given else json.dumps(cleaned, ensure_ascii=False)
+def _clean_item(value: object, name: str = "") -> object:
+    """Return a part of an item, without secrets where people, models and tools speak."""
+    if isinstance(value, dict):
+        keys = {key: replace_surrogates(key) for key in value}
+        return {keys[key]: _clean_item(part, keys[key]) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_clean_item(part) for part in value]
+    if name in _OPAQUE and isinstance(value, str):
+        return replace_surrogates(value)
+    if name == "arguments" and isinstance(value, str):
+        with suppress(ValueError):
+            # Arguments are JSON: the very same text when they hold no secret, else still JSON.
+            given = json.loads(value)
+            cleaned = without_secrets(given, is_exact=True)
+            return value if cleaned == given else json.dumps(cleaned, ensure_ascii=False)
+    cleaned = without_secrets({name: value} if name else value, is_exact=True)
+    return next(iter(cleaned.values())) if isinstance(cleaned, dict) else cleaned

@@ -10,13 +10,13 @@ import json
 import re
 import zlib
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
 from itertools import chain, islice
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -186,16 +186,19 @@ class _Scanner:
         if first in (_OPEN, _OPEN_LIST):
             return self._composite(out)
         while True:
-            end = self._end_of(_SCALAR)
+            piece = self._take(self._end_of(_SCALAR))
             if len(out) < _MAX_SCALAR_BYTES:
-                out += self._buffer[self._at : end]
-            self._at = end
-            if end < len(self._buffer) or not self._fill():
+                out += piece
+            if self._at < len(self._buffer) or not self._fill():
                 return out
 
     def _end_of(self, pattern: re.Pattern[bytes]) -> int:
         match = pattern.match(self._buffer, self._at)
         return match.end() if match else self._at
+
+    def _take(self, end: int) -> bytes:
+        piece, self._at = self._buffer[self._at : end], end
+        return piece
 
     def _fill(self) -> bool:
         more = next(self._chunks, b"")
@@ -209,21 +212,17 @@ class _Scanner:
         is_too_big = False
         while True:
             end = self._end_of(_UP_TO_BRACKET)
-            if end == len(self._buffer):
-                out += self._buffer[self._at :]
-                self._at = end
-                if not self._fill():
-                    raise _CutShortError
-            elif self._buffer[end] == _QUOTE:
-                out += self._buffer[self._at : end]
-                self._at = end
-                self._string(out)
-            else:
-                depth += 1 if self._buffer[end] in (_OPEN, _OPEN_LIST) else -1
-                out += self._buffer[self._at : end + 1]
-                self._at = end + 1
+            following = self._buffer[end] if end < len(self._buffer) else -1
+            is_bracket = following not in (-1, _QUOTE)
+            out += self._take(end + is_bracket)
+            if is_bracket:
+                depth += 1 if following in (_OPEN, _OPEN_LIST) else -1
                 if depth == 0:
                     return None if is_too_big else out
+            elif following == _QUOTE:
+                self._string(out)
+            elif not self._fill():
+                raise _CutShortError
             if len(out) > MAX_ELEMENT_BYTES:
                 is_too_big = True
                 out.clear()
@@ -239,8 +238,7 @@ class _Scanner:
             is_closed = end < len(self._buffer) and self._buffer[end] == _QUOTE
             if not is_closed and (half := _HALF_CHARACTER.search(self._buffer, max(self._at, end - 3), end)):
                 end = half.start()
-            piece = self._buffer[self._at : end]
-            self._at = end
+            piece = self._take(end)
             if kept < KEPT_STRING_BYTES:
                 out += piece
                 kept += len(piece)
@@ -386,17 +384,14 @@ def _short_message(error: Exception) -> str:
     return str(error).split("\n")[0][:120]
 
 
-@dataclass(frozen=True, slots=True)
-class LogPreview:
-    """The first objects of a log, complete or cut at the end of the preview."""
+class LogPreview(NamedTuple):
+    """The first objects of a log, complete or cut at the end of the preview.
 
-    is_list: bool
-    objects: tuple[Mapping[str, Any], ...]
+    The document is the first object, or the only one; empty when the log is a list or no JSON.
+    """
 
-    @property
-    def document(self) -> Mapping[str, Any]:
-        """Return the first object, or the one document; empty when the log is a list or no JSON."""
-        return self.objects[0] if self.objects and not self.is_list else {}
+    document: Mapping[str, Any]
+    objects: Sequence[Mapping[str, Any]]
 
 
 _GLIMPSED_OBJECTS = 50
@@ -410,7 +405,7 @@ def preview_log(head: bytes) -> LogPreview:
     first = next(lines, None)
     if isinstance(first, LogLine):
         following = (line.value for line in lines if isinstance(line, LogLine))
-        return LogPreview(False, (first.value, *islice(following, _GLIMPSED_OBJECTS - 1)))
+        return LogPreview(first.value, (first.value, *islice(following, _GLIMPSED_OBJECTS - 1)))
     # The first line is no object by itself: one document over many lines, or cut by the head's end.
     members: dict[str, Any] = {}
     arrays: dict[str, list[Any]] = {}
@@ -422,6 +417,6 @@ def preview_log(head: bytes) -> LogPreview:
         else:
             arrays.setdefault(part.key, []).append(part.value)
     if listed := objects(arrays.pop("", None)):
-        return LogPreview(True, tuple(listed[:_GLIMPSED_OBJECTS]))
+        return LogPreview({}, listed[:_GLIMPSED_OBJECTS])
     members |= arrays
-    return LogPreview(False, (members,) if members else ())
+    return LogPreview(members, (members,) if members else ())

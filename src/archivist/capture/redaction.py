@@ -350,7 +350,7 @@ def without_secrets(value: object, *, is_exact: bool = False) -> object:
     """
     clean = _redact_exactly if is_exact else clean_text
 
-    def clean_value(value: object, name: object = "") -> object:
+    def clean_value(value: object, name: object = None) -> object:
         if isinstance(value, Mapping):
             return {
                 clean(key) if isinstance(key, str) else key: clean_value(item, key)
