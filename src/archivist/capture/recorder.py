@@ -139,41 +139,33 @@ LogItem: TypeAlias = Event | Episode | SkippedRecord
 _MAX_WAITING = 256
 
 
+@dataclass(eq=False)
 class Recorder:
     """The run that is being read. Its events go to `items`, and at its end its episode."""
 
-    def __init__(
-        self,
-        origin: LogOrigin,
-        *,
-        run: str = "",
-        agent: str = "",
-        parent: str = "",
-        items: list[LogItem] | None = None,
-    ) -> None:
-        self.origin = origin
-        self.run = run
-        self.agent = agent
-        self.parent = parent
-        self.items: list[LogItem] = [] if items is None else items
-        self.time: datetime | None = None
-        self.session = ""
-        self.project = ""
-        self.folder = ""
-        self.task = ""
-        self.domain = ""
-        self.summary = ""
-        self.model = ""
-        self.provider = ""
-        self.stated: EpisodeStatus | None = None
-        self.ending = Ending()
-        self.spent = Usage()
-        self.extra: dict[str, object] = {}
-        self.started: datetime | None = None
-        self.finished: datetime | None = None
-        self.next_seq = 0
-        # A call that waits for its result, or the place of a result that waits for its call.
-        self._waiting: dict[str, tuple[Event, CallOutcome | None]] = {}
+    origin: LogOrigin
+    run: str = ""
+    agent: str = ""
+    parent: str = ""
+    items: list[LogItem] = field(default_factory=list)
+    time: datetime | None = None
+    session: str = ""
+    project: str = ""
+    folder: str = ""
+    task: str = ""
+    domain: str = ""
+    summary: str = ""
+    model: str = ""
+    provider: str = ""
+    stated: EpisodeStatus | None = None
+    ending: Ending = field(default_factory=Ending)
+    spent: Usage = field(default_factory=Usage)
+    extra: dict[str, object] = field(default_factory=dict)
+    started: datetime | None = None
+    finished: datetime | None = None
+    next_seq: int = 0
+    # A call that waits for its result, or the place of a result that waits for its call.
+    _waiting: dict[str, tuple[Event, CallOutcome | None]] = field(default_factory=dict)
 
     def read(self, records: Iterable[LogLine | Part | SkippedRecord]) -> Iterator[LogItem]:
         """Yield what the records of a log tell, as they come."""

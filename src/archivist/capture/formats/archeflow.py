@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_lines
@@ -64,22 +64,24 @@ def read_events(lines: Iterable[LogLine | SkippedRecord], origin: LogOrigin) -> 
             yield SkippedRecord(f"line {line.number}", error.message)
             continue
         if event.run not in runs:
-            runs[event.run] = _ReviewedRun(event.run, origin)
+            runs[event.run] = _ReviewedRun(origin, event.run)
         yield runs[event.run].add(event)
     for run in reversed(runs.values()):
         run.finish()
         yield from run.items
 
 
+@dataclass(eq=False)
 class _ReviewedRun(Recorder):
     """What is known of a run while its events are read."""
 
-    def __init__(self, run: str, origin: LogOrigin) -> None:
-        super().__init__(origin, run=run, agent="archeflow")
-        self._numbers = origin.numbers.setdefault(run, set())
+    agent: str = "archeflow"
+    _findings: int = 0
+    _fixes: int = 0
+
+    def __post_init__(self) -> None:
+        self._numbers = self.origin.numbers.setdefault(self.run, set())
         self._highest = max(self._numbers, default=-1)
-        self._findings = 0
-        self._fixes = 0
 
     def add(self, event: Event) -> Event:
         """Return the event, with a number of its own when another event has its number."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import (
@@ -52,14 +52,12 @@ class Atif:
         return _Trajectory(origin).read(read_document(source, _ARRAYS))
 
 
+@dataclass(eq=False)
 class _Trajectory(Recorder):
-    def __init__(
-        self, origin: LogOrigin, *, parent: str = "", items: list[LogItem] | None = None, depth: int = 0
-    ) -> None:
-        super().__init__(origin, agent="atif", parent=parent, items=items)
-        self._depth = depth
-        self._facts: dict[str, Any] = {}
-        self._counted = Usage()
+    agent: str = "atif"
+    depth: int = 0
+    _facts: dict[str, Any] = field(default_factory=dict)
+    _counted: Usage = field(default_factory=Usage)
 
     def take(self, part: Part) -> None:
         if part.key == "steps":
@@ -79,12 +77,12 @@ class _Trajectory(Recorder):
 
     def _read_embedded(self, value: Mapping[str, Any], index: int) -> None:
         """Read a trajectory inside this one; deeper ones first, as everywhere."""
-        if not value or self._depth == _MAX_DEPTH:
+        if not value or self.depth == _MAX_DEPTH:
             self.skip(f"subagent_trajectories[{index}]", "nested too deeply" if value else "not an object")
             return
         own = text(value, "trajectory_id") or f"sub-{index}"
         origin = replace(self.origin, run=own if own.startswith(self.run) else f"{self.run}.{own}")
-        child = _Trajectory(origin, parent=self.run, items=self.items, depth=self._depth + 1)
+        child = _Trajectory(origin, parent=self.run, items=self.items, depth=self.depth + 1)
         for part in parts_of(value, _ARRAYS):
             child.take(part)
         child.finish()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, read_outcome
@@ -85,16 +86,18 @@ class ClaudeCode:
 
     def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
         """Yield the session's events, then its sidechains and itself."""
-        return _Session(origin, agent=self.name).read(read_lines(source))
+        return _Session(origin).read(read_lines(source))
 
 
+@dataclass(eq=False)
 class _Chain(Recorder):
     """The session's own run, or that of a sidechain."""
 
+    agent: str = "claude-code"
     # A reply is spread over several lines, and its last count is the right one.
-    _reply = ""
-    _replied = Usage()
-    _counted = Usage()
+    _reply: str = ""
+    _replied: Usage = field(default_factory=Usage)
+    _counted: Usage = field(default_factory=Usage)
 
     def count_reply(self, body: Mapping[str, Any]) -> None:
         usage = object_at(body, "usage")
@@ -165,15 +168,14 @@ class _Chain(Recorder):
         self.note(EventKind.FINISH, subtype or "result", text(body, "result"), facts)
 
 
+@dataclass(eq=False)
 class _Session(_Chain):
     """The session's own run, which hands the lines of sidechains to theirs."""
 
-    def __init__(self, origin: LogOrigin, *, agent: str) -> None:
-        super().__init__(origin, agent=agent)
-        self._children: dict[str, _Chain] = {}
-        self._chain_of: dict[str, str] = {}
-        self._seen: dict[str, None] = {}
-        self._prompts: dict[str, str] = {}
+    _children: dict[str, _Chain] = field(default_factory=dict)
+    _chain_of: dict[str, str] = field(default_factory=dict)
+    _seen: dict[str, None] = field(default_factory=dict)
+    _prompts: dict[str, str] = field(default_factory=dict)
 
     def take(self, line: LogLine) -> None:
         value = line.value
@@ -226,7 +228,7 @@ class _Session(_Chain):
         if name not in self._children:
             while len(self._children) >= _MAX_OPEN_RUNS:
                 self._finish_child(self._children.pop(next(iter(self._children))))
-            child = _Chain(self.origin, run=f"{run}.{name}", agent=self.agent, parent=run, items=self.items)
+            child = _Chain(self.origin, run=f"{run}.{name}", parent=run, items=self.items)
             child.session = self.session
             child.task = task_of(self._prompts.get(name, ""))
             self._children[name] = child

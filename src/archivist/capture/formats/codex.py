@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, from_structured, read_outcome
@@ -72,13 +72,13 @@ class Codex:
         return _Thread(origin).read(read_lines(source))
 
 
+@dataclass(eq=False)
 class _Thread(Recorder):
     """One thread as it is read."""
 
-    def __init__(self, origin: LogOrigin) -> None:
-        super().__init__(origin, agent="codex")
-        self._has_meta = False
-        self._facts: dict[str, CallOutcome] = {}
+    agent: str = "codex"
+    _has_meta: bool = False
+    _facts: dict[str, CallOutcome] = field(default_factory=dict)
 
     def take(self, line: LogLine) -> None:
         value = line.value

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, BinaryIO
 
@@ -60,13 +60,13 @@ class MiniSweAgent:
         return _Trajectory(origin).read(read_document(source, ("messages",)))
 
 
+@dataclass(eq=False)
 class _Trajectory(Recorder):
-    def __init__(self, origin: LogOrigin) -> None:
-        super().__init__(origin, agent="mini-swe-agent")
-        self._facts: dict[str, Any] = {}
-        self._opening: list[Mapping[str, Any]] = []
-        self._latest: datetime | None = None
-        self._exit: Mapping[str, Any] = {}
+    agent: str = "mini-swe-agent"
+    _facts: dict[str, Any] = field(default_factory=dict)
+    _opening: list[Mapping[str, Any]] = field(default_factory=list)
+    _latest: datetime | None = None
+    _exit: Mapping[str, Any] = field(default_factory=dict)
 
     def take(self, part: Part) -> None:
         """Take one message, holding the first back until a reply tells this run from others of its task."""

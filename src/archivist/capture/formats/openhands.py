@@ -7,7 +7,7 @@ The classic form has `action` and `observation` events joined by `cause`; the SD
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, is_timeout, read_outcome
@@ -85,14 +85,14 @@ def _read_events(source: BinaryIO) -> Iterator[LogLine | SkippedRecord]:
             yield SkippedRecord(f"element {part.index}", "not an object")
 
 
+@dataclass(eq=False)
 class _Conversation(Recorder):
-    def __init__(self, origin: LogOrigin, items: list[LogItem] | None = None) -> None:
-        super().__init__(origin, agent="openhands", items=items)
-        self._instance = ""
+    agent: str = "openhands"
+    _instance: str = ""
 
     def take(self, line: LogLine) -> None:
         if _is_evaluation(line.value):
-            _Conversation(self.origin, self.items).read_evaluation(line.value)
+            _Conversation(self.origin, items=self.items).read_evaluation(line.value)
         else:
             self.open_run(line.value)
             self._read_event(line)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import LoggedCall, arguments_from, read_outcome
@@ -51,15 +52,15 @@ class SweAgent:
         return _Trajectory(origin).read(read_document(source, ("trajectory", "history")))
 
 
+@dataclass(eq=False)
 class _Trajectory(Recorder):
-    def __init__(self, origin: LogOrigin) -> None:
-        super().__init__(origin, agent="swe-agent")
-        self.next_seq = _OPENING_MESSAGES
-        self._facts: dict[str, Any] = {}
-        self._openings: list[Mapping[str, Any]] = []
-        self._has_reply = False
-        self._project_folder = ""
-        self._open_file = ""
+    agent: str = "swe-agent"
+    next_seq: int = _OPENING_MESSAGES
+    _facts: dict[str, Any] = field(default_factory=dict)
+    _openings: list[Mapping[str, Any]] = field(default_factory=list)
+    _has_reply: bool = False
+    _project_folder: str = ""
+    _open_file: str = ""
 
     def take(self, part: Part) -> None:
         if not isinstance(part.value, dict) or part.key not in ("trajectory", "history"):
