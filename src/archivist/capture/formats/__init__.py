@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from archivist.capture.formats.archeflow import ArcheFlow
-from archivist.capture.formats.atif import Atif
-from archivist.capture.formats.claude_code import ClaudeCode
-from archivist.capture.formats.codex import Codex
-from archivist.capture.formats.mini_swe_agent import MiniSweAgent
-from archivist.capture.formats.native import StreamAdapter
-from archivist.capture.formats.openhands import OpenHands
-from archivist.capture.formats.swe_agent import SweAgent
+from archivist.capture.formats import (
+    archeflow,
+    atif,
+    claude_code,
+    codex,
+    mini_swe_agent,
+    native,
+    openhands,
+    swe_agent,
+)
 from archivist.capture.json_stream import SkippedRecord
 from archivist.capture.recorder import LogItem, LogOrigin
 from archivist.errors import InputError
@@ -26,7 +28,7 @@ __all__ = (
 
 
 class Adapter(Protocol):
-    """One format: recognises its logs and reads them as events and episodes."""
+    """One format, which is one module: recognises its logs and reads them as events and episodes."""
 
     name: str
 
@@ -41,7 +43,7 @@ class Adapter(Protocol):
 
 # From the most to the least specific, since some formats embed the records of others.
 ADAPTERS: tuple[Adapter, ...] = (
-    Atif(), Codex(), MiniSweAgent(), SweAgent(), OpenHands(), ArcheFlow(), StreamAdapter(), ClaudeCode(),
+    atif, codex, mini_swe_agent, swe_agent, openhands, archeflow, native, claude_code,
 )  # fmt: skip
 _BY_NAME = {adapter.name: adapter for adapter in ADAPTERS}
 

@@ -14,6 +14,7 @@ from archivist.errors import RecordError
 from archivist.records import EpisodeStatus, Event, EventKind, Finding, Severity
 from archivist.records.plain import decoder, from_plain
 
+name = "archeflow"
 _KINDS = {
     "run.start": EventKind.START,
     "run.complete": EventKind.FINISH,
@@ -32,23 +33,19 @@ _SEVERITY_ALIASES = {
 _MAX_REMEMBERED = 10_000
 
 
-class ArcheFlow:
-    """The adapter of review events."""
+def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+    """Recognise the log by the envelope `run_id, type, ts` and types with a dot."""
+    return any(
+        isinstance(value.get("type"), str)
+        and "." in value["type"]
+        and ("run_id" in value or ("data" in value and "phase" in value))
+        for value in preview_log(head).objects[:10]
+    )
 
-    name = "archeflow"
 
-    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Recognise the log by the envelope `run_id, type, ts` and types with a dot."""
-        return any(
-            isinstance(value.get("type"), str)
-            and "." in value["type"]
-            and ("run_id" in value or ("data" in value and "phase" in value))
-            for value in preview_log(head).objects[:10]
-        )
-
-    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
-        """Yield the events, then the runs, the one that began the log last."""
-        return read_events(read_lines(source), origin)
+def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
+    """Yield the events, then the runs, the one that began the log last."""
+    return read_events(read_lines(source), origin)
 
 
 def read_events(lines: Iterable[LogLine | SkippedRecord], origin: LogOrigin) -> Iterator[LogItem]:
@@ -75,7 +72,7 @@ def read_events(lines: Iterable[LogLine | SkippedRecord], origin: LogOrigin) -> 
 class _ReviewedRun(Recorder):
     """What is known of a run while its events are read."""
 
-    agent: str = "archeflow"
+    agent: str = name
     _findings: int = 0
     _fixes: int = 0
 

@@ -21,6 +21,7 @@ from archivist.capture.status import status_of_word
 from archivist.capture.values import as_time, content_text, count, listing, mapping, object_at, objects, text
 from archivist.records import EpisodeStatus, Usage
 
+name = "atif"
 _VERSION = re.compile(r"\A(?:ATIF-v)?1\.\d")
 _FINISHERS = frozenset(
     {"finish", "submit", "mark_task_complete", "task_complete", "attempt_completion", "complete_task"}
@@ -34,27 +35,23 @@ _ARRAYS = ("steps", "subagent_trajectories")
 _ROLES = {"user": "user", "agent": "assistant", "assistant": "assistant"}
 
 
-class Atif:
-    """The adapter of the Agent Trajectory Interchange Format."""
+def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+    """Recognise the log by the version, or by steps that have a step id and a source."""
+    first = preview_log(head).document
+    steps = objects(first.get("steps"))
+    if steps:
+        return "source" in steps[0] and ("step_id" in steps[0] or "message" in steps[0])
+    return bool(_VERSION.match(text(first, "schema_version"))) and ("agent" in first or "steps" in first)
 
-    name = "atif"
 
-    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Recognise the log by the version, or by steps that have a step id and a source."""
-        first = preview_log(head).document
-        steps = objects(first.get("steps"))
-        if steps:
-            return "source" in steps[0] and ("step_id" in steps[0] or "message" in steps[0])
-        return bool(_VERSION.match(text(first, "schema_version"))) and ("agent" in first or "steps" in first)
-
-    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
-        """Yield the steps, then the embedded subagents and the trajectory itself."""
-        return _Trajectory(origin).read(read_document(source, _ARRAYS))
+def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
+    """Yield the steps, then the embedded subagents and the trajectory itself."""
+    return _Trajectory(origin).read(read_document(source, _ARRAYS))
 
 
 @dataclass(eq=False)
 class _Trajectory(Recorder):
-    agent: str = "atif"
+    agent: str = name
     depth: int = 0
     _facts: dict[str, Any] = field(default_factory=dict)
     _counted: Usage = field(default_factory=Usage)

@@ -28,6 +28,7 @@ from archivist.capture.values import (
 from archivist.ids import derived_id
 from archivist.records import EpisodeStatus, EventKind, Usage
 
+name = "claude-code"
 _CONVERSATION = ("user", "assistant", "system", "result", "attachment")
 # Records of the client's own housekeeping, which tell nothing about the run.
 _HOUSEKEEPING = frozenset((
@@ -62,38 +63,33 @@ _MAX_OPEN_RUNS = 256
 _PROMPT_CHARS = 4_000
 
 
-class ClaudeCode:
-    """The adapter of Claude Code's session logs."""
+def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+    """Recognise the log by the records of a conversation and their envelope."""
+    for value in preview_log(head).objects:
+        kind = text(value, "type")
+        if kind in ("user", "assistant"):
+            body = value.get("message")
+            return isinstance(body, dict) and ("content" in body or "role" in body)
+        if kind == "system" and (value.get("subtype") or mapping(value.get("message")).get("subtype")):
+            return True
+        if kind == "result" and "is_error" in {**value, **mapping(value.get("message"))}:
+            return True
+    return any(
+        text(value, "type") in _HOUSEKEEPING and not {"sessionId", "leafUuid", "session_id"}.isdisjoint(value)
+        for value in preview_log(head).objects
+    )
 
-    name = "claude-code"
 
-    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Recognise the log by the records of a conversation and their envelope."""
-        for value in preview_log(head).objects:
-            kind = text(value, "type")
-            if kind in ("user", "assistant"):
-                body = value.get("message")
-                return isinstance(body, dict) and ("content" in body or "role" in body)
-            if kind == "system" and (value.get("subtype") or mapping(value.get("message")).get("subtype")):
-                return True
-            if kind == "result" and "is_error" in {**value, **mapping(value.get("message"))}:
-                return True
-        return any(
-            text(value, "type") in _HOUSEKEEPING
-            and not {"sessionId", "leafUuid", "session_id"}.isdisjoint(value)
-            for value in preview_log(head).objects
-        )
-
-    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
-        """Yield the session's events, then its sidechains and itself."""
-        return _Session(origin).read(read_lines(source))
+def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
+    """Yield the session's events, then its sidechains and itself."""
+    return _Session(origin).read(read_lines(source))
 
 
 @dataclass(eq=False)
 class _Chain(Recorder):
     """The session's own run, or that of a sidechain."""
 
-    agent: str = "claude-code"
+    agent: str = name
     # A reply is spread over several lines, and its last count is the right one.
     _reply: str = ""
     _replied: Usage = field(default_factory=Usage)

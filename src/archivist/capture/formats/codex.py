@@ -13,6 +13,7 @@ from archivist.capture.recorder import LogItem, LogOrigin, Recorder, project_of_
 from archivist.capture.values import as_float, as_integer, as_time, content_text, object_at, objects, text
 from archivist.records import EpisodeStatus, EventKind
 
+name = "codex"
 _ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 _OTHER_ENVELOPES = frozenset((
     "world_state", "inter_agent_communication", "inter_agent_communication_metadata", "security_risk_score",
@@ -47,36 +48,32 @@ _FAILED_CALL = re.compile(
 _MAX_FACTS = 256
 
 
-class Codex:
-    """The adapter of Codex rollouts."""
+def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+    """Recognise the log by the envelope of its lines, or by bare response items after session facts."""
+    found = preview_log(head)
+    first = found.document
+    if not first:
+        return False
+    for value in found.objects:
+        is_enveloped = text(value, "type") in _ENVELOPES and isinstance(value.get("payload"), dict)
+        if is_enveloped or value.get("type") == "thread.started":
+            return True
+    is_meta = "id" in first and "timestamp" in first and "type" not in first
+    return is_meta and any(
+        text(value, "type") in _BARE_ITEMS or "record_type" in value for value in found.objects[1:]
+    )
 
-    name = "codex"
 
-    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Recognise the log by the envelope of its lines, or by bare response items after session facts."""
-        found = preview_log(head)
-        first = found.document
-        if not first:
-            return False
-        for value in found.objects:
-            is_enveloped = text(value, "type") in _ENVELOPES and isinstance(value.get("payload"), dict)
-            if is_enveloped or value.get("type") == "thread.started":
-                return True
-        is_meta = "id" in first and "timestamp" in first and "type" not in first
-        return is_meta and any(
-            text(value, "type") in _BARE_ITEMS or "record_type" in value for value in found.objects[1:]
-        )
-
-    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
-        """Yield the thread's events, then the thread."""
-        return _Thread(origin).read(read_lines(source))
+def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
+    """Yield the thread's events, then the thread."""
+    return _Thread(origin).read(read_lines(source))
 
 
 @dataclass(eq=False)
 class _Thread(Recorder):
     """One thread as it is read."""
 
-    agent: str = "codex"
+    agent: str = name
     _has_meta: bool = False
     _facts: dict[str, CallOutcome] = field(default_factory=dict)
 

@@ -29,6 +29,7 @@ from archivist.capture.values import (
 )
 from archivist.records import Usage
 
+name = "mini-swe-agent"
 _BLOCK = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\s*\n(.*?)\n?```", re.DOTALL)
 _SUBMITTED = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
 _REFUSED = "Command not executed"
@@ -38,31 +39,27 @@ _IMAGE_INSTANCE = re.compile(r"([A-Za-z0-9][\w.-]*?)_1776_([A-Za-z0-9][\w.-]*?-\
 _MAX_OPENING = 8
 
 
-class MiniSweAgent:
-    """The adapter of mini-swe-agent's trajectories."""
+def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+    """Recognise the log by the format's own name, or by chat messages with this agent's marks."""
+    first = preview_log(head).document
+    if text(first, "trajectory_format").startswith("mini-swe-agent"):
+        return True
+    info = mapping(first.get("info"))
+    messages = objects(first.get("messages"))
+    is_chat = bool(messages) and all("role" in each or "type" in each for each in messages)
+    if "mini_version" in info or b"minisweagent" in head:
+        return True
+    return is_chat and ("exit_status" in info or b"<returncode>" in head)
 
-    name = "mini-swe-agent"
 
-    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Recognise the log by the format's own name, or by chat messages with this agent's marks."""
-        first = preview_log(head).document
-        if text(first, "trajectory_format").startswith("mini-swe-agent"):
-            return True
-        info = mapping(first.get("info"))
-        messages = objects(first.get("messages"))
-        is_chat = bool(messages) and all("role" in each or "type" in each for each in messages)
-        if "mini_version" in info or b"minisweagent" in head:
-            return True
-        return is_chat and ("exit_status" in info or b"<returncode>" in head)
-
-    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
-        """Yield the messages and calls, then the run."""
-        return _Trajectory(origin).read(read_document(source, ("messages",)))
+def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
+    """Yield the messages and calls, then the run."""
+    return _Trajectory(origin).read(read_document(source, ("messages",)))
 
 
 @dataclass(eq=False)
 class _Trajectory(Recorder):
-    agent: str = "mini-swe-agent"
+    agent: str = name
     _facts: dict[str, Any] = field(default_factory=dict)
     _opening: list[Mapping[str, Any]] = field(default_factory=list)
     _latest: datetime | None = None

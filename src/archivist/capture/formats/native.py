@@ -16,48 +16,45 @@ from archivist.records import Episode, EpisodeStatus, Event, EventKind
 from archivist.records.episode import merge_episode
 from archivist.records.plain import from_plain
 
+name = "stream"
 # An endless log must not fill the memory.
 _MAX_RUNS = 10_000
 
 
-class StreamAdapter:
-    """The adapter of our own stream."""
+def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+    """Recognise the log by an `episode` line, or by events that name run and number."""
+    return any(
+        isinstance(value.get("episode"), dict)
+        or ({"run", "seq"} <= value.keys() and ("kind" in value or "name" in value))
+        for value in preview_log(head).objects[:10]
+    )
 
-    name = "stream"
 
-    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Recognise the log by an `episode` line, or by events that name run and number."""
-        return any(
-            isinstance(value.get("episode"), dict)
-            or ({"run", "seq"} <= value.keys() and ("kind" in value or "name" in value))
-            for value in preview_log(head).objects[:10]
-        )
-
-    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
-        """Yield the events, then the runs, the one that began the log last."""
-        runs: dict[str, Episode] = {}
-        for line in read_lines(source):
-            if isinstance(line, SkippedRecord):
-                yield line
-                continue
-            try:
-                found = _read_record(line.value, origin.run, line.number)
-            except RecordError as error:
-                yield SkippedRecord(f"line {line.number}", error.message)
-                continue
-            run = found.id if isinstance(found, Episode) else found.run
-            if run not in runs and len(runs) == _MAX_RUNS:
-                yield SkippedRecord(f"line {line.number}", f"more than {_MAX_RUNS} runs in one log")
-                continue
-            known = runs.get(run) or Episode(id=run, session=run)
-            if isinstance(found, Episode):
-                runs[run] = merge_episode(known, found)
-            else:
-                runs[run] = _extend_episode(known, found)
-                yield found
-        for episode in reversed(runs.values()):
-            trajectories = episode.trajectories or ((origin.path_name,) if origin.path_name else ())
-            yield replace(episode, project=origin.project or episode.project, trajectories=trajectories)
+def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
+    """Yield the events, then the runs, the one that began the log last."""
+    runs: dict[str, Episode] = {}
+    for line in read_lines(source):
+        if isinstance(line, SkippedRecord):
+            yield line
+            continue
+        try:
+            found = _read_record(line.value, origin.run, line.number)
+        except RecordError as error:
+            yield SkippedRecord(f"line {line.number}", error.message)
+            continue
+        run = found.id if isinstance(found, Episode) else found.run
+        if run not in runs and len(runs) == _MAX_RUNS:
+            yield SkippedRecord(f"line {line.number}", f"more than {_MAX_RUNS} runs in one log")
+            continue
+        known = runs.get(run) or Episode(id=run, session=run)
+        if isinstance(found, Episode):
+            runs[run] = merge_episode(known, found)
+        else:
+            runs[run] = _extend_episode(known, found)
+            yield found
+    for episode in reversed(runs.values()):
+        trajectories = episode.trajectories or ((origin.path_name,) if origin.path_name else ())
+        yield replace(episode, project=origin.project or episode.project, trajectories=trajectories)
 
 
 def complete_run(episode: Episode, events: Iterable[Event]) -> Iterator[Event | Episode]:

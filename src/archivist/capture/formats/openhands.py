@@ -18,6 +18,7 @@ from archivist.capture.values import as_float, as_integer, as_time, content_text
 from archivist.files.open import head_of
 from archivist.records import EpisodeStatus, EventKind
 
+name = "openhands"
 _TOOLS = {
     "run": "execute_bash",
     "run_ipython": "execute_ipython_cell",
@@ -42,18 +43,14 @@ _QUIET_ARGUMENTS = (
 _SOURCES = ("agent", "user", "environment", "hook")
 
 
-class OpenHands:
-    """The adapter of OpenHands' events."""
+def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+    """Recognise the log by events that name their source and what they are."""
+    return any(_is_event(value) or _is_evaluation(value) for value in preview_log(head).objects[:10])
 
-    name = "openhands"
 
-    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Recognise the log by events that name their source and what they are."""
-        return any(_is_event(value) or _is_evaluation(value) for value in preview_log(head).objects[:10])
-
-    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
-        """Yield the conversation's events, then its run; of an evaluation, one run after another."""
-        return _Conversation(origin).read(_read_events(source))
+def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
+    """Yield the conversation's events, then its run; of an evaluation, one run after another."""
+    return _Conversation(origin).read(_read_events(source))
 
 
 def _is_event(value: Mapping[str, Any]) -> bool:
@@ -87,7 +84,7 @@ def _read_events(source: BinaryIO) -> Iterator[LogLine | SkippedRecord]:
 
 @dataclass(eq=False)
 class _Conversation(Recorder):
-    agent: str = "openhands"
+    agent: str = name
     _instance: str = ""
 
     def take(self, line: LogLine) -> None:

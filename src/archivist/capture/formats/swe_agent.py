@@ -18,6 +18,7 @@ from archivist.capture.recorder import LogItem, LogOrigin, Recorder, instance_in
 from archivist.capture.values import as_float, content_text, count, object_at, text
 from archivist.paths import project_of_folder
 
+name = "swe-agent"
 # Numbers kept free for the opening messages, which stand behind the steps in the file.
 _OPENING_MESSAGES = 16
 _EDIT = re.compile(r"\Aedit(?:\s+(\d+:\d+))?\s*\n(.*?)\n?(?:end_of_edit)?\s*\Z", re.DOTALL)
@@ -33,28 +34,24 @@ _FAILED = re.compile(
 )
 
 
-class SweAgent:
-    """The adapter of SWE-agent's trajectories."""
+def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+    """Recognise the log by the keys of the document and of its first step."""
+    first = preview_log(head).document
+    steps = first.get("trajectory")
+    if isinstance(steps, list):
+        return not steps or (isinstance(steps[0], dict) and {"action", "observation"} <= steps[0].keys())
+    info = object_at(first, "info")
+    return "history" in first and ("environment" in first or "exit_status" in info)
 
-    name = "swe-agent"
 
-    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Recognise the log by the keys of the document and of its first step."""
-        first = preview_log(head).document
-        steps = first.get("trajectory")
-        if isinstance(steps, list):
-            return not steps or (isinstance(steps[0], dict) and {"action", "observation"} <= steps[0].keys())
-        info = object_at(first, "info")
-        return "history" in first and ("environment" in first or "exit_status" in info)
-
-    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
-        """Yield the steps and the opening messages, then the run."""
-        return _Trajectory(origin).read(read_document(source, ("trajectory", "history")))
+def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
+    """Yield the steps and the opening messages, then the run."""
+    return _Trajectory(origin).read(read_document(source, ("trajectory", "history")))
 
 
 @dataclass(eq=False)
 class _Trajectory(Recorder):
-    agent: str = "swe-agent"
+    agent: str = name
     next_seq: int = _OPENING_MESSAGES
     _facts: dict[str, Any] = field(default_factory=dict)
     _openings: list[Mapping[str, Any]] = field(default_factory=list)
