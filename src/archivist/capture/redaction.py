@@ -99,7 +99,7 @@ def _is_at_boundary(text: str, start: int) -> bool:
 
 def _vendor_key(text: str, after: int) -> Iterator[_Span]:
     """Find the key whose prefix ends at `after`."""
-    for rule in rules.VENDOR_RULES:
+    for rule in rules.VENDORS_BY_END[text[after - 3 : after]]:
         start = after - len(rule.prefix)
         if start < rule.lead or not text.startswith(rule.prefix, start):
             continue

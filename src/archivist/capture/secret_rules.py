@@ -92,6 +92,13 @@ VENDOR_RULES: Final[tuple[VendorRule, ...]] = (
 )
 
 
+# By the last three characters of the prefix: a text may be full of prefixes.
+VENDORS_BY_END: Final[dict[str, list[VendorRule]]] = {
+    end: [rule for rule in VENDOR_RULES if rule.prefix.endswith(end)]
+    for end in {rule.prefix[-3:] for rule in VENDOR_RULES}
+}
+
+
 def _separator_pattern(separator: str) -> re.Pattern[str]:
     """Match a separator with one of the prefixes before it and sixteen key characters behind.
 
