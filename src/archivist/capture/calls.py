@@ -37,9 +37,7 @@ _NEW_KEYS = (
 _OTHER_TARGET_KEYS = ("pattern", "query", "url", "uri", "description", "prompt")
 # Values nested deeper are not clipped one by one; the whole is clipped afterwards.
 _MAX_DEPTH = 4
-_SHELLS = frozenset(
-    {"bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh", "/usr/bin/bash", "/usr/bin/zsh"}
-)
+_SHELLS = ("bash", "sh", "zsh")
 _EDITORS = frozenset(
     {
         "edit", "write", "multiedit", "notebookedit", "edit_file", "write_file", "create_file", "replace",
@@ -137,7 +135,7 @@ def command_of(given: Mapping[str, Any]) -> str:
             return value.rstrip("\n")
         words = [word for word in listing(value) if isinstance(word, str)]
         if words:
-            if len(words) >= 3 and words[0] in _SHELLS and words[1].startswith("-"):
+            if len(words) >= 3 and words[0].rpartition("/")[2] in _SHELLS and words[1].startswith("-"):
                 return words[2]
             return shlex.join(words)
     return ""

@@ -205,11 +205,16 @@ class Recorder:
             provider, self.model = provider_and_model(name)
             self.provider = self.provider or provider
 
+    def add_facts(self, **facts: str) -> None:
+        """Add what is known about the run; the first fact of a name stays."""
+        for name, fact in facts.items():
+            if fact:
+                self.extra.setdefault(name, fact)
+
     def use_instance(self, instance: str, folder: str = "") -> None:
         """Take the benchmark's instance, else the one in the file's name. Its repository is the project."""
         instance = instance or instance_in(self.origin.path_name)
-        if instance:
-            self.extra["instance"] = instance
+        self.add_facts(instance=instance)
         self.project = project_of_instance(instance) or self.project or project_of_folder(folder)
 
     def enter_folder(self, folder: str) -> None:
@@ -217,8 +222,8 @@ class Recorder:
         if folder:
             if FOLDER not in self.extra:
                 self.project = self.project or project_of_folder(folder)
+                self.extra[FOLDER] = folder
             self.folder = folder
-            self.extra.setdefault(FOLDER, folder)
 
     def skip(self, where: str, reason: str) -> None:
         """Record that something in the log could not be read."""
@@ -256,9 +261,9 @@ class Recorder:
     def exit_with(self, exit_status: str, submission: str) -> None:
         """Record how the agent's process ended and what it handed in."""
         self.stated = status_of_exit(exit_status, has_submission=bool(submission.strip()))
+        self.add_facts(exit_status=exit_status)
         if exit_status:
             self.time = None
-            self.extra["exit_status"] = exit_status
             self.note(EventKind.FINISH, exit_status, submission)
 
     def call(self, call_id: str, call: LoggedCall) -> None:

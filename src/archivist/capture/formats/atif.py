@@ -132,12 +132,12 @@ class _Trajectory(Recorder):
         self.session = text(facts, "session_id")
         self.parent = self.parent or text(object_at(agent, "extra"), "parent_session_id")
         self.ending.is_continued = bool(facts.get("continued_trajectory_ref"))
-        named = {**facts, "continued_in": facts.get("continued_trajectory_ref")}
-        for name in ("schema_version", "continued_in", "notes"):
-            if fact := text(named, name):
-                self.extra[name] = fact[:500]
-        if version := text(agent, "version"):
-            self.extra["agent_version"] = version
+        self.add_facts(
+            schema_version=text(facts, "schema_version")[:500],
+            continued_in=text(facts, "continued_trajectory_ref")[:500],
+            notes=text(facts, "notes")[:500],
+            agent_version=text(agent, "version"),
+        )
         self.use_instance(text(extra, "instance"), text(extra, "cwd"))
         self.project = text(extra, "project") or self.project
         self.task = text(extra, "task") or self.task

@@ -115,10 +115,8 @@ class _Chain(Recorder):
 
     def note_environment(self, value: Mapping[str, Any]) -> None:
         self.enter_folder(text(value, "cwd"))
-        if branch := text(value, "gitBranch"):
-            self.extra.setdefault("branch", branch)
-        if version := text(value, "version", "claude_code_version"):
-            self.extra.setdefault("agent_version", version)
+        version = text(value, "version", "claude_code_version")
+        self.add_facts(branch=text(value, "gitBranch"), agent_version=version)
 
     def read_words(self, words: str, value: Mapping[str, Any]) -> None:
         """Take a text in the role of the user, which the client uses too."""

@@ -118,12 +118,8 @@ class _Thread(Recorder):
         self._read_context(meta)
         git = object_at(meta, "git")
         self.project = project_of_remote(text(git, "repository_url")) or self.project
-        facts = {
-            "agent_version": meta.get("cli_version"),
-            "originator": meta.get("originator"),
-            "branch": git.get("branch"),
-        }
-        self.extra |= {name: fact for name, fact in facts.items() if isinstance(fact, str) and fact}
+        self.add_facts(agent_version=text(meta, "cli_version"), originator=text(meta, "originator"))
+        self.add_facts(branch=text(git, "branch"))
         spawned = object_at(meta, "source", "subagent", "thread_spawn")
         self.parent = text(meta, "parent_thread_id") or text(spawned, "parent_thread_id")
 

@@ -21,7 +21,6 @@ from archivist.capture.values import (
     as_time,
     content_text,
     count,
-    mapping,
     object_at,
     objects,
     seconds_between,
@@ -44,7 +43,7 @@ def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
     first = preview_log(head).document
     if text(first, "trajectory_format").startswith("mini-swe-agent"):
         return True
-    info = mapping(first.get("info"))
+    info = object_at(first, "info")
     messages = objects(first.get("messages"))
     is_chat = bool(messages) and all("role" in each or "type" in each for each in messages)
     if "mini_version" in info or b"minisweagent" in head:
@@ -91,8 +90,7 @@ class _Trajectory(Recorder):
         in_image = _IMAGE_INSTANCE.search(text(environment, "image"))
         instance = f"{in_image.group(1).rpartition('.')[2]}__{in_image.group(2)}" if in_image else ""
         self.use_instance(text(self._facts, "instance_id") or instance, text(environment, "cwd"))
-        if version := text(info, "mini_version"):
-            self.extra["agent_version"] = version
+        self.add_facts(agent_version=text(info, "mini_version"))
         stats = object_at(info, "model_stats")
         self.spent = replace(self.spent, cost_usd=as_float(stats.get("instance_cost")) or self.spent.cost_usd)
         if calls := count(stats.get("api_calls")):
@@ -143,7 +141,7 @@ class _Trajectory(Recorder):
         response = object_at(extra, "response")
         self.use_model(text(response, "model"))
         usage = object_at(response, "usage")
-        details = mapping(usage.get("prompt_tokens_details") or usage.get("input_tokens_details"))
+        details = object_at(usage, "prompt_tokens_details") or object_at(usage, "input_tokens_details")
         used = Usage(
             input_tokens=count(usage.get("prompt_tokens")) or count(usage.get("input_tokens")),
             output_tokens=count(usage.get("completion_tokens")) or count(usage.get("output_tokens")),

@@ -141,8 +141,7 @@ class _Conversation(Recorder):
         if kind in ("message", "system"):
             said = content_text(given.get("content")) or text(value, "message")
             role = "system" if kind == "system" else "user" if value.get("source") == "user" else "assistant"
-            if version := text(given, "openhands_version"):
-                self.extra["agent_version"] = version
+            self.add_facts(agent_version=text(given, "openhands_version"))
             self.message(role, said)
         elif kind in ("finish", "reject"):
             self._read_finish(kind, given)
