@@ -149,13 +149,18 @@ def target_of(command: str) -> str:
     return shorten(rest or command.strip(), TARGET_CHARS)
 
 
+def _decode_text(written: str) -> object:
+    """Return the value that a text writes as JSON, or None."""
+    try:
+        return decode(written.encode("utf-8", "replace"))
+    except ValueError:
+        return None
+
+
 def arguments_from(value: object) -> Mapping[str, Any]:
     """Read arguments given as an object or as JSON text; other text is the input itself."""
     if isinstance(value, str):
-        try:
-            decoded = decode(value.encode("utf-8", "replace")) if value.lstrip().startswith("{") else None
-        except ValueError:
-            decoded = None
+        decoded = _decode_text(value) if value.lstrip().startswith("{") else None
         return decoded if isinstance(decoded, dict) else {"input": value} if value else {}
     return mapping(value)
 
@@ -189,10 +194,7 @@ def calls_in_message(message: str) -> list[LoggedCall]:
         ]
     if '"commands"' in message or '"keystrokes"' in message:
         start, end = message.find("{"), message.rfind("}")
-        try:
-            reply = mapping(decode(message[start : end + 1].encode("utf-8", "replace")))
-        except ValueError:
-            return []
+        reply = mapping(_decode_text(message[start : end + 1]))
         found = [LoggedCall("bash_command", each) for each in objects(reply.get("commands"))]
         return [*found, LoggedCall("mark_task_complete", {})] if reply.get("task_complete") is True else found
     return []
@@ -273,10 +275,7 @@ def is_refused_edit(output: str) -> bool:
 def from_structured(content: object) -> CallOutcome | None:
     """Read an output given as an object, such as `{"output", "metadata": {"exit_code"}}`."""
     if isinstance(content, str) and content.startswith("{") and content.endswith("}"):
-        try:
-            content = decode(content.encode("utf-8", "replace"))
-        except ValueError:
-            return None
+        content = _decode_text(content)
     given = mapping(content)
     if not ({"output", "stdout", "content", "error"} & given.keys()):
         return None

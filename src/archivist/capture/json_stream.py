@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
@@ -96,9 +96,7 @@ def decode(raw: bytes | bytearray) -> Any:
 
 def read_lines(source: BinaryIO) -> Iterator[LogLine | SkippedRecord]:
     """Yield each line as an object, or as the reason that kept it from being one."""
-    number = 0
-    while True:
-        number += 1
+    for number in count(1):
         raw: bytes | bytearray | None
         try:
             raw = source.readline(SHORT_LINE_BYTES)

@@ -75,21 +75,18 @@ def _find(text: str) -> list[_Span]:
         if character in text:
             for separator in pattern.finditer(text):
                 spans += _vendor_key(text, separator.end())
-    if rules.THIN_HINT.search(text.encode("utf-8", "replace").translate(None, rules.THIN_DELETE)):
-        spans += _keys_without_separator(text)
-    if "://" in text:
-        spans += _url_secrets(text)
-    if " -" in text:
-        spans += _flag_values(text)
+    spans += _capital_keys(text)
+    for hint, find in (("-----BEGIN", _private_keys), ("://", _url_secrets), (" -", _flag_values)):
+        if hint in text:
+            spans += find(text)
     # One character for one, whatever the text holds, so that places in `flat` are places in `text`.
     flat = (text if text.isascii() else text.encode("ascii", "replace").decode("ascii")).lower()
     for word, pattern in rules.NAMES:
         if word in flat:
             spans += _named_values(text, flat, pattern)
-    if "auth" in flat:
-        spans += _authorizations(text, flat)
-    if "cookie" in flat:
-        spans += _cookies(text, flat)
+    for hint, find_flat in (("auth", _authorizations), ("cookie", _cookies)):
+        if hint in flat:
+            spans += find_flat(text, flat)
     return spans
 
 
@@ -111,12 +108,16 @@ def _vendor_key(text: str, after: int) -> Iterator[_Span]:
             return
 
 
-def _keys_without_separator(text: str) -> Iterator[_Span]:
-    """Find keys that begin with capitals, and private keys, whole or cut off."""
-    for kind, pattern in rules.CAPITAL_RULES:
-        for match in pattern.finditer(text):
+def _capital_keys(text: str) -> Iterator[_Span]:
+    """Find keys that begin with capitals."""
+    for kind, beginning, pattern in rules.CAPITAL_RULES:
+        for match in pattern.finditer(text) if beginning in text else ():
             if _is_at_boundary(text, match.start()):
                 yield _Span(*match.span(), kind, _BY_FORM)
+
+
+def _private_keys(text: str) -> Iterator[_Span]:
+    """Find private keys, whole or cut off."""
     for begin in rules.PEM_BEGIN.finditer(text):
         end = rules.PEM_END.search(text, begin.end(), begin.end() + rules.PEM_MAX_CHARS)
         if end and _is_base64(text[begin.end() : end.start()]):

@@ -123,19 +123,13 @@ FRESH_START: Final = lazy_pattern(
     r"(?:^|[^A-Za-z0-9_\-]|\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9A-Fa-f]{2}|\x1b\[[\d;]*m)\Z"
 )
 
-# Forms without a separator. Each has a hint that survives in the text once all but capitals, digits, y and z
-# are deleted: that makes one thin string in which looking for all of them costs next to nothing.
-THIN_DELETE: Final = bytes(set(range(256)) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789yz"))
-
-
-# The names in a JWT's header have three letters, which puts an O where the first one ends.
-THIN_HINT: Final = re.compile(rb"A(?:KIA|SIA|Iz)|SK\d{6}|yJ[A-Z0-9yz]{0,4}O|BEGIN")
-CAPITAL_RULES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
-    ("aws-access-key", lazy_pattern(r"AKIA[A-Z0-9]{16}(?![A-Za-z0-9])")),
-    ("aws-access-key", lazy_pattern(r"ASIA[A-Z0-9]{16}(?![A-Za-z0-9])")),
-    ("google-api-key", lazy_pattern(r"AIza[\w\-]{35}(?![\w\-])")),
-    ("twilio-key", lazy_pattern(r"SK[0-9a-f]{32}(?![A-Za-z0-9])")),
-    ("jwt", lazy_pattern(r"eyJ[\w\-]{8,4096}\.[\w\-]{8,8192}(?:\.[\w\-]{0,4096}){0,3}")),
+# Forms without a separator: the kind, how the key begins, and all of it.
+CAPITAL_RULES: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
+    ("aws-access-key", "AKIA", lazy_pattern(r"AKIA[A-Z0-9]{16}(?![A-Za-z0-9])")),
+    ("aws-access-key", "ASIA", lazy_pattern(r"ASIA[A-Z0-9]{16}(?![A-Za-z0-9])")),
+    ("google-api-key", "AIza", lazy_pattern(r"AIza[\w\-]{35}(?![\w\-])")),
+    ("twilio-key", "SK", lazy_pattern(r"SK[0-9a-f]{32}(?![A-Za-z0-9])")),
+    ("jwt", "eyJ", lazy_pattern(r"eyJ[\w\-]{8,4096}\.[\w\-]{8,8192}(?:\.[\w\-]{0,4096}){0,3}")),
 )
 PEM_BEGIN: Final = lazy_pattern(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 PEM_END: Final = lazy_pattern(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")

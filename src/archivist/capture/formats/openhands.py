@@ -54,14 +54,9 @@ def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
 
 
 def _is_event(value: Mapping[str, Any]) -> bool:
-    if text(value, "kind") in _KINDS:
-        return True
     is_classic = isinstance(value.get("action"), str) or isinstance(value.get("observation"), str)
-    return (
-        is_classic
-        and value.get("source") in _SOURCES
-        and ("args" in value or "extras" in value or "cause" in value)
-    )
+    has_details = not {"args", "extras", "cause"}.isdisjoint(value)
+    return text(value, "kind") in _KINDS or (is_classic and has_details and value.get("source") in _SOURCES)
 
 
 def _is_evaluation(value: Mapping[str, Any]) -> bool:
