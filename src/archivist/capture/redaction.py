@@ -75,8 +75,9 @@ def _find(text: str) -> list[_Span]:
         if character in text:
             for separator in pattern.finditer(text):
                 spans += _vendor_key(text, separator.end())
-    spans += _capital_keys(text)
-    for hint, find in (("-----BEGIN", _private_keys), ("://", _url_secrets), (" -", _flag_values)):
+    if rules.THIN_HINT.search(text.encode("utf-8", "replace").translate(None, rules.THIN_DELETE)):
+        spans += _keys_without_separator(text)
+    for hint, find in (("://", _url_secrets), (" -", _flag_values)):
         if hint in text:
             spans += find(text)
     # One character for one, whatever the text holds, so that places in `flat` are places in `text`.
@@ -108,16 +109,12 @@ def _vendor_key(text: str, after: int) -> Iterator[_Span]:
             return
 
 
-def _capital_keys(text: str) -> Iterator[_Span]:
-    """Find keys that begin with capitals."""
-    for kind, beginning, pattern in rules.CAPITAL_RULES:
-        for match in pattern.finditer(text) if beginning in text else ():
+def _keys_without_separator(text: str) -> Iterator[_Span]:
+    """Find keys that begin with capitals, and private keys, whole or cut off."""
+    for kind, pattern in rules.CAPITAL_RULES:
+        for match in pattern.finditer(text):
             if _is_at_boundary(text, match.start()):
                 yield _Span(*match.span(), kind, _BY_FORM)
-
-
-def _private_keys(text: str) -> Iterator[_Span]:
-    """Find private keys, whole or cut off."""
     for begin in rules.PEM_BEGIN.finditer(text):
         end = rules.PEM_END.search(text, begin.end(), begin.end() + rules.PEM_MAX_CHARS)
         if end and _is_base64(text[begin.end() : end.start()]):
@@ -149,11 +146,12 @@ def _url_secrets(text: str) -> Iterator[_Span]:
 
 def _flag_values(text: str) -> Iterator[_Span]:
     """Find the values of flags that are passwords when their program stands before them on the line."""
-    for pattern, program in rules.PASSWORD_FLAGS:
-        for flag in pattern.finditer(text):
-            line = text[max(0, flag.start() - _FLAG_REACH) : flag.start()].rpartition("\n")[2]
-            if program.search(line) and not flag[1].isdigit() and not rules.is_template(flag[1]):
-                yield _Span(*flag.span(1), "password", _BY_PLACE)
+    for flag in rules.PASSWORD_FLAG.finditer(text):
+        name = flag.lastgroup or ""
+        line = text[max(0, flag.start() - _FLAG_REACH) : flag.start()].rpartition("\n")[2]
+        is_named = rules.FLAG_PROGRAMS[name].search(line) is not None
+        if is_named and not flag[name].isdigit() and not rules.is_template(flag[name]):
+            yield _Span(*flag.span(name), "password", _BY_PLACE)
 
 
 def _named_values(text: str, flat: str, pattern: re.Pattern[str]) -> Iterator[_Span]:
