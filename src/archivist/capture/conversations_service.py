@@ -147,10 +147,8 @@ def _session_items(rows: Iterable[tuple[str, str]], origin: LogOrigin, agent: st
 
 
 def _source(session: str) -> str:
-    try:
-        session.encode("utf-8")
-    except UnicodeEncodeError:
-        raise InputError(f"the session {session!r} has no name that can be written") from None
+    if replace_surrogates(session) != session:
+        raise InputError(f"the session {session!r} has no name that can be written")
     if not session:
         raise InputError("a session needs a name", hint="any text that tells it from the others")
     return f"{SCHEME}{clean_name(session)}"

@@ -107,21 +107,27 @@ def read_lines(source: BinaryIO) -> Iterator[LogLine | SkippedRecord]:
         except READ_FAILURES as error:
             yield SkippedRecord(f"line {number}", f"the file is cut or damaged: {error}")
             return
-        if raw is None:
-            yield SkippedRecord(f"line {number}", f"longer than {MAX_ELEMENT_BYTES >> 20} MiB")
-            continue
-        raw = (raw.removeprefix(_BOM) if number == 1 else raw).strip(b"\x00 \t\r\n")
-        if not raw:
-            continue
-        try:
-            value = decode(raw)
-        except ValueError as error:
-            yield SkippedRecord(f"line {number}", f"not JSON: {_short_message(error)}")
-            continue
+        if raw is not None:
+            raw = (raw.removeprefix(_BOM) if number == 1 else raw).strip(b"\x00 \t\r\n")
+            if not raw:
+                continue
+        value = _decode_or_skip(raw, f"line {number}")
         if isinstance(value, dict):
             yield LogLine(number, value)
+        elif isinstance(value, SkippedRecord):
+            yield value
         else:
             yield SkippedRecord(f"line {number}", "not a JSON object")
+
+
+def _decode_or_skip(raw: bytes | bytearray | None, where: str) -> Any:
+    if raw is None:
+        return SkippedRecord(where, f"longer than {MAX_ELEMENT_BYTES >> 20} MiB")
+    try:
+        return decode(raw)
+    except ValueError as error:
+        reason = str(error).split("\n")[0][:120]
+        return SkippedRecord(where, f"not JSON: {reason}")
 
 
 def _read_long_line(beginning: bytes, source: BinaryIO) -> bytearray | None:
@@ -366,20 +372,12 @@ def _elements(scanner: _Scanner, key: str) -> Iterator[Part | SkippedRecord]:
 def _part(scanner: _Scanner, key: str, index: int | None) -> Part | SkippedRecord:
     where = f"byte {scanner.offset}" if not key else f"{key}[{index}]" if index is not None else key
     raw = scanner.value()
-    if raw is None:
-        return SkippedRecord(where, f"longer than {MAX_ELEMENT_BYTES >> 20} MiB")
-    if not raw:
+    if raw is not None and not raw:
         # A stray byte that begins no value, such as a colon, must be passed or it would be met for ever.
         scanner.skip()
         return SkippedRecord(where, "not JSON")
-    try:
-        return Part(key, index, decode(raw))
-    except ValueError as error:
-        return SkippedRecord(where, f"not JSON: {_short_message(error)}")
-
-
-def _short_message(error: Exception) -> str:
-    return str(error).split("\n")[0][:120]
+    value = _decode_or_skip(raw, where)
+    return value if isinstance(value, SkippedRecord) else Part(key, index, value)
 
 
 class LogPreview(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_lines
 from archivist.capture.recorder import LogItem, LogOrigin, Recorder
 from archivist.capture.status import status_of_word
-from archivist.capture.values import object_at
+from archivist.capture.values import object_at, text
 from archivist.errors import RecordError
 from archivist.records import EpisodeStatus, Event, EventKind, Finding, Severity
 from archivist.records.plain import decoder, from_plain
@@ -112,8 +112,8 @@ class _ReviewedRun(Recorder):
 
 def _read_event(value: Mapping[str, Any], *, position: int, run: str) -> Event:
     """Read one event; `position` stands in for a sequence number that it lacks."""
-    name = value.get("type")
-    if not isinstance(name, str) or not name:
+    name = text(value, "type")
+    if not name:
         raise RecordError("type: missing")
     owner = value.get("run_id") or run
     if not isinstance(owner, str) or not owner:
@@ -122,7 +122,6 @@ def _read_event(value: Mapping[str, Any], *, position: int, run: str) -> Event:
     if not isinstance(data, Mapping):
         raise RecordError("data: expected an object")
     kind = _KINDS.get(name, EventKind.OTHER)
-    text = data.get({EventKind.START: "task", EventKind.VERDICT: "verdict"}.get(kind, "message"))
     plain = {
         "run": owner,
         "seq": value["seq"] if value.get("seq") is not None else position,
@@ -132,7 +131,7 @@ def _read_event(value: Mapping[str, Any], *, position: int, run: str) -> Event:
         "agent": value.get("agent") or "",
         "phase": value.get("phase") or "",
         "role": data.get("archetype") or "",
-        "text": text if isinstance(text, str) else "",
+        "text": text(data, {EventKind.START: "task", EventKind.VERDICT: "verdict"}.get(kind, "message")),
         "extra": {
             **{key: item for key, item in value.items() if key not in _ENVELOPE},
             **({"data": dict(data)} if data else {}),
@@ -156,18 +155,15 @@ def _read_findings(kind: EventKind, data: Mapping[str, Any]) -> tuple[Finding, .
 
 def _read_finding(value: object, found_by: str = "") -> Finding:
     """Read one finding, given as an object or as its bare description."""
-    if isinstance(value, str):
-        value = {"description": value}
-    if not isinstance(value, Mapping):
+    given = {"description": value} if isinstance(value, str) else value
+    if not isinstance(given, Mapping):
         raise RecordError("finding: expected an object")
-    fields = {key: item for key, item in value.items() if item is not None}
-    description = fields.get("description")
-    if not isinstance(description, str) or not description.strip():
+    fields = {key: item for key, item in given.items() if item is not None}
+    if not text(fields, "description").strip():
         raise RecordError("finding: description: missing")
-    word = fields.get("severity", Severity.INFO.value)
+    word = fields.setdefault("severity", Severity.INFO.value)
     if isinstance(word, str):
-        word = _SEVERITY_ALIASES.get(word.strip().lower(), word.strip().lower())
-    fields["severity"] = word
+        fields["severity"] = _SEVERITY_ALIASES.get(word.strip().lower(), word.strip().lower())
     fields.setdefault("found_by", found_by)
     try:
         return decoder(Finding)(fields)  # type: ignore[no-any-return]
