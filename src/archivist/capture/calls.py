@@ -79,7 +79,8 @@ _TIMED_OUT = re.compile(
 )
 # A harness reports a timeout at the ends of an output; in the middle are the words of the program.
 _TIMEOUT_WINDOW_CHARS = 1_000
-_REFUSED_EDIT = re.compile(
+# What an editor says when it changed nothing.
+REFUSED_EDIT = re.compile(
     r"\A\s*(?:Your proposed edit has introduced|No replacement was performed|No match found|ERROR\b|Error:"
     r"|Invalid `|The path .{1,300}? does not exist|String to replace not found|apply_patch verification)",
     re.DOTALL,
@@ -107,8 +108,7 @@ class CallDescription:
 def describe(call: LoggedCall) -> CallDescription:
     """Sort a call by its arguments first and its tool's name second, so that unknown tools are read too."""
     given = call.arguments
-    patch = _patch_in(call)
-    if patch:
+    if patch := _patch_in(call):
         return _describe_patch(patch)
     file = text(given, *_FILE_KEYS)
     verb = text(given, "command")
@@ -265,11 +265,6 @@ def is_timeout(content: str) -> bool:
         return bool(_TIMED_OUT.search(content))
     ends = content[:_TIMEOUT_WINDOW_CHARS], content[-_TIMEOUT_WINDOW_CHARS:]
     return any(_TIMED_OUT.search(end) for end in ends)
-
-
-def is_refused_edit(output: str) -> bool:
-    """Say whether an editor reports that it changed nothing."""
-    return bool(_REFUSED_EDIT.match(output))
 
 
 def from_structured(content: object) -> CallOutcome | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from archivist.capture.calls import CallOutcome, LoggedCall, describe, is_refused_edit
+from archivist.capture.calls import REFUSED_EDIT, CallOutcome, LoggedCall, describe
 from archivist.capture.clean import strip_briefs
 from archivist.capture.json_stream import LogLine, Part, SkippedRecord
 from archivist.capture.status import Ending, status_of, status_of_exit
@@ -137,6 +137,10 @@ def add_usage(one: Usage, other: Usage) -> Usage:
 LogItem: TypeAlias = Event | Episode | SkippedRecord
 # Calls wait for their results, and results that came first for their calls; more than this is a damaged log.
 _MAX_WAITING = 256
+# What an episode takes from its recorder as it is.
+_EPISODE_FIELDS = (
+    "parent", "task", "agent", "provider", "model", "started", "finished", "summary", "domain", "extra",
+)  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -317,25 +321,17 @@ class Recorder:
             self._close(event, outcome)
         self._waiting.clear()
         spent = replace(self.spent, cost_usd=round(self.spent.cost_usd, 6))
+        same: dict[str, Any] = {name: getattr(self, name) for name in _EPISODE_FIELDS}
         self.items.append(
             Episode(
                 id=self.run,
-                parent=self.parent,
                 project=self.origin.project or self.project,
-                task=self.task,
                 session=self.session or self.run,
-                agent=self.agent,
-                provider=self.provider,
-                model=self.model,
                 kind=EpisodeKind.SUBAGENT_RUN if self.parent else EpisodeKind.ORCHESTRATOR_RUN,
-                started=self.started,
-                finished=self.finished,
                 status=status_of(self.stated, self.ending),
-                summary=self.summary,
-                domain=self.domain,
                 trajectories=(self.origin.path_name,) if self.origin.path_name else (),
                 usage=spent if spent != Usage() else None,
-                extra=self.extra,
+                **same,
             )
         )
 
@@ -382,7 +378,8 @@ def _with_outcome(event: Event, outcome: CallOutcome) -> Event:
         event,
         output=clip(outcome.output),
         exit_code=outcome.exit_code,
-        is_error=outcome.is_error or (event.kind is EventKind.EDIT and is_refused_edit(outcome.output)),
+        is_error=outcome.is_error
+        or bool(event.kind is EventKind.EDIT and REFUSED_EDIT.match(outcome.output)),
         duration_s=outcome.duration_s,
         extra={**event.extra, **outcome.extra},
     )

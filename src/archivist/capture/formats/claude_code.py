@@ -154,8 +154,7 @@ class _Chain(Recorder):
         subtype = text(body, "subtype")
         self.stated = status_of_result(subtype, is_error=body.get("is_error") is True)
         self.settle_usage(object_at(body, "usage"))
-        cost = as_float(body.get("total_cost_usd")) or 0.0
-        self.spent = add_usage(self.spent, Usage(cost_usd=cost))
+        self.spent = add_usage(self.spent, read_usage(body, "", "", cost="total_cost_usd"))
         facts = {
             key: body[key] for key in ("is_error", "duration_ms", "num_turns", "stop_reason") if key in body
         }
@@ -231,18 +230,13 @@ class _Session(_Chain):
     def _chain_name(self, value: Mapping[str, Any], uuid: str) -> str:
         """Return the sidechain of a line, or nothing when it is the session's own."""
         caller = text(value, "parent_tool_use_id")
-        if caller:
+        if caller or value.get("isSidechain") is not True:
             return caller
-        if value.get("isSidechain") is not True:
-            return ""
         parent = text(value, "parentUuid")
         chain = text(value, "agentId") or self._chain_of.get(parent, "")
-        if not chain:
-            chain = (
-                (uuid or derived_id(compact_json(value)))[:8]
-                if not parent or not self._children
-                else next(reversed(self._children))
-            )
+        if not chain and parent and self._children:
+            chain = next(reversed(self._children))
+        chain = chain or (uuid or derived_id(compact_json(value)))[:8]
         _remember(self._chain_of, uuid, chain)
         return chain
 
@@ -266,8 +260,7 @@ class _Session(_Chain):
             elif block.get("type") == "tool_use":
                 call_id = text(block, "id")
                 call = LoggedCall(text(block, "name"), object_at(block, "input"))
-                prompt = text(call.arguments, "prompt")
-                if prompt:
+                if prompt := text(call.arguments, "prompt"):
                     _remember(self._prompts, call_id, prompt[:_PROMPT_CHARS], _MAX_OPEN_RUNS)
                 chain.call(call_id, call)
 
