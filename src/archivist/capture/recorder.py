@@ -67,14 +67,11 @@ _PROVIDERS = {
 
 def task_of(prompt: str) -> str:
     """Return the request in a prompt: the problem statement itself when it stands in a known frame."""
-    found = prompt = strip_briefs(prompt)
+    prompt = strip_briefs(prompt)
+    framed = (frame.search(prompt) for frame in _TASK_FRAMES)
+    found = next((match.group(1) for match in framed if match), prompt)
     if tagged := _TASK_TAGS.search(prompt):
         found = _TASK_PREFACE.sub("", tagged.group(2))
-    else:
-        for frame in _TASK_FRAMES:
-            if match := frame.search(prompt):
-                found = match.group(1)
-                break
     return shorten(found.replace("\r\n", "\n").strip(), TASK_CHARS)
 
 
@@ -374,12 +371,12 @@ class Recorder:
 
 
 def _with_outcome(event: Event, outcome: CallOutcome) -> Event:
+    is_refused = event.kind is EventKind.EDIT and REFUSED_EDIT.match(outcome.output) is not None
     return replace(
         event,
         output=clip(outcome.output),
         exit_code=outcome.exit_code,
-        is_error=outcome.is_error
-        or bool(event.kind is EventKind.EDIT and REFUSED_EDIT.match(outcome.output)),
+        is_error=outcome.is_error or is_refused,
         duration_s=outcome.duration_s,
         extra={**event.extra, **outcome.extra},
     )

@@ -157,26 +157,22 @@ def _flag_values(text: str) -> Iterator[_Span]:
 def _named_values(text: str, flat: str, pattern: re.Pattern[str]) -> Iterator[_Span]:
     covered = 0
     for match in pattern.finditer(flat):
-        if match.start() >= covered and (span := _named_value(text, flat, match)):
-            yield span
-            covered = span.end
-
-
-def _named_value(text: str, flat: str, match: re.Match[str]) -> _Span | None:
-    kind = rules.NAME_KINDS[flat[match.start() : match.start() + 3]]
-    name = _name_before(flat, match.start("tail"))
-    if name is None or not rules.WHOLE_NAME[kind].fullmatch(name) or (name == "pass" and not match["close"]):
-        return None
-    start = match.start("tail") - len(name)
-    is_env = match["sep"] == "=" and bool(rules.ENV_NAME.search(text, max(0, start - 16), match.start("sep")))
-    value = _value_at(text, match.end(), is_env=is_env, is_xml=match["sep"] == ">")
-    if value is None or (name == "pass" and value.text.isalpha()):
-        return None
-    is_code = not value.is_quoted and _is_code(text, value)
-    if is_code or not _is_secret(kind, match, value, flat[max(0, start - 160) : start]):
-        return None
-    rest = rules.LONG_REST.match(text, value.end) if len(value.text) >= rules.LONG_VALUE else None
-    return _Span(value.start, rest.end() if rest else value.end, kind, _BY_NAME)
+        kind = rules.NAME_KINDS[flat[match.start() : match.start() + 3]]
+        name = _name_before(flat, match.start("tail"))
+        if match.start() < covered or name is None or not rules.WHOLE_NAME[kind].fullmatch(name):
+            continue
+        start = match.start("tail") - len(name)
+        is_env = match["sep"] == "=" and bool(
+            rules.ENV_NAME.search(text, max(0, start - 16), match.start("sep"))
+        )
+        value = _value_at(text, match.end(), is_env=is_env, is_xml=match["sep"] == ">")
+        is_word = name == "pass" and (not match["close"] or value is None or value.text.isalpha())
+        if value is None or is_word or (not value.is_quoted and _is_code(text, value)):
+            continue
+        if _is_secret(kind, match, value, flat[max(0, start - 160) : start]):
+            rest = rules.LONG_REST.match(text, value.end) if len(value.text) >= rules.LONG_VALUE else None
+            covered = rest.end() if rest else value.end
+            yield _Span(value.start, covered, kind, _BY_NAME)
 
 
 def _name_before(flat: str, end: int) -> str | None:

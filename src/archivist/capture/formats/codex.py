@@ -75,7 +75,7 @@ class _Thread(Recorder):
 
     agent: str = name
     _has_meta: bool = False
-    _facts: dict[str, CallOutcome] = field(default_factory=dict)
+    _facts: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def take(self, line: LogLine) -> None:
         value = line.value
@@ -145,15 +145,7 @@ class _Thread(Recorder):
                 self.result(call_id, CallOutcome())
         elif kind in _RESULTS:
             call_id = text(item, "call_id")
-            outcome = _outcome(item.get("output"))
-            if known := self._facts.pop(call_id, None):
-                outcome = replace(
-                    outcome,
-                    exit_code=known.exit_code if known.exit_code is not None else outcome.exit_code,
-                    is_error=outcome.is_error or known.is_error,
-                    duration_s=known.duration_s if known.duration_s is not None else outcome.duration_s,
-                )
-            self.result(call_id, outcome)
+            self.result(call_id, replace(_outcome(item.get("output")), **self._facts.pop(call_id, {})))
 
     def _read_event(self, event: Mapping[str, Any]) -> None:
         match event.get("type"):
@@ -185,7 +177,8 @@ class _Thread(Recorder):
         seconds = as_float(parts.get("secs") if parts else event.get("duration"))
         if seconds is not None:
             seconds += (as_float(parts.get("nanos")) or 0.0) / 1e9
-        self._facts[text(event, "call_id")] = CallOutcome("", exit_code, is_error, seconds)
+        facts = {"exit_code": exit_code, "is_error": is_error or None, "duration_s": seconds}
+        self._facts[text(event, "call_id")] = {key: each for key, each in facts.items() if each is not None}
         if len(self._facts) > _MAX_FACTS:
             del self._facts[next(iter(self._facts))]
 
