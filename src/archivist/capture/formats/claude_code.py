@@ -15,16 +15,7 @@ from archivist.capture.calls import CallOutcome, LoggedCall, read_outcome
 from archivist.capture.json_stream import LogLine, preview_log, read_lines
 from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_usage, task_of
 from archivist.capture.status import status_of_result
-from archivist.capture.values import (
-    as_float,
-    as_time,
-    compact_json,
-    content_text,
-    mapping,
-    object_at,
-    objects,
-    text,
-)
+from archivist.capture.values import as_float, as_time, compact_json, content_text, object_at, objects, text
 from archivist.ids import derived_id
 from archivist.records import EpisodeStatus, EventKind, Usage
 
@@ -66,13 +57,12 @@ _PROMPT_CHARS = 4_000
 def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
     """Recognise the log by the records of a conversation and their envelope."""
     for value in preview_log(head).objects:
-        kind = text(value, "type")
+        kind, body = text(value, "type"), object_at(value, "message")
         if kind in ("user", "assistant"):
-            body = value.get("message")
-            return isinstance(body, dict) and ("content" in body or "role" in body)
-        if kind == "system" and (value.get("subtype") or mapping(value.get("message")).get("subtype")):
+            return "content" in body or "role" in body
+        if kind == "system" and (value.get("subtype") or body.get("subtype")):
             return True
-        if kind == "result" and "is_error" in {**value, **mapping(value.get("message"))}:
+        if kind == "result" and ("is_error" in value or "is_error" in body):
             return True
     return any(
         text(value, "type") in _HOUSEKEEPING and not {"sessionId", "leafUuid", "session_id"}.isdisjoint(value)
