@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, is_timeout, read_outcome
 from archivist.capture.json_stream import Part, preview_log, read_document
-from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage
+from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_usage
 from archivist.capture.values import (
     as_float,
     as_integer,
@@ -26,7 +26,6 @@ from archivist.capture.values import (
     seconds_between,
     text,
 )
-from archivist.records import Usage
 
 name = "mini-swe-agent"
 _BLOCK = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\s*\n(.*?)\n?```", re.DOTALL)
@@ -142,13 +141,10 @@ class _Trajectory(Recorder):
         self.use_model(text(response, "model"))
         usage = object_at(response, "usage")
         details = object_at(usage, "prompt_tokens_details") or object_at(usage, "input_tokens_details")
-        used = Usage(
-            input_tokens=count(usage.get("prompt_tokens")) or count(usage.get("input_tokens")),
-            output_tokens=count(usage.get("completion_tokens")) or count(usage.get("output_tokens")),
-            cached_tokens=count(details.get("cached_tokens")),
-            cost_usd=as_float(extra.get("cost")) or 0.0,
-        )
-        self.spent = add_usage(self.spent, used)
+        is_chat = "prompt_tokens" in usage
+        names = ("prompt_tokens", "completion_tokens") if is_chat else ("input_tokens", "output_tokens")
+        used = {**usage, **details, "cost": extra.get("cost")}
+        self.spent = add_usage(self.spent, read_usage(used, *names, "cached_tokens", "cost"))
         self.message("assistant", said)
         for call_id, call in _calls(message, extra, said):
             self.call(call_id, call)
