@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 SCHEME = "session:"
 # What only the service that gave it can read. Such data looks random, so parts of it could pass for keys.
 _OPAQUE = frozenset({"encrypted_content", "signature", "image_url", "file_data", "data", "result"})
-
-_SPEAKERS = ("user", "assistant")
 # What the SDK gives to the model when a tool raised.
 _FAILED_TOOL = "An error occurred while running the tool"
 
@@ -132,7 +130,7 @@ def _session_items(rows: Iterable[tuple[str, str]], origin: LogOrigin, agent: st
         if kind in ("", "message"):
             role = text(turn, "role") or "user"
             said = content_text(turn.get("content"))
-            recorder.message(role if role in _SPEAKERS else "system", said)
+            recorder.message(role if role in ("user", "assistant") else "system", said)
         elif kind.endswith("_call"):
             arguments = arguments_from(turn.get("arguments") or turn.get("action") or turn.get("input"))
             call = LoggedCall(text(turn, "name") or kind.removesuffix("_call"), arguments)

@@ -222,15 +222,12 @@ class _Thread(Recorder):
 
 
 def _call(item: Mapping[str, Any]) -> LoggedCall:
-    match item.get("type"):
-        case "local_shell_call":
-            return LoggedCall("shell", object_at(item, "action"))
-        case "custom_tool_call":
-            return LoggedCall(text(item, "name"), {"input": text(item, "input")})
-        case "web_search_call":
-            return LoggedCall("web_search", object_at(item, "action"))
-        case _:
-            return LoggedCall(text(item, "name"), arguments_from(item.get("arguments")))
+    kind = text(item, "type")
+    if kind == "custom_tool_call":
+        return LoggedCall(text(item, "name"), {"input": text(item, "input")})
+    if tool := {"local_shell_call": "shell", "web_search_call": "web_search"}.get(kind):
+        return LoggedCall(tool, object_at(item, "action"))
+    return LoggedCall(text(item, "name"), arguments_from(item.get("arguments")))
 
 
 def _outcome(output: object) -> CallOutcome:
