@@ -87,17 +87,13 @@ def as_float(value: object) -> float | None:
 
 def as_time(value: object) -> datetime | None:
     """Return a time given as ISO 8601 text or as seconds or milliseconds since 1970."""
-    if isinstance(value, str):
-        try:
-            return from_text(value)
-        except (ValueError, OverflowError):
-            return None
-    number = as_float(value)
-    if number is None or number <= 0:
-        return None
     try:
-        return _EPOCH + timedelta(seconds=number / 1000 if number > _MILLISECONDS_FROM else number)
-    except OverflowError:
+        if isinstance(value, str):
+            return from_text(value)
+        number = as_float(value) or 0.0
+        seconds = number / 1000 if number > _MILLISECONDS_FROM else number
+        return _EPOCH + timedelta(seconds=seconds) if number > 0 else None
+    except (ValueError, OverflowError):
         return None
 
 
