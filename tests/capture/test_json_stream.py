@@ -190,4 +190,4 @@ def test_a_glimpse_sees_a_document_whose_beginning_is_cut() -> None:
 def test_a_glimpse_sees_the_first_lines() -> None:
     found = preview_log(b'{"a": 1}\n{"b": 2}\n{"c')
     assert found.objects == ({"a": 1}, {"b": 2})
-    assert not found.is_list
+    assert found.document == {"a": 1}

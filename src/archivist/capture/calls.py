@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from archivist.capture.json_stream import decode
@@ -37,9 +37,7 @@ _NEW_KEYS = (
 _OTHER_TARGET_KEYS = ("pattern", "query", "url", "uri", "description", "prompt")
 # Values nested deeper are not clipped one by one; the whole is clipped afterwards.
 _MAX_DEPTH = 4
-_SHELLS = frozenset(
-    {"bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh", "/usr/bin/bash", "/usr/bin/zsh"}
-)
+_SHELLS = ("bash", "sh", "zsh")
 _EDITORS = frozenset(
     {
         "edit", "write", "multiedit", "notebookedit", "edit_file", "write_file", "create_file", "replace",
@@ -81,7 +79,8 @@ _TIMED_OUT = re.compile(
 )
 # A harness reports a timeout at the ends of an output; in the middle are the words of the program.
 _TIMEOUT_WINDOW_CHARS = 1_000
-_REFUSED_EDIT = re.compile(
+# What an editor says when it changed nothing.
+REFUSED_EDIT = re.compile(
     r"\A\s*(?:Your proposed edit has introduced|No replacement was performed|No match found|ERROR\b|Error:"
     r"|Invalid `|The path .{1,300}? does not exist|String to replace not found|apply_patch verification)",
     re.DOTALL,
@@ -109,25 +108,22 @@ class CallDescription:
 def describe(call: LoggedCall) -> CallDescription:
     """Sort a call by its arguments first and its tool's name second, so that unknown tools are read too."""
     given = call.arguments
-    patch = _patch_in(call)
-    if patch:
+    if patch := _patch_in(call):
         return _describe_patch(patch)
-    file = _first(given, _FILE_KEYS)
-    verb = text(given.get("command"))
-    is_replacing = bool(_first(given, _OLD_KEYS)) and any(
-        isinstance(given.get(key), str) for key in _NEW_KEYS
-    )
+    file = text(given, *_FILE_KEYS)
+    verb = text(given, "command")
+    is_replacing = bool(text(given, *_OLD_KEYS)) and any(isinstance(given.get(key), str) for key in _NEW_KEYS)
     is_edit = verb in _EDIT_COMMANDS or call.tool.lower() in _EDITORS or is_replacing
     if file and is_edit and verb not in _VIEW_COMMANDS:
         edits = objects(given.get("edits")) or [given]
-        old = "\n".join(filter(None, (_first(edit, _OLD_KEYS) for edit in edits)))
-        new = "\n".join(filter(None, (_first(edit, _NEW_KEYS) for edit in edits)))
+        old = "\n".join(filter(None, (text(edit, *_OLD_KEYS) for edit in edits)))
+        new = "\n".join(filter(None, (text(edit, *_NEW_KEYS) for edit in edits)))
         extra: dict[str, object] = {"old": clip(old, EDIT_SIDE_CHARS), "new": clip(new, EDIT_SIDE_CHARS)}
         return CallDescription(EventKind.EDIT, arguments_text(given), shorten(file, TARGET_CHARS), extra)
     command = command_of(given)
     if command and not (file and verb in _EDIT_COMMANDS | _VIEW_COMMANDS):
         return CallDescription(EventKind.TOOL_CALL, clip(command), target_of(command))
-    target = file or _first(given, _OTHER_TARGET_KEYS)
+    target = file or text(given, *_OTHER_TARGET_KEYS)
     return CallDescription(EventKind.TOOL_CALL, arguments_text(given), shorten(target, TARGET_CHARS))
 
 
@@ -139,7 +135,7 @@ def command_of(given: Mapping[str, Any]) -> str:
             return value.rstrip("\n")
         words = [word for word in listing(value) if isinstance(word, str)]
         if words:
-            if len(words) >= 3 and words[0] in _SHELLS and words[1].startswith("-"):
+            if len(words) >= 3 and words[0].rpartition("/")[2] in _SHELLS and words[1].startswith("-"):
                 return words[2]
             return shlex.join(words)
     return ""
@@ -153,13 +149,18 @@ def target_of(command: str) -> str:
     return shorten(rest or command.strip(), TARGET_CHARS)
 
 
+def _decode_text(written: str) -> object:
+    """Return the value that a text writes as JSON, or None."""
+    try:
+        return decode(written.encode("utf-8", "replace"))
+    except ValueError:
+        return None
+
+
 def arguments_from(value: object) -> Mapping[str, Any]:
     """Read arguments given as an object or as JSON text; other text is the input itself."""
     if isinstance(value, str):
-        try:
-            decoded = decode(value.encode("utf-8", "replace")) if value.lstrip().startswith("{") else None
-        except ValueError:
-            decoded = None
+        decoded = _decode_text(value) if value.lstrip().startswith("{") else None
         return decoded if isinstance(decoded, dict) else {"input": value} if value else {}
     return mapping(value)
 
@@ -193,10 +194,7 @@ def calls_in_message(message: str) -> list[LoggedCall]:
         ]
     if '"commands"' in message or '"keystrokes"' in message:
         start, end = message.find("{"), message.rfind("}")
-        try:
-            reply = mapping(decode(message[start : end + 1].encode("utf-8", "replace")))
-        except ValueError:
-            return []
+        reply = mapping(_decode_text(message[start : end + 1]))
         found = [LoggedCall("bash_command", each) for each in objects(reply.get("commands"))]
         return [*found, LoggedCall("mark_task_complete", {})] if reply.get("task_complete") is True else found
     return []
@@ -226,10 +224,6 @@ def _describe_patch(patch: str) -> CallDescription:
     )
 
 
-def _first(given: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    return next((given[key] for key in keys if isinstance(given.get(key), str) and given[key]), "")
-
-
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
     """The result of a call."""
@@ -244,9 +238,9 @@ class CallOutcome:
 def read_outcome(
     content: str,
     *,
-    exit_code: int | None = None,
+    exit_code: object = None,
     is_error: bool | None = None,
-    duration_s: float | None = None,
+    duration_s: object = None,
     extra: dict[str, object] | None = None,
 ) -> CallOutcome:
     """Strip the frame around an output. What the log states outside the frame takes precedence.
@@ -254,20 +248,15 @@ def read_outcome(
     It is an error when the log says so, else when the exit code is not zero or the command timed out.
     """
     found = _strip_frame(content)
-    code = exit_code if exit_code is not None else found.exit_code
+    stated_code, stated_duration = as_integer(exit_code), as_float(duration_s)
+    code = stated_code if stated_code is not None else found.exit_code
     more = {**found.extra, **(extra or {})}
     if is_timeout(content) and (is_error or code != 0):
         more["timed_out"] = True
-    is_failure = (
-        is_error if is_error is not None else (code not in (None, 0) or "timed_out" in more or found.is_error)
-    )
-    return CallOutcome(
-        output=found.output,
-        exit_code=code,
-        is_error=is_failure,
-        duration_s=duration_s if duration_s is not None else found.duration_s,
-        extra=more,
-    )
+    if is_error is None:
+        is_error = code not in (None, 0) or "timed_out" in more or found.is_error
+    took = stated_duration if stated_duration is not None else found.duration_s
+    return CallOutcome(found.output, code, is_error, took, more)
 
 
 def is_timeout(content: str) -> bool:
@@ -278,31 +267,22 @@ def is_timeout(content: str) -> bool:
     return any(_TIMED_OUT.search(end) for end in ends)
 
 
-def is_refused_edit(output: str) -> bool:
-    """Say whether an editor reports that it changed nothing."""
-    return bool(_REFUSED_EDIT.match(output))
-
-
 def from_structured(content: object) -> CallOutcome | None:
     """Read an output given as an object, such as `{"output", "metadata": {"exit_code"}}`."""
     if isinstance(content, str) and content.startswith("{") and content.endswith("}"):
-        try:
-            content = decode(content.encode("utf-8", "replace"))
-        except ValueError:
-            return None
+        content = _decode_text(content)
     given = mapping(content)
     if not ({"output", "stdout", "content", "error"} & given.keys()):
         return None
-    inner = given.get("metadata", given)
-    facts: Mapping[str, Any] = mapping(inner)
+    facts = mapping(given.get("metadata", given))
     passed = next((given[key] for key in ("passed", "success") if isinstance(given.get(key), bool)), None)
     output = content_text(given.get("output")) or content_text(given.get("content"))
-    output = output or "\n".join(filter(None, (text(given.get("stdout")), text(given.get("stderr")))))
+    output = output or "\n".join(filter(None, (text(given, "stdout"), text(given, "stderr"))))
     return read_outcome(
-        output or text(given.get("error")),
-        exit_code=as_integer(facts.get("exit_code", given.get("exit_code"))),
+        output or text(given, "error"),
+        exit_code=facts.get("exit_code", given.get("exit_code")),
         is_error=None if passed is None else not passed,
-        duration_s=as_float(facts.get("duration_seconds")),
+        duration_s=facts.get("duration_seconds"),
     )
 
 
@@ -328,17 +308,13 @@ def _strip_frame(content: str) -> CallOutcome:
 
 def _from_tags(content: str) -> CallOutcome:
     code = _RETURN_CODE.search(content[:4_000])
-    outcome = CallOutcome(exit_code=int(code.group(1)) if code else None)
-    if failure := _EXCEPTION_TAG.match(content):
-        outcome = replace(outcome, is_error=True, extra={"exception": failure.group(1)[:500]})
-    body = _OUTPUT_TAG.search(content)
-    if body:
-        return replace(outcome, output=body.group(1))
-    ends = _HEAD_AND_TAIL_TAGS.search(content)
-    if ends:
-        return replace(
-            outcome,
-            output=ends.group("head") + "\n" + ends.group("between").strip() + "\n" + ends.group("tail"),
-        )
-    rest = content[code.end() :] if code else content
-    return replace(outcome, output=rest.removeprefix("\n").removeprefix("<output>\n"))
+    failure = _EXCEPTION_TAG.match(content)
+    if body := _OUTPUT_TAG.search(content):
+        output = body.group(1)
+    elif ends := _HEAD_AND_TAIL_TAGS.search(content):
+        output = f"{ends['head']}\n{ends['between'].strip()}\n{ends['tail']}"
+    else:
+        rest = content[code.end() :] if code else content
+        output = rest.removeprefix("\n").removeprefix("<output>\n")
+    extra: dict[str, object] = {"exception": failure.group(1)[:500]} if failure else {}
+    return CallOutcome(output, int(code.group(1)) if code else None, failure is not None, extra=extra)

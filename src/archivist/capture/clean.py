@@ -12,7 +12,7 @@ from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from functools import cache
 from types import NoneType
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from archivist.cold_start import lazy_pattern
 
@@ -35,45 +35,36 @@ _BEFORE: Final = lazy_pattern(rf"{_NEWLINE}(?P<margin>{_MARGIN})\Z|(?:[>\"']|&gt
 _BEFORE_REACH: Final = 64
 
 
-class _Fence(NamedTuple):
-    start: int
-    body: int
-    escape: str
-
-
 def strip_briefs(text: str) -> str:
     """Remove every fenced brief, however its host wrapped it; text without one is returned as it is."""
     if FENCE_MARK not in text:
         return text
-    fences = list(_fences(text))
-    if not fences:
-        return text
+    openings = list(_find_openings(text))
+    starts = [start for start, _ in openings]
     pieces: list[str] = []
     position = 0
-    for opened, following in zip(fences, [*fences[1:], None], strict=True):
-        limit = following.start if following else len(text)
-        if opened.escape:
+    for (start, opening), following in zip(openings, [*starts[1:], len(text)], strict=False):
+        limit = following
+        if escape := opening["escape"]:
             # The brief stands in a JSON string whose newlines carry n backslashes; a quote that carries
             # n - 1 closes the string, and the brief with it.
-            backslashes = len(opened.escape) - 1
-            quote = re.compile(rf'(?<!\\)\\{{{backslashes}}}"').search(text, opened.body, limit)
+            quote = re.compile(rf'(?<!\\)\\{{{len(escape) - 1}}}"').search(text, opening.end(), limit)
             limit = quote.start() if quote else limit
-        closing = _CLOSING.search(text, opened.body, limit)
-        pieces.append(text[position : opened.start])
+        closing = _CLOSING.search(text, opening.end(), limit)
+        pieces.append(text[position:start])
         # A brief without a closing mark was cut: it takes all that is left.
         position = closing.end() if closing else limit
-    return "".join((*pieces, text[position:]))
+    return "".join((*pieces, text[position:])) if openings else text
 
 
-def _fences(text: str) -> Iterator[_Fence]:
-    """Find the opening marks that end their line: one inside a sentence is only being talked about."""
+def _find_openings(text: str) -> Iterator[tuple[int, re.Match[str]]]:
+    """Find the opening marks that end their line, with their margin: others are only being talked about."""
     for opening in _OPENING.finditer(text):
         start = opening.start()
         window = text[max(0, start - _BEFORE_REACH) : start]
         before = _BEFORE.search(window if start > _BEFORE_REACH else "\n" + window)
         if before:
-            margin = before["margin"] or ""
-            yield _Fence(start - len(margin), opening.end(), opening["escape"] or "")
+            yield start - len(before["margin"] or ""), opening
 
 
 def fence(text: str, brief_id: str, lesson_ids: Sequence[str]) -> str:
@@ -95,6 +86,8 @@ _REMEMBERED_CHARACTERS = 128
 _MAX_REMEMBERED = 10_000
 _WITHOUT_TEXT = frozenset((int, float, bool, NoneType, datetime))
 _HEXADECIMAL = frozenset("0123456789abcdef-")
+# No rule of secrets finds one in a shorter text, as the names of domains and roles are.
+_SHORTEST_SECRET = 8
 
 
 class Cleaner:
@@ -158,7 +151,8 @@ class Cleaner:
 def clean_name(name: str) -> str:
     """Return the name under which something with this name is stored: secrets are redacted in names too."""
     # The ids that clients give to sessions are hexadecimal, and no rule of secrets matches those.
-    return name if _HEXADECIMAL.issuperset(name) else Cleaner().text(name)
+    is_clean = len(name) < _SHORTEST_SECRET or _HEXADECIMAL.issuperset(name)
+    return name if is_clean and name.isascii() else Cleaner().text(name)
 
 
 @cache

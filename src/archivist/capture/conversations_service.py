@@ -7,21 +7,21 @@ are popped and cleared, which a run's events never are. A finished session is a 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from archivist.access.rights import Layer, reads, writes
 from archivist.capture.calls import LoggedCall, arguments_from, from_structured, read_outcome
 from archivist.capture.clean import clean_name
-from archivist.capture.recorder import LogOrigin, Recorder
+from archivist.capture.recorder import LogItem, LogOrigin, Recorder
 from archivist.capture.redaction import without_secrets
 from archivist.capture.service import CaptureOverrides
-from archivist.capture.values import content_text, mapping
-from archivist.capture.values import text as text_of
+from archivist.capture.values import content_text, mapping, text
 from archivist.clock import from_text
 from archivist.errors import InputError
 from archivist.ids import derived_id
-from archivist.records import Document, Episode, Event
+from archivist.records import Document
 from archivist.service import BankService
 from archivist.store.filters import Filter, equals
 from archivist.text import replace_surrogates
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 SCHEME = "session:"
 # What only the service that gave it can read. Such data looks random, so parts of it could pass for keys.
 _OPAQUE = frozenset({"encrypted_content", "signature", "image_url", "file_data", "data", "result"})
-
-_SPEAKERS = ("user", "assistant")
 # What the SDK gives to the model when a tool raised.
 _FAILED_TOOL = "An error occurred while running the tool"
 
@@ -64,7 +62,7 @@ class Conversations(BankService):
     def add(self, session: str, turns: Sequence[Mapping[str, object]]) -> None:
         """Add items at the end of a session, all of them or none."""
         try:
-            kept = [dict(_clean_fields(json.loads(json.dumps(dict(turn))))) for turn in turns]
+            kept = [_clean_item(json.loads(json.dumps(dict(turn)))) for turn in turns]
         except (TypeError, ValueError, RecursionError) as error:
             raise InputError(f"an item of the session is no JSON: {error}") from None
         now = self._bank.now()
@@ -117,41 +115,38 @@ class Conversations(BankService):
         if not rows:
             return []
         overrides = CaptureOverrides(run=session, project=project, status=status)
-        items = _session_items(session, rows, project, agent)
+        items = _session_items(rows, LogOrigin(run=session, project=project), agent)
         return list(self._bank.runs.finish(items, overrides=overrides).runs)
 
 
-def _session_items(
-    session: str, rows: Iterable[tuple[str, str]], project: str, agent: str
-) -> Iterator[Event | Episode]:
-    """Yield what a session's items tell, messages and calls with their results, then its run."""
-    recorder = Recorder(session, LogOrigin(run=session, project=project), agent=agent)
+def _session_items(rows: Iterable[tuple[str, str]], origin: LogOrigin, agent: str) -> list[LogItem]:
+    """Return what a session's items tell, messages and calls with their results, then its run."""
+    recorder = Recorder(origin, run=origin.run, agent=agent)
     for created, extra in rows:
-        time = from_text(created)
+        recorder.move_to(from_text(created))
         turn = mapping(json.loads(extra).get("item"))
-        kind = text_of(turn.get("type"))
-        call_id = text_of(turn.get("call_id")) or text_of(turn.get("id"))
+        kind = text(turn, "type")
+        call_id = text(turn, "call_id", "id")
         if kind in ("", "message"):
-            role = text_of(turn.get("role")) or "user"
+            role = text(turn, "role") or "user"
             said = content_text(turn.get("content"))
-            yield from recorder.message(role if role in _SPEAKERS else "system", said, time)
+            recorder.message(role if role in ("user", "assistant") else "system", said)
         elif kind.endswith("_call"):
             arguments = arguments_from(turn.get("arguments") or turn.get("action") or turn.get("input"))
-            call = LoggedCall(text_of(turn.get("name")) or kind.removesuffix("_call"), arguments)
-            yield from recorder.call(call_id, call, time)
+            call = LoggedCall(text(turn, "name") or kind.removesuffix("_call"), arguments)
+            recorder.call(call_id, call)
         elif kind.endswith("_call_output"):
             output = content_text(turn.get("output"))
             is_error = True if output.startswith(_FAILED_TOOL) else None
             outcome = from_structured(turn.get("output")) or read_outcome(output, is_error=is_error)
-            yield from recorder.result(call_id, outcome, time)
-    yield from recorder.finish()
+            recorder.result(call_id, outcome)
+    recorder.finish()
+    return recorder.items
 
 
 def _source(session: str) -> str:
-    try:
-        session.encode("utf-8")
-    except UnicodeEncodeError:
-        raise InputError(f"the session {session!r} has no name that can be written") from None
+    if replace_surrogates(session) != session:
+        raise InputError(f"the session {session!r} has no name that can be written")
     if not session:
         raise InputError("a session needs a name", hint="any text that tells it from the others")
     return f"{SCHEME}{clean_name(session)}"
@@ -170,32 +165,20 @@ def _latest_turns(reader: Reader, session: str, limit: int | None) -> list[tuple
     ]
 
 
-def _clean_fields(turn: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield the fields of an item, without secrets where people, models and tools speak."""
-    for name, value in turn.items():
-        key = replace_surrogates(name)
-        if key in _OPAQUE and isinstance(value, str):
-            yield key, replace_surrogates(value)
-        elif key == "arguments" and isinstance(value, str):
-            yield key, _clean_arguments(value)
-        elif isinstance(value, dict):
-            yield key, dict(_clean_fields(value))
-        elif isinstance(value, list):
-            items = (
-                dict(_clean_fields(item)) if isinstance(item, dict) else without_secrets(item, is_exact=True)
-                for item in value
-            )
-            yield key, list(items)
-        else:
-            cleaned = without_secrets({key: value}, is_exact=True)
-            yield key, cleaned[key] if isinstance(cleaned, dict) else value
-
-
-def _clean_arguments(text: str) -> str:
-    """Return a call's arguments without secrets: the very same text when there are none, else still JSON."""
-    try:
-        given = json.loads(text)
-    except ValueError:
-        return str(without_secrets(text, is_exact=True))
-    cleaned = without_secrets(given, is_exact=True)
-    return text if cleaned == given else json.dumps(cleaned, ensure_ascii=False)
+def _clean_item(value: object, name: str = "") -> object:
+    """Return a part of an item, without secrets where people, models and tools speak."""
+    if isinstance(value, dict):
+        keys = {key: replace_surrogates(key) for key in value}
+        return {keys[key]: _clean_item(part, keys[key]) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_clean_item(part) for part in value]
+    if name in _OPAQUE and isinstance(value, str):
+        return replace_surrogates(value)
+    if name == "arguments" and isinstance(value, str):
+        with suppress(ValueError):
+            # Arguments are JSON: the very same text when they hold no secret, else still JSON.
+            given = json.loads(value)
+            cleaned = without_secrets(given, is_exact=True)
+            return value if cleaned == given else json.dumps(cleaned, ensure_ascii=False)
+    cleaned = without_secrets({name: value} if name else value, is_exact=True)
+    return next(iter(cleaned.values())) if isinstance(cleaned, dict) else cleaned

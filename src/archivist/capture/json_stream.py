@@ -10,17 +10,17 @@ import json
 import re
 import zlib
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
-from itertools import islice
-from typing import Any, BinaryIO, cast
+from itertools import chain, count, islice
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from archivist.capture.values import omission_mark
+from archivist.capture.values import objects, omission_mark
 
 CHUNK_BYTES = 128 * 1024
 # Nearly all lines of real logs are shorter, and are decoded without being scanned first.
@@ -39,6 +39,8 @@ _SCALAR = re.compile(rb"[^\s,\]}]*+")
 # Unrolled, so that each place has one way on: Python before 3.11.5 miscompiles possessive groups.
 _UP_TO_BRACKET = re.compile(rb'[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*"[^"{}\[\]]*+)*', re.DOTALL)
 _STRING_TEXT = re.compile(rb'[^"\\]*+(?:\\(?:u[^"\\]{4}|[^u])[^"\\]*+)*', re.DOTALL)
+# The first bytes of a UTF-8 character that goes on in the next chunk.
+_HALF_CHARACTER = re.compile(rb"(?:[\xc0-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xff][\x80-\xbf]{0,2})\Z")
 _QUOTE, _OPEN_LIST, _CLOSE_LIST, _OPEN, _CLOSE = b'"[]{}'
 _LONGEST_ESCAPE = 6
 _MAX_SCALAR_BYTES = 4096
@@ -85,86 +87,77 @@ def decode(raw: bytes | bytearray) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
-        return _without_surrogates(json.loads(raw.decode("utf-8", "replace"), strict=False))
+        value = json.loads(raw.decode("utf-8", "replace"), strict=False)
+        # Written and read once more, because no store can hold a lone surrogate.
+        return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
 
-def _without_surrogates(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, list):
-        return [_without_surrogates(each) for each in value]
-    if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(each) for key, each in value.items()}
-    return value
-
-
 def read_lines(source: BinaryIO) -> Iterator[LogLine | SkippedRecord]:
     """Yield each line as an object, or as the reason that kept it from being one."""
-    number = 0
-    while True:
-        number += 1
+    for number in count(1):
         raw: bytes | bytearray | None
         try:
             raw = source.readline(SHORT_LINE_BYTES)
             if not raw:
                 return
             if len(raw) == SHORT_LINE_BYTES and not raw.endswith(b"\n"):
-                raw = _clipped_line(raw, source)
+                raw = _read_long_line(raw, source)
         except READ_FAILURES as error:
             yield SkippedRecord(f"line {number}", f"the file is cut or damaged: {error}")
             return
-        if raw is None:
-            yield SkippedRecord(f"line {number}", f"longer than {MAX_ELEMENT_BYTES >> 20} MiB")
-            continue
-        raw = (raw.removeprefix(_BOM) if number == 1 else raw).strip(b"\x00 \t\r\n")
-        if not raw:
-            continue
-        try:
-            value = decode(raw)
-        except ValueError as error:
-            yield SkippedRecord(f"line {number}", f"not JSON: {_short_message(error)}")
-            continue
+        if raw is not None:
+            raw = (raw.removeprefix(_BOM) if number == 1 else raw).strip(b"\x00 \t\r\n")
+            if not raw:
+                continue
+        value = _decode_or_skip(raw, f"line {number}")
         if isinstance(value, dict):
             yield LogLine(number, value)
+        elif isinstance(value, SkippedRecord):
+            yield value
         else:
             yield SkippedRecord(f"line {number}", "not a JSON object")
 
 
-class _RestOfLine:
-    """The line whose beginning has been read, as a source that ends where the line does."""
-
-    def __init__(self, beginning: bytes, source: BinaryIO) -> None:
-        self._beginning = beginning
-        self._source = source
-        self._ended = False
-
-    def read(self, size: int) -> bytes:
-        piece, self._beginning = self._beginning[:size], self._beginning[size:]
-        if not piece and not self._ended:
-            piece = self._source.readline(size)
-        self._ended = self._ended or not piece or piece.endswith(b"\n")
-        return piece
-
-
-def _clipped_line(beginning: bytes, source: BinaryIO) -> bytearray | None:
-    rest = _RestOfLine(beginning.removeprefix(_BOM), source)
-    scanner = Scanner(cast("BinaryIO", rest))
+def _decode_or_skip(raw: bytes | bytearray | None, where: str) -> Any:
+    if raw is None:
+        return SkippedRecord(where, f"longer than {MAX_ELEMENT_BYTES >> 20} MiB")
     try:
-        raw = scanner.value()
+        return decode(raw)
+    except ValueError as error:
+        reason = str(error).split("\n")[0][:120]
+        return SkippedRecord(where, f"not JSON: {reason}")
+
+
+def _read_long_line(beginning: bytes, source: BinaryIO) -> bytearray | None:
+    """Return a long line without the middle of its long strings; None when it is too long even so."""
+
+    def read_rest() -> Iterator[bytes]:
+        while piece := source.readline(CHUNK_BYTES):
+            yield piece
+            if piece.endswith(b"\n"):
+                return
+
+    chunks = chain(_cut_in_chunks(beginning.removeprefix(_BOM)), read_rest())
+    try:
+        return _Scanner(chunks).value()
     except _CutShortError:
-        raw = bytearray(b"(cut short)")
-    while rest.read(CHUNK_BYTES):
-        pass
-    return raw
+        return bytearray(b"(cut short)")
+    finally:
+        for _ in chunks:
+            pass
 
 
-class Scanner:
+def _cut_in_chunks(data: bytes | bytearray) -> Iterator[bytes]:
+    return (bytes(data[at : at + CHUNK_BYTES]) for at in range(0, len(data), CHUNK_BYTES))
+
+
+class _Scanner:
     """A position in JSON bytes that moves over one value at a time."""
 
-    def __init__(self, source: BinaryIO) -> None:
-        self._source = source
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
         self._buffer = b""
         self._at = 0
         self._read = 0
@@ -177,8 +170,7 @@ class Scanner:
     def peek(self) -> int:
         """Return the next byte that is not space, or -1 at the end."""
         while True:
-            match = _SPACE.match(self._buffer, self._at)
-            self._at = match.end() if match else self._at
+            self._at = self._end_of(_SPACE)
             if self._at < len(self._buffer):
                 return self._buffer[self._at]
             if not self._fill():
@@ -198,16 +190,22 @@ class Scanner:
         if first in (_OPEN, _OPEN_LIST):
             return self._composite(out)
         while True:
-            match = _SCALAR.match(self._buffer, self._at)
-            end = match.end() if match else self._at
+            piece = self._take(self._end_of(_SCALAR))
             if len(out) < _MAX_SCALAR_BYTES:
-                out += self._buffer[self._at : end]
-            self._at = end
-            if end < len(self._buffer) or not self._fill():
+                out += piece
+            if self._at < len(self._buffer) or not self._fill():
                 return out
 
+    def _end_of(self, pattern: re.Pattern[bytes]) -> int:
+        match = pattern.match(self._buffer, self._at)
+        return match.end() if match else self._at
+
+    def _take(self, end: int) -> bytes:
+        piece, self._at = self._buffer[self._at : end], end
+        return piece
+
     def _fill(self) -> bool:
-        more = self._source.read(CHUNK_BYTES)
+        more = next(self._chunks, b"")
         self._buffer = self._buffer[self._at :] + more
         self._at = 0
         self._read += len(more)
@@ -217,23 +215,18 @@ class Scanner:
         depth = 0
         is_too_big = False
         while True:
-            match = _UP_TO_BRACKET.match(self._buffer, self._at)
-            end = match.end() if match else self._at
-            if end == len(self._buffer):
-                out += self._buffer[self._at :]
-                self._at = end
-                if not self._fill():
-                    raise _CutShortError
-            elif self._buffer[end] == _QUOTE:
-                out += self._buffer[self._at : end]
-                self._at = end
-                self._string(out)
-            else:
-                depth += 1 if self._buffer[end] in (_OPEN, _OPEN_LIST) else -1
-                out += self._buffer[self._at : end + 1]
-                self._at = end + 1
+            end = self._end_of(_UP_TO_BRACKET)
+            following = self._buffer[end] if end < len(self._buffer) else -1
+            is_bracket = following not in (-1, _QUOTE)
+            out += self._take(end + is_bracket)
+            if is_bracket:
+                depth += 1 if following in (_OPEN, _OPEN_LIST) else -1
                 if depth == 0:
                     return None if is_too_big else out
+            elif following == _QUOTE:
+                self._string(out)
+            elif not self._fill():
+                raise _CutShortError
             if len(out) > MAX_ELEMENT_BYTES:
                 is_too_big = True
                 out.clear()
@@ -245,13 +238,11 @@ class Scanner:
         kept = dropped = 0
         tail: deque[bytes] = deque()
         while True:
-            match = _STRING_TEXT.match(self._buffer, self._at)
-            end = match.end() if match else self._at
+            end = self._end_of(_STRING_TEXT)
             is_closed = end < len(self._buffer) and self._buffer[end] == _QUOTE
-            if not is_closed:
-                end = self._character_boundary(end)
-            piece = self._buffer[self._at : end]
-            self._at = end
+            if not is_closed and (half := _HALF_CHARACTER.search(self._buffer, max(self._at, end - 3), end)):
+                end = half.start()
+            piece = self._take(end)
             if kept < KEPT_STRING_BYTES:
                 out += piece
                 kept += len(piece)
@@ -274,19 +265,6 @@ class Scanner:
             out += piece
         out.append(_QUOTE)
 
-    def _character_boundary(self, end: int) -> int:
-        """Move the end of a piece back when it falls inside a UTF-8 character."""
-        for back in range(1, 4):
-            place = end - back
-            if place < self._at:
-                break
-            byte = self._buffer[place]
-            if byte >= 0xC0:
-                return place if back < (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4) else end
-            if byte < 0x80:
-                break
-        return end
-
 
 def _count_characters(piece: bytes) -> int:
     try:
@@ -301,16 +279,29 @@ def read_document(source: BinaryIO, arrays: Collection[str] | None = None) -> It
     Without `arrays` every array is read by element. A document that is itself an array has the key "".
     A small document is decoded at once; a large or a broken one is cut into its parts as it is read.
     """
-    start = _ReadAhead(source)
-    whole = start.decode_whole()
+    beginning = bytearray()
+    failure: Exception | None = None
+    try:
+        while len(beginning) <= SMALL_DOCUMENT_BYTES and (piece := source.read(_PIECE_BYTES)):
+            beginning += piece
+    except READ_FAILURES as error:
+        failure = error
+    beginning = beginning.removeprefix(_BOM)
+    whole = None
+    if failure is None and len(beginning) <= SMALL_DOCUMENT_BYTES:
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            whole = msgspec.json.decode(beginning)
     if isinstance(whole, dict | list):
-        for key, value in whole.items() if isinstance(whole, dict) else [("", whole)]:
-            if isinstance(value, list) and (arrays is None or key in arrays or value is whole):
-                yield from (Part(key, index, element) for index, element in enumerate(value))
-            else:
-                yield Part(key, None, value)
+        yield from parts_of(whole, arrays) if isinstance(whole, dict) else parts_of({"": whole}, None)
         return
-    scanner = Scanner(cast("BinaryIO", start))
+
+    def read_rest() -> Iterator[bytes]:
+        if failure is not None:
+            raise failure
+        while piece := source.read(CHUNK_BYTES):
+            yield piece
+
+    scanner = _Scanner(chain(_cut_in_chunks(beginning), read_rest()))
     try:
         yield from _scan_document(scanner, arrays)
     except _CutShortError:
@@ -319,46 +310,16 @@ def read_document(source: BinaryIO, arrays: Collection[str] | None = None) -> It
         yield SkippedRecord(f"byte {scanner.offset}", f"the file is cut or damaged: {error}")
 
 
-class _ReadAhead:
-    """A source whose beginning was read ahead, to be read again from there."""
-
-    def __init__(self, source: BinaryIO) -> None:
-        self._source = source
-        self._failure: Exception | None = None
-        buffer = bytearray()
-        try:
-            while len(buffer) <= SMALL_DOCUMENT_BYTES and (piece := source.read(_PIECE_BYTES)):
-                buffer += piece
-        except READ_FAILURES as error:
-            self._failure = error
-        self._buffer = bytes(buffer)
-        self._at = 0
-
-    def decode_whole(self) -> Any:
-        """Return the whole document, or None when it is too large or not clean JSON."""
-        if self._failure is not None or len(self._buffer) > SMALL_DOCUMENT_BYTES:
-            return None
-        try:
-            return msgspec.json.decode(self._buffer.removeprefix(_BOM))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return None
-
-    def read(self, size: int) -> bytes:
-        """Return the bytes that were read ahead, then the rest; raise a read failure at its place."""
-        if self._at < len(self._buffer):
-            piece = self._buffer[self._at : self._at + size]
-            self._at += len(piece)
-            return piece
-        if self._failure is not None:
-            raise self._failure
-        self._buffer = b""
-        return self._source.read(size)
+def parts_of(document: Mapping[str, Any], arrays: Collection[str] | None) -> Iterator[Part]:
+    """Yield the members of a document that is decoded already."""
+    for key, value in document.items():
+        if isinstance(value, list) and (arrays is None or key in arrays):
+            yield from (Part(key, index, element) for index, element in enumerate(value))
+        else:
+            yield Part(key, None, value)
 
 
-def _scan_document(scanner: Scanner, arrays: Collection[str] | None) -> Iterator[Part | SkippedRecord]:
-    for byte in _BOM:
-        if scanner.peek() == byte:
-            scanner.skip()
+def _scan_document(scanner: _Scanner, arrays: Collection[str] | None) -> Iterator[Part | SkippedRecord]:
     first = scanner.peek()
     if first == _OPEN_LIST:
         yield from _elements(scanner, "")
@@ -367,32 +328,31 @@ def _scan_document(scanner: Scanner, arrays: Collection[str] | None) -> Iterator
         yield SkippedRecord("byte 0", "not a JSON object or array")
         return
     scanner.skip()
-    while True:
-        following = scanner.peek()
+    while (following := scanner.peek()) != _CLOSE:
         if following == ord(","):
             scanner.skip()
-        elif following == _CLOSE:
-            return
-        elif following == _QUOTE:
-            name = ""
-            with suppress(ValueError):
-                name = str(decode(scanner.value() or b'""'))
-            if scanner.peek() != ord(":"):
-                break
-            scanner.skip()
-            if scanner.peek() == _OPEN_LIST and (arrays is None or name in arrays):
-                yield from _elements(scanner, name)
-            else:
-                yield _part(scanner, name, None)
-        else:
+            continue
+        if following != _QUOTE:
             break
+        name = ""
+        with suppress(ValueError):
+            name = str(decode(scanner.value() or b'""'))
+        if scanner.peek() != ord(":"):
+            break
+        scanner.skip()
+        if scanner.peek() == _OPEN_LIST and (arrays is None or name in arrays):
+            yield from _elements(scanner, name)
+        else:
+            yield _part(scanner, name, None)
+    else:
+        return
     is_cut = scanner.peek() == -1
     yield SkippedRecord(
         f"byte {scanner.offset}", "the document is cut short" if is_cut else "not JSON from here on"
     )
 
 
-def _elements(scanner: Scanner, key: str) -> Iterator[Part | SkippedRecord]:
+def _elements(scanner: _Scanner, key: str) -> Iterator[Part | SkippedRecord]:
     scanner.skip()
     index = 0
     while True:
@@ -409,36 +369,25 @@ def _elements(scanner: Scanner, key: str) -> Iterator[Part | SkippedRecord]:
             index += 1
 
 
-def _part(scanner: Scanner, key: str, index: int | None) -> Part | SkippedRecord:
+def _part(scanner: _Scanner, key: str, index: int | None) -> Part | SkippedRecord:
     where = f"byte {scanner.offset}" if not key else f"{key}[{index}]" if index is not None else key
     raw = scanner.value()
-    if raw is None:
-        return SkippedRecord(where, f"longer than {MAX_ELEMENT_BYTES >> 20} MiB")
-    if not raw:
+    if raw is not None and not raw:
         # A stray byte that begins no value, such as a colon, must be passed or it would be met for ever.
         scanner.skip()
         return SkippedRecord(where, "not JSON")
-    try:
-        return Part(key, index, decode(raw))
-    except ValueError as error:
-        return SkippedRecord(where, f"not JSON: {_short_message(error)}")
+    value = _decode_or_skip(raw, where)
+    return value if isinstance(value, SkippedRecord) else Part(key, index, value)
 
 
-def _short_message(error: Exception) -> str:
-    return str(error).split("\n")[0][:120]
+class LogPreview(NamedTuple):
+    """The first objects of a log, complete or cut at the end of the preview.
 
+    The document is the first object, or the only one; empty when the log is a list or no JSON.
+    """
 
-@dataclass(frozen=True, slots=True)
-class LogPreview:
-    """The first objects of a log, complete or cut at the end of the preview."""
-
-    is_list: bool
-    objects: tuple[dict[str, Any], ...]
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """Return the first object, or the one document; empty when the log is a list or no JSON."""
-        return self.objects[0] if self.objects and not self.is_list else {}
+    document: Mapping[str, Any]
+    objects: Sequence[Mapping[str, Any]]
 
 
 _GLIMPSED_OBJECTS = 50
@@ -452,22 +401,18 @@ def preview_log(head: bytes) -> LogPreview:
     first = next(lines, None)
     if isinstance(first, LogLine):
         following = (line.value for line in lines if isinstance(line, LogLine))
-        return LogPreview(False, (first.value, *islice(following, _GLIMPSED_OBJECTS - 1)))
+        return LogPreview(first.value, (first.value, *islice(following, _GLIMPSED_OBJECTS - 1)))
     # The first line is no object by itself: one document over many lines, or cut by the head's end.
     members: dict[str, Any] = {}
-    listed: list[dict[str, Any]] = []
+    arrays: dict[str, list[Any]] = {}
     for part in read_document(BytesIO(head)):
         if isinstance(part, SkippedRecord):
             continue
-        if part.key == "" and part.index is not None:
-            if isinstance(part.value, dict):
-                listed.append(part.value)
-        elif part.index is None:
+        if part.index is None:
             members[part.key] = part.value
         else:
-            members.setdefault(part.key, []).append(part.value)
-        if len(listed) == _GLIMPSED_OBJECTS:
-            break
-    if listed:
-        return LogPreview(True, tuple(listed))
-    return LogPreview(False, (members,) if members else ())
+            arrays.setdefault(part.key, []).append(part.value)
+    if listed := objects(arrays.pop("", None)):
+        return LogPreview({}, listed[:_GLIMPSED_OBJECTS])
+    members |= arrays
+    return LogPreview(members, (members,) if members else ())

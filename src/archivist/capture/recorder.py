@@ -6,14 +6,26 @@ What a log does not state is derived: the task, the project, the provider and th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any, TypeAlias
 
-from archivist.capture.calls import CallDescription, CallOutcome, LoggedCall, describe, is_refused_edit
+from archivist.capture.calls import REFUSED_EDIT, CallOutcome, LoggedCall, describe
 from archivist.capture.clean import strip_briefs
-from archivist.capture.status import Ending, status_of
-from archivist.capture.values import MESSAGE_SIDE_CHARS, TASK_CHARS, clip, seconds_between, shorten
+from archivist.capture.json_stream import LogLine, Part, SkippedRecord
+from archivist.capture.status import Ending, status_of, status_of_exit
+from archivist.capture.values import (
+    MESSAGE_SIDE_CHARS,
+    TASK_CHARS,
+    as_float,
+    clip,
+    compact_json,
+    count,
+    seconds_between,
+    shorten,
+)
+from archivist.ids import derived_id
 from archivist.paths import project_of_folder as project_of_folder
 from archivist.paths import project_of_remote as project_of_remote
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind, Usage
@@ -38,35 +50,28 @@ _TASK_FRAMES = (
 _TASK_PREFACE = re.compile(r"\AConsider the following PR description:\s*")
 _INSTANCE = re.compile(r"([A-Za-z0-9][\w.-]*?)__([A-Za-z0-9][\w.-]*?)-(\d+)(?![\w-])")
 _FILE_NUMBER = re.compile(r"\A\d+-(?=[A-Za-z])")
-_PROVIDERS = (
-    ("claude", "anthropic"),
-    ("gpt", "openai"),
-    ("o1", "openai"),
-    ("o3", "openai"),
-    ("o4", "openai"),
-    ("codex", "openai"),
-    ("gemini", "google"),
-    ("deepseek", "deepseek"),
-    ("grok", "xai"),
-    ("qwen", "qwen"),
-    ("kimi", "moonshot"),
-    ("glm", "zai"),
-    ("mistral", "mistral"),
-    ("devstral", "mistral"),
-    ("llama", "meta"),
-)
+# How the names of a provider's models begin.
+_PROVIDERS = {
+    "anthropic": ("claude",),
+    "openai": ("gpt", "o1", "o3", "o4", "codex"),
+    "google": ("gemini",),
+    "deepseek": ("deepseek",),
+    "xai": ("grok",),
+    "qwen": ("qwen",),
+    "moonshot": ("kimi",),
+    "zai": ("glm",),
+    "mistral": ("mistral", "devstral"),
+    "meta": ("llama",),
+}
 
 
 def task_of(prompt: str) -> str:
     """Return the request in a prompt: the problem statement itself when it stands in a known frame."""
-    found = prompt = strip_briefs(prompt)
+    prompt = strip_briefs(prompt)
+    framed = (frame.search(prompt) for frame in _TASK_FRAMES)
+    found = next((match.group(1) for match in framed if match), prompt)
     if tagged := _TASK_TAGS.search(prompt):
         found = _TASK_PREFACE.sub("", tagged.group(2))
-    else:
-        for frame in _TASK_FRAMES:
-            if match := frame.search(prompt):
-                found = match.group(1)
-                break
     return shorten(found.replace("\r\n", "\n").strip(), TASK_CHARS)
 
 
@@ -89,11 +94,7 @@ def provider_and_model(name: str) -> tuple[str, str]:
     if slash and provider and model:
         return provider, model
     lowered = name.lower()
-    return next((maker for start, maker in _PROVIDERS if lowered.startswith(start)), ""), name
-
-
-# Calls wait for their results, and results that came first for their calls; more than this is a damaged log.
-MAX_WAITING = 256
+    return next((maker for maker, starts in _PROVIDERS.items() if lowered.startswith(starts)), ""), name
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,71 +108,90 @@ class LogOrigin:
     numbers: dict[str, set[int]] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class UsageTotals:
-    """Tokens and cost of a run so far; `input_tokens` includes `cached_tokens`."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    cost_usd: float = 0.0
-    extra: dict[str, object] = field(default_factory=dict)
-
-    def add(self, other: UsageTotals) -> None:
-        """Add what another part of the run used."""
-        self.input_tokens += other.input_tokens
-        self.output_tokens += other.output_tokens
-        self.cached_tokens += other.cached_tokens
-        self.cost_usd += other.cost_usd
-
-    def to_usage(self) -> Usage | None:
-        """Return the record, or None when nothing is known."""
-        if not (self.input_tokens or self.output_tokens or self.cost_usd or self.extra):
-            return None
-        return Usage(
-            input_tokens=self.input_tokens,
-            output_tokens=self.output_tokens,
-            cached_tokens=self.cached_tokens,
-            cost_usd=round(self.cost_usd, 6),
-            extra=self.extra,
-        )
+def read_usage(
+    given: Mapping[str, Any], input_tokens: str, output_tokens: str, cached_tokens: str = "", cost: str = ""
+) -> Usage:
+    """Read what was used, by the names that a log has for it; the input includes what was cached."""
+    return Usage(
+        input_tokens=count(given.get(input_tokens)),
+        output_tokens=count(given.get(output_tokens)),
+        cached_tokens=count(given.get(cached_tokens)),
+        cost_usd=as_float(given.get(cost)) or 0.0,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _PendingCall:
-    seq: int
-    time: datetime | None
-    tool: str = ""
-    described: CallDescription | None = None
-    outcome: CallOutcome | None = None
+def add_usage(one: Usage, other: Usage) -> Usage:
+    """Return what two parts of a run used together."""
+    return Usage(
+        input_tokens=one.input_tokens + other.input_tokens,
+        output_tokens=one.output_tokens + other.output_tokens,
+        cached_tokens=one.cached_tokens + other.cached_tokens,
+        cost_usd=one.cost_usd + other.cost_usd,
+        extra=one.extra,
+    )
 
 
+LogItem: TypeAlias = Event | Episode | SkippedRecord
+# Calls wait for their results, and results that came first for their calls; more than this is a damaged log.
+_MAX_WAITING = 256
+# What an episode takes from its recorder as it is.
+_EPISODE_FIELDS = (
+    "parent", "task", "agent", "provider", "model", "started", "finished", "summary", "domain", "extra",
+)  # fmt: skip
+
+
+@dataclass(eq=False)
 class Recorder:
-    """The run that is being read."""
+    """The run that is being read. Its events go to `items`, and at its end its episode."""
 
-    def __init__(self, run: str, origin: LogOrigin, *, parent: str = "", agent: str = "") -> None:
-        self.run = run
-        self._origin = origin
-        self.parent = parent
-        self.agent = agent
-        self.session = ""
-        self.project = ""
-        self.folder = ""
-        self.task = ""
-        self.model = ""
-        self.provider = ""
-        self.stated: EpisodeStatus | None = None
-        self.spent = UsageTotals()
-        self.extra: dict[str, object] = {}
-        self.started: datetime | None = None
-        self.finished: datetime | None = None
-        self.is_interrupted = False
-        self.is_service_error = False
-        self.is_continued = False
-        self.result_expected = False
-        self._last_role = ""
-        self.next_seq = 0
-        self._waiting: dict[str, _PendingCall] = {}
+    origin: LogOrigin
+    run: str = ""
+    agent: str = ""
+    parent: str = ""
+    items: list[LogItem] = field(default_factory=list)
+    time: datetime | None = None
+    session: str = ""
+    project: str = ""
+    folder: str = ""
+    task: str = ""
+    domain: str = ""
+    summary: str = ""
+    model: str = ""
+    provider: str = ""
+    stated: EpisodeStatus | None = None
+    ending: Ending = field(default_factory=Ending)
+    spent: Usage = field(default_factory=Usage)
+    extra: dict[str, object] = field(default_factory=dict)
+    started: datetime | None = None
+    finished: datetime | None = None
+    next_seq: int = 0
+    # A call that waits for its result, or the place of a result that waits for its call.
+    _waiting: dict[str, tuple[Event, CallOutcome | None]] = field(default_factory=dict)
+
+    def read(self, records: Iterable[LogLine | Part | SkippedRecord]) -> Iterator[LogItem]:
+        """Yield what the records of a log tell, as they come."""
+        for record in records:
+            if isinstance(record, SkippedRecord):
+                yield record
+            else:
+                self.take(record)
+                yield from self.items
+                self.items.clear()
+        self.finish()
+        yield from self.items
+
+    def take(self, record: Any) -> None:
+        """Take one record of the log: each format has its own."""
+        raise NotImplementedError
+
+    def open_run(self, beginning: object, name: str = "") -> None:
+        """Fix the run's id: the caller's, the log's own, else one that its beginning always has."""
+        self.run = self.run or self.origin.run or name or derived_id(self.agent, compact_json(beginning))
+
+    def move_to(self, time: datetime | None) -> None:
+        """Take the time of what is recorded next; None when it is unknown."""
+        self.time = time
+        self.extend_span(time)
 
     def extend_span(self, time: datetime | None) -> None:
         """Widen the run's span to this time."""
@@ -186,142 +206,131 @@ class Recorder:
             provider, self.model = provider_and_model(name)
             self.provider = self.provider or provider
 
-    def message(
-        self,
-        role: str,
-        text: str,
-        time: datetime | None = None,
-        *,
-        name: str = "",
-        extra: dict[str, object] | None = None,
-    ) -> Iterator[Event]:
-        """Yield what somebody said, if it is anything."""
-        self.extend_span(time)
-        if not text.strip():
-            return
-        placed = self._with_folder(extra or {}, self.folder)
-        if role == "user" and not self.task:
-            # What the run was asked first is asked of the whole of it.
-            self.task, placed = task_of(text), extra or {}
-        if role != "system":
-            self._last_role = role
-        yield self._event(
-            EventKind.MESSAGE,
-            time,
-            name=name,
-            role=role,
-            text=clip(text.strip(), MESSAGE_SIDE_CHARS),
-            extra=placed,
-        )
+    def add_facts(self, **facts: str) -> None:
+        """Add what is known about the run; the first fact of a name stays."""
+        for name, fact in facts.items():
+            if fact:
+                self.extra.setdefault(name, fact)
 
-    def note(
-        self,
-        kind: EventKind,
-        name: str,
-        text: str,
-        time: datetime | None = None,
-        extra: dict[str, object] | None = None,
-    ) -> Iterator[Event]:
-        """Yield something that is neither a message nor a call."""
-        self.extend_span(time)
-        yield self._event(kind, time, name=name, text=clip(text, MESSAGE_SIDE_CHARS), extra=extra or {})
-
-    def call(self, call_id: str, call: LoggedCall, time: datetime | None = None) -> Iterator[Event]:
-        """Take a call, and yield it if its result came before it."""
-        self.extend_span(time)
-        self._last_role = "tool"
-        early = self._waiting.pop(call_id, None) if call_id else None
-        if early is not None and early.outcome is not None:
-            yield self._join_result(
-                _PendingCall(early.seq, time or early.time, call.tool, self._describe_call(call)),
-                early.outcome,
-                None,
-            )
-            return
-        if early is not None:
-            # The same id twice: the first call keeps its place in the log without a result.
-            yield self._close_unanswered(early)
-        seq = self._take_seq()
-        self._waiting[call_id or f"#{seq}"] = _PendingCall(seq, time, call.tool, self._describe_call(call))
-        yield from self._flush_oldest()
-
-    def result(self, call_id: str, outcome: CallOutcome, time: datetime | None = None) -> Iterator[Event]:
-        """Yield a call with its result; a result whose call is not known yet waits for it."""
-        self.extend_span(time)
-        self._last_role = "tool"
-        waiting = self._waiting.pop(call_id, None)
-        if waiting is not None and waiting.described is not None:
-            yield self._join_result(waiting, outcome, time)
-            return
-        if waiting is not None:
-            yield self._close_unanswered(waiting)
-        seq = self._take_seq()
-        # Clipped now, so that what waits is small.
-        clipped = replace(outcome, output=clip(outcome.output))
-        self._waiting[call_id or f"#{seq}"] = _PendingCall(seq, time, outcome=clipped)
-        yield from self._flush_oldest()
-
-    def call_with_result(
-        self, call: LoggedCall, outcome: CallOutcome, time: datetime | None = None
-    ) -> Iterator[Event]:
-        """Yield a call whose result stands beside it."""
-        self.extend_span(time)
-        self._last_role = "tool"
-        yield self._join_result(
-            _PendingCall(self._take_seq(), time, call.tool, self._describe_call(call)), outcome, None
-        )
-
-    def oldest_call(self) -> str:
-        """Return the id of the call that has waited longest, or nothing."""
-        return next((key for key, each in self._waiting.items() if each.described is not None), "")
-
-    def pending_tool(self, call_id: str) -> str:
-        """Return the tool of a call that waits for its result."""
-        waiting = self._waiting.get(call_id)
-        return waiting.tool if waiting else ""
-
-    def finish(self) -> Iterator[Event | Episode]:
-        """Yield the calls that were never answered, then the run itself."""
-        ending = Ending(
-            last_role=self._last_role,
-            has_open_call=any(each.described is not None for each in self._waiting.values()),
-            is_interrupted=self.is_interrupted,
-            is_service_error=self.is_service_error,
-            is_continued=self.is_continued,
-            result_expected=self.result_expected,
-        )
-        for waiting in self._waiting.values():
-            yield self._close_unanswered(waiting)
-        self._waiting.clear()
-        yield Episode(
-            id=self.run,
-            parent=self.parent,
-            project=self._origin.project or self.project,
-            task=self.task,
-            session=self.session or self.run,
-            agent=self.agent,
-            provider=self.provider,
-            model=self.model,
-            kind=EpisodeKind.SUBAGENT_RUN if self.parent else EpisodeKind.ORCHESTRATOR_RUN,
-            started=self.started,
-            finished=self.finished,
-            status=status_of(self.stated, ending),
-            trajectories=(self._origin.path_name,) if self._origin.path_name else (),
-            usage=self.spent.to_usage(),
-            extra=self.extra,
-        )
+    def use_instance(self, instance: str, folder: str = "") -> None:
+        """Take the benchmark's instance, else the one in the file's name. Its repository is the project."""
+        instance = instance or instance_in(self.origin.path_name)
+        self.add_facts(instance=instance)
+        self.project = project_of_instance(instance) or self.project or project_of_folder(folder)
 
     def enter_folder(self, folder: str) -> None:
         """Take the folder that the run works in from here on; the first is where it began."""
         if folder:
+            if FOLDER not in self.extra:
+                self.project = self.project or project_of_folder(folder)
+                self.extra[FOLDER] = folder
             self.folder = folder
-            self.extra.setdefault(FOLDER, folder)
 
-    def _describe_call(self, call: LoggedCall) -> CallDescription:
-        described = describe(call)
-        named = call.arguments.get("workdir")
-        folder = named if isinstance(named, str) and named.startswith("/") else self.folder
-        return replace(described, extra=self._with_folder(described.extra, folder))
+    def skip(self, where: str, reason: str) -> None:
+        """Record that something in the log could not be read."""
+        self.items.append(SkippedRecord(where, reason))
+
+    def message(self, role: str, text: str, *, name: str = "") -> None:
+        """Record what somebody said, if it is anything."""
+        if not text.strip():
+            return
+        extra = self._with_folder({}, self.folder)
+        if role == "user" and not self.task:
+            # What the run was asked first is asked of the whole of it.
+            self.task, extra = task_of(text), {}
+        if role != "system":
+            self.ending.last_role = role
+        self.note(EventKind.MESSAGE, name, text.strip(), extra, role)
+
+    def note(
+        self, kind: EventKind, name: str, text: str, extra: dict[str, object] | None = None, role: str = ""
+    ) -> None:
+        """Record something that is no call."""
+        self.items.append(
+            Event(
+                run=self.run,
+                seq=self._take_seq(),
+                kind=kind,
+                name=name,
+                time=self.time,
+                role=role,
+                text=clip(text, MESSAGE_SIDE_CHARS),
+                extra=extra or {},
+            )
+        )
+
+    def exit_with(self, exit_status: str, submission: str) -> None:
+        """Record how the agent's process ended and what it handed in."""
+        self.stated = status_of_exit(exit_status, has_submission=bool(submission.strip()))
+        self.add_facts(exit_status=exit_status)
+        if exit_status:
+            self.time = None
+            self.note(EventKind.FINISH, exit_status, submission)
+
+    def call(self, call_id: str, call: LoggedCall) -> None:
+        """Take a call, which waits for its result unless that came first."""
+        self.ending.last_role = "tool"
+        known, outcome = self._waiting.pop(call_id, (None, None)) if call_id else (None, None)
+        if known is not None and outcome is not None:
+            made = replace(self._event_of_call(call, known.seq), time=self.time or known.time)
+            self.items.append(_with_outcome(made, outcome))
+            return
+        if known is not None:
+            # The same id twice: the first call keeps its place in the log without a result.
+            self._close(known, None)
+        self._wait(call_id, self._event_of_call(call, self._take_seq()), None)
+
+    def result(self, call_id: str, outcome: CallOutcome) -> None:
+        """Record a call with its result; a result whose call is not known yet waits for it."""
+        self.ending.last_role = "tool"
+        known, early = self._waiting.pop(call_id, (None, None))
+        if known is not None and early is None:
+            if outcome.duration_s is None:
+                outcome = replace(outcome, duration_s=seconds_between(known.time, self.time))
+            self.items.append(_with_outcome(known, outcome))
+            return
+        if known is not None:
+            self._close(known, early)
+        seq = self._take_seq()
+        place = Event(run=self.run, seq=seq, kind=EventKind.TOOL_CALL, time=self.time, role="assistant")
+        # Clipped now, so that what waits is small.
+        self._wait(call_id, place, replace(outcome, output=clip(outcome.output)))
+
+    def call_with_result(self, call: LoggedCall, outcome: CallOutcome) -> None:
+        """Record a call whose result stands beside it."""
+        self.ending.last_role = "tool"
+        self.items.append(_with_outcome(self._event_of_call(call, self._take_seq()), outcome))
+
+    def oldest_call(self) -> str:
+        """Return the id of the call that has waited longest, or nothing."""
+        return next((key for key, (_, early) in self._waiting.items() if early is None), "")
+
+    def pending_tool(self, call_id: str) -> str:
+        """Return the tool of a call that waits for its result."""
+        return self._waiting[call_id][0].tool if call_id in self._waiting else ""
+
+    def finish(self) -> None:
+        """Record the calls that were never answered, then the run itself, if it was opened."""
+        if not self.run:
+            return
+        self.ending.has_open_call = bool(self.oldest_call())
+        for event, outcome in self._waiting.values():
+            self._close(event, outcome)
+        self._waiting.clear()
+        spent = replace(self.spent, cost_usd=round(self.spent.cost_usd, 6))
+        same: dict[str, Any] = {name: getattr(self, name) for name in _EPISODE_FIELDS}
+        self.items.append(
+            Episode(
+                id=self.run,
+                project=self.origin.project or self.project,
+                session=self.session or self.run,
+                kind=EpisodeKind.SUBAGENT_RUN if self.parent else EpisodeKind.ORCHESTRATOR_RUN,
+                status=status_of(self.stated, self.ending),
+                trajectories=(self.origin.path_name,) if self.origin.path_name else (),
+                usage=spent if spent != Usage() else None,
+                **same,
+            )
+        )
 
     def _with_folder(self, extra: dict[str, object], folder: str) -> dict[str, object]:
         """Add the folder that something was done in, when the run began in another."""
@@ -332,57 +341,42 @@ class Recorder:
         self.next_seq += 1
         return self.next_seq - 1
 
-    def _event(
-        self,
-        kind: EventKind,
-        time: datetime | None,
-        *,
-        name: str,
-        text: str,
-        extra: dict[str, object],
-        role: str = "",
-    ) -> Event:
+    def _event_of_call(self, call: LoggedCall, seq: int) -> Event:
+        described = describe(call)
+        named = call.arguments.get("workdir")
+        folder = named if isinstance(named, str) and named.startswith("/") else self.folder
         return Event(
             run=self.run,
-            seq=self._take_seq(),
-            kind=kind,
-            name=name,
-            time=time,
-            role=role,
-            text=text,
-            extra=extra,
-        )
-
-    def _join_result(self, call: _PendingCall, outcome: CallOutcome, ended: datetime | None) -> Event:
-        described = call.described or CallDescription(EventKind.TOOL_CALL, "")
-        duration_s = outcome.duration_s
-        return Event(
-            run=self.run,
-            seq=call.seq,
+            seq=seq,
             kind=described.kind,
             name=call.tool,
-            time=call.time,
+            time=self.time,
             role="assistant",
             tool=call.tool,
             target=described.target,
             text=described.text,
-            output=clip(outcome.output),
-            exit_code=outcome.exit_code,
-            is_error=outcome.is_error
-            or (described.kind is EventKind.EDIT and is_refused_edit(outcome.output)),
-            duration_s=duration_s if duration_s is not None else seconds_between(call.time, ended),
-            extra={**described.extra, **outcome.extra},
+            extra=self._with_folder(described.extra, folder),
         )
 
-    def _close_unanswered(self, waiting: _PendingCall) -> Event:
-        if waiting.outcome is not None:
-            event = self._join_result(waiting, waiting.outcome, None)
-            event.extra["call_missing"] = True
-        else:
-            event = self._join_result(waiting, CallOutcome(), None)
-            event.extra["result_missing"] = True
-        return event
+    def _wait(self, call_id: str, event: Event, outcome: CallOutcome | None) -> None:
+        self._waiting[call_id or f"#{event.seq}"] = event, outcome
+        while len(self._waiting) > _MAX_WAITING:
+            self._close(*self._waiting.pop(next(iter(self._waiting))))
 
-    def _flush_oldest(self) -> Iterator[Event]:
-        while len(self._waiting) > MAX_WAITING:
-            yield self._close_unanswered(self._waiting.pop(next(iter(self._waiting))))
+    def _close(self, event: Event, outcome: CallOutcome | None) -> None:
+        """Record a call without its result, or a result without its call."""
+        closed = _with_outcome(event, outcome or CallOutcome())
+        closed.extra["result_missing" if outcome is None else "call_missing"] = True
+        self.items.append(closed)
+
+
+def _with_outcome(event: Event, outcome: CallOutcome) -> Event:
+    is_refused = event.kind is EventKind.EDIT and REFUSED_EDIT.match(outcome.output) is not None
+    return replace(
+        event,
+        output=clip(outcome.output),
+        exit_code=outcome.exit_code,
+        is_error=outcome.is_error or is_refused,
+        duration_s=outcome.duration_s,
+        extra={**event.extra, **outcome.extra},
+    )

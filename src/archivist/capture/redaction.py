@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from archivist.capture import secret_rules as rules
 from archivist.errors import RecordError
@@ -77,19 +77,17 @@ def _find(text: str) -> list[_Span]:
                 spans += _vendor_key(text, separator.end())
     if rules.THIN_HINT.search(text.encode("utf-8", "replace").translate(None, rules.THIN_DELETE)):
         spans += _keys_without_separator(text)
-    if "://" in text:
-        spans += _url_secrets(text)
+    for hint, find in (("://", _url_secrets), (" -", _flag_values)):
+        if hint in text:
+            spans += find(text)
     # One character for one, whatever the text holds, so that places in `flat` are places in `text`.
     flat = (text if text.isascii() else text.encode("ascii", "replace").decode("ascii")).lower()
     for word, pattern in rules.NAMES:
         if word in flat:
             spans += _named_values(text, flat, pattern)
-    if "auth" in flat:
-        spans += _authorizations(text, flat)
-    if "cookie" in flat:
-        spans += _cookies(text, flat)
-    if "curl" in flat:
-        spans += _user_flags(text)
+    for hint, find_flat in (("auth", _authorizations), ("cookie", _cookies)):
+        if hint in flat:
+            spans += find_flat(text, flat)
     return spans
 
 
@@ -116,76 +114,65 @@ def _keys_without_separator(text: str) -> Iterator[_Span]:
     for kind, pattern in rules.CAPITAL_RULES:
         for match in pattern.finditer(text):
             if _is_at_boundary(text, match.start()):
-                yield _Span(match.start(), match.end(), kind, _BY_FORM)
-    end = None
+                yield _Span(*match.span(), kind, _BY_FORM)
     for begin in rules.PEM_BEGIN.finditer(text):
-        if end is None or 0 <= end.start() < begin.end():
-            end = rules.PEM_END.search(text, begin.end())
-            if end is None:
-                break
-        body = text[begin.end() : end.start()] if end.start() - begin.end() <= rules.PEM_MAX_CHARS else ""
-        if "-----BEGIN" in body:
-            continue
-        # Base64 is nearly all letters and digits; prose between two marks of a key is not.
-        packed = "".join(body.replace("\\n", " ").replace("\\r", " ").split())
-        letters = sum(map(str.isalnum, packed))
-        if letters >= 16 and letters * 10 >= len(packed) * 8:
+        end = rules.PEM_END.search(text, begin.end(), begin.end() + rules.PEM_MAX_CHARS)
+        if end and _is_base64(text[begin.end() : end.start()]):
             yield _Span(begin.start(), end.end(), "private-key", _BY_FORM)
-    for begin in rules.PEM_BEGIN.finditer(text):
-        lines = rules.PEM_LINES.match(text, begin.end())
-        if lines:
+        elif lines := rules.PEM_LINES.match(text, begin.end()):
             yield _Span(begin.start(), lines.end(), "private-key", _BY_FORM)
 
 
+def _is_base64(body: str) -> bool:
+    """Say whether a text is nearly all letters and digits; prose between two marks of a key is not."""
+    packed = "" if "-----BEGIN" in body else re.sub(r"\\[nr]|\s", "", body)
+    letters = sum(map(str.isalnum, packed))
+    return letters >= 16 and letters * 10 >= len(packed) * 8
+
+
 def _url_secrets(text: str) -> Iterator[_Span]:
-    rest_end = 0
-    at = text.find("://")
-    while at >= 0:
-        if at >= rest_end and (rest := rules.URL_REST.match(text, at)):
-            rest_end = rest.end()
-            for signature in rules.URL_SIGNATURE.finditer(text, at, rest_end):
-                yield _Span(*signature.span(1), "url-secret", _BY_PLACE)
-        path = rules.URL_SECRET_PATH.match(text, at)
-        if path and path.lastindex:
-            yield _Span(*path.span(path.lastindex), "url-secret", _BY_PLACE)
-        password = rules.URL_PASSWORD.match(text, at)
-        if password and not rules.is_template(password[1]):
+    for url in rules.URL_REST.finditer(text):
+        for signature in rules.URL_SIGNATURE.finditer(text, *url.span()):
+            yield _Span(*signature.span(1), "url-secret", _BY_PLACE)
+    for path in rules.URL_SECRET_PATH.finditer(text):
+        yield _Span(*path.span(path.lastindex or 0), "url-secret", _BY_PLACE)
+    for password in rules.URL_PASSWORD.finditer(text):
+        if not rules.is_template(password[1]):
             yield _Span(*password.span(1), "url-password", _BY_PLACE)
-        user = None if password else rules.URL_USER_TOKEN.match(text, at)
-        if user and rules.is_mixed(user[1]):
+    for user in rules.URL_USER_TOKEN.finditer(text):
+        if rules.is_mixed(user[1]):
             yield _Span(*user.span(1), "url-password", _BY_PLACE)
-        at = text.find("://", at + 3)
+
+
+def _flag_values(text: str) -> Iterator[_Span]:
+    """Find the values of flags that are passwords when their program stands before them on the line."""
+    for flag in rules.PASSWORD_FLAG.finditer(text):
+        name = flag.lastgroup or ""
+        line = text[max(0, flag.start() - _FLAG_REACH) : flag.start()].rpartition("\n")[2]
+        is_named = rules.FLAG_PROGRAMS[name].search(line) is not None
+        if is_named and not flag[name].isdigit() and not rules.is_template(flag[name]):
+            yield _Span(*flag.span(name), "password", _BY_PLACE)
 
 
 def _named_values(text: str, flat: str, pattern: re.Pattern[str]) -> Iterator[_Span]:
     covered = 0
     for match in pattern.finditer(flat):
-        if match.start() >= covered and (span := _named_value(text, flat, match)):
-            yield span
-            covered = span.end
-
-
-def _named_value(text: str, flat: str, match: re.Match[str]) -> _Span | None:
-    if match.lastgroup == "flag":
-        return _flag_value(text, match.end() - 3, rules.PASSWORD_FLAG, rules.PASSWORD_FLAG_PROGRAM)
-    kind = rules.KIND_OF_NAME[flat[match.start() : match.start() + 3]]
-    name = _name_before(flat, match.start("tail"))
-    if name is None or not rules.WHOLE_NAME[kind].fullmatch(name) or (name == "pass" and not match["close"]):
-        return None
-    start = match.start("tail") - len(name)
-    is_assigned = match["sep"] == "="
-    is_env = is_assigned and rules.ENV_NAME.search(text, max(0, start - 16), match.start("sep")) is not None
-    value = _value_at(text, match.end(), is_env=is_env, is_xml=match["sep"] == ">")
-    if (
-        value is None
-        or (not value.is_quoted and _is_code(text, value))
-        or (name == "pass" and value.text.isalpha())
-    ):
-        return None
-    if not _is_secret(kind, match, value, flat[max(0, start - 160) : start]):
-        return None
-    rest = rules.LONG_REST.match(text, value.end) if len(value.text) >= rules.LONG_VALUE else None
-    return _Span(value.start, rest.end() if rest else value.end, kind, _BY_NAME)
+        kind = rules.NAME_KINDS[flat[match.start() : match.start() + 3]]
+        name = _name_before(flat, match.start("tail"))
+        if match.start() < covered or name is None or not rules.WHOLE_NAME[kind].fullmatch(name):
+            continue
+        start = match.start("tail") - len(name)
+        is_env = match["sep"] == "=" and bool(
+            rules.ENV_NAME.search(text, max(0, start - 16), match.start("sep"))
+        )
+        value = _value_at(text, match.end(), is_env=is_env, is_xml=match["sep"] == ">")
+        is_word = name == "pass" and (not match["close"] or value is None or value.text.isalpha())
+        if value is None or is_word or (not value.is_quoted and _is_code(text, value)):
+            continue
+        if _is_secret(kind, match, value, flat[max(0, start - 160) : start]):
+            rest = rules.LONG_REST.match(text, value.end) if len(value.text) >= rules.LONG_VALUE else None
+            covered = rest.end() if rest else value.end
+            yield _Span(value.start, covered, kind, _BY_NAME)
 
 
 def _name_before(flat: str, end: int) -> str | None:
@@ -229,15 +216,9 @@ def _value_at(text: str, start: int, *, is_env: bool, is_xml: bool) -> _Value | 
 
 def _is_code(text: str, value: _Value) -> bool:
     """Say whether an unquoted value goes on as an expression or stands where code puts a variable."""
-    following = text[value.end : value.end + 1]
-    if following and following in "([{<":
-        return True
-    return (
-        bool(following)
-        and following in "),:}"
-        and value.text.isidentifier()
-        and not rules.is_random(value.text)
-    )
+    following = text[value.end : value.end + 1] or " "
+    is_variable = following in "),:}" and value.text.isidentifier() and not rules.is_random(value.text)
+    return following in "([{<" or is_variable
 
 
 def _is_secret(kind: str, match: re.Match[str], value: _Value, before: str) -> bool:
@@ -298,22 +279,6 @@ def _cookies(text: str, flat: str) -> Iterator[_Span]:
             pair = rules.COOKIE_PAIR.match(text, pair.end())
 
 
-def _user_flags(text: str) -> Iterator[_Span]:
-    at = text.find(" -u")
-    while at >= 0:
-        if span := _flag_value(text, at, rules.USER_FLAG, rules.USER_FLAG_PROGRAM):
-            yield span
-        at = text.find(" -u", at + 3)
-
-
-def _flag_value(text: str, start: int, pattern: re.Pattern[str], program: re.Pattern[str]) -> _Span | None:
-    value = pattern.match(text, start)
-    if value is None or value[1].isdigit() or rules.is_template(value[1]):
-        return None
-    line = text[max(0, start - _FLAG_REACH) : start].rpartition("\n")[2]
-    return _Span(*value.span(1), "password", _BY_PLACE) if program.search(line) else None
-
-
 def _merge_spans(spans: list[_Span]) -> list[_Span]:
     """Unite spans that overlap, under the kind that says most."""
     merged: list[_Span] = []
@@ -347,12 +312,9 @@ def _with_repeats(text: str, spans: list[_Span]) -> list[_Span]:
     return _merge_spans(named + echoes)
 
 
-T = TypeVar("T")
-
-
 def clean_text(text: str) -> str:
     """Return a text without secrets and without control characters."""
-    return redact(without_controls(text)).text
+    return _redact_exactly(without_controls(text))
 
 
 def refuse_secret(what: str, name: str) -> None:
@@ -381,30 +343,25 @@ def without_secrets(value: object, *, is_exact: bool = False) -> object:
 
     Control characters go too, unless the value must come back exactly as it was given.
     """
-    if isinstance(value, str):
-        return _redact_text(value, is_exact=is_exact)
-    if isinstance(value, Mapping):
-        return {
-            _redact_text(key, is_exact=is_exact) if isinstance(key, str) else key: _redact_named_value(
-                key, item, is_exact=is_exact
-            )
-            for key, item in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [without_secrets(item, is_exact=is_exact) for item in value]
-    return value
+    clean = _redact_exactly if is_exact else clean_text
+
+    def clean_value(value: object, name: object = None) -> object:
+        if isinstance(value, Mapping):
+            return {
+                clean(key) if isinstance(key, str) else key: clean_value(item, key)
+                for key, item in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [clean_value(item) for item in value]
+        if not isinstance(value, str):
+            return value
+        # The name alone can say that the value is a secret: `password`.
+        beginning = f"{name}=" if isinstance(name, str) and "=" not in name else ""
+        cleaned = clean(f"{beginning}{value}")
+        return cleaned.removeprefix(beginning) if cleaned.startswith(beginning) else clean(value)
+
+    return clean_value(value)
 
 
-def _redact_text(text: str, *, is_exact: bool) -> str:
-    return redact(replace_surrogates(text)).text if is_exact else clean_text(replace_surrogates(text))
-
-
-def _redact_named_value(name: object, value: object, *, is_exact: bool) -> object:
-    """Return a named value without its secrets. The name alone can say that the value is one: `password`."""
-    if not isinstance(value, str) or not isinstance(name, str) or "=" in name:
-        return without_secrets(value, is_exact=is_exact)
-    beginning = f"{name}="
-    told = _redact_text(f"{beginning}{value}", is_exact=is_exact)
-    if told.startswith(beginning):
-        return told.removeprefix(beginning)
-    return without_secrets(value, is_exact=is_exact)
+def _redact_exactly(text: str) -> str:
+    return redact(replace_surrogates(text)).text

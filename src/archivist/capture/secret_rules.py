@@ -36,67 +36,65 @@ def _vendor(
 
 
 # Longer prefixes come before the shorter ones that they contain.
-VENDOR_RULES: Final[tuple[VendorRule, ...]] = tuple(
-    rule
-    for rules in (
-        _vendor("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", _ALNUM + "{30,255}"),
-        _vendor("github-token", "github_pat_", r"\w{36,255}"),
-        _vendor(
-            "gitlab-token",
-            "glpat- gldt- glrt- glcbt- glptt- glft- glsoat- glimt- glagent-",
-            r"[\w.\-]{20,300}",
-        ),
-        _vendor("slack-token", "xoxb- xoxp- xoxa- xoxr- xoxs- xoxe- xoxc- xoxd- xapp-", r"[\w.%\-]{16,512}"),
-        _vendor("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_", _ALNUM + "{16,255}"),
-        _vendor("stripe-webhook-secret", "whsec_", r"[A-Za-z0-9+/=]{24,255}"),
-        _vendor("anthropic-key", "sk-ant-", _WORDY + "{20,255}"),
-        _vendor("openrouter-key", "sk-or-", _WORDY + "{24,255}", is_mixed=True),
-        _vendor("openai-key", "sk-", "(?!ant-|or-)" + _WORDY + "{20,255}", is_mixed=True),
-        _vendor("elevenlabs-key", "sk_", _HEX + "{40,64}"),
-        _vendor("google-oauth-secret", "GOCSPX-", _WORDY + "{20,64}"),
-        _vendor("google-oauth-token", "ya29.", r"[\w.\-]{20,2048}"),
-        _vendor("npm-token", "npm_", _ALNUM + "{30,255}"),
-        _vendor("pypi-token", "pypi-", _WORDY + "{32,512}", is_mixed=True),
-        _vendor("huggingface-token", "hf_ api_org_", _ALNUM + "{30,64}"),
-        _vendor("sendgrid-key", "SG.", r"[\w\-]{16,64}\.[\w\-]{16,128}"),
-        _vendor("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", _HEX + "{32,64}"),
-        _vendor("azure-client-secret", "7Q~ 8Q~", r"[\w.~\-]{28,40}", lead=3),
-        _vendor("shopify-token", "shpat_ shpca_ shppa_ shpss_", _HEX + "{32}"),
-        _vendor("square-token", "sq0atp- sq0csp- sq0idp-", _WORDY + "{22,64}"),
-        _vendor("mailgun-key", "key-", r"[0-9a-f]{32}(?![0-9a-zA-Z])"),
-        _vendor("brevo-key", "xkeysib-", r"[0-9a-f]{32,64}-\w{8,32}"),
-        _vendor("postman-key", "PMAK-", _HEX + r"{24}-[0-9a-f]{34}"),
-        _vendor("newrelic-key", "NRAK-", "[A-Z0-9]{27}"),
-        _vendor("heroku-key", "HRKU-", _WORDY + "{36,64}"),
-        _vendor("docker-token", "dckr_pat_ dckr_oat_", _WORDY + "{20,64}"),
-        _vendor("linear-key", "lin_api_ lin_oauth_", _ALNUM + "{32,64}"),
-        _vendor("notion-token", "ntn_ secret_", _ALNUM + "{40,64}", is_mixed=True),
-        _vendor("sentry-token", "sntrys_ sntryu_", r"[A-Za-z0-9+/=_]{32,512}"),
-        _vendor("grafana-token", "glsa_ glc_", r"[A-Za-z0-9+/=_]{32,512}"),
-        _vendor("vault-token", "hvs. hvb. hvr.", _WORDY + "{20,300}"),
-        _vendor("doppler-token", "dp.pt. dp.st. dp.ct. dp.sa.", _ALNUM + "{32,64}"),
-        _vendor("terraform-token", ".atlasv1.", r"[\w=\-]{40,120}", lead=14),
-        _vendor("pulumi-token", "pul-", _HEX + "{40}"),
-        _vendor("rubygems-key", "rubygems_", _HEX + "{40,64}"),
-        _vendor("figma-token", "figd_ figo_", _WORDY + "{32,64}"),
-        _vendor("replicate-token", "r8_", _ALNUM + "{32,64}"),
-        _vendor("groq-key", "gsk_", _ALNUM + "{40,64}"),
-        _vendor("xai-key", "xai-", _ALNUM + "{40,128}"),
-        _vendor("perplexity-key", "pplx-", _ALNUM + "{32,64}"),
-        _vendor("nvidia-key", "nvapi-", _WORDY + "{40,128}"),
-        _vendor("langsmith-key", "lsv2_pt_ lsv2_sk_", r"[0-9a-f]{32}_[0-9a-f]{8,16}"),
-        _vendor("tailscale-key", "tskey-auth- tskey-api- tskey-client-", _WORDY + "{16,128}", is_mixed=True),
-        _vendor("fly-token", "fm2_ fo1_", r"[\w+/=\-]{32,2048}", is_mixed=True),
-        _vendor("supabase-key", "sbp_ sb_secret_", _WORDY + "{24,64}", is_mixed=True),
-        _vendor("planetscale-token", "pscale_tkn_ pscale_pw_ pscale_oauth_", r"[\w.\-]{32,64}"),
-        _vendor("netlify-token", "nfp_", _ALNUM + "{36,64}"),
-        _vendor("age-key", "AGE-SECRET-KEY-", "1[A-Z0-9]{58}"),
-    )
-    for rule in rules
+VENDOR_RULES: Final[tuple[VendorRule, ...]] = (
+    *_vendor("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", _ALNUM + "{30,255}"),
+    *_vendor("github-token", "github_pat_", r"\w{36,255}"),
+    *_vendor(
+        "gitlab-token",
+        "glpat- gldt- glrt- glcbt- glptt- glft- glsoat- glimt- glagent-",
+        r"[\w.\-]{20,300}",
+    ),
+    *_vendor("slack-token", "xoxb- xoxp- xoxa- xoxr- xoxs- xoxe- xoxc- xoxd- xapp-", r"[\w.%\-]{16,512}"),
+    *_vendor("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_", _ALNUM + "{16,255}"),
+    *_vendor("stripe-webhook-secret", "whsec_", r"[A-Za-z0-9+/=]{24,255}"),
+    *_vendor("anthropic-key", "sk-ant-", _WORDY + "{20,255}"),
+    *_vendor("openrouter-key", "sk-or-", _WORDY + "{24,255}", is_mixed=True),
+    *_vendor("openai-key", "sk-", "(?!ant-|or-)" + _WORDY + "{20,255}", is_mixed=True),
+    *_vendor("elevenlabs-key", "sk_", _HEX + "{40,64}"),
+    *_vendor("google-oauth-secret", "GOCSPX-", _WORDY + "{20,64}"),
+    *_vendor("google-oauth-token", "ya29.", r"[\w.\-]{20,2048}"),
+    *_vendor("npm-token", "npm_", _ALNUM + "{30,255}"),
+    *_vendor("pypi-token", "pypi-", _WORDY + "{32,512}", is_mixed=True),
+    *_vendor("huggingface-token", "hf_ api_org_", _ALNUM + "{30,64}"),
+    *_vendor("sendgrid-key", "SG.", r"[\w\-]{16,64}\.[\w\-]{16,128}"),
+    *_vendor("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", _HEX + "{32,64}"),
+    *_vendor("azure-client-secret", "7Q~ 8Q~", r"[\w.~\-]{28,40}", lead=3),
+    *_vendor("shopify-token", "shpat_ shpca_ shppa_ shpss_", _HEX + "{32}"),
+    *_vendor("square-token", "sq0atp- sq0csp- sq0idp-", _WORDY + "{22,64}"),
+    *_vendor("mailgun-key", "key-", r"[0-9a-f]{32}(?![0-9a-zA-Z])"),
+    *_vendor("brevo-key", "xkeysib-", r"[0-9a-f]{32,64}-\w{8,32}"),
+    *_vendor("postman-key", "PMAK-", _HEX + r"{24}-[0-9a-f]{34}"),
+    *_vendor("newrelic-key", "NRAK-", "[A-Z0-9]{27}"),
+    *_vendor("heroku-key", "HRKU-", _WORDY + "{36,64}"),
+    *_vendor("docker-token", "dckr_pat_ dckr_oat_", _WORDY + "{20,64}"),
+    *_vendor("linear-key", "lin_api_ lin_oauth_", _ALNUM + "{32,64}"),
+    *_vendor("notion-token", "ntn_ secret_", _ALNUM + "{40,64}", is_mixed=True),
+    *_vendor("sentry-token", "sntrys_ sntryu_", r"[A-Za-z0-9+/=_]{32,512}"),
+    *_vendor("grafana-token", "glsa_ glc_", r"[A-Za-z0-9+/=_]{32,512}"),
+    *_vendor("vault-token", "hvs. hvb. hvr.", _WORDY + "{20,300}"),
+    *_vendor("doppler-token", "dp.pt. dp.st. dp.ct. dp.sa.", _ALNUM + "{32,64}"),
+    *_vendor("terraform-token", ".atlasv1.", r"[\w=\-]{40,120}", lead=14),
+    *_vendor("pulumi-token", "pul-", _HEX + "{40}"),
+    *_vendor("rubygems-key", "rubygems_", _HEX + "{40,64}"),
+    *_vendor("figma-token", "figd_ figo_", _WORDY + "{32,64}"),
+    *_vendor("replicate-token", "r8_", _ALNUM + "{32,64}"),
+    *_vendor("groq-key", "gsk_", _ALNUM + "{40,64}"),
+    *_vendor("xai-key", "xai-", _ALNUM + "{40,128}"),
+    *_vendor("perplexity-key", "pplx-", _ALNUM + "{32,64}"),
+    *_vendor("nvidia-key", "nvapi-", _WORDY + "{40,128}"),
+    *_vendor("langsmith-key", "lsv2_pt_ lsv2_sk_", r"[0-9a-f]{32}_[0-9a-f]{8,16}"),
+    *_vendor("tailscale-key", "tskey-auth- tskey-api- tskey-client-", _WORDY + "{16,128}", is_mixed=True),
+    *_vendor("fly-token", "fm2_ fo1_", r"[\w+/=\-]{32,2048}", is_mixed=True),
+    *_vendor("supabase-key", "sbp_ sb_secret_", _WORDY + "{24,64}", is_mixed=True),
+    *_vendor("planetscale-token", "pscale_tkn_ pscale_pw_ pscale_oauth_", r"[\w.\-]{32,64}"),
+    *_vendor("netlify-token", "nfp_", _ALNUM + "{36,64}"),
+    *_vendor("age-key", "AGE-SECRET-KEY-", "1[A-Z0-9]{58}"),
 )
 
-VENDORS_BY_END: Final[dict[str, tuple[VendorRule, ...]]] = {
-    end: tuple(rule for rule in VENDOR_RULES if rule.prefix.endswith(end))
+
+# By the last three characters of the prefix: a text may be full of prefixes.
+VENDORS_BY_END: Final[dict[str, list[VendorRule]]] = {
+    end: [rule for rule in VENDOR_RULES if rule.prefix.endswith(end)]
     for end in {rule.prefix[-3:] for rule in VENDOR_RULES}
 }
 
@@ -128,13 +126,10 @@ FRESH_START: Final = lazy_pattern(
 # Forms without a separator. Each has a hint that survives in the text once all but capitals, digits, y and z
 # are deleted: that makes one thin string in which looking for all of them costs next to nothing.
 THIN_DELETE: Final = bytes(set(range(256)) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789yz"))
-
-
 # The names in a JWT's header have three letters, which puts an O where the first one ends.
 THIN_HINT: Final = re.compile(rb"A(?:KIA|SIA|Iz)|SK\d{6}|yJ[A-Z0-9yz]{0,4}O|BEGIN")
 CAPITAL_RULES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
-    ("aws-access-key", lazy_pattern(r"AKIA[A-Z0-9]{16}(?![A-Za-z0-9])")),
-    ("aws-access-key", lazy_pattern(r"ASIA[A-Z0-9]{16}(?![A-Za-z0-9])")),
+    ("aws-access-key", lazy_pattern(r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])")),
     ("google-api-key", lazy_pattern(r"AIza[\w\-]{35}(?![\w\-])")),
     ("twilio-key", lazy_pattern(r"SK[0-9a-f]{32}(?![A-Za-z0-9])")),
     ("jwt", lazy_pattern(r"eyJ[\w\-]{8,4096}\.[\w\-]{8,8192}(?:\.[\w\-]{0,4096}){0,3}")),
@@ -180,15 +175,13 @@ _SEP: Final = (
 
 
 NAMES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
-    (
-        "p",
-        lazy_pattern(r"p(?:(?:ass(?:word|wd|phrase|wort|code)?|wd)" + _TAIL + _SEP + r"|(?<= -p)(?P<flag>))"),
-    ),
+    ("p", lazy_pattern(r"p(?:ass(?:word|wd|phrase|wort|code)?|wd)" + _TAIL + _SEP)),
     ("secret", lazy_pattern(r"secret(?:[_\-]?(?:string|key[_\-]?base))?" + _TAIL + _SEP)),
     ("k", lazy_pattern(r"k(?:(?<=tok)en|ey)" + _TAIL + _SEP)),
 )
-KIND_OF_NAME: Final = {
-    **dict.fromkeys(("pas", "pwd"), "password"),
+NAME_KINDS: Final = {
+    "pas": "password",
+    "pwd": "password",
     "sec": "secret",
     "ken": "token",
     "key": "api-key",
@@ -224,12 +217,15 @@ COOKIE_PAIR: Final = lazy_pattern(r"([\w.\-]{1,80})=([^\s;,()\"'\\`]{0,4096})(?:
 COOKIE_ATTRIBUTES: Final = frozenset(
     {"path", "domain", "expires", "max-age", "samesite", "version", "priority"}
 )
-USER_FLAG: Final = lazy_pattern(r" -u[ =]?[\"']?[^\s:\"'$<{]{1,128}:([^\s\"'$<{:/][^\s\"']{0,255})")
-USER_FLAG_PROGRAM: Final = lazy_pattern(r"\bcurl\b")
-PASSWORD_FLAG: Final = lazy_pattern(r" -p[ =]?[\"']?([^\s\"'$<{=\-][^\s\"']{3,255})")
-PASSWORD_FLAG_PROGRAM: Final = lazy_pattern(
-    r"\b(?:mysql\w*|mariadb[\w\-]*|mongo\w*|sshpass|docker login|podman login|7z|ldap\w+)\b"
+# The password behind a flag, and the programs of which the flag is.
+PASSWORD_FLAG: Final = lazy_pattern(
+    r" -(?:u[ =]?[\"']?[^\s:\"'$<{]{1,128}:(?P<u>[^\s\"'$<{:/][^\s\"']{0,255})"
+    r"|p[ =]?[\"']?(?P<p>[^\s\"'$<{=\-][^\s\"']{3,255}))"
 )
+FLAG_PROGRAMS: Final = {
+    "u": lazy_pattern(r"\bcurl\b"),
+    "p": lazy_pattern(r"\b(?:mysql\w*|mariadb[\w\-]*|mongo\w*|sshpass|(?:docker|podman) login|7z|ldap\w+)\b"),
+}
 NETRC_LOGIN: Final = lazy_pattern(r"login[ \t]+\S{1,128}\s+\Z")
 QUOTE_OPEN: Final = lazy_pattern(r"[bBrRuUfF@]{0,2}(\\{0,3}[\"'`])")
 BARE_VALUE: Final = lazy_pattern(r"[^\s\"'`,;&<>()\[\]{}|\\]{1,512}")

@@ -32,6 +32,12 @@ _BY_PERSON = ("interrupt", "abort", "cancel", "early_exit", "skipped", "stopped"
 _DONE = frozenset(
     {"submitted", "success", "succeeded", "completed", "complete", "finished", "done", "resolved", "ok"}
 )
+_WORDS = {
+    **dict.fromkeys(_DONE, EpisodeStatus.SUCCESS),
+    **dict.fromkeys(("failed", "failure", "error", "errored", "rejected", "stuck"), EpisodeStatus.FAILED),
+    "partial": EpisodeStatus.PARTIAL,
+    "running": EpisodeStatus.RUNNING,
+}
 # The lists of a benchmark's report, and what each says of the instances in it; the first match counts.
 _REPORT_LISTS = {
     "resolved_ids": EpisodeStatus.SUCCESS,
@@ -43,9 +49,9 @@ _REPORT_LISTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ending:
-    """The end of a log, as far as it matters to the rules."""
+    """The end of a log so far, as far as it matters to the rules."""
 
     last_role: str = ""
     has_open_call: bool = False
@@ -97,15 +103,7 @@ def status_of_result(subtype: str, *, is_error: bool) -> EpisodeStatus:
 def status_of_word(word: str) -> EpisodeStatus | None:
     """Return the status that a word of a caller or another log means; None when it is no such word."""
     lowered = word.strip().lower()
-    if lowered in _DONE:
-        return EpisodeStatus.SUCCESS
-    if lowered in ("partial", "running"):
-        return EpisodeStatus(lowered)
-    if lowered in ("failed", "failure", "error", "errored", "rejected", "stuck"):
-        return EpisodeStatus.FAILED
-    if any(lowered.startswith(mark) for mark in _BY_PERSON):
-        return EpisodeStatus.ABORTED
-    return None
+    return EpisodeStatus.ABORTED if lowered.startswith(_BY_PERSON) else _WORDS.get(lowered)
 
 
 def parse_outcomes(value: Mapping[str, Any]) -> dict[str, EpisodeStatus]:

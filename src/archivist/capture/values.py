@@ -28,9 +28,13 @@ TARGET_CHARS = 500
 _LEFT_OUT = re.compile(r"… \[(\d{1,18}) characters left out\] …")
 
 
-def text(value: object) -> str:
-    """Return the value when it is text, else nothing."""
-    return value if isinstance(value, str) else ""
+def text(given: Mapping[str, Any], *keys: str) -> str:
+    """Return the first text under these keys that is not empty, else nothing."""
+    for key in keys:
+        value = given.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return ""
 
 
 def mapping(value: object) -> Mapping[str, Any]:
@@ -46,6 +50,13 @@ def listing(value: object) -> Sequence[Any]:
 def objects(value: object) -> list[Mapping[str, Any]]:
     """Return the objects of a list, leaving out whatever else is in it."""
     return [each for each in listing(value) if isinstance(each, dict)]
+
+
+def object_at(given: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
+    """Return the object that a path of keys leads to, else an empty one."""
+    for key in path:
+        given = mapping(given.get(key))
+    return given
 
 
 def as_integer(value: object) -> int | None:
@@ -76,17 +87,13 @@ def as_float(value: object) -> float | None:
 
 def as_time(value: object) -> datetime | None:
     """Return a time given as ISO 8601 text or as seconds or milliseconds since 1970."""
-    if isinstance(value, str):
-        try:
-            return from_text(value)
-        except (ValueError, OverflowError):
-            return None
-    number = as_float(value)
-    if number is None or number <= 0:
-        return None
     try:
-        return _EPOCH + timedelta(seconds=number / 1000 if number > _MILLISECONDS_FROM else number)
-    except OverflowError:
+        if isinstance(value, str):
+            return from_text(value)
+        number = as_float(value) or 0.0
+        seconds = number / 1000 if number > _MILLISECONDS_FROM else number
+        return _EPOCH + timedelta(seconds=seconds) if number > 0 else None
+    except (ValueError, OverflowError):
         return None
 
 
@@ -119,7 +126,7 @@ def content_text(value: object) -> str:
             inner = each.get("text")
             if isinstance(inner, str):
                 parts.append(inner)
-            elif text(each.get("type")) in _MEDIA:
+            elif text(each, "type") in _MEDIA:
                 parts.append(f"[{each['type']}]")
     return "\n".join(parts)
 

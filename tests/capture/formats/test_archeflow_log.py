@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from archivist.capture.formats import SkippedRecord, read_log
-from archivist.capture.formats.archeflow import ArcheFlow
+from archivist.capture.formats import SkippedRecord, archeflow, read_log
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Severity
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
@@ -42,18 +41,18 @@ def test_a_fix_may_give_its_finding_as_an_object(capture: Read) -> None:
         "type": "fix.applied",
         "data": {"finding": {"description": "x", "severity": "WARNING"}},
     }
-    events, _, _ = capture(ArcheFlow(), row)
+    events, _, _ = capture(archeflow, row)
     assert events[0].findings[0].severity is Severity.WARNING
 
 
 def test_events_that_share_a_number_get_their_own(capture: Read) -> None:
     row = {"run_id": "r", "seq": 1, "type": "note.made", "data": {}}
-    events, _, _ = capture(ArcheFlow(), row, row, row)
+    events, _, _ = capture(archeflow, row, row, row)
     assert [event.seq for event in events] == [1, 2, 3]
 
 
 def test_a_bad_event_is_counted_and_the_rest_kept(capture: Read) -> None:
     good = {"run_id": "r", "seq": 1, "type": "run.start", "data": {"task": "x"}}
     bad = {"run_id": "r", "seq": 2, "type": "review.verdict", "data": {"findings": 3}}
-    events, episodes, skipped = capture(ArcheFlow(), good, bad)
+    events, episodes, skipped = capture(archeflow, good, bad)
     assert (len(events), len(episodes), len(skipped)) == (1, 1, 1)

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from archivist.capture.formats import LogOrigin, SkippedRecord, read_log
-from archivist.capture.formats.atif import Atif
+from archivist.capture.formats import LogOrigin, SkippedRecord, atif, read_log
 from archivist.exchange.files import to_atif
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind
 
@@ -79,7 +78,7 @@ def test_copied_context_is_left_out_but_tells_the_task(capture: Read) -> None:
     }
     document = trajectory(copied, {"source": "agent", "message": "Dug."})
     document["agent"]["extra"] = {"continuation_index": 1}
-    events, episodes, _ = capture(Atif(), document=document)
+    events, episodes, _ = capture(atif, document=document)
     assert [event.text for event in events] == ["Dug."]
     assert (episodes[0].id, episodes[0].session, episodes[0].task) == ("s.cont-1", "s", "Dig")
 
@@ -97,7 +96,7 @@ def test_copied_context_is_left_out_but_tells_the_task(capture: Read) -> None:
 def test_the_end_decides_the_status(
     capture: Read, steps: list[Any], more: dict[str, Any], status: EpisodeStatus
 ) -> None:
-    _, episodes, _ = capture(Atif(), document=trajectory(*steps, **more))
+    _, episodes, _ = capture(atif, document=trajectory(*steps, **more))
     assert episodes[0].status is status
 
 
@@ -111,7 +110,7 @@ def test_one_terminal_after_several_calls_belongs_to_the_last(capture: Read) -> 
         "tool_calls": calls,
         "observation": {"results": [{"content": "$ cmd1\n$ cmd2\n"}]},
     }
-    events, _, _ = capture(Atif(), document=trajectory(step))
+    events, _, _ = capture(atif, document=trajectory(step))
     assert [(event.text, event.output) for event in events] == [("cmd1", ""), ("cmd2", "$ cmd1\n$ cmd2\n")]
 
 
@@ -122,7 +121,7 @@ def test_results_that_come_before_their_calls_are_joined_too(capture: Read) -> N
         "observation": {"content": "boom", "result": {"success": False}},
     }
     late = {"source": "agent", "tool_calls": [{"id": "t1", "name": "Bash", "arguments": {"command": "ls"}}]}
-    events, _, _ = capture(Atif(), document=trajectory(early, late))
+    events, _, _ = capture(atif, document=trajectory(early, late))
     assert [(event.text, event.output, event.is_error) for event in events if event.tool] == [
         ("ls", "boom", True)
     ]
@@ -135,7 +134,7 @@ def test_a_check_given_as_an_object_is_a_call(capture: Read) -> None:
         "message": "Tool execution results",
         "observation": {"results": [{"content": content}]},
     }
-    events, _, _ = capture(Atif(), document=trajectory(step))
+    events, _, _ = capture(atif, document=trajectory(step))
     assert [(event.text, event.output, event.is_error) for event in events] == [
         ("make check", "1 failed", True)
     ]
@@ -143,8 +142,8 @@ def test_a_check_given_as_an_object_is_a_call(capture: Read) -> None:
 
 def test_keys_in_any_order_give_the_same_calls(capture: Read) -> None:
     whole = json.loads((FIXTURES / "atif.json").read_text())
-    events, _, _ = capture(Atif(), document=whole)
-    turned, episodes, _ = capture(Atif(), document=dict(reversed(whole.items())))
+    events, _, _ = capture(atif, document=whole)
+    turned, episodes, _ = capture(atif, document=dict(reversed(whole.items())))
     assert [(event.tool, event.text, event.output) for event in events] == [
         (e.tool, e.text, e.output) for e in turned
     ]
@@ -156,7 +155,7 @@ def test_what_goes_out_comes_back_with_the_same_calls(log: str) -> None:
     events, episodes = from_file(log)
     for episode in episodes:
         written = json.dumps(to_atif(episode, events)).encode()
-        found = list(Atif().read(io.BytesIO(written), LogOrigin()))
+        found = list(atif.read(io.BytesIO(written), LogOrigin()))
         back = [each for each in found if isinstance(each, Event)]
         assert [_call(event) for event in back if event.kind in CALLS] == [
             _call(event) for event in events if event.run == episode.id and event.kind in CALLS
@@ -221,6 +220,6 @@ def test_nested_subagents_have_a_limit(capture: Read) -> None:
     inner = trajectory({"source": "user", "message": "x"})
     for _ in range(12):
         inner = trajectory({"source": "user", "message": "x"}, subagent_trajectories=[inner])
-    _, episodes, skipped = capture(Atif(), document=inner)
+    _, episodes, skipped = capture(atif, document=inner)
     assert len(episodes) == 9
     assert skipped[0].reason == "nested too deeply"

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from archivist.capture.formats import SkippedRecord, read_log
-from archivist.capture.formats.claude_code import ClaudeCode
+from archivist.capture.formats import SkippedRecord, claude_code, read_log
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
@@ -101,7 +100,7 @@ def test_a_printed_session_ends_with_its_result() -> None:
 
 def test_a_sidechain_without_agent_id_is_followed_through_its_parents(capture: Read) -> None:
     events, episodes, _ = capture(
-        ClaudeCode(),
+        claude_code,
         said("user", words("go"), uuid="u1"),
         said("user", words("one"), uuid="aaaaaaaa1", parentUuid=None, isSidechain=True),
         said("user", words("two"), uuid="bbbbbbbb1", parentUuid=None, isSidechain=True),
@@ -113,7 +112,7 @@ def test_a_sidechain_without_agent_id_is_followed_through_its_parents(capture: R
 
 def test_a_line_that_comes_twice_counts_once(capture: Read) -> None:
     row = said("user", words("go"), uuid="u1")
-    events, _, _ = capture(ClaudeCode(), row, row)
+    events, _, _ = capture(claude_code, row, row)
     assert len(events) == 1
 
 
@@ -137,19 +136,19 @@ def test_a_line_that_comes_twice_counts_once(capture: Read) -> None:
     ],
 )
 def test_the_end_decides_the_status(capture: Read, ending: list[Any], status: EpisodeStatus) -> None:
-    _, episodes, _ = capture(ClaudeCode(), said("user", words("go")), *ending)
+    _, episodes, _ = capture(claude_code, said("user", words("go")), *ending)
     assert episodes[-1].status is status
 
 
 def test_a_printed_session_without_result_was_cut_off(capture: Read) -> None:
     init = {"type": "system", "subtype": "init", "session_id": "s", "model": "claude-x", "cwd": "/x/kiln"}
-    _, episodes, _ = capture(ClaudeCode(), init, said("assistant", words("Let me look.")))
+    _, episodes, _ = capture(claude_code, init, said("assistant", words("Let me look.")))
     assert episodes[-1].status is EpisodeStatus.ABORTED
 
 
 def test_what_the_client_says_is_not_the_user(capture: Read) -> None:
     events, episodes, _ = capture(
-        ClaudeCode(),
+        claude_code,
         said(
             "user",
             words("This session is being continued from a previous conversation that ran out of context."),
@@ -175,7 +174,7 @@ def test_what_the_client_says_is_not_the_user(capture: Read) -> None:
 def test_a_refused_call_is_marked(capture: Read) -> None:
     refusal = "The user doesn't want to proceed with this tool use. The tool use was rejected."
     events, episodes, _ = capture(
-        ClaudeCode(),
+        claude_code,
         said("assistant", use("t", command="rm x")),
         said("user", got("t", refusal, is_error=True)),
     )
@@ -184,14 +183,14 @@ def test_a_refused_call_is_marked(capture: Read) -> None:
 
 
 def test_a_result_without_its_call_is_kept(capture: Read) -> None:
-    events, _, _ = capture(ClaudeCode(), said("user", got("gone", "output")))
+    events, _, _ = capture(claude_code, said("user", got("gone", "output")))
     assert events[0].output == "output"
     assert events[0].extra["call_missing"] is True
 
 
 def test_unknown_records_are_counted_and_housekeeping_is_not(capture: Read) -> None:
     _, _, skipped = capture(
-        ClaudeCode(),
+        claude_code,
         said("user", words("go")),
         {"type": "hologram"},
         {"type": "queue-operation"},

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from archivist.capture.formats import SkippedRecord, read_log
-from archivist.capture.formats.codex import Codex
+from archivist.capture.formats import SkippedRecord, codex, read_log
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
@@ -75,7 +74,7 @@ def test_failures_are_read_from_the_text_because_there_is_no_flag(
     capture: Read, output: object, exit_code: int | None, is_error: bool
 ) -> None:
     events, _, _ = capture(
-        Codex(),
+        codex,
         META,
         item(type="function_call", name="shell", arguments="{}", call_id="c"),
         item(type="function_call_output", call_id="c", output=output),
@@ -94,13 +93,13 @@ def test_failures_are_read_from_the_text_because_there_is_no_flag(
 )
 def test_the_last_turn_decides_the_status(capture: Read, rows: list[Any], status: EpisodeStatus) -> None:
     asked = item(type="message", role="user", content=[{"type": "input_text", "text": "go"}])
-    _, episodes, _ = capture(Codex(), META, asked, *rows)
+    _, episodes, _ = capture(codex, META, asked, *rows)
     assert episodes[0].status is status
 
 
 def test_a_spawned_thread_is_a_child(capture: Read) -> None:
     meta = {"type": "session_meta", "payload": {"id": "t2", "parent_thread_id": "t1"}}
-    _, episodes, _ = capture(Codex(), meta)
+    _, episodes, _ = capture(codex, meta)
     assert (episodes[0].parent, episodes[0].kind) == ("t1", EpisodeKind.SUBAGENT_RUN)
 
 
@@ -114,7 +113,7 @@ def test_what_exec_prints_is_read_too(capture: Read) -> None:
         "status": "failed",
     }
     events, episodes, skipped = capture(
-        Codex(),
+        codex,
         {"type": "thread.started", "thread_id": "t9"},
         {"type": "turn.started"},
         {"type": "item.completed", "item": command},
@@ -140,10 +139,10 @@ def test_what_exec_prints_is_read_too(capture: Read) -> None:
 
 def test_arguments_that_are_no_json_are_kept_as_they_are(capture: Read) -> None:
     call = item(type="function_call", name="f", arguments='{"command": "ls', call_id="c")
-    events, _, _ = capture(Codex(), META, call)
+    events, _, _ = capture(codex, META, call)
     assert json.loads(events[0].text) == {"input": '{"command": "ls'}
 
 
 def test_unknown_records_are_counted(capture: Read) -> None:
-    _, _, skipped = capture(Codex(), META, {"type": "hologram", "payload": {}}, {"type": "world_state"})
+    _, _, skipped = capture(codex, META, {"type": "hologram", "payload": {}}, {"type": "world_state"})
     assert len(skipped) == 1

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from archivist.capture.formats import SkippedRecord, read_log
-from archivist.capture.formats.mini_swe_agent import MiniSweAgent
+from archivist.capture.formats import SkippedRecord, mini_swe_agent, read_log
 from archivist.records import Episode, EpisodeStatus, Event
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
@@ -93,7 +92,7 @@ def test_the_instance_is_told_by_the_image_when_it_is_not_named(capture: Read) -
         "info": {"config": {"environment": {"image": image}}},
         "messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}],
     }
-    _, episodes, _ = capture(MiniSweAgent(), document=document)
+    _, episodes, _ = capture(mini_swe_agent, document=document)
     assert episodes[0].project == "ada/kiln"
 
 
@@ -118,7 +117,7 @@ def test_replies_of_the_responses_interface_are_read(capture: Read) -> None:
         "output": "<returncode>0</returncode>\n<output>\na\n</output>",
     }
     events, _, _ = capture(
-        MiniSweAgent(), document={"messages": [{"role": "user", "content": "x"}, reply, result]}
+        mini_swe_agent, document={"messages": [{"role": "user", "content": "x"}, reply, result]}
     )
     assert [event.text for event in events] == ["x", "Look.", "ls"]
     assert (events[2].exit_code, events[2].output) == (0, "a")
@@ -126,6 +125,6 @@ def test_replies_of_the_responses_interface_are_read(capture: Read) -> None:
 
 def test_elements_that_are_no_messages_are_counted(capture: Read) -> None:
     document = {"messages": [None, {"role": "assistant", "content": "y"}, 7]}
-    _, episodes, skipped = capture(MiniSweAgent(), document=document)
+    _, episodes, skipped = capture(mini_swe_agent, document=document)
     assert len(episodes) == 1
     assert [each.where for each in skipped] == ["messages[0]", "messages[2]"]

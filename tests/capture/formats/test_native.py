@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from archivist.capture.formats import LogOrigin, SkippedRecord, read_log
-from archivist.capture.formats.native import StreamAdapter
+from archivist.capture.formats import LogOrigin, SkippedRecord, native, read_log
 from archivist.records import Episode, EpisodeStatus, Event
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
@@ -24,7 +23,7 @@ def test_an_episode_line_and_events_make_a_run() -> None:
 
 def test_events_alone_are_enough(capture: Read) -> None:
     events, episodes, _ = capture(
-        StreamAdapter(),
+        native,
         {"run": "r", "seq": 3, "kind": "message", "role": "user", "text": "Paint"},
         {"run": "r", "kind": "log", "text": "no number"},
     )
@@ -34,21 +33,19 @@ def test_events_alone_are_enough(capture: Read) -> None:
 
 def test_the_run_that_began_the_log_comes_last(capture: Read) -> None:
     rows = [{"run": run, "seq": 0, "kind": "log"} for run in ("main", "child")]
-    _, episodes, _ = capture(StreamAdapter(), *rows)
+    _, episodes, _ = capture(native, *rows)
     assert [episode.id for episode in episodes] == ["child", "main"]
 
 
 def test_events_without_run_need_one_from_the_caller(capture: Read) -> None:
     row = {"seq": 0, "kind": "log"}
-    _, episodes, skipped = capture(StreamAdapter(), row)
+    _, episodes, skipped = capture(native, row)
     assert (episodes, len(skipped)) == ([], 1)
-    _, episodes, _ = capture(StreamAdapter(), row, origin=LogOrigin(run="mine"))
+    _, episodes, _ = capture(native, row, origin=LogOrigin(run="mine"))
     assert episodes[0].id == "mine"
 
 
 def test_a_field_out_of_place_is_named(capture: Read) -> None:
-    _, _, skipped = capture(
-        StreamAdapter(), {"run": "r", "seq": 0, "kind": "banana"}, {"run": "r", "seq": "one"}
-    )
+    _, _, skipped = capture(native, {"run": "r", "seq": 0, "kind": "banana"}, {"run": "r", "seq": "one"})
     assert "kind" in skipped[0].reason
     assert "seq" in skipped[1].reason

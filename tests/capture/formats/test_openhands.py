@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from archivist.capture.formats import SkippedRecord, read_log
-from archivist.capture.formats.openhands import OpenHands
+from archivist.capture.formats import SkippedRecord, openhands, read_log
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
@@ -77,7 +76,7 @@ def test_the_sdk_form_is_joined_by_tool_call() -> None:
 
 def test_an_error_answers_its_action_and_a_rejection_fails_the_run(capture: Read) -> None:
     events, episodes, _ = capture(
-        OpenHands(),
+        openhands,
         document=[
             did(1, "run", command="x"),
             saw(1, "error", "boom"),
@@ -89,7 +88,7 @@ def test_an_error_answers_its_action_and_a_rejection_fails_the_run(capture: Read
 
 
 def test_an_older_exit_code_stands_in_extras(capture: Read) -> None:
-    events, _, _ = capture(OpenHands(), did(1, "run", command="x"), saw(1, "run", "no", exit_code=2))
+    events, _, _ = capture(openhands, did(1, "run", command="x"), saw(1, "run", "no", exit_code=2))
     assert (events[0].exit_code, events[0].is_error) == (2, True)
 
 
@@ -100,7 +99,7 @@ def test_states_tell_the_end(capture: Read) -> None:
         ("finished", EpisodeStatus.SUCCESS),
     ):
         said = did(1, "message", content="hello")
-        _, episodes, _ = capture(OpenHands(), said, saw(1, "agent_state_changed", agent_state=state))
+        _, episodes, _ = capture(openhands, said, saw(1, "agent_state_changed", agent_state=state))
         assert episodes[0].status is status
 
 
@@ -118,7 +117,7 @@ def test_an_evaluation_holds_one_run_a_line(capture: Read) -> None:
             "error": "it crashed" if number == 2 else None,
         }
 
-    events, episodes, _ = capture(OpenHands(), row(1), row(2))
+    events, episodes, _ = capture(openhands, row(1), row(2))
     assert [episode.task for episode in episodes] == ["Problem 1", "Problem 2"]
     assert [episode.status for episode in episodes] == [EpisodeStatus.SUCCESS, EpisodeStatus.FAILED]
     assert {episode.project for episode in episodes} == {"ada/kiln"}
@@ -127,6 +126,6 @@ def test_an_evaluation_holds_one_run_a_line(capture: Read) -> None:
 
 def test_what_is_no_event_is_counted(capture: Read) -> None:
     _, _, skipped = capture(
-        OpenHands(), document=[did(1, "run", command="x"), {"id": 2}, 5, {"kind": "HologramEvent"}]
+        openhands, document=[did(1, "run", command="x"), {"id": 2}, 5, {"kind": "HologramEvent"}]
     )
     assert len(skipped) == 3

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from archivist.capture.formats import LogOrigin, SkippedRecord, read_log
-from archivist.capture.formats.swe_agent import SweAgent
+from archivist.capture.formats import LogOrigin, SkippedRecord, read_log, swe_agent
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
@@ -53,8 +52,8 @@ def test_the_order_of_the_keys_does_not_change_the_run(capture: Read) -> None:
         {"role": "assistant", "content": "r"},
     ]
     info = {"exit_status": "submitted (exit_cost)", "submission": "diff"}
-    one = capture(SweAgent(), document={"trajectory": steps, "history": history, "info": info})
-    other = capture(SweAgent(), document={"info": info, "history": history, "trajectory": steps})
+    one = capture(swe_agent, document={"trajectory": steps, "history": history, "info": info})
+    other = capture(swe_agent, document={"info": info, "history": history, "trajectory": steps})
     assert one == other
     assert [event.seq for event in one[0]] == [0, 1, 16, 17, 18]
     assert one[1][0].status is EpisodeStatus.PARTIAL
@@ -64,7 +63,7 @@ def test_the_editor_of_later_versions_is_read(capture: Read) -> None:
     action = "str_replace_editor str_replace /testbed/a.py --old_str 'x = 1' --new_str 'x = 2'"
     refused = "No replacement was performed, old_str `x = 1` did not appear verbatim in /testbed/a.py."
     events, _, _ = capture(
-        SweAgent(),
+        swe_agent,
         document={
             "trajectory": [step(action, refused), step("str_replace_editor view /testbed/a.py", "1 x")]
         },
@@ -80,14 +79,14 @@ def test_the_editor_of_later_versions_is_read(capture: Read) -> None:
 
 
 def test_two_runs_of_one_task_have_two_ids(capture: Read) -> None:
-    _, first, _ = capture(SweAgent(), document={"trajectory": [step("ls", "a")]})
-    _, second, _ = capture(SweAgent(), document={"trajectory": [step("ls", "b")]})
+    _, first, _ = capture(swe_agent, document={"trajectory": [step("ls", "a")]})
+    _, second, _ = capture(swe_agent, document={"trajectory": [step("ls", "b")]})
     assert first[0].id != second[0].id
 
 
 def test_a_step_without_an_action_is_only_talk(capture: Read) -> None:
     events, _, _ = capture(
-        SweAgent(), document={"trajectory": [step("", "Your output was not formatted correctly.")]}
+        swe_agent, document={"trajectory": [step("", "Your output was not formatted correctly.")]}
     )
     assert [(event.kind, event.role) for event in events] == [
         (EventKind.MESSAGE, "assistant"),
@@ -97,7 +96,7 @@ def test_a_step_without_an_action_is_only_talk(capture: Read) -> None:
 
 def test_a_log_without_steps_gives_no_run_unless_it_is_named(capture: Read) -> None:
     document = {"trajectory": [], "history": [{"role": "user", "content": "Go"}], "info": {}}
-    _, episodes, skipped = capture(SweAgent(), document=document)
+    _, episodes, skipped = capture(swe_agent, document=document)
     assert (episodes, len(skipped)) == ([], 1)
-    _, episodes, _ = capture(SweAgent(), document=document, origin=LogOrigin("x", run="mine"))
+    _, episodes, _ = capture(swe_agent, document=document, origin=LogOrigin("x", run="mine"))
     assert episodes[0].task == "Go"

@@ -6,19 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from archivist.capture.formats.archeflow import ArcheFlow
-from archivist.capture.formats.atif import Atif
-from archivist.capture.formats.claude_code import ClaudeCode
-from archivist.capture.formats.codex import Codex
-from archivist.capture.formats.mini_swe_agent import MiniSweAgent
-from archivist.capture.formats.native import StreamAdapter
-from archivist.capture.formats.openhands import OpenHands
-from archivist.capture.formats.swe_agent import SweAgent
+from archivist.capture.formats import (
+    archeflow,
+    atif,
+    claude_code,
+    codex,
+    mini_swe_agent,
+    native,
+    openhands,
+    swe_agent,
+)
 from archivist.capture.json_stream import SkippedRecord
-from archivist.capture.recorder import LogOrigin
+from archivist.capture.recorder import LogItem, LogOrigin
 from archivist.errors import InputError
 from archivist.files.open import head_of, open_file
-from archivist.records import Episode, Event
 
 __all__ = (
     "ADAPTERS", "Adapter", "LogOrigin", "SkippedRecord", "adapter_named", "head_of", "open_file",
@@ -27,7 +28,7 @@ __all__ = (
 
 
 class Adapter(Protocol):
-    """One format: recognises its logs and reads them as events and episodes."""
+    """One format, which is one module: recognises its logs and reads them as events and episodes."""
 
     name: str
 
@@ -35,15 +36,16 @@ class Adapter(Protocol):
         """Say whether a log has this format, by its first 64 kB, decompressed, and its file name."""
         ...
 
-    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
+    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
         """Yield events as they are read, each run when it is complete, the main one last."""
         ...
 
 
 # From the most to the least specific, since some formats embed the records of others.
 ADAPTERS: tuple[Adapter, ...] = (
-    Atif(), Codex(), MiniSweAgent(), SweAgent(), OpenHands(), ArcheFlow(), StreamAdapter(), ClaudeCode(),
+    atif, codex, mini_swe_agent, swe_agent, openhands, archeflow, native, claude_code,
 )  # fmt: skip
+_BY_NAME = {adapter.name: adapter for adapter in ADAPTERS}
 
 
 def recognise(head: bytes, name: str, *, fallback: str = "") -> Adapter:
@@ -53,24 +55,20 @@ def recognise(head: bytes, name: str, *, fallback: str = "") -> Adapter:
             return adapter
     if fallback and head.strip():
         return adapter_named(fallback)
-    known = ", ".join(sorted(adapter.name for adapter in ADAPTERS))
-    raise InputError(
-        f"{name!r} is no log of a known format", hint=f"name it with --format if it is one of {known}"
-    )
+    hint = f"name it with --format if it is one of {', '.join(sorted(_BY_NAME))}"
+    raise InputError(f"{name!r} is no log of a known format", hint=hint)
 
 
 def adapter_named(name: str) -> Adapter:
     """Return the adapter of a format. Raise InputError when there is none of that name."""
-    for adapter in ADAPTERS:
-        if adapter.name == name:
-            return adapter
-    known = ", ".join(sorted(adapter.name for adapter in ADAPTERS))
-    raise InputError(f"unknown format {name!r}", hint=f"one of auto, {known}")
+    if name not in _BY_NAME:
+        raise InputError(f"unknown format {name!r}", hint=f"one of auto, {', '.join(sorted(_BY_NAME))}")
+    return _BY_NAME[name]
 
 
 def read_log(
     path: Path, origin: LogOrigin | None = None, format_name: str = "auto", *, fallback: str = ""
-) -> Iterator[Event | Episode | SkippedRecord]:
+) -> Iterator[LogItem]:
     """Open a log, recognise its format unless it is given, and read it."""
     with open_file(path) as source:
         if format_name == "auto":

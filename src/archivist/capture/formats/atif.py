@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import (
@@ -15,32 +15,13 @@ from archivist.capture.calls import (
     from_structured,
     read_outcome,
 )
-from archivist.capture.json_stream import SkippedRecord, preview_log, read_document
-from archivist.capture.recorder import (
-    LogOrigin,
-    Recorder,
-    UsageTotals,
-    instance_in,
-    project_of_folder,
-    project_of_instance,
-    task_of,
-)
+from archivist.capture.json_stream import Part, parts_of, preview_log, read_document
+from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_usage, task_of
 from archivist.capture.status import status_of_word
-from archivist.capture.values import (
-    as_float,
-    as_integer,
-    as_time,
-    compact_json,
-    content_text,
-    count,
-    listing,
-    mapping,
-    objects,
-    text,
-)
-from archivist.ids import derived_id
-from archivist.records import Episode, EpisodeStatus, Event
+from archivist.capture.values import as_time, content_text, count, listing, mapping, object_at, objects, text
+from archivist.records import EpisodeStatus, Usage
 
+name = "atif"
 _VERSION = re.compile(r"\A(?:ATIF-v)?1\.\d")
 _FINISHERS = frozenset(
     {"finish", "submit", "mark_task_complete", "task_complete", "attempt_completion", "complete_task"}
@@ -50,225 +31,179 @@ _RESULT_FOR = re.compile(r"\ATool result for (\S+)\Z")
 _CHOSEN_TASK = re.compile(r"\ASelected task: (.+)", re.DOTALL)
 # Embedded trajectories are read recursively; a hostile log could nest them without end.
 _MAX_DEPTH = 8
+_ARRAYS = ("steps", "subagent_trajectories")
 _ROLES = {"user": "user", "agent": "assistant", "assistant": "assistant"}
 
 
-class Atif:
-    """The adapter of the Agent Trajectory Interchange Format."""
-
-    name = "atif"
-
-    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Recognise the log by the version, or by steps that have a step id and a source."""
-        first = preview_log(head).document
-        steps = objects(first.get("steps"))
-        if steps:
-            return "source" in steps[0] and ("step_id" in steps[0] or "message" in steps[0])
-        return bool(_VERSION.match(text(first.get("schema_version")))) and (
-            "agent" in first or "steps" in first
-        )
-
-    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
-        """Yield the steps, then the embedded subagents and the trajectory itself."""
-        trajectory = _Trajectory(origin, origin.run)
-        for part in read_document(source, ("steps", "subagent_trajectories")):
-            if isinstance(part, SkippedRecord):
-                yield part
-            elif part.key == "steps":
-                yield from trajectory.step(part.value, part.index or 0)
-            elif part.key == "subagent_trajectories" and part.index is not None:
-                yield from _read_embedded(part.value, part.index, trajectory.open_run(), origin, 1)
-            else:
-                trajectory.facts[part.key] = part.value
-        yield from trajectory.finish()
+def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+    """Recognise the log by the version, or by steps that have a step id and a source."""
+    first = preview_log(head).document
+    steps = objects(first.get("steps"))
+    if steps:
+        return "source" in steps[0] and ("step_id" in steps[0] or "message" in steps[0])
+    return bool(_VERSION.match(text(first, "schema_version"))) and ("agent" in first or "steps" in first)
 
 
-def _read_embedded(
-    value: object, index: int, parent: str, origin: LogOrigin, depth: int
-) -> Iterator[Event | Episode | SkippedRecord]:
-    """Read a trajectory inside another; deeper ones first, as everywhere."""
-    whole_value = mapping(value)
-    where = f"subagent_trajectories[{index}]"
-    if not whole_value or depth > _MAX_DEPTH:
-        yield SkippedRecord(where, "not an object" if not whole_value else "nested too deeply")
-        return
-    own = text(whole_value.get("trajectory_id")) or f"sub-{index}"
-    trajectory = _Trajectory(origin, own if own.startswith(parent) else f"{parent}.{own}", parent)
-    trajectory.facts = {
-        key: each for key, each in whole_value.items() if key not in ("steps", "subagent_trajectories")
-    }
-    for place, step in enumerate(listing(whole_value.get("steps"))):
-        yield from trajectory.step(step, place)
-    for place, child in enumerate(listing(whole_value.get("subagent_trajectories"))):
-        yield from _read_embedded(child, place, trajectory.open_run(), origin, depth + 1)
-    yield from trajectory.finish()
+def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
+    """Yield the steps, then the embedded subagents and the trajectory itself."""
+    return _Trajectory(origin).read(read_document(source, _ARRAYS))
 
 
-class _Trajectory:
-    def __init__(self, origin: LogOrigin, run: str, parent: str = "") -> None:
-        self.facts: dict[str, Any] = {}
-        self._origin = origin
-        self._run = run
-        self._parent = parent
-        self._recorder: Recorder | None = None
-        self._counted = UsageTotals()
+@dataclass(eq=False)
+class _Trajectory(Recorder):
+    agent: str = name
+    depth: int = 0
+    _facts: dict[str, Any] = field(default_factory=dict)
+    _counted: Usage = field(default_factory=Usage)
 
-    def open_run(self, first: object = None) -> str:
+    def take(self, part: Part) -> None:
+        if part.key == "steps":
+            self._open(part.value)
+            self._read_step(mapping(part.value), part.index or 0)
+        elif part.key == "subagent_trajectories" and part.index is not None:
+            self._open(None)
+            self._read_embedded(mapping(part.value), part.index)
+        else:
+            self._facts[part.key] = part.value
+
+    def _open(self, first: object) -> None:
         """Fix the run's id: its own, or one made of the first step when the document names it too late."""
-        if self._recorder is None:
-            agent = mapping(self.facts.get("agent"))
-            named = text(self.facts.get("trajectory_id")) or text(self.facts.get("session_id"))
-            part = count(mapping(agent.get("extra")).get("continuation_index"))
-            run = self._run or (f"{named}.cont-{part}" if named and part else named)
-            self._recorder = Recorder(
-                run or derived_id("atif", compact_json(first)), self._origin, parent=self._parent
-            )
-        return self._recorder.run
+        named = text(self._facts, "trajectory_id", "session_id")
+        part = count(object_at(self._facts, "agent", "extra").get("continuation_index"))
+        self.open_run(first, f"{named}.cont-{part}" if named and part else named)
 
-    def step(self, step: object, place: int) -> Iterator[Event | SkippedRecord]:
+    def _read_embedded(self, value: Mapping[str, Any], index: int) -> None:
+        """Read a trajectory inside this one; deeper ones first, as everywhere."""
+        if not value or self.depth == _MAX_DEPTH:
+            self.skip(f"subagent_trajectories[{index}]", "nested too deeply" if value else "not an object")
+            return
+        own = text(value, "trajectory_id") or f"sub-{index}"
+        origin = replace(self.origin, run=own if own.startswith(self.run) else f"{self.run}.{own}")
+        child = _Trajectory(origin, parent=self.run, items=self.items, depth=self.depth + 1)
+        for part in parts_of(value, _ARRAYS):
+            child.take(part)
+        child.finish()
+
+    def _read_step(self, step: Mapping[str, Any], place: int) -> None:
         """Take one step; copied context was recorded where it happened."""
-        self.open_run(step)
-        recorder = self._recorder
-        value = mapping(step)
-        if recorder is None or not value:
-            yield SkippedRecord(f"steps[{place}]", "not an object")
+        if not step:
+            self.skip(f"steps[{place}]", "not an object")
             return
-        if value.get("is_copied_context") is True:
-            if value.get("source") == "user":
-                recorder.task = recorder.task or task_of(content_text(value.get("message")))
+        said = content_text(step.get("message"))
+        if step.get("is_copied_context") is True:
+            if step.get("source") == "user":
+                self.task = self.task or task_of(said)
             return
-        time = as_time(value.get("timestamp"))
-        recorder.extend_span(time)
-        recorder.use_model(text(value.get("model_name")))
-        metrics = mapping(value.get("metrics"))
-        self._counted.add(
-            UsageTotals(
-                input_tokens=count(metrics.get("prompt_tokens")),
-                output_tokens=count(metrics.get("completion_tokens")),
-                cached_tokens=count(metrics.get("cached_tokens")),
-                cost_usd=as_float(metrics.get("cost_usd")) or 0.0,
-            )
-        )
-        said = content_text(value.get("message"))
+        self.move_to(as_time(step.get("timestamp")))
+        self.use_model(text(step, "model_name"))
+        names = ("prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd")
+        self._counted = add_usage(self._counted, read_usage(object_at(step, "metrics"), *names))
         if chosen := _CHOSEN_TASK.match(said):
-            recorder.task = recorder.task or task_of(chosen.group(1))
-        role = _ROLES.get(text(value.get("source")), "system")
+            self.task = self.task or task_of(chosen.group(1))
+        role = _ROLES.get(text(step, "source"), "system")
         if role == "assistant":
-            recorder.stated = None
-        calls = _calls(value, said if role == "assistant" else "")
-        extra = mapping(value.get("extra"))
-        found = listing(mapping(value.get("observation")).get("results"))
-        results = [mapping(each) for each in found] or _inline_results(value, said)
+            self.stated = None
+        calls = _calls(step, said if role == "assistant" else "")
+        extra = object_at(step, "extra")
+        found = listing(object_at(step, "observation").get("results"))
+        results = [mapping(each) for each in found] or _inline_results(step, said)
         if not (results and role == "system" and not calls):
-            yield from recorder.message(role, said, time, name=text(extra.get("event_type")))
-        yield from self._calls_with_results(recorder, calls, results, extra, time)
+            self.message(role, said, name=text(extra, "event_type"))
+        self._record_calls(calls, results, extra)
         if any(call.tool in _FINISHERS for _, call in calls):
-            recorder.stated = EpisodeStatus.SUCCESS
-        if extra.get("event_type") == "session_complete" and isinstance(extra.get("success"), bool):
-            recorder.stated = EpisodeStatus.SUCCESS if extra["success"] else EpisodeStatus.FAILED
+            self.stated = EpisodeStatus.SUCCESS
+        if extra.get("event_type") == "session_complete":
+            self._read_success(extra)
 
-    def finish(self) -> Iterator[Event | Episode]:
-        if not (self._recorder or self.facts):
-            return
-        self.open_run(sorted(self.facts))
-        recorder = self._recorder
-        if recorder is None:
-            return
-        agent = mapping(self.facts.get("agent"))
-        about = mapping(agent.get("extra"))
-        extra = mapping(self.facts.get("extra"))
-        recorder.agent = text(agent.get("name"))
-        recorder.provider = text(agent.get("provider")) or recorder.provider
-        recorder.use_model(text(agent.get("model_name")) or text(agent.get("model")))
-        recorder.session = text(self.facts.get("session_id"))
-        recorder.parent = recorder.parent or text(about.get("parent_session_id"))
-        recorder.is_continued = bool(self.facts.get("continued_trajectory_ref"))
-        for key, name in (
-            ("schema_version", "schema_version"),
-            ("continued_trajectory_ref", "continued_in"),
-            ("notes", "notes"),
-        ):
-            if text(self.facts.get(key)):
-                recorder.extra[name] = text(self.facts[key])[:500]
-        if text(agent.get("version")):
-            recorder.extra["agent_version"] = agent["version"]
-        instance = text(extra.get("instance")) or instance_in(self._origin.path_name)
-        if instance:
-            recorder.extra["instance"] = instance
-        recorder.project = (
-            text(extra.get("project"))
-            or project_of_instance(instance)
-            or project_of_folder(text(extra.get("cwd")))
-        )
-        recorder.task = text(extra.get("task")) or recorder.task
+    def _read_success(self, extra: Mapping[str, Any]) -> None:
         if isinstance(extra.get("success"), bool):
-            recorder.stated = EpisodeStatus.SUCCESS if extra["success"] else EpisodeStatus.FAILED
-        recorder.stated = status_of_word(text(extra.get("status"))) or recorder.stated
-        for key in ("start_time", "end_time"):
-            recorder.extend_span(as_time(extra.get(key)))
-        final = mapping(self.facts.get("final_metrics"))
-        recorder.spent = UsageTotals(
-            input_tokens=count(final.get("total_prompt_tokens")) or self._counted.input_tokens,
-            output_tokens=count(final.get("total_completion_tokens")) or self._counted.output_tokens,
-            cached_tokens=count(final.get("total_cached_tokens")) or self._counted.cached_tokens,
-            cost_usd=as_float(final.get("total_cost_usd")) or self._counted.cost_usd,
-        )
-        yield from recorder.finish()
+            self.stated = EpisodeStatus.SUCCESS if extra["success"] else EpisodeStatus.FAILED
 
-    def _calls_with_results(
+    def finish(self) -> None:
+        if not (self.run or self._facts):
+            return
+        facts = self._facts
+        self._open(sorted(facts))
+        agent = object_at(facts, "agent")
+        extra = object_at(facts, "extra")
+        self.agent = text(agent, "name")
+        self.provider = text(agent, "provider") or self.provider
+        self.use_model(text(agent, "model_name", "model"))
+        self.session = text(facts, "session_id")
+        self.parent = self.parent or text(object_at(agent, "extra"), "parent_session_id")
+        self.ending.is_continued = bool(facts.get("continued_trajectory_ref"))
+        self.add_facts(
+            schema_version=text(facts, "schema_version")[:500],
+            continued_in=text(facts, "continued_trajectory_ref")[:500],
+            notes=text(facts, "notes")[:500],
+            agent_version=text(agent, "version"),
+        )
+        self.use_instance(text(extra, "instance"), text(extra, "cwd"))
+        self.project = text(extra, "project") or self.project
+        self.task = text(extra, "task") or self.task
+        self._read_success(extra)
+        self.stated = status_of_word(text(extra, "status")) or self.stated
+        for key in ("start_time", "end_time"):
+            self.extend_span(as_time(extra.get(key)))
+        totals = ("total_prompt_tokens", "total_completion_tokens", "total_cached_tokens", "total_cost_usd")
+        final = asdict(read_usage(object_at(facts, "final_metrics"), *totals))
+        self.spent = replace(self._counted, **{name: total for name, total in final.items() if total})
+        super().finish()
+
+    def _record_calls(
         self,
-        recorder: Recorder,
         calls: list[tuple[str, LoggedCall]],
         results: list[Mapping[str, Any]],
         step_extra: Mapping[str, Any],
-        time: datetime | None,
-    ) -> Iterator[Event]:
+    ) -> None:
         for call_id, call in calls:
-            yield from recorder.call(call_id, call, time)
+            self.call(call_id, call)
         ids = [call_id for call_id, _ in calls]
-        unnamed = [each for each in results if not text(each.get("source_call_id"))]
+        unnamed = [each for each in results if not text(each, "source_call_id")]
         # One result for several calls is the terminal after the last of them.
         ends = ids[-1:] if len(unnamed) == 1 else ids
+        time = self.time
         for result in results:
-            call_id = text(result.get("source_call_id"))
+            call_id = text(result, "source_call_id")
             if not call_id and ends:
                 call_id, ends = ends[0], ends[1:]
             outcome = _outcome(result, step_extra)
-            command = text(mapping(result.get("content")).get("command"))
-            if not call_id and command:
-                yield from recorder.call_with_result(LoggedCall("shell", {"command": command}), outcome, time)
+            command = text(object_at(result, "content"), "command")
+            is_whole = bool(command) and not call_id
+            # The time of a step is that of its calls; when a result came is not known.
+            self.time = time if is_whole else None
+            if is_whole:
+                self.call_with_result(LoggedCall("shell", {"command": command}), outcome)
             elif call_id or outcome.output or outcome.extra:
-                yield from recorder.result(call_id, outcome)
+                self.result(call_id, outcome)
         for call_id in ids:
             # A step holds its results, so a call without one by now has none.
-            if recorder.pending_tool(call_id) and results:
-                yield from recorder.result(call_id, CallOutcome())
+            if self.pending_tool(call_id) and results:
+                self.result(call_id, CallOutcome())
 
 
 def _calls(step: Mapping[str, Any], said: str) -> list[tuple[str, LoggedCall]]:
+    unnamed = f"call-{step.get('step_id')}"
     given = objects(step.get("tool_calls"))
-    found: list[tuple[str, LoggedCall]] = []
-    for place, each in enumerate(given):
-        call_id = (
-            text(each.get("tool_call_id")) or text(each.get("id")) or f"call-{step.get('step_id')}-{place}"
-        )
-        name = text(each.get("function_name")) or text(each.get("name"))
-        found.append((call_id, LoggedCall(name, arguments_from(each.get("arguments")))))
     # Only what was carried out has an observation; other text that looks like a call is just text.
     if not given and said and step.get("observation"):
-        found = [
-            (f"call-{step.get('step_id')}-{place}", call) for place, call in enumerate(calls_in_message(said))
-        ]
-    return found
+        return [(f"{unnamed}-{place}", call) for place, call in enumerate(calls_in_message(said))]
+    return [
+        (
+            text(each, "tool_call_id", "id") or f"{unnamed}-{place}",
+            LoggedCall(text(each, "function_name", "name"), arguments_from(each.get("arguments"))),
+        )
+        for place, each in enumerate(given)
+    ]
 
 
 def _inline_results(step: Mapping[str, Any], said: str) -> list[Mapping[str, Any]]:
     """Read an observation that is itself the one result, its call named by the step's message."""
-    observation = mapping(step.get("observation"))
+    observation = object_at(step, "observation")
     if "content" not in observation:
         return []
     named = _RESULT_FOR.match(said)
-    is_good = mapping(observation.get("result")).get("success")
+    is_good = object_at(observation, "result").get("success")
     extra = {} if is_good is None else {"tool_result_is_error": is_good is False}
     return [
         {"source_call_id": named.group(1) if named else "", "content": observation["content"], "extra": extra}
@@ -276,27 +211,24 @@ def _inline_results(step: Mapping[str, Any], said: str) -> list[Mapping[str, Any
 
 
 def _outcome(result: Mapping[str, Any], step_extra: Mapping[str, Any]) -> CallOutcome:
-    extra = mapping(result.get("extra"))
+    extra = object_at(result, "extra")
     flag = extra.get("tool_result_is_error", step_extra.get("tool_result_is_error"))
-    facts = mapping(extra.get("tool_result_metadata"))
-    code = as_integer(extra.get("exit_code", facts.get("exit_code")))
+    facts = object_at(extra, "tool_result_metadata")
     kept: dict[str, object] = {
         key: True for key in ("timed_out", "rejected", "result_missing") if extra.get(key) is True
     }
     references = [
-        text(each.get("trajectory_id")) or text(each.get("trajectory_path")) or text(each.get("session_id"))
+        text(each, "trajectory_id", "trajectory_path", "session_id")
         for each in objects(result.get("subagent_trajectory_ref"))
     ]
     if references:
         kept["subagents"] = references
     content = result.get("content")
     structured = from_structured(content) if isinstance(content, dict) else None
-    if structured is not None:
-        return structured
-    return read_outcome(
+    return structured or read_outcome(
         content_text(content),
-        exit_code=code,
+        exit_code=extra.get("exit_code", facts.get("exit_code")),
         is_error=flag if isinstance(flag, bool) else None,
-        duration_s=as_float(extra.get("duration_s")),
+        duration_s=extra.get("duration_s"),
         extra=kept,
     )

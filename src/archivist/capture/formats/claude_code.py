@@ -7,28 +7,20 @@ A native line carries `sessionId`, `uuid`, `parentUuid` and `isSidechain`; a pri
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, read_outcome
-from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_lines
-from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals, project_of_folder, task_of
+from archivist.capture.json_stream import LogLine, preview_log, read_lines
+from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_usage, task_of
 from archivist.capture.status import status_of_result
-from archivist.capture.values import (
-    as_float,
-    as_time,
-    compact_json,
-    content_text,
-    count,
-    mapping,
-    objects,
-    text,
-)
+from archivist.capture.values import as_float, as_time, compact_json, content_text, object_at, objects, text
 from archivist.ids import derived_id
-from archivist.records import Episode, EpisodeStatus, Event, EventKind
-from archivist.records.run_words import FOLDER
+from archivist.records import EpisodeStatus, EventKind, Usage
 
-_CONVERSATION = ("user", "assistant", "system", "result")
+name = "claude-code"
+_CONVERSATION = ("user", "assistant", "system", "result", "attachment")
 # Records of the client's own housekeeping, which tell nothing about the run.
 _HOUSEKEEPING = frozenset((
     "summary", "ai-title", "custom-title", "customTitle", "last-prompt", "lastPrompt", "tag",
@@ -62,266 +54,224 @@ _MAX_OPEN_RUNS = 256
 _PROMPT_CHARS = 4_000
 
 
-class ClaudeCode:
-    """The adapter of Claude Code's session logs."""
-
-    name = "claude-code"
-
-    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Recognise the log by the records of a conversation and their envelope."""
-        for value in preview_log(head).objects:
-            kind = text(value.get("type"))
-            if kind in ("user", "assistant"):
-                body = value.get("message")
-                return isinstance(body, dict) and ("content" in body or "role" in body)
-            if kind == "system" and (value.get("subtype") or mapping(value.get("message")).get("subtype")):
-                return True
-            if kind == "result" and "is_error" in {**value, **mapping(value.get("message"))}:
-                return True
-        return any(
-            text(value.get("type")) in _HOUSEKEEPING
-            and not {"sessionId", "leafUuid", "session_id"}.isdisjoint(value)
-            for value in preview_log(head).objects
-        )
-
-    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
-        """Yield the session's events, then its sidechains and itself."""
-        session = _Session(origin)
-        for line in read_lines(source):
-            if isinstance(line, SkippedRecord):
-                yield line
-            elif text(line.value.get("type")) in _CONVERSATION or line.value.get("type") == "attachment":
-                yield from session.take(line)
-            elif text(line.value.get("type")) not in _HOUSEKEEPING:
-                kind = text(line.value.get("type"))
-                yield SkippedRecord(
-                    f"line {line.number}", f"unknown record type {kind[:40]!r}" if kind else "no record type"
-                )
-        yield from session.finish()
+def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+    """Recognise the log by the records of a conversation and their envelope."""
+    for value in preview_log(head).objects:
+        kind, body = text(value, "type"), object_at(value, "message")
+        if kind in ("user", "assistant"):
+            return "content" in body or "role" in body
+        if kind == "system" and (value.get("subtype") or body.get("subtype")):
+            return True
+        if kind == "result" and ("is_error" in value or "is_error" in body):
+            return True
+    return any(
+        text(value, "type") in _HOUSEKEEPING and not {"sessionId", "leafUuid", "session_id"}.isdisjoint(value)
+        for value in preview_log(head).objects
+    )
 
 
-class _Session:
-    """The runs of one log: the session and its sidechains."""
+def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
+    """Yield the session's events, then its sidechains and itself."""
+    return _Session(origin).read(read_lines(source))
 
-    def __init__(self, origin: LogOrigin) -> None:
-        self._origin = origin
-        self._session = ""
-        self._main: Recorder | None = None
-        self._children: dict[str, Recorder] = {}
-        self._chain_of: dict[str, str] = {}
-        self._seen: dict[str, None] = {}
-        self._prompts: dict[str, str] = {}
-        self._meters: dict[str, _Meter] = {}
 
-    def take(self, line: LogLine) -> Iterator[Event | Episode | SkippedRecord]:
-        value = line.value
-        uuid = text(value.get("uuid"))
-        if uuid and uuid in self._seen:
-            return
-        _remember(self._seen, uuid, None)
-        if not self._session:
-            names = (
-                value.get("sessionId"),
-                value.get("session_id"),
-                mapping(value.get("message")).get("session_id"),
-            )
-            self._session = next(
-                filter(None, map(text, names)), derived_id("claude-code", compact_json(value))
-            )
-        recorder = yield from self._recorder(value, uuid)
-        time = as_time(value.get("timestamp"))
-        recorder.extend_span(time)
-        _note_environment(recorder, value)
-        match value.get("type"):
-            case "assistant":
-                yield from self._assistant(recorder, value)
-            case "user":
-                yield from self._user(recorder, value)
-            case "attachment":
-                attachment = mapping(value.get("attachment"))
-                if attachment.get("type") == "queued_command":
-                    yield from recorder.message(
-                        "user", content_text(attachment.get("prompt")), time, name="queued"
-                    )
-            case "result":
-                yield from self._result(recorder, value)
-            case _:
-                yield from self._system(recorder, value)
+@dataclass(eq=False)
+class _Chain(Recorder):
+    """The session's own run, or that of a sidechain."""
 
-    def finish(self) -> Iterator[Event | Episode]:
-        for recorder in (*self._children.values(), *((self._main,) if self._main else ())):
-            yield from self._close(recorder)
+    agent: str = name
+    # A reply is spread over several lines, and its last count is the right one.
+    _reply: str = ""
+    _replied: Usage = field(default_factory=Usage)
+    _counted: Usage = field(default_factory=Usage)
 
-    def _close(self, recorder: Recorder) -> Iterator[Event | Episode]:
-        meter = self._meters.pop(recorder.run, None)
-        if meter is not None:
-            recorder.spent.add(meter.take())
-        if self._main is not None:
-            recorder.project = recorder.project or self._main.project
-        yield from recorder.finish()
+    def count_reply(self, body: Mapping[str, Any]) -> None:
+        usage = object_at(body, "usage")
+        if usage:
+            reply = text(body, "id")
+            if not reply or reply != self._reply:
+                self._counted = add_usage(self._counted, self._replied)
+            self._reply, self._replied = reply, _usage_of(usage)
 
-    def _recorder(self, value: Mapping[str, Any], uuid: str) -> Generator[Event | Episode, None, Recorder]:
-        """Return the run that a line belongs to; a generator because opening one may close another."""
-        run = self._origin.run or self._session
-        chain = self._chain(value, uuid)
-        if not chain:
-            if self._main is None:
-                self._main = Recorder(run, self._origin, agent="claude-code")
-                self._main.session = self._session
-            return self._main
-        if chain not in self._children:
-            while len(self._children) >= _MAX_OPEN_RUNS:
-                yield from self._close(self._children.pop(next(iter(self._children))))
-            child = Recorder(f"{run}.{chain}", self._origin, parent=run, agent="claude-code")
-            child.session = self._session
-            child.task = task_of(self._prompts.get(chain, ""))
-            self._children[chain] = child
-        return self._children[chain]
+    def settle_usage(self, stated: Mapping[str, Any]) -> None:
+        """Add what was counted since the last result, or what the result states: it knows the whole."""
+        counted = add_usage(self._counted, self._replied)
+        self.spent = add_usage(self.spent, _usage_of(stated) if stated else counted)
+        self._reply, self._replied, self._counted = "", Usage(), Usage()
 
-    def _chain(self, value: Mapping[str, Any], uuid: str) -> str:
-        """Return the sidechain of a line, or nothing when it is the session's own."""
-        caller = text(value.get("parent_tool_use_id"))
-        if caller:
-            return caller
-        if value.get("isSidechain") is not True:
-            return ""
-        parent = text(value.get("parentUuid"))
-        chain = text(value.get("agentId")) or self._chain_of.get(parent, "")
-        if not chain:
-            chain = (
-                (uuid or derived_id(compact_json(value)))[:8]
-                if not parent or not self._children
-                else next(reversed(self._children))
-            )
-        _remember(self._chain_of, uuid, chain)
-        return chain
+    def finish(self) -> None:
+        self.settle_usage({})
+        super().finish()
 
-    def _assistant(self, recorder: Recorder, value: Mapping[str, Any]) -> Iterator[Event]:
-        body = mapping(value.get("message"))
-        time = as_time(value.get("timestamp"))
-        model = text(body.get("model"))
-        if model != "<synthetic>":
-            recorder.use_model(model)
-        recorder.is_interrupted = False
-        recorder.stated = None
-        self._meters.setdefault(recorder.run, _Meter()).count(body)
-        said = content_text(body.get("content")) if isinstance(body.get("content"), str) else ""
-        recorder.is_service_error = value.get("isApiErrorMessage") is True or said.startswith("API Error")
-        yield from recorder.message("assistant", said, time)
-        for block in objects(body.get("content")):
-            if block.get("type") == "text":
-                words = text(block.get("text"))
-                if model == "<synthetic>" and words.startswith("API Error"):
-                    recorder.is_service_error = True
-                yield from recorder.message("assistant", words, time)
-            elif block.get("type") == "tool_use":
-                call = LoggedCall(text(block.get("name")), mapping(block.get("input")))
-                if text(call.arguments.get("prompt")):
-                    _remember(
-                        self._prompts,
-                        text(block.get("id")),
-                        call.arguments["prompt"][:_PROMPT_CHARS],
-                        _MAX_OPEN_RUNS,
-                    )
-                yield from recorder.call(text(block.get("id")), call, time)
+    def note_environment(self, value: Mapping[str, Any]) -> None:
+        self.enter_folder(text(value, "cwd"))
+        version = text(value, "version", "claude_code_version")
+        self.add_facts(branch=text(value, "gitBranch"), agent_version=version)
 
-    def _user(self, recorder: Recorder, value: Mapping[str, Any]) -> Iterator[Event]:
-        content = mapping(value.get("message")).get("content")
-        time = as_time(value.get("timestamp"))
-        recorder.stated = None
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
-        for block in blocks:
-            if block.get("type") == "tool_result":
-                call_id = text(block.get("tool_use_id"))
-                outcome = _outcome(block, value, recorder.pending_tool(call_id))
-                # A call may have started a sidechain, which then ended as the call did.
-                chain = text(outcome.extra.pop("chain", "")) or call_id
-                if chain != call_id or chain in self._children:
-                    outcome.extra["child"] = f"{self._origin.run or self._session}.{chain}"
-                if chain in self._children:
-                    ended = EpisodeStatus.FAILED if outcome.is_error else EpisodeStatus.SUCCESS
-                    self._children[chain].stated = ended
-                recorder.is_interrupted = "rejected" in outcome.extra
-                yield from recorder.result(call_id, outcome, time)
-                continue
-            if block.get("type") != "text":
-                continue
-            words = text(block.get("text"))
-            opening = words.lstrip()
-            if opening.startswith(_INTERRUPTED):
-                recorder.is_interrupted = True
-                yield from recorder.note(EventKind.LOG, "interrupt", opening, time)
-            elif value.get("isCompactSummary") is True or opening.startswith(_CONTINUED):
-                yield from recorder.note(EventKind.LOG, "compaction", words, time)
-            elif value.get("isMeta") is True or opening.startswith(_BY_CLIENT):
-                yield from recorder.message("system", words, time)
-            elif command := _SLASH_COMMAND.search(words):
-                arguments = _SLASH_ARGUMENTS.search(words)
-                said = f"{command.group(1).strip()} {arguments.group(1).strip() if arguments else ''}".strip()
-                yield from recorder.message("user", said, time, name="command")
-            else:
-                yield from recorder.message("user", words, time)
+    def read_words(self, words: str, value: Mapping[str, Any]) -> None:
+        """Take a text in the role of the user, which the client uses too."""
+        opening = words.lstrip()
+        if opening.startswith(_INTERRUPTED):
+            self.ending.is_interrupted = True
+            self.note(EventKind.LOG, "interrupt", opening)
+        elif value.get("isCompactSummary") is True or opening.startswith(_CONTINUED):
+            self.note(EventKind.LOG, "compaction", words)
+        elif value.get("isMeta") is True or opening.startswith(_BY_CLIENT):
+            self.message("system", words)
+        elif command := _SLASH_COMMAND.search(words):
+            arguments = _SLASH_ARGUMENTS.search(words)
+            said = f"{command.group(1).strip()} {arguments.group(1).strip() if arguments else ''}".strip()
+            self.message("user", said, name="command")
+        else:
+            self.message("user", words)
 
-    def _system(self, recorder: Recorder, value: Mapping[str, Any]) -> Iterator[Event]:
-        body = value if "subtype" in value else mapping(value.get("message"))
-        time = as_time(value.get("timestamp"))
+    def read_system(self, value: Mapping[str, Any]) -> None:
+        body = value if "subtype" in value else object_at(value, "message")
         match body.get("subtype"):
             case "init":
-                recorder.result_expected = True
-                recorder.use_model(text(body.get("model")))
-                _note_environment(recorder, body)
+                self.ending.result_expected = True
+                self.use_model(text(body, "model"))
+                self.note_environment(body)
             case "compact_boundary":
-                facts = mapping(body.get("compactMetadata") or body.get("compact_metadata"))
-                yield from recorder.note(
-                    EventKind.LOG, "compact_boundary", text(body.get("content")), time, dict(facts)
-                )
+                facts = object_at(body, "compactMetadata") or object_at(body, "compact_metadata")
+                self.note(EventKind.LOG, "compact_boundary", text(body, "content"), dict(facts))
             case "api_error":
-                yield from recorder.note(
-                    EventKind.LOG, "api_error", compact_json(body.get("error") or body.get("cause")), time
-                )
-            case _:
-                return
+                cause = compact_json(body.get("error") or body.get("cause"))
+                self.note(EventKind.LOG, "api_error", cause)
 
-    def _result(self, recorder: Recorder, value: Mapping[str, Any]) -> Iterator[Event]:
-        body = value if "subtype" in value or "is_error" in value else mapping(value.get("message"))
-        subtype = text(body.get("subtype"))
-        recorder.stated = status_of_result(subtype, is_error=body.get("is_error") is True)
-        counted = self._meters.setdefault(recorder.run, _Meter()).take()
-        # The messages' own counts are those of replies half written; the result knows the whole.
-        recorder.spent.add(_usage_of(mapping(body["usage"])) if mapping(body.get("usage")) else counted)
-        recorder.spent.cost_usd += as_float(body.get("total_cost_usd")) or 0.0
+    def read_result(self, value: Mapping[str, Any]) -> None:
+        body = value if "subtype" in value or "is_error" in value else object_at(value, "message")
+        subtype = text(body, "subtype")
+        self.stated = status_of_result(subtype, is_error=body.get("is_error") is True)
+        self.settle_usage(object_at(body, "usage"))
+        self.spent = add_usage(self.spent, read_usage(body, "", "", cost="total_cost_usd"))
         facts = {
             key: body[key] for key in ("is_error", "duration_ms", "num_turns", "stop_reason") if key in body
         }
-        text_of_result = text(body.get("result"))
-        yield from recorder.note(
-            EventKind.FINISH, subtype or "result", text_of_result, as_time(value.get("timestamp")), facts
-        )
+        self.note(EventKind.FINISH, subtype or "result", text(body, "result"), facts)
 
 
-class _Meter:
-    """Count each reply once though it is spread over several lines: its last count is the right one."""
+@dataclass(eq=False)
+class _Session(_Chain):
+    """The session's own run, which hands the lines of sidechains to theirs."""
 
-    def __init__(self) -> None:
-        self._message = ""
-        self._latest = UsageTotals()
-        self._settled = UsageTotals()
+    _children: dict[str, _Chain] = field(default_factory=dict)
+    _chain_of: dict[str, str] = field(default_factory=dict)
+    _seen: dict[str, None] = field(default_factory=dict)
+    _prompts: dict[str, str] = field(default_factory=dict)
 
-    def count(self, body: Mapping[str, Any]) -> None:
-        usage = mapping(body.get("usage"))
-        if not usage:
+    def take(self, line: LogLine) -> None:
+        value = line.value
+        kind = text(value, "type")
+        if kind not in _CONVERSATION:
+            if kind not in _HOUSEKEEPING:
+                reason = f"unknown record type {kind[:40]!r}" if kind else "no record type"
+                self.skip(f"line {line.number}", reason)
             return
-        message = text(body.get("id"))
-        if not message or message != self._message:
-            self._settled.add(self._latest)
-        self._message = message
-        self._latest = _usage_of(usage)
+        uuid = text(value, "uuid")
+        if uuid and uuid in self._seen:
+            return
+        _remember(self._seen, uuid, None)
+        if not self.session:
+            message = object_at(value, "message")
+            named = text(value, "sessionId", "session_id") or text(message, "session_id")
+            self.session = named or derived_id(self.agent, compact_json(value))
+        chain = self._chain_for(self._chain_name(value, uuid))
+        chain.move_to(as_time(value.get("timestamp")))
+        chain.note_environment(value)
+        match kind:
+            case "assistant":
+                self._read_assistant(chain, value)
+            case "user":
+                self._read_user(chain, value)
+            case "attachment":
+                attachment = object_at(value, "attachment")
+                if attachment.get("type") == "queued_command":
+                    chain.message("user", content_text(attachment.get("prompt")), name="queued")
+            case "result":
+                chain.read_result(value)
+            case _:
+                chain.read_system(value)
 
-    def take(self) -> UsageTotals:
-        """Return what has been counted, and begin again."""
-        self._settled.add(self._latest)
-        taken, self._settled, self._latest, self._message = self._settled, UsageTotals(), UsageTotals(), ""
-        return taken
+    def finish(self) -> None:
+        for child in self._children.values():
+            self._finish_child(child)
+        super().finish()
+
+    def _finish_child(self, child: _Chain) -> None:
+        child.project = child.project or self.project
+        child.finish()
+
+    def _chain_for(self, name: str) -> _Chain:
+        """Return the run that a line belongs to: a sidechain by its name, else the session."""
+        run = self.origin.run or self.session
+        if not name:
+            self.run = run
+            return self
+        if name not in self._children:
+            while len(self._children) >= _MAX_OPEN_RUNS:
+                self._finish_child(self._children.pop(next(iter(self._children))))
+            child = _Chain(self.origin, run=f"{run}.{name}", parent=run, items=self.items)
+            child.session = self.session
+            child.task = task_of(self._prompts.get(name, ""))
+            self._children[name] = child
+        return self._children[name]
+
+    def _chain_name(self, value: Mapping[str, Any], uuid: str) -> str:
+        """Return the sidechain of a line, or nothing when it is the session's own."""
+        caller = text(value, "parent_tool_use_id")
+        if caller or value.get("isSidechain") is not True:
+            return caller
+        parent = text(value, "parentUuid")
+        chain = text(value, "agentId") or self._chain_of.get(parent, "")
+        if not chain and parent and self._children:
+            chain = next(reversed(self._children))
+        chain = chain or (uuid or derived_id(compact_json(value)))[:8]
+        _remember(self._chain_of, uuid, chain)
+        return chain
+
+    def _read_assistant(self, chain: _Chain, value: Mapping[str, Any]) -> None:
+        body = object_at(value, "message")
+        model = text(body, "model")
+        if model != "<synthetic>":
+            chain.use_model(model)
+        chain.ending.is_interrupted = False
+        chain.stated = None
+        chain.count_reply(body)
+        said = text(body, "content")
+        chain.ending.is_service_error = value.get("isApiErrorMessage") is True or said.startswith("API Error")
+        chain.message("assistant", said)
+        for block in objects(body.get("content")):
+            if block.get("type") == "text":
+                words = text(block, "text")
+                if model == "<synthetic>" and words.startswith("API Error"):
+                    chain.ending.is_service_error = True
+                chain.message("assistant", words)
+            elif block.get("type") == "tool_use":
+                call_id = text(block, "id")
+                call = LoggedCall(text(block, "name"), object_at(block, "input"))
+                if prompt := text(call.arguments, "prompt"):
+                    _remember(self._prompts, call_id, prompt[:_PROMPT_CHARS], _MAX_OPEN_RUNS)
+                chain.call(call_id, call)
+
+    def _read_user(self, chain: _Chain, value: Mapping[str, Any]) -> None:
+        content = object_at(value, "message").get("content")
+        chain.stated = None
+        for block in [{"type": "text", "text": content}] if isinstance(content, str) else objects(content):
+            if block.get("type") == "text":
+                chain.read_words(text(block, "text"), value)
+            elif block.get("type") == "tool_result":
+                call_id = text(block, "tool_use_id")
+                outcome = _outcome(block, value, chain.pending_tool(call_id))
+                # A call may have started a sidechain, which then ended as the call did.
+                name = str(outcome.extra.pop("chain", call_id))
+                if name != call_id or name in self._children:
+                    outcome.extra["child"] = f"{self.origin.run or self.session}.{name}"
+                if name in self._children:
+                    ended = EpisodeStatus.FAILED if outcome.is_error else EpisodeStatus.SUCCESS
+                    self._children[name].stated = ended
+                chain.ending.is_interrupted = "rejected" in outcome.extra
+                chain.result(call_id, outcome)
 
 
 def _remember(memory: dict[str, Any], key: str, value: Any, limit: int = _REMEMBERED_LINES) -> None:
@@ -332,37 +282,22 @@ def _remember(memory: dict[str, Any], key: str, value: Any, limit: int = _REMEMB
         del memory[next(iter(memory))]
 
 
-def _note_environment(recorder: Recorder, value: Mapping[str, Any]) -> None:
-    folder = text(value.get("cwd"))
-    if folder and FOLDER not in recorder.extra:
-        recorder.project = project_of_folder(folder)
-    recorder.enter_folder(folder)
-    branch = text(value.get("gitBranch"))
-    if branch:
-        recorder.extra.setdefault("branch", branch)
-    version = text(value.get("version")) or text(value.get("claude_code_version"))
-    if version:
-        recorder.extra.setdefault("agent_version", version)
-
-
-def _usage_of(usage: Mapping[str, Any]) -> UsageTotals:
-    cached = count(usage.get("cache_read_input_tokens"))
-    fresh = count(usage.get("input_tokens")) + count(usage.get("cache_creation_input_tokens"))
-    return UsageTotals(
-        input_tokens=fresh + cached, output_tokens=count(usage.get("output_tokens")), cached_tokens=cached
-    )
+def _usage_of(usage: Mapping[str, Any]) -> Usage:
+    used = read_usage(usage, "input_tokens", "output_tokens", "cache_read_input_tokens")
+    written = read_usage(usage, "cache_creation_input_tokens", "")
+    return add_usage(used, Usage(input_tokens=used.cached_tokens + written.input_tokens))
 
 
 def _outcome(block: Mapping[str, Any], value: Mapping[str, Any], tool: str) -> CallOutcome:
     content = content_text(block.get("content"))
     is_error = block.get("is_error") is True
-    told = mapping(value.get("toolUseResult") or value.get("tool_use_result"))
+    told = object_at(value, "toolUseResult") or object_at(value, "tool_use_result")
     extra: dict[str, object] = {}
     if content.startswith(_REFUSED):
         extra["rejected"] = True
     if told.get("interrupted") is True:
         extra["interrupted"] = True
-    if text(told.get("agentId")):
+    if text(told, "agentId"):
         extra["chain"] = told["agentId"]
     duration_ms = as_float(told.get("durationMs")) or as_float(told.get("totalDurationMs"))
     duration_s = None if duration_ms is None else duration_ms / 1000

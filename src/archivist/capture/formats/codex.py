@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, from_structured, read_outcome
-from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_lines
-from archivist.capture.recorder import LogOrigin, Recorder, UsageTotals, project_of_folder, project_of_remote
-from archivist.capture.values import (
-    as_float,
-    as_integer,
-    as_time,
-    compact_json,
-    content_text,
-    count,
-    listing,
-    mapping,
-    objects,
-    text,
-)
-from archivist.ids import derived_id
-from archivist.records import Episode, EpisodeStatus, Event, EventKind
-from archivist.records.run_words import FOLDER
+from archivist.capture.json_stream import LogLine, preview_log, read_lines
+from archivist.capture.recorder import LogItem, LogOrigin, Recorder, project_of_remote, read_usage
+from archivist.capture.values import as_float, as_integer, as_time, content_text, object_at, objects, text
+from archivist.records import EpisodeStatus, EventKind
 
+name = "codex"
 _ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 _OTHER_ENVELOPES = frozenset((
     "world_state", "inter_agent_communication", "inter_agent_communication_metadata", "security_risk_score",
@@ -61,246 +48,190 @@ _FAILED_CALL = re.compile(
 _MAX_FACTS = 256
 
 
-class Codex:
-    """The adapter of Codex rollouts."""
-
-    name = "codex"
-
-    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Recognise the log by the envelope of its lines, or by bare response items after session facts."""
-        found = preview_log(head)
-        first = found.document
-        if not first:
-            return False
-        for value in found.objects:
-            is_enveloped = text(value.get("type")) in _ENVELOPES and isinstance(value.get("payload"), dict)
-            if is_enveloped or value.get("type") == "thread.started":
-                return True
-        is_meta = "id" in first and "timestamp" in first and "type" not in first
-        return is_meta and any(
-            text(value.get("type")) in _BARE_ITEMS or "record_type" in value for value in found.objects[1:]
-        )
-
-    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
-        """Yield the thread's events, then the thread."""
-        thread: _Thread | None = None
-        for line in read_lines(source):
-            if isinstance(line, SkippedRecord):
-                yield line
-                continue
-            if thread is None:
-                thread = _Thread(line, origin)
-            yield from thread.take(line)
-        if thread is not None:
-            yield from thread.finish()
+def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+    """Recognise the log by the envelope of its lines, or by bare response items after session facts."""
+    found = preview_log(head)
+    first = found.document
+    if not first:
+        return False
+    for value in found.objects:
+        is_enveloped = text(value, "type") in _ENVELOPES and isinstance(value.get("payload"), dict)
+        if is_enveloped or value.get("type") == "thread.started":
+            return True
+    is_meta = "id" in first and "timestamp" in first and "type" not in first
+    return is_meta and any(
+        text(value, "type") in _BARE_ITEMS or "record_type" in value for value in found.objects[1:]
+    )
 
 
-class _Thread:
+def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
+    """Yield the thread's events, then the thread."""
+    return _Thread(origin).read(read_lines(source))
+
+
+@dataclass(eq=False)
+class _Thread(Recorder):
     """One thread as it is read."""
 
-    def __init__(self, first: LogLine, origin: LogOrigin) -> None:
-        value = first.value
-        meta = mapping(value.get("payload")) if value.get("type") == "session_meta" else value
-        session = text(meta.get("id")) or text(meta.get("session_id")) or text(meta.get("thread_id"))
-        run = origin.run or session or derived_id("codex", compact_json(value))
-        self._recorder = Recorder(run, origin, agent="codex")
-        self._recorder.session = session
-        self._has_meta = False
-        self._facts: dict[str, CallOutcome] = {}
+    agent: str = name
+    _has_meta: bool = False
+    _facts: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def take(self, line: LogLine) -> Iterator[Event | SkippedRecord]:
+    def take(self, line: LogLine) -> None:
         value = line.value
-        kind = text(value.get("type"))
-        time = as_time(value.get("timestamp"))
-        self._recorder.extend_span(time)
-        payload = mapping(value.get("payload"))
+        kind = text(value, "type")
+        payload = object_at(value, "payload")
+        if not self.run:
+            self.session = text(payload if kind == "session_meta" else value, "id", "session_id", "thread_id")
+            self.open_run(value, self.session)
+        self.move_to(as_time(value.get("timestamp")))
         match kind:
             case "session_meta":
-                self._meta(payload)
+                self._read_meta(payload)
             case "turn_context":
-                self._context(payload)
+                self._read_context(payload)
             case "response_item":
-                yield from self._item(payload, time)
+                self._read_item(payload)
             case "event_msg":
-                yield from self._read_event(payload, time)
+                self._read_event(payload)
             case "compacted":
-                yield from self._recorder.note(
-                    EventKind.LOG, "compaction", text(payload.get("message")), time
-                )
+                self.note(EventKind.LOG, "compaction", text(payload, "message"))
             case _ if kind in _BARE_ITEMS:
-                yield from self._item(value, time)
+                self._read_item(value)
             case _ if kind.startswith(("thread.", "turn.", "item.")) or kind == "error":
-                yield from self._read_exec_line(kind, value, time)
+                self._read_exec_line(kind, value)
             case _ if kind in _OTHER_ENVELOPES or "record_type" in value:
                 return
             case "" if "id" in value:
-                self._meta(value)
+                self._read_meta(value)
             case _:
-                yield SkippedRecord(
-                    f"line {line.number}", f"unknown record type {kind[:40]!r}" if kind else "no record type"
-                )
+                reason = f"unknown record type {kind[:40]!r}" if kind else "no record type"
+                self.skip(f"line {line.number}", reason)
 
-    def finish(self) -> Iterator[Event | Episode]:
-        yield from self._recorder.finish()
-
-    def _meta(self, meta: Mapping[str, Any]) -> None:
+    def _read_meta(self, meta: Mapping[str, Any]) -> None:
         # A fork repeats the facts of the thread that it came from; the first are its own.
         if self._has_meta:
             return
         self._has_meta = True
-        recorder = self._recorder
-        recorder.extend_span(as_time(meta.get("timestamp")))
-        recorder.provider = text(meta.get("model_provider"))
-        self._context(meta)
-        remote = text(mapping(meta.get("git")).get("repository_url"))
-        recorder.project = project_of_remote(remote) or recorder.project
-        for key, name in (("cli_version", "agent_version"), ("originator", "originator")):
-            if text(meta.get(key)):
-                recorder.extra[name] = meta[key]
-        if text(mapping(meta.get("git")).get("branch")):
-            recorder.extra["branch"] = mapping(meta["git"])["branch"]
-        spawned = mapping(mapping(mapping(meta.get("source")).get("subagent")).get("thread_spawn"))
-        recorder.parent = text(meta.get("parent_thread_id")) or text(spawned.get("parent_thread_id"))
+        self.extend_span(as_time(meta.get("timestamp")))
+        self.provider = text(meta, "model_provider")
+        self._read_context(meta)
+        git = object_at(meta, "git")
+        self.project = project_of_remote(text(git, "repository_url")) or self.project
+        self.add_facts(agent_version=text(meta, "cli_version"), originator=text(meta, "originator"))
+        self.add_facts(branch=text(git, "branch"))
+        spawned = object_at(meta, "source", "subagent", "thread_spawn")
+        self.parent = text(meta, "parent_thread_id") or text(spawned, "parent_thread_id")
 
-    def _context(self, context: Mapping[str, Any]) -> None:
-        self._recorder.use_model(text(context.get("model")))
-        folder = text(context.get("cwd"))
-        if folder and FOLDER not in self._recorder.extra:
-            self._recorder.project = self._recorder.project or project_of_folder(folder)
-        self._recorder.enter_folder(folder)
+    def _read_context(self, context: Mapping[str, Any]) -> None:
+        self.use_model(text(context, "model"))
+        self.enter_folder(text(context, "cwd"))
 
-    def _item(self, item: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
-        kind = text(item.get("type"))
+    def _read_item(self, item: Mapping[str, Any]) -> None:
+        kind = text(item, "type")
         if kind == "message":
-            role, said = text(item.get("role")), content_text(item.get("content"))
+            role, said = text(item, "role"), content_text(item.get("content"))
             if role == "user" and said.lstrip().startswith(_BY_CLIENT):
                 role = "system"
             if role == "user":
-                self._recorder.stated = None
-                self._recorder.is_interrupted = False
-            yield from self._recorder.message(role if role in ("user", "assistant") else "system", said, time)
+                self.stated = None
+                self.ending.is_interrupted = False
+            self.message(role if role in ("user", "assistant") else "system", said)
         elif kind in _CALLS:
-            self._recorder.stated = None
-            call_id = text(item.get("call_id")) or text(item.get("id"))
-            yield from self._recorder.call(call_id, _call(item), time)
+            self.stated = None
+            call_id = text(item, "call_id", "id")
+            self.call(call_id, _call(item))
             if kind == "web_search_call":
-                yield from self._recorder.result(call_id, CallOutcome(), time)
+                self.result(call_id, CallOutcome())
         elif kind in _RESULTS:
-            call_id = text(item.get("call_id"))
-            outcome = _outcome(item.get("output"))
-            if known := self._facts.pop(call_id, None):
-                outcome = replace(
-                    outcome,
-                    exit_code=known.exit_code if known.exit_code is not None else outcome.exit_code,
-                    is_error=outcome.is_error or known.is_error,
-                    duration_s=known.duration_s if known.duration_s is not None else outcome.duration_s,
-                )
-            yield from self._recorder.result(call_id, outcome, time)
+            call_id = text(item, "call_id")
+            self.result(call_id, replace(_outcome(item.get("output")), **self._facts.pop(call_id, {})))
 
-    def _read_event(self, event: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
-        recorder = self._recorder
+    def _read_event(self, event: Mapping[str, Any]) -> None:
         match event.get("type"):
             case "token_count":
-                total = mapping(mapping(event.get("info")).get("total_token_usage"))
-                if total:
+                if total := object_at(event, "info", "total_token_usage"):
                     self._count(total)
             case "task_started" | "turn_started":
-                recorder.stated = None
+                self.stated = None
             case "task_complete" | "turn_complete":
-                recorder.stated = EpisodeStatus.FAILED if event.get("error") else EpisodeStatus.SUCCESS
+                self.stated = EpisodeStatus.FAILED if event.get("error") else EpisodeStatus.SUCCESS
             case "turn_aborted":
-                recorder.stated = EpisodeStatus.ABORTED
-                yield from recorder.note(EventKind.LOG, "interrupt", text(event.get("reason")), time)
+                self.stated = EpisodeStatus.ABORTED
+                self.note(EventKind.LOG, "interrupt", text(event, "reason"))
             case "error":
-                recorder.is_service_error = True
-                yield from recorder.note(EventKind.LOG, "error", text(event.get("message")), time)
+                self.ending.is_service_error = True
+                self.note(EventKind.LOG, "error", text(event, "message"))
             case "exec_command_end":
-                self._remember_outcome(event, as_integer(event.get("exit_code")), None)
+                code = as_integer(event.get("exit_code"))
+                self._remember_outcome(event, code, is_error=code not in (None, 0))
             case "patch_apply_end":
-                is_good = event.get("success")
-                self._remember_outcome(event, None, None if is_good is None else is_good is not True)
+                self._remember_outcome(event, None, is_error=event.get("success") not in (None, True))
             case "mcp_tool_call_end":
-                self._remember_outcome(event, None, "Err" in mapping(event.get("result")))
-            case _:
-                return
+                self._remember_outcome(event, None, is_error="Err" in object_at(event, "result"))
 
-    def _remember_outcome(
-        self, event: Mapping[str, Any], exit_code: int | None, is_error: bool | None
-    ) -> None:
+    def _remember_outcome(self, event: Mapping[str, Any], exit_code: int | None, *, is_error: bool) -> None:
         """Keep what an event tells about a call until the call's output comes."""
-        is_failure = is_error if is_error is not None else exit_code not in (None, 0)
         # Some versions write seconds, others an object of seconds and nanoseconds.
-        duration = event.get("duration")
-        parts = mapping(duration)
-        seconds = as_float(parts.get("secs") if parts else duration)
+        parts = object_at(event, "duration")
+        seconds = as_float(parts.get("secs") if parts else event.get("duration"))
         if seconds is not None:
             seconds += (as_float(parts.get("nanos")) or 0.0) / 1e9
-        self._facts[text(event.get("call_id"))] = CallOutcome("", exit_code, is_failure, seconds)
+        facts = {"exit_code": exit_code, "is_error": is_error or None, "duration_s": seconds}
+        self._facts[text(event, "call_id")] = {key: each for key, each in facts.items() if each is not None}
         if len(self._facts) > _MAX_FACTS:
             del self._facts[next(iter(self._facts))]
 
     def _count(self, total: Mapping[str, Any]) -> None:
-        self._recorder.spent = UsageTotals(
-            input_tokens=count(total.get("input_tokens")),
-            output_tokens=count(total.get("output_tokens")),
-            cached_tokens=count(total.get("cached_input_tokens")),
-        )
+        self.spent = read_usage(total, "input_tokens", "output_tokens", "cached_input_tokens")
 
-    def _read_exec_line(self, kind: str, value: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
+    def _read_exec_line(self, kind: str, value: Mapping[str, Any]) -> None:
         """Read one line of `codex exec --json`."""
-        recorder = self._recorder
-        item = mapping(value.get("item"))
-        if kind == "turn.completed":
-            recorder.stated = EpisodeStatus.SUCCESS
-            self._count(mapping(value.get("usage")))
+        if kind == "item.completed":
+            self._read_exec_item(object_at(value, "item"))
+        elif kind == "turn.completed":
+            self.stated = EpisodeStatus.SUCCESS
+            self._count(object_at(value, "usage"))
         elif kind in ("turn.failed", "error"):
-            recorder.stated = EpisodeStatus.FAILED if kind == "turn.failed" else None
-            failure = text(value.get("message")) or text(mapping(value.get("error")).get("message"))
-            yield from recorder.note(EventKind.LOG, "error", failure, time)
-        if kind != "item.completed":
-            return
+            self.stated = EpisodeStatus.FAILED if kind == "turn.failed" else None
+            failure = text(value, "message") or text(object_at(value, "error"), "message")
+            self.note(EventKind.LOG, "error", failure)
+
+    def _read_exec_item(self, item: Mapping[str, Any]) -> None:
         is_failed = item.get("status") == "failed"
         match item.get("type"):
             case "agent_message":
-                yield from recorder.message("assistant", text(item.get("text")), time)
+                self.message("assistant", text(item, "text"))
             case "command_execution":
                 call = LoggedCall("shell", {"command": item.get("command")})
-                output = text(item.get("aggregated_output"))
                 code = as_integer(item.get("exit_code"))
-                yield from recorder.call_with_result(
-                    call, CallOutcome(output, code, is_failed or code not in (None, 0)), time
-                )
+                is_error = is_failed or code not in (None, 0)
+                output = text(item, "aggregated_output")
+                self.call_with_result(call, CallOutcome(output, code, is_error))
             case "file_change":
                 for change in objects(item.get("changes")):
                     call = LoggedCall("edit", {"path": change.get("path"), "kind": change.get("kind")})
-                    yield from recorder.call_with_result(call, CallOutcome(is_error=is_failed), time)
+                    self.call_with_result(call, CallOutcome(is_error=is_failed))
             case "mcp_tool_call":
-                call = LoggedCall(
-                    f"{text(item.get('server'))}.{text(item.get('tool'))}",
-                    arguments_from(item.get("arguments")),
-                )
-                output = content_text(mapping(item.get("result")).get("content"))
-                yield from recorder.call_with_result(call, CallOutcome(output, is_error=is_failed), time)
+                name = f"{text(item, 'server')}.{text(item, 'tool')}"
+                output = content_text(object_at(item, "result").get("content"))
+                call = LoggedCall(name, arguments_from(item.get("arguments")))
+                self.call_with_result(call, CallOutcome(output, is_error=is_failed))
             case "error":
-                yield from recorder.note(EventKind.LOG, "error", text(item.get("message")), time)
-            case _:
-                return
+                self.note(EventKind.LOG, "error", text(item, "message"))
 
 
 def _call(item: Mapping[str, Any]) -> LoggedCall:
-    match item.get("type"):
-        case "local_shell_call":
-            return LoggedCall("shell", mapping(item.get("action")))
-        case "custom_tool_call":
-            return LoggedCall(text(item.get("name")), {"input": text(item.get("input"))})
-        case "web_search_call":
-            return LoggedCall("web_search", mapping(item.get("action")))
-        case _:
-            return LoggedCall(text(item.get("name")), arguments_from(item.get("arguments")))
+    kind = text(item, "type")
+    if kind == "custom_tool_call":
+        return LoggedCall(text(item, "name"), {"input": text(item, "input")})
+    if tool := {"local_shell_call": "shell", "web_search_call": "web_search"}.get(kind):
+        return LoggedCall(tool, object_at(item, "action"))
+    return LoggedCall(text(item, "name"), arguments_from(item.get("arguments")))
 
 
 def _outcome(output: object) -> CallOutcome:
-    if isinstance(output, dict) and "success" in output and not listing(output.get("content")):
+    if isinstance(output, dict) and "success" in output and not isinstance(output.get("content"), list):
         is_error = output.get("success") is False
         inner = from_structured(output.get("content"))
         return inner or read_outcome(content_text(output.get("content")), is_error=is_error or None)

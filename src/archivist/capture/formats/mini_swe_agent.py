@@ -8,36 +8,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, is_timeout, read_outcome
-from archivist.capture.json_stream import SkippedRecord, preview_log, read_document
-from archivist.capture.recorder import (
-    LogOrigin,
-    Recorder,
-    UsageTotals,
-    instance_in,
-    project_of_folder,
-    project_of_instance,
-)
-from archivist.capture.status import status_of_exit
+from archivist.capture.json_stream import Part, preview_log, read_document
+from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_usage
 from archivist.capture.values import (
     as_float,
     as_integer,
     as_time,
-    compact_json,
     content_text,
     count,
-    mapping,
+    object_at,
     objects,
     seconds_between,
     text,
 )
-from archivist.ids import derived_id
-from archivist.records import Episode, Event, EventKind
 
+name = "mini-swe-agent"
 _BLOCK = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\s*\n(.*?)\n?```", re.DOTALL)
 _SUBMITTED = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
 _REFUSED = "Command not executed"
@@ -47,166 +37,128 @@ _IMAGE_INSTANCE = re.compile(r"([A-Za-z0-9][\w.-]*?)_1776_([A-Za-z0-9][\w.-]*?-\
 _MAX_OPENING = 8
 
 
-class MiniSweAgent:
-    """The adapter of mini-swe-agent's trajectories."""
-
-    name = "mini-swe-agent"
-
-    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Recognise the log by the format's own name, or by chat messages with this agent's marks."""
-        first = preview_log(head).document
-        if text(first.get("trajectory_format")).startswith("mini-swe-agent"):
-            return True
-        info = mapping(first.get("info"))
-        messages = objects(first.get("messages"))
-        is_chat = bool(messages) and all("role" in each or "type" in each for each in messages)
-        if "mini_version" in info or b"minisweagent" in head:
-            return True
-        return is_chat and ("exit_status" in info or b"<returncode>" in head)
-
-    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
-        """Yield the messages and calls, then the run."""
-        trajectory = _Trajectory(origin)
-        for part in read_document(source, ("messages",)):
-            if isinstance(part, SkippedRecord):
-                yield part
-            elif part.key == "messages" and isinstance(part.value, dict):
-                yield from trajectory.take(part.value)
-            elif part.key == "messages":
-                yield SkippedRecord(f"messages[{part.index}]", "not an object")
-            else:
-                trajectory.facts[part.key] = part.value
-        yield from trajectory.finish()
+def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+    """Recognise the log by the format's own name, or by chat messages with this agent's marks."""
+    first = preview_log(head).document
+    if text(first, "trajectory_format").startswith("mini-swe-agent"):
+        return True
+    info = object_at(first, "info")
+    messages = objects(first.get("messages"))
+    is_chat = bool(messages) and all("role" in each or "type" in each for each in messages)
+    if "mini_version" in info or b"minisweagent" in head:
+        return True
+    return is_chat and ("exit_status" in info or b"<returncode>" in head)
 
 
-class _Trajectory:
-    def __init__(self, origin: LogOrigin) -> None:
-        self.facts: dict[str, Any] = {}
-        self._origin = origin
-        self._opening: list[Mapping[str, Any]] = []
-        self._recorder: Recorder | None = None
-        self._latest: datetime | None = None
-        self._exit: Mapping[str, Any] = {}
+def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
+    """Yield the messages and calls, then the run."""
+    return _Trajectory(origin).read(read_document(source, ("messages",)))
 
-    def take(self, message: Mapping[str, Any]) -> Iterator[Event]:
+
+@dataclass(eq=False)
+class _Trajectory(Recorder):
+    agent: str = name
+    _facts: dict[str, Any] = field(default_factory=dict)
+    _opening: list[Mapping[str, Any]] = field(default_factory=list)
+    _latest: datetime | None = None
+    _exit: Mapping[str, Any] = field(default_factory=dict)
+
+    def take(self, part: Part) -> None:
         """Take one message, holding the first back until a reply tells this run from others of its task."""
-        if self._recorder is None:
-            self._opening.append(message)
-            if _is_reply(message) or len(self._opening) == _MAX_OPENING:
-                yield from self._start()
-            return
-        yield from self._message(self._recorder, message)
+        if part.key != "messages":
+            self._facts[part.key] = part.value
+        elif not isinstance(part.value, dict):
+            self.skip(f"messages[{part.index}]", "not an object")
+        elif self.run:
+            self._read_message(part.value)
+        else:
+            self._opening.append(part.value)
+            if _is_reply(part.value) or len(self._opening) == _MAX_OPENING:
+                self._start()
 
-    def finish(self) -> Iterator[Event | Episode | SkippedRecord]:
-        if self._recorder is None and self._origin.run:
-            yield from self._start()
-        recorder = self._recorder
-        if recorder is None:
+    def finish(self) -> None:
+        if not self.run and self.origin.run:
+            self._start()
+        if not self.run:
             # Without a reply the run cannot be told from others of its task, and there is nothing to learn.
-            yield SkippedRecord("messages", "the log ends before the first reply")
+            self.skip("messages", "the log ends before the first reply")
             return
-        info = mapping(self.facts.get("info"))
-        config = mapping(info.get("config"))
-        environment = mapping(config.get("environment"))
-        recorder.use_model(text(mapping(config.get("model")).get("model_name")))
-        in_image = _IMAGE_INSTANCE.search(text(environment.get("image")))
-        instance = (
-            text(self.facts.get("instance_id"))
-            or (f"{in_image.group(1).rpartition('.')[2]}__{in_image.group(2)}" if in_image else "")
-            or instance_in(self._origin.path_name)
-        )
-        if instance:
-            recorder.extra["instance"] = instance
-        if text(info.get("mini_version")):
-            recorder.extra["agent_version"] = info["mini_version"]
-        folder = text(environment.get("cwd"))
-        recorder.project = project_of_instance(instance) or project_of_folder(folder)
-        stats = mapping(info.get("model_stats"))
-        recorder.spent.cost_usd = as_float(stats.get("instance_cost")) or recorder.spent.cost_usd
-        if count(stats.get("api_calls")):
-            recorder.spent.extra["api_calls"] = count(stats.get("api_calls"))
-        exit_status = text(info.get("exit_status")) or text(self._exit.get("exit_status"))
-        submission = text(info.get("submission")) or text(self._exit.get("submission"))
-        recorder.stated = status_of_exit(exit_status, has_submission=bool(submission.strip()))
-        if exit_status:
-            recorder.extra["exit_status"] = exit_status
-            yield from recorder.note(EventKind.FINISH, exit_status, submission)
-        yield from recorder.finish()
+        info = object_at(self._facts, "info")
+        environment = object_at(info, "config", "environment")
+        self.use_model(text(object_at(info, "config", "model"), "model_name"))
+        in_image = _IMAGE_INSTANCE.search(text(environment, "image"))
+        instance = f"{in_image.group(1).rpartition('.')[2]}__{in_image.group(2)}" if in_image else ""
+        self.use_instance(text(self._facts, "instance_id") or instance, text(environment, "cwd"))
+        self.add_facts(agent_version=text(info, "mini_version"))
+        stats = object_at(info, "model_stats")
+        self.spent = replace(self.spent, cost_usd=as_float(stats.get("instance_cost")) or self.spent.cost_usd)
+        if calls := count(stats.get("api_calls")):
+            self.spent.extra["api_calls"] = calls
+        exit_status = text(info, "exit_status") or text(self._exit, "exit_status")
+        self.exit_with(exit_status, text(info, "submission") or text(self._exit, "submission"))
+        super().finish()
 
-    def _start(self) -> Iterator[Event]:
+    def _start(self) -> None:
         beginning = []
         for message in self._opening:
-            extra = mapping(message.get("extra"))
-            reply_id = mapping(extra.get("response")).get("id") or message.get("id")
+            extra = object_at(message, "extra")
+            reply_id = object_at(extra, "response").get("id") or message.get("id")
             said = content_text(message.get("content"))[:4_000]
             beginning.append([message.get("role"), said, reply_id, extra.get("timestamp")])
-        run = self._origin.run or derived_id("mini-swe-agent", compact_json(beginning))
-        recorder = self._recorder = Recorder(run, self._origin, agent="mini-swe-agent")
+        self.open_run(beginning)
         for message in self._opening:
-            yield from self._message(recorder, message)
+            self._read_message(message)
         self._opening.clear()
 
-    def _message(self, recorder: Recorder, message: Mapping[str, Any]) -> Iterator[Event]:
-        extra = mapping(message.get("extra"))
-        time = as_time(extra.get("timestamp")) or as_time(mapping(extra.get("response")).get("created"))
-        recorder.extend_span(time)
-        role = text(message.get("role"))
+    def _read_message(self, message: Mapping[str, Any]) -> None:
+        extra = object_at(message, "extra")
+        self.move_to(as_time(extra.get("timestamp")) or as_time(object_at(extra, "response").get("created")))
+        role = text(message, "role")
         said = content_text(message.get("content"))
         if _is_reply(message):
-            yield from self._reply(recorder, message, time)
+            self._read_reply(message)
         elif role == "tool" or message.get("type") == "function_call_output":
-            call_id = (
-                text(message.get("tool_call_id")) or text(message.get("call_id")) or recorder.oldest_call()
-            )
-            outcome = self._outcome(said or content_text(message.get("output")), extra, time)
-            yield from recorder.result(call_id, outcome, time)
+            call_id = text(message, "tool_call_id", "call_id") or self.oldest_call()
+            output = said or content_text(message.get("output"))
+            self.result(call_id, self._outcome(output, extra))
         elif role == "exit":
             self._exit = extra
-        elif role == "user" and recorder.oldest_call():
-            if said.startswith(_SUBMITTED) or (not said and not extra):
-                said = ""
-            yield from recorder.result(recorder.oldest_call(), self._outcome(said, extra, time), time)
-        elif role == "user" and recorder.task:
+        elif role == "user" and self.oldest_call():
+            output = "" if said.startswith(_SUBMITTED) else said
+            self.result(self.oldest_call(), self._outcome(output, extra))
+        elif role == "user" and self.task:
             # After the task, what the user's role says is the harness: a reply without a command, a limit.
-            yield from recorder.message("system", said, time, name="harness")
+            self.message("system", said, name="harness")
         else:
-            yield from recorder.message(role if role == "user" else "system", said, time)
-        self._latest = time or self._latest
+            self.message(role if role == "user" else "system", said)
+        self._latest = self.time or self._latest
 
-    def _reply(
-        self, recorder: Recorder, message: Mapping[str, Any], time: datetime | None
-    ) -> Iterator[Event]:
-        extra = mapping(message.get("extra"))
+    def _read_reply(self, message: Mapping[str, Any]) -> None:
+        extra = object_at(message, "extra")
         replies = (content_text(part.get("content")) for part in objects(message.get("output")))
         said = content_text(message.get("content")) or "\n".join(filter(None, replies))
-        response = mapping(extra.get("response"))
-        recorder.use_model(text(response.get("model")))
-        usage = mapping(response.get("usage"))
-        details = mapping(usage.get("prompt_tokens_details") or usage.get("input_tokens_details"))
-        recorder.spent.add(
-            UsageTotals(
-                input_tokens=count(usage.get("prompt_tokens")) or count(usage.get("input_tokens")),
-                output_tokens=count(usage.get("completion_tokens")) or count(usage.get("output_tokens")),
-                cached_tokens=count(details.get("cached_tokens")),
-                cost_usd=as_float(extra.get("cost")) or 0.0,
-            )
-        )
-        yield from recorder.message("assistant", said, time)
+        response = object_at(extra, "response")
+        self.use_model(text(response, "model"))
+        usage = object_at(response, "usage")
+        details = object_at(usage, "prompt_tokens_details") or object_at(usage, "input_tokens_details")
+        is_chat = "prompt_tokens" in usage
+        names = ("prompt_tokens", "completion_tokens") if is_chat else ("input_tokens", "output_tokens")
+        used = {**usage, **details, "cost": extra.get("cost")}
+        self.spent = add_usage(self.spent, read_usage(used, *names, "cached_tokens", "cost"))
+        self.message("assistant", said)
         for call_id, call in _calls(message, extra, said):
-            yield from recorder.call(call_id, call, time)
+            self.call(call_id, call)
 
-    def _outcome(self, said: str, extra: Mapping[str, Any], time: datetime | None) -> CallOutcome:
+    def _outcome(self, said: str, extra: Mapping[str, Any]) -> CallOutcome:
         code = as_integer(extra.get("returncode"))
-        more: dict[str, object] = {}
-        failure = text(extra.get("exception_info"))
-        if failure:
-            more["exception"] = failure[:500]
-        if "Timeout" in text(extra.get("exception_type")) or is_timeout(failure):
+        failure = text(extra, "exception_info")
+        more: dict[str, object] = {"exception": failure[:500]} if failure else {}
+        if "Timeout" in text(extra, "exception_type") or is_timeout(failure):
             more["timed_out"] = True
         if said.startswith(_REFUSED):
             more["rejected"] = True
         raw = extra.get("raw_output")
-        took = seconds_between(self._latest, time)
+        took = seconds_between(self._latest, self.time)
         if isinstance(raw, str) and code is not None:
             return CallOutcome(raw, code, bool(code) or bool(failure), took, more)
         is_error = True if more else None
@@ -222,21 +174,15 @@ def _is_reply(message: Mapping[str, Any]) -> bool:
 def _calls(
     message: Mapping[str, Any], extra: Mapping[str, Any], said: str
 ) -> Iterator[tuple[str, LoggedCall]]:
-    actions = objects(extra.get("actions"))
+    for action in (actions := objects(extra.get("actions"))):
+        command = action.get("command") or action.get("action")
+        yield text(action, "tool_call_id"), LoggedCall("bash", {"command": command})
     if actions:
-        for action in actions:
-            yield (
-                text(action.get("tool_call_id")),
-                LoggedCall("bash", {"command": action.get("command") or action.get("action")}),
-            )
         return
-    given = objects(message.get("tool_calls"))
-    for each in given:
-        function = mapping(each.get("function"))
-        yield (
-            text(each.get("id")),
-            LoggedCall(text(function.get("name")) or "bash", arguments_from(function.get("arguments"))),
-        )
+    for each in (given := objects(message.get("tool_calls"))):
+        function = object_at(each, "function")
+        name = text(function, "name") or "bash"
+        yield text(each, "id"), LoggedCall(name, arguments_from(function.get("arguments")))
     blocks = _BLOCK.findall(said)
     if not given and len(blocks) == 1:
         yield "", LoggedCall("bash", {"command": blocks[0]})

@@ -8,58 +8,53 @@ from typing import Any, BinaryIO
 
 from archivist.capture.clean import strip_briefs
 from archivist.capture.json_stream import SkippedRecord, preview_log, read_lines
-from archivist.capture.recorder import LogOrigin
+from archivist.capture.recorder import LogItem, LogOrigin
 from archivist.capture.status import status_of_word
 from archivist.capture.values import MESSAGE_SIDE_CHARS, TASK_CHARS, clip, shorten
 from archivist.errors import RecordError
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
+from archivist.records.episode import merge_episode
 from archivist.records.plain import from_plain
 
+name = "stream"
 # An endless log must not fill the memory.
 _MAX_RUNS = 10_000
 
 
-class StreamAdapter:
-    """The adapter of our own stream."""
+def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+    """Recognise the log by an `episode` line, or by events that name run and number."""
+    return any(
+        isinstance(value.get("episode"), dict)
+        or ({"run", "seq"} <= value.keys() and ("kind" in value or "name" in value))
+        for value in preview_log(head).objects[:10]
+    )
 
-    name = "stream"
 
-    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Recognise the log by an `episode` line, or by events that name run and number."""
-        return any(
-            isinstance(value.get("episode"), dict)
-            or ({"run", "seq"} <= value.keys() and ("kind" in value or "name" in value))
-            for value in preview_log(head).objects[:10]
-        )
-
-    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
-        """Yield the events, then the runs, the one that began the log last."""
-        runs: dict[str, Episode] = {}
-        for line in read_lines(source):
-            if isinstance(line, SkippedRecord):
-                yield line
-                continue
-            try:
-                found = _read_record(line.value, origin.run, line.number)
-            except RecordError as error:
-                yield SkippedRecord(f"line {line.number}", error.message)
-                continue
-            run = found.id if isinstance(found, Episode) else found.run
-            if run not in runs and len(runs) == _MAX_RUNS:
-                yield SkippedRecord(f"line {line.number}", f"more than {_MAX_RUNS} runs in one log")
-            elif isinstance(found, Episode):
-                runs[run] = _merge_stated(found, runs.get(run))
-            else:
-                runs[run] = _extend_episode(runs.get(run) or Episode(id=run, session=run), found)
-                yield found
-        for episode in reversed(runs.values()):
-            trajectories = episode.trajectories or ((origin.path_name,) if origin.path_name else ())
-            yield replace(
-                episode,
-                project=origin.project or episode.project,
-                session=episode.session or episode.id,
-                trajectories=trajectories,
-            )
+def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
+    """Yield the events, then the runs, the one that began the log last."""
+    runs: dict[str, Episode] = {}
+    for line in read_lines(source):
+        if isinstance(line, SkippedRecord):
+            yield line
+            continue
+        try:
+            found = _read_record(line.value, origin.run, line.number)
+        except RecordError as error:
+            yield SkippedRecord(f"line {line.number}", error.message)
+            continue
+        run = found.id if isinstance(found, Episode) else found.run
+        if run not in runs and len(runs) == _MAX_RUNS:
+            yield SkippedRecord(f"line {line.number}", f"more than {_MAX_RUNS} runs in one log")
+            continue
+        known = runs.get(run) or Episode(id=run, session=run)
+        if isinstance(found, Episode):
+            runs[run] = merge_episode(known, found)
+        else:
+            runs[run] = _extend_episode(known, found)
+            yield found
+    for episode in reversed(runs.values()):
+        trajectories = episode.trajectories or ((origin.path_name,) if origin.path_name else ())
+        yield replace(episode, project=origin.project or episode.project, trajectories=trajectories)
 
 
 def complete_run(episode: Episode, events: Iterable[Event]) -> Iterator[Event | Episode]:
@@ -68,7 +63,7 @@ def complete_run(episode: Episode, events: Iterable[Event]) -> Iterator[Event | 
     for event in events:
         told = _extend_episode(told, event)
         yield _clip_event(event)
-    yield _merge_stated(replace(episode, session=episode.session or episode.id), told)
+    yield merge_episode(told, episode)
 
 
 def _clip_event(event: Event) -> Event:
@@ -92,19 +87,6 @@ def _read_record(value: Mapping[str, Any], run: str, number: int) -> Event | Epi
     return _clip_event(event)
 
 
-def _merge_stated(told: Episode, known: Episode | None) -> Episode:
-    """Merge a stated episode with the one derived from its events; the stated fields win."""
-    if known is None:
-        return told
-    return replace(
-        told,
-        started=told.started or known.started,
-        finished=told.finished or known.finished,
-        task=told.task or known.task,
-        status=known.status if told.status is EpisodeStatus.RUNNING else told.status,
-    )
-
-
 def _extend_episode(episode: Episode, event: Event) -> Episode:
     """Return the episode extended by one more event."""
     started, finished, status, task = episode.started, episode.finished, episode.status, episode.task
@@ -117,6 +99,4 @@ def _extend_episode(episode: Episode, event: Event) -> Episode:
         event.kind is EventKind.START or (event.kind is EventKind.MESSAGE and event.role == "user")
     ):
         task = shorten(strip_briefs(event.text).strip(), TASK_CHARS)
-    if (started, finished, status, task) == (episode.started, episode.finished, episode.status, episode.task):
-        return episode
     return replace(episode, started=started, finished=finished, status=status, task=task)

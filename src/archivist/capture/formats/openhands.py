@@ -7,43 +7,18 @@ The classic form has `action` and `observation` events joined by `cause`; the SD
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
-from io import BytesIO
-from typing import Any, BinaryIO, cast
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, is_timeout, read_outcome
-from archivist.capture.json_stream import (
-    READ_FAILURES,
-    LogLine,
-    SkippedRecord,
-    preview_log,
-    read_document,
-    read_lines,
-)
-from archivist.capture.recorder import (
-    LogOrigin,
-    Recorder,
-    UsageTotals,
-    instance_in,
-    project_of_folder,
-    project_of_instance,
-    task_of,
-)
+from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, read_document, read_lines
+from archivist.capture.recorder import LogItem, LogOrigin, Recorder, read_usage, task_of
 from archivist.capture.status import status_of_word
-from archivist.capture.values import (
-    as_float,
-    as_integer,
-    as_time,
-    compact_json,
-    content_text,
-    count,
-    listing,
-    mapping,
-    text,
-)
-from archivist.ids import derived_id
-from archivist.records import Episode, EpisodeStatus, Event, EventKind
+from archivist.capture.values import as_float, as_integer, as_time, content_text, listing, object_at, text
+from archivist.files.open import head_of
+from archivist.records import EpisodeStatus, EventKind
 
+name = "openhands"
 _TOOLS = {
     "run": "execute_bash",
     "run_ipython": "execute_ipython_cell",
@@ -68,60 +43,32 @@ _QUIET_ARGUMENTS = (
 _SOURCES = ("agent", "user", "environment", "hook")
 
 
-class OpenHands:
-    """The adapter of OpenHands' events."""
+def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+    """Recognise the log by events that name their source and what they are."""
+    return any(_is_event(value) or _is_evaluation(value) for value in preview_log(head).objects[:10])
 
-    name = "openhands"
 
-    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Recognise the log by events that name their source and what they are."""
-        return any(_is_event(value) or _is_evaluation(value) for value in preview_log(head).objects[:10])
-
-    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
-        """Yield the conversation's events, then its run; of an evaluation, one run after another."""
-        conversation: _Conversation | None = None
-        for each in _events(source):
-            if isinstance(each, SkippedRecord):
-                yield each
-                continue
-            if _is_evaluation(each.value):
-                yield from _read_evaluation(each.value, origin)
-                continue
-            if conversation is None:
-                run = origin.run or derived_id("openhands", compact_json(each.value))
-                conversation = _Conversation(run, origin)
-            yield from conversation.take(each)
-        if conversation is not None:
-            yield from conversation.finish()
+def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
+    """Yield the conversation's events, then its run; of an evaluation, one run after another."""
+    return _Conversation(origin).read(_read_events(source))
 
 
 def _is_event(value: Mapping[str, Any]) -> bool:
-    if text(value.get("kind")) in _KINDS:
-        return True
     is_classic = isinstance(value.get("action"), str) or isinstance(value.get("observation"), str)
-    return (
-        is_classic
-        and value.get("source") in _SOURCES
-        and ("args" in value or "extras" in value or "cause" in value)
-    )
+    has_details = not {"args", "extras", "cause"}.isdisjoint(value)
+    return text(value, "kind") in _KINDS or (is_classic and has_details and value.get("source") in _SOURCES)
 
 
 def _is_evaluation(value: Mapping[str, Any]) -> bool:
     return "instance_id" in value and isinstance(value.get("history"), list)
 
 
-def _events(source: BinaryIO) -> Iterator[LogLine | SkippedRecord]:
+def _read_events(source: BinaryIO) -> Iterator[LogLine | SkippedRecord]:
     """Yield the events of a list or of JSON lines, numbered from one."""
-    try:
-        beginning = source.read(64)
-    except READ_FAILURES as error:
-        yield SkippedRecord("byte 0", f"the file is cut or damaged: {error}")
+    if not head_of(source).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
+        yield from read_lines(source)
         return
-    whole_source = cast("BinaryIO", _RejoinedSource(beginning, source))
-    if not beginning.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
-        yield from read_lines(whole_source)
-        return
-    for part in read_document(whole_source, ()):
+    for part in read_document(source, ()):
         if isinstance(part, SkippedRecord):
             yield part
         elif isinstance(part.value, dict):
@@ -130,233 +77,171 @@ def _events(source: BinaryIO) -> Iterator[LogLine | SkippedRecord]:
             yield SkippedRecord(f"element {part.index}", "not an object")
 
 
-class _RejoinedSource:
-    """A source whose first bytes have been read, from its beginning again."""
+@dataclass(eq=False)
+class _Conversation(Recorder):
+    agent: str = name
+    _instance: str = ""
 
-    def __init__(self, beginning: bytes, source: BinaryIO) -> None:
-        self._beginning = BytesIO(beginning)
-        self._source = source
-
-    def read(self, size: int) -> bytes:
-        return self._beginning.read(size) or self._source.read(size)
-
-    def readline(self, size: int) -> bytes:
-        first = self._beginning.readline(size)
-        return (
-            first
-            if first.endswith(b"\n") or len(first) == size
-            else first + self._source.readline(size - len(first))
-        )
-
-
-def _read_evaluation(
-    value: Mapping[str, Any], origin: LogOrigin
-) -> Iterator[Event | Episode | SkippedRecord]:
-    """Yield one run of an evaluation; older ones list actions and observations in pairs."""
-    flat: list[Any] = []
-    for each in listing(value.get("history")):
-        flat.extend(each if isinstance(each, list) else [each])
-    instance = text(value.get("instance_id"))
-    beginning = compact_json([instance, *flat[:3]])
-    conversation = _Conversation(origin.run or derived_id("openhands", beginning), origin, instance)
-    statement = text(mapping(value.get("instance")).get("problem_statement"))
-    conversation.recorder.task = task_of(statement) if statement else ""
-    config = mapping(mapping(value.get("metadata")).get("llm_config"))
-    conversation.recorder.use_model(text(config.get("model")))
-    for number, event in enumerate(flat, 1):
-        if isinstance(event, dict):
-            yield from conversation.take(LogLine(number, event))
-    metrics = mapping(value.get("metrics"))
-    if as_float(metrics.get("accumulated_cost")):
-        conversation.recorder.spent.cost_usd = as_float(metrics.get("accumulated_cost")) or 0.0
-    if text(value.get("error")):
-        conversation.recorder.stated = EpisodeStatus.FAILED
-    yield from conversation.finish()
-
-
-class _Conversation:
-    def __init__(self, run: str, origin: LogOrigin, instance: str = "") -> None:
-        self.recorder = Recorder(run, origin, agent="openhands")
-        self._origin = origin
-        self._instance = instance or instance_in(origin.path_name)
-
-    def take(self, line: LogLine) -> Iterator[Event | SkippedRecord]:
-        value = line.value
-        time = as_time(value.get("timestamp"))
-        self.recorder.extend_span(time)
-        if metrics := mapping(value.get("llm_metrics")):
-            usage = mapping(metrics.get("accumulated_token_usage"))
-            model = text(usage.get("model"))
-            if model != "default":
-                self.recorder.use_model(model)
-            self.recorder.spent = UsageTotals(
-                input_tokens=count(usage.get("prompt_tokens")),
-                output_tokens=count(usage.get("completion_tokens")),
-                cached_tokens=count(usage.get("cache_read_tokens")),
-                cost_usd=as_float(metrics.get("accumulated_cost")) or 0.0,
-            )
-        if isinstance(value.get("kind"), str):
-            yield from self._read_sdk_event(line, time)
-        elif isinstance(value.get("action"), str):
-            yield from self._action(value, time)
-        elif isinstance(value.get("observation"), str):
-            yield from self._observation(value, time)
+    def take(self, line: LogLine) -> None:
+        if _is_evaluation(line.value):
+            _Conversation(self.origin, items=self.items).read_evaluation(line.value)
         else:
-            yield SkippedRecord(f"event {line.number}", "neither an action nor an observation")
+            self.open_run(line.value)
+            self._read_event(line)
 
-    def finish(self) -> Iterator[Event | Episode]:
-        recorder = self.recorder
-        if self._instance:
-            recorder.extra["instance"] = self._instance
-        folder = text(recorder.extra.get("cwd"))
-        recorder.project = (
-            project_of_instance(self._instance) or recorder.project or project_of_folder(folder)
-        )
-        yield from recorder.finish()
+    def _read_event(self, line: LogLine) -> None:
+        value = line.value
+        self.move_to(as_time(value.get("timestamp")))
+        if metrics := object_at(value, "llm_metrics"):
+            usage = object_at(metrics, "accumulated_token_usage")
+            model = text(usage, "model")
+            if model != "default":
+                self.use_model(model)
+            names = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "accumulated_cost")
+            self.spent = read_usage({**metrics, **usage}, *names)
+        if isinstance(value.get("kind"), str):
+            self._read_sdk_event(line)
+        elif isinstance(value.get("action"), str):
+            self._read_action(value)
+        elif isinstance(value.get("observation"), str):
+            self._read_observation(value)
+        else:
+            self.skip(f"event {line.number}", "neither an action nor an observation")
 
-    def _action(self, value: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
-        kind = text(value.get("action"))
-        given = mapping(value.get("args"))
-        recorder = self.recorder
+    def read_evaluation(self, value: Mapping[str, Any]) -> None:
+        """Take one run of an evaluation; older ones list actions and observations in pairs."""
+        flat: list[Any] = []
+        for each in listing(value.get("history")):
+            flat.extend(each if isinstance(each, list) else [each])
+        self._instance = text(value, "instance_id")
+        self.open_run([self._instance, *flat[:3]])
+        self.task = task_of(text(object_at(value, "instance"), "problem_statement"))
+        self.use_model(text(object_at(value, "metadata", "llm_config"), "model"))
+        for number, event in enumerate(flat, 1):
+            if isinstance(event, dict):
+                self._read_event(LogLine(number, event))
+        if cost := as_float(object_at(value, "metrics").get("accumulated_cost")):
+            self.spent = replace(self.spent, cost_usd=cost)
+        if text(value, "error"):
+            self.stated = EpisodeStatus.FAILED
+        self.finish()
+
+    def finish(self) -> None:
+        self.use_instance(self._instance, text(self.extra, "cwd"))
+        super().finish()
+
+    def _read_action(self, value: Mapping[str, Any]) -> None:
+        kind = text(value, "action")
+        given = object_at(value, "args")
         if kind in ("message", "system"):
-            said = content_text(given.get("content")) or text(value.get("message"))
+            said = content_text(given.get("content")) or text(value, "message")
             role = "system" if kind == "system" else "user" if value.get("source") == "user" else "assistant"
-            if text(given.get("openhands_version")):
-                recorder.extra["agent_version"] = given["openhands_version"]
-            yield from recorder.message(role, said, time)
+            self.add_facts(agent_version=text(given, "openhands_version"))
+            self.message(role, said)
         elif kind in ("finish", "reject"):
-            yield from self._read_finish(kind, given, time)
+            self._read_finish(kind, given)
         elif kind not in _QUIET:
-            recorder.stated = None
-            yield from recorder.message("assistant", text(given.get("thought")), time)
-            function = text(mapping(value.get("tool_call_metadata")).get("function_name"))
+            self.stated = None
+            self.message("assistant", text(given, "thought"))
+            function = text(object_at(value, "tool_call_metadata"), "function_name")
             if kind == "call_tool_mcp":
-                function = text(given.get("name")) or function
+                function = text(given, "name") or function
                 call = LoggedCall(function, arguments_from(given.get("arguments")))
             else:
                 told = {key: each for key, each in given.items() if each not in (None, "")}
                 told = {key: each for key, each in told.items() if key not in _QUIET_ARGUMENTS}
                 call = LoggedCall(function or _TOOLS.get(kind, kind), told)
-            yield from recorder.call(_id(value.get("id")), call, time)
+            self.call(_id(value.get("id")), call)
 
-    def _read_finish(self, kind: str, given: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
-        outputs = mapping(given.get("outputs"))
-        said = text(given.get("final_thought")) or text(given.get("message")) or text(outputs.get("content"))
+    def _read_finish(self, kind: str, given: Mapping[str, Any]) -> None:
+        outputs = object_at(given, "outputs")
+        said = text(given, "final_thought", "message") or text(outputs, "content")
         word = str(given.get("task_completed") or "true").rpartition(".")[2].lower()
         done = EpisodeStatus.SUCCESS if word == "true" else EpisodeStatus.PARTIAL
-        self.recorder.stated = EpisodeStatus.FAILED if kind == "reject" else done
-        yield from self.recorder.note(EventKind.FINISH, kind, said or text(given.get("thought")), time)
+        self.stated = EpisodeStatus.FAILED if kind == "reject" else done
+        self.note(EventKind.FINISH, kind, said or text(given, "thought"))
 
-    def _observation(self, value: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
-        kind = text(value.get("observation"))
-        extras = mapping(value.get("extras"))
-        if kind == "agent_state_changed":
-            self._state(text(extras.get("agent_state")))
-            return
-        if kind == "recall":
-            self.recorder.extra.setdefault("cwd", text(extras.get("working_dir")))
-            self.recorder.project = self.recorder.project or text(extras.get("repo_name"))
-            return
+    def _read_observation(self, value: Mapping[str, Any]) -> None:
+        kind = text(value, "observation")
+        extras = object_at(value, "extras")
         cause = _id(value.get("cause"))
-        if kind in _QUIET or (kind == "error" and not self.recorder.pending_tool(cause)):
-            if kind == "error":
-                yield from self.recorder.note(EventKind.LOG, "error", text(value.get("content")), time)
-            return
-        metadata = mapping(extras.get("metadata"))
-        code = as_integer(metadata.get("exit_code", extras.get("exit_code")))
-        content = content_text(value.get("content"))
-        suffix = text(metadata.get("suffix"))
-        is_error = True if kind in ("error", "user_rejected") else None
-        extra: dict[str, object] = {"rejected": True} if kind == "user_rejected" else {}
-        if is_timeout(suffix):
-            extra["timed_out"] = True
-            is_error = True
-        # Minus one says that the command still runs, which is no exit.
-        known_code = None if code == -1 else code
-        yield from self.recorder.result(
-            cause, read_outcome(content, exit_code=known_code, is_error=is_error, extra=extra), time
-        )
+        if kind == "agent_state_changed":
+            self._read_state(text(extras, "agent_state"))
+        elif kind == "recall":
+            self.extra.setdefault("cwd", text(extras, "working_dir"))
+            self.project = self.project or text(extras, "repo_name")
+        elif kind == "error" and not self.pending_tool(cause):
+            self.note(EventKind.LOG, "error", text(value, "content"))
+        elif kind not in _QUIET:
+            facts = {key: extras[key] for key in ("metadata", "exit_code") if key in extras}
+            self.result(cause, _outcome({**facts, "content": value.get("content")}, kind))
 
-    def _state(self, word: str) -> None:
+    def _read_state(self, word: str) -> None:
         status = status_of_word(word)
         if status is not None and status is not EpisodeStatus.RUNNING:
             # "finished" follows a finish action, which may have said that the task is only partly done.
-            keeps = status is EpisodeStatus.SUCCESS and self.recorder.stated is not None
-            self.recorder.stated = self.recorder.stated if keeps else status
+            keeps = status is EpisodeStatus.SUCCESS and self.stated is not None
+            self.stated = self.stated if keeps else status
 
-    def _read_sdk_event(self, line: LogLine, time: datetime | None) -> Iterator[Event | SkippedRecord]:
+    def _read_sdk_event(self, line: LogLine) -> None:
         value = line.value
-        recorder = self.recorder
+        call_id = text(value, "tool_call_id")
         match value["kind"]:
             case "SystemPromptEvent":
-                yield from recorder.message("system", content_text(value.get("system_prompt")), time)
+                self.message("system", content_text(value.get("system_prompt")))
             case "MessageEvent":
-                said = mapping(value.get("llm_message"))
-                role = {"user": "user", "agent": "assistant"}.get(text(value.get("source")), "system")
-                yield from recorder.message(role, content_text(said.get("content")), time)
+                role = {"user": "user", "agent": "assistant"}.get(text(value, "source"), "system")
+                self.message(role, content_text(object_at(value, "llm_message").get("content")))
             case "ActionEvent":
-                yield from self._sdk_action(value, time)
+                self._read_sdk_action(value)
             case "ObservationEvent":
-                yield from recorder.result(
-                    text(value.get("tool_call_id")), _sdk_outcome(mapping(value.get("observation"))), time
-                )
+                self.result(call_id, _outcome(object_at(value, "observation")))
             case "AgentErrorEvent":
-                yield from recorder.result(
-                    text(value.get("tool_call_id")),
-                    CallOutcome(text(value.get("error")), is_error=True),
-                    time,
-                )
+                self.result(call_id, CallOutcome(text(value, "error"), is_error=True))
             case "UserRejectObservation":
-                rejected = CallOutcome(
-                    text(value.get("rejection_reason")), is_error=True, extra={"rejected": True}
-                )
-                yield from recorder.result(text(value.get("tool_call_id")), rejected, time)
+                reason = text(value, "rejection_reason")
+                self.result(call_id, CallOutcome(reason, is_error=True, extra={"rejected": True}))
             case "ConversationStateUpdateEvent":
                 if value.get("key") in ("execution_status", "agent_status"):
-                    self._state(text(value.get("value")))
+                    self._read_state(text(value, "value"))
             case "ConversationErrorEvent":
-                recorder.stated = EpisodeStatus.FAILED
-                yield from recorder.note(EventKind.LOG, "error", text(value.get("detail")), time)
+                self.stated = EpisodeStatus.FAILED
+                self.note(EventKind.LOG, "error", text(value, "detail"))
             case "PauseEvent" | "InterruptEvent":
-                recorder.is_interrupted = True
+                self.ending.is_interrupted = True
             case kind if kind not in _KINDS:
-                yield SkippedRecord(f"event {line.number}", f"unknown event kind {kind[:40]!r}")
+                self.skip(f"event {line.number}", f"unknown event kind {kind[:40]!r}")
 
-    def _sdk_action(self, value: Mapping[str, Any], time: datetime | None) -> Iterator[Event]:
-        recorder = self.recorder
-        recorder.is_interrupted = False
-        action = mapping(value.get("action"))
-        tool = text(value.get("tool_name"))
-        yield from recorder.message("assistant", content_text(value.get("thought")), time)
+    def _read_sdk_action(self, value: Mapping[str, Any]) -> None:
+        self.ending.is_interrupted = False
+        action = object_at(value, "action")
+        tool = text(value, "tool_name")
+        self.message("assistant", content_text(value.get("thought")))
         if tool == "finish":
-            yield from self._read_finish("finish", action, time)
+            self._read_finish("finish", action)
         elif tool != "think":
-            recorder.stated = None
-            function = mapping(mapping(value.get("tool_call")).get("function")) or mapping(
-                value.get("tool_call")
-            )
+            self.stated = None
+            asked = object_at(value, "tool_call")
             given = {key: each for key, each in action.items() if key != "kind" and each is not None}
-            call = LoggedCall(tool, given or arguments_from(function.get("arguments")))
-            yield from recorder.call(text(value.get("tool_call_id")), call, time)
+            if not given:
+                given = dict(arguments_from((object_at(asked, "function") or asked).get("arguments")))
+            self.call(text(value, "tool_call_id"), LoggedCall(tool, given))
 
 
 def _id(value: object) -> str:
     return f"{value}" if isinstance(value, int | str) else ""
 
 
-def _sdk_outcome(observation: Mapping[str, Any]) -> CallOutcome:
-    metadata = mapping(observation.get("metadata"))
-    code = as_integer(observation.get("exit_code", metadata.get("exit_code")))
-    is_error = observation.get("is_error")
-    extra: dict[str, object] = {}
-    if observation.get("timeout") is True or is_timeout(text(metadata.get("suffix"))):
+def _outcome(observation: Mapping[str, Any], kind: str = "") -> CallOutcome:
+    metadata = object_at(observation, "metadata")
+    code = as_integer(metadata.get("exit_code", observation.get("exit_code")))
+    extra: dict[str, object] = {"rejected": True} if kind == "user_rejected" else {}
+    if observation.get("timeout") is True or is_timeout(text(metadata, "suffix")):
         extra["timed_out"] = True
-    failed = is_error is True or bool(text(observation.get("error"))) or bool(extra)
-    content = (
-        content_text(observation.get("content"))
-        or content_text(observation.get("output"))
-        or text(observation.get("error"))
-    )
+    failure = text(observation, "error")
+    is_error = kind == "error" or observation.get("is_error") is True or bool(failure) or bool(extra)
+    content = content_text(observation.get("content")) or content_text(observation.get("output")) or failure
+    # Minus one says that the command still runs, which is no exit.
     return read_outcome(
-        content, exit_code=None if code == -1 else code, is_error=True if failed else None, extra=extra
+        content, exit_code=None if code == -1 else code, is_error=is_error or None, extra=extra
     )

@@ -8,24 +8,17 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import LoggedCall, arguments_from, read_outcome
-from archivist.capture.json_stream import SkippedRecord, preview_log, read_document
-from archivist.capture.recorder import (
-    LogOrigin,
-    Recorder,
-    UsageTotals,
-    instance_in,
-    project_of_folder,
-    project_of_instance,
-)
-from archivist.capture.status import status_of_exit
-from archivist.capture.values import as_float, compact_json, content_text, count, mapping, text
-from archivist.ids import derived_id
-from archivist.records import Episode, Event, EventKind
+from archivist.capture.json_stream import Part, preview_log, read_document
+from archivist.capture.recorder import LogItem, LogOrigin, Recorder, instance_in, read_usage
+from archivist.capture.values import as_float, content_text, count, object_at, text
+from archivist.paths import project_of_folder
 
+name = "swe-agent"
 # Numbers kept free for the opening messages, which stand behind the steps in the file.
 _OPENING_MESSAGES = 16
 _EDIT = re.compile(r"\Aedit(?:\s+(\d+:\d+))?\s*\n(.*?)\n?(?:end_of_edit)?\s*\Z", re.DOTALL)
@@ -41,131 +34,107 @@ _FAILED = re.compile(
 )
 
 
-class SweAgent:
-    """The adapter of SWE-agent's trajectories."""
-
-    name = "swe-agent"
-
-    def recognises(self, head: bytes, name: str) -> bool:  # noqa: ARG002
-        """Recognise the log by the keys of the document and of its first step."""
-        first = preview_log(head).document
-        steps = first.get("trajectory")
-        if isinstance(steps, list):
-            return not steps or (isinstance(steps[0], dict) and {"action", "observation"} <= steps[0].keys())
-        info = mapping(first.get("info"))
-        return "history" in first and ("environment" in first or "exit_status" in info)
-
-    def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[Event | Episode | SkippedRecord]:
-        """Yield the steps and the opening messages, then the run."""
-        trajectory = _Trajectory(origin)
-        for part in read_document(source, ("trajectory", "history")):
-            if isinstance(part, SkippedRecord):
-                yield part
-            elif part.key == "trajectory" and isinstance(part.value, dict):
-                yield from trajectory.step(part.value)
-            elif part.key == "history" and isinstance(part.value, dict):
-                yield from trajectory.read_opening(part.value)
-            else:
-                trajectory.facts[part.key] = part.value
-        yield from trajectory.finish()
+def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+    """Recognise the log by the keys of the document and of its first step."""
+    first = preview_log(head).document
+    steps = first.get("trajectory")
+    if isinstance(steps, list):
+        return not steps or (isinstance(steps[0], dict) and {"action", "observation"} <= steps[0].keys())
+    info = object_at(first, "info")
+    return "history" in first and ("environment" in first or "exit_status" in info)
 
 
-class _Trajectory:
-    def __init__(self, origin: LogOrigin) -> None:
-        self.facts: dict[str, Any] = {}
-        self._origin = origin
-        self._recorder: Recorder | None = None
-        self._openings: list[Mapping[str, Any]] = []
-        self._has_reply = False
-        self._folder = ""
-        self._open_file = ""
+def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
+    """Yield the steps and the opening messages, then the run."""
+    return _Trajectory(origin).read(read_document(source, ("trajectory", "history")))
 
-    def read_opening(self, item: Mapping[str, Any]) -> Iterator[Event]:
+
+@dataclass(eq=False)
+class _Trajectory(Recorder):
+    agent: str = name
+    next_seq: int = _OPENING_MESSAGES
+    _facts: dict[str, Any] = field(default_factory=dict)
+    _openings: list[Mapping[str, Any]] = field(default_factory=list)
+    _has_reply: bool = False
+    _project_folder: str = ""
+    _open_file: str = ""
+
+    def take(self, part: Part) -> None:
+        if not isinstance(part.value, dict) or part.key not in ("trajectory", "history"):
+            self._facts[part.key] = part.value
+        elif part.key == "trajectory":
+            self._read_step(part.value)
+        else:
+            self._read_opening(part.value)
+
+    def _read_opening(self, item: Mapping[str, Any]) -> None:
         """Take a message of the history; those before the first reply open the run."""
         self._has_reply = self._has_reply or item.get("role") == "assistant"
         if self._has_reply or len(self._openings) == _OPENING_MESSAGES:
             return
         self._openings.append(item)
-        if self._recorder is not None:
-            yield from self._emit_opening(self._recorder, len(self._openings) - 1)
+        if self.run:
+            self._record_opening(len(self._openings) - 1)
 
-    def step(self, step: Mapping[str, Any]) -> Iterator[Event]:
+    def _read_step(self, step: Mapping[str, Any]) -> None:
         """Take one step: what the agent said, what it did, and what came of it."""
-        recorder = self._recorder
-        if recorder is None:
-            recorder = yield from self._start(
-                compact_json([step.get(key) for key in ("action", "observation", "response")])
-            )
+        if not self.run:
+            self._start([step.get(key) for key in ("action", "observation", "response")])
         state = arguments_from(step.get("state"))
-        self._folder = self._folder or text(state.get("working_dir"))
-        action = text(step.get("action")).strip()
+        self._project_folder = self._project_folder or text(state, "working_dir")
+        action = text(step, "action").strip()
         observation = content_text(step.get("observation")).replace("\r\n", "\n")
         opened = _OPENED.search(observation)
-        known = text(state.get("open_file"))
+        known = text(state, "open_file")
         if opened:
             self._open_file = opened.group(1)
         elif known and known != "n/a":
             self._open_file = known
-        yield from recorder.message("assistant", text(step.get("thought")) or text(step.get("response")))
+        self.message("assistant", text(step, "thought", "response"))
         if not action:
-            yield from recorder.message("system", observation)
+            self.message("system", observation)
             return
         is_error = True if _FAILED.match(observation) else None
-        outcome = read_outcome(
-            observation, is_error=is_error, duration_s=as_float(step.get("execution_time"))
-        )
-        yield from recorder.call_with_result(_call(action, self._open_file), outcome)
+        outcome = read_outcome(observation, is_error=is_error, duration_s=step.get("execution_time"))
+        self.call_with_result(_call(action, self._open_file), outcome)
 
-    def finish(self) -> Iterator[Event | Episode | SkippedRecord]:
-        recorder = self._recorder
-        if recorder is None and self._origin.run:
-            recorder = yield from self._start("")
-        if recorder is None:
+    def finish(self) -> None:
+        if not self.run and self.origin.run:
+            self._start(None)
+        if not self.run:
             # Without a step the run cannot be told from others of its task, and there is nothing to learn.
-            yield SkippedRecord("trajectory", "the log ends before the first step")
+            self.skip("trajectory", "the log ends before the first step")
             return
-        info = mapping(self.facts.get("info"))
-        replay = arguments_from(self.facts.get("replay_config"))
-        agent = mapping(replay.get("agent"))
-        recorder.use_model(text(mapping(agent.get("model")).get("name")))
-        named = text(mapping(replay.get("problem_statement")).get("id")), text(agent.get("name"))
-        instance = next(filter(None, map(instance_in, (*named, self._origin.path_name))), "")
-        if instance:
-            recorder.extra["instance"] = instance
-        recorder.project = project_of_instance(instance) or _project_of(self._folder)
-        stats = mapping(info.get("model_stats"))
-        recorder.spent = UsageTotals(
-            input_tokens=count(stats.get("tokens_sent")),
-            output_tokens=count(stats.get("tokens_received")),
-            cost_usd=as_float(stats.get("instance_cost")) or as_float(stats.get("total_cost")) or 0.0,
-        )
-        if count(stats.get("api_calls")):
-            recorder.spent.extra["api_calls"] = count(stats.get("api_calls"))
-        exit_status = text(info.get("exit_status"))
-        recorder.stated = status_of_exit(exit_status, has_submission=bool(info.get("submission")))
-        if exit_status:
-            recorder.extra["exit_status"] = exit_status
-            yield from recorder.note(EventKind.FINISH, exit_status, text(info.get("submission")))
-        yield from recorder.finish()
+        replay = arguments_from(self._facts.get("replay_config"))
+        agent = object_at(replay, "agent")
+        self.use_model(text(object_at(agent, "model"), "name"))
+        task_id = text(object_at(replay, "problem_statement"), "id")
+        instance = instance_in(task_id) or instance_in(text(agent, "name"))
+        self.project = _project_of(self._project_folder)
+        self.use_instance(instance)
+        info = object_at(self._facts, "info")
+        stats = object_at(info, "model_stats")
+        cost = "instance_cost" if as_float(stats.get("instance_cost")) else "total_cost"
+        self.spent = read_usage(stats, "tokens_sent", "tokens_received", cost=cost)
+        if calls := count(stats.get("api_calls")):
+            self.spent.extra["api_calls"] = calls
+        self.exit_with(text(info, "exit_status"), text(info, "submission"))
+        super().finish()
 
-    def _start(self, beginning: str) -> Generator[Event, None, Recorder]:
+    def _start(self, beginning: object) -> None:
         """Open the run; its id comes from the first step because the document names none."""
-        run = self._origin.run or derived_id("swe-agent", beginning)
-        recorder = self._recorder = Recorder(run, self._origin, agent="swe-agent")
-        recorder.next_seq = _OPENING_MESSAGES
+        self.open_run(beginning)
         for place in range(len(self._openings)):
-            yield from self._emit_opening(recorder, place)
-        return recorder
+            self._record_opening(place)
 
-    def _emit_opening(self, recorder: Recorder, place: int) -> Iterator[Event]:
+    def _record_opening(self, place: int) -> None:
         item = self._openings[place]
-        following, recorder.next_seq = recorder.next_seq, place
+        following, self.next_seq = self.next_seq, place
         is_demonstration = item.get("is_demo") is True
         role = "user" if item.get("role") == "user" and not is_demonstration else "system"
-        yield from recorder.message(
-            role, content_text(item.get("content")), name="demonstration" if is_demonstration else ""
-        )
-        recorder.next_seq = following
+        name = "demonstration" if is_demonstration else ""
+        self.message(role, content_text(item.get("content")), name=name)
+        self.next_seq = following
 
 
 def _call(action: str, open_file: str) -> LoggedCall:
