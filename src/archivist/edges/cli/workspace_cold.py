@@ -42,14 +42,14 @@ def list_(session: Session, topology: Topology) -> Answer:
 
     The time is that of the last run; before capture the date in the file name, else the file's time.
     """
-    from archivist.workspace.transcripts_service import Transcripts
+    from archivist.workspace.transcripts_service import Transcripts, summarize_transcript
 
     with require_bank(session) as bank:
         found = Transcripts(bank, topology).scan_folder()
     views = [_transcript_view(each) for each in found.transcripts]
     rows = []
     for view, each in zip(views, found.transcripts, strict=True):
-        run = each.main_run.id if each.main_run else ""
+        run = summarize_transcript(each).run
         times = (view["first"] or "", view["last"] or "")
         rows.append((each.name, run, view["outcome"], *times, _format_size(each.size_bytes), view["task"]))
     waiting = sum(not each.runs for each in found.transcripts)
