@@ -19,7 +19,6 @@ from archivist.workspace.graph import (
     Entity,
     EntityKind,
     Graph,
-    Label,
     Relation,
     RelationKind,
     labels,
@@ -345,7 +344,10 @@ def draw_graph(graph: Graph, title: str = "What the workspace speaks of") -> str
             # A shorter column is spread over the whole height.
             y = _GRAPH_TOP + room * (row + 0.5) / len(column)
             positions[entity.id] = x, y
-            name = _fit_label(named[entity.id], width)
+            full = named[entity.id]
+            # The part that tells a label from others is cut last.
+            where = f" ({_truncate(full.where, width / 2)})" if full.where else ""
+            name = _truncate(full.name, width - _text_width(where)) + where
             kind = f" · {entity.kind.value}" if side == "start" else ""
             if side == "start":
                 label_ends[entity.id] = x + 14 + _text_width(name) + _SMALL_LETTER * len(kind)
@@ -418,9 +420,3 @@ def _draw_mark(entity: Entity, x: float, y: float) -> str:
     if entity.kind in (EntityKind.DECISION, EntityKind.ISSUE):
         mark = f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8" fill="{colour}"/>'
     return f"<title>{tooltip}</title>{mark}"
-
-
-def _fit_label(label: Label, room: float) -> str:
-    """Return a label cut to a width; the part that tells it from others is cut last."""
-    where = f" ({_truncate(label.where, room / 2)})" if label.where else ""
-    return _truncate(label.name, room - _text_width(where)) + where
