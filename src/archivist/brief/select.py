@@ -9,7 +9,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.config import BriefRules
-from archivist.records.words import Status
 
 if TYPE_CHECKING:
     from archivist.records import Lesson
@@ -155,30 +154,6 @@ class RenderedBrief(NamedTuple):
     stale: tuple[tuple[str, str], ...] = ()
     project: str = ""
     project_by: str = ""
-
-
-def is_wanted(lesson: Lesson, *, domain: str, role: str, rules: BriefRules) -> bool:
-    """Say whether an active lesson is for this domain and role.
-
-    A domain takes its own lessons and the general ones; a role takes its own and those of no role. A lesson
-    that was seen often enough is for everybody.
-    """
-    if lesson.status is not Status.ACTIVE:
-        return False
-    if lesson.frequency >= rules.always_at_frequency:
-        return True
-    fits_domain = not domain or lesson.domain in (domain, GENERAL)
-    fits_role = not role or lesson.role in (role, "")
-    return fits_domain and fits_role
-
-
-def choose_lessons(
-    lessons: Iterable[BriefedLesson], *, domain: str, role: str, rules: BriefRules
-) -> list[BriefedLesson]:
-    """Return the most frequent wanted lessons, at most as many as the rules allow."""
-    wanted = [each for each in lessons if is_wanted(each.lesson, domain=domain, role=role, rules=rules)]
-    wanted.sort(key=lambda each: (-each.lesson.frequency, each.is_global, each.lesson.number))
-    return wanted[: rules.max_lessons]
 
 
 def says_remedy(lesson: Lesson) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, reads
-from archivist.brief.record_service import BriefedLessons, deliver, record_brief, search_records
+from archivist.brief.record_service import deliver, search_records
 from archivist.brief.render import fence_text, render_brief
 from archivist.brief.select import (
     GENERAL,
@@ -19,7 +19,6 @@ from archivist.brief.select import (
     BriefRequest,
     RenderedBrief,
     Selection,
-    choose_lessons,
     rules_for,
 )
 from archivist.clock import to_text
@@ -74,12 +73,8 @@ class Briefs(BankService):
         domain and role, as many as the rules say unless the request names a budget.
         """
         asked = request or BriefRequest(**fields)
-
-        def record(chosen: BriefedLessons, withheld: BriefedLessons) -> str:
-            return record_brief(self._bank, asked, chosen, withheld, global_bank=global_bank)
-
         selection = select_lessons(self._bank, asked, global_bank=global_bank, tokens=tokens)
-        return deliver(self._bank, selection, asked, record)
+        return deliver(self._bank, selection, asked, global_bank=global_bank)
 
     @reads(Layer.LESSONS)
     def reasons(self, brief: RenderedBrief) -> list[str]:
@@ -162,7 +157,8 @@ def _select_known_issues(
         is_ours = one_of("repo", (project, ""))
         offered = _known_issues(bank, global_bank, request.audience, rules, is_ours)
     live, stale = _drop_stale(bank, offered)
-    chosen = choose_lessons(live, domain=request.domain, role=request.role, rules=rules)
+    live.sort(key=lambda each: (-each.lesson.frequency, each.is_global, each.lesson.number))
+    chosen = live[: rules.max_lessons]
     if request.budget_tokens is not None:
         fitting: list[BriefedLesson] = []
         for each in chosen:
