@@ -60,9 +60,7 @@ class SessionBriefs(BankService):
 
         request = _SESSION._replace(project=project, provider=provider, run=run)
         selection = select_lessons(bank, request, global_bank=global_bank)
-        return deliver(
-            bank, selection, request, global_bank=global_bank, open_run=open_run, is_session=True
-        )
+        return deliver(bank, selection, request, global_bank=global_bank, open_run=open_run, is_session=True)
 
     @reads(Layer.LESSONS)
     def brief_subagent(

@@ -29,7 +29,7 @@ _TOO_LONG = "store long texts in a file or an artifact, and its name here"
 
 
 def validate_working(working: Working) -> Working:
-    """Return working memory with a context of plain JSON; raise InputError when it is too large or not JSON."""
+    """Return working memory with its context as plain JSON, or raise InputError when it cannot be stored."""
     texts = {"plan": (working.plan,), "constraint": working.constraints, "note": working.scratchpad}
     for name, items in texts.items():
         for text in items:
@@ -71,9 +71,7 @@ def with_constraints(working: Working, given: Iterable[str]) -> Working:
     texts = (given,) if isinstance(given, str) else tuple(given)
     for text in texts:
         _check_text("constraint", text)
-    return replace(
-        working, constraints=tuple(dict.fromkeys(text.strip() for text in texts if text.strip()))
-    )
+    return replace(working, constraints=tuple(dict.fromkeys(text.strip() for text in texts if text.strip())))
 
 
 def with_note(working: Working, text: str) -> Working:
