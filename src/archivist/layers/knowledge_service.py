@@ -18,10 +18,10 @@ from archivist.layers.claims import (
     fact_id,
     resolve_claim,
     reverse_conflict,
+    shorten_value,
     source_of,
     update_conflicts,
     uphold_conflict,
-    withdraw_conflicts,
 )
 from archivist.ledger.lookup import pick_fact
 from archivist.paths import as_text
@@ -45,8 +45,7 @@ _TEXT_HITS = 200
 # After decompression: a small archive must not unpack into the memory.
 _FILE_BYTES = 10_000_000
 _IMPORT = "import"
-# An error message stays on one line of a terminal, with three conflicts as examples.
-_SHOWN = 60
+# An error message has three conflicts as examples.
 _CONFLICTS_NAMED = 3
 # Where a fact keeps the digest of each file's last section about it: an unchanged section is no new claim.
 _HEARD = "heard"
@@ -196,7 +195,7 @@ class Knowledge(BankService):
             found = _find_conflicts(writer, conflict_id)
             if len(found) > 1:
                 named = "; ".join(
-                    f"{each.lost_source} says {_short(each.lost)!r} ({each.id})"
+                    f"{each.lost_source} says {shorten_value(each.lost)!r} ({each.id})"
                     for each in found[:_CONFLICTS_NAMED]
                 )
                 more = f" and {len(found) - _CONFLICTS_NAMED} more" if len(found) > _CONFLICTS_NAMED else ""
@@ -263,7 +262,7 @@ def _build_claim(values: dict[str, object], now: datetime) -> Fact:
         validate_name(name, getattr(fact, name)) for name in ("project", "category", "key", "source")
     )
     if "/" in category:
-        raise RecordError(f"category: {_short(category)!r} has a slash", hint="a key may have slashes")
+        raise RecordError(f"category: {shorten_value(category)!r} has a slash", hint="a key may have slashes")
     # A key can be what makes a value a secret: "db password" and one word.
     prefix = f"{key}: "
     cleaned = clean_text(f"{prefix}{fact.value.strip()}")
@@ -287,10 +286,6 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
-
-
 def _settle_claim(
     writer: Writer, claim: Fact, verb: str, now: datetime, *, respects_rulings: bool
 ) -> ClaimResult:
@@ -300,13 +295,9 @@ def _settle_claim(
     conflicts = writer.select(Conflict, equals("fact", claim.id), order=("time", "id"))
     result = resolve_claim(current, claim, conflicts, respects_rulings=respects_rulings)
     writer.put(result.fact, verb)
-    if current is not None and result.fact.value != current.value:
-        changed = {each.id: each for each in update_conflicts(conflicts, result.fact, now)}
-        conflicts = [changed.get(each.id, each) for each in conflicts]
-        for each in changed.values():
-            writer.put(each, "follow")
-    for each in withdraw_conflicts(conflicts, claim, result, now):
-        writer.put(each, "withdraw")
+    still = result.conflict.id if result.conflict else ""
+    for each in update_conflicts(conflicts, result.fact, now, claim, still):
+        writer.put(each, "withdraw" if each.status is ConflictStatus.UPHELD else "follow")
     if result.conflict is not None:
         writer.put(result.conflict, "dispute")
     return result
@@ -373,23 +364,14 @@ def _build_claims(
     """Return the claims of a file's sections, and the ids of all sections, also of refused ones."""
     claims, ids = [], set()
     for section in text.sections:
-        values = {
-            "category": section.category,
-            "key": section.key,
-            "value": section.text,
-            "source": source,
-            "confidence": text.confidence,
-            "tags": text.tags,
-            "origin": origin,
-        }
+        values = {"category": section.category, "key": section.key, "value": section.text, "source": source}
+        values |= {"confidence": text.confidence, "tags": text.tags, "origin": origin}
+        ids.add(fact_id("", section.category, section.key))
         try:
-            fact = _build_claim(values, now)
+            claims.append(_build_claim(values, now))
+            ids.add(claims[-1].id)
         except RecordError as error:
             problems.append(f"{origin}:{section.line}: {error.message}")
-            ids.add(fact_id("", section.category, section.key))
-            continue
-        claims.append(fact)
-        ids.add(fact.id)
     return claims, ids
 
 
@@ -419,6 +401,7 @@ def _read_files(paths: Sequence[Path], root: Path) -> tuple[dict[str, SharedText
 
 def _read_text(file: Path) -> str:
     """Return a file's text, decompressed; an empty file has no sections."""
+    from archivist.archive.folders import decode_text
     from archivist.files.open import open_file
 
     try:
@@ -432,7 +415,4 @@ def _read_text(file: Path) -> str:
         raise InputError(f"cannot be read: {error.strerror or error}") from None
     if len(content) > _FILE_BYTES:
         raise InputError(f"larger than {_FILE_BYTES // 1_000_000} MB")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError("not UTF-8 text") from None
+    return decode_text(content)
