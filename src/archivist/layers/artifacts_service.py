@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from enum import StrEnum
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,9 +26,8 @@ from archivist.store.filters import Condition, equals
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
 
-# Files are hashed in pieces, so that a large one does not fill the memory.
-_PIECE_BYTES = 1 << 20
 NEWEST = ("-created", "-id")
+_WAIT = "try again when it is done"
 _OUTSIDE = "only files in the project's folder can be registered"
 
 
@@ -47,13 +46,6 @@ class ArtifactCheck(NamedTuple):
     artifact: Artifact
     state: FileState
     note: str = ""
-
-
-class Measure(NamedTuple):
-    """The size and the SHA-256 of a file."""
-
-    size_bytes: int
-    checksum: str
 
 
 class Artifacts(BankService):
@@ -84,22 +76,33 @@ class Artifacts(BankService):
         # Registering the bank's own files would change them.
         if is_own or (own.parent.name == FOLDER and real.is_relative_to(own.parent)):
             raise InputError(f"{Path(kept).name!r} is the bank's own", hint="register what a run produced")
-        made = _build_artifact(
+        with open_artifact(self.root, kept) as descriptor:
+            size_bytes, checksum = measure_file(descriptor, self.root / kept)
+        made = from_plain(
+            Artifact,
             {
                 "id": self._bank.new_id(now),
-                "task": task,
-                "agent": agent,
+                "task": " ".join(clean_text(task).split()),
+                "agent": validate_name("agent", agent),
                 "type": str(type),
                 "path": kept,
-                "description": description,
-                "size_bytes": 0,
-                "checksum": "",
+                "description": clean_text(description.strip()),
+                "size_bytes": size_bytes,
+                "checksum": checksum,
                 "created": now,
-                "run": run,
-            }
+                "run": validate_name("run", run),
+            },
         )
-        with open_artifact(self.root, kept) as descriptor:
-            made = replace(made, **measure_file(descriptor, self.root / kept)._asdict())
+        for name, most in (
+            ("task", VALUE_CHARACTERS),
+            ("agent", NAME_CHARACTERS),
+            ("description", VALUE_CHARACTERS),
+        ):
+            text = getattr(made, name)
+            if not text and name != "description":
+                raise RecordError(f"{name}: missing or empty", hint="name the task that it was made for")
+            if len(text) > most:
+                raise RecordError(f"{name}: {len(text)} characters, at most {most}")
         with self._bank.transaction() as writer:
             return _store_version(writer, made)
 
@@ -177,12 +180,11 @@ class Artifacts(BankService):
                 if size != artifact.size_bytes:
                     note = f"{size} bytes, {artifact.size_bytes} when it was registered"
                     return ArtifactCheck(artifact, FileState.CHANGED, note)
-                found = measure_file(descriptor, self.root / artifact.path)
-        except NoFileError as error:
-            return ArtifactCheck(artifact, FileState.MISSING, error.message)
+                _, checksum = measure_file(descriptor, self.root / artifact.path)
         except InputError as error:
-            return ArtifactCheck(artifact, FileState.UNREADABLE, error.message)
-        if found.checksum != artifact.checksum:
+            state = FileState.MISSING if isinstance(error, NoFileError) else FileState.UNREADABLE
+            return ArtifactCheck(artifact, state, error.message)
+        if checksum != artifact.checksum:
             return ArtifactCheck(artifact, FileState.CHANGED, "other content of the same size")
         return ArtifactCheck(artifact, FileState.SAME)
 
@@ -248,55 +250,32 @@ class NoFileError(InputError):
         super().__init__(f"no file {path!r}", hint="register the file after it is written")
 
 
-def measure_file(descriptor: int, path: Path) -> Measure:
-    """Return the size and the checksum of an open file.
+def measure_file(descriptor: int, path: Path) -> tuple[int, str]:
+    """Return the size and the SHA-256 of an open file.
 
     Raises InputError when it changed while it was read, or was replaced at its path.
     """
     before = os.fstat(descriptor)
-    digest, size = sha256(), 0
     try:
-        while piece := os.read(descriptor, _PIECE_BYTES):
-            digest.update(piece)
-            size += len(piece)
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            digest = file_digest(stream, "sha256")
         after = os.fstat(descriptor)
     except OSError as error:
         raise InputError(f"{path.name!r} cannot be read: {error.strerror}", hint="check the file") from None
-    if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size) or size != after.st_size:
-        raise InputError(f"{path.name!r} was written to while it was read", hint="try again when it is done")
-    try:
+    if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
+        raise InputError(f"{path.name!r} was written to while it was read", hint=_WAIT)
+    is_there = False
+    with suppress(OSError, RuntimeError):
         is_there = os.path.samestat(after, path.stat())
-    except (OSError, RuntimeError):
-        is_there = False
     if not is_there:
-        raise InputError(
-            f"{path.name!r} was replaced or deleted while it was read", hint="try again when it is done"
-        )
-    return Measure(size, digest.hexdigest())
+        raise InputError(f"{path.name!r} was replaced or deleted while it was read", hint=_WAIT)
+    return after.st_size, digest.hexdigest()
 
 
 def _refuse_unless_file(kept: str, mode: int) -> None:
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
         raise InputError(f"{kept!r} is {what}", hint="only regular files can be registered")
-
-
-def _build_artifact(values: dict[str, object]) -> Artifact:
-    """Return an artifact of these values, validated and without secrets."""
-    artifact = from_plain(Artifact, values)
-    task = " ".join(clean_text(artifact.task).split())
-    agent, run = (validate_name(name, getattr(artifact, name)) for name in ("agent", "run"))
-    for name, text, most in (
-        ("task", task, VALUE_CHARACTERS),
-        ("agent", agent, NAME_CHARACTERS),
-        ("description", artifact.description, VALUE_CHARACTERS),
-    ):
-        if not text and name != "description":
-            raise RecordError(f"{name}: missing or empty", hint="name the task that it was made for")
-        if len(text) > most:
-            raise RecordError(f"{name}: {len(text)} characters, at most {most}")
-    words = clean_text(artifact.description.strip())
-    return replace(artifact, task=task, agent=agent, run=run, description=words)
 
 
 def _store_version(writer: Writer, made: Artifact) -> Artifact:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from archivist.access.rights import DENIAL, Layer, Verb, reads, writes
+from archivist.access.rights import DENIAL, Layer, Verb, may_see, reads, writes
 from archivist.errors import NotFoundError, NothingToUndoError
-from archivist.ledger.lookup import find_by_name, is_visible_to, pick_fact
+from archivist.ledger.lookup import find_by_name, pick_fact
 from archivist.lessons.quarantine import APPROVAL_HINT, is_hidden_from, may_release
 from archivist.records import Artifact, Document, Fact, Lesson
 from archivist.records.kinds import kind_of, types_by_kind
@@ -66,9 +66,7 @@ class Ledger(BankService):
         with self._bank.reading() as reader:
             record = find_by_name(reader, name)
             changes = reader.changes(record_id=name if record is None else str(record.id))
-        visible = [
-            change for change in changes if is_visible_to(actor, change.entry.kind, change.entry.record)
-        ]
+        visible = [change for change in changes if may_see(actor, change.entry.kind, change.entry.record)]
         if not visible or is_hidden_from(record, actor):
             raise NotFoundError("lesson", name)
         return visible

@@ -20,7 +20,7 @@ from archivist.lessons.candidate import (
     Sighting,
     clean_candidate,
 )
-from archivist.lessons.quarantine import distrust_imported
+from archivist.lessons.quarantine import distrust_imported, lesson_suspicion
 from archivist.lessons.standing import with_status
 from archivist.recall.keywords import KeywordIndex, Overlap, keywords
 from archivist.records import Lesson, Status
@@ -188,7 +188,7 @@ class LessonGate:
             "lesson", [documents[hit.place].record for hit in hits]
         )
         lessons = [lesson for lesson in found.values() if lesson.status.is_live]
-        if gate.candidate_suspicion(candidate):
+        if lesson_suspicion(candidate):
             # Suspicious words must not join a live lesson; quarantined ones are not in the text index.
             lessons = [lesson for lesson in lessons if not may_change(self._sighting.actor, lesson)]
             lessons += self._writer.select(Lesson, equals("status", Status.QUARANTINED))

@@ -22,13 +22,13 @@ from anyio.to_thread import run_sync
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from archivist.access.rights import may_see
 from archivist.bank import Bank
 from archivist.bus import Message, StoredMessage
 from archivist.clock import to_short_text
 from archivist.config import ServerRules
 from archivist.edges.wire.gate import Refusal
 from archivist.errors import ArchivistError
-from archivist.ledger.lookup import is_visible_to
 from archivist.records import Actor
 from archivist.records.plain import to_plain
 from archivist.store.ledger import LedgerEntry
@@ -307,9 +307,7 @@ class EventStream(Response):
                 checked_at = time.monotonic()
             # Events about records that the actor may not know of are left out.
             text = b"".join(
-                event.text
-                for event in events
-                if event.record is None or is_visible_to(self._actor, *event.record)
+                event.text for event in events if event.record is None or may_see(self._actor, *event.record)
             )
             if text or reached == position:
                 await _send_chunk(send, text or b": nothing new\n\n")
