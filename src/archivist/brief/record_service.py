@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from archivist.brief.select import BriefedLesson, RenderedBrief, Selection, withhold
+from archivist.brief.select import BriefedLesson, RenderedBrief, withhold
 from archivist.errors import BankLockedError, BankReadOnlyError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _MAX_CHARACTERS = 7_500
 
 def deliver(
     bank: Bank,
-    selection: Selection,
+    selection: RenderedBrief,
     request: BriefRequest,
     *,
     global_bank: Bank | None = None,
@@ -61,7 +61,7 @@ def deliver(
         )
     if is_fenced:
         text = fence_text(text, brief_id, chosen)
-    return RenderedBrief(text, chosen, brief_id, withheld, *selection[1:])
+    return selection._replace(text=text, chosen=chosen, brief_id=brief_id, withheld=withheld)
 
 
 def record_brief(

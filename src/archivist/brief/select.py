@@ -38,16 +38,6 @@ class BriefPreset(StrEnum):
     HEALER = "healer"
 
 
-class Audience(NamedTuple):
-    """Who is briefed; an empty word means anybody."""
-
-    domain: str = ""
-    role: str = ""
-    provider: str = ""
-    tool: str = ""
-    tags: tuple[str, ...] = ()
-
-
 class BriefRequest(NamedTuple):
     """Everything that a caller can ask of a brief.
 
@@ -72,9 +62,15 @@ class BriefRequest(NamedTuple):
     budget_tokens: int | None = None
 
     @property
-    def audience(self) -> Audience:
-        """Return who is briefed."""
-        return Audience(self.domain, self.role, self.provider, self.tool, tuple(self.tags))
+    def audience(self) -> "BriefRequest":
+        """Return what the request says of who is briefed; an empty word means anybody."""
+        return BriefRequest(
+            domain=self.domain,
+            role=self.role,
+            provider=self.provider,
+            tool=self.tool,
+            tags=tuple(self.tags),
+        )
 
     @property
     def is_about_project(self) -> bool:
@@ -129,22 +125,11 @@ class BriefedLesson(NamedTuple):
         return f"{GLOBAL_MARK}{self.lesson.short_id}" if self.is_global else self.lesson.short_id
 
 
-class Selection(NamedTuple):
-    """The lessons chosen for a brief, and the stale ones that were left out, each with its reason.
-
-    `project` is the project that the brief is about, `project_by` how that was decided.
-    """
-
-    chosen: tuple[BriefedLesson, ...]
-    stale: tuple[tuple[str, str], ...] = ()
-    project: str = ""
-    project_by: str = ""
-
-
 class RenderedBrief(NamedTuple):
     """A brief: its text, the lessons in it, and the id of its record when it was recorded.
 
-    `withheld` are the lessons that the hold-out kept back; the rest is as in `Selection`.
+    `withheld` are the lessons that the hold-out kept back, `stale` the names of stale ones, each with its
+    reason. `project` is the project that the brief is about, `project_by` how that was decided.
     """
 
     text: str

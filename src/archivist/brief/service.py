@@ -14,11 +14,9 @@ from archivist.brief.record_service import deliver, search_records
 from archivist.brief.render import fence_text, render_brief
 from archivist.brief.select import (
     GENERAL,
-    Audience,
     BriefedLesson,
     BriefRequest,
     RenderedBrief,
-    Selection,
     rules_for,
 )
 from archivist.clock import to_text
@@ -125,8 +123,8 @@ def select_lessons(
     *,
     global_bank: Bank | None = None,
     tokens: CountTokens | None = None,
-) -> Selection:
-    """Choose the lessons that answer a request, within its limits and with all of its text counted."""
+) -> RenderedBrief:
+    """Choose the lessons that answer a request, within its limits; its text is counted, not kept."""
     rules = rules_for(request, bank.config.brief)
     form, is_fenced = request.presentation()
 
@@ -147,7 +145,7 @@ def _select_known_issues(
     rules: BriefRules,
     global_bank: Bank | None,
     count_tokens: Callable[[Sequence[BriefedLesson]], int],
-) -> Selection:
+) -> RenderedBrief:
     """Choose the documented known issues of a domain and role: those of the folder's project, and of none."""
     project, said_by = "", ""
     offered = _known_issues(bank, global_bank, request.audience, rules)
@@ -165,11 +163,11 @@ def _select_known_issues(
             if count_tokens([*fitting, each]) <= request.budget_tokens:
                 fitting.append(each)
         chosen = fitting
-    return Selection(tuple(chosen), stale, project, said_by)
+    return RenderedBrief("", tuple(chosen), stale=stale, project=project, project_by=said_by)
 
 
 def _known_issues(
-    bank: Bank, global_bank: Bank | None, audience: Audience, rules: BriefRules, *more: Condition
+    bank: Bank, global_bank: Bank | None, audience: BriefRequest, rules: BriefRules, *more: Condition
 ) -> list[BriefedLesson]:
     """Return the most frequent active lessons of both banks that are for an audience, or for everybody."""
     fitting = _audience_conditions(audience)
@@ -189,7 +187,7 @@ def _known_issues(
     return found
 
 
-def _audience_conditions(audience: Audience) -> list[Condition]:
+def _audience_conditions(audience: BriefRequest) -> list[Condition]:
     """Return the conditions that keep what is for this role, provider and tool, and what is for none.
 
     A lesson with tags must have one of those asked for.
@@ -209,7 +207,7 @@ def _select_for_project(
     global_bank: Bank | None,
     tokens: CountTokens | None,
     count_tokens: Callable[[Sequence[BriefedLesson]], int],
-) -> Selection:
+) -> RenderedBrief:
     """Choose what the project of a request met, best first; likeness to the task settles ties."""
     from archivist.brief.rank import rank_lessons
     from archivist.recall.keywords import keywords
@@ -248,7 +246,7 @@ def _select_for_project(
     while chosen and (excess := count_tokens(chosen) - rules.budget_tokens) > 0:
         room -= excess
         chosen = rank_within(live, rules._replace(budget_tokens=room))
-    return Selection(tuple(chosen), stale, project, said_by)
+    return RenderedBrief("", tuple(chosen), stale=stale, project=project, project_by=said_by)
 
 
 def _drop_stale(
@@ -298,7 +296,9 @@ def _resolve_project(bank: Bank, reader: Reader, repo: str, words: list[str]) ->
     return project, "by the words of the task" if project else _UNSAID
 
 
-def _project_lessons(reader: Reader, project: str, audience: Audience) -> tuple[list[Lesson], dict[str, int]]:
+def _project_lessons(
+    reader: Reader, project: str, audience: BriefRequest
+) -> tuple[list[Lesson], dict[str, int]]:
     """Return the live lessons of a project and of none, and how many runs ended since each was seen."""
     from archivist import projects
     from archivist.records import Episode

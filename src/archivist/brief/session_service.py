@@ -96,12 +96,12 @@ class SessionBriefs(BankService):
         matching = [lesson for lesson in match_prompt(words, ours) if lesson.id not in known]
         untold = matching[:_MAX_PROMPT_LESSONS]
         stale = self._bank.liveness.find_stale(untold) if untold else {}
-        from archivist.brief.select import BriefedLesson, Selection
+        from archivist.brief.select import BriefedLesson, RenderedBrief
 
         chosen = tuple(BriefedLesson(lesson) for lesson in untold if lesson.id not in stale)
         if not chosen:
             return None
-        return deliver(self._bank, Selection(chosen), _SESSION._replace(run=run), is_session=True)
+        return deliver(self._bank, RenderedBrief("", chosen), _SESSION._replace(run=run), is_session=True)
 
     @reads(Layer.LESSONS)
     def brief_failure(

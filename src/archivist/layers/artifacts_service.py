@@ -199,7 +199,7 @@ class Artifacts(BankService):
 
 
 def relative_path(root: Path, path: str | Path) -> str:
-    """Return a path as it is stored: relative to the root, with slashes; outside is refused."""
+    """Return a path as it is stored: relative to the resolved root, with slashes; outside is refused."""
     told = str(path)
     if not told.strip() or "\0" in told:
         raise InputError(f"{told!r} names no file", hint="give a path inside the project's folder")
@@ -208,24 +208,21 @@ def relative_path(root: Path, path: str | Path) -> str:
     except UnicodeEncodeError:
         raise InputError(f"the name {told!r} is not UTF-8", hint="rename the file") from None
     whole = Path(os.path.normpath(root / told))
-    for top in (root, root.resolve()):
-        if whole.is_relative_to(top):
-            return whole.relative_to(top).as_posix()
     # The same folder can have a name through a symbolic link.
-    above = whole.parent.resolve()
-    if above.is_relative_to(root.resolve()):
-        return (above / whole.name).relative_to(root.resolve()).as_posix()
+    for place in (whole, whole.parent.resolve() / whole.name):
+        if place.is_relative_to(root):
+            return place.relative_to(root).as_posix()
     raise InputError(f"{told!r} lies outside the project's folder", hint=_OUTSIDE)
 
 
 @contextmanager
 def open_artifact(root: Path, kept: str) -> Iterator[int]:
-    """Open a regular file inside the root for reading; never block on a pipe or follow a link out."""
+    """Open a regular file inside the resolved root; never block on a pipe or follow a link out."""
     path = root / kept
     try:
         real = path.resolve(strict=True)
         _refuse_unless_file(kept, real.stat().st_mode)
-        if not real.is_relative_to(root.resolve()):
+        if not real.is_relative_to(root):
             raise InputError(f"{kept!r} leads outside the project's folder", hint=_OUTSIDE)
         # The file may have been replaced by a pipe or a link since.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)

@@ -23,7 +23,7 @@ from archivist.layers.claims import (
     update_conflicts,
     uphold_conflict,
 )
-from archivist.ledger.lookup import pick_fact
+from archivist.ledger.lookup import find_fact
 from archivist.paths import as_text
 from archivist.recall.query import Query
 from archivist.records.layers import Conflict, Fact, validate_fact
@@ -313,14 +313,10 @@ def _remove(writer: Writer, fact: Fact, verb: str, *, by: str, now: datetime) ->
 
 def _find(reader: Reader, name: str) -> Fact:
     require_name(name, "fact")
-    fact = reader.get(Fact, name)
-    if fact is not None:
-        return fact
-    category, _, key = name.partition("/")
-    found = reader.select(Fact, equals("category", _one_line(category)), equals("key", _one_line(key)))
-    if not found:
+    fact = reader.get(Fact, name) or find_fact(reader, name)
+    if fact is None:
         raise NotFoundError("fact", name)
-    return pick_fact(name, found)
+    return fact
 
 
 def _find_conflicts(reader: Reader, name: str) -> list[Conflict]:
@@ -364,8 +360,15 @@ def _build_claims(
     """Return the claims of a file's sections, and the ids of all sections, also of refused ones."""
     claims, ids = [], set()
     for section in text.sections:
-        values = {"category": section.category, "key": section.key, "value": section.text, "source": source}
-        values |= {"confidence": text.confidence, "tags": text.tags, "origin": origin}
+        values: dict[str, object] = {
+            "category": section.category,
+            "key": section.key,
+            "value": section.text,
+            "source": source,
+            "confidence": text.confidence,
+            "tags": text.tags,
+            "origin": origin,
+        }
         ids.add(fact_id("", section.category, section.key))
         try:
             claims.append(_build_claim(values, now))

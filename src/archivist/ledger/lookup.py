@@ -40,7 +40,12 @@ def find_by_name(reader: Reader, name: str, *, actor: Actor | None = None) -> An
         chunks = reader.select(Document, *at_position, limit=1)
         if chunks:
             return chunks[0]
-    category, _, key = name.partition("/")
+    return find_fact(reader, name)
+
+
+def find_fact(reader: Reader, name: str) -> Fact | None:
+    """Return the fact of the name `category/key`, or None."""
+    category, _, key = (" ".join(part.split()) for part in name.partition("/"))
     facts = reader.select(Fact, equals("category", category), equals("key", key)) if key else []
     return pick_fact(name, facts) if facts else None
 

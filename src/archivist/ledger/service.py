@@ -20,7 +20,6 @@ from archivist.store.filters import equals
 from archivist.store.ledger import LedgerChange, undo_target
 
 if TYPE_CHECKING:
-    from archivist.records import Brief, Episode, Verdict
     from archivist.store.ledger import Verification
     from archivist.store.protocol import Reader, Writer
 
@@ -72,7 +71,7 @@ class Ledger(BankService):
         return visible
 
     @writes(Layer.BANK)
-    def undo(self, name: str) -> Lesson | Episode | Brief | Verdict | None:
+    def undo(self, name: str) -> Any:
         """Undo the last change of a record; None when that change created it, so that it is gone.
 
         A fact goes by `category/key`, an artifact by its path, and a document by its source with all chunks
@@ -81,17 +80,14 @@ class Ledger(BankService):
         with self._bank.transaction() as writer:
             record = find_by_name(writer, name)
             record_id = name if record is None else str(record.id)
-            restored: Lesson | Episode | Brief | Verdict | None
             if record_id != name or writer.changes(record_id=record_id, limit=1):
-                restored = self._undo_record(writer, name, record_id)
-                return restored
+                return self._undo_record(writer, name, record_id)
             for changed_id in _last_changed_ids(writer, name) or [record_id]:
                 self._undo_record(writer, name, changed_id)
             labelled: list[Any] = [find_by_name(writer, name)]
             labelled += writer.select(Artifact, equals("path", name), order=("-created", "-id"), limit=1)
             labelled += writer.select(Document, equals("source", name), order=("position",), limit=1)
-            restored = next(filter(None, labelled), None)
-        return restored
+            return next(filter(None, labelled), None)
 
     @reads(Layer.BANK)
     def verify(self) -> Verification:
