@@ -84,10 +84,7 @@ def receipt_view(receipt: Receipt) -> dict[str, object]:
         "places": [
             {
                 "place": place.name,
-                "removed": place.removed,
-                "left": place.left,
-                "check": place.check,
-                "note": place.note,
+                **{name: getattr(place, name) for name in ("removed", "left", "check", "note")},
             }
             for place in receipt.places
         ],
