@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from archivist.records.actor import Actor
 from archivist.records.kinds import BY_NAME
@@ -19,9 +19,11 @@ from archivist.records.words import ActorKind, Status
 
 if TYPE_CHECKING:
     from archivist.records.lesson import Lesson
+    from archivist.service import BankService
 
 P = ParamSpec("P")
 T = TypeVar("T")
+G = TypeVar("G", bound="BankService")
 # The kind of ledger entry for a refused call.
 DENIAL = "denial"
 # Cap repeated denials, so that one caller cannot fill the ledger.
@@ -80,17 +82,6 @@ RIGHTS: dict[Layer, tuple[frozenset[ActorKind], frozenset[ActorKind], frozenset[
 }
 # What an agent may do only to its own records.
 OWN = {(Layer.ARTIFACTS, Verb.WRITE), (Layer.WORKING, Verb.READ), (Layer.WORKING, Verb.WRITE)}
-
-
-class SupportsRequire(Protocol):
-    """A service whose calls are checked."""
-
-    def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
-        """Raise AccessError, and enter it in the ledger, unless the actor may do this."""
-        ...
-
-
-G = TypeVar("G", bound=SupportsRequire)
 
 
 def may(actor: Actor, layer: Layer, verb: Verb, *, owner: str | None = None) -> bool:

@@ -285,5 +285,5 @@ def _similar_lessons(
         return has_most and _is_relevant(row, subject, run)
 
     similar = [str(row[1]) for row in rows if is_similar(row)]
-    known = briefed_lessons(reader, run) if similar else set()
+    known, _ = briefed_lessons(reader, run if similar else "")
     return [name for name in similar if name not in known][:_MAX_SIMILAR]

@@ -122,30 +122,22 @@ def record_brief(
     return "" if is_empty else name
 
 
-def briefed_lessons(reader: Reader, run: str) -> set[str]:
-    """Return the ids of the lessons that a run was given, or that were withheld, since it last began."""
+def briefed_lessons(reader: Reader, run: str) -> tuple[set[str], set[str]]:
+    """Return what a run was given since it last began: the ids of lessons, and the marks of recoveries.
+
+    A lesson that was withheld counts as given.
+    """
     import json
 
-    rows = _brief_rows(reader, run)
-    return {str(lesson) for *fields, _ in rows for field in fields for lesson in json.loads(field)}
-
-
-def recovery_marks(reader: Reader, run: str) -> set[str]:
-    """Return the marks of the recoveries that a run was shown next to its errors since it last began."""
-    import json
-
-    return {str(json.loads(extra).get(RECOVERY_MARK, "")) for *_, extra in _brief_rows(reader, run)} - {""}
-
-
-def _brief_rows(reader: Reader, run: str) -> list[tuple[str, str, str]]:
-    """Return the lessons, withheld lessons and extras of a run's briefs since it last began."""
-    if not run:
-        return []
     from archivist.store.filters import equals
 
+    if not run:
+        return set(), set()
     rows = reader.select_fields("brief", ("lessons", "withheld", "extra"), equals("run", run), order=("id",))
     begun = [place for place, (*_, extra) in enumerate(rows) if f'"{BEGAN_AGAIN}"' in extra]
-    return rows[begun[-1] :] if begun else rows
+    rows = rows[begun[-1] :] if begun else rows
+    lessons = {str(lesson) for *fields, _ in rows for field in fields for lesson in json.loads(field)}
+    return lessons, {str(json.loads(extra).get(RECOVERY_MARK, "")) for *_, extra in rows} - {""}
 
 
 def search_records(reader: Reader, query: TextQuery, kind: str, limit: int) -> dict[str, float]:

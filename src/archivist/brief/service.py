@@ -343,8 +343,9 @@ def _top_lessons(reader: Reader, conditions: Sequence[Condition], ended: list[st
     def key(row: tuple[Any, ...]) -> tuple[bool, float, int]:
         lesson, number, status, frequency, importance, last_seen, rule, remedies = row
         since = _runs_since(ended, last_seen or "")
-        score = score_row(frequency, importance, rule != "" or remedies != "[]", since, tallies.get(lesson))
-        return status == Status.CANDIDATE.value, -score.total, number
+        has_remedy = rule != "" or remedies != "[]"
+        merit, _ = score_row(frequency, importance, has_remedy, since, tallies.get(lesson))
+        return status == Status.CANDIDATE.value, -merit, number
 
     best = sorted(rows.values(), key=key)[:_LOADED]
     return list(reader.records("lesson", [str(row[0]) for row in best]).values())

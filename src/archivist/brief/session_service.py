@@ -92,7 +92,7 @@ class SessionBriefs(BankService):
 
             lessons = reader.records("lesson", ids).values()
             ours = [lesson for lesson in lessons if lesson.status.is_live and lesson.repo in (project, "")]
-            known = briefed_lessons(reader, run)
+            known, _ = briefed_lessons(reader, run)
         matching = [lesson for lesson in match_prompt(words, ours) if lesson.id not in known]
         untold = matching[:_MAX_PROMPT_LESSONS]
         stale = self._bank.liveness.find_stale(untold) if untold else {}
@@ -118,15 +118,15 @@ class SessionBriefs(BankService):
             return found
         from zlib import crc32
 
-        from archivist.brief.record_service import briefed_lessons, record_brief, recovery_marks
+        from archivist.brief.record_service import briefed_lessons, record_brief
         from archivist.brief.render import fence_text
         from archivist.brief.select import withhold
 
         mark = f"{crc32(found.text.encode('utf-8', 'replace')):08x}"
         with self._bank.reading() as reader:
-            known = briefed_lessons(reader, run)
-            if mark in recovery_marks(reader, run):
-                return found._replace(text="", chosen=())
+            known, marks = briefed_lessons(reader, run)
+        if mark in marks:
+            return found._replace(text="", chosen=())
         _, withheld = withhold(found.chosen, run, self._bank.config.brief.holdout)
         news = tuple(each for each in withheld or found.chosen if each.lesson.id not in known)
         given, kept = ((), news) if withheld else (news, ())

@@ -27,28 +27,10 @@ from archivist.records import (
     Status,
     Tally,
     Verdict,
+    shapes,
 )
 from archivist.records.kinds import record_type
 from archivist.records.plain import from_plain
-from archivist.records.shapes import (
-    SHAPES,
-    ImportedLesson,
-    Kept,
-    from_cross_run,
-    from_episode_line,
-    from_line,
-    from_old_memory,
-    from_reflective,
-    from_stream_line,
-    is_old_memory,
-    is_reflective,
-    shape_of,
-    to_cross_run,
-    to_episode_line,
-    to_line,
-    to_reflective,
-    to_stream_line,
-)
 from archivist.store.protocol import Reader
 
 LESSONS = "lessons.jsonl"
@@ -87,7 +69,7 @@ class ImportBatch:
     episodes: list[Episode] = field(default_factory=list)
     audit: list[JsonLine] = field(default_factory=list)
     stream: list[Entry] = field(default_factory=list)
-    kept: list[Kept] = field(default_factory=list)
+    kept: list[shapes.Kept] = field(default_factory=list)
     problems: list[LineProblem] = field(default_factory=list)
 
     def add_line(self, line: JsonLine | LineProblem, *, is_archive: bool) -> None:
@@ -96,16 +78,16 @@ class ImportBatch:
             self.problems.append(line)
             return
         value = line.value
-        shape = shape_of(value)
+        shape = shapes.shape_of(value)
         try:
             if shape is not None:
-                self.kept.append(from_line(shape, value))
+                self.kept.append(shapes.from_line(shape, value))
             elif value.keys() >= _STREAM_SIGNS:
-                self.stream.append(from_stream_line(value))
+                self.stream.append(shapes.from_stream_line(value))
             elif "lessons_injected" in value or value.get("type") == _EFFECTIVENESS:
                 self.audit.append(line)
             elif value.get("kind") in list(EpisodeKind) or "sessionId" in value:
-                self.episodes.append(from_episode_line(value))
+                self.episodes.append(shapes.from_episode_line(value))
             elif "description" in value or "summary" in value:
                 # Parsed here only to report a bad line before anything is written.
                 read_lesson(value, None, is_archive=is_archive)
@@ -132,20 +114,20 @@ def export_lines(reader: Reader, lesson_format: LessonFormat) -> dict[str, list[
     lessons = reader.select(Lesson, order=("number",))
     tallies = reader.tallies([lesson.id for lesson in lessons])
     count = reader.run_count()
-    write = to_cross_run if lesson_format is LessonFormat.CROSS_RUN else to_reflective
+    write = shapes.to_cross_run if lesson_format is LessonFormat.CROSS_RUN else shapes.to_reflective
     lines: dict[str, list[dict[str, object]]] = {LESSONS: [], ARCHIVE: []}
     for lesson in lessons:
         line = write(lesson, tallies.get(lesson.id, Tally()), count)
         lines[ARCHIVE if lesson.status.is_retired else LESSONS].append(line)
     short_ids = {lesson.id: lesson.short_id for lesson in lessons}
-    lines[EPISODES] = [to_episode_line(episode) for episode in reader.select(Episode, order=("id",))]
+    lines[EPISODES] = [shapes.to_episode_line(episode) for episode in reader.select(Episode, order=("id",))]
     audit: list[Brief | Verdict] = [*reader.select(Brief, order=("time", "id"))]
     audit += reader.select(Verdict, order=("time", "id"))
     lines[AUDIT] = [audit_line(record, short_ids) for record in audit]
-    lines[STREAM] = [to_stream_line(entry) for entry in reader.select(Entry, order=("seq",))]
-    for shape in SHAPES:
+    lines[STREAM] = [shapes.to_stream_line(entry) for entry in reader.select(Entry, order=("seq",))]
+    for shape in shapes.SHAPES:
         lines[shape.file] = [
-            to_line(record) for record in reader.select(record_type(shape.name), order=("id",))
+            shapes.to_line(record) for record in reader.select(record_type(shape.name), order=("id",))
         ]
     return lines
 
@@ -175,19 +157,21 @@ def audit_line(record: Brief | Verdict, short_ids: Mapping[str, str]) -> dict[st
     }
 
 
-def read_lesson(value: Mapping[str, Any], reader: Reader | None, *, is_archive: bool) -> ImportedLesson:
+def read_lesson(
+    value: Mapping[str, Any], reader: Reader | None, *, is_archive: bool
+) -> shapes.ImportedLesson:
     """Read a lesson in any of the shapes; a line of an archive is archived unless it says otherwise.
 
     A cross-run line has a frequency but no runs, so it is read beside the lesson that the bank knows.
     """
-    if is_old_memory(value):
-        return from_old_memory(value)
-    if is_reflective(value):
-        imported = from_reflective(value)
+    if shapes.is_old_memory(value):
+        return shapes.from_old_memory(value)
+    if shapes.is_reflective(value):
+        imported = shapes.from_reflective(value)
     else:
-        imported = from_cross_run(value)
+        imported = shapes.from_cross_run(value)
         known = reader.get(Lesson, imported.lesson.id) if reader else None
-        imported = from_cross_run(value, known=known) if known else imported
+        imported = shapes.from_cross_run(value, known=known) if known else imported
     if is_archive and "status" not in value and imported.lesson.status is not Status.SUPERSEDED:
         return replace(imported, lesson=replace(imported.lesson, status=Status.ARCHIVED))
     return imported

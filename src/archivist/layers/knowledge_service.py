@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, decides, reads, writes
+from archivist.brief.render import one_line
 from archivist.capture.redaction import clean_text, validate_name, validate_path
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.layers.claims import (
@@ -106,7 +107,7 @@ class Knowledge(BankService):
     def get(self, category: str, key: str, *, project: str = "") -> Fact | None:
         """Return the fact of a category and key, or None."""
         with self._bank.reading() as reader:
-            return reader.get(Fact, fact_id(_one_line(project), _one_line(category), _one_line(key)))
+            return reader.get(Fact, fact_id(one_line(project), one_line(category), one_line(key)))
 
     @reads(Layer.KNOWLEDGE)
     def find(self, name: str) -> Fact:
@@ -166,7 +167,7 @@ class Knowledge(BankService):
                 known = _find(reader, name).id
             except NotFoundError:
                 category, _, key = name.partition("/")
-                known = fact_id("", _one_line(category), _one_line(key)) if key else name
+                known = fact_id("", one_line(category), one_line(key)) if key else name
             changes = reader.changes(record_id=known, kind="fact")
             if not changes:
                 raise NotFoundError("fact", name)
@@ -276,14 +277,10 @@ def _build_claim(values: dict[str, object], now: datetime) -> Fact:
             key=key,
             value=value,
             source=source,
-            tags=tuple(dict.fromkeys(tag for tag in map(_one_line, map(clean_text, fact.tags)) if tag)),
+            tags=tuple(dict.fromkeys(tag for tag in map(one_line, map(clean_text, fact.tags)) if tag)),
             origin=validate_path("origin", fact.origin),
         )
     )
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _settle_claim(
