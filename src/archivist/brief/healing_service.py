@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from archivist import projects
 from archivist.brief.select import BriefedLesson, RenderedBrief
 from archivist.records.words import NOTES, PART, Status
-from archivist.store.filters import any_of, contains_text, equals, one_of
+from archivist.store.filters import Condition, any_of, contains_text, equals, one_of
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -212,15 +212,7 @@ def _failure_lessons(reader: Reader, key: str, subject: str, run: str) -> list[L
     names_it = any_of(*((contains_text(field, subject),) for field in ("summary", "rule", "tags")))
 
     def find_by_signature(*keys: str) -> list[str]:
-        rows = reader.select_fields(
-            "lesson",
-            _FIELDS,
-            one_of("signature", keys),
-            _LIVE,
-            names_it,
-            order=("-frequency", "number"),
-            limit=_MAX_LESSONS,
-        )
+        rows = _select_rows(reader, one_of("signature", keys), names_it)
         rows.sort(key=lambda row: row[0] == "[]")
         return [str(row[1]) for row in rows if _is_relevant(row, subject, run)][:MAX_SHOWN]
 
@@ -230,6 +222,12 @@ def _failure_lessons(reader: Reader, key: str, subject: str, run: str) -> list[L
     )
     known = reader.records("lesson", ids) if ids else {}
     return [known[name] for name in ids]
+
+
+def _select_rows(reader: Reader, *conditions: Condition) -> list[tuple[Any, ...]]:
+    """Return the fields of live lessons, the most frequent first."""
+    order = ("-frequency", "number")
+    return reader.select_fields("lesson", _FIELDS, *conditions, _LIVE, order=order, limit=_MAX_LESSONS)
 
 
 def _is_relevant(row: tuple[Any, ...], subject: str, run: str) -> bool:
@@ -264,14 +262,8 @@ def _similar_lessons(
     )
     if not query.words:
         return []
-    rows = reader.select_fields(
-        "lesson",
-        _FIELDS,
-        one_of("id", list(search_records(reader, query, "lesson", _HITS))),
-        one_of("repo", (project, "")),
-        _LIVE,
-        order=("-frequency", "number"),
-    )
+    found = one_of("id", list(search_records(reader, query, "lesson", _HITS)))
+    rows = _select_rows(reader, found, one_of("repo", (project, "")))
 
     def is_similar(row: tuple[Any, ...]) -> bool:
         *_, summary, rule, _, signature = row

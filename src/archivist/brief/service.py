@@ -146,45 +146,43 @@ def _select_known_issues(
     global_bank: Bank | None,
     count_tokens: Callable[[Sequence[BriefedLesson]], int],
 ) -> RenderedBrief:
-    """Choose the documented known issues of a domain and role: those of the folder's project, and of none."""
+    """Choose the most frequent active lessons of both banks that are for an audience, or for everybody.
+
+    Of lessons of a project those of the folder's count.
+    """
     project, said_by = "", ""
-    offered = _known_issues(bank, global_bank, request.audience, rules)
-    if any(each.lesson.repo for each in offered):
+    sources = [source for source in (bank, global_bank) if source is not None]
+
+    def has_projects(source: Bank) -> bool:
+        with source.reading() as reader:
+            return bool(reader.values("lesson", "repo"))
+
+    if any(map(has_projects, sources)):
         with bank.reading() as reader:
             project, said_by = _resolve_project(bank, reader, "", [])
-        is_ours = one_of("repo", (project, ""))
-        offered = _known_issues(bank, global_bank, request.audience, rules, is_ours)
+    conditions: list[Condition] = [equals("status", Status.ACTIVE), one_of("repo", (project, ""))]
+    fitting = _audience_conditions(request.audience)
+    if request.domain:
+        fitting.append(one_of("domain", (request.domain, GENERAL)))
+    if fitting:
+        conditions.append(any_of(fitting, (at_least("frequency", rules.always_at_frequency),)))
+    offered: list[BriefedLesson] = []
+    for source in sources:
+        with source.reading() as reader:
+            lessons = reader.select(
+                Lesson, *conditions, order=("-frequency", "number"), limit=rules.max_lessons
+            )
+        offered += [BriefedLesson(lesson, is_global=source is global_bank) for lesson in lessons]
     live, stale = _drop_stale(bank, offered)
     live.sort(key=lambda each: (-each.lesson.frequency, each.is_global, each.lesson.number))
     chosen = live[: rules.max_lessons]
     if request.budget_tokens is not None:
-        fitting: list[BriefedLesson] = []
+        fitting_lessons: list[BriefedLesson] = []
         for each in chosen:
-            if count_tokens([*fitting, each]) <= request.budget_tokens:
-                fitting.append(each)
-        chosen = fitting
+            if count_tokens([*fitting_lessons, each]) <= request.budget_tokens:
+                fitting_lessons.append(each)
+        chosen = fitting_lessons
     return RenderedBrief("", tuple(chosen), stale=stale, project=project, project_by=said_by)
-
-
-def _known_issues(
-    bank: Bank, global_bank: Bank | None, audience: BriefRequest, rules: BriefRules, *more: Condition
-) -> list[BriefedLesson]:
-    """Return the most frequent active lessons of both banks that are for an audience, or for everybody."""
-    fitting = _audience_conditions(audience)
-    if audience.domain:
-        fitting.append(one_of("domain", (audience.domain, GENERAL)))
-    conditions: list[Condition] = [equals("status", Status.ACTIVE), *more]
-    if fitting:
-        conditions.append(any_of(fitting, (at_least("frequency", rules.always_at_frequency),)))
-    found: list[BriefedLesson] = []
-    for source in (bank, global_bank):
-        if source is not None:
-            with source.reading() as reader:
-                lessons = reader.select(
-                    Lesson, *conditions, order=("-frequency", "number"), limit=rules.max_lessons
-                )
-            found += [BriefedLesson(lesson, is_global=source is global_bank) for lesson in lessons]
-    return found
 
 
 def _audience_conditions(audience: BriefRequest) -> list[Condition]:

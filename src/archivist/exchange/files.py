@@ -134,27 +134,16 @@ def export_lines(reader: Reader, lesson_format: LessonFormat) -> dict[str, list[
 
 def audit_line(record: Brief | Verdict, short_ids: Mapping[str, str]) -> dict[str, object]:
     """Write a brief or a verdict as a record of the cross-run document's `audit.jsonl`."""
+    line: dict[str, object] = {"ts": to_short_text(record.time), "run_id": record.run}
     if isinstance(record, Verdict):
-        return {
-            "type": _EFFECTIVENESS,
-            "ts": to_short_text(record.time),
-            "run_id": record.run,
-            "lesson_id": short_ids.get(record.lesson, record.lesson),
-            "effectiveness": record.effect.value,
-            "lesson_uid": record.lesson,
-            **{key: value for key, value in record.extra.items() if key not in _VERDICT_KEYS},
-        }
-    return {
-        "ts": to_short_text(record.time),
-        "run_id": record.run,
-        "domain": record.domain,
-        "archetype": record.role,
-        "lessons_injected": [short_ids.get(lesson, lesson) for lesson in record.lessons],
-        "lesson_count": len(record.lessons),
-        "id": record.id,
-        "lesson_uids": list(record.lessons),
-        **{key: value for key, value in record.extra.items() if key not in _BRIEF_KEYS},
-    }
+        line = {"type": _EFFECTIVENESS, **line}
+        line["lesson_id"] = short_ids.get(record.lesson, record.lesson)
+        line |= {"effectiveness": record.effect.value, "lesson_uid": record.lesson}
+    else:
+        line |= {"domain": record.domain, "archetype": record.role}
+        line["lessons_injected"] = [short_ids.get(lesson, lesson) for lesson in record.lessons]
+        line |= {"lesson_count": len(record.lessons), "id": record.id, "lesson_uids": list(record.lessons)}
+    return line | {key: value for key, value in record.extra.items() if key not in line}
 
 
 def read_lesson(
@@ -179,36 +168,26 @@ def read_lesson(
 
 def read_audit_record(value: Mapping[str, Any], ids: Mapping[str, str]) -> Brief | Verdict:
     """Read a line of `audit.jsonl`; `ids` maps the short ids of the imported lessons to their global ids."""
-    if "lessons_injected" not in value:
+    record_class: type[Brief | Verdict] = Brief if "lessons_injected" in value else Verdict
+    fields: dict[str, object] = {"time": value.get("ts"), "run": value.get("run_id")}
+    if record_class is Verdict:
         lesson = value.get("lesson_id")
         named = ids.get(lesson, lesson) if isinstance(lesson, str) else lesson
-        return from_plain(
-            Verdict,
-            {
-                "run": value.get("run_id"),
-                "lesson": value.get("lesson_uid") or named,
-                "time": value.get("ts"),
-                "effect": value.get("effectiveness") or Effect.UNKNOWN.value,
-                "extra": {key: item for key, item in value.items() if key not in _VERDICT_KEYS},
-            },
-        )
-    lessons = value.get("lesson_uids")
-    if not isinstance(lessons, list):
-        names = value["lessons_injected"]
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise RecordError("lessons_injected: expected a list of ids")
-        lessons = [ids.get(name, name) for name in names]
+        fields["lesson"] = value.get("lesson_uid") or named
+        fields["effect"] = value.get("effectiveness") or Effect.UNKNOWN.value
+    else:
+        lessons = value.get("lesson_uids")
+        if not isinstance(lessons, list):
+            names = value["lessons_injected"]
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise RecordError("lessons_injected: expected a list of ids")
+            lessons = [ids.get(name, name) for name in names]
+        made_id = derived_id("brief", str(value.get("run_id")), str(value.get("ts")))
+        fields |= {"id": value.get("id") or made_id, "run": value.get("run_id") or "", "lessons": lessons}
+        fields |= {"domain": value.get("domain") or "", "role": value.get("archetype") or ""}
+    own = _BRIEF_KEYS if record_class is Brief else _VERDICT_KEYS
     return from_plain(
-        Brief,
-        {
-            "id": value.get("id") or derived_id("brief", str(value.get("run_id")), str(value.get("ts"))),
-            "time": value.get("ts"),
-            "run": value.get("run_id") or "",
-            "domain": value.get("domain") or "",
-            "role": value.get("archetype") or "",
-            "lessons": lessons,
-            "extra": {key: item for key, item in value.items() if key not in _BRIEF_KEYS},
-        },
+        record_class, {**fields, "extra": {key: item for key, item in value.items() if key not in own}}
     )
 
 

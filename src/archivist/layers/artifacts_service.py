@@ -142,13 +142,10 @@ class Artifacts(BankService):
     @reads(Layer.ARTIFACTS)
     def versions(self, path: str) -> list[Artifact]:
         """Return every version of a path, oldest first."""
-        with self._bank.reading() as reader:
-            found = reader.select(
-                Artifact, equals("path", _stored_path(self.root, path)), order=("created", "id")
-            )
+        found = self.query(path=path)
         if not found:
             raise NotFoundError("artifact", path)
-        return found
+        return found[::-1]
 
     @writes(Layer.ARTIFACTS)
     def remove(self, name: str) -> Artifact:
@@ -221,10 +218,9 @@ def open_artifact(root: Path, kept: str) -> Iterator[int]:
     path = root / kept
     try:
         real = path.resolve(strict=True)
-        _refuse_unless_file(kept, real.stat().st_mode)
         if not real.is_relative_to(root):
             raise InputError(f"{kept!r} leads outside the project's folder", hint=_OUTSIDE)
-        # The file may have been replaced by a pipe or a link since.
+        # A pipe must not block, and the file may have been replaced by a link since.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(real, flags | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
@@ -234,7 +230,10 @@ def open_artifact(root: Path, kept: str) -> Iterator[int]:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{kept!r} cannot be read: {reason}", hint="check the path") from None
     try:
-        _refuse_unless_file(kept, os.fstat(descriptor).st_mode)
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+            raise InputError(f"{kept!r} is {what}", hint="only regular files can be registered")
         yield descriptor
     finally:
         os.close(descriptor)
@@ -267,12 +266,6 @@ def measure_file(descriptor: int, path: Path) -> tuple[int, str]:
     if not is_there:
         raise InputError(f"{path.name!r} was replaced or deleted while it was read", hint=_WAIT)
     return after.st_size, digest.hexdigest()
-
-
-def _refuse_unless_file(kept: str, mode: int) -> None:
-    if not stat.S_ISREG(mode):
-        what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
-        raise InputError(f"{kept!r} is {what}", hint="only regular files can be registered")
 
 
 def _store_version(writer: Writer, made: Artifact) -> Artifact:

@@ -233,16 +233,29 @@ class Knowledge(BankService):
         """
         root, now, by = self._bank.root.resolve(), self._bank.now(), str(self._bank.actor)
         texts, folders, problems = _read_files([Path(path) for path in paths], root)
-        claims = {
-            origin: _build_claims(origin, text, source_of(self._bank.actor), now, problems)
-            for origin, text in texts.items()
-        }
+        # Sections that are refused have ids too: what the file still says is not removed.
+        ids_by_origin: dict[str, set[str]] = {origin: set() for origin in texts}
         counts = dict.fromkeys(("added", "changed", "unchanged", "removed", "conflicts"), 0)
         with self._bank.transaction() as writer:
-            for facts, _ in claims.values():
-                for fact in facts:
+            for origin, text in texts.items():
+                for section in text.sections:
+                    values = {
+                        "category": section.category,
+                        "key": section.key,
+                        "value": section.text,
+                        "source": source_of(self._bank.actor),
+                        "confidence": text.confidence,
+                        "tags": text.tags,
+                        "origin": origin,
+                    }
+                    ids_by_origin[origin].add(fact_id("", section.category, section.key))
+                    try:
+                        fact = _build_claim(values, now)
+                    except RecordError as error:
+                        problems.append(f"{origin}:{section.line}: {error.message}")
+                        continue
+                    ids_by_origin[origin].add(fact.id)
                     counts[_import_claim(writer, fact, now)] += 1
-            ids_by_origin = {origin: ids for origin, (_, ids) in claims.items()}
             for (origin,) in set(writer.select_fields(Fact, ("origin",))):
                 path = root / origin
                 is_gone = any(path.is_relative_to(folder) for folder in folders) and not path.exists()
@@ -349,30 +362,6 @@ def _import_claim(writer: Writer, claim: Fact, now: datetime) -> str:
     if result.conflict is not None:
         return "conflicts"
     return "added" if current is None else "changed" if result.is_changed else "unchanged"
-
-
-def _build_claims(
-    origin: str, text: SharedText, source: str, now: datetime, problems: list[str]
-) -> tuple[list[Fact], set[str]]:
-    """Return the claims of a file's sections, and the ids of all sections, also of refused ones."""
-    claims, ids = [], set()
-    for section in text.sections:
-        values: dict[str, object] = {
-            "category": section.category,
-            "key": section.key,
-            "value": section.text,
-            "source": source,
-            "confidence": text.confidence,
-            "tags": text.tags,
-            "origin": origin,
-        }
-        ids.add(fact_id("", section.category, section.key))
-        try:
-            claims.append(_build_claim(values, now))
-            ids.add(claims[-1].id)
-        except RecordError as error:
-            problems.append(f"{origin}:{section.line}: {error.message}")
-    return claims, ids
 
 
 def _read_files(paths: Sequence[Path], root: Path) -> tuple[dict[str, SharedText], list[Path], list[str]]:

@@ -132,15 +132,14 @@ def _last_changed_ids(reader: Reader, name: str) -> list[str]:
     """
     last: list[tuple[datetime, str]] = []
     for kind, label_of in _LABELS.items():
-        histories: dict[str, list[LedgerChange]] = {}
-        labelled: dict[str, Mapping[str, Any]] = {}
-        for change in reader.changes(kind=kind):
-            histories.setdefault(change.entry.record, []).append(change)
-            if change.after is not None and label_of(change.after) == name:
-                labelled[change.entry.record] = change.after
+        labelled = {
+            change.entry.record: change.after
+            for change in reader.changes(kind=kind)
+            if change.after is not None and label_of(change.after) == name
+        }
         times: dict[str, datetime] = {}
         for record_id in labelled:
-            target = undo_target(histories[record_id])
+            target = undo_target(reader.changes(record_id=record_id, kind=kind))
             if target is not None and not target[0].is_erased:
                 times[record_id] = target[0].entry.time
         if kind == "fact" and times:

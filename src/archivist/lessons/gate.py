@@ -9,12 +9,12 @@ weights and the threshold separate the labelled pairs in `tests/lessons/test_dup
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
 from archivist.access.rights import may_change
 from archivist.capture.clean import Cleaner
-from archivist.lessons.candidate import Candidate, Provenance, Sighting, clean_candidate, lesson_fields
+from archivist.lessons.candidate import Candidate, Sighting, clean_candidate, lesson_fields
 from archivist.lessons.quarantine import distrust_imported, lesson_suspicion
 from archivist.lessons.standing import is_confirmed, merge_evidence, merge_sets, merge_versions
 from archivist.reading.failures import have_different_subjects
@@ -241,16 +241,6 @@ def meet_shared(known: Lesson, candidate: Candidate, sighting: Sighting) -> Less
         merged = replace(merged, unseen_from=known.unseen_from)
     # Shared lines hold tags in sorted order, which is no change.
     return replace(merged, tags=known.tags) if set(merged.tags) == set(known.tags) else merged
-
-
-MEETINGS: dict[Provenance, Callable[[Lesson, Candidate, Sighting], Lesson]] = {
-    Provenance.MINED: meet_mined,
-    Provenance.REVIEWED: record_sighting,
-    Provenance.SAID: meet_said,
-    Provenance.SUGGESTED: meet_suggested,
-    Provenance.IMPORTED: meet_imported,
-    Provenance.SHARED: meet_shared,
-}
 
 
 def _sighting_evidence(candidate: Candidate, sighting: Sighting) -> Evidence:
