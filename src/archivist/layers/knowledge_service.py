@@ -86,17 +86,15 @@ class Knowledge(BankService):
         """
         own, now = source_of(self._bank.actor), self._bank.now()
         claim = _build_claim(
-            {
-                "project": project,
-                "category": category,
-                "key": key,
-                "value": value,
-                "source": source or own,
-                "confidence": confidence,
-                "tags": tuple(tags),
-                "origin": origin,
-            },
             now,
+            project=project,
+            category=category,
+            key=key,
+            value=value,
+            source=source or own,
+            confidence=confidence,
+            tags=tuple(tags),
+            origin=origin,
         )
         # A claim in the actor's own name may overrule an earlier decision; one for somebody else may not.
         respects_rulings = claim.source != own
@@ -239,18 +237,18 @@ class Knowledge(BankService):
         with self._bank.transaction() as writer:
             for origin, text in texts.items():
                 for section in text.sections:
-                    values = {
-                        "category": section.category,
-                        "key": section.key,
-                        "value": section.text,
-                        "source": source_of(self._bank.actor),
-                        "confidence": text.confidence,
-                        "tags": text.tags,
-                        "origin": origin,
-                    }
                     ids_by_origin[origin].add(fact_id("", section.category, section.key))
                     try:
-                        fact = _build_claim(values, now)
+                        fact = _build_claim(
+                            now,
+                            category=section.category,
+                            key=section.key,
+                            value=section.text,
+                            source=source_of(self._bank.actor),
+                            confidence=text.confidence,
+                            tags=text.tags,
+                            origin=origin,
+                        )
                     except RecordError as error:
                         problems.append(f"{origin}:{section.line}: {error.message}")
                         continue
@@ -269,7 +267,7 @@ class Knowledge(BankService):
         return SharedImportResult(**counts, problems=tuple(problems))
 
 
-def _build_claim(values: dict[str, object], now: datetime) -> Fact:
+def _build_claim(now: datetime, **values: object) -> Fact:
     """Return a claimed fact, validated and without secrets; a name that is a secret is refused."""
     fact = from_plain(Fact, {**values, "id": "", "created": now, "updated": now})
     project, category, key, source = (
