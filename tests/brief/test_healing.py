@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from archivist.brief.healing_service import find_recovery, render_recovery
+from archivist.brief.healing_service import describe_recovery
 
 Run = tuple[list[list[str]], list[str]]
 KEY = "shop|edit_not_applied:edit:old text not found"
@@ -15,9 +15,7 @@ def _told(*cures: Run) -> list[str]:
     digests: list[dict[str, Any]] = [
         {"failures": {KEY: {"cures": cured, "in_vain": in_vain}}} for cured, in_vain in cures
     ]
-    found = find_recovery(KEY, "", digests, ())
-    assert found is not None
-    return render_recovery(found, "not found").splitlines()[3:]
+    return describe_recovery(KEY, "", "not found", digests, ()).text.splitlines()[3:]
 
 
 def test_words_are_not_set_as_code() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archivist.brief.rank import cost_in_tokens, rank_lessons, score_lesson
+from archivist.brief.rank import cost_in_tokens, rank_lessons, score_row
 from archivist.brief.render import render_brief
 from archivist.brief.select import BriefedLesson, BriefFormat
 from archivist.config import BriefRules
@@ -28,7 +28,7 @@ def _rank(*lessons: Lesson, since: dict[str, int] | None = None, **rules: object
 def test_often_comes_before_seldom_and_lately_before_long_ago() -> None:
     assert _rank(_known("a", 2), _known("b", 5)) == ["b", "a"]
     assert _rank(_known("a", 3), _known("b", 3), since={"a": 40}) == ["b", "a"]
-    chances = [score_lesson(_known("a", 4), since).total for since in (0, 10, 100)]
+    chances = [score_row(4, 0.5, has_remedy=True, runs_since=since)[0] for since in (0, 10, 100)]
     assert chances == sorted(chances, reverse=True)
     assert len(set(chances)) == 3
 

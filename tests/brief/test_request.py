@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from archivist.brief.select import Audience, BriefFormat, BriefPreset, BriefRequest, rules_for
+from archivist.brief.select import BriefFormat, BriefPreset, BriefRequest, rules_for
 from archivist.config import BriefRules
 
 
@@ -40,7 +40,7 @@ def test_a_run_with_a_domain_starts_with_its_known_issues() -> None:
 
 def test_the_audience_is_hashable_whatever_the_tags_are_given_as() -> None:
     tags: Any = ["sql"]
-    assert {BriefRequest(role="maker", tags=tags).audience} == {Audience(role="maker", tags=("sql",))}
+    assert {BriefRequest(role="maker", tags=tags).audience} == {BriefRequest(role="maker", tags=("sql",))}
 
 
 def test_limits_come_from_the_request_then_the_preset_then_the_rules() -> None:

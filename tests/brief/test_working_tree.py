@@ -56,7 +56,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def _reason(folder: Path, summary: str, **fields: object) -> str:
-    return find_stale(folder / ".archivist", [lesson("a", summary=summary, **fields)], ()).get("a", "")
+    return find_stale(folder / ".archivist", [lesson("a", summary=summary, **fields)]).get("a", "")
 
 
 @pytest.mark.req("N4")
@@ -215,23 +215,20 @@ def test_programs_of_an_environment_are_not_missed(
         ("shop", True),
         ("acme/Shop", True),
         ("acme/store", True),
-        ("x/mine", True),
         ("x/bank", False),
     ],
 )
 def test_only_lessons_of_this_project_are_looked_at(tree: Path, repo: str, is_ours: bool) -> None:
     _git(tree, "remote", "add", "origin", "git@host.example:acme/store.git")
     (tree / "src/views.py").unlink()
-    found = find_stale(
-        tree / ".archivist", [lesson("a", summary="edit `src/views.py`", repo=repo)], ["x/mine"]
-    )
+    found = find_stale(tree / ".archivist", [lesson("a", summary="edit `src/views.py`", repo=repo)])
     assert bool(found) is is_ours
 
 
 def test_what_is_said_of_every_project_is_never_stale(tree: Path) -> None:
     (tree / "src/views.py").unlink()
     assert _reason(tree, "edit `src/views.py`", scope=Scope.GLOBAL) == ""
-    assert find_stale(home_folder(), [lesson("a", summary="edit `src/views.py`")], ()) == {}
+    assert find_stale(home_folder(), [lesson("a", summary="edit `src/views.py`")]) == {}
 
 
 @pytest.fixture
@@ -257,11 +254,11 @@ def _gone(tree: Path) -> list[str]:
 @pytest.mark.req("N4")
 def test_a_fresh_look_runs_no_process(tree: Path, calls: Path) -> None:
     said = [lesson(str(place), summary=text) for place, text in enumerate(_gone(tree))]
-    first = find_stale(tree / ".archivist", said, ())
+    first = find_stale(tree / ".archivist", said)
     assert sorted(first) == ["0", "1"]
     assert calls.read_text()
     calls.write_text("")
-    assert find_stale(tree / ".archivist", said, ()) == first
+    assert find_stale(tree / ".archivist", said) == first
     assert calls.read_text() == ""
 
 
@@ -326,8 +323,8 @@ def test_garbage_in_the_kept_file_is_as_good_as_nothing(tree: Path, garbage: byt
 
 def test_the_kept_file_is_bounded(tree: Path) -> None:
     many = [lesson(str(place), summary=f"edit `src/{'x' * 900}{place}.py`") for place in range(1200)]
-    find_stale(tree / ".archivist", many, (), timeout_s=0.0)
-    assert find_stale(tree / ".archivist", [lesson(str(n), summary="x") for n in range(1200)], ()) == {}
+    find_stale(tree / ".archivist", many, timeout_s=0.0)
+    assert find_stale(tree / ".archivist", [lesson(str(n), summary="x") for n in range(1200)]) == {}
     kept = tree / ".archivist" / FILE_NAME
     assert len(json.loads(kept.read_bytes())["looks"]) == 1000
     assert kept.stat().st_size < 512 * 1024
@@ -346,12 +343,12 @@ def test_without_git_or_patience_nothing_is_stale(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = lesson("a", summary=_gone(tree)[0])
-    assert find_stale(tree / ".archivist", [said], (), timeout_s=0.0) == {}
+    assert find_stale(tree / ".archivist", [said], timeout_s=0.0) == {}
     path = os.environ["PATH"]
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
-    assert find_stale(tree / ".archivist", [said], ()) == {}
+    assert find_stale(tree / ".archivist", [said]) == {}
     monkeypatch.setenv("PATH", path)
-    assert find_stale(tree / ".archivist", [said], ()) == {"a": "`src/views.py` is gone"}
+    assert find_stale(tree / ".archivist", [said]) == {"a": "`src/views.py` is gone"}
 
 
 def test_a_git_that_hangs_is_not_waited_for(
@@ -363,7 +360,7 @@ def test_a_git_that_hangs_is_not_waited_for(
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
     monkeypatch.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
-    assert find_stale(tree / ".archivist", [said], (), timeout_s=0.2) == {}
+    assert find_stale(tree / ".archivist", [said], timeout_s=0.2) == {}
 
 
 def test_variables_of_a_git_hook_lead_nowhere_else(

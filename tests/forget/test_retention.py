@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archivist.clock import to_text
+from archivist.config import RetentionRules
 from archivist.forget.retention import (
-    PruneCandidate,
     RetentionNeeds,
     RetentionReason,
     RunDeletion,
@@ -18,6 +19,7 @@ from archivist.forget.retention import (
     decide_retention,
     descendant_runs,
     growth_warnings,
+    latest_end,
     session_families,
 )
 from archivist.store.results import Sizes
@@ -25,45 +27,42 @@ from tests.samples import WHEN
 
 OLD = WHEN - timedelta(days=40)
 BEFORE = WHEN - timedelta(days=30)
+RULES = RetentionRules(episodes_days=30, warn_at_mb=200)
 
 
 def test_an_old_run_goes_with_its_events() -> None:
-    run = PruneCandidate(id="r", finished=OLD, uncited=3, uncited_bytes=900)
-    assert decide_retention(run, RetentionNeeds(), BEFORE) == RunDeletion("r", 3, 900)
+    going = decide_retention("r", OLD, RetentionNeeds(), BEFORE, uncited=(3, 900))
+    assert going == RunDeletion("r", 3, 900)
 
 
 @pytest.mark.parametrize(
-    ("run", "needs", "why"),
+    ("ended", "events", "needs", "why"),
     [
-        (PruneCandidate(id="r", finished=WHEN), RetentionNeeds(), RetentionReason.YOUNG),
-        (PruneCandidate(id="r", finished=WHEN, started=OLD), RetentionNeeds(), RetentionReason.YOUNG),
-        (PruneCandidate(id="r", started=WHEN), RetentionNeeds(), RetentionReason.YOUNG),
-        (PruneCandidate(id="r"), RetentionNeeds(), RetentionReason.UNDATED),
-        (
-            PruneCandidate(id="r", finished=OLD),
-            RetentionNeeds(waiting=frozenset({"r"})),
-            RetentionReason.WAITING,
-        ),
-        (
-            PruneCandidate(id="r", finished=OLD, uncited=2),
-            RetentionNeeds(runs=frozenset({"r"})),
-            RetentionReason.CITED,
-        ),
-        (
-            PruneCandidate(id="r", finished=OLD),
-            collect_needs([((), ("r#1",))], (), ""),
-            RetentionReason.CITED,
-        ),
-        (PruneCandidate(id="r", finished=OLD, uncited=2), RetentionNeeds(last="r"), RetentionReason.LAST),
+        (WHEN, 0, RetentionNeeds(), RetentionReason.YOUNG),
+        (None, 0, RetentionNeeds(), RetentionReason.UNDATED),
+        (OLD, 0, RetentionNeeds(waiting=frozenset({"r"})), RetentionReason.WAITING),
+        (OLD, 2, RetentionNeeds(runs=frozenset({"r"})), RetentionReason.CITED),
+        (OLD, 0, collect_needs([((), ("r#1",))], (), ""), RetentionReason.CITED),
+        (OLD, 2, RetentionNeeds(last="r"), RetentionReason.LAST),
     ],
 )
-def test_a_run_stays_and_says_why(run: PruneCandidate, needs: RetentionNeeds, why: RetentionReason) -> None:
-    assert decide_retention(run, needs, BEFORE) is why
+def test_a_run_stays_and_says_why(
+    ended: datetime | None, events: int, needs: RetentionNeeds, why: RetentionReason
+) -> None:
+    assert decide_retention("r", ended, needs, BEFORE, uncited=(events, 0)) is why
+
+
+def test_a_run_is_as_young_as_the_last_end_of_its_session_or_else_the_last_start() -> None:
+    old, young = to_text(OLD), to_text(WHEN)
+    assert latest_end([(young, None)]) == latest_end([(young, old)]) == latest_end([(None, young)]) == WHEN
+    assert latest_end([(old, None), (young, old)]) == latest_end([(None, old), (None, young)]) == WHEN
+    assert latest_end([(old, young)]) == OLD
+    assert latest_end([(None, None)]) is None
 
 
 def test_of_a_run_with_cited_events_only_the_others_go() -> None:
     needs = collect_needs([(("r",), ("r#1", "r#4"))], (), "")
-    going = decide_retention(PruneCandidate(id="r", finished=OLD, uncited=7, uncited_bytes=70), needs, BEFORE)
+    going = decide_retention("r", OLD, needs, BEFORE, uncited=(7, 70))
     assert going == RunDeletion("r", 7, 70, frozenset({"r#1", "r#4"}), is_whole=False)
 
 
@@ -83,8 +82,7 @@ KIN = frozenset({"r", "r@web", "r.aa"})
 def test_the_records_of_one_session_stay_together(
     needs: RetentionNeeds, decided: RunDeletion | RetentionReason
 ) -> None:
-    run = PruneCandidate(id="r", finished=OLD, uncited=3, uncited_bytes=30, kin=KIN)
-    assert decide_retention(run, needs, BEFORE) == decided
+    assert decide_retention("r", OLD, needs, BEFORE, uncited=(3, 30), kin=KIN) == decided
 
 
 def test_a_session_is_a_run_with_all_that_is_below_it() -> None:
@@ -108,7 +106,7 @@ def test_a_run_whose_name_has_a_number_sign_is_cited_by_its_own_events() -> None
 
 names = st.sampled_from(["a", "b", "c"])
 dates = st.none() | st.integers(0, 80).map(lambda days: WHEN - timedelta(days=days))
-runs = st.builds(PruneCandidate, id=names, finished=dates, started=dates, uncited=st.integers(0, 3))
+events = st.tuples(st.integers(0, 3), st.just(0))
 needs_strategy = st.builds(
     collect_needs,
     st.lists(
@@ -119,51 +117,61 @@ needs_strategy = st.builds(
 )
 
 
-@given(run=runs, needs=needs_strategy)
-def test_nothing_that_is_needed_ever_goes(run: PruneCandidate, needs: RetentionNeeds) -> None:
-    going = decide_retention(run, needs, BEFORE)
+@given(run=names, ended=dates, uncited=events, needs=needs_strategy)
+def test_nothing_that_is_needed_ever_goes(
+    run: str, ended: datetime | None, uncited: tuple[int, int], needs: RetentionNeeds
+) -> None:
+    going = decide_retention(run, ended, needs, BEFORE, uncited=uncited)
     if isinstance(going, RunDeletion):
-        assert run.end_time is not None
-        assert run.end_time < BEFORE
-        assert run.id not in needs.waiting
-        assert going.cited == needs.events.get(run.id, frozenset())
+        assert ended is not None
+        assert ended < BEFORE
+        assert run not in needs.waiting
+        assert going.cited == needs.events.get(run, frozenset())
         if going.is_whole:
-            assert run.id not in needs.runs
-            assert run.id != needs.last
+            assert run not in needs.runs
+            assert run != needs.last
 
 
-@given(run=runs, needs=needs_strategy, days=st.integers(1, 80), more=st.integers(0, 80))
+@given(
+    run=names,
+    ended=dates,
+    uncited=events,
+    needs=needs_strategy,
+    days=st.integers(1, 80),
+    more=st.integers(0, 80),
+)
 def test_a_longer_memory_never_lets_more_go(
-    run: PruneCandidate, needs: RetentionNeeds, days: int, more: int
+    run: str, ended: datetime | None, uncited: tuple[int, int], needs: RetentionNeeds, days: int, more: int
 ) -> None:
     def goes(age: int) -> bool:
         before: datetime = WHEN - timedelta(days=age)
-        return isinstance(decide_retention(run, needs, before), RunDeletion)
+        return isinstance(decide_retention(run, ended, needs, before, uncited=uncited), RunDeletion)
 
     assert goes(days) or not goes(days + more)
 
 
-@given(run=runs, needs=needs_strategy)
-def test_pruning_again_finds_nothing_more(run: PruneCandidate, needs: RetentionNeeds) -> None:
-    going = decide_retention(run, needs, BEFORE)
+@given(run=names, ended=dates, uncited=events, needs=needs_strategy)
+def test_pruning_again_finds_nothing_more(
+    run: str, ended: datetime | None, uncited: tuple[int, int], needs: RetentionNeeds
+) -> None:
+    going = decide_retention(run, ended, needs, BEFORE, uncited=uncited)
     if isinstance(going, RunDeletion) and not going.is_whole:
-        left = PruneCandidate(id=run.id, finished=run.finished, started=run.started, uncited=0)
-        assert decide_retention(left, needs, BEFORE) is RetentionReason.CITED
+        assert decide_retention(run, ended, needs, BEFORE) is RetentionReason.CITED
 
 
 def test_a_small_bank_needs_no_words() -> None:
-    assert growth_warnings(Sizes(1_000_000, 0, {"events": 10}), 10, warn_at_mb=200, days=30) == []
+    assert growth_warnings(Sizes(1_000_000, 0, {"events": 10}), 10, RULES) == []
 
 
 @pytest.mark.req("M9")
 def test_a_large_bank_is_told_what_helps() -> None:
     sizes = Sizes(410_000_000, 0, {"events": 92, "lessons": 8})
-    assert growth_warnings(sizes, 73, warn_at_mb=200, days=30) == [
+    assert growth_warnings(sizes, sizes.estimate_freed(73), RULES) == [
         "events are 92 % of 410 MB: archivist prune --days 30 --yes frees about 299 MB"
     ]
 
 
 def test_a_large_bank_of_young_runs_is_told_so() -> None:
     sizes = Sizes(410_000_000, 0, {"events": 92, "lessons": 8})
-    (said,) = growth_warnings(sizes, 0, warn_at_mb=200, days=30)
+    (said,) = growth_warnings(sizes, 0, RULES)
     assert "little is older than 30 days" in said

@@ -17,7 +17,6 @@ from archivist.layers.claims import (
     source_of,
     update_conflicts,
     uphold_conflict,
-    withdraw_conflicts,
 )
 from archivist.records import Actor, ActorKind, Conflict, ConflictStatus, Fact
 
@@ -184,9 +183,9 @@ def test_a_source_has_one_open_conflict_at_most_and_none_about_its_standing_word
         now = START + timedelta(seconds=at)
         claim = replace(each, created=now, updated=now)
         kept = resolve_claim(standing, claim, list(disputes.values()), respects_rulings=True)
-        if standing is not None and kept.fact.value != standing.value:
-            disputes |= {each.id: each for each in update_conflicts(list(disputes.values()), kept.fact, now)}
-        disputes |= {each.id: each for each in withdraw_conflicts(list(disputes.values()), claim, kept, now)}
+        still = kept.conflict.id if kept.conflict else ""
+        changed = update_conflicts(list(disputes.values()), kept.fact, now, claim, still)
+        disputes |= {each.id: each for each in changed}
         if kept.conflict is not None:
             disputes[kept.conflict.id] = kept.conflict
         standing = kept.fact

@@ -16,24 +16,26 @@ from archivist.layers.working_service import (
     MOST_CHARACTERS,
     MOST_NOTES,
     Scratch,
-    WorkingState,
-    merge_context,
-    state_from_snapshot,
-    validate_state,
+    validate_working,
+    with_context,
 )
 from archivist.records import Working
 
 NOW = datetime(2026, 2, 8, tzinfo=UTC)
 
 
-def _scratch() -> tuple[Scratch, list[WorkingState]]:
-    kept: list[WorkingState] = []
+def _working(**fields: Any) -> Working:
+    return Working(id="coder", updated=NOW, expires=NOW, **fields)
 
-    def keep(mind: WorkingState) -> Working:
+
+def _scratch() -> tuple[Scratch, list[Working]]:
+    kept: list[Working] = []
+
+    def keep(mind: Working) -> Working:
         kept.append(mind)
-        return Working(id="coder", plan=mind.plan, updated=NOW, expires=NOW)
+        return mind
 
-    return Scratch("coder", WorkingState(), keep), kept
+    return Scratch(_working(), keep), kept
 
 
 @pytest.mark.req("M1")
@@ -45,15 +47,19 @@ def test_a_scratch_holds_plan_constraints_context_and_notes_and_is_kept_when_lef
         scratch.lift("stay offline")
         scratch.know(branch="main", pr=12, gone=None)
         scratch.note("tests live in t/")
-    expected = WorkingState(
-        "port the parser", ("no new dependencies",), {"branch": "main", "pr": 12}, ("tests live in t/",)
+    expected = _working(
+        plan="port the parser",
+        constraints=("no new dependencies",),
+        context={"branch": "main", "pr": 12},
+        scratchpad=("tests live in t/",),
     )
     assert kept == [expected]
-    assert scratch.state == expected
+    assert scratch.snapshot() == expected
     assert (scratch.plan, scratch.constraints) == ("port the parser", ("no new dependencies",))
     assert (scratch.context, scratch.scratchpad) == ({"branch": "main", "pr": 12}, ("tests live in t/",))
     scratch.clear()
-    assert scratch.state == WorkingState()
+    assert scratch.snapshot() == _working()
+    assert (scratch.plan, scratch.constraints, scratch.context, scratch.scratchpad) == ("", (), {}, ())
 
 
 @pytest.mark.req("M1")
@@ -100,23 +106,23 @@ def _circle() -> dict[str, object]:
 @pytest.mark.parametrize(
     ("mind", "reason"),
     [
-        (WorkingState(scratchpad=("x",) * 10_000), "10,000 notes, at most 1,000"),
-        (WorkingState(constraints=tuple(map(str, range(101)))), "101 constraints, at most 100"),
-        (WorkingState(plan="x" * (MOST_CHARACTERS + 1)), "plan: 8,001 characters"),
-        (WorkingState(scratchpad=("x" * MOST_CHARACTERS,) * 40), "bytes, at most 262,144"),
-        (WorkingState(context={"x": "y" * MOST_BYTES}), "too many"),
-        (WorkingState(context={"when": NOW}), "context: not JSON"),
-        (WorkingState(context={"nan": float("nan")}), "context: not JSON"),
-        (WorkingState(context={"it": {"self": {1, 2}}}), "context: not JSON"),
-        (WorkingState(context=_circle()), "context: not JSON"),
-        (WorkingState(context={1: "x"}), "the key 1 is not a text"),  # type: ignore[dict-item]
-        (WorkingState(plan=7), "plan: expected a text"),  # type: ignore[arg-type]
-        (WorkingState(scratchpad=(None,)), "note: expected a text"),  # type: ignore[arg-type]
+        (_working(scratchpad=("x",) * 10_000), "10,000 notes, at most 1,000"),
+        (_working(constraints=tuple(map(str, range(101)))), "101 constraints, at most 100"),
+        (_working(plan="x" * (MOST_CHARACTERS + 1)), "plan: 8,001 characters"),
+        (_working(scratchpad=("x" * MOST_CHARACTERS,) * 40), "bytes, at most 262,144"),
+        (_working(context={"x": "y" * MOST_BYTES}), "too many"),
+        (_working(context={"when": NOW}), "context: not JSON"),
+        (_working(context={"nan": float("nan")}), "context: not JSON"),
+        (_working(context={"it": {"self": {1, 2}}}), "context: not JSON"),
+        (_working(context=_circle()), "context: not JSON"),
+        (_working(context={1: "x"}), "the key 1 is not a text"),
+        (_working(plan=7), "plan: expected a text"),
+        (_working(scratchpad=(None,)), "note: expected a text"),
     ],
 )
-def test_what_is_too_large_or_no_json_is_refused(mind: WorkingState, reason: str) -> None:
+def test_what_is_too_large_or_no_json_is_refused(mind: Working, reason: str) -> None:
     with pytest.raises(InputError) as refused:
-        validate_state(mind)
+        validate_working(mind)
     assert reason in refused.value.message
 
 
@@ -142,19 +148,15 @@ values: Any = st.recursive(
 
 @given(st.dictionaries(st.text(max_size=5), values, max_size=5))
 def test_any_json_is_kept_as_it_is(context: dict[str, object]) -> None:
-    kept = validate_state(WorkingState(context=context))
+    kept = validate_working(_working(context=context))
     assert kept.context == context
-    assert validate_state(kept) == kept
+    assert validate_working(kept) == kept
 
 
 @given(st.dictionaries(st.sampled_from("abc"), values), st.dictionaries(st.sampled_from("abc"), values))
 def test_merging_a_context_twice_is_merging_it_once(
     before: dict[str, object], given_: dict[str, object]
 ) -> None:
-    once = merge_context(before, given_)
-    assert merge_context(once, given_) == once
-    assert None not in once.values()
-
-
-def test_nothing_kept_is_an_empty_mind() -> None:
-    assert state_from_snapshot(None) == WorkingState()
+    once = with_context(_working(context=before), given_)
+    assert with_context(once, given_) == once
+    assert None not in once.context.values()

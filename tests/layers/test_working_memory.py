@@ -147,7 +147,8 @@ def test_it_expires_after_its_last_change(bank: Bank, coder: Bank, clock: Tickin
     assert coder.working.get() is not None
     clock.now += timedelta(days=2)
     assert coder.working.get() is None
-    assert coder.working.open().plan == ""
+    fresh = coder.working.open()
+    assert (fresh.plan, fresh.constraints, fresh.context, fresh.scratchpad) == ("", (), {}, ())
     bank.acting_as(Actor(ActorKind.AGENT, "other")).working.note("hello")
     with bank.reading() as reader:
         assert reader.get(Working, "coder") is None

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from archivist.lessons.candidate import Candidate
+from archivist.lessons.candidate import Candidate, Provenance, Sighting
 from archivist.lessons.gate import (
     DUPLICATE_AT,
-    ComparableText,
     drop_duplicates,
     find_duplicate,
-    is_refined,
+    refine_lesson,
     text_similarity,
 )
-from archivist.records import Category, Status
-from tests.samples import lesson
+from archivist.records import Actor, ActorKind, Category, Status
+from tests.samples import WHEN, lesson
 
 SAME = [
     (
@@ -119,8 +118,8 @@ DIFFERENT = [
 ]
 
 
-def _words(text: str) -> ComparableText:
-    return ComparableText(text, "", frozenset())
+def _words(text: str) -> Candidate:
+    return Candidate(summary=text)
 
 
 @pytest.mark.req("A10")
@@ -151,9 +150,12 @@ def test_a_lesson_of_another_repository_is_no_twin() -> None:
 
 def test_a_remedy_where_there_was_none_refines() -> None:
     bare = lesson("a", signature="k")
-    assert is_refined(_candidate(remedies=("pip install x",)), bare)
-    assert not is_refined(_candidate(), bare)
-    assert not is_refined(_candidate(rule="IF a THEN b"), lesson("a", rule="IF c THEN d"))
+    met = Sighting(provenance=Provenance.MINED, actor=Actor(ActorKind.ARCHIVIST), now=WHEN, run_count=1)
+    better = refine_lesson(bare, _candidate(remedies=("pip install x",)), met)
+    assert better is not None
+    assert (better.remedies, better.signature) == (("pip install x",), "k")
+    assert refine_lesson(bare, _candidate(), met) is None
+    assert refine_lesson(lesson("a", rule="IF c THEN d"), _candidate(rule="IF a THEN b"), met) is None
 
 
 def test_candidates_of_one_run_do_not_repeat_each_other() -> None:

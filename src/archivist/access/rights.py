@@ -87,7 +87,6 @@ class SupportsRequire(Protocol):
 
     def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
         """Raise AccessError, and enter it in the ledger, unless the actor may do this."""
-        ...
 
 
 G = TypeVar("G", bound=SupportsRequire)
@@ -106,6 +105,7 @@ def may(actor: Actor, layer: Layer, verb: Verb, *, owner: str | None = None) -> 
 def may_see(actor: Actor, kind: str, record_id: str) -> bool:
     """Say whether an actor may know that a record exists, by the layer of its kind.
 
+    Another agent's working memory and tokens are hidden rather than refused: a refusal would reveal them.
     Entries of no record (denials, receipts) belong to the bank.
     """
     layer = Layer(BY_NAME[kind].layer) if kind in BY_NAME else Layer.BANK

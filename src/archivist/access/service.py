@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
@@ -27,6 +26,10 @@ _NAME_CHARACTERS = 200
 _MOST_DAYS = 36_500
 # Longer than any secret: such a text is not even hashed.
 _MOST_CHARACTERS = 200
+_MAY_CREATE = {
+    ActorKind.HUMAN: tuple(ActorKind),
+    ActorKind.ORCHESTRATOR: (ActorKind.ORCHESTRATOR, ActorKind.AGENT),
+}
 _OWN_KIND = "people create any token, orchestrators those of orchestrators and agents"
 
 
@@ -49,14 +52,8 @@ class Tokens(BankService):
             raise InputError("an agent's token needs the agent's name", hint="agent:NAME or agent:NAME:ROLE")
         if len(str(who)) > _NAME_CHARACTERS or not str(who).isprintable():
             raise InputError("the actor is no name", hint="kind:name:role in letters, at most 200 of them")
-        own = self._bank.actor.kind
-        may_create: Iterable[ActorKind] = ()
-        if own is ActorKind.HUMAN:
-            may_create = ActorKind
-        elif own is ActorKind.ORCHESTRATOR:
-            may_create = (ActorKind.ORCHESTRATOR, ActorKind.AGENT)
         # A token must not grant more than its creator may do.
-        if who.kind not in may_create:
+        if who.kind not in _MAY_CREATE.get(self._bank.actor.kind, ()):
             self._bank.refuse(Layer.BANK, Verb.DECIDE, hint=_OWN_KIND, what=f"token of {who}")
         cleaned = redact(" ".join(name.split())).text
         if len(cleaned) > _NAME_CHARACTERS:

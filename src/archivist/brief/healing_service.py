@@ -7,12 +7,12 @@ tables; records are made only for what is shown, and the classes have no postpon
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from archivist import projects
 from archivist.brief.select import BriefedLesson, RenderedBrief
 from archivist.records.words import NOTES, PART, Status
-from archivist.store.filters import any_of, contains_text, equals, one_of
+from archivist.store.filters import Condition, any_of, contains_text, equals, one_of
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -46,18 +46,6 @@ _MIN_WORDS = 3
 _IN_ANY_ERROR = frozenset(["code", "error", "errors", "exception", "exit", "failed", "fatal", "file", "line"])
 
 
-class Recovery(NamedTuple):
-    """What is known of one failure: the runs that met it, and what then worked, each with how well.
-
-    `elsewhere` are the repositories that met it, when they are not the one that asks.
-    """
-
-    runs: int
-    worked: tuple[str, ...]
-    lessons: tuple[Lesson, ...] = ()
-    elsewhere: tuple[str, ...] = ()
-
-
 def failure_family(key: str) -> str:
     """Return a failure's key without its repository, by which runs of other repositories count too."""
     return key.partition("|")[2] or key
@@ -68,14 +56,14 @@ def _repository_of(key: str) -> str:
     return key.partition("|")[0] if "|" in key else ""
 
 
-def find_recovery(
-    key: str, subject: str, digests: Iterable[Mapping[str, Any]], lessons: Sequence[Lesson]
-) -> Recovery | None:
-    """Return what the digests of earlier runs and the lessons say of a failure, or None for nothing.
+def describe_recovery(
+    key: str, subject: str, line: str, digests: Iterable[Mapping[str, Any]], lessons: Sequence[Lesson]
+) -> RenderedBrief:
+    """Say what the digests of earlier runs and the lessons know of a failure; `line` is what the error says.
 
-    Runs of the same repository count; only if none of them met the failure, those of others. A failure that
-    is about something (a module, a flag, a file) is the same only when it is about that. A failure that was
-    met and never overcome is nothing to tell.
+    Facts only: the reader decides. Runs of the same repository count; only if none of them met the failure,
+    those of others, and the text says so. A failure that is about something (a module, a flag, a file) is the
+    same only when it is about that. A failure that was met and never overcome gives an empty text.
     """
     noted = [digest.get("failures") for digest in digests]
     failures = [
@@ -85,22 +73,32 @@ def find_recovery(
         for other, failure in each.items()
         if _is_about(subject, failure.get("subjects"))
     ]
-    lessons = [
-        lesson
-        for lesson in lessons
-        if lesson.signature
-        and names_subject(subject, f"{lesson.summary} {lesson.rule}", lesson.remedies, lesson.tags)
-    ]
     for is_same in (lambda other: other == key, lambda other: failure_family(other) == failure_family(key)):
         met = [(other, failure) for other, failure in failures if is_same(other)]
         known = [lesson for lesson in lessons if is_same(lesson.signature)]
         worked = _describe_remedies([failure for _, failure in met], subject)
-        if worked or any(_advice(lesson) for lesson in known):
-            keys = (*(other for other, _ in met), *(lesson.signature for lesson in known))
-            elsewhere = {_repository_of(other) for other in keys} - {"", _repository_of(key)}
-            known.sort(key=lambda lesson: (not lesson.remedies, -lesson.frequency, lesson.number))
-            return Recovery(len(met), worked, tuple(known[:MAX_SHOWN]), tuple(sorted(elsewhere)))
-    return None
+        advised = [(lesson, advice) for lesson in known if (advice := _advice(lesson))]
+        if worked or advised:
+            break
+    else:
+        return RenderedBrief("", ())
+    keys = (*(other for other, _ in met), *(lesson.signature for lesson in known))
+    elsewhere = sorted({_repository_of(other) for other in keys} - {"", _repository_of(key)})
+    lines = ["### What earlier runs did about this error", ""]
+    if met:
+        times = "once" if len(met) == 1 else f"in {len(met)} runs"
+        first, more = elsewhere[:2], len(elsewhere) - 2
+        names = f"{', '.join(first)} and {more} more" if more > 0 else " and ".join(first)
+        where = f", in {names}" if names else ""
+        lines.append(f"Met {times}{where}: {' '.join(line.split())[:_MAX_LINE]}")
+    lines += [f"- {remedy}" for remedy in worked[:MAX_SHOWN]]
+    for lesson, advice in () if worked else advised:
+        repository = _repository_of(lesson.signature)
+        where = f" in {repository}" if repository in elsewhere else ""
+        lines.append(
+            f"- advised by {lesson.short_id}, met in {_count_runs(len(lesson.runs))}{where}: {advice}"
+        )
+    return RenderedBrief("\n".join(lines) + "\n", tuple(BriefedLesson(lesson) for lesson in known))
 
 
 def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[str, ...]:
@@ -132,28 +130,6 @@ def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[
         else:
             lines.append(f"worked in {_count_runs(runs)}{', then failed' if has_failed else ''}: {shown}")
     return (*lines, *warnings)
-
-
-def render_recovery(found: Recovery, failure: str) -> str:
-    """Return a recovery as text, facts only: the reader decides. `failure` is what the error says.
-
-    What comes from another repository says so.
-    """
-    lines = ["### What earlier runs did about this error", ""]
-    if found.runs:
-        times = "once" if found.runs == 1 else f"in {found.runs} runs"
-        first, more = found.elsewhere[:2], len(found.elsewhere) - 2
-        names = f"{', '.join(first)} and {more} more" if more > 0 else " and ".join(first)
-        where = f", in {names}" if names else ""
-        lines.append(f"Met {times}{where}: {' '.join(failure.split())[:_MAX_LINE]}")
-    lines += [f"- {line}" for line in found.worked[:MAX_SHOWN]]
-    for lesson in () if found.worked else found.lessons:
-        if advice := _advice(lesson):
-            repository = _repository_of(lesson.signature)
-            where = f" in {repository}" if repository in found.elsewhere else ""
-            runs = _count_runs(len(lesson.runs))
-            lines.append(f"- advised by {lesson.short_id}, met in {runs}{where}: {advice}")
-    return "\n".join(lines) + "\n"
 
 
 def _advice(lesson: Lesson) -> str:
@@ -192,12 +168,6 @@ def names_subject(subject: str, words: str, remedies: Iterable[str], tags: Itera
     return re.search(whole, f"{words} {' '.join(tags)}".lower()) is not None
 
 
-def is_similar_error(error: Iterable[str], words: Iterable[str]) -> bool:
-    """Say whether a lesson has so many of an error's words that it is likely about the same."""
-    asked = set(error) - _IN_ANY_ERROR
-    return len(asked.intersection(words)) >= max(_MIN_WORDS, _MIN_SHARE * len(asked))
-
-
 def heal(
     bank: Bank, error: str, *, tool: str, command: str, repo: str, run: str, project: str = ""
 ) -> RenderedBrief:
@@ -221,10 +191,9 @@ def heal(
             spelled = json.dumps(failure_family(key), ensure_ascii=False)[1:-1]
             extras = [extra for name, extra in rows if spelled in extra and not _is_same_run(run, name)]
             notes = [note for extra in extras if isinstance(note := json.loads(extra).get(NOTES), dict)]
-            found = find_recovery(key, failure.subject, notes, lessons)
-            if found is not None:
-                chosen = tuple(BriefedLesson(lesson) for lesson in found.lessons)
-                return RenderedBrief(render_recovery(found, failure.line), chosen)
+            found = describe_recovery(key, failure.subject, failure.line, notes, lessons)
+            if found.text:
+                return found
         similar = _similar_lessons(reader, failure, error, project, run)
         if not similar:
             return RenderedBrief("", ())
@@ -243,15 +212,7 @@ def _failure_lessons(reader: Reader, key: str, subject: str, run: str) -> list[L
     names_it = any_of(*((contains_text(field, subject),) for field in ("summary", "rule", "tags")))
 
     def find_by_signature(*keys: str) -> list[str]:
-        rows = reader.select_fields(
-            "lesson",
-            _FIELDS,
-            one_of("signature", keys),
-            _LIVE,
-            names_it,
-            order=("-frequency", "number"),
-            limit=_MAX_LESSONS,
-        )
+        rows = _select_rows(reader, one_of("signature", keys), names_it)
         rows.sort(key=lambda row: row[0] == "[]")
         return [str(row[1]) for row in rows if _is_relevant(row, subject, run)][:MAX_SHOWN]
 
@@ -259,7 +220,14 @@ def _failure_lessons(reader: Reader, key: str, subject: str, run: str) -> list[L
     ids = find_by_signature(key) or find_by_signature(
         *(f"{name}|{failure_family(key)}" for name in ("", *projects.all_projects(reader)))
     )
-    return list(reader.records("lesson", ids).values()) if ids else []
+    known = reader.records("lesson", ids) if ids else {}
+    return [known[name] for name in ids]
+
+
+def _select_rows(reader: Reader, *conditions: Condition) -> list[tuple[Any, ...]]:
+    """Return the fields of live lessons, the most frequent first."""
+    order = ("-frequency", "number")
+    return reader.select_fields("lesson", _FIELDS, *conditions, _LIVE, order=order, limit=_MAX_LESSONS)
 
 
 def _is_relevant(row: tuple[Any, ...], subject: str, run: str) -> bool:
@@ -288,21 +256,14 @@ def _similar_lessons(
 
     text = failure.line if failure else error[-_LAST_CHARACTERS:]
     subject = failure.subject if failure else ""
-    lines = [extract_terms(line).words for line in text.splitlines()[-_LAST_LINES:]]
-
+    lines = [set(extract_terms(line).words) - _IN_ANY_ERROR for line in text.splitlines()[-_LAST_LINES:]]
     query = select_words(
         extract_terms(text), lambda word, most: reader.count_documents_with(word, at_most=most), _SCORED
     )
     if not query.words:
         return []
-    rows = reader.select_fields(
-        "lesson",
-        _FIELDS,
-        one_of("id", list(search_records(reader, query, "lesson", _HITS))),
-        one_of("repo", (project, "")),
-        _LIVE,
-        order=("-frequency", "number"),
-    )
+    found = one_of("id", list(search_records(reader, query, "lesson", _HITS)))
+    rows = _select_rows(reader, found, one_of("repo", (project, "")))
 
     def is_similar(row: tuple[Any, ...]) -> bool:
         *_, summary, rule, _, signature = row
@@ -310,8 +271,11 @@ def _similar_lessons(
         if subject and failure and signature and not failure_family(signature).startswith(f"{failure.kind}:"):
             return False
         words = extract_terms(f"{summary} {rule}").words
-        return _is_relevant(row, subject, run) and any(is_similar_error(line, words) for line in lines)
+        has_most = any(
+            len(line.intersection(words)) >= max(_MIN_WORDS, _MIN_SHARE * len(line)) for line in lines
+        )
+        return has_most and _is_relevant(row, subject, run)
 
     similar = [str(row[1]) for row in rows if is_similar(row)]
-    known = briefed_lessons(reader, run) if similar else set()
+    known, _ = briefed_lessons(reader, run if similar else "")
     return [name for name in similar if name not in known][:_MAX_SIMILAR]

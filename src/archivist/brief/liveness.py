@@ -111,7 +111,14 @@ def references_in(lesson: Lesson) -> tuple[CodeReference, ...]:
     """
     texts = [_find_spans(text) for text in (lesson.summary, lesson.rule)]
     remedies = [_find_spans(text) for text in lesson.remedies]
-    denied = {key for spans in (*texts, *remedies) for key in _denied_keys(spans)}
+    # A denied command fails, which does not deny its program.
+    denied = {
+        (name.kind, name.text)
+        for spans in (*texts, *remedies)
+        for span in spans
+        for name in span.names
+        if span.is_denied and (name.kind is not ReferenceKind.COMMAND or name.program)
+    }
     stated = [name for spans in texts for name in _stated_references(spans)]
     if remedies:
         keys = [{(name.kind, name.text) for name in _stated_references(spans)} for spans in remedies]
@@ -175,15 +182,6 @@ def _find_spans(text: str) -> tuple[_Span, ...]:
             )
         )
     return tuple(spans)
-
-
-def _denied_keys(spans: Sequence[_Span]) -> Iterator[tuple[ReferenceKind, str]]:
-    """Give what a text says is not there; a denied command fails, which does not deny its program."""
-    for span in spans:
-        if span.is_denied:
-            for name in span.names:
-                if name.kind is not ReferenceKind.COMMAND or name.program:
-                    yield name.kind, name.text
 
 
 def _stated_references(spans: Sequence[_Span]) -> Iterator[CodeReference]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.access.rights import Layer, reads
+from archivist.files.worktrees import remote_of
 from archivist.paths import FOLDER, home_folder
 from archivist.records import Lesson, Scope
 from archivist.service import BankService
@@ -26,7 +27,8 @@ FILE_NAME = "liveness.json"
 # All questions to git of one brief together; a hook's client waits about ten seconds.
 PATIENCE_S = 2.0
 _FORMAT = 1
-_MAX_ENTRIES = 1000
+# The latest entries of each kind that are kept, fewer where the file would become too long.
+_MAX_ENTRIES = (1000, 250, 50, 10)
 _MAX_FILE_BYTES = 512 * 1024
 _MAX_READ_BYTES = 2 * 1024 * 1024
 # A repository with more Makefiles or manifests than this is asked nothing about targets and scripts.
@@ -60,16 +62,12 @@ class Liveness(BankService):
 
 
 def find_stale(
-    bank_folder: Path,
-    lessons: Iterable[Lesson],
-    repo_names: Collection[str] = (),
-    *,
-    timeout_s: float = PATIENCE_S,
+    bank_folder: Path, lessons: Iterable[Lesson], *, timeout_s: float = PATIENCE_S
 ) -> dict[str, str]:
     """Return, by lesson id, why it is stale; a lesson is stale only where that is certain.
 
-    Only lessons of this project are looked at: of no repository, or of one that is called like the folder,
-    its git remote or one of `repo_names`. The folder is the bank's (`.archivist`) or the project's.
+    Only lessons of this project are looked at: of no repository, or of one that is called like the folder or
+    its git remote. The folder is the bank's (`.archivist`) or the project's.
     """
     if bank_folder == home_folder():
         return {}
@@ -77,7 +75,7 @@ def find_stale(
     tree = WorkingTree.at(folder, timeout_s=timeout_s)
     if tree is None:
         return {}
-    names = {_last_part(name) for name in repo_names} | tree.names()
+    names = tree.names()
     reasons = {
         lesson.id: tree.reason(lesson)
         for lesson in lessons
@@ -95,66 +93,45 @@ class LivenessCache:
     which HEAD it was asked. `programs` has where each was found.
     """
 
-    def __init__(self, text: bytes = b"") -> None:
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self.stamp = ""
         self.looks: dict[str, Any] = {}
         self.history: dict[str, Any] = {}
         self.programs: dict[str, Any] = {}
-        self._figures: dict[str, int] = {}
-        try:
-            values = json.loads(text)
+        # A file that cannot be read is as good as none.
+        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError), path.open("rb") as file:
+            values = json.loads(file.read(_MAX_FILE_BYTES))
             if values["format"] == _FORMAT:
-                self.stamp = str(values["stamp"])
                 self.looks, self.history = dict(values["looks"]), dict(values["history"])
-                self.programs = dict(values["programs"])
-        except (ValueError, KeyError, TypeError, RecursionError):
-            self.stamp = ""
+                self.programs, self.stamp = dict(values["programs"]), str(values["stamp"])
 
-    @classmethod
-    def load(cls, path: Path) -> LivenessCache:
-        """Read the file; an empty cache when it cannot be read."""
-        try:
-            with path.open("rb") as file:
-                return cls(file.read(_MAX_FILE_BYTES))
-        except OSError:
-            return cls()
-
-    def save(self, path: Path) -> None:
+    def save(self) -> None:
         """Replace the file in one step, readable by its owner only: it holds what lessons name."""
-        text, most = self._encode(_MAX_ENTRIES), _MAX_ENTRIES
-        while len(text) > _MAX_FILE_BYTES and most:
-            most //= 2
-            text = self._encode(most)
-        made = path.with_name(f"{path.name}.{os.urandom(6).hex()}")
+        kinds = {"looks": self.looks, "history": self.history, "programs": self.programs}
+        for most in _MAX_ENTRIES:
+            latest = {name: dict(list(kind.items())[-most:]) for name, kind in kinds.items()}
+            values = {"format": _FORMAT, "stamp": self.stamp, **latest}
+            text = json.dumps(values, separators=(",", ":")).encode()
+            if len(text) <= _MAX_FILE_BYTES:
+                break
+        made = self._path.with_name(f"{self._path.name}.{os.urandom(6).hex()}")
         try:
             with os.fdopen(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
                 file.write(text)
-            made.replace(path)
+            made.replace(self._path)
         except OSError:
             with suppress(OSError):
                 made.unlink()
-
-    def _encode(self, most: int) -> bytes:
-        """Write the latest entries of each kind."""
-        kinds = {"looks": self.looks, "history": self.history, "programs": self.programs}
-        latest = {name: dict(list(kind.items())[max(0, len(kind) - most) :]) for name, kind in kinds.items()}
-        return json.dumps({"format": _FORMAT, "stamp": self.stamp, **latest}, separators=(",", ":")).encode()
 
     def reason(self, lesson_id: str, words: str) -> str | None:
         """Return the reason that was found for a lesson, or None when what it rests on has changed."""
         try:
             known, reason, witnesses = self.looks[lesson_id]
-            stands = known == words and all(self._is_unchanged(path, seen) for path, seen in witnesses)
+            stands = known == words and all(_is_unchanged(path, seen) for path, seen in witnesses)
         except (KeyError, ValueError, TypeError):
             return None
         return str(reason) if stands else None
-
-    def _is_unchanged(self, path: str, seen: int) -> bool:
-        # The lessons of a project name the same files again and again.
-        if path not in self._figures:
-            self._figures[path] = _change_stamp(path)
-        figure = self._figures[path]
-        return bool(figure) == bool(seen) if seen in (_ABSENT, _PRESENT) else figure == seen
 
     def answer(self, question: str) -> tuple[bool, str]:
         """Return what history answered, and at which HEAD; no at none when it was not asked."""
@@ -163,6 +140,11 @@ class LivenessCache:
         except (KeyError, ValueError, TypeError):
             return False, ""
         return was_there is True, str(head)
+
+
+def _is_unchanged(path: str, seen: int) -> bool:
+    figure = _change_stamp(path)
+    return bool(figure) == bool(seen) if seen in (_ABSENT, _PRESENT) else figure == seen
 
 
 def _last_part(name: str) -> str:
@@ -206,18 +188,9 @@ class GitFolder(NamedTuple):
         return f"{self.top} {self.head()} {_change_stamp(self.own / 'index')}"
 
     def names(self) -> set[str]:
-        """Return what the project is called: by its folder and by its remotes."""
-        found = {_last_part(self.top.name)}
-        if self.common.name == ".git":
-            found.add(_last_part(self.common.parent.name))
-        section = ""
-        for line in _read_text(self.common / "config").splitlines():
-            key, _, value = line.strip().partition("=")
-            if key.startswith("["):
-                section = key
-            elif key.strip() == "url" and section.startswith("[remote"):
-                found.add(_last_part(value.strip()))
-        return found
+        """Return what the project is called: by its folder and by its remote."""
+        found = {_last_part(self.top.name), _last_part(remote_of(self.top))}
+        return found | {_last_part(self.common.parent.name)} if self.common.name == ".git" else found
 
 
 def _read_text(path: Path) -> str:
@@ -273,7 +246,7 @@ class WorkingTree:
         git = GitFolder.of(folder)
         if git is None and all(entry.name == FOLDER for entry in _entries(folder)):
             return None
-        cache = LivenessCache.load(folder / FOLDER / FILE_NAME)
+        cache = LivenessCache(folder / FOLDER / FILE_NAME)
         # A container may share the file and have other programs.
         machine = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
         stamp = f"{machine} {git.stamp() if git else folder}"
@@ -288,10 +261,8 @@ class WorkingTree:
 
     def save_cache(self) -> None:
         """Keep what was found for the next look; where it cannot be written, it is found again."""
-        path = self.folder / FOLDER / FILE_NAME
-        if self._is_cache_changed and path.parent.is_dir():
-            self._cache.save(path)
-            self._is_cache_changed = False
+        if self._is_cache_changed and (self.folder / FOLDER).is_dir():
+            self._cache.save()
 
     def reason(self, lesson: Lesson) -> str:
         """Say why a lesson is stale, or return an empty text."""

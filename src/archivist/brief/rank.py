@@ -13,7 +13,6 @@ The words of a prompt or a task are also matched with lessons that speak of the 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import erf, sqrt
-from typing import NamedTuple
 
 from archivist.brief.select import BriefedLesson, says_remedy
 from archivist.config import BriefRules
@@ -43,28 +42,14 @@ _IN_ANY_TASK = frozenset([
 ])  # fmt: skip
 
 
-class LessonScore(NamedTuple):
-    """How much a lesson deserves to be given, and each part of it."""
-
-    total: float
-    chance: float
-    trust: float
-
-
-def score_lesson(lesson: Lesson, runs_since: int, tally: Tally | None = None) -> LessonScore:
-    """Return how much a lesson deserves to be given."""
-    has_remedy = bool(lesson.rule or lesson.remedies)
-    return score_row(lesson.frequency, lesson.importance, has_remedy, runs_since, tally)
-
-
 def score_row(
     frequency: int, importance: float, has_remedy: bool, runs_since: int, tally: Tally | None = None
-) -> LessonScore:
-    """Return the score of what a lesson's row says, without making the record."""
+) -> tuple[float, float]:
+    """Return the merit and the chance of a lesson by what its row says, without making the record."""
     trust = trust_in(tally) if tally is not None else 0.5
     chance = frequency * 0.5 ** (runs_since / HALF_LIFE_RUNS)
     remedy = REMEDY_BONUS if has_remedy else 0.0
-    return LessonScore((chance + importance / 2 + remedy) * (0.5 + trust), chance, trust)
+    return (chance + importance / 2 + remedy) * (0.5 + trust), chance
 
 
 def trust_in(tally: Tally) -> float:
@@ -96,11 +81,17 @@ def rank_lessons(
     likely: list[tuple[bool, float, float, int, int]] = []
     for place, each in enumerate(offered):
         lesson = each.lesson
-        score = score_lesson(lesson, runs_since.get(lesson.id, 0), (tallies or {}).get(lesson.id))
-        if score.chance >= LEAST_CHANCE:
+        merit, chance = score_row(
+            lesson.frequency,
+            lesson.importance,
+            bool(lesson.rule or lesson.remedies),
+            runs_since.get(lesson.id, 0),
+            (tallies or {}).get(lesson.id),
+        )
+        if chance >= LEAST_CHANCE:
             is_candidate = lesson.status is Status.CANDIDATE
             likeness = similarity.get(lesson.id, 0.0)
-            likely.append((is_candidate, -round(score.total, 3), -likeness, lesson.number, place))
+            likely.append((is_candidate, -round(merit, 3), -likeness, lesson.number, place))
     chosen: list[BriefedLesson] = []
     words: dict[str, frozenset[str]] = {}
     room: float = rules.budget_tokens

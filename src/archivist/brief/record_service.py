@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from archivist.brief.select import BriefedLesson, RenderedBrief, Selection, withhold
+from archivist.brief.select import BriefedLesson, RenderedBrief, withhold
+from archivist.errors import BankLockedError, BankReadOnlyError
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -21,33 +22,46 @@ BriefedLessons: TypeAlias = "tuple[BriefedLesson, ...]"
 # again (a session that is resumed, cleared or compacted has lost what it was given before).
 RECOVERY_MARK = "healed"
 BEGAN_AGAIN = "again"
+# Clients cut off what is longer; a lesson that is not shown must not be recorded as given.
+_MAX_CHARACTERS = 7_500
 
 
 def deliver(
     bank: Bank,
-    selection: Selection,
+    selection: RenderedBrief,
     request: BriefRequest,
-    record: Callable[[BriefedLessons, BriefedLessons], str],
     *,
-    max_characters: int | None = None,
+    global_bank: Bank | None = None,
+    open_run: Callable[[Writer], bool] | None = None,
+    is_session: bool = False,
 ) -> RenderedBrief:
     """Withhold the hold-out's share, render the rest, record both for the request's run, and fence the text.
 
-    `record` takes the chosen and the withheld lessons and returns the record's id. Above `max_characters` the
-    last lessons are left out, and are not recorded either.
+    The last lessons of what is too long for a session are left out, and are not recorded either. The other
+    options are those of `record_brief`.
     """
     from archivist.brief.render import fence_text, render_brief
 
     form, is_fenced = request.presentation()
     chosen, withheld = withhold(selection.chosen, request.run, bank.config.brief.holdout)
     text = render_brief(chosen, form)
-    while max_characters and len(text) > max_characters and len(chosen) > 1:
+    while is_session and len(text) > _MAX_CHARACTERS and len(chosen) > 1:
         chosen = chosen[:-1]
         text = render_brief(chosen, form)
-    brief_id = record(chosen, withheld) if request.run else ""
+    brief_id = ""
+    if request.run:
+        brief_id = record_brief(
+            bank,
+            request,
+            chosen,
+            withheld,
+            global_bank=global_bank,
+            open_run=open_run,
+            is_session=is_session,
+        )
     if is_fenced:
         text = fence_text(text, brief_id, chosen)
-    return RenderedBrief(text, chosen, brief_id, withheld, *selection[1:])
+    return selection._replace(text=text, chosen=chosen, brief_id=brief_id, withheld=withheld)
 
 
 def record_brief(
@@ -59,15 +73,20 @@ def record_brief(
     global_bank: Bank | None = None,
     open_run: Callable[[Writer], bool] | None = None,
     recovery: str = "",
+    is_session: bool = False,
 ) -> str:
     """Record which lessons a run was given, each in its own bank; return the record's id.
 
     `open_run` stores the run in the same transaction and says whether it was known already; a new run that
-    was given nothing needs no record of that. `recovery` marks what was shown next to an error.
+    was given nothing needs no record of that. `recovery` marks what was shown next to an error. A session
+    that is given nothing, or whose bank cannot be written now, has no record and the id is empty.
     """
     from archivist.capture.clean import clean_name
     from archivist.records import Brief
 
+    is_empty = is_session and not (chosen or withheld or recovery)
+    if is_empty and open_run is None:
+        return ""
     now = bank.now()
     name = bank.new_id(now)
 
@@ -87,41 +106,38 @@ def record_brief(
             extra=extra,
         )
 
-    with bank.transaction() as writer:
-        began_again = open_run is not None and open_run(writer)
-        if open_run is None or began_again or chosen or withheld:
-            extra: dict[str, object] = {RECOVERY_MARK: recovery} if recovery else {}
-            writer.put(build_record(False, {BEGAN_AGAIN: True} if began_again else extra), "brief")
-    if global_bank is not None and any(each.is_global for each in (*chosen, *withheld)):
-        with global_bank.transaction() as writer:
-            writer.put(build_record(True, {}), "brief")
-    return name
+    try:
+        with bank.transaction() as writer:
+            began_again = open_run is not None and open_run(writer)
+            if open_run is None or began_again or chosen or withheld:
+                extra: dict[str, object] = {RECOVERY_MARK: recovery} if recovery else {}
+                writer.put(build_record(False, {BEGAN_AGAIN: True} if began_again else extra), "brief")
+        if global_bank is not None and any(each.is_global for each in (*chosen, *withheld)):
+            with global_bank.transaction() as writer:
+                writer.put(build_record(True, {}), "brief")
+    except (BankLockedError, BankReadOnlyError):
+        if not is_session:
+            raise
+        return ""
+    return "" if is_empty else name
 
 
-def briefed_lessons(reader: Reader, run: str) -> set[str]:
-    """Return the ids of the lessons that a run was given, or that were withheld, since it last began."""
+def briefed_lessons(reader: Reader, run: str) -> tuple[set[str], set[str]]:
+    """Return what a run was given since it last began: the ids of lessons, and the marks of recoveries.
+
+    A lesson that was withheld counts as given.
+    """
     import json
 
-    rows = _brief_rows(reader, run)
-    return {str(lesson) for *fields, _ in rows for field in fields for lesson in json.loads(field)}
-
-
-def recovery_marks(reader: Reader, run: str) -> set[str]:
-    """Return the marks of the recoveries that a run was shown next to its errors since it last began."""
-    import json
-
-    return {str(json.loads(extra).get(RECOVERY_MARK, "")) for *_, extra in _brief_rows(reader, run)} - {""}
-
-
-def _brief_rows(reader: Reader, run: str) -> list[tuple[str, str, str]]:
-    """Return the lessons, withheld lessons and extras of a run's briefs since it last began."""
-    if not run:
-        return []
     from archivist.store.filters import equals
 
+    if not run:
+        return set(), set()
     rows = reader.select_fields("brief", ("lessons", "withheld", "extra"), equals("run", run), order=("id",))
     begun = [place for place, (*_, extra) in enumerate(rows) if f'"{BEGAN_AGAIN}"' in extra]
-    return rows[begun[-1] :] if begun else rows
+    rows = rows[begun[-1] :] if begun else rows
+    lessons = {str(lesson) for *fields, _ in rows for field in fields for lesson in json.loads(field)}
+    return lessons, {str(json.loads(extra).get(RECOVERY_MARK, "")) for *_, extra in rows} - {""}
 
 
 def search_records(reader: Reader, query: TextQuery, kind: str, limit: int) -> dict[str, float]:

@@ -9,7 +9,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.config import BriefRules
-from archivist.records.words import Status
 
 if TYPE_CHECKING:
     from archivist.records import Lesson
@@ -39,16 +38,6 @@ class BriefPreset(StrEnum):
     HEALER = "healer"
 
 
-class Audience(NamedTuple):
-    """Who is briefed; an empty word means anybody."""
-
-    domain: str = ""
-    role: str = ""
-    provider: str = ""
-    tool: str = ""
-    tags: tuple[str, ...] = ()
-
-
 class BriefRequest(NamedTuple):
     """Everything that a caller can ask of a brief.
 
@@ -73,9 +62,15 @@ class BriefRequest(NamedTuple):
     budget_tokens: int | None = None
 
     @property
-    def audience(self) -> Audience:
-        """Return who is briefed."""
-        return Audience(self.domain, self.role, self.provider, self.tool, tuple(self.tags))
+    def audience(self) -> "BriefRequest":
+        """Return what the request says of who is briefed; an empty word means anybody."""
+        return BriefRequest(
+            domain=self.domain,
+            role=self.role,
+            provider=self.provider,
+            tool=self.tool,
+            tags=tuple(self.tags),
+        )
 
     @property
     def is_about_project(self) -> bool:
@@ -130,22 +125,11 @@ class BriefedLesson(NamedTuple):
         return f"{GLOBAL_MARK}{self.lesson.short_id}" if self.is_global else self.lesson.short_id
 
 
-class Selection(NamedTuple):
-    """The lessons chosen for a brief, and the stale ones that were left out, each with its reason.
-
-    `project` is the project that the brief is about, `project_by` how that was decided.
-    """
-
-    chosen: tuple[BriefedLesson, ...]
-    stale: tuple[tuple[str, str], ...] = ()
-    project: str = ""
-    project_by: str = ""
-
-
 class RenderedBrief(NamedTuple):
     """A brief: its text, the lessons in it, and the id of its record when it was recorded.
 
-    `withheld` are the lessons that the hold-out kept back; the rest is as in `Selection`.
+    `withheld` are the lessons that the hold-out kept back, `stale` the names of stale ones, each with its
+    reason. `project` is the project that the brief is about, `project_by` how that was decided.
     """
 
     text: str
@@ -155,30 +139,6 @@ class RenderedBrief(NamedTuple):
     stale: tuple[tuple[str, str], ...] = ()
     project: str = ""
     project_by: str = ""
-
-
-def is_wanted(lesson: Lesson, *, domain: str, role: str, rules: BriefRules) -> bool:
-    """Say whether an active lesson is for this domain and role.
-
-    A domain takes its own lessons and the general ones; a role takes its own and those of no role. A lesson
-    that was seen often enough is for everybody.
-    """
-    if lesson.status is not Status.ACTIVE:
-        return False
-    if lesson.frequency >= rules.always_at_frequency:
-        return True
-    fits_domain = not domain or lesson.domain in (domain, GENERAL)
-    fits_role = not role or lesson.role in (role, "")
-    return fits_domain and fits_role
-
-
-def choose_lessons(
-    lessons: Iterable[BriefedLesson], *, domain: str, role: str, rules: BriefRules
-) -> list[BriefedLesson]:
-    """Return the most frequent wanted lessons, at most as many as the rules allow."""
-    wanted = [each for each in lessons if is_wanted(each.lesson, domain=domain, role=role, rules=rules)]
-    wanted.sort(key=lambda each: (-each.lesson.frequency, each.is_global, each.lesson.number))
-    return wanted[: rules.max_lessons]
 
 
 def says_remedy(lesson: Lesson) -> bool:

@@ -10,16 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, reads
-from archivist.brief.record_service import BriefedLessons, deliver, record_brief, search_records
+from archivist.brief.record_service import deliver, search_records
 from archivist.brief.render import fence_text, render_brief
 from archivist.brief.select import (
     GENERAL,
-    Audience,
     BriefedLesson,
     BriefRequest,
     RenderedBrief,
-    Selection,
-    choose_lessons,
     rules_for,
 )
 from archivist.clock import to_text
@@ -74,12 +71,8 @@ class Briefs(BankService):
         domain and role, as many as the rules say unless the request names a budget.
         """
         asked = request or BriefRequest(**fields)
-
-        def record(chosen: BriefedLessons, withheld: BriefedLessons) -> str:
-            return record_brief(self._bank, asked, chosen, withheld, global_bank=global_bank)
-
         selection = select_lessons(self._bank, asked, global_bank=global_bank, tokens=tokens)
-        return deliver(self._bank, selection, asked, record)
+        return deliver(self._bank, selection, asked, global_bank=global_bank)
 
     @reads(Layer.LESSONS)
     def reasons(self, brief: RenderedBrief) -> list[str]:
@@ -130,8 +123,8 @@ def select_lessons(
     *,
     global_bank: Bank | None = None,
     tokens: CountTokens | None = None,
-) -> Selection:
-    """Choose the lessons that answer a request, within its limits and with all of its text counted."""
+) -> RenderedBrief:
+    """Choose the lessons that answer a request, within its limits; its text is counted, not kept."""
     rules = rules_for(request, bank.config.brief)
     form, is_fenced = request.presentation()
 
@@ -152,48 +145,47 @@ def _select_known_issues(
     rules: BriefRules,
     global_bank: Bank | None,
     count_tokens: Callable[[Sequence[BriefedLesson]], int],
-) -> Selection:
-    """Choose the documented known issues of a domain and role: those of the folder's project, and of none."""
+) -> RenderedBrief:
+    """Choose the most frequent active lessons of both banks that are for an audience, or for everybody.
+
+    Of lessons of a project those of the folder's count.
+    """
     project, said_by = "", ""
-    offered = _known_issues(bank, global_bank, request.audience, rules)
-    if any(each.lesson.repo for each in offered):
+    sources = [source for source in (bank, global_bank) if source is not None]
+
+    def has_projects(source: Bank) -> bool:
+        with source.reading() as reader:
+            return bool(reader.values("lesson", "repo"))
+
+    if any(map(has_projects, sources)):
         with bank.reading() as reader:
             project, said_by = _resolve_project(bank, reader, "", [])
-        is_ours = one_of("repo", (project, ""))
-        offered = _known_issues(bank, global_bank, request.audience, rules, is_ours)
-    live, stale = _drop_stale(bank, offered)
-    chosen = choose_lessons(live, domain=request.domain, role=request.role, rules=rules)
-    if request.budget_tokens is not None:
-        fitting: list[BriefedLesson] = []
-        for each in chosen:
-            if count_tokens([*fitting, each]) <= request.budget_tokens:
-                fitting.append(each)
-        chosen = fitting
-    return Selection(tuple(chosen), stale, project, said_by)
-
-
-def _known_issues(
-    bank: Bank, global_bank: Bank | None, audience: Audience, rules: BriefRules, *more: Condition
-) -> list[BriefedLesson]:
-    """Return the most frequent active lessons of both banks that are for an audience, or for everybody."""
-    fitting = _audience_conditions(audience)
-    if audience.domain:
-        fitting.append(one_of("domain", (audience.domain, GENERAL)))
-    conditions: list[Condition] = [equals("status", Status.ACTIVE), *more]
+    conditions: list[Condition] = [equals("status", Status.ACTIVE), one_of("repo", (project, ""))]
+    fitting = _audience_conditions(request.audience)
+    if request.domain:
+        fitting.append(one_of("domain", (request.domain, GENERAL)))
     if fitting:
         conditions.append(any_of(fitting, (at_least("frequency", rules.always_at_frequency),)))
-    found: list[BriefedLesson] = []
-    for source in (bank, global_bank):
-        if source is not None:
-            with source.reading() as reader:
-                lessons = reader.select(
-                    Lesson, *conditions, order=("-frequency", "number"), limit=rules.max_lessons
-                )
-            found += [BriefedLesson(lesson, is_global=source is global_bank) for lesson in lessons]
-    return found
+    offered: list[BriefedLesson] = []
+    for source in sources:
+        with source.reading() as reader:
+            lessons = reader.select(
+                Lesson, *conditions, order=("-frequency", "number"), limit=rules.max_lessons
+            )
+        offered += [BriefedLesson(lesson, is_global=source is global_bank) for lesson in lessons]
+    live, stale = _drop_stale(bank, offered)
+    live.sort(key=lambda each: (-each.lesson.frequency, each.is_global, each.lesson.number))
+    chosen = live[: rules.max_lessons]
+    if request.budget_tokens is not None:
+        fitting_lessons: list[BriefedLesson] = []
+        for each in chosen:
+            if count_tokens([*fitting_lessons, each]) <= request.budget_tokens:
+                fitting_lessons.append(each)
+        chosen = fitting_lessons
+    return RenderedBrief("", tuple(chosen), stale=stale, project=project, project_by=said_by)
 
 
-def _audience_conditions(audience: Audience) -> list[Condition]:
+def _audience_conditions(audience: BriefRequest) -> list[Condition]:
     """Return the conditions that keep what is for this role, provider and tool, and what is for none.
 
     A lesson with tags must have one of those asked for.
@@ -213,7 +205,7 @@ def _select_for_project(
     global_bank: Bank | None,
     tokens: CountTokens | None,
     count_tokens: Callable[[Sequence[BriefedLesson]], int],
-) -> Selection:
+) -> RenderedBrief:
     """Choose what the project of a request met, best first; likeness to the task settles ties."""
     from archivist.brief.rank import rank_lessons
     from archivist.recall.keywords import keywords
@@ -252,7 +244,7 @@ def _select_for_project(
     while chosen and (excess := count_tokens(chosen) - rules.budget_tokens) > 0:
         room -= excess
         chosen = rank_within(live, rules._replace(budget_tokens=room))
-    return Selection(tuple(chosen), stale, project, said_by)
+    return RenderedBrief("", tuple(chosen), stale=stale, project=project, project_by=said_by)
 
 
 def _drop_stale(
@@ -302,7 +294,9 @@ def _resolve_project(bank: Bank, reader: Reader, repo: str, words: list[str]) ->
     return project, "by the words of the task" if project else _UNSAID
 
 
-def _project_lessons(reader: Reader, project: str, audience: Audience) -> tuple[list[Lesson], dict[str, int]]:
+def _project_lessons(
+    reader: Reader, project: str, audience: BriefRequest
+) -> tuple[list[Lesson], dict[str, int]]:
     """Return the live lessons of a project and of none, and how many runs ended since each was seen."""
     from archivist import projects
     from archivist.records import Episode
@@ -347,8 +341,9 @@ def _top_lessons(reader: Reader, conditions: Sequence[Condition], ended: list[st
     def key(row: tuple[Any, ...]) -> tuple[bool, float, int]:
         lesson, number, status, frequency, importance, last_seen, rule, remedies = row
         since = _runs_since(ended, last_seen or "")
-        score = score_row(frequency, importance, rule != "" or remedies != "[]", since, tallies.get(lesson))
-        return status == Status.CANDIDATE.value, -score.total, number
+        has_remedy = rule != "" or remedies != "[]"
+        merit, _ = score_row(frequency, importance, has_remedy, since, tallies.get(lesson))
+        return status == Status.CANDIDATE.value, -merit, number
 
     best = sorted(rows.values(), key=key)[:_LOADED]
     return list(reader.records("lesson", [str(row[0]) for row in best]).values())

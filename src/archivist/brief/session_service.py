@@ -6,20 +6,17 @@ the session is briefed all the same and nothing is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, reads
 from archivist.brief.select import BriefFormat, BriefPreset, BriefRequest
-from archivist.errors import BankLockedError, BankReadOnlyError
 from archivist.service import BankService
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from archivist.bank import Bank
-    from archivist.brief.record_service import BriefedLessons
-    from archivist.brief.select import RenderedBrief, Selection
+    from archivist.brief.select import RenderedBrief
     from archivist.store.protocol import Writer
 
 # The text of a session goes into a prompt, whatever it is about.
@@ -27,8 +24,6 @@ _SESSION = BriefRequest(form=BriefFormat.MARKDOWN, fence=True)
 _HITS = 30
 _PROMPT_CHARACTERS = 4_000
 _MAX_PROMPT_LESSONS = 3
-# Clients cut off what is longer; a lesson that is not shown must not be recorded as given.
-_MAX_CHARACTERS = 7_500
 
 
 class SessionBriefs(BankService):
@@ -46,6 +41,8 @@ class SessionBriefs(BankService):
     ) -> RenderedBrief:
         """Brief a session that starts, and record the run with the repository of its folder."""
         from archivist import projects
+        from archivist.brief.record_service import deliver
+        from archivist.brief.service import select_lessons
         from archivist.records import Episode
 
         bank = self._bank
@@ -62,20 +59,25 @@ class SessionBriefs(BankService):
             return is_known
 
         request = _SESSION._replace(project=project, provider=provider, run=run)
-        return self._deliver(request, global_bank=global_bank, open_run=open_run)
+        selection = select_lessons(bank, request, global_bank=global_bank)
+        return deliver(bank, selection, request, global_bank=global_bank, open_run=open_run, is_session=True)
 
     @reads(Layer.LESSONS)
     def brief_subagent(
         self, run: str, project: str, *, role: str = "", global_bank: Bank | None = None
     ) -> RenderedBrief:
         """Brief a subagent before its first prompt, with about half as much as a session."""
+        from archivist.brief.record_service import deliver
+        from archivist.brief.service import select_lessons
+
         request = _SESSION._replace(project=project, role=role, run=run, preset=BriefPreset.SUBAGENT)
-        return self._deliver(request, global_bank=global_bank)
+        selection = select_lessons(self._bank, request, global_bank=global_bank)
+        return deliver(self._bank, selection, request, global_bank=global_bank, is_session=True)
 
     @reads(Layer.LESSONS)
     def brief_prompt(self, run: str, project: str, prompt: str) -> RenderedBrief | None:
         """Return the lessons about a prompt that the session was not given yet; None without any."""
-        from archivist.brief.record_service import briefed_lessons, search_records
+        from archivist.brief.record_service import briefed_lessons, deliver, search_records
         from archivist.recall.keywords import keywords
         from archivist.store.results import TextQuery
 
@@ -90,14 +92,16 @@ class SessionBriefs(BankService):
 
             lessons = reader.records("lesson", ids).values()
             ours = [lesson for lesson in lessons if lesson.status.is_live and lesson.repo in (project, "")]
-            known = briefed_lessons(reader, run)
+            known, _ = briefed_lessons(reader, run)
         matching = [lesson for lesson in match_prompt(words, ours) if lesson.id not in known]
         untold = matching[:_MAX_PROMPT_LESSONS]
         stale = self._bank.liveness.find_stale(untold) if untold else {}
-        from archivist.brief.select import BriefedLesson, Selection
+        from archivist.brief.select import BriefedLesson, RenderedBrief
 
         chosen = tuple(BriefedLesson(lesson) for lesson in untold if lesson.id not in stale)
-        return self._deliver(_SESSION._replace(run=run), Selection(chosen)) if chosen else None
+        if not chosen:
+            return None
+        return deliver(self._bank, RenderedBrief("", chosen), _SESSION._replace(run=run), is_session=True)
 
     @reads(Layer.LESSONS)
     def brief_failure(
@@ -114,71 +118,22 @@ class SessionBriefs(BankService):
             return found
         from zlib import crc32
 
-        from archivist.brief.record_service import briefed_lessons, recovery_marks
+        from archivist.brief.record_service import briefed_lessons, record_brief
         from archivist.brief.render import fence_text
         from archivist.brief.select import withhold
 
         mark = f"{crc32(found.text.encode('utf-8', 'replace')):08x}"
         with self._bank.reading() as reader:
-            known = briefed_lessons(reader, run)
-            if mark in recovery_marks(reader, run):
-                return found._replace(text="", chosen=())
+            known, marks = briefed_lessons(reader, run)
+        if mark in marks:
+            return found._replace(text="", chosen=())
         _, withheld = withhold(found.chosen, run, self._bank.config.brief.holdout)
         news = tuple(each for each in withheld or found.chosen if each.lesson.id not in known)
+        given, kept = ((), news) if withheld else (news, ())
         request = _SESSION._replace(run=run)
+        brief_id = (
+            record_brief(self._bank, request, given, kept, recovery=mark, is_session=True) if run else ""
+        )
         if withheld:
-            brief_id = self._record(request, (), news, recovery=mark)
             return found._replace(text="", chosen=(), brief_id=brief_id, withheld=withheld)
-        brief_id = self._record(request, news, (), recovery=mark)
         return found._replace(text=fence_text(found.text, brief_id, found.chosen), brief_id=brief_id)
-
-    def _deliver(
-        self,
-        request: BriefRequest,
-        selection: Selection | None = None,
-        *,
-        global_bank: Bank | None = None,
-        open_run: Callable[[Writer], bool] | None = None,
-    ) -> RenderedBrief:
-        """Give and record what was selected; without a selection, the lessons that answer the request."""
-        from archivist.brief.record_service import deliver
-
-        if selection is None:
-            from archivist.brief.service import select_lessons
-
-            selection = select_lessons(self._bank, request, global_bank=global_bank)
-
-        def record(chosen: BriefedLessons, withheld: BriefedLessons) -> str:
-            return self._record(request, chosen, withheld, global_bank=global_bank, open_run=open_run)
-
-        return deliver(self._bank, selection, request, record, max_characters=_MAX_CHARACTERS)
-
-    def _record(
-        self,
-        request: BriefRequest,
-        chosen: BriefedLessons,
-        withheld: BriefedLessons,
-        *,
-        global_bank: Bank | None = None,
-        open_run: Callable[[Writer], bool] | None = None,
-        recovery: str = "",
-    ) -> str:
-        """Record a brief if the bank can be written now; return the record's id, or an empty text."""
-        from archivist.brief.record_service import record_brief
-
-        is_empty = not (chosen or withheld or recovery)
-        if not request.run or (is_empty and open_run is None):
-            return ""
-        try:
-            name = record_brief(
-                self._bank,
-                request,
-                chosen,
-                withheld,
-                global_bank=global_bank,
-                open_run=open_run,
-                recovery=recovery,
-            )
-        except (BankLockedError, BankReadOnlyError):
-            return ""
-        return "" if is_empty else name

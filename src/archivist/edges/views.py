@@ -18,7 +18,7 @@ from archivist.records.plain import to_plain
 
 if TYPE_CHECKING:
     from archivist import records
-    from archivist.audit.analytics import Rate
+    from archivist.audit.analytics import ApproachResult, Rate
     from archivist.audit.report import ReportRow
     from archivist.audit.verdicts import Regression
     from archivist.bank import Bank
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from archivist.capture.results import ExtractResult, FinishedRun
     from archivist.capture.service import CaptureResult
     from archivist.core.blocks import CoreView
-    from archivist.layers.attempts_service import ApproachResult
     from archivist.lessons.standing import AgeingResult
     from archivist.recall.results import Hit, RecallResult
     from archivist.reflect.service import Reflection

@@ -27,28 +27,10 @@ from archivist.records import (
     Status,
     Tally,
     Verdict,
+    shapes,
 )
 from archivist.records.kinds import record_type
 from archivist.records.plain import from_plain
-from archivist.records.shapes import (
-    SHAPES,
-    ImportedLesson,
-    Kept,
-    from_cross_run,
-    from_episode_line,
-    from_line,
-    from_old_memory,
-    from_reflective,
-    from_stream_line,
-    is_old_memory,
-    is_reflective,
-    shape_of,
-    to_cross_run,
-    to_episode_line,
-    to_line,
-    to_reflective,
-    to_stream_line,
-)
 from archivist.store.protocol import Reader
 
 LESSONS = "lessons.jsonl"
@@ -87,7 +69,7 @@ class ImportBatch:
     episodes: list[Episode] = field(default_factory=list)
     audit: list[JsonLine] = field(default_factory=list)
     stream: list[Entry] = field(default_factory=list)
-    kept: list[Kept] = field(default_factory=list)
+    kept: list[shapes.Kept] = field(default_factory=list)
     problems: list[LineProblem] = field(default_factory=list)
 
     def add_line(self, line: JsonLine | LineProblem, *, is_archive: bool) -> None:
@@ -96,16 +78,16 @@ class ImportBatch:
             self.problems.append(line)
             return
         value = line.value
-        shape = shape_of(value)
+        shape = shapes.shape_of(value)
         try:
             if shape is not None:
-                self.kept.append(from_line(shape, value))
+                self.kept.append(shapes.from_line(shape, value))
             elif value.keys() >= _STREAM_SIGNS:
-                self.stream.append(from_stream_line(value))
+                self.stream.append(shapes.from_stream_line(value))
             elif "lessons_injected" in value or value.get("type") == _EFFECTIVENESS:
                 self.audit.append(line)
             elif value.get("kind") in list(EpisodeKind) or "sessionId" in value:
-                self.episodes.append(from_episode_line(value))
+                self.episodes.append(shapes.from_episode_line(value))
             elif "description" in value or "summary" in value:
                 # Parsed here only to report a bad line before anything is written.
                 read_lesson(value, None, is_archive=is_archive)
@@ -132,62 +114,53 @@ def export_lines(reader: Reader, lesson_format: LessonFormat) -> dict[str, list[
     lessons = reader.select(Lesson, order=("number",))
     tallies = reader.tallies([lesson.id for lesson in lessons])
     count = reader.run_count()
-    write = to_cross_run if lesson_format is LessonFormat.CROSS_RUN else to_reflective
+    write = shapes.to_cross_run if lesson_format is LessonFormat.CROSS_RUN else shapes.to_reflective
     lines: dict[str, list[dict[str, object]]] = {LESSONS: [], ARCHIVE: []}
     for lesson in lessons:
         line = write(lesson, tallies.get(lesson.id, Tally()), count)
         lines[ARCHIVE if lesson.status.is_retired else LESSONS].append(line)
     short_ids = {lesson.id: lesson.short_id for lesson in lessons}
-    lines[EPISODES] = [to_episode_line(episode) for episode in reader.select(Episode, order=("id",))]
+    lines[EPISODES] = [shapes.to_episode_line(episode) for episode in reader.select(Episode, order=("id",))]
     audit: list[Brief | Verdict] = [*reader.select(Brief, order=("time", "id"))]
     audit += reader.select(Verdict, order=("time", "id"))
     lines[AUDIT] = [audit_line(record, short_ids) for record in audit]
-    lines[STREAM] = [to_stream_line(entry) for entry in reader.select(Entry, order=("seq",))]
-    for shape in SHAPES:
+    lines[STREAM] = [shapes.to_stream_line(entry) for entry in reader.select(Entry, order=("seq",))]
+    for shape in shapes.SHAPES:
         lines[shape.file] = [
-            to_line(record) for record in reader.select(record_type(shape.name), order=("id",))
+            shapes.to_line(record) for record in reader.select(record_type(shape.name), order=("id",))
         ]
     return lines
 
 
 def audit_line(record: Brief | Verdict, short_ids: Mapping[str, str]) -> dict[str, object]:
     """Write a brief or a verdict as a record of the cross-run document's `audit.jsonl`."""
+    line: dict[str, object] = {"ts": to_short_text(record.time), "run_id": record.run}
     if isinstance(record, Verdict):
-        return {
-            "type": _EFFECTIVENESS,
-            "ts": to_short_text(record.time),
-            "run_id": record.run,
-            "lesson_id": short_ids.get(record.lesson, record.lesson),
-            "effectiveness": record.effect.value,
-            "lesson_uid": record.lesson,
-            **{key: value for key, value in record.extra.items() if key not in _VERDICT_KEYS},
-        }
-    return {
-        "ts": to_short_text(record.time),
-        "run_id": record.run,
-        "domain": record.domain,
-        "archetype": record.role,
-        "lessons_injected": [short_ids.get(lesson, lesson) for lesson in record.lessons],
-        "lesson_count": len(record.lessons),
-        "id": record.id,
-        "lesson_uids": list(record.lessons),
-        **{key: value for key, value in record.extra.items() if key not in _BRIEF_KEYS},
-    }
+        line = {"type": _EFFECTIVENESS, **line}
+        line["lesson_id"] = short_ids.get(record.lesson, record.lesson)
+        line |= {"effectiveness": record.effect.value, "lesson_uid": record.lesson}
+    else:
+        line |= {"domain": record.domain, "archetype": record.role}
+        line["lessons_injected"] = [short_ids.get(lesson, lesson) for lesson in record.lessons]
+        line |= {"lesson_count": len(record.lessons), "id": record.id, "lesson_uids": list(record.lessons)}
+    return line | {key: value for key, value in record.extra.items() if key not in line}
 
 
-def read_lesson(value: Mapping[str, Any], reader: Reader | None, *, is_archive: bool) -> ImportedLesson:
+def read_lesson(
+    value: Mapping[str, Any], reader: Reader | None, *, is_archive: bool
+) -> shapes.ImportedLesson:
     """Read a lesson in any of the shapes; a line of an archive is archived unless it says otherwise.
 
     A cross-run line has a frequency but no runs, so it is read beside the lesson that the bank knows.
     """
-    if is_old_memory(value):
-        return from_old_memory(value)
-    if is_reflective(value):
-        imported = from_reflective(value)
+    if shapes.is_old_memory(value):
+        return shapes.from_old_memory(value)
+    if shapes.is_reflective(value):
+        imported = shapes.from_reflective(value)
     else:
-        imported = from_cross_run(value)
+        imported = shapes.from_cross_run(value)
         known = reader.get(Lesson, imported.lesson.id) if reader else None
-        imported = from_cross_run(value, known=known) if known else imported
+        imported = shapes.from_cross_run(value, known=known) if known else imported
     if is_archive and "status" not in value and imported.lesson.status is not Status.SUPERSEDED:
         return replace(imported, lesson=replace(imported.lesson, status=Status.ARCHIVED))
     return imported
@@ -195,36 +168,26 @@ def read_lesson(value: Mapping[str, Any], reader: Reader | None, *, is_archive: 
 
 def read_audit_record(value: Mapping[str, Any], ids: Mapping[str, str]) -> Brief | Verdict:
     """Read a line of `audit.jsonl`; `ids` maps the short ids of the imported lessons to their global ids."""
-    if "lessons_injected" not in value:
+    record_class: type[Brief | Verdict] = Brief if "lessons_injected" in value else Verdict
+    fields: dict[str, object] = {"time": value.get("ts"), "run": value.get("run_id")}
+    if record_class is Verdict:
         lesson = value.get("lesson_id")
         named = ids.get(lesson, lesson) if isinstance(lesson, str) else lesson
-        return from_plain(
-            Verdict,
-            {
-                "run": value.get("run_id"),
-                "lesson": value.get("lesson_uid") or named,
-                "time": value.get("ts"),
-                "effect": value.get("effectiveness") or Effect.UNKNOWN.value,
-                "extra": {key: item for key, item in value.items() if key not in _VERDICT_KEYS},
-            },
-        )
-    lessons = value.get("lesson_uids")
-    if not isinstance(lessons, list):
-        names = value["lessons_injected"]
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise RecordError("lessons_injected: expected a list of ids")
-        lessons = [ids.get(name, name) for name in names]
+        fields["lesson"] = value.get("lesson_uid") or named
+        fields["effect"] = value.get("effectiveness") or Effect.UNKNOWN.value
+    else:
+        lessons = value.get("lesson_uids")
+        if not isinstance(lessons, list):
+            names = value["lessons_injected"]
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise RecordError("lessons_injected: expected a list of ids")
+            lessons = [ids.get(name, name) for name in names]
+        made_id = derived_id("brief", str(value.get("run_id")), str(value.get("ts")))
+        fields |= {"id": value.get("id") or made_id, "run": value.get("run_id") or "", "lessons": lessons}
+        fields |= {"domain": value.get("domain") or "", "role": value.get("archetype") or ""}
+    own = _BRIEF_KEYS if record_class is Brief else _VERDICT_KEYS
     return from_plain(
-        Brief,
-        {
-            "id": value.get("id") or derived_id("brief", str(value.get("run_id")), str(value.get("ts"))),
-            "time": value.get("ts"),
-            "run": value.get("run_id") or "",
-            "domain": value.get("domain") or "",
-            "role": value.get("archetype") or "",
-            "lessons": lessons,
-            "extra": {key: item for key, item in value.items() if key not in _BRIEF_KEYS},
-        },
+        record_class, {**fields, "extra": {key: item for key, item in value.items() if key not in own}}
     )
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,30 +32,6 @@ _SIGNATURE_KEYS = ("signature", "reflection")
 _SHORT_ID_AT_END = re.compile(r"\((m-\d+)\)$")
 
 
-@dataclass(frozen=True, slots=True)
-class _ErasedContent:
-    """What was erased: a text and its traces in signatures, or records by their ids."""
-
-    query: ErasureQuery
-    traces: ErasureQuery | None
-    ids: frozenset[str]
-
-    def strip_line(self, line: dict[str, Any]) -> dict[str, Any] | None:
-        """Return a line without the erased content; None for the line of an erased record."""
-        if self.ids:
-            values = (line.get(key) for key in _ID_KEYS)
-            return None if any(isinstance(each, str) and each in self.ids for each in values) else line
-        cleaned: dict[str, Any] = redact_json(line, self.query)
-        if cleaned != line and isinstance(cleaned.get("tags"), list):
-            words = " ".join(str(cleaned.get(key, "")) for key in _WORD_KEYS)
-            cleaned["tags"] = remaining_tags(map(str, cleaned["tags"]), words, self.query)
-        if self.traces is not None:
-            cleaned |= {
-                key: redact_json(cleaned[key], self.traces) for key in _SIGNATURE_KEYS if key in cleaned
-            }
-        return cleaned
-
-
 def clean_files(
     bank: Bank,
     digests: Mapping[str, str],
@@ -70,12 +45,25 @@ def clean_files(
     A file that was changed since is left alone, and reported when it holds the text. `traces` are the
     text's words as signatures hold them.
     """
-    erased = _ErasedContent(query, traces, erased_ids)
+
+    def strip_line(line: dict[str, Any]) -> dict[str, Any] | None:
+        """Return a line without the erased content; None for the line of an erased record."""
+        if erased_ids:
+            values = (line.get(key) for key in _ID_KEYS)
+            return None if any(isinstance(each, str) and each in erased_ids for each in values) else line
+        cleaned: dict[str, Any] = redact_json(line, query)
+        if cleaned != line and isinstance(cleaned.get("tags"), list):
+            words = " ".join(str(cleaned.get(key, "")) for key in _WORD_KEYS)
+            cleaned["tags"] = remaining_tags(map(str, cleaned["tags"]), words, query)
+        if traces is not None:
+            cleaned |= {key: redact_json(cleaned[key], traces) for key in _SIGNATURE_KEYS if key in cleaned}
+        return cleaned
+
     files = {Path(path): digest for path, digest in digests.items() if Path(path).is_file()}
     places: list[ErasureLocation] = []
     for path, digest in files.items():
         try:
-            places += _clean_file(bank, path, digest, erased)
+            places += _clean_file(bank, path, digest, query, strip_line)
         except (OSError, InputError) as error:
             places.append(ErasureLocation(as_text(path), 0, None, str(error)))
     beside = {file for path in files for file in path.parent.glob("*.jsonl")} - files.keys()
@@ -91,8 +79,13 @@ def clean_files(
     return places
 
 
-def _clean_file(bank: Bank, path: Path, digest: str, erased: _ErasedContent) -> Iterator[ErasureLocation]:
-    query = erased.query
+def _clean_file(
+    bank: Bank,
+    path: Path,
+    digest: str,
+    query: ErasureQuery,
+    strip_line: Callable[[dict[str, Any]], dict[str, Any] | None],
+) -> Iterator[ErasureLocation]:
     with path.open("rb") as stream:
         is_ours = hashlib.file_digest(stream, "sha256").hexdigest() == digest
     if not is_ours:
@@ -100,7 +93,7 @@ def _clean_file(bank: Bank, path: Path, digest: str, erased: _ErasedContent) -> 
         return
     lines = read_lines(path) if path.stat().st_size else ()
     values = [line.value for line in lines if not isinstance(line, LineProblem)]
-    stripped = [erased.strip_line(value) for value in values]
+    stripped = [strip_line(value) for value in values]
     changed = sum(before != after for before, after in zip(values, stripped, strict=True))
     if changed:
         write_lines(path, [line for line in stripped if line is not None])

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
 from archivist.clock import to_short_text
-from archivist.store.erasure import ERASED, ErasureQuery, redact_json
-
-_WORD = re.compile(r"[^\W_]+")
+from archivist.store.erasure import ERASED, WORD, ErasureQuery, redact_json
 
 
 def remaining_tags(tags: Iterable[str], text: str, query: ErasureQuery) -> list[str]:
     """Return the tags without words of the erased text that the remaining text does not hold."""
-    erased = query.words - set(_WORD.findall(text.lower()))
+    erased = query.words - set(WORD.findall(text.lower()))
     return [tag for tag in tags if tag.lower() not in erased and tag != ERASED]
 
 
@@ -84,10 +81,7 @@ def receipt_view(receipt: Receipt) -> dict[str, object]:
         "places": [
             {
                 "place": place.name,
-                "removed": place.removed,
-                "left": place.left,
-                "check": place.check,
-                "note": place.note,
+                **{name: getattr(place, name) for name in ("removed", "left", "check", "note")},
             }
             for place in receipt.places
         ],

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from archivist.clock import from_text
+from archivist.config import RetentionRules
 from archivist.store.results import Sizes
 
 _MB = 1_000_000
@@ -22,26 +24,6 @@ class RetentionReason(StrEnum):
     WAITING = "waiting for reflection"
     CITED = "cited by a lesson"
     LAST = "counts the runs"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PruneCandidate:
-    """What decides whether a run is deleted; `uncited` counts its events that no lesson cites.
-
-    `kin` are the runs of its session: its parts, its subagents and its parents.
-    """
-
-    id: str
-    finished: datetime | None = None
-    started: datetime | None = None
-    uncited: int = 0
-    uncited_bytes: int = 0
-    kin: frozenset[str] = frozenset()
-
-    @property
-    def end_time(self) -> datetime | None:
-        """Return when the run ended, or else started."""
-        return self.finished or self.started
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,31 +62,46 @@ def collect_needs(
     )
 
 
+def latest_end(dates: Iterable[Sequence[str | None]]) -> datetime | None:
+    """Return when the last of some runs ended, or else started, from the times of each end and start."""
+    ends, starts = zip(*dates, strict=True)
+    latest = max(filter(None, ends), default="") or max(filter(None, starts), default="")
+    return from_text(latest) if latest else None
+
+
 def decide_retention(
-    run: PruneCandidate, needs: RetentionNeeds, before: datetime
+    run: str,
+    ended: datetime | None,
+    needs: RetentionNeeds,
+    before: datetime,
+    *,
+    uncited: tuple[int, int] = (0, 0),
+    kin: frozenset[str] = frozenset(),
 ) -> RetentionReason | RunDeletion:
-    """Return what to delete of a run, or why it stays.
+    """Return what to delete of a run that ended at a time, or why it stays.
 
     When a lesson cites single events of a run, these events and the run's record stay and the other events
     are deleted; a run that is cited as a whole stays whole. The run with the highest number stays because
-    lessons count from it. The records of one session are deleted together or not at all.
+    lessons count from it. `kin` are the runs of its session (its parts, its subagents and its parents), whose
+    records are deleted together or not at all. `uncited` are the number and the bytes of its events that no
+    lesson cites.
     """
-    kin = run.kin | {run.id}
-    if run.end_time is None:
+    kin = kin | {run}
+    if ended is None:
         return RetentionReason.UNDATED
-    if run.end_time >= before:
+    if ended >= before:
         return RetentionReason.YOUNG
     if kin & needs.waiting:
         return RetentionReason.WAITING
-    cited = needs.events.get(run.id, frozenset())
-    if not cited and run.id in needs.runs:
+    cited = needs.events.get(run, frozenset())
+    if not cited and run in needs.runs:
         return RetentionReason.CITED
     if kin & (needs.runs | needs.events.keys()):
-        going = RunDeletion(run.id, run.uncited, run.uncited_bytes, cited, is_whole=False)
-        return going if run.uncited else RetentionReason.CITED
+        going = RunDeletion(run, *uncited, cited, is_whole=False)
+        return going if uncited[0] else RetentionReason.CITED
     if needs.last in kin:
         return RetentionReason.LAST
-    return RunDeletion(run.id, run.uncited, run.uncited_bytes)
+    return RunDeletion(run, *uncited)
 
 
 def child_runs(parents: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -136,13 +133,17 @@ def session_families(known: Mapping[str, Sequence[str]]) -> dict[str, frozenset[
     return found
 
 
-def growth_warnings(sizes: Sizes, prunable: int, *, warn_at_mb: int, days: int) -> list[str]:
-    """Return what makes a bank large and what helps, once it is larger than configured."""
-    if sizes.total < warn_at_mb * _MB:
+def growth_warnings(sizes: Sizes, prunable: int, rules: RetentionRules) -> list[str]:
+    """Return what makes a bank large and what helps, once it is larger than configured.
+
+    `prunable` are the bytes that pruning frees.
+    """
+    if sizes.total < rules.warn_at_mb * _MB:
         return []
+    days = rules.episodes_days
     kind, size = max(sizes.kinds.items(), key=lambda item: item[1], default=("records", 0))
     said = f"{kind} are {round(100 * sizes.share(size))} % of {format_mb(sizes.total)}"
-    freed = sizes.estimate_freed(prunable) + sizes.free
+    freed = prunable + sizes.free
     if freed < sizes.total * _WORTH_FREEING:
         return [f"{said}, but little is older than {days} days: archivist prune with a smaller --days"]
     return [f"{said}: archivist prune --days {days} --yes frees about {format_mb(freed)}"]

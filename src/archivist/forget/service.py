@@ -17,12 +17,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, reads, writes
-from archivist.clock import from_text
 from archivist.errors import InputError, NotFoundError
 from archivist.forget.files_service import clean_files
 from archivist.forget.receipt import ErasureLocation, Receipt, receipt_entry, remaining_tags, text_digest
 from archivist.forget.retention import (
-    PruneCandidate,
     RetentionNeeds,
     RetentionReason,
     RunDeletion,
@@ -31,6 +29,7 @@ from archivist.forget.retention import (
     decide_retention,
     descendant_runs,
     growth_warnings,
+    latest_end,
     session_families,
 )
 from archivist.ledger.lookup import find_by_name
@@ -66,6 +65,7 @@ _CITING = (Status.CANDIDATE, Status.ACTIVE, Status.QUARANTINED)
 _FIRST_TEXTS = {"lesson": ("summary",), "episode": ("summary", "task"), "event": ("text", "output")}
 _OTHER_TEXTS = ("value", "description", "action", "text", "after", "plan")
 _WITNESS_TEXTS = {**_FIRST_TEXTS, "lesson": ("summary", "rule", "detail")}
+_IN_USE = "another process uses the bank: stop it and erase again"
 _LOGS_NOTE = "captured log files are not changed: capturing a longer version of one stores its text again"
 
 
@@ -173,14 +173,10 @@ class Erasure(BankService):
         """Search every place of the bank again, and enter the finished receipt in the ledger."""
         files = []
         for name, count in self._bank.store.count_raw_bytes(query.needles).items():
-            if not query.needles:
-                left, check, note = (0 if is_scrubbed else None), "it has no text to search for", ""
-            elif is_scrubbed:
-                left, check, note = count, "raw bytes", ""
-            else:
-                note = "another process uses the bank: stop it and erase again"
-                left, check = count or None, "raw bytes"
-            files.append(ErasureLocation(name, 0, left, check, note))
+            check = "raw bytes" if query.needles else "it has no text to search for"
+            is_unsure = not is_scrubbed and not count
+            note = "" if is_scrubbed or not query.needles else _IN_USE
+            files.append(ErasureLocation(name, 0, None if is_unsure else count, check, note))
         with self._bank.store.erasing(self._bank.actor, self._bank.now()) as eraser:
             tombstones = eraser.count_tombstones()
             places = [
@@ -208,11 +204,14 @@ class Erasure(BankService):
             needs = _load_needs(reader)
             sizes = store.run_sizes(event for events in needs.events.values() for event in events)
             families = session_families(_load_children(reader))
-            rows = {row[0]: row for row in reader.select_fields(Episode, _DATED)}
-            decisions = [
-                decide_retention(_prune_candidate(run, rows, families, sizes.get(run, (0, 0))), needs, before)
-                for run in rows
-            ]
+            dates = {run: times for run, *times in reader.select_fields(Episode, _DATED)}
+            decisions = []
+            for run in dates:
+                family = families.get(run, frozenset((run,)))
+                # A run is as young as the youngest run of its session.
+                ended = latest_end(dates[each] for each in family if each in dates)
+                size = sizes.get(run, (0, 0))
+                decisions.append(decide_retention(run, ended, needs, before, uncited=size, kin=family))
             total = store.sizes()
         deletions = [decision for decision in decisions if isinstance(decision, RunDeletion)]
         result = PruneResult(
@@ -248,16 +247,11 @@ class Erasure(BankService):
         rules = self._bank.config.retention
         with self._bank.reading() as reader:
             is_due = bool(reader.setting(_SCRUB_DUE))
-        warnings = ["erased bytes remain until other processes close the bank: archivist prune --yes"]
-        warnings = warnings if is_due else []
+        unfinished = "erased bytes remain until other processes close the bank: archivist prune --yes"
         sizes = self.sizes()
-        if not growth_warnings(sizes, 0, warn_at_mb=rules.warn_at_mb, days=rules.episodes_days):
-            return warnings
-        share = self.prune().freed / max(1, sizes.total - sizes.free)
-        prunable = int(share * sum(sizes.kinds.values()))
-        return warnings + growth_warnings(
-            sizes, prunable, warn_at_mb=rules.warn_at_mb, days=rules.episodes_days
-        )
+        # To find what can be pruned takes longer than to see that the bank is small.
+        freed = self.prune().freed if growth_warnings(sizes, 0, rules) else 0
+        return [unfinished] * is_due + growth_warnings(sizes, freed, rules)
 
 
 def _check_request(names: Sequence[str], matching: str) -> None:
@@ -469,21 +463,6 @@ def _load_needs(reader: Reader) -> RetentionNeeds:
     )
 
 
-def _prune_candidate(
-    run: str,
-    rows: Mapping[str, tuple[Any, ...]],
-    families: Mapping[str, frozenset[str]],
-    size: tuple[int, int],
-) -> PruneCandidate:
-    """Return what decides whether a run is deleted; it is as young as the youngest run of its session."""
-    family = families.get(run, frozenset((run,)))
-    dates = [[date for each in family if each in rows and (date := rows[each][place])] for place in (1, 2)]
-    finished, started = (from_text(max(each)) if each else None for each in dates)
-    return PruneCandidate(
-        id=run, finished=finished, started=started, uncited=size[0], uncited_bytes=size[1], kin=family
-    )
-
-
 def _delete_runs(
     eraser: Eraser, batch: Sequence[RunDeletion], families: Mapping[str, frozenset[str]], before: datetime
 ) -> None:
@@ -491,11 +470,11 @@ def _delete_runs(
     needs = _load_needs(eraser)
     for planned in batch:
         family = families.get(planned.run, frozenset((planned.run,)))
-        rows = {row[0]: row for row in eraser.select_fields(Episode, _DATED, one_of("id", family))}
-        if planned.run not in rows:
+        dates = {run: times for run, *times in eraser.select_fields(Episode, _DATED, one_of("id", family))}
+        if planned.run not in dates:
             continue
-        candidate = _prune_candidate(planned.run, rows, families, (planned.events, planned.bytes))
-        deletion = decide_retention(candidate, needs, before)
+        ended, size = latest_end(dates.values()), (planned.events, planned.bytes)
+        deletion = decide_retention(planned.run, ended, needs, before, uncited=size, kin=family)
         if not isinstance(deletion, RunDeletion):
             continue
         eraser.remove_events(deletion.run, "prune", excluded=deletion.cited)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from enum import StrEnum
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,9 +26,8 @@ from archivist.store.filters import Condition, equals
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
 
-# Files are hashed in pieces, so that a large one does not fill the memory.
-_PIECE_BYTES = 1 << 20
 NEWEST = ("-created", "-id")
+_WAIT = "try again when it is done"
 _OUTSIDE = "only files in the project's folder can be registered"
 
 
@@ -47,13 +46,6 @@ class ArtifactCheck(NamedTuple):
     artifact: Artifact
     state: FileState
     note: str = ""
-
-
-class Measure(NamedTuple):
-    """The size and the SHA-256 of a file."""
-
-    size_bytes: int
-    checksum: str
 
 
 class Artifacts(BankService):
@@ -84,22 +76,33 @@ class Artifacts(BankService):
         # Registering the bank's own files would change them.
         if is_own or (own.parent.name == FOLDER and real.is_relative_to(own.parent)):
             raise InputError(f"{Path(kept).name!r} is the bank's own", hint="register what a run produced")
-        made = _build_artifact(
+        with open_artifact(self.root, kept) as descriptor:
+            size_bytes, checksum = measure_file(descriptor, self.root / kept)
+        made = from_plain(
+            Artifact,
             {
                 "id": self._bank.new_id(now),
-                "task": task,
-                "agent": agent,
+                "task": " ".join(clean_text(task).split()),
+                "agent": validate_name("agent", agent),
                 "type": str(type),
                 "path": kept,
-                "description": description,
-                "size_bytes": 0,
-                "checksum": "",
+                "description": clean_text(description.strip()),
+                "size_bytes": size_bytes,
+                "checksum": checksum,
                 "created": now,
-                "run": run,
-            }
+                "run": validate_name("run", run),
+            },
         )
-        with open_artifact(self.root, kept) as descriptor:
-            made = replace(made, **measure_file(descriptor, self.root / kept)._asdict())
+        for name, most in (
+            ("task", VALUE_CHARACTERS),
+            ("agent", NAME_CHARACTERS),
+            ("description", VALUE_CHARACTERS),
+        ):
+            text = getattr(made, name)
+            if not text and name != "description":
+                raise RecordError(f"{name}: missing or empty", hint="name the task that it was made for")
+            if len(text) > most:
+                raise RecordError(f"{name}: {len(text)} characters, at most {most}")
         with self._bank.transaction() as writer:
             return _store_version(writer, made)
 
@@ -139,13 +142,10 @@ class Artifacts(BankService):
     @reads(Layer.ARTIFACTS)
     def versions(self, path: str) -> list[Artifact]:
         """Return every version of a path, oldest first."""
-        with self._bank.reading() as reader:
-            found = reader.select(
-                Artifact, equals("path", _stored_path(self.root, path)), order=("created", "id")
-            )
+        found = self.query(path=path)
         if not found:
             raise NotFoundError("artifact", path)
-        return found
+        return found[::-1]
 
     @writes(Layer.ARTIFACTS)
     def remove(self, name: str) -> Artifact:
@@ -177,12 +177,11 @@ class Artifacts(BankService):
                 if size != artifact.size_bytes:
                     note = f"{size} bytes, {artifact.size_bytes} when it was registered"
                     return ArtifactCheck(artifact, FileState.CHANGED, note)
-                found = measure_file(descriptor, self.root / artifact.path)
-        except NoFileError as error:
-            return ArtifactCheck(artifact, FileState.MISSING, error.message)
+                _, checksum = measure_file(descriptor, self.root / artifact.path)
         except InputError as error:
-            return ArtifactCheck(artifact, FileState.UNREADABLE, error.message)
-        if found.checksum != artifact.checksum:
+            state = FileState.MISSING if isinstance(error, NoFileError) else FileState.UNREADABLE
+            return ArtifactCheck(artifact, state, error.message)
+        if checksum != artifact.checksum:
             return ArtifactCheck(artifact, FileState.CHANGED, "other content of the same size")
         return ArtifactCheck(artifact, FileState.SAME)
 
@@ -197,7 +196,7 @@ class Artifacts(BankService):
 
 
 def relative_path(root: Path, path: str | Path) -> str:
-    """Return a path as it is stored: relative to the root, with slashes; outside is refused."""
+    """Return a path as it is stored: relative to the resolved root, with slashes; outside is refused."""
     told = str(path)
     if not told.strip() or "\0" in told:
         raise InputError(f"{told!r} names no file", hint="give a path inside the project's folder")
@@ -206,26 +205,22 @@ def relative_path(root: Path, path: str | Path) -> str:
     except UnicodeEncodeError:
         raise InputError(f"the name {told!r} is not UTF-8", hint="rename the file") from None
     whole = Path(os.path.normpath(root / told))
-    for top in (root, root.resolve()):
-        if whole.is_relative_to(top):
-            return whole.relative_to(top).as_posix()
     # The same folder can have a name through a symbolic link.
-    above = whole.parent.resolve()
-    if above.is_relative_to(root.resolve()):
-        return (above / whole.name).relative_to(root.resolve()).as_posix()
+    for place in (whole, whole.parent.resolve() / whole.name):
+        if place.is_relative_to(root):
+            return place.relative_to(root).as_posix()
     raise InputError(f"{told!r} lies outside the project's folder", hint=_OUTSIDE)
 
 
 @contextmanager
 def open_artifact(root: Path, kept: str) -> Iterator[int]:
-    """Open a regular file inside the root for reading; never block on a pipe or follow a link out."""
+    """Open a regular file inside the resolved root; never block on a pipe or follow a link out."""
     path = root / kept
     try:
         real = path.resolve(strict=True)
-        _refuse_unless_file(kept, real.stat().st_mode)
-        if not real.is_relative_to(root.resolve()):
+        if not real.is_relative_to(root):
             raise InputError(f"{kept!r} leads outside the project's folder", hint=_OUTSIDE)
-        # The file may have been replaced by a pipe or a link since.
+        # A pipe must not block, and the file may have been replaced by a link since.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(real, flags | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
@@ -235,7 +230,10 @@ def open_artifact(root: Path, kept: str) -> Iterator[int]:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{kept!r} cannot be read: {reason}", hint="check the path") from None
     try:
-        _refuse_unless_file(kept, os.fstat(descriptor).st_mode)
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+            raise InputError(f"{kept!r} is {what}", hint="only regular files can be registered")
         yield descriptor
     finally:
         os.close(descriptor)
@@ -248,55 +246,26 @@ class NoFileError(InputError):
         super().__init__(f"no file {path!r}", hint="register the file after it is written")
 
 
-def measure_file(descriptor: int, path: Path) -> Measure:
-    """Return the size and the checksum of an open file.
+def measure_file(descriptor: int, path: Path) -> tuple[int, str]:
+    """Return the size and the SHA-256 of an open file.
 
     Raises InputError when it changed while it was read, or was replaced at its path.
     """
     before = os.fstat(descriptor)
-    digest, size = sha256(), 0
     try:
-        while piece := os.read(descriptor, _PIECE_BYTES):
-            digest.update(piece)
-            size += len(piece)
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            digest = file_digest(stream, "sha256")
         after = os.fstat(descriptor)
     except OSError as error:
         raise InputError(f"{path.name!r} cannot be read: {error.strerror}", hint="check the file") from None
-    if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size) or size != after.st_size:
-        raise InputError(f"{path.name!r} was written to while it was read", hint="try again when it is done")
-    try:
+    if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
+        raise InputError(f"{path.name!r} was written to while it was read", hint=_WAIT)
+    is_there = False
+    with suppress(OSError, RuntimeError):
         is_there = os.path.samestat(after, path.stat())
-    except (OSError, RuntimeError):
-        is_there = False
     if not is_there:
-        raise InputError(
-            f"{path.name!r} was replaced or deleted while it was read", hint="try again when it is done"
-        )
-    return Measure(size, digest.hexdigest())
-
-
-def _refuse_unless_file(kept: str, mode: int) -> None:
-    if not stat.S_ISREG(mode):
-        what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
-        raise InputError(f"{kept!r} is {what}", hint="only regular files can be registered")
-
-
-def _build_artifact(values: dict[str, object]) -> Artifact:
-    """Return an artifact of these values, validated and without secrets."""
-    artifact = from_plain(Artifact, values)
-    task = " ".join(clean_text(artifact.task).split())
-    agent, run = (validate_name(name, getattr(artifact, name)) for name in ("agent", "run"))
-    for name, text, most in (
-        ("task", task, VALUE_CHARACTERS),
-        ("agent", agent, NAME_CHARACTERS),
-        ("description", artifact.description, VALUE_CHARACTERS),
-    ):
-        if not text and name != "description":
-            raise RecordError(f"{name}: missing or empty", hint="name the task that it was made for")
-        if len(text) > most:
-            raise RecordError(f"{name}: {len(text)} characters, at most {most}")
-    words = clean_text(artifact.description.strip())
-    return replace(artifact, task=task, agent=agent, run=run, description=words)
+        raise InputError(f"{path.name!r} was replaced or deleted while it was read", hint=_WAIT)
+    return after.st_size, digest.hexdigest()
 
 
 def _store_version(writer: Writer, made: Artifact) -> Artifact:

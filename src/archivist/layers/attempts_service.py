@@ -28,15 +28,6 @@ from archivist.records.run_words import Action, EpisodeKind, EpisodeStatus
 from archivist.service import BankService
 from archivist.store.filters import Condition, at_least, at_most, equals, one_of
 
-__all__ = [
-    "Analytics",
-    "ApproachResult",
-    "Attempts",
-    "GroupBy",
-    "PeriodUnit",
-    "SimilarApproach",
-]
-
 _STATUS = {
     Action.ATTEMPTED: EpisodeStatus.PARTIAL,
     Action.RETRIED: EpisodeStatus.PARTIAL,
@@ -84,7 +75,10 @@ class Attempts(BankService):
         """
         now = self._bank.now()
         kind: Action = decoder(Action)(str(action))
-        spent = _token_usage(tokens_in, tokens_out)
+        figures = {"duration_ms": duration_ms, "tokens_in": tokens_in, "tokens_out": tokens_out}
+        for name, figure in figures.items():
+            if figure is not None and decoder(int)(figure) < 0:
+                raise RecordError(f"{name}: {figure} is below 0")
         moment = _as_utc(time) if time else now
         made = _build_attempt(
             {
@@ -102,7 +96,7 @@ class Attempts(BankService):
                 "outcome": outcome,
             }
         )
-        made = replace(made, usage=spent)
+        made = replace(made, usage=_token_usage(tokens_in, tokens_out))
         with self._bank.transaction() as writer:
             known = writer.get(Episode, made.id)
             if known is not None:
@@ -186,29 +180,22 @@ def _build_attempt(values: dict[str, object]) -> Episode:
     from archivist.capture.clean import Cleaner
 
     attempt = Cleaner().clean(from_plain(Episode, values))
-    texts = {
-        name: getattr(attempt, name).strip()
-        for name in ("task", "agent", "approach", "outcome", "provider", "parent")
-    }
-    for name in ("task", "agent", "approach"):
-        if not texts[name]:
+    names = ("id", "task", "agent", "approach", "outcome", "provider", "parent")
+    texts: dict[str, Any] = {name: getattr(attempt, name).strip() for name in names}
+    for name, text in texts.items():
+        if not text and name in ("task", "agent", "approach"):
             raise RecordError(
                 f"{name}: missing or empty", hint="an attempt has a task, an agent, an approach"
             )
-    for name, text in (*texts.items(), ("id", attempt.id)):
         most = VALUE_CHARACTERS if name in ("task", "approach", "outcome") else NAME_CHARACTERS
         if len(text) > most:
             raise RecordError(f"{name}: {len(text)} characters, at most {most}")
-    cleaned: dict[str, Any] = texts
-    return replace(attempt, **cleaned)
+    return replace(attempt, **texts)
 
 
 def _token_usage(tokens_in: int | None, tokens_out: int | None) -> Usage | None:
     if tokens_in is None and tokens_out is None:
         return None
-    for name, tokens in (("tokens_in", tokens_in), ("tokens_out", tokens_out)):
-        if tokens is not None and decoder(int)(tokens) < 0:
-            raise RecordError(f"{name}: {tokens} is below 0")
     unsaid = [name for name, tokens in (("in", tokens_in), ("out", tokens_out)) if tokens is None]
     extra: dict[str, object] = {UNREPORTED: unsaid} if unsaid else {}
     return Usage(input_tokens=tokens_in or 0, output_tokens=tokens_out or 0, extra=extra)
@@ -218,8 +205,6 @@ def _start_time(moment: datetime, duration_ms: int | None, action: Action) -> da
     """Return when an attempt began: now, or earlier by its duration; None if that is unknown."""
     if duration_ms is None:
         return moment if _STATUS[action] is EpisodeStatus.PARTIAL else None
-    if decoder(int)(duration_ms) < 0:
-        raise RecordError(f"duration_ms: {duration_ms} is below 0")
     try:
         return moment - timedelta(milliseconds=duration_ms)
     except OverflowError:

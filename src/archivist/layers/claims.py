@@ -14,10 +14,11 @@ from archivist.records.layers import Conflict, Fact
 from archivist.records.tier_words import ConflictStatus
 from archivist.records.words import ActorKind
 
+# An error message stays on one line of a terminal.
+_SHOWN = 60
 # Where a conflict keeps what a reversal needs beside the value.
 _PROJECT = "project"
 _LOST_ORIGIN = "lost_origin"
-_SHOWN = 60
 
 
 class ClaimResult(NamedTuple):
@@ -133,47 +134,36 @@ def _is_claim_of(conflict: Conflict, said: Fact) -> bool:
     return (conflict.lost_source, conflict.extra.get(_LOST_ORIGIN, "")) == (said.source, said.origin)
 
 
-def withdraw_conflicts(
-    disputes: Sequence[Conflict], claim: Fact, result: ClaimResult, now: datetime
+def update_conflicts(
+    disputes: Sequence[Conflict], fact: Fact, now: datetime, claim: Fact | None = None, still: str = ""
 ) -> list[Conflict]:
-    """Return, closed, the open conflicts about earlier claims of a source that now claims something else."""
-    still = result.conflict.id if result.conflict else ""
-    return [
-        replace(
-            each,
-            status=ConflictStatus.UPHELD,
-            decided=now,
-            reason=f"{each.reason}; since then {_source_name(claim.source)} has said something else",
-        )
-        for each in disputes
-        if each.status is ConflictStatus.OPEN and _is_claim_of(each, claim) and each.id != still
-    ]
-
-
-def update_conflicts(disputes: Sequence[Conflict], fact: Fact, now: datetime) -> list[Conflict]:
-    """Return the open conflicts about a fact, updated to its new value.
+    """Return the open conflicts about a fact that its new value, or a claim about it, changes.
 
     One whose losing value is now the fact's is closed without a decision; in the others the new value is the
-    kept one.
+    kept one. Earlier claims of the claim's source are withdrawn, except in the conflict with the id `still`.
     """
     changed = []
-    for each in disputes:
-        if each.status is not ConflictStatus.OPEN or each.kept == fact.value:
+    for before in disputes:
+        if before.status is not ConflictStatus.OPEN:
             continue
-        if each.lost == fact.value:
-            told = f"{each.reason}; since then {_source_name(fact.source)} says it"
-            changed.append(replace(each, status=ConflictStatus.REVERSED, decided=now, reason=told))
-            continue
-        told = f"{_source_name(fact.source)} has said something else since ({fact.confidence:g})"
-        changed.append(
-            replace(
-                each,
+        after, speaker = before, _source_name(fact.source)
+        if before.lost == fact.value != before.kept:
+            reason = f"{before.reason}; since then {speaker} says it"
+            after = replace(before, status=ConflictStatus.REVERSED, decided=now, reason=reason)
+        elif before.kept != fact.value:
+            after = replace(
+                before,
                 kept=fact.value,
                 kept_source=fact.source,
                 kept_confidence=fact.confidence,
-                reason=told,
+                reason=f"{speaker} has said something else since ({fact.confidence:g})",
             )
-        )
+        is_open = after.status is ConflictStatus.OPEN
+        if claim is not None and is_open and _is_claim_of(after, claim) and after.id != still:
+            reason = f"{after.reason}; since then {_source_name(claim.source)} has said something else"
+            after = replace(after, status=ConflictStatus.UPHELD, decided=now, reason=reason)
+        if after is not before:
+            changed.append(after)
     return changed
 
 
@@ -185,11 +175,11 @@ def uphold_conflict(conflict: Conflict, current: Fact | None, *, by: str, now: d
         reason = f"{reason}; nothing stands since"
     elif current.value == conflict.lost:
         raise InputError(
-            f"{_shorten_value(conflict.lost)!r} lost, but is the current value",
+            f"{shorten_value(conflict.lost)!r} lost, but is the current value",
             hint="reverse the conflict to keep it, or set the fact to the right value",
         )
     elif current.value != conflict.kept:
-        reason = f"{reason}; upheld when {_shorten_value(current.value)!r} stood"
+        reason = f"{reason}; upheld when {shorten_value(current.value)!r} stood"
     return replace(conflict, status=ConflictStatus.UPHELD, decided=now, decided_by=by, reason=reason)
 
 
@@ -203,7 +193,7 @@ def reverse_conflict(
     _refuse_decided(conflict)
     reason = conflict.reason
     if current is not None and current.value not in (conflict.kept, conflict.lost):
-        reason = f"{reason}; reversed when {_shorten_value(current.value)!r} stood"
+        reason = f"{reason}; reversed when {shorten_value(current.value)!r} stood"
     fact = Fact(
         id=conflict.fact,
         project=str(conflict.extra.get(_PROJECT, "")),
@@ -237,6 +227,7 @@ def _source_name(source: str) -> str:
     return source or "somebody"
 
 
-def _shorten_value(value: str) -> str:
+def shorten_value(value: str) -> str:
+    """Return a value on one line, shortened for a message."""
     text = " ".join(value.split())
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, decides, reads, writes
+from archivist.brief.render import one_line
 from archivist.capture.redaction import clean_text, validate_name, validate_path
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.layers.claims import (
@@ -18,12 +19,12 @@ from archivist.layers.claims import (
     fact_id,
     resolve_claim,
     reverse_conflict,
+    shorten_value,
     source_of,
     update_conflicts,
     uphold_conflict,
-    withdraw_conflicts,
 )
-from archivist.ledger.lookup import pick_fact
+from archivist.ledger.lookup import find_fact
 from archivist.paths import as_text
 from archivist.recall.query import Query
 from archivist.records.layers import Conflict, Fact, validate_fact
@@ -45,8 +46,7 @@ _TEXT_HITS = 200
 # After decompression: a small archive must not unpack into the memory.
 _FILE_BYTES = 10_000_000
 _IMPORT = "import"
-# An error message stays on one line of a terminal, with three conflicts as examples.
-_SHOWN = 60
+# An error message has three conflicts as examples.
 _CONFLICTS_NAMED = 3
 # Where a fact keeps the digest of each file's last section about it: an unchanged section is no new claim.
 _HEARD = "heard"
@@ -86,17 +86,15 @@ class Knowledge(BankService):
         """
         own, now = source_of(self._bank.actor), self._bank.now()
         claim = _build_claim(
-            {
-                "project": project,
-                "category": category,
-                "key": key,
-                "value": value,
-                "source": source or own,
-                "confidence": confidence,
-                "tags": tuple(tags),
-                "origin": origin,
-            },
             now,
+            project=project,
+            category=category,
+            key=key,
+            value=value,
+            source=source or own,
+            confidence=confidence,
+            tags=tuple(tags),
+            origin=origin,
         )
         # A claim in the actor's own name may overrule an earlier decision; one for somebody else may not.
         respects_rulings = claim.source != own
@@ -107,7 +105,7 @@ class Knowledge(BankService):
     def get(self, category: str, key: str, *, project: str = "") -> Fact | None:
         """Return the fact of a category and key, or None."""
         with self._bank.reading() as reader:
-            return reader.get(Fact, fact_id(_one_line(project), _one_line(category), _one_line(key)))
+            return reader.get(Fact, fact_id(one_line(project), one_line(category), one_line(key)))
 
     @reads(Layer.KNOWLEDGE)
     def find(self, name: str) -> Fact:
@@ -167,7 +165,7 @@ class Knowledge(BankService):
                 known = _find(reader, name).id
             except NotFoundError:
                 category, _, key = name.partition("/")
-                known = fact_id("", _one_line(category), _one_line(key)) if key else name
+                known = fact_id("", one_line(category), one_line(key)) if key else name
             changes = reader.changes(record_id=known, kind="fact")
             if not changes:
                 raise NotFoundError("fact", name)
@@ -196,7 +194,7 @@ class Knowledge(BankService):
             found = _find_conflicts(writer, conflict_id)
             if len(found) > 1:
                 named = "; ".join(
-                    f"{each.lost_source} says {_short(each.lost)!r} ({each.id})"
+                    f"{each.lost_source} says {shorten_value(each.lost)!r} ({each.id})"
                     for each in found[:_CONFLICTS_NAMED]
                 )
                 more = f" and {len(found) - _CONFLICTS_NAMED} more" if len(found) > _CONFLICTS_NAMED else ""
@@ -233,16 +231,29 @@ class Knowledge(BankService):
         """
         root, now, by = self._bank.root.resolve(), self._bank.now(), str(self._bank.actor)
         texts, folders, problems = _read_files([Path(path) for path in paths], root)
-        claims = {
-            origin: _build_claims(origin, text, source_of(self._bank.actor), now, problems)
-            for origin, text in texts.items()
-        }
+        # Sections that are refused have ids too: what the file still says is not removed.
+        ids_by_origin: dict[str, set[str]] = {origin: set() for origin in texts}
         counts = dict.fromkeys(("added", "changed", "unchanged", "removed", "conflicts"), 0)
         with self._bank.transaction() as writer:
-            for facts, _ in claims.values():
-                for fact in facts:
+            for origin, text in texts.items():
+                for section in text.sections:
+                    ids_by_origin[origin].add(fact_id("", section.category, section.key))
+                    try:
+                        fact = _build_claim(
+                            now,
+                            category=section.category,
+                            key=section.key,
+                            value=section.text,
+                            source=source_of(self._bank.actor),
+                            confidence=text.confidence,
+                            tags=text.tags,
+                            origin=origin,
+                        )
+                    except RecordError as error:
+                        problems.append(f"{origin}:{section.line}: {error.message}")
+                        continue
+                    ids_by_origin[origin].add(fact.id)
                     counts[_import_claim(writer, fact, now)] += 1
-            ids_by_origin = {origin: ids for origin, (_, ids) in claims.items()}
             for (origin,) in set(writer.select_fields(Fact, ("origin",))):
                 path = root / origin
                 is_gone = any(path.is_relative_to(folder) for folder in folders) and not path.exists()
@@ -256,14 +267,14 @@ class Knowledge(BankService):
         return SharedImportResult(**counts, problems=tuple(problems))
 
 
-def _build_claim(values: dict[str, object], now: datetime) -> Fact:
+def _build_claim(now: datetime, **values: object) -> Fact:
     """Return a claimed fact, validated and without secrets; a name that is a secret is refused."""
     fact = from_plain(Fact, {**values, "id": "", "created": now, "updated": now})
     project, category, key, source = (
         validate_name(name, getattr(fact, name)) for name in ("project", "category", "key", "source")
     )
     if "/" in category:
-        raise RecordError(f"category: {_short(category)!r} has a slash", hint="a key may have slashes")
+        raise RecordError(f"category: {shorten_value(category)!r} has a slash", hint="a key may have slashes")
     # A key can be what makes a value a secret: "db password" and one word.
     prefix = f"{key}: "
     cleaned = clean_text(f"{prefix}{fact.value.strip()}")
@@ -277,18 +288,10 @@ def _build_claim(values: dict[str, object], now: datetime) -> Fact:
             key=key,
             value=value,
             source=source,
-            tags=tuple(dict.fromkeys(tag for tag in map(_one_line, map(clean_text, fact.tags)) if tag)),
+            tags=tuple(dict.fromkeys(tag for tag in map(one_line, map(clean_text, fact.tags)) if tag)),
             origin=validate_path("origin", fact.origin),
         )
     )
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
 def _settle_claim(
@@ -300,13 +303,9 @@ def _settle_claim(
     conflicts = writer.select(Conflict, equals("fact", claim.id), order=("time", "id"))
     result = resolve_claim(current, claim, conflicts, respects_rulings=respects_rulings)
     writer.put(result.fact, verb)
-    if current is not None and result.fact.value != current.value:
-        changed = {each.id: each for each in update_conflicts(conflicts, result.fact, now)}
-        conflicts = [changed.get(each.id, each) for each in conflicts]
-        for each in changed.values():
-            writer.put(each, "follow")
-    for each in withdraw_conflicts(conflicts, claim, result, now):
-        writer.put(each, "withdraw")
+    still = result.conflict.id if result.conflict else ""
+    for each in update_conflicts(conflicts, result.fact, now, claim, still):
+        writer.put(each, "withdraw" if each.status is ConflictStatus.UPHELD else "follow")
     if result.conflict is not None:
         writer.put(result.conflict, "dispute")
     return result
@@ -322,14 +321,10 @@ def _remove(writer: Writer, fact: Fact, verb: str, *, by: str, now: datetime) ->
 
 def _find(reader: Reader, name: str) -> Fact:
     require_name(name, "fact")
-    fact = reader.get(Fact, name)
-    if fact is not None:
-        return fact
-    category, _, key = name.partition("/")
-    found = reader.select(Fact, equals("category", _one_line(category)), equals("key", _one_line(key)))
-    if not found:
+    fact = reader.get(Fact, name) or find_fact(reader, name)
+    if fact is None:
         raise NotFoundError("fact", name)
-    return pick_fact(name, found)
+    return fact
 
 
 def _find_conflicts(reader: Reader, name: str) -> list[Conflict]:
@@ -367,32 +362,6 @@ def _import_claim(writer: Writer, claim: Fact, now: datetime) -> str:
     return "added" if current is None else "changed" if result.is_changed else "unchanged"
 
 
-def _build_claims(
-    origin: str, text: SharedText, source: str, now: datetime, problems: list[str]
-) -> tuple[list[Fact], set[str]]:
-    """Return the claims of a file's sections, and the ids of all sections, also of refused ones."""
-    claims, ids = [], set()
-    for section in text.sections:
-        values = {
-            "category": section.category,
-            "key": section.key,
-            "value": section.text,
-            "source": source,
-            "confidence": text.confidence,
-            "tags": text.tags,
-            "origin": origin,
-        }
-        try:
-            fact = _build_claim(values, now)
-        except RecordError as error:
-            problems.append(f"{origin}:{section.line}: {error.message}")
-            ids.add(fact_id("", section.category, section.key))
-            continue
-        claims.append(fact)
-        ids.add(fact.id)
-    return claims, ids
-
-
 def _read_files(paths: Sequence[Path], root: Path) -> tuple[dict[str, SharedText], list[Path], list[str]]:
     """Return the texts of files by their origin, the folders among the paths, and the problems."""
     from archivist.layers.shared_context import read
@@ -419,6 +388,7 @@ def _read_files(paths: Sequence[Path], root: Path) -> tuple[dict[str, SharedText
 
 def _read_text(file: Path) -> str:
     """Return a file's text, decompressed; an empty file has no sections."""
+    from archivist.archive.folders import decode_text
     from archivist.files.open import open_file
 
     try:
@@ -432,7 +402,4 @@ def _read_text(file: Path) -> str:
         raise InputError(f"cannot be read: {error.strerror or error}") from None
     if len(content) > _FILE_BYTES:
         raise InputError(f"larger than {_FILE_BYTES // 1_000_000} MB")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError("not UTF-8 text") from None
+    return decode_text(content)

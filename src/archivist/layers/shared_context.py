@@ -56,22 +56,27 @@ def read(text: str, name: str) -> SharedText:
     """
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     front, start = _front_matter(lines)
-    category = front.get("category")
-    if category is not None and (not isinstance(category, str) or "/" in category):
+    category, confidence = front.get("category") or "", front.get("confidence", 1.0)
+    tags = front.get("tags") or ()
+    if not isinstance(category, str) or "/" in category:
         raise InputError(f"front matter: category {category!r} is not a plain word")
-    category = " ".join((category or "").split()) or CATEGORY
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
+        raise InputError(f"front matter: confidence {confidence!r} is not between 0 and 1")
+    tags = tags.split(",") if isinstance(tags, str) else tags
+    if not isinstance(tags, list | tuple):
+        raise InputError("front matter: tags is not a list")
+    category = " ".join(category.split()) or CATEGORY
     headings = list(_headings("\n".join(lines[start:]), start))
+    ends = [heading.line for heading in headings] + [len(lines)]
     sections: list[Section] = []
-    first = headings[0].line if headings else len(lines)
-    if body := _section_body(lines[start:first]):
+    if body := _section_body(lines[start : ends[0]]):
         sections.append(Section(category, slug(name), body, start + 1))
-    keys = _KeyAllocator(category, headings, {(each.category, each.key) for each in sections})
-    for at, heading in enumerate(headings):
-        until = headings[at + 1].line if at + 1 < len(headings) else len(lines)
-        sort, key = keys.assign_key(heading)
-        if body := _section_body(lines[heading.body_from : until]):
+    keys = _assign_keys(category, headings, {(each.category, each.key) for each in sections})
+    for heading, (sort, key), end in zip(headings, keys, ends[1:], strict=True):
+        if body := _section_body(lines[heading.body_from : end]):
             sections.append(Section(sort, key, body, heading.line + 1))
-    return SharedText(tuple(sections), _read_confidence(front), _read_tags(front))
+    cleaned = dict.fromkeys(str(tag).strip() for tag in tags if str(tag).strip())
+    return SharedText(tuple(sections), float(confidence), tuple(cleaned))
 
 
 def slug(title: str) -> str:
@@ -87,23 +92,19 @@ def _short_digest(text: str) -> str:
     return derived_id("slug", text)[-_MARK_CHARACTERS:].lower()
 
 
-class _KeyAllocator:
-    """Assign unique keys to the sections of one file."""
-
-    def __init__(self, category: str, headings: Sequence[_Heading], used: set[tuple[str, str]]) -> None:
-        self._category = category
-        self._path: list[tuple[int, str, str]] = []
-        self._used = used
-        tops = [heading for heading in headings if heading.level == 1]
-        # A single heading of the first level is the file's title; its sections are one level below.
-        self._top = 2 if len(tops) == 1 and headings[0] == tops[0] else 1
-
-    def assign_key(self, heading: _Heading) -> tuple[str, str]:
-        """Return the category and the key of the next heading."""
-        while self._path and self._path[-1][0] >= heading.level:
-            self._path.pop()
-        category, above = self._path[-1][1:] if self._path else (self._category, "")
-        named = _CATEGORIES.get(slug(heading.title)) if heading.level <= self._top else None
+def _assign_keys(
+    file_category: str, headings: Sequence[_Heading], used: set[tuple[str, str]]
+) -> Iterator[tuple[str, str]]:
+    """Yield the category and the key of each heading, unlike those that are used already."""
+    tops = [heading for heading in headings if heading.level == 1]
+    # A single heading of the first level is the file's title; its sections are one level below.
+    top = 2 if len(tops) == 1 and headings[0] == tops[0] else 1
+    path: list[tuple[int, str, str]] = []
+    for heading in headings:
+        while path and path[-1][0] >= heading.level:
+            path.pop()
+        category, above = path[-1][1:] if path else (file_category, "")
+        named = _CATEGORIES.get(slug(heading.title)) if heading.level <= top else None
         sort = named or category
         # A category heading is no part of the keys below it, nor is the title above it.
         above = "" if named else above
@@ -111,12 +112,12 @@ class _KeyAllocator:
         if len(key) > NAME_CHARACTERS - _MARK_CHARACTERS:
             key = f"{key[: NAME_CHARACTERS - 3 * _MARK_CHARACTERS].rstrip('-/')}-{_short_digest(key)}"
         numbered, number = key, 1
-        while (sort, numbered) in self._used:
+        while (sort, numbered) in used:
             number += 1
             numbered = f"{key}-{number}"
-        self._used.add((sort, numbered))
-        self._path.append((heading.level, sort, above if named else numbered))
-        return sort, numbered
+        used.add((sort, numbered))
+        path.append((heading.level, sort, above if named else numbered))
+        yield sort, numbered
 
 
 def _headings(text: str, offset: int) -> Iterator[_Heading]:
@@ -156,19 +157,3 @@ def _front_matter(lines: Sequence[str]) -> tuple[Mapping[str, object], int]:
     if value is None:
         return {}, end + 1
     return (value, end + 1) if isinstance(value, Mapping) else ({}, 0)
-
-
-def _read_confidence(front: Mapping[str, object]) -> float:
-    value = front.get("confidence", 1.0)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InputError(f"front matter: confidence {value!r} is not between 0 and 1")
-    return float(value)
-
-
-def _read_tags(front: Mapping[str, object]) -> tuple[str, ...]:
-    value = front.get("tags") or ()
-    if isinstance(value, str):
-        value = [each.strip() for each in value.split(",")]
-    if not isinstance(value, list | tuple):
-        raise InputError("front matter: tags is not a list")
-    return tuple(dict.fromkeys(str(each).strip() for each in value if str(each).strip()))

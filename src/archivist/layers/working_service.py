@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
 from threading import RLock
-from types import TracebackType
 from typing import cast
 
 from archivist.access.rights import Layer, Verb, reads, writes
@@ -29,43 +28,22 @@ MOST_BYTES = 256 * 1024
 _TOO_LONG = "store long texts in a file or an artifact, and its name here"
 
 
-@dataclass(frozen=True, slots=True)
-class WorkingState:
-    """The working memory of an agent at one moment."""
-
-    plan: str = ""
-    constraints: tuple[str, ...] = ()
-    context: dict[str, object] = field(default_factory=dict)
-    scratchpad: tuple[str, ...] = ()
-
-
-def state_from_snapshot(working: Working | None) -> WorkingState:
-    """Return the state of a snapshot; an empty one without a snapshot."""
-    if working is None:
-        return WorkingState()
-    return WorkingState(working.plan, working.constraints, dict(working.context), working.scratchpad)
-
-
-def validate_state(state: WorkingState) -> WorkingState:
-    """Return the state with its context as plain JSON; raise InputError when it is too large or not JSON."""
-    texts = {"plan": (state.plan,), "constraint": state.constraints, "note": state.scratchpad}
+def validate_working(working: Working) -> Working:
+    """Return working memory with its context as plain JSON, or raise InputError when it cannot be stored."""
+    texts = {"plan": (working.plan,), "constraint": working.constraints, "note": working.scratchpad}
     for name, items in texts.items():
         for text in items:
             _check_text(name, text)
-    limits = (
-        ("constraints", state.constraints, MOST_CONSTRAINTS),
-        ("notes", state.scratchpad, MOST_NOTES),
-    )
-    for name, items, most in limits:
-        if len(items) > most:
+    for name, most in (("constraint", MOST_CONSTRAINTS), ("note", MOST_NOTES)):
+        if len(texts[name]) > most:
             raise InputError(
-                f"{len(items):,} {name}, at most {most:,}", hint="clear what is no longer needed"
+                f"{len(texts[name]):,} {name}s, at most {most:,}", hint="clear what is no longer needed"
             )
-    bad_key = next((key for key in state.context if not isinstance(key, str)), None)
+    bad_key = next((key for key in working.context if not isinstance(key, str)), None)
     if bad_key is not None:
         raise InputError(f"context: the key {bad_key!r} is not a text")
     try:
-        context = json.dumps(dict(state.context), allow_nan=False)
+        context = json.dumps(working.context, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         hint = "texts, numbers, lists and objects; no files or dates"
         raise InputError(f"context: not JSON: {error}", hint=hint) from None
@@ -77,30 +55,31 @@ def validate_state(state: WorkingState) -> WorkingState:
             f"working memory: {size:,} bytes, at most {MOST_BYTES:,}: {size - MOST_BYTES:,} too many",
             hint=_TOO_LONG,
         )
-    return replace(state, context=json.loads(context))
+    return replace(working, context=json.loads(context))
 
 
-def merge_context(before: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
-    """Return a context with the given values; a value of None removes its key."""
+def with_context(working: Working, given: Mapping[str, object]) -> Working:
+    """Return working memory with these values in its context; a value of None removes its key."""
     if not isinstance(given, Mapping):
         raise InputError(f"context: expected an object, not {given!r}", hint='{"key": "value"}')
-    return {key: value for key, value in {**before, **given}.items() if value is not None}
+    merged = {**working.context, **given}
+    return replace(working, context={key: value for key, value in merged.items() if value is not None})
 
 
-def normalize_constraints(given: Iterable[str]) -> tuple[str, ...]:
-    """Return constraints without duplicates; a single text is one constraint."""
+def with_constraints(working: Working, given: Iterable[str]) -> Working:
+    """Return working memory with these constraints, each once; a single text is one constraint."""
     texts = (given,) if isinstance(given, str) else tuple(given)
     for text in texts:
         _check_text("constraint", text)
-    return tuple(dict.fromkeys(text.strip() for text in texts if text.strip()))
+    return replace(working, constraints=tuple(dict.fromkeys(text.strip() for text in texts if text.strip())))
 
 
-def with_note(scratchpad: tuple[str, ...], text: str) -> tuple[str, ...]:
-    """Return a scratchpad with a note appended."""
+def with_note(working: Working, text: str) -> Working:
+    """Return working memory with a note appended."""
     _check_text("note", text)
     if not text.strip():
         raise InputError("the note is empty")
-    return (*scratchpad, text.strip())
+    return replace(working, scratchpad=(*working.scratchpad, text.strip()))
 
 
 class Scratch:
@@ -109,85 +88,74 @@ class Scratch:
     As a context manager it stores a snapshot at the end of the block, also after an error.
     """
 
-    def __init__(self, agent: str, state: WorkingState, keep: Callable[[WorkingState], Working]) -> None:
-        self.agent = agent
-        self._state = state
+    def __init__(self, working: Working, keep: Callable[[Working], Working]) -> None:
+        self.agent = working.id
+        self._working = working
         self._keep = keep
         self._lock = RLock()
 
     def __enter__(self) -> Scratch:
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.snapshot()
-
-    @property
-    def state(self) -> WorkingState:
-        """Return a copy of the current state."""
-        with self._lock:
-            return replace(self._state, context=dict(self._state.context))
 
     @property
     def plan(self) -> str:
         """Return the current plan."""
-        return self._state.plan
+        return self._working.plan
 
     @plan.setter
     def plan(self, text: str) -> None:
-        self._update_state(lambda state: replace(state, plan=text))
+        self._update(lambda working: replace(working, plan=text))
 
     @property
     def constraints(self) -> tuple[str, ...]:
         """Return the active constraints."""
-        return self._state.constraints
+        return self._working.constraints
 
     @property
     def scratchpad(self) -> tuple[str, ...]:
         """Return the notes, oldest first."""
-        return self._state.scratchpad
+        return self._working.scratchpad
 
     @property
     def context(self) -> dict[str, object]:
         """Return the task's context, as a copy."""
-        return dict(self._state.context)
+        return dict(self._working.context)
 
     def constrain(self, *texts: str) -> None:
         """Add constraints; known ones are not added again."""
-        self._update_state(
-            lambda state: replace(state, constraints=normalize_constraints((*state.constraints, *texts)))
-        )
+        self._update(lambda working: with_constraints(working, (*working.constraints, *texts)))
 
     def lift(self, text: str) -> None:
         """Remove a constraint, if it is active."""
-        kept = text.strip()
-        self._update_state(
-            lambda state: replace(
-                state, constraints=tuple(each for each in state.constraints if each != kept)
+        self._update(
+            lambda working: with_constraints(
+                working, [active for active in working.constraints if active != text.strip()]
             )
         )
 
     def note(self, text: str) -> None:
         """Add a note to the scratchpad."""
-        self._update_state(lambda state: replace(state, scratchpad=with_note(state.scratchpad, text)))
+        self._update(lambda working: with_note(working, text))
 
     def know(self, **values: object) -> None:
         """Set values of the context; None removes a value."""
-        self._update_state(lambda state: replace(state, context=merge_context(state.context, values)))
+        self._update(lambda working: with_context(working, values))
 
     def clear(self) -> None:
         """Empty the working memory."""
-        self._update_state(lambda _state: WorkingState())
+        self._update(lambda working: replace(working, plan="", constraints=(), context={}, scratchpad=()))
 
     def snapshot(self) -> Working:
         """Store the current state in the bank, for a warm restart."""
         with self._lock:
-            return self._keep(self._state)
+            return self._keep(self._working)
 
-    def _update_state(self, change: Callable[[WorkingState], WorkingState]) -> None:
+    def _update(self, change: Callable[[Working], Working]) -> None:
         with self._lock:
-            self._state = validate_state(change(self._state))
+            self._working = validate_working(change(self._working))
 
 
 class WorkingMemory(BankService):
@@ -215,22 +183,17 @@ class WorkingMemory(BankService):
         A value of None removes its key from the context.
         """
 
-        def change(state: WorkingState) -> WorkingState:
-            state = state if plan is None else replace(state, plan=plan)
-            if constraints is not None:
-                state = replace(state, constraints=normalize_constraints(constraints))
-            if context is not None:
-                state = replace(state, context=merge_context(state.context, context))
-            return state
+        def change(working: Working) -> Working:
+            working = working if plan is None else replace(working, plan=plan)
+            working = working if constraints is None else with_constraints(working, constraints)
+            return working if context is None else with_context(working, context)
 
         return self._change(agent, "update", change)
 
     @writes(Layer.WORKING)
     def note(self, text: str, *, agent: str = "") -> Working:
         """Add a note to the scratchpad."""
-        return self._change(
-            agent, "note", lambda state: replace(state, scratchpad=with_note(state.scratchpad, text))
-        )
+        return self._change(agent, "note", lambda working: with_note(working, text))
 
     @writes(Layer.WORKING)
     def clear(self, *, agent: str = "") -> bool:
@@ -245,27 +208,27 @@ class WorkingMemory(BankService):
 
         As a context manager it stores a snapshot at the end. The later of two snapshots wins.
         """
-        owner = self._owner(agent, Verb.WRITE)
+        owner, now = self._owner(agent, Verb.WRITE), self._bank.now()
         return Scratch(
-            owner,
-            state_from_snapshot(self.get(owner)),
-            lambda state: self._change(owner, "snapshot", lambda _: state),
+            self.get(owner) or Working(id=owner, updated=now, expires=now),
+            lambda working: self._change(owner, "snapshot", lambda _: working),
         )
 
-    def _change(self, agent: str, verb: str, change: Callable[[WorkingState], WorkingState]) -> Working:
+    def _change(self, agent: str, verb: str, change: Callable[[Working], Working]) -> Working:
         """Read, change and write the agent's memory in one transaction; expired ones are deleted."""
         bank, owner = self._bank, self._owner(agent, Verb.WRITE)
         with bank.transaction() as writer:
             now = bank.now()
             for (gone,) in writer.select_fields(Working, ("id",), at_most("expires", to_text(now))):
                 writer.remove(Working, gone, "expire")
-            state = validate_state(change(state_from_snapshot(writer.get(Working, owner))))
-            kept = Working(
-                id=owner,
-                plan=str(without_secrets(state.plan)),
-                constraints=tuple(str(without_secrets(text)) for text in state.constraints),
-                context=cast("dict[str, object]", without_secrets(state.context)),
-                scratchpad=tuple(str(without_secrets(text)) for text in state.scratchpad),
+            before = writer.get(Working, owner) or Working(id=owner, updated=now, expires=now)
+            working = validate_working(change(before))
+            kept = replace(
+                working,
+                plan=str(without_secrets(working.plan)),
+                constraints=tuple(str(without_secrets(text)) for text in working.constraints),
+                context=cast("dict[str, object]", without_secrets(working.context)),
+                scratchpad=tuple(str(without_secrets(text)) for text in working.scratchpad),
                 updated=now,
                 expires=now + timedelta(days=bank.config.working.expires_days),
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from archivist.access.rights import Layer, Verb, may
+from archivist.access.rights import may_see
 from archivist.errors import InputError
 from archivist.records import Actor, Document, Fact, Lesson, Proposal
 from archivist.records.kinds import kind_of, record_types
@@ -21,16 +21,6 @@ if TYPE_CHECKING:
 _POSITION_DIGITS = 12
 
 
-def is_visible_to(actor: Actor, kind: str, record: str) -> bool:
-    """Say whether an actor may know that a record exists.
-
-    Another agent's working memory and tokens are hidden rather than refused: a refusal would reveal them.
-    """
-    if kind == "working":
-        return may(actor, Layer.WORKING, Verb.READ, owner=record)
-    return kind != "token" or may(actor, Layer.BANK, Verb.DECIDE)
-
-
 def find_by_name(reader: Reader, name: str, *, actor: Actor | None = None) -> Any:
     """Return the record of a name, or None; with an actor only what that actor may know of."""
     require_name(name, "record")
@@ -40,7 +30,7 @@ def find_by_name(reader: Reader, name: str, *, actor: Actor | None = None) -> An
         if numbered:
             return numbered[0]
     for record_type in record_types():
-        is_visible = actor is None or is_visible_to(actor, kind_of(record_type), name)
+        is_visible = actor is None or may_see(actor, kind_of(record_type), name)
         record = reader.get(record_type, name) if is_visible else None
         if record is not None:
             return record
@@ -50,7 +40,12 @@ def find_by_name(reader: Reader, name: str, *, actor: Actor | None = None) -> An
         chunks = reader.select(Document, *at_position, limit=1)
         if chunks:
             return chunks[0]
-    category, _, key = name.partition("/")
+    return find_fact(reader, name)
+
+
+def find_fact(reader: Reader, name: str) -> Fact | None:
+    """Return the fact of the name `category/key`, or None."""
+    category, _, key = (" ".join(part.split()) for part in name.partition("/"))
     facts = reader.select(Fact, equals("category", category), equals("key", key)) if key else []
     return pick_fact(name, facts) if facts else None
 

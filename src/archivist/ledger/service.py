@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from archivist.access.rights import DENIAL, Layer, Verb, reads, writes
+from archivist.access.rights import DENIAL, Layer, Verb, may_see, reads, writes
 from archivist.errors import NotFoundError, NothingToUndoError
-from archivist.ledger.lookup import find_by_name, is_visible_to, pick_fact
+from archivist.ledger.lookup import find_by_name, pick_fact
 from archivist.lessons.quarantine import APPROVAL_HINT, is_hidden_from, may_release
 from archivist.records import Artifact, Document, Fact, Lesson
 from archivist.records.kinds import kind_of, types_by_kind
@@ -20,7 +20,6 @@ from archivist.store.filters import equals
 from archivist.store.ledger import LedgerChange, undo_target
 
 if TYPE_CHECKING:
-    from archivist.records import Brief, Episode, Verdict
     from archivist.store.ledger import Verification
     from archivist.store.protocol import Reader, Writer
 
@@ -66,15 +65,13 @@ class Ledger(BankService):
         with self._bank.reading() as reader:
             record = find_by_name(reader, name)
             changes = reader.changes(record_id=name if record is None else str(record.id))
-        visible = [
-            change for change in changes if is_visible_to(actor, change.entry.kind, change.entry.record)
-        ]
+        visible = [change for change in changes if may_see(actor, change.entry.kind, change.entry.record)]
         if not visible or is_hidden_from(record, actor):
             raise NotFoundError("lesson", name)
         return visible
 
     @writes(Layer.BANK)
-    def undo(self, name: str) -> Lesson | Episode | Brief | Verdict | None:
+    def undo(self, name: str) -> Any:
         """Undo the last change of a record; None when that change created it, so that it is gone.
 
         A fact goes by `category/key`, an artifact by its path, and a document by its source with all chunks
@@ -83,17 +80,14 @@ class Ledger(BankService):
         with self._bank.transaction() as writer:
             record = find_by_name(writer, name)
             record_id = name if record is None else str(record.id)
-            restored: Lesson | Episode | Brief | Verdict | None
             if record_id != name or writer.changes(record_id=record_id, limit=1):
-                restored = self._undo_record(writer, name, record_id)
-                return restored
+                return self._undo_record(writer, name, record_id)
             for changed_id in _last_changed_ids(writer, name) or [record_id]:
                 self._undo_record(writer, name, changed_id)
             labelled: list[Any] = [find_by_name(writer, name)]
             labelled += writer.select(Artifact, equals("path", name), order=("-created", "-id"), limit=1)
             labelled += writer.select(Document, equals("source", name), order=("position",), limit=1)
-            restored = next(filter(None, labelled), None)
-        return restored
+            return next(filter(None, labelled), None)
 
     @reads(Layer.BANK)
     def verify(self) -> Verification:
@@ -138,15 +132,14 @@ def _last_changed_ids(reader: Reader, name: str) -> list[str]:
     """
     last: list[tuple[datetime, str]] = []
     for kind, label_of in _LABELS.items():
-        histories: dict[str, list[LedgerChange]] = {}
-        labelled: dict[str, Mapping[str, Any]] = {}
-        for change in reader.changes(kind=kind):
-            histories.setdefault(change.entry.record, []).append(change)
-            if change.after is not None and label_of(change.after) == name:
-                labelled[change.entry.record] = change.after
+        labelled = {
+            change.entry.record: change.after
+            for change in reader.changes(kind=kind)
+            if change.after is not None and label_of(change.after) == name
+        }
         times: dict[str, datetime] = {}
         for record_id in labelled:
-            target = undo_target(histories[record_id])
+            target = undo_target(reader.changes(record_id=record_id, kind=kind))
             if target is not None and not target[0].is_erased:
                 times[record_id] = target[0].entry.time
         if kind == "fact" and times:

@@ -9,13 +9,13 @@ weights and the threshold separate the labelled pairs in `tests/lessons/test_dup
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import replace
 
 from archivist.access.rights import may_change
 from archivist.capture.clean import Cleaner
-from archivist.lessons.candidate import Candidate, Provenance, Sighting, clean_candidate, lesson_fields
-from archivist.lessons.quarantine import distrust_imported, lesson_suspicion, suspicion
+from archivist.lessons.candidate import Candidate, Sighting, clean_candidate, lesson_fields
+from archivist.lessons.quarantine import distrust_imported, lesson_suspicion
 from archivist.lessons.standing import is_confirmed, merge_evidence, merge_sets, merge_versions
 from archivist.reading.failures import have_different_subjects
 from archivist.records import Evidence, Lesson, Source, Status
@@ -32,46 +32,30 @@ _NAME = re.compile(r"[A-Za-z0-9_][\w.+-]*")
 _COMMON_NAMES = frozenset(["pip", "install", "python", "run", "the", "npm", "git", "add", "use"])
 
 
-@dataclass(frozen=True, slots=True)
-class ComparableText:
-    """The words of a lesson or candidate that are compared."""
-
-    summary: str
-    rule: str
-    tags: frozenset[str]
-
-    @property
-    def names(self) -> frozenset[str]:
-        """Return the names in backticks: what the lesson is about."""
-        found = (
-            name for code in _CODE.findall(f"{self.summary} {self.rule}") for name in _NAME.findall(code)
-        )
-        return frozenset(name.lower() for name in found) - _COMMON_NAMES
-
-
-def comparable_text(lesson: Lesson | Candidate) -> ComparableText:
-    """Return the words of a lesson or candidate."""
-    return ComparableText(lesson.summary, lesson.rule, frozenset(lesson.tags))
-
-
-def text_similarity(first: ComparableText, second: ComparableText) -> float:
+def text_similarity(first: Lesson | Candidate, second: Lesson | Candidate) -> float:
     """Return how alike two lessons are, from 0 to 1; a part that only one of them has is not compared."""
+    names, other_names = _names_in_code(first), _names_in_code(second)
+    if names and other_names and not names & other_names:
+        return 0.0
     parts = [(SUMMARY_WEIGHT, _fuzzy_ratio(first.summary, second.summary))]
-    if first.names and second.names:
-        if not first.names & second.names:
-            return 0.0
-        parts.append((NAME_WEIGHT, len(first.names & second.names) / len(first.names | second.names)))
+    if names and other_names:
+        parts.append((NAME_WEIGHT, len(names & other_names) / len(names | other_names)))
     if first.rule and second.rule:
         parts.append((RULE_WEIGHT, _fuzzy_ratio(first.rule, second.rule)))
-    if first.tags and second.tags:
-        shared = len(first.tags & second.tags)
-        parts.append((TAG_WEIGHT, shared / min(len(first.tags), len(second.tags))))
+    tags, other_tags = set(first.tags), set(second.tags)
+    if tags and other_tags:
+        parts.append((TAG_WEIGHT, len(tags & other_tags) / min(len(tags), len(other_tags))))
     return sum(weight * value for weight, value in parts) / sum(weight for weight, _ in parts)
+
+
+def _names_in_code(lesson: Lesson | Candidate) -> set[str]:
+    """Return the names in backticks: what the lesson is about."""
+    codes = _CODE.findall(f"{lesson.summary} {lesson.rule}")
+    return {name.lower() for code in codes for name in _NAME.findall(code)} - _COMMON_NAMES
 
 
 def find_duplicate(candidate: Candidate, lessons: Iterable[Lesson]) -> Lesson | None:
     """Return the lesson that a candidate repeats: the one of its key, else the most alike of its scope."""
-    words = comparable_text(candidate)
     best: tuple[float, Lesson] | None = None
     for lesson in lessons:
         if candidate.key and lesson.signature == candidate.key:
@@ -80,33 +64,27 @@ def find_duplicate(candidate: Candidate, lessons: Iterable[Lesson]) -> Lesson | 
             continue
         if have_different_subjects(lesson.signature, candidate.key):
             continue
-        score = text_similarity(words, comparable_text(lesson))
+        score = text_similarity(candidate, lesson)
         if score >= DUPLICATE_AT and (best is None or score > best[0]):
             best = score, lesson
     return best[1] if best else None
 
 
-def is_refined(candidate: Candidate, lesson: Lesson) -> bool:
-    """Say whether a candidate has a remedy and the lesson that it repeats has none."""
-    return bool(candidate.remedies or candidate.rule) and not (lesson.remedies or lesson.rule)
-
-
 def drop_duplicates(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return candidates without those that repeat an earlier, more important one."""
-    kept: list[tuple[Candidate, ComparableText]] = []
+    kept: list[Candidate] = []
     for candidate in candidates:
-        words = comparable_text(candidate)
         is_repeated = any(
             candidate.key == other.key
             or (
                 not have_different_subjects(candidate.key, other.key)
-                and text_similarity(words, other_words) >= DUPLICATE_AT
+                and text_similarity(candidate, other) >= DUPLICATE_AT
             )
-            for other, other_words in kept
+            for other in kept
         )
         if not is_repeated:
-            kept.append((candidate, words))
-    return [candidate for candidate, _ in kept]
+            kept.append(candidate)
+    return kept
 
 
 def _fuzzy_ratio(first: str, second: str) -> float:
@@ -129,15 +107,8 @@ def admit_candidates(
         if candidate.summary.strip() and candidate.events and set(candidate.events) <= events
     ]
     # Suspicious candidates come last: a run keeps few lessons, and they must not displace harmless ones.
-    admitted.sort(key=lambda candidate: (bool(candidate_suspicion(candidate)), -candidate.importance))
+    admitted.sort(key=lambda candidate: (bool(lesson_suspicion(candidate)), -candidate.importance))
     return [candidate for candidate in drop_duplicates(admitted) if candidate.importance >= least_importance]
-
-
-def candidate_suspicion(candidate: Candidate) -> str:
-    """Return why a candidate's words must be quarantined, or an empty string."""
-    return suspicion(
-        candidate.summary, candidate.rule, candidate.detail, *candidate.remedies, *candidate.tags
-    )
 
 
 def comparable_lessons(candidate: Candidate, lessons: Iterable[Lesson]) -> list[Lesson]:
@@ -146,7 +117,7 @@ def comparable_lessons(candidate: Candidate, lessons: Iterable[Lesson]) -> list[
     Otherwise the output of a tool could reword a lesson that is believed, or a quarantined lesson could
     absorb a harmless one.
     """
-    if candidate_suspicion(candidate):
+    if lesson_suspicion(candidate):
         return [
             lesson for lesson in lessons if lesson.status is Status.QUARANTINED or lesson_suspicion(lesson)
         ]
@@ -181,7 +152,8 @@ def draft_lesson(candidate: Candidate, sighting: Sighting) -> Lesson:
 
 def refine_lesson(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson | None:
     """Return the draft that supersedes a known lesson because it says what to do, or None if it does not."""
-    if not known.status.is_live or known.confirmed or not is_refined(candidate, known):
+    has_remedy, had_remedy = (bool(each.remedies or each.rule) for each in (candidate, known))
+    if not known.status.is_live or known.confirmed or had_remedy or not has_remedy:
         return None
     draft = draft_lesson(replace(candidate, earlier_runs=known.runs), sighting)
     return replace(
@@ -229,11 +201,6 @@ def meet_mined(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesso
     return replace(worded, edited=sighting.now, updated=sighting.now)
 
 
-def meet_reviewed(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
-    """Count the run in which a reviewer found the same again."""
-    return record_sighting(known, candidate, sighting)
-
-
 def meet_said(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
     """Confirm a lesson that a person states again, with the fields that were stated this time."""
     draft = draft_lesson(candidate, sighting)
@@ -274,16 +241,6 @@ def meet_shared(known: Lesson, candidate: Candidate, sighting: Sighting) -> Less
         merged = replace(merged, unseen_from=known.unseen_from)
     # Shared lines hold tags in sorted order, which is no change.
     return replace(merged, tags=known.tags) if set(merged.tags) == set(known.tags) else merged
-
-
-MEETINGS: dict[Provenance, Callable[[Lesson, Candidate, Sighting], Lesson]] = {
-    Provenance.MINED: meet_mined,
-    Provenance.REVIEWED: meet_reviewed,
-    Provenance.SAID: meet_said,
-    Provenance.SUGGESTED: meet_suggested,
-    Provenance.IMPORTED: meet_imported,
-    Provenance.SHARED: meet_shared,
-}
 
 
 def _sighting_evidence(candidate: Candidate, sighting: Sighting) -> Evidence:

@@ -20,7 +20,7 @@ from archivist.lessons.candidate import (
     Sighting,
     clean_candidate,
 )
-from archivist.lessons.quarantine import distrust_imported
+from archivist.lessons.quarantine import distrust_imported, lesson_suspicion
 from archivist.lessons.standing import with_status
 from archivist.recall.keywords import KeywordIndex, Overlap, keywords
 from archivist.records import Lesson, Status
@@ -31,20 +31,14 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.store.protocol import Writer
 
+    _FindTwin = Callable[[Candidate], Lesson | None]
+    _MeetTwin = Callable[[Lesson, Candidate, Sighting], Lesson]
+
 _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
 # How many of the best text matches a suggestion is compared with; a twin shares most of its words.
 _COMPARED = 20
 # The same words for another place are another lesson.
 _PLACE = ("scope", "project", "repo", "task", "provider", "tool", "role", "domain")
-# Ledger verbs of a new lesson, and of one that files bring a newer version of.
-_VERBS = {
-    Provenance.MINED: "reflect",
-    Provenance.REVIEWED: "extract",
-    Provenance.SAID: "add",
-    Provenance.SUGGESTED: "suggest",
-    Provenance.IMPORTED: "import",
-    Provenance.SHARED: "share",
-}
 
 
 class LessonGate:
@@ -59,15 +53,16 @@ class LessonGate:
         self._writer = writer
         self._sighting = sighting
         self._cleaner = Cleaner()
-        finders: dict[Provenance, Callable[[Candidate], Lesson | None]] = {
-            Provenance.MINED: self._find_by_key_or_likeness,
-            Provenance.REVIEWED: self._find_by_keywords,
-            Provenance.SAID: self._find_by_words_and_place,
-            Provenance.SUGGESTED: self._find_by_likeness,
-            Provenance.IMPORTED: self._find_by_id,
-            Provenance.SHARED: self._find_by_id,
+        # The ledger's verb for a new lesson, how its twin is found, and what one more sighting does to that.
+        ways: dict[Provenance, tuple[str, _FindTwin, _MeetTwin]] = {
+            Provenance.MINED: ("reflect", self._find_by_key_or_likeness, gate.meet_mined),
+            Provenance.REVIEWED: ("extract", self._find_by_keywords, gate.record_sighting),
+            Provenance.SAID: ("add", self._find_by_words_and_place, gate.meet_said),
+            Provenance.SUGGESTED: ("suggest", self._find_by_likeness, gate.meet_suggested),
+            Provenance.IMPORTED: ("import", self._find_by_id, gate.meet_imported),
+            Provenance.SHARED: ("share", self._find_by_id, gate.meet_shared),
         }
-        self._find_twin = finders[sighting.provenance]
+        self._verb, self._find_twin, self._meet_twin = ways[sighting.provenance]
 
     def keep(self, candidate: Candidate, *, may_create: bool = True) -> KeptLesson:
         """Store what a candidate says as a new lesson or as one more sighting of a known one."""
@@ -80,7 +75,7 @@ class LessonGate:
             if not may_create or candidate.is_known_only:
                 return KeptLesson(draft, LessonChange.DROPPED)
             draft = distrust_imported(draft, None) if is_from_file else draft
-            lesson = self._put_new(draft, candidate.number, _VERBS[provenance])
+            lesson = self._put_new(draft, candidate.number, self._verb)
             return KeptLesson(lesson, LessonChange.CREATED)
         is_mined = provenance is Provenance.MINED
         better = gate.refine_lesson(known, candidate, sighting) if is_mined else None
@@ -90,10 +85,10 @@ class LessonGate:
             self._writer.put(replace(old, updated=sighting.now, edited=sighting.now), "supersede")
             self._project_lessons.pop(known.id, None)
             return KeptLesson(better, LessonChange.REFINED)
-        met = gate.MEETINGS[provenance](known, candidate, sighting)
+        met = self._meet_twin(known, candidate, sighting)
         # A lesson that this sighting does not change keeps its status, whatever the rules say by now.
         after = met if met == known else self._settle(met, known)
-        if not self._writer.put(after, _VERBS[provenance] if is_from_file else "see"):
+        if not self._writer.put(after, self._verb if is_from_file else "see"):
             return KeptLesson(known, LessonChange.UNCHANGED)
         if is_mined:
             self._project_lessons[after.id] = after
@@ -188,7 +183,7 @@ class LessonGate:
             "lesson", [documents[hit.place].record for hit in hits]
         )
         lessons = [lesson for lesson in found.values() if lesson.status.is_live]
-        if gate.candidate_suspicion(candidate):
+        if lesson_suspicion(candidate):
             # Suspicious words must not join a live lesson; quarantined ones are not in the text index.
             lessons = [lesson for lesson in lessons if not may_change(self._sighting.actor, lesson)]
             lessons += self._writer.select(Lesson, equals("status", Status.QUARANTINED))

@@ -16,6 +16,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.records.words import ActorKind, Source, Status
 
 if TYPE_CHECKING:
+    from archivist.lessons.candidate import Candidate
     from archivist.records import Actor, Lesson
 
 _SHELL = r"(?:sudo (?:-\S+ )*)?(?:env )?(?:/\S*/)?(?:(?:ba|z|da|k|fi|c|tc)?sh|iex|pwsh|powershell)\b"
@@ -243,8 +244,8 @@ def suspicion(*texts: str) -> str:
     return ""
 
 
-def lesson_suspicion(lesson: Lesson) -> str:
-    """Return why a lesson's words are suspicious, whatever its status, or an empty string."""
+def lesson_suspicion(lesson: Lesson | Candidate) -> str:
+    """Return why a lesson's or candidate's words are suspicious, whatever its status, or an empty string."""
     return suspicion(lesson.summary, lesson.rule, lesson.detail, *lesson.remedies, *lesson.tags)
 
 

@@ -153,7 +153,7 @@ def reflect(
     """Learn from one run and from the findings of its reviewers. Reflecting on it again changes nothing."""
     # To learn from findings, and to list what waits, must not cost the 50 ms that the miners take to import.
     from archivist.lessons import gate
-    from archivist.lessons.quarantine import suspicion
+    from archivist.lessons.quarantine import lesson_suspicion, suspicion
     from archivist.reading.history import PastRun, RunHistory
     from archivist.reading.run import read_run
     from archivist.reflect.miners import mine_candidates
@@ -183,7 +183,7 @@ def reflect(
         {event.id for event in seen.events},
         least_importance=seen.config.reflect.min_importance_to_persist,
     )
-    told = [candidate for candidate in candidates if not gate.candidate_suspicion(candidate)]
+    told = [candidate for candidate in candidates if not lesson_suspicion(candidate)]
     story = summarise_run(seen.episode, seen.events, reading, told)
     found = extract(bank, seen.episode.id, domain)
     created, updated = _persist(bank, seen, candidates, story, digest, looked)

@@ -24,6 +24,7 @@ from anyio.to_thread import run_sync
 from starlette.responses import StreamingResponse
 from starlette.types import Send
 
+from archivist.access.rights import may_see
 from archivist.bank import Bank
 from archivist.bus import StoredMessage
 from archivist.clock import to_short_text
@@ -31,7 +32,6 @@ from archivist.config import ServerRules
 from archivist.edges.http.banks import RequestContext
 from archivist.edges.wire.gate import Refusal
 from archivist.errors import ArchivistError
-from archivist.ledger.lookup import is_visible_to
 from archivist.records.plain import to_plain
 from archivist.store.ledger import LedgerEntry
 
@@ -284,7 +284,7 @@ async def _event_texts(
         text = b"".join(
             event.text
             for event in events
-            if not event.kind or is_visible_to(context.actor, event.kind, event.record)
+            if not event.kind or may_see(context.actor, event.kind, event.record)
         )
         if text or reached == position:
             yield text or b": nothing new\n\n"
