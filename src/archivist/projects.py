@@ -228,18 +228,14 @@ def _is_made_in(extra: str, repository: Repository, root: Path) -> bool | None:
     if not is_inside and top in (repository.folder, other.folder):
         # A bank that was copied with its folder knows the original, which is no part of it.
         return None
-    return _are_same_repository(repository, other)
-
-
-def _are_same_repository(one: Repository, other: Repository) -> bool:
-    """Say whether two checkouts are of one repository: cloned from the same place, or one from the other."""
-    if one.mark and one.mark == other.mark:
+    # Two checkouts of one repository were cloned from the same place, or one from the other.
+    both = (repository, other)
+    name = repository.remote_name or repository.remote
+    is_same_name = name and name == (other.remote_name or other.remote)
+    if (repository.mark and repository.mark == other.mark) or is_same_name:
         return True
-    name = one.remote_name or one.remote
-    if name and name == (other.remote_name or other.remote):
-        return True
-    origins = {os.path.realpath(each.remote.removeprefix("file://")) for each in (one, other) if each.remote}
-    return bool(origins & {str(one.folder), str(other.folder)})
+    origins = {os.path.realpath(each.remote.removeprefix("file://")) for each in both if each.remote}
+    return bool(origins & {str(each.folder) for each in both})
 
 
 def _is_known(reader: Reader, name: str) -> bool:

@@ -25,6 +25,16 @@ def make_legible(text: str) -> str:
     return text if text.isprintable() else _TURNING.sub("", without_controls(text))
 
 
+def shorten(text: str, most: int) -> str:
+    """Return a text cut to a number of characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def shorten_line(text: str, most: int) -> str:
+    """Return a text on one line, cut to a number of characters."""
+    return shorten(" ".join(text.split()), most)
+
+
 # About what English prose and code come to in the tokenizers that are in use.
 CHARACTERS_PER_TOKEN = 4
 # Chinese, Japanese and Korean script, full-width forms and emoji take about a token each.

@@ -21,10 +21,10 @@ from archivist.capture.values import (
     listing,
     mapping,
     objects,
-    shorten,
     text,
 )
 from archivist.records import EventKind
+from archivist.text import shorten
 
 _COMMAND_KEYS = ("command", "cmd", "keystrokes", "script", "code", "chars")
 _FILE_KEYS = (
@@ -108,8 +108,16 @@ class CallDescription:
 def describe(call: LoggedCall) -> CallDescription:
     """Sort a call by its arguments first and its tool's name second, so that unknown tools are read too."""
     given = call.arguments
+    extra: dict[str, object]
     if patch := _patch_in(call):
-        return _describe_patch(patch)
+        files = [name.strip() for name in _PATCH_FILE.findall(patch)]
+        rows = [row for row in patch.splitlines() if not row.startswith(("***", "+++", "---"))]
+        old, new = ("\n".join(row[1:] for row in rows if row.startswith(sign)) for sign in "-+")
+        extra = {"old": clip(old, EDIT_SIDE_CHARS), "new": clip(new, EDIT_SIDE_CHARS)}
+        if len(files) > 1:
+            extra["files"] = files[:50]
+        target = shorten("".join(files[:1]), TARGET_CHARS)
+        return CallDescription(EventKind.EDIT, clip(patch, OUTPUT_SIDE_CHARS), target, extra)
     file = text(given, *_FILE_KEYS)
     verb = text(given, "command")
     is_replacing = bool(text(given, *_OLD_KEYS)) and any(isinstance(given.get(key), str) for key in _NEW_KEYS)
@@ -118,7 +126,7 @@ def describe(call: LoggedCall) -> CallDescription:
         edits = objects(given.get("edits")) or [given]
         old = "\n".join(filter(None, (text(edit, *_OLD_KEYS) for edit in edits)))
         new = "\n".join(filter(None, (text(edit, *_NEW_KEYS) for edit in edits)))
-        extra: dict[str, object] = {"old": clip(old, EDIT_SIDE_CHARS), "new": clip(new, EDIT_SIDE_CHARS)}
+        extra = {"old": clip(old, EDIT_SIDE_CHARS), "new": clip(new, EDIT_SIDE_CHARS)}
         return CallDescription(EventKind.EDIT, arguments_text(given), shorten(file, TARGET_CHARS), extra)
     command = command_of(given)
     if command and not (file and verb in _EDIT_COMMANDS | _VIEW_COMMANDS):
@@ -209,19 +217,6 @@ def _patch_in(call: LoggedCall) -> str:
                 if is_direct or "apply_patch" in each[: found.start()]:
                     return found.group()
     return ""
-
-
-def _describe_patch(patch: str) -> CallDescription:
-    files = [name.strip() for name in _PATCH_FILE.findall(patch)]
-    rows = [row for row in patch.splitlines() if not row.startswith(("***", "+++", "---"))]
-    old = "\n".join(row[1:] for row in rows if row.startswith("-"))
-    new = "\n".join(row[1:] for row in rows if row.startswith("+"))
-    extra: dict[str, object] = {"old": clip(old, EDIT_SIDE_CHARS), "new": clip(new, EDIT_SIDE_CHARS)}
-    if len(files) > 1:
-        extra["files"] = files[:50]
-    return CallDescription(
-        EventKind.EDIT, clip(patch, OUTPUT_SIDE_CHARS), shorten("".join(files[:1]), TARGET_CHARS), extra
-    )
 
 
 @dataclass(frozen=True, slots=True)

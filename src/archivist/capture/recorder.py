@@ -23,13 +23,13 @@ from archivist.capture.values import (
     compact_json,
     count,
     seconds_between,
-    shorten,
 )
 from archivist.ids import derived_id
 from archivist.paths import project_of_folder as project_of_folder
 from archivist.paths import project_of_remote as project_of_remote
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind, Usage
 from archivist.records.run_words import BEGAN, FOLDER
+from archivist.text import shorten
 
 _TASK_TAGS = re.compile(
     r"<(pr_description|issue_description|problem_statement|task_description|issue|task)>\s*(.*?)\s*</\1>",

@@ -153,8 +153,3 @@ def clip(text: str, side: int = OUTPUT_SIDE_CHARS) -> str:
     middle = text[side:-side]
     missing = len(middle) + sum(int(mark.group(1)) - len(mark.group()) for mark in _LEFT_OUT.finditer(middle))
     return text[:side] + omission_mark(max(missing, 1)) + text[-side:]
-
-
-def shorten(text: str, limit: int) -> str:
-    """Return the beginning of a text."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from archivist.brief.select import GLOBAL_MARK
 from archivist.clock import to_short_text
 from archivist.records.plain import to_plain
+from archivist.text import shorten
 
 if TYPE_CHECKING:
     from archivist import records
@@ -134,16 +135,16 @@ def _describe_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] 
     def frequency(plain: Mapping[str, Any]) -> int:
         return max(0, len(plain.get("runs", ())) - int(plain.get("faded", 0)))
 
-    def shorten(value: object) -> str:
+    def show(value: object) -> str:
         text = ", ".join(value) if isinstance(value, list) else str(value)
         if value in ("", None, []):
             return "nothing"
-        return text if len(text) <= _CHANGE_CHARACTERS else f"{text[: _CHANGE_CHARACTERS - 1]}…"
+        return shorten(text, _CHANGE_CHARACTERS)
 
     was, now = frequency(before), frequency(after)
     parts = [f"frequency {was} → {now}"] if was != now else []
     parts += [
-        f"{name.replace('_', ' ')} {shorten(before.get(name))} → {shorten(value)}"
+        f"{name.replace('_', ' ')} {show(before.get(name))} → {show(value)}"
         for name, value in after.items()
         if name not in _SILENT_FIELDS and before.get(name) != value
     ]

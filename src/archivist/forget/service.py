@@ -40,6 +40,7 @@ from archivist.service import BankService
 from archivist.store.erasure import ErasureQuery, erasure_query, redact_json, redact_value
 from archivist.store.filters import equals, not_equals, one_of
 from archivist.store.results import split_batches
+from archivist.text import shorten_line
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Eraser, Reader
@@ -286,9 +287,7 @@ def _build_target(record: Any, query: ErasureQuery | None) -> ErasureTarget:
     name = after.short_id if isinstance(after, Lesson) else after.id
     fields = _FIRST_TEXTS.get(kind_of(type(record)), _OTHER_TEXTS)
     words = next((text for each in fields if (text := getattr(after, each, ""))), "")
-    words = "private to its agent" if isinstance(after, Working) else " ".join(words.split())
-    if len(words) > _SHOWN_CHARACTERS:
-        words = f"{words[: _SHOWN_CHARACTERS - 1]}…"
+    words = "private to its agent" if isinstance(after, Working) else shorten_line(words, _SHOWN_CHARACTERS)
     return ErasureTarget(
         kind_of(type(record)), record.id, name, words, query is None or after.id != record.id
     )

@@ -206,7 +206,10 @@ def _relations(
         mark = _MARK.match(line) if source.kind in LEARNINGS else None
         if mark:
             if within and mark[1].lower() == "tags":
-                for tagged in _entry_tags(within, source.scope, repositories):
+                for tag in within.tags:
+                    tagged = _tag_entity(tag, source.scope, repositories)
+                    if tagged[0] is EntityKind.TOPIC and within.category.lower() in _TOOL_CATEGORIES:
+                        tagged = EntityKind.TOOL, tag.lower()
                     yield subject, RelationKind.TAGGED, tagged, number
             continue
         verb = RelationKind.CONCERNS if within else RelationKind.MENTIONS
@@ -248,13 +251,6 @@ def _front_matter_relations(
                     yield own, RelationKind.MENTIONS, _scope_entity(scope), at
             elif key.lower() in _ROLE_FIELDS and (word.lower() in ROLES or key.lower() in ("role", "roles")):
                 yield own, RelationKind.INVOLVES, (EntityKind.ROLE, word.lower()), at
-
-
-def _entry_tags(entry: LearningEntry, scope: WorkspaceScope, repositories: Repositories) -> Iterator[_Key]:
-    for tag in entry.tags:
-        key = _tag_entity(tag, scope, repositories)
-        is_tool = key[0] is EntityKind.TOPIC and entry.category.lower() in _TOOL_CATEGORIES
-        yield (EntityKind.TOOL, tag.lower()) if is_tool else key
 
 
 def _tag_entity(tag: str, scope: WorkspaceScope, repositories: Repositories) -> _Key:

@@ -19,6 +19,7 @@ from archivist.recall.scoring import Relevance
 from archivist.records import ARCHIVIST
 from archivist.records.plain import canonical_json
 from archivist.service import BankService
+from archivist.text import shorten_line
 from archivist.workspace.files_service import FRESH_NS, Topology
 from archivist.workspace.topology import EVERYWHERE, LEVELS, WorkspaceScope
 
@@ -99,24 +100,20 @@ class WorkspaceSearch(BankService):
             query = Query(text=text, kinds=("document",), limit=count, preset="relevance")
             recalled = self._bank.recall(query)
             hits = _filter_answers(text, recalled)
-            snippets = self._snippets(hits, scope)
+            with self._bank.reading() as reader:
+                documents: dict[str, Document] = reader.records("document", [hit.id for hit in hits])
+            snippets = []
+            for hit in hits:
+                source = documents[hit.id].source
+                homes = [each for each in self._folders if each[0] == "." or source.startswith(f"{each[0]}/")]
+                if homes:
+                    home = max(homes, key=lambda each: len(each[0]))
+                    snippet = _snippet(documents[hit.id], *home, hit.score)
+                    snippets += [snippet] if scope.contains(snippet.scope) else []
             # Pieces of a small scope may rank behind many others, as long as those are answers too.
             if len(snippets) >= limit or len(recalled.hits) < count or hits[-1:] != recalled.hits[-1:]:
                 break
         return WorkspaceSearchResult(tuple(snippets[:limit]), problems, recalled.unembedded)
-
-    def _snippets(self, hits: Sequence[Hit], scope: WorkspaceScope) -> list[Snippet]:
-        with self._bank.reading() as reader:
-            documents: dict[str, Document] = reader.records("document", [hit.id for hit in hits])
-        found: list[Snippet] = []
-        for hit in hits:
-            source = documents[hit.id].source
-            homes = [each for each in self._folders if each[0] == "." or source.startswith(f"{each[0]}/")]
-            if homes:
-                home = max(homes, key=lambda each: len(each[0]))
-                snippet = _snippet(documents[hit.id], *home, hit.score)
-                found += [snippet] if scope.contains(snippet.scope) else []
-        return found
 
     @reads(Layer.WORKSPACE)
     def index(self) -> tuple[str, ...]:
@@ -187,13 +184,12 @@ def _snippet(document: Document, folder: str, top: str, root: str, score: float)
     )
     stripped = [line.strip() for line in lines if line.strip(" -\t")]
     prose = [line for line in stripped if not line.startswith(("#", "**Category:**", "**Tags:**"))]
-    text = " ".join(" ".join(prose or stripped or [heading]).split())
     return Snippet(
         path=f"{top}/{below}",
         line=document.line + next(offsets, 0),
         scope=WorkspaceScope(*scope),
         heading=document.heading,
-        text=text if len(text) <= _SNIPPET_CHARACTERS else f"{text[: _SNIPPET_CHARACTERS - 1]}…",
+        text=shorten_line(" ".join(prose or stripped or [heading]), _SNIPPET_CHARACTERS),
         score=score,
         document=document.id,
         root=root,

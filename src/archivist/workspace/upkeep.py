@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError
+from archivist.text import shorten
 from archivist.workspace import documents, front_matter, learnings
 from archivist.workspace.documents import PlanStatus
 from archivist.workspace.front_matter import FrontMatter
@@ -151,7 +152,7 @@ def _check_value(field: str, value: object) -> tuple[str, str] | None:
 
 def _short_repr(value: object) -> str:
     text = value if isinstance(value, str) else str(value)
-    return repr(text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…")
+    return repr(shorten(text, _SHOWN_CHARACTERS))
 
 
 def _check_learnings(

@@ -10,11 +10,12 @@ from archivist.capture.clean import strip_briefs
 from archivist.capture.json_stream import SkippedRecord, preview_log, read_lines
 from archivist.capture.recorder import LogItem, LogOrigin
 from archivist.capture.status import status_of_word
-from archivist.capture.values import MESSAGE_SIDE_CHARS, TASK_CHARS, clip, shorten
+from archivist.capture.values import MESSAGE_SIDE_CHARS, TASK_CHARS, clip
 from archivist.errors import RecordError
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 from archivist.records.episode import merge_episode
 from archivist.records.plain import from_plain
+from archivist.text import shorten
 
 name = "stream"
 # An endless log must not fill the memory.

@@ -65,16 +65,13 @@ class _Trajectory(Recorder):
         elif part.key == "trajectory":
             self._read_step(part.value)
         else:
-            self._read_opening(part.value)
-
-    def _read_opening(self, item: Mapping[str, Any]) -> None:
-        """Take a message of the history; those before the first reply open the run."""
-        self._has_reply = self._has_reply or item.get("role") == "assistant"
-        if self._has_reply or len(self._openings) == _OPENING_MESSAGES:
-            return
-        self._openings.append(item)
-        if self.run:
-            self._record_opening(len(self._openings) - 1)
+            # The messages of the history before the first reply open the run.
+            self._has_reply = self._has_reply or part.value.get("role") == "assistant"
+            if self._has_reply or len(self._openings) == _OPENING_MESSAGES:
+                return
+            self._openings.append(part.value)
+            if self.run:
+                self._record_opening(len(self._openings) - 1)
 
     def _read_step(self, step: Mapping[str, Any]) -> None:
         """Take one step: what the agent said, what it did, and what came of it."""

@@ -158,7 +158,13 @@ def cli(ctx: click.Context, bank: str | None, actor: str | None, flags: tuple[st
 
 def run(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit with the code of its result or error."""
-    _prepare_streams()
+    # Write UTF-8 whatever the locale is, and replace closed streams by the null device.
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(encoding="utf-8", errors="replace")
     try:
         result: Any = cli.main(args=None if argv is None else list(argv), standalone_mode=False)
         code = result if isinstance(result, int) else 0
@@ -197,14 +203,3 @@ def _report_error(message: str, hint: str, code: int) -> int:
 def exit_code(error: errors.ArchivistError) -> int:
     """Return the exit code of an error's class, or of the nearest class above it."""
     return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
-
-
-def _prepare_streams() -> None:
-    """Write UTF-8 whatever the locale is, and replace closed streams by the null device."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(encoding="utf-8", errors="replace")

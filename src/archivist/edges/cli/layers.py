@@ -13,11 +13,12 @@ from archivist.edges import views
 from archivist.edges.cli import options
 from archivist.edges.cli.output import Answer, list_changes, list_records, print_json, write_file
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.wording import episode_lines, field_lines, pluralize, shorten
+from archivist.edges.cli.wording import episode_lines, field_lines, pluralize
 from archivist.errors import ArchivistError, InputError, NotFoundError
 from archivist.records.plain import to_plain
 from archivist.records.run_words import Action
 from archivist.records.tier_words import ArtifactType
+from archivist.text import shorten_line
 
 if TYPE_CHECKING:
     from archivist.audit.analytics import Rate
@@ -44,7 +45,7 @@ knowledge = click.Group(
 def list_facts(bank: Bank, /, **filters: Any) -> Answer:
     """List the facts by category and key."""
     sure = ("Sure", lambda fact: f"{fact.confidence:g}")
-    value = ("Value", lambda fact: shorten(fact.value, _ROW_CHARACTERS))
+    value = ("Value", lambda fact: shorten_line(fact.value, _ROW_CHARACTERS))
     columns = ("Fact", _fact_name), sure, "source", value
     return list_records(
         "facts", bank.knowledge.query(**filters), views.table_view, *columns, empty="no facts"
@@ -60,7 +61,7 @@ def show_fact(bank: Bank, name: str) -> Answer:
     names = ("project", "source", "confidence", "origin", "tags", "created", "updated", "id")
     fields = {name: getattr(fact, name) for name in names} | {"confidence": f"{fact.confidence:g}"}
     disputes = [
-        ("disputed", f"{each.lost_source} says {shorten(each.lost, _VALUE_CHARACTERS)!r} ({each.id})")
+        ("disputed", f"{each.lost_source} says {shorten_line(each.lost, _VALUE_CHARACTERS)!r} ({each.id})")
         for each in conflicts
     ]
     value = (f"  {line}" for line in fact.value.splitlines())
@@ -100,7 +101,7 @@ def set_(bank: Bank, /, category: str, key: str, value: str, **fields: Any) -> A
         notes = (f"conflict {conflict.id}: {conflict.reason}", f"hint: to decide it: {decide}")
     elif conflict is not None:
         notes = (f"unchanged: {conflict.decided_by} decided against it ({conflict.id})",)
-    return Answer(view, f"{_fact_name(fact)}  {shorten(fact.value, _ROW_CHARACTERS)}", notes)
+    return Answer(view, f"{_fact_name(fact)}  {shorten_line(fact.value, _ROW_CHARACTERS)}", notes)
 
 
 @options.bank_command(knowledge, "remove", has_global=True)
@@ -122,8 +123,8 @@ def conflicts(bank: Bank, name: str, with_decided: bool) -> Answer:
     """List the open conflicts between sources, all or about FACT."""
     found = bank.knowledge.conflicts(name, with_decided=with_decided)
     fact = ("Fact", lambda each: f"{each.category}/{each.key}")
-    kept = ("Kept", lambda each: f"{shorten(each.kept, _VALUE_CHARACTERS)} ({each.kept_source})")
-    lost = ("Lost", lambda each: f"{shorten(each.lost, _VALUE_CHARACTERS)} ({each.lost_source})")
+    kept = ("Kept", lambda each: f"{shorten_line(each.kept, _VALUE_CHARACTERS)} ({each.kept_source})")
+    lost = ("Lost", lambda each: f"{shorten_line(each.lost, _VALUE_CHARACTERS)} ({each.lost_source})")
     columns = "id", "status", fact, kept, lost, ("Why", "reason")
     nothing = "no conflicts" if with_decided else "no open conflicts"
     return list_records("conflicts", found, views.conflict_view, *columns, empty=nothing)
@@ -145,7 +146,7 @@ def decide(bank: Bank, name: str, choice: str | None) -> Answer:
     decided = facts.uphold(name) if choice == "uphold" else [facts.decide(name, for_lost=True)]
     last = decided[-1]
     fact = facts.get(last.category, last.key, project=str(last.extra.get("project", "")))
-    value = shorten(fact.value, _ROW_CHARACTERS) if fact else "-"
+    value = shorten_line(fact.value, _ROW_CHARACTERS) if fact else "-"
     view = {
         "conflict": views.conflict_view(last),
         "conflicts": [views.conflict_view(conflict) for conflict in decided],
@@ -191,10 +192,10 @@ def _describe_change(change: LedgerChange) -> str:
     if after is None:
         return "removed"
     if change.entry.kind == "conflict":
-        lost = f"{shorten(after['lost'], _VALUE_CHARACTERS)!r} of {after['lost_source']}"
+        lost = f"{shorten_line(after['lost'], _VALUE_CHARACTERS)!r} of {after['lost_source']}"
         by = f" by {after['decided_by']}" if after["decided_by"] else ""
         return f"{lost} lost, {after['status']}{by}: {after['reason']}"
-    value = shorten(after["value"], _VALUE_CHARACTERS)
+    value = shorten_line(after["value"], _VALUE_CHARACTERS)
     return f"{value!r} of {after['source']}, sure {after['confidence']:g}"
 
 
@@ -299,7 +300,7 @@ def similar(bank: Bank, text: str, limit: int) -> Answer:
     found = bank.attempts.similar(text, limit=limit)
     shown = [{**views.approach_view(each.tried), "score": round(each.score, 6)} for each in found]
     score = ("Score", lambda view: f"{view['score']:.2f}")
-    task = ("Task", lambda view: shorten(view["task"], _TASK_CHARACTERS))
+    task = ("Task", lambda view: shorten_line(view["task"], _TASK_CHARACTERS))
     columns = score, ("Result", "verdict"), task, "approach", _LAST_OUTCOME
     nothing = "no attempts at a similar task"
     return list_records("approaches", shown, None, *columns, empty=nothing, text=text)
@@ -350,7 +351,7 @@ def _episode_summary(episode: Episode) -> str:
     if episode.action is None:
         return episode.summary or episode.task[:_SUMMARY_CHARACTERS]
     outcome = f": {episode.outcome}" if episode.outcome else ""
-    task = shorten(episode.task, _TASK_CHARACTERS)
+    task = shorten_line(episode.task, _TASK_CHARACTERS)
     return f"{episode.action.value} {task}: {episode.approach}{outcome}"
 
 

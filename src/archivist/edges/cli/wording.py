@@ -18,12 +18,6 @@ def pluralize(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else several}"
 
 
-def shorten(text: str, most: int) -> str:
-    """Return a text on one line, cut to a number of characters."""
-    text = " ".join(text.split())
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
 def field_lines(fields: Iterable[tuple[str, object]], width: int = 12) -> list[str]:
     """Return the fields of one record, one on each line; empty ones are left out."""
     lines = []

@@ -12,10 +12,10 @@ import click
 from archivist.edges.cli import options
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, list_records, note, print_json, print_table, say
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.wording import shorten
 from archivist.edges.cli.workspace import read_source, require_bank, root_option
 from archivist.errors import InputError
 from archivist.files.write import explain_os_errors
+from archivist.text import shorten_line
 from archivist.workspace import links_service
 from archivist.workspace.files_service import Topology, find_scope
 from archivist.workspace.links_service import Client, LinkResult
@@ -97,7 +97,7 @@ def promote(session: Session, name: str, file: str, topology: Topology) -> Answe
 
 
 def _moved_answer(moved: MovedRule) -> Answer:
-    text = f"{moved.source} → {moved.target}  {shorten(moved.text, _ITEM_CHARACTERS)}"
+    text = f"{moved.source} → {moved.target}  {shorten_line(moved.text, _ITEM_CHARACTERS)}"
     return Answer(moved._asdict(), text)
 
 
@@ -139,7 +139,7 @@ def _print_review(review: Review, *, with_items: bool) -> None:
 
 
 def _print_item(name: str, place: str, reason: str, text: str) -> None:
-    say(f"  {name}  {f'{place}  ' if place else ''}{reason}\n      {shorten(text, _ITEM_CHARACTERS)}")
+    say(f"  {name}  {f'{place}  ' if place else ''}{reason}\n      {shorten_line(text, _ITEM_CHARACTERS)}")
 
 
 def _file_row(file: HotFile) -> tuple[object, ...]:

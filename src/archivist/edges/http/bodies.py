@@ -104,7 +104,11 @@ class BankRoute(CheckedRoute):
                 for name, each in own.items()
                 if name != "bank" and f"{{{name}" not in path
             }
-            if any(_is_whole_body(kind) for kind, _ in fields.values()):
+            kinds = [kind for kind, _ in fields.values()]
+            # A body as a whole is one parameter.
+            if dict[str, Any] in kinds or any(
+                isinstance(each, type) and issubclass(each, Body) for each in kinds
+            ):
                 fields = {}
 
         def answer(request: Request, body: Body | None = None, **arguments: Any) -> Response:
@@ -158,10 +162,6 @@ class BankRoute(CheckedRoute):
                 raise Refusal(415, "compressed", "the body is compressed", hint=hint, headers=headers)
             _record_idempotency_key(request, sha256(body).hexdigest())
         return await inner(request)
-
-
-def _is_whole_body(annotation: Any) -> bool:
-    return annotation == dict[str, Any] or (isinstance(annotation, type) and issubclass(annotation, Body))
 
 
 class LongRoute(BankRoute):
