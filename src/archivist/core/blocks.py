@@ -48,7 +48,7 @@ class ListName(StrEnum):
     @property
     def section(self) -> CoreSection:
         """Return the block that the list is part of."""
-        return CoreSection(self.value) if self in tuple(CoreSection) else CoreSection.STATUS
+        return CoreSection(self.value) if self.value in tuple(CoreSection) else CoreSection.STATUS
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +373,7 @@ def _fields(section: CoreSection, record: Any, given: object) -> dict[str, Any]:
     types = types_of(record)
     hint = f"the fields are {', '.join(map(_camel, types))}"
     if not isinstance(given, Mapping):
-        shown = {str: "a text", list: "a list"}.get(type(given), repr(given))
+        shown = "a text" if isinstance(given, str) else "a list" if isinstance(given, list) else repr(given)
         raise InputError(f"{section.value}: expected an object, not {shown}", hint=hint)
     found: dict[str, Any] = {}
     for name, value in given.items():
