@@ -330,11 +330,6 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name.strip()).replace("-", "_").lower()
 
 
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
 def _parse_json(section: CoreSection, given: Given) -> Given:
     """Return the JSON value of a text that holds one: tools often pass an object as text."""
     if not isinstance(given, str | Mapping | list | tuple):
@@ -371,7 +366,7 @@ def _lessons_text(given: object) -> str:
 def _fields(section: CoreSection, record: Any, given: object) -> dict[str, Any]:
     """Return the given fields under our names; an unknown or mistyped one is refused."""
     types = types_of(record)
-    hint = f"the fields are {', '.join(map(_camel, types))}"
+    hint = f"the fields are {', '.join(types)}"
     if not isinstance(given, Mapping):
         shown = "a text" if isinstance(given, str) else "a list" if isinstance(given, list) else repr(given)
         raise InputError(f"{section.value}: expected an object, not {shown}", hint=hint)
