@@ -68,7 +68,7 @@ class MemoryFiles(BankService):
         kept = _clean_text(text)
         refuse_secret("path", path)
         with self._bank.transaction() as writer:
-            if not path or _is_path_taken(writer, path):
+            if not path or _pieces_at_or_below(writer, path):
                 return None
             _refuse_file_parent(writer, path)
             _write(writer, path, kept, self._bank.now(), "create")
@@ -102,7 +102,7 @@ class MemoryFiles(BankService):
             moving = _pieces_at_or_below(writer, old)
             if not moving:
                 return []
-            if f"{new}/".startswith(f"{old}/") or _is_path_taken(writer, new) or not new:
+            if f"{new}/".startswith(f"{old}/") or _pieces_at_or_below(writer, new) or not new:
                 raise InputError(f"{old!r} cannot become {new!r}", hint="choose a path that is free")
             _refuse_file_parent(writer, new)
             moved = []
@@ -135,11 +135,6 @@ def _pieces_of(reader: Reader, path: str) -> list[Document]:
 def _pieces_at_or_below(reader: Reader, path: str) -> list[Document]:
     below = reader.select(Document, *_below_folder(path), order=("source", "position"))
     return [*_pieces_of(reader, path), *below]
-
-
-def _is_path_taken(reader: Reader, path: str) -> bool:
-    is_file = equals("source", f"{SCHEME}{path}")
-    return bool(reader.count(Document, is_file) or reader.count(Document, *_below_folder(path)))
 
 
 def _refuse_file_parent(reader: Reader, path: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, cast
 
 from archivist.access.rights import Layer, Verb, reads, writes
@@ -73,16 +74,14 @@ class Core(BankService):
         given = cast("Given", without_secrets(item))
 
         def change(before: Content, now: str, writer: Writer) -> Content:
-            free = ""
-            if place is ListName.THREADS:
-                # The number of a closed thread is not used again.
-                number = int(writer.setting(_LAST_THREAD) or 0) + 1
-                while f"t-{number}" in {thread.id for thread in core.threads_of(before)}:
-                    number += 1
-                free = f"t-{number}"
+            # The number of a closed thread is not used again.
+            known = {thread.id for thread in core.threads_of(before)}
+            numbers = count(int(writer.setting(_LAST_THREAD) or 0) + 1)
+            number = next(number for number in numbers if f"t-{number}" not in known)
+            free = f"t-{number}"
             after = core.append_item(place, before, given, now=now, keep=keep, new_thread=free)
-            if free and any(thread.id == free for thread in core.threads_of(after)):
-                writer.set_setting(_LAST_THREAD, free.removeprefix("t-"))
+            if any(thread.id == free for thread in core.threads_of(after)):
+                writer.set_setting(_LAST_THREAD, str(number))
             return after
 
         return self._change(place.section, role, "append", change)
