@@ -69,9 +69,9 @@ class StreamHit(NamedTuple):
 class StreamImportResult(NamedTuple):
     """What an import did."""
 
-    added: int = 0
-    changed: int = 0
-    unchanged: int = 0
+    added: int
+    changed: int
+    unchanged: int
     problems: tuple[LineProblem, ...] = ()
 
 
@@ -403,7 +403,7 @@ class Stream(BankService):
             if cycles:
                 _note_first_cycle(writer, min(cycles))
             _move_entries(writer, self._bank.config.stream.hot_cycles, to_archive=True)
-        return StreamImportResult(**counts)
+        return StreamImportResult(counts["added"], counts["changed"], counts["unchanged"])
 
     def _resolve_role(self, role: str) -> str:
         """Return the role to log as: the named one, else the actor's; agents log as their own role only."""

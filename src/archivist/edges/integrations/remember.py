@@ -136,8 +136,8 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
                 status = EpisodeStatus.FAILED if isinstance(error, Exception) else EpisodeStatus.ABORTED
             else:
                 is_good = judge is None or _run_quietly(lambda: bool(judge(self.run.result)), "not judged")
-                outcomes = {True: EpisodeStatus.SUCCESS, False: EpisodeStatus.FAILED}
-                status = outcomes.get(is_good, EpisodeStatus.PARTIAL)
+                status = EpisodeStatus.SUCCESS if is_good else EpisodeStatus.FAILED
+                status = EpisodeStatus.PARTIAL if is_good is None else status
             episode = Episode(
                 id=self.run.id,
                 project=self.repo,
