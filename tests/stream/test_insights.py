@@ -14,7 +14,6 @@ from archivist.stream.insights import (
     RelatedItem,
     insights,
     reason_to_reflect,
-    select_entries,
 )
 from archivist.stream.obstacles import read_reports, read_waits
 from tests.samples import WHEN
@@ -50,12 +49,6 @@ def test_reflection_is_due_for_three_reasons(
         StreamRules(), entries=entries, importance=importance, cycles=cycles, sprints=sprints
     )
     assert due == reason
-
-
-def test_only_what_matters_is_gathered() -> None:
-    low, high = _entry(1, "a", importance=4), _entry(2, "b", importance=5)
-    own = _entry(3, "c", importance=9, type=EntryType.REFLECTION)
-    assert select_entries([own, high, low], 5) == [high]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +157,7 @@ def test_insights_are_few_weighty_and_evident(drawn: list[tuple[str, int, str, i
         _entry(seq, action, cycle=cycle, role=role, issues=(issue,), type=kind, tags=tags)
         for seq, (action, cycle, role, issue, kind, tags) in enumerate(drawn)
     ]
-    chosen = select_entries(entries, 5)
+    chosen = [entry for entry in entries if entry.type is not EntryType.REFLECTION]
     found = insights(chosen)
     assert len(found) <= 5
     assert found == insights(chosen)

@@ -102,6 +102,14 @@ def test_the_accumulator_starts_again_and_core_is_told_once(bank: Bank) -> None:
     assert len(bank.core.view().status.blockers) == 1
 
 
+def test_only_what_matters_is_gathered(bank: Bank) -> None:
+    bank.stream.log("c", importance=9, type="reflection")
+    assert bank.stream.reflect("by hand").skipped == "nothing was logged since the last reflection"
+    bank.stream.log("b", importance=5)
+    bank.stream.log("a", importance=4)
+    assert bank.stream.reflect("by hand").gathered == 1
+
+
 def test_only_what_is_important_enough_is_gathered_but_all_is_done_with(bank: Bank) -> None:
     _fill(bank, range(1, 5), importance=4)
     done = bank.stream.reflect("by hand")

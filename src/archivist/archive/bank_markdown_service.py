@@ -61,24 +61,24 @@ class BankPages(BankService):
         An archived version (`bank-*.md`) gives its cycles and becomes a document of that type. An unchanged
         file is not imported again, so that later changes of core memory stay.
         """
-        pages: list[_Page] = []
-        problems: list[str] = []
-        for path in _bank_files(paths):
-            name = relative_name(self._bank.root, str(path.absolute()))
-            if clean_text(name) != name:
-                problem = "its name holds a secret or control characters; rename it"
-                problems.append(f"{clean_text(name)}: {problem}")
-                continue
-            try:
-                file = read_text(path)
-                if file is None or not file.text.strip():
-                    raise RecordError("an empty file" if file else "no such file")
-                pages.append(_parse_page(name, file))
-            except RecordError as error:
-                problems.append(f"{name}: {error.message}")
         with self._bank.reading() as reader:
             known = json.loads(reader.setting(_BANKS) or "{}")
-        fresh = [page for page in pages if known.get(page.name) != page.file.digest]
+        fresh: list[_Page] = []
+        problems: list[str] = []
+        unchanged = 0
+        for path in _bank_files(paths):
+            name = relative_name(self._bank.root, str(path.absolute()))
+            try:
+                file = read_text(path, name)
+                if file is None or not file.text.strip():
+                    raise RecordError("an empty file" if file else "no such file")
+            except RecordError as error:
+                problems.append(f"{clean_text(name)}: {error.message}")
+                continue
+            if known.get(name) == file.digest:
+                unchanged += 1
+            else:
+                fresh.append(_parse_page(name, file))
         fresh.sort(key=lambda page: (not page.is_archived, page.name))
         # A line that several versions hold is one entry, dated by the first version.
         entries: dict[str, Entry] = {}
@@ -88,10 +88,9 @@ class BankPages(BankService):
         with self._bank.reading() as reader:
             stored = reader.records("entry", list(entries))
         new = [entry for entry in entries.values() if entry.id not in stored]
-        added = self._bank.stream.import_entries(
-            sorted(new, key=lambda entry: (entry.cycle, entry.role))
-        ).added
-        done = BankImportResult(unchanged=len(pages) - len(fresh), entries=added, problems=tuple(problems))
+        new.sort(key=lambda entry: (entry.cycle, entry.role))
+        added = self._bank.stream.import_entries(new).added
+        done = BankImportResult(unchanged=unchanged, entries=added, problems=tuple(problems))
         for page in fresh:
             done = _import_page(self._bank, done, page)
         return done
@@ -137,9 +136,8 @@ def _import_page(bank: Bank, done: BankImportResult, page: _Page) -> BankImportR
     problems: list[str] = []
     rest = page.file.text
     if not page.is_archived:
-        for part, section, content, role in _core_updates(
-            page.bank, bank.config.core.recently_shipped, bank.now()
-        ):
+        shipped = bank.config.core.recently_shipped
+        for part, section, content, role in _core_updates(page.bank, shipped, bank.now()):
             try:
                 if section == "threads":
                     bank.core.append(section, content)
@@ -150,7 +148,7 @@ def _import_page(bank: Bank, done: BankImportResult, page: _Page) -> BankImportR
             else:
                 imported.add(part)
         # Core memory holds only the last that shipped; when there were more, all of them stay here too.
-        if len(page.bank.lists["recently_shipped"]) > bank.config.core.recently_shipped:
+        if len(page.bank.lists["recently_shipped"]) > shipped:
             imported.discard("recently_shipped")
         rest = text_without_parts(page.bank, {*imported, "cycles"})
     about = page.about._replace(front=FrontMatterParts({}, "", rest, 1))

@@ -9,12 +9,13 @@ import os
 import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from archivist.capture.redaction import clean_text
+from archivist.clock import from_text
 from archivist.errors import InputError, RecordError
 from archivist.records import DocumentType, Folder
 from archivist.stream.entries import find_references
@@ -87,9 +88,7 @@ def list_folder(root: Path, folder: Folder) -> Listing:
     if not top.is_dir():
         hint = "its texts are kept, archivist archive unwatch removes them"
         return Listing([], [], [f"{folder.id}: the folder is gone; {hint}"], is_whole=False)
-    paths: list[str] = []
-    unread: list[str] = []
-    problems: list[str] = []
+    listing = Listing([], [], [], is_whole=True)
     errors: list[OSError] = []
     for place, folders, files in os.walk(top, onerror=errors.append):
         folders[:] = sorted(name for name in folders if not is_ignored_folder(name))
@@ -103,15 +102,18 @@ def list_folder(root: Path, folder: Folder) -> Listing:
             source = below if folder.id == "." else f"{folder.id}/{below}"
             problem = _link_problem(path, top) if path.is_symlink() else ""
             if problem:
-                problems.append(f"{source}: {problem}")
+                listing.problems.append(f"{source}: {problem}")
             if name not in links:
-                (unread if problem else paths).append(source)
-    problems += [f"{folder.id}: cannot be listed: {error.strerror}" for error in errors]
-    return Listing(paths, unread, problems, is_whole=not errors)
+                (listing.unread if problem else listing.paths).append(source)
+    failed = [f"{folder.id}: cannot be listed: {error.strerror}" for error in errors]
+    return listing._replace(problems=listing.problems + failed, is_whole=not errors)
 
 
-def read_text(path: Path) -> FileText | None:
+def read_text(path: Path, name: str = "") -> FileText | None:
     """Return a file's text; None when it is gone. RecordError says why it is not read."""
+    if clean_text(name) != name:
+        # A redacted name would not be found again.
+        raise RecordError("its name holds a secret or control characters; rename it")
     # Opening a pipe that nobody writes to would block.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
@@ -143,22 +145,19 @@ def _link_problem(path: Path, top: Path) -> str:
 
 def validate_pattern(pattern: str) -> str:
     """Return a glob pattern, or raise InputError when it leads out of the folder."""
-    parts = pattern.split("/")
-    if not pattern.strip() or pattern.startswith("/") or ".." in parts:
+    if not pattern.strip() or pattern.startswith("/") or ".." in pattern.split("/"):
         raise InputError(f"pattern {pattern!r} is no path below the folder", hint="for example **/*.md")
     return pattern
 
 
 def is_wanted(path: str, pattern: str) -> bool:
     """Say whether a path below a folder fits its pattern; hidden ones and those of others' code never do."""
-    parts = path.split("/")
-    if any(map(is_ignored_folder, parts)):
+    if any(map(is_ignored_folder, path.split("/"))):
         return False
     wildcards = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     pieces = re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern)
-    return (
-        re.fullmatch("".join(wildcards.get(piece) or re.escape(piece) for piece in pieces), path) is not None
-    )
+    expression = "".join(wildcards.get(piece) or re.escape(piece) for piece in pieces)
+    return re.fullmatch(expression, path) is not None
 
 
 def is_ignored_folder(name: str) -> bool:
@@ -168,13 +167,11 @@ def is_ignored_folder(name: str) -> bool:
 
 def find_owner(path: str, folders: Sequence[Folder]) -> Folder | None:
     """Return the watched folder of a path: the deepest whose pattern matches."""
-    starts = {folder.id: "" if folder.id == "." else f"{folder.id}/" for folder in folders}
-    wanting = [
-        folder
-        for folder in folders
-        if path.startswith(starts[folder.id])
-        and is_wanted(path.removeprefix(starts[folder.id]), folder.pattern)
-    ]
+    wanting = []
+    for folder in folders:
+        start = "" if folder.id == "." else f"{folder.id}/"
+        if path.startswith(start) and is_wanted(path.removeprefix(start), folder.pattern):
+            wanting.append(folder)
     return max(wanting, key=lambda folder: len(folder.id), default=None)
 
 
@@ -252,24 +249,16 @@ def guess_type(source: str) -> DocumentType:
 def guess_date(source: str) -> datetime | None:
     """Return the day in a file's name: 2026-02-08, 20260208 or 260208."""
     for found in _DATE.finditer(source.rsplit("/", 1)[-1]):
-        with suppress(ValueError):
-            year = found[1] if len(found[1]) > 2 else f"20{found[1]}"
-            return datetime.fromisoformat(f"{year}-{found[3]}-{found[4]}").replace(tzinfo=UTC)
+        year = found[1] if len(found[1]) > 2 else f"20{found[1]}"
+        if moment := _parse_date(f"{year}-{found[3]}-{found[4]}"):
+            return moment
     return None
 
 
-def _parse_type(value: object) -> DocumentType | None:
-    return DocumentType(value) if isinstance(value, str) and value in list(DocumentType) else None
-
-
 def _parse_date(value: object) -> datetime | None:
-    if isinstance(value, datetime):
-        return value if value.tzinfo else value.replace(tzinfo=UTC)
-    if isinstance(value, date):
-        return datetime(value.year, value.month, value.day, tzinfo=UTC)
     try:
-        return _parse_date(datetime.fromisoformat(value.strip())) if isinstance(value, str) else None
-    except ValueError:
+        return from_text(str(value).strip())
+    except (ValueError, OverflowError):
         return None
 
 
@@ -285,15 +274,16 @@ def _parse_issues(value: object) -> tuple[int, ...]:
     return find_references(*texts, issues=numbers).issues
 
 
-def _parse_importance(value: object) -> int | None:
-    is_weight = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 10
-    return value if is_weight else None  # type: ignore[return-value]
-
-
 # Fields with one value: how it is parsed, and what is wanted.
 _FIELDS: Mapping[str, tuple[Callable[[object], object], str]] = {
-    "type": (_parse_type, f"one of {', '.join(DocumentType)}"),
+    "type": (
+        lambda value: next((kind for kind in DocumentType if kind == value), None),
+        f"one of {', '.join(DocumentType)}",
+    ),
     "date": (_parse_date, "a date like 2026-02-08"),
     "created": (_parse_date, "a date like 2026-02-08"),
-    "importance": (_parse_importance, "a whole number from 1 to 10"),
+    "importance": (
+        lambda value: value if type(value) is int and 1 <= value <= 10 else None,
+        "a whole number from 1 to 10",
+    ),
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 SCHEME = "langgraph:"
 _FIELDS = ("source", "extra", "created", "date")
-_BATCH = 400
 # The tag of items with a time to live.
 _MORTAL = "mortal"
 # SQLite accepts no larger limit.
@@ -128,9 +128,8 @@ class Items(BankService):
         bounds count from the end, as in any list.
         """
         ends = offset + limit
-        return self._live_items(prefix, is_wanted, fragments, most=ends if min(offset, ends) >= 0 else None)[
-            offset:ends
-        ]
+        most = ends if min(offset, ends) >= 0 else None
+        return self._live_items(prefix, is_wanted, fragments, most=most)[offset:ends]
 
     @reads(Layer.ARCHIVE)
     def search(
@@ -286,13 +285,9 @@ def _item_from_row(row: Sequence[str], now: datetime, is_wanted: Wanted | None =
 def _load_items(
     reader: Reader, sources: Sequence[str], now: datetime, is_wanted: Wanted | None = None
 ) -> dict[str, Item]:
-    found: dict[str, Item] = {}
-    for start in range(0, len(sources), _BATCH):
-        ids = [_id(source, 0) for source in sources[start : start + _BATCH]]
-        for row in reader.select_fields(Document, _FIELDS, one_of("id", ids)):
-            if (item := _item_from_row(row, now, is_wanted)) is not None:
-                found[row[0]] = item
-    return found
+    rows = reader.select_fields(Document, _FIELDS, one_of("id", [_id(source, 0) for source in sources]))
+    items = ((row[0], _item_from_row(row, now, is_wanted)) for row in rows)
+    return {source: item for source, item in items if item is not None}
 
 
 def _clean_value(change: ItemChange) -> dict[str, object] | None:
@@ -336,13 +331,11 @@ def _embed_missing(bank: Bank) -> None:
     from archivist.recall.results import FRESH
 
     embedder = bank.embedder
-    if embedder is None:
+    if embedder is None or bank.vectors.count_unembedded() <= (
+        FRESH if embedder.name.startswith("static") else 0
+    ):
         return
-    if bank.vectors.count_unembedded() <= (FRESH if embedder.name.startswith("static") else 0):
-        return
-    try:
+    # Without them the search by words still works.
+    with suppress(EmbedderError):
         for _ in bank.vectors.embed_waiting():
             pass
-    except EmbedderError:
-        # The search by words still works.
-        return

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads, writes
-from archivist.archive.service import MAX_CHARACTERS
+from archivist.archive.service import MAX_CHARACTERS, replace_documents
 from archivist.capture.redaction import refuse_secret
 from archivist.errors import InputError
 from archivist.ids import derived_id
@@ -68,7 +68,7 @@ class MemoryFiles(BankService):
         kept = _clean_text(text)
         refuse_secret("path", path)
         with self._bank.transaction() as writer:
-            if not path or _is_path_taken(writer, path):
+            if not path or _pieces_at_or_below(writer, path):
                 return None
             _refuse_file_parent(writer, path)
             _write(writer, path, kept, self._bank.now(), "create")
@@ -102,7 +102,7 @@ class MemoryFiles(BankService):
             moving = _pieces_at_or_below(writer, old)
             if not moving:
                 return []
-            if f"{new}/".startswith(f"{old}/") or _is_path_taken(writer, new) or not new:
+            if f"{new}/".startswith(f"{old}/") or _pieces_at_or_below(writer, new) or not new:
                 raise InputError(f"{old!r} cannot become {new!r}", hint="choose a path that is free")
             _refuse_file_parent(writer, new)
             moved = []
@@ -137,11 +137,6 @@ def _pieces_at_or_below(reader: Reader, path: str) -> list[Document]:
     return [*_pieces_of(reader, path), *below]
 
 
-def _is_path_taken(reader: Reader, path: str) -> bool:
-    is_file = equals("source", f"{SCHEME}{path}")
-    return bool(reader.count(Document, is_file) or reader.count(Document, *_below_folder(path)))
-
-
 def _refuse_file_parent(reader: Reader, path: str) -> None:
     """Refuse a path that leads through a file."""
     parts = path.split("/")
@@ -153,25 +148,23 @@ def _refuse_file_parent(reader: Reader, path: str) -> None:
 
 def _write(writer: Writer, path: str, text: str, now: datetime, verb: str) -> None:
     known = {piece.position: piece for piece in _pieces_of(writer, path)}
-    line = 1
-    parts = list(_split_text(text)) or [""]
-    for place, part in enumerate(parts):
-        old = known.pop(place, None)
-        if place == 0 or old is None or old.text != part:
-            piece = Document(
-                id=_id(path, place),
-                source=f"{SCHEME}{path}",
-                position=place,
-                heading=path,
-                text=part,
-                date=now,
-                line=line,
-                created=old.created if old else now,
-            )
-            writer.put(piece, verb)
+    pieces, line = list[Document](), 1
+    for place, part in enumerate([*_split_text(text)] or [""]):
+        # The first piece has the time of the file's last change, the others that of their own.
+        is_same = place > 0 and place in known and known[place].text == part
+        piece = Document(
+            id=_id(path, place),
+            source=f"{SCHEME}{path}",
+            position=place,
+            heading=path,
+            text=part,
+            date=known[place].date if is_same else now,
+            line=line,
+            created=now,
+        )
+        pieces.append(piece)
         line += part.count("\n")
-    for gone in known.values():
-        writer.remove(Document, gone.id, verb)
+    replace_documents(writer, f"{SCHEME}{path}", pieces, verb)
 
 
 def _id(path: str, place: int) -> str:

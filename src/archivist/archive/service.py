@@ -220,15 +220,11 @@ class Documents(BankService):
     def unwatch(self, folder: str | Path, *, keep: bool = False) -> int:
         """Stop watching a folder, and remove or keep its texts; return how many there were."""
         with self._bank.transaction() as writer:
-            names = (
-                str(folder),
-                relative_name(self._bank.root, str(folder)),
-                relative_name(self._bank.root, str(Path(folder).absolute())),
-            )
+            paths = (str(folder), str(Path(folder).absolute()))
+            names = (str(folder), *(relative_name(self._bank.root, path) for path in paths))
             name = next((name for name in names if writer.get(Folder, name)), None)
             if name is None:
-                hint = "archivist archive list --folders shows them"
-                raise NotFoundError("folder", str(folder), hint=hint)
+                raise NotFoundError("folder", str(folder), hint="archivist archive list --folders shows them")
             writer.remove(Folder, name, "unwatch")
             found = writer.select(Document, equals("folder", name))
             for document in found:
@@ -260,15 +256,11 @@ class Documents(BankService):
             for path in listings[folder.id].paths:
                 if find_owner(path, folders) != folder:
                     continue
-                if (safe := clean_text(path)) != path:
-                    # A redacted name would not be found again.
-                    problems.append(f"{safe}: its name holds a secret or control characters; rename it")
-                    continue
                 try:
-                    file = read_text(root / path)
+                    file = read_text(root / path, path)
                 except RecordError as error:
                     present.add(path)
-                    problems.append(f"{path}: {error.message}")
+                    problems.append(f"{clean_text(path)}: {error.message}")
                     continue
                 if file is not None and file.text.strip():
                     present.add(path)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
 
 from archivist.brief.render import one_line
 from archivist.capture.redaction import validate_name
@@ -48,8 +48,7 @@ class ListName(StrEnum):
     @property
     def section(self) -> CoreSection:
         """Return the block that the list is part of."""
-        is_block = self in (ListName.THREADS, ListName.LESSONS)
-        return CoreSection(self.value) if is_block else CoreSection.STATUS
+        return CoreSection(self.value) if self.value in tuple(CoreSection) else CoreSection.STATUS
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ class CoreView:
 
 def section_of(name: str, offered: Sequence[CoreSection] = tuple(CoreSection)) -> CoreSection:
     """Return the section of a name, in snake_case or camelCase; the hint names those on offer."""
-    word = _snake(name.strip())
+    word = _snake(name)
     if word not in tuple(CoreSection):
         raise InputError(f"no section {name!r} in core memory", hint=f"the sections are {', '.join(offered)}")
     return CoreSection(word)
@@ -121,7 +120,7 @@ def section_of(name: str, offered: Sequence[CoreSection] = tuple(CoreSection)) -
 
 def list_of(name: str) -> ListName:
     """Return the list of a name, in snake_case or camelCase."""
-    word = _snake(name.strip())
+    word = _snake(name)
     if word not in tuple(ListName):
         raise InputError(f"{name!r} is no list of core memory", hint=f"the lists are {', '.join(ListName)}")
     return ListName(word)
@@ -145,29 +144,23 @@ def update_section(section: CoreSection, before: Content, update: Given, *, now:
     if isinstance(update, str) and not update.strip():
         field = {CoreSection.STATUS: "sprint", CoreSection.ROLE_STATE: "workingOn"}.get(section, "text")
         raise InputError(f"{section.value}: nothing to say", hint=f'to empty it: \'{{"{field}": ""}}\'')
-    match section:
-        case CoreSection.LESSONS:
-            return {"text": _lessons_text(update)}
-        case CoreSection.THREADS if isinstance(update, str):
-            raise InputError(
-                "threads: expected an object or a list of them, not a text",
-                hint='{"id": "84", "summary": "…"}; archivist core append threads TEXT opens one',
-            )
-        case CoreSection.THREADS:
-            known = {thread.id: thread for thread in threads_of(before)}
-            given = [update] if isinstance(update, Mapping) else update
-            made = [_build_thread(item, known, now) for item in given]
-            for name, count in Counter(thread.id for thread in made).items():
-                if count > 1:
-                    raise InputError(f"threads: {name!r} is there twice", hint="thread ids must be unique")
-            return _threads_content(made, known if isinstance(update, Mapping) else {})
-        case CoreSection.STATUS:
-            status = _merge_fields(section, WorkStatus, before, update, "sprint")
-            shipped = _keep_last(status["recently_shipped"], keep)
-            return {**status, "recently_shipped": shipped}
-        case CoreSection.ROLE_STATE:
-            return _merge_fields(section, RoleState, before, update, "working_on")
-    raise InputError(f"{section.value} is changed by proposals only", hint=proposal_command(section))
+    if section in GUARDED:
+        raise InputError(f"{section.value} is changed by proposals only", hint=proposal_command(section))
+    if section is CoreSection.LESSONS:
+        return {"text": _lessons_text(update)}
+    if section is CoreSection.THREADS:
+        known = {thread.id: thread for thread in threads_of(before)}
+        given = [update] if isinstance(update, str | Mapping) else update
+        made = [_build_thread(item, known, now) for item in given]
+        return _threads_content(made, known if isinstance(update, Mapping) else {})
+    record, text_field = (
+        (WorkStatus, "sprint") if section is CoreSection.STATUS else (RoleState, "working_on")
+    )
+    update = {text_field: update} if isinstance(update, str) else update
+    content: Any = to_plain(from_plain(record, {**before, **_fields(section, record, update)}))
+    if section is CoreSection.STATUS:
+        content["recently_shipped"] = _keep_last(content["recently_shipped"], keep)
+    return cast("Content", content)
 
 
 def append_item(
@@ -334,12 +327,7 @@ def check_budget(blocks: Mapping[str, Block], changed: Block, rules: CoreRules) 
 
 
 def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).replace("-", "_").lower()
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name.strip()).replace("-", "_").lower()
 
 
 def _parse_json(section: CoreSection, given: Given) -> Given:
@@ -358,49 +346,38 @@ def _parse_json(section: CoreSection, given: Given) -> Given:
     return value if is_known else given
 
 
-def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+def _are_texts(value: object) -> TypeGuard[Sequence[str]]:
+    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
 
 
-def _lessons_text(given: Given) -> str:
+def _lessons_text(given: object) -> str:
     if isinstance(given, Mapping):
-        unknown = next((name for name in given if name != "text"), None)
-        if unknown is not None:
-            raise InputError(
-                f"lessons: unknown field {unknown!r}", hint="lessons are a text, or a list of texts"
-            )
-        given = cast("Given", given.get("text", ""))
+        if unknown := [name for name in given if name != "text"]:
+            hint = "lessons are a text, or a list of texts"
+            raise InputError(f"lessons: unknown field {unknown[0]!r}", hint=hint)
+        given = given.get("text", "")
     if isinstance(given, str):
         return given.strip("\n").rstrip()
-    if isinstance(given, list | tuple) and _are_texts(list(given)):
-        return "\n".join(f"- {one_line(str(item))}" for item in given if str(item).strip())
+    if _are_texts(given):
+        return "\n".join(f"- {one_line(item)}" for item in given if item.strip())
     raise InputError("lessons: expected a text or a list of texts", hint="archivist core update lessons TEXT")
 
 
-def _merge_fields(
-    section: CoreSection, kind: Any, before: Content, given: Given, text_field: str
-) -> dict[str, Any]:
-    if isinstance(given, str):
-        given = {text_field: given}
-    if not isinstance(given, Mapping):
-        names = ", ".join(map(_camel, types_of(kind)))
-        raise InputError(f"{section.value}: expected an object, not a list", hint=f"the fields are {names}")
-    merged: dict[str, Any] = to_plain(from_plain(kind, {**before, **_fields(section, kind, given)}))
-    return merged
-
-
-def _fields(section: CoreSection, kind: Any, given: Mapping[str, object]) -> dict[str, object]:
+def _fields(section: CoreSection, record: Any, given: object) -> dict[str, Any]:
     """Return the given fields under our names; an unknown or mistyped one is refused."""
-    types = types_of(kind)
-    found: dict[str, object] = {}
+    types = types_of(record)
+    hint = f"the fields are {', '.join(types)}"
+    if not isinstance(given, Mapping):
+        shown = "a text" if isinstance(given, str) else "a list" if isinstance(given, list) else repr(given)
+        raise InputError(f"{section.value}: expected an object, not {shown}", hint=hint)
+    found: dict[str, Any] = {}
     for name, value in given.items():
         key, label = _snake(str(name)), f"{section.value}.{name}"
         if key not in types:
-            known = ", ".join(map(_camel, types))
-            raise InputError(f"{section.value}: unknown field {name!r}", hint=f"the fields are {known}")
+            raise InputError(f"{section.value}: unknown field {name!r}", hint=hint)
         if types[key] is not str:
             items = [value] if isinstance(value, str) else [] if value is None else value
-            if not isinstance(items, list | tuple) or not _are_texts(list(items)):
+            if not _are_texts(items):
                 raise InputError(f"{label}: expected a list of texts, not {value!r}")
             found[key] = list(dict.fromkeys(one_line(item) for item in items if item.strip()))
         elif isinstance(value, bool) or not isinstance(value, str | int | None):
@@ -412,26 +389,26 @@ def _fields(section: CoreSection, kind: Any, given: Mapping[str, object]) -> dic
 
 def _threads_content(made: Sequence[Thread], known: Mapping[str, Thread]) -> Content:
     """Return the content of a block of known threads, with some replaced or added."""
+    for name, count in Counter(thread.id for thread in made).items():
+        if count > 1:
+            raise InputError(f"threads: {name!r} is there twice", hint="thread ids must be unique")
     return {"items": to_plain(list({**known, **{thread.id: thread for thread in made}}.values()))}
 
 
 def _build_thread(
     given: object, known: Mapping[str, Thread], now: str, new_thread: str = "", *, is_uniting: bool = False
 ) -> Thread:
-    if not isinstance(given, Mapping):
-        raise InputError(f"threads: expected an object, not {given!r}", hint='{"id": "84", "summary": "…"}')
     fields = _fields(CoreSection.THREADS, Thread, given)
-    name = str(fields.get("id", "") or new_thread)
-    if not name:
-        raise InputError("threads: a thread needs an id", hint='{"id": "84", "summary": "…"}')
+    name = fields.get("id") or new_thread
     if len(name) > _MOST_ID:
         raise InputError(f"threads: an id of {len(name)} characters", hint=f"at most {_MOST_ID}")
     before = known.get(name, Thread(name))
     if is_uniting and "roles" in fields:
-        fields["roles"] = list(dict.fromkeys([*before.roles, *fields["roles"]]))  # type: ignore[misc]
+        fields["roles"] = [*dict.fromkeys([*before.roles, *fields["roles"]])]
     thread = from_plain(Thread, {**to_plain(before), **fields, "id": name})
-    if not thread.summary:
-        raise InputError(f"threads: {name!r} needs a summary", hint='{"id": "84", "summary": "…"}')
+    if not name or not thread.summary:
+        missing = f"{name!r} needs a summary" if name else "a thread needs an id"
+        raise InputError(f"threads: {missing}", hint='{"id": "84", "summary": "…"}')
     if replace(thread, last_update=before.last_update) == before and not fields.get("last_update"):
         return before
     updated = str(fields.get("last_update") or now)

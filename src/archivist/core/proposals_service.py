@@ -28,7 +28,6 @@ from archivist.records import (
     Episode,
     Event,
     Lesson,
-    LessonType,
     Proposal,
     ProposalStatus,
     Status,
@@ -39,7 +38,6 @@ from archivist.service import BankService
 from archivist.store.filters import at_least, at_most, equals
 
 if TYPE_CHECKING:
-    from archivist.bank import Bank
     from archivist.store.protocol import Reader, Writer
 
 Listed: TypeAlias = "list[Proposal]"
@@ -73,13 +71,11 @@ class Proposals(BankService):
         if not why:
             raise InputError("a proposal needs a reason", hint="--reason WHY")
         if len(why) > _MOST_REASON:
-            raise InputError(
-                f"the reason has {len(why):,} characters",
-                hint=f"at most {_MOST_REASON:,}; cite evidence by id",
-            )
+            hint = f"at most {_MOST_REASON:,}; cite evidence by id"
+            raise InputError(f"the reason has {len(why):,} characters", hint=hint)
         empty = Block(section=which, role=core.validate_role(role), updated=self._bank.now())
         with self._bank.transaction() as writer:
-            return _write_proposal(self._bank, writer, empty, text, why, _resolve_evidence(writer, evidence))
+            return self._write_proposal(writer, empty, text, why, _resolve_evidence(writer, evidence))
 
     @reads(Layer.PROPOSALS)
     def list(self, status: ProposalStatus | None = None) -> Listed:
@@ -151,36 +147,29 @@ class Proposals(BankService):
         with self._bank.reading() as reader:
             if not self._rule_candidates(reader):
                 return []
-        bank = self._bank.acting_as(ARCHIVIST)
+        archivist = Proposals(self._bank.acting_as(ARCHIVIST))
         made = []
-        with bank.transaction() as writer:
+        with archivist._bank.transaction() as writer:
             for lesson in self._rule_candidates(writer):
-                empty, line = Block(section=CoreSection.RULES, updated=bank.now()), policy.rule_line(lesson)
+                empty = Block(section=CoreSection.RULES, updated=self._bank.now())
+                line = policy.rule_line(lesson)
                 after = policy.with_line(core.text_of(blocks_of(writer).get(empty.id)), line)
                 reason = f"{lesson.short_id} was met in {lesson.frequency} runs: {lesson.summary}"
-                cited, extra = (lesson.id,), {policy.RULE: line}
+                cited = (empty, after, reason[:_MOST_REASON], (lesson.id,))
                 # The rules may say it already, or have no room for it.
                 with suppress(InputError):
-                    made.append(
-                        _write_proposal(bank, writer, empty, after, reason[:_MOST_REASON], cited, extra=extra)
-                    )
+                    made.append(archivist._write_proposal(writer, *cited, extra={policy.RULE: line}))
         return made
 
     def _rule_candidates(self, reader: Reader) -> Sequence[Lesson]:
         """Return the lessons that should be rules and were never proposed, most frequent first."""
         at_runs = self._bank.config.proposals.rule_at_runs
-        found = reader.select(
-            Lesson,
-            equals("status", Status.ACTIVE),
-            equals("type", LessonType.PATTERN),
-            at_least("frequency", at_runs),
-            order=("-frequency", "number"),
-        )
+        is_frequent = (equals("status", Status.ACTIVE), at_least("frequency", at_runs))
+        found = reader.select(Lesson, *is_frequent, order=("-frequency", "number"))
         if not found:
             return ()
-        rows = reader.select_fields(
-            Proposal, ("evidence", "status", "extra"), equals("section", CoreSection.RULES)
-        )
+        fields, is_rule = ("evidence", "status", "extra"), equals("section", CoreSection.RULES)
+        rows = reader.select_fields(Proposal, fields, is_rule)
         cited = {name for evidence, _, _ in rows for name in json.loads(evidence)}
         waiting = sum(status == ProposalStatus.OPEN and policy.RULE in json.loads(e) for _, status, e in rows)
         wanted = [
@@ -324,6 +313,47 @@ class Proposals(BankService):
         if touched:
             self._require_approver(touched[0])
 
+    def _write_proposal(
+        self,
+        writer: Writer,
+        empty: Block,
+        after: str,
+        reason: str,
+        evidence: tuple[str, ...],
+        *,
+        extra: Mapping[str, object] | None = None,
+    ) -> Proposal:
+        """Write a proposal based on the current block, within its budget."""
+        bank, now, blocks = self._bank, empty.updated, blocks_of(writer)
+        before = core.text_of(blocks.get(empty.id))
+        if after == before:
+            raise InputError(f"{empty.id} says that already", hint="archivist core show prints it")
+        core.check_budget(blocks, replace(empty, content={"text": after}), bank.config.core)
+        same = (equals("section", empty.section), equals("role", empty.role), equals("after", after))
+        for known in writer.select(Proposal, *same, equals("status", ProposalStatus.OPEN)):
+            if known.before == before and now < known.expires:
+                return known
+        # An imported proposal may have a higher number than ours.
+        highest = writer.select_fields(Proposal, ("number",), order=("-number",), limit=1)
+        number = max(int(writer.setting(_LAST) or 0), highest[0][0] if highest else 0) + 1
+        writer.set_setting(_LAST, str(number))
+        proposal = Proposal(
+            id=bank.new_id(now),
+            number=number,
+            section=empty.section,
+            role=empty.role,
+            before=before,
+            after=after,
+            reason=reason,
+            evidence=evidence,
+            proposer=bank.actor,
+            created=now,
+            expires=now + timedelta(days=bank.config.proposals.expires_days),
+            extra=dict(extra or {}),
+        )
+        writer.put(proposal, "propose")
+        return proposal
+
     def _require_approver(self, what: str) -> None:
         """Raise AccessError, and note it in the ledger, unless the actor is a person who may approve."""
         patterns = policy.parse_approvers(self._bank.config.proposals.approvers)
@@ -347,55 +377,11 @@ def find(reader: Reader, name: str) -> Proposal:
     return proposal
 
 
-def _write_proposal(
-    bank: Bank,
-    writer: Writer,
-    empty: Block,
-    after: str,
-    reason: str,
-    evidence: tuple[str, ...],
-    *,
-    extra: Mapping[str, object] | None = None,
-) -> Proposal:
-    """Write a proposal based on the current block, within its budget."""
-    now = empty.updated
-    blocks = blocks_of(writer)
-    before = core.text_of(blocks.get(empty.id))
-    if after == before:
-        raise InputError(f"{empty.id} says that already", hint="archivist core show prints it")
-    core.check_budget(blocks, replace(empty, content={"text": after}), bank.config.core)
-    same = (equals("section", empty.section), equals("role", empty.role), equals("after", after))
-    for known in writer.select(Proposal, *same, equals("status", ProposalStatus.OPEN)):
-        if known.before == before and now < known.expires:
-            return known
-    # An imported proposal may have a higher number than ours.
-    highest = writer.select_fields(Proposal, ("number",), order=("-number",), limit=1)
-    number = max(int(writer.setting(_LAST) or 0), highest[0][0] if highest else 0) + 1
-    writer.set_setting(_LAST, str(number))
-    proposal = Proposal(
-        id=bank.new_id(now),
-        number=number,
-        section=empty.section,
-        role=empty.role,
-        before=before,
-        after=after,
-        reason=reason,
-        evidence=evidence,
-        proposer=bank.actor,
-        created=now,
-        expires=now + timedelta(days=bank.config.proposals.expires_days),
-        extra=dict(extra or {}),
-    )
-    writer.put(proposal, "propose")
-    return proposal
-
-
 def _require_guarded(section: str) -> CoreSection:
     which = core.section_of(section, GUARDED)
     if which not in GUARDED:
-        raise InputError(
-            f"{which.value} needs no proposal", hint=f"archivist core update {which.value} changes it"
-        )
+        hint = f"archivist core update {which.value} changes it"
+        raise InputError(f"{which.value} needs no proposal", hint=hint)
     return which
 
 
@@ -407,8 +393,6 @@ def _clean(text: str, what: str) -> str:
 
 def _resolve_evidence(reader: Reader, evidence: Sequence[str]) -> tuple[str, ...]:
     """Return the ids of cited records; an unknown one is refused."""
-    if isinstance(evidence, str):
-        evidence = (evidence,)
     if len(evidence) > _MOST_EVIDENCE:
         raise InputError(f"{len(evidence)} pieces of evidence", hint=f"at most {_MOST_EVIDENCE}")
     found: dict[str, None] = {}
@@ -418,8 +402,6 @@ def _resolve_evidence(reader: Reader, evidence: Sequence[str]) -> tuple[str, ...
         elif any(reader.get(record, name) is not None for _, record in _CITED):
             found[name] = None
         else:
-            raise InputError(
-                f"evidence {name!r} is no lesson, run, event or stream entry",
-                hint="give ids such as m-001, a run's id or run#12; archivist recall finds them",
-            )
+            hint = "give ids such as m-001, a run's id or run#12; archivist recall finds them"
+            raise InputError(f"evidence {name!r} is no lesson, run, event or stream entry", hint=hint)
     return tuple(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, cast
 
 from archivist.access.rights import Layer, Verb, reads, writes
@@ -50,8 +51,8 @@ class Core(BankService):
         A text sets the sprint of the status, what a role works on, or all of a role's lessons. A list of
         threads replaces the list. Role state and lessons are by default those of the actor's own role.
         """
+        self._refuse_guarded(section)
         which = core.section_of(section, core.FREE)
-        self._refuse_guarded(which)
         given = cast("Given", without_secrets(content))
         keep = self._bank.config.core.recently_shipped
         return self._change(
@@ -73,16 +74,14 @@ class Core(BankService):
         given = cast("Given", without_secrets(item))
 
         def change(before: Content, now: str, writer: Writer) -> Content:
-            free = ""
-            if place is ListName.THREADS:
-                # The number of a closed thread is not used again.
-                number = int(writer.setting(_LAST_THREAD) or 0) + 1
-                while f"t-{number}" in {thread.id for thread in core.threads_of(before)}:
-                    number += 1
-                free = f"t-{number}"
+            # The number of a closed thread is not used again.
+            known = {thread.id for thread in core.threads_of(before)}
+            numbers = count(int(writer.setting(_LAST_THREAD) or 0) + 1)
+            number = next(number for number in numbers if f"t-{number}" not in known)
+            free = f"t-{number}"
             after = core.append_item(place, before, given, now=now, keep=keep, new_thread=free)
-            if free and any(thread.id == free for thread in core.threads_of(after)):
-                writer.set_setting(_LAST_THREAD, free.removeprefix("t-"))
+            if any(thread.id == free for thread in core.threads_of(after)):
+                writer.set_setting(_LAST_THREAD, str(number))
             return after
 
         return self._change(place.section, role, "append", change)
@@ -90,33 +89,27 @@ class Core(BankService):
     @writes(Layer.CORE)
     def close_thread(self, name: str) -> Block:
         """Remove a thread from the list; its history stays."""
-        return self._change(
-            CoreSection.THREADS,
-            "",
-            "close",
-            lambda before, _now, _: core.remove_item(ListName.THREADS, before, name),
-        )
+        return self._take_out(ListName.THREADS, name, "", "close")
 
     @writes(Layer.CORE)
     def take_out(self, section: str, item: str, *, role: str = "") -> Block:
         """Remove an item from a list: a thread by its id, anything else by its text."""
-        place = self._resolve_list(section)
+        return self._take_out(self._resolve_list(section), item, role, "take out")
+
+    def _take_out(self, place: ListName, item: str, role: str, verb: str) -> Block:
         return self._change(
-            place.section, role, "take out", lambda before, _now, _: core.remove_item(place, before, item)
+            place.section, role, verb, lambda before, _now, _: core.remove_item(place, before, item)
         )
 
     def _resolve_list(self, name: str) -> ListName:
-        try:
-            return core.list_of(name)
-        except InputError:
-            # A guarded block is refused as such, and the refusal is noted in the ledger.
-            if name.strip().lower() in GUARDED:
-                self._refuse_guarded(core.section_of(name))
-            raise
+        self._refuse_guarded(name)
+        return core.list_of(name)
 
-    def _refuse_guarded(self, section: CoreSection) -> None:
-        if section in GUARDED:
-            self._bank.refuse(Layer.CORE, Verb.WRITE, what=section.value, hint=core.proposal_command(section))
+    def _refuse_guarded(self, name: str) -> None:
+        """Refuse a change of a guarded block, and note the refusal in the ledger."""
+        if (word := name.strip().lower()) in GUARDED:
+            hint = core.proposal_command(CoreSection(word))
+            self._bank.refuse(Layer.CORE, Verb.WRITE, what=word, hint=hint)
 
     def _change(
         self,

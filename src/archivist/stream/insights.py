@@ -118,14 +118,6 @@ def reason_to_reflect(
     return f"sprint boundary: {before} → {now}" if before != now else ""
 
 
-def select_entries(entries: Iterable[Entry], least_importance: int) -> list[Entry]:
-    """Return the entries to reflect on, in order: important enough, and no reflection themselves."""
-    important = (entry for entry in entries if entry.importance >= least_importance)
-    return sorted(
-        (entry for entry in important if entry.type is not EntryType.REFLECTION), key=lambda entry: entry.seq
-    )
-
-
 def insights(
     entries: Sequence[Entry],
     *,

@@ -43,7 +43,6 @@ from archivist.stream.insights import (
     find_end,
     insights,
     reason_to_reflect,
-    select_entries,
 )
 from archivist.stream.obstacles import are_alike, words_of
 from archivist.text import estimate_tokens
@@ -77,47 +76,43 @@ class Insights(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-def due_reason(bank: Bank) -> str:
-    """Return why a reflection is due, or an empty text."""
-    with bank.reading() as reader:
-        return _reason(bank, reader)
-
-
 def reflect_stream(bank: Bank, *, trigger: str = "") -> Insights:
     """Write what recurred since the last reflection to stream and archive; each entry counts once.
 
     Without a trigger only if a reflection is due. Two processes that try at once do it once.
     """
     with bank.reading() as reader:
-        entries, reason, skipped = _entries_to_reflect_on(bank, reader, trigger)
+        _, chosen, _, skipped = _entries_to_reflect_on(bank, reader, trigger)
     # Skipping writes nothing, so that it works on a read-only bank too.
     if skipped:
         return Insights(skipped=skipped)
-    chosen = select_entries(entries, bank.config.stream.gather_importance)
     related, lessons = _related_documents(bank, chosen), _related_lessons(bank, chosen)
     archivist = bank.acting_as(ARCHIVIST)
     with archivist.transaction() as writer:
-        entries, reason, skipped = _entries_to_reflect_on(bank, writer, trigger)
+        entries, chosen, reason, skipped = _entries_to_reflect_on(bank, writer, trigger)
         if skipped:
             return Insights(skipped=skipped)
-        chosen = select_entries(entries, bank.config.stream.gather_importance)
         found = insights(chosen, related=related, lessons=lessons, others=entries)
-        done = _write_insights(archivist, writer, found, chosen, entries)._replace(reason=reason)
+        done = _write_insights(archivist, writer, found, entries)
+        done = done._replace(reason=reason, gathered=len(chosen))
     return _update_core(archivist, done, found, entries)
 
 
-def _entries_to_reflect_on(bank: Bank, reader: Reader, trigger: str) -> tuple[list[Entry], str, str]:
-    """Return what was logged since the last reflection, why one is made now, or else why none is."""
+def _entries_to_reflect_on(
+    bank: Bank, reader: Reader, trigger: str
+) -> tuple[list[Entry], list[Entry], str, str]:
+    """Return what was logged since the last reflection, what of it counts, and why to reflect or not."""
     marker = marker_of(reader)
     is_new = at_least("seq", (marker.seq if marker else 0) + 1)
     entries = reader.select(Entry, is_new, not_equals("type", EntryType.REFLECTION), order=("seq",))
-    if not entries:
-        return entries, "", "nothing was logged since the last reflection"
-    reason = trigger or _reason(bank, reader)
-    return entries, reason, "" if reason else "not due"
+    chosen = [entry for entry in entries if entry.importance >= bank.config.stream.gather_importance]
+    reason = (trigger or due_reason(bank, reader)) if entries else ""
+    skipped = "not due" if entries else "nothing was logged since the last reflection"
+    return entries, chosen, reason, "" if reason else skipped
 
 
-def _reason(bank: Bank, reader: Reader) -> str:
+def due_reason(bank: Bank, reader: Reader) -> str:
+    """Return why a reflection is due, or an empty text."""
     marker = marker_of(reader)
     if marker is None:
         return ""
@@ -131,15 +126,13 @@ def _reason(bank: Bank, reader: Reader) -> str:
     )
 
 
-def _write_insights(
-    bank: Bank, writer: Writer, found: list[Insight], chosen: list[Entry], entries: list[Entry]
-) -> Insights:
+def _write_insights(bank: Bank, writer: Writer, found: list[Insight], entries: list[Entry]) -> Insights:
     """Write insights to the stream and the archive and move the marker, within the caller's transaction."""
     now = bank.now()
     latest, seq = latest_cycle(writer) or 0, last_seq(writer)
     cycles = [entry.cycle for entry in entries]
     source = f"reflections/cycles-{min(cycles)}-{max(cycles)}-{seq}"
-    logged, archived = [], []
+    done = Insights(cycles=(min(cycles), max(cycles)))
     for place, insight in enumerate(found):
         entry = Entry(
             id=derived_id("reflection", source, str(place), insight.content),
@@ -173,15 +166,9 @@ def _write_insights(
         )
         writer.put(entry, "reflect")
         writer.put(document, "reflect")
-        logged.append(entry)
-        archived.append(document)
+        done = done._replace(entries=(*done.entries, entry), documents=(*done.documents, document))
     set_marker(writer, Marker(seq + len(found), latest, current_sprint(writer)))
-    return Insights(
-        gathered=len(chosen),
-        cycles=(min(cycles), max(cycles)),
-        entries=tuple(logged),
-        documents=tuple(archived),
-    )
+    return done
 
 
 def _update_core(bank: Bank, done: Insights, found: list[Insight], entries: list[Entry]) -> Insights:

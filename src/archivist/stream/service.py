@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -320,7 +321,8 @@ class Stream(BankService):
         """Return why a reflection is due, or an empty text."""
         from archivist.stream.insights_service import due_reason
 
-        return due_reason(self._bank)
+        with self._bank.reading() as reader:
+            return due_reason(self._bank, reader)
 
     @writes(Layer.STREAM)
     def reflect(self, trigger: str = "by hand", *, if_due: bool = False) -> Insights:
@@ -385,7 +387,7 @@ class Stream(BankService):
     def import_entries(self, entries: Iterable[Entry]) -> StreamImportResult:
         """Import entries as they are, whatever their cycles; they are placed behind the last one."""
         wanted = [_clean_entry(entry) for entry in entries]
-        added = changed = unchanged = 0
+        counts = Counter[str]()
         with self._bank.transaction() as writer:
             cycles = [entry.cycle for entry in wanted]
             latest = max([latest_cycle(writer) or 0, *cycles])
@@ -397,13 +399,11 @@ class Stream(BankService):
                 is_cold = known.is_archived if known else entry.cycle <= cold
                 is_new = writer.put(replace(entry, seq=place, is_archived=is_cold), "import")
                 seq = max(seq, place)
-                added += is_new and known is None
-                changed += is_new and known is not None
-                unchanged += not is_new
+                counts[("changed" if known else "added") if is_new else "unchanged"] += 1
             if cycles:
                 _note_first_cycle(writer, min(cycles))
             _move_entries(writer, self._bank.config.stream.hot_cycles, to_archive=True)
-        return StreamImportResult(added, changed, unchanged)
+        return StreamImportResult(counts["added"], counts["changed"], counts["unchanged"])
 
     def _resolve_role(self, role: str) -> str:
         """Return the role to log as: the named one, else the actor's; agents log as their own role only."""

@@ -16,7 +16,7 @@ from archivist.capture.redaction import redact
 from archivist.errors import InputError
 from archivist.workspace import learnings
 from archivist.workspace.documents import Plan, PlanStatus, clip_text, find_plan, strip_markup
-from archivist.workspace.learnings import Learning
+from archivist.workspace.learnings import Learning, LearningEntry
 from archivist.workspace.similarity import Comparison, Likeness, Statement, compare
 from archivist.workspace.terms import TOOLS
 from archivist.workspace.topology import LEVELS, WorkspaceScope
@@ -214,13 +214,6 @@ class SaveOutcome(NamedTuple):
         return f"{self.path}:{self.line}" if self.line else self.path
 
 
-class Neighbour(NamedTuple):
-    """An existing entry, and what the new statement is to it."""
-
-    learning: Learning
-    compared: Comparison
-
-
 def item_from(value: object) -> MemoryItem:
     """Return an item from plain values; raise InputError that names the wrong field."""
     if isinstance(value, str):
@@ -233,31 +226,20 @@ def item_from(value: object) -> MemoryItem:
         raise InputError(f"an item has no field {str(unknown)!r}", hint=_ITEM_HINT)
     given = {key: each for key, each in value.items() if each not in (None, "")}
     kind, day, tags = given.pop("kind", None), given.pop("date", None), given.pop("tags", ())
+    word = _normalize_word(str(kind))
+    named = next((each for each in MemoryKind if word in (each, f"{each}s")), None)
+    if kind is not None and named is None:
+        raise InputError(f"{kind!r} is not a kind", hint=f"one of {', '.join(MemoryKind)}")
     tags = [tag.strip() for tag in tags.split(",")] if isinstance(tags, str) else tags
     if not isinstance(tags, list | tuple) or not all(
         isinstance(text, str) for text in (*tags, *given.values())
     ):
         raise InputError("the fields of an item are texts, and its tags a list of texts", hint=_ITEM_HINT)
-    return MemoryItem(**given, tags=tuple(tags), kind=_parse_kind(kind), date=_parse_date(day))
-
-
-def _parse_kind(value: object) -> MemoryKind | None:
-    word = _normalize_word(str(value))
-    for kind in MemoryKind:
-        if word in (kind, f"{kind}s"):
-            return kind
-    if value is None:
-        return None
-    raise InputError(f"{value!r} is not a kind", hint=f"one of {', '.join(MemoryKind)}")
-
-
-def _parse_date(value: object) -> date | None:
-    if value is None or isinstance(value, date):
-        return value
     try:
-        return date.fromisoformat(str(value).strip())
+        date_of_item = day if day is None or isinstance(day, date) else date.fromisoformat(str(day).strip())
     except ValueError:
-        raise InputError(f"{value!r} is not a date", hint="write it as YYYY-MM-DD") from None
+        raise InputError(f"{day!r} is not a date", hint="write it as YYYY-MM-DD") from None
+    return MemoryItem(**given, tags=tuple(tags), kind=named, date=date_of_item)
 
 
 def _normalize_word(word: str) -> str:
@@ -284,14 +266,10 @@ def prepare_item(item: MemoryItem) -> MemoryItem:
     Raise InputError for an item that is empty or too long.
     """
     if len(item.text) > MAX_CHARACTERS:
-        raise InputError(
-            f"{len(item.text)} characters are too long for an entry",
-            hint=f"use at most {MAX_CHARACTERS} characters",
-        )
-    text, title, category = (
-        redact(item.text).text,
-        *(" ".join(redact(each).text.split()) for each in (item.title, item.category)),
-    )
+        hint = f"use at most {MAX_CHARACTERS} characters"
+        raise InputError(f"{len(item.text)} characters are too long for an entry", hint=hint)
+    text, title, category = (redact(each).text for each in (item.text, item.title, item.category))
+    title, category = " ".join(title.split()), " ".join(category.split())
     kind = likely_kind(item)
     if kind is MemoryKind.PLAN_STATUS:
         return replace(item, text=text.strip(), title=title, kind=kind)
@@ -301,17 +279,13 @@ def prepare_item(item: MemoryItem) -> MemoryItem:
     if not title:
         title, body = split_title(body)
     # Markdown would read marks at the end of a heading as its closing sequence.
-    title = (
-        re.sub(r"(?:^|\s+)#+$", "", clip_text(" ".join(title.split()), 2 * TITLE_CHARACTERS).strip())
-        or "Untitled"
-    )
-    words = (
-        " ".join(part.split()).strip(" `#*") for tag in item.tags for part in redact(tag).text.split(",")
-    )
+    title = re.sub(r"(?:^|\s+)#+$", "", clip_text(" ".join(title.split()), 2 * TITLE_CHARACTERS).strip())
+    tags = (part for tag in item.tags for part in redact(tag).text.split(","))
+    words = (" ".join(tag.split()).strip(" `#*") for tag in tags)
     return replace(
         item,
         text=body,
-        title=title,
+        title=title or "Untitled",
         kind=kind,
         category=category.strip("*:# ") or category_of(f"{title}\n{body}", kind),
         tags=tuple(dict.fromkeys(tag for tag in words if tag)),
@@ -354,8 +328,8 @@ def find_nearest(
     item: MemoryItem,
     existing: Sequence[Learning],
     cosines: Callable[[Statement, Sequence[Statement]], list[float]],
-) -> Neighbour | None:
-    """Return the entry that decides the outcome of an item, or None.
+) -> tuple[Learning, Comparison] | None:
+    """Return the entry that decides the outcome of an item, and how they compare, or None.
 
     An entry that already says it comes first, then one that it contradicts, then the nearest of those that
     say the same in other words.
@@ -364,18 +338,18 @@ def find_nearest(
     old = [Statement(learning.entry.title, learning.entry.text) for learning in existing]
     order = (Likeness.KNOWN, Likeness.CONFLICT, Likeness.MEANING)
     found = [
-        Neighbour(learning, compare(statement, new, cosine))
+        (learning, compare(statement, new, cosine))
         for learning, statement, cosine in zip(existing, old, cosines(new, old), strict=True)
     ]
     return min(
-        (near for near in found if near.compared.likeness in order),
-        key=lambda near: (order.index(near.compared.likeness), -near.compared.score),
+        (near for near in found if near[1].likeness in order),
+        key=lambda near: (order.index(near[1].likeness), -near[1].score),
         default=None,
     )
 
 
 def decide_outcome(
-    item: MemoryItem, scope: WorkspaceScope, near: Neighbour | None, rule: OnConflict
+    item: MemoryItem, scope: WorkspaceScope, near: tuple[Learning, Comparison] | None, rule: OnConflict
 ) -> SaveOutcome:
     """Return what should happen to an item, given the nearest entry."""
     outcome = SaveOutcome(SaveResult.SAVED, item.title, item.kind or MemoryKind.LESSON, str(scope))
@@ -395,12 +369,11 @@ def decide_outcome(
     )
 
 
-def merge_item(text: str, near: Neighbour, item: MemoryItem, today: date) -> str:
+def merge_item(text: str, entry: LearningEntry, likeness: Likeness, item: MemoryItem, today: date) -> str:
     """Return a file's text with what an item adds to an entry: tags, and a note with the new words."""
-    entry = near.learning.entry
     own = {tag.casefold() for tag in entry.tags}
     extra = [tag for tag in item.tags if tag.casefold() not in own]
-    if near.compared.likeness is Likeness.MEANING:
+    if likeness is Likeness.MEANING:
         has_title = Statement(item.title, item.text).begins_with_title
         note = item.text if has_title else learnings.join_title(item.title, item.text)
         text = learnings.append_note(text, entry, learnings.format_addition(note, item.date or today))

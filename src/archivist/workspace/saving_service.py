@@ -15,8 +15,8 @@ from archivist.workspace import front_matter, learnings, save
 from archivist.workspace.documents import field_text
 from archivist.workspace.files_service import FileCache
 from archivist.workspace.learnings import Learning, LearningEntry
-from archivist.workspace.save import MemoryItem, MemoryKind, Neighbour, OnConflict, SaveOutcome, SaveResult
-from archivist.workspace.similarity import Statement
+from archivist.workspace.save import MemoryItem, MemoryKind, OnConflict, SaveOutcome, SaveResult
+from archivist.workspace.similarity import Comparison, Statement
 from archivist.workspace.topology import LEARNINGS, FileKind, WorkspaceScope, decode
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class MemorySaver:
         near = save.find_nearest(item, existing, _cosines)
         outcome = save.decide_outcome(item, home, near, rule)
         if near is not None and outcome.result is SaveResult.MERGED:
-            return self._merge(item, near, outcome)
+            return self._merge(item, *near, outcome)
         if outcome.result is not SaveResult.SAVED:
             return outcome
         kind = FileKind.DECISIONS if item.kind is MemoryKind.DECISION else FileKind.LESSONS
@@ -107,7 +107,7 @@ class MemorySaver:
         entry = LearningEntry(item.title, item.date or self._today, item.category, tags, item.text, 0, 0)
         text = text if before is not None else learnings.header(kind, home)
         new = learnings.append_entry(text, entry, name)
-        old = near.learning if near is not None and rule is OnConflict.SUPERSEDE else None
+        old = near[0] if near is not None and rule is OnConflict.SUPERSEDE else None
         by = f"[{entry.date}] {entry.title}"
         if old is not None and old.path == name:
             new = learnings.mark_superseded(new, old.entry, by)
@@ -117,12 +117,14 @@ class MemorySaver:
             _retry(lambda: self._mark_superseded(old, f"{by} ({name})"), old.path)
         return outcome._replace(path=name, line=learnings.parse_entries(new, name)[-1].line)
 
-    def _merge(self, item: MemoryItem, near: Neighbour, outcome: SaveOutcome) -> SaveOutcome | None:
-        path = self._topology.path_inside(near.learning.path)
-        before, text = _read_text(path, near.learning.path)
-        if near.learning.entry not in learnings.parse_entries(text, near.learning.path):
+    def _merge(
+        self, item: MemoryItem, learning: Learning, compared: Comparison, outcome: SaveOutcome
+    ) -> SaveOutcome | None:
+        path = self._topology.path_inside(learning.path)
+        before, text = _read_text(path, learning.path)
+        if learning.entry not in learnings.parse_entries(text, learning.path):
             return None
-        new = save.merge_item(text, near, item, self._today)
+        new = save.merge_item(text, learning.entry, compared.likeness, item, self._today)
         if new == text:
             return outcome._replace(result=SaveResult.KNOWN)
         return outcome if self._write(path, before, new) else None

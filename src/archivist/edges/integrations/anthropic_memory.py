@@ -7,7 +7,6 @@ records, not files on disk, so no link can lead out; a path that would is refuse
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable
 from itertools import accumulate
 from posixpath import normpath
@@ -127,10 +126,10 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
                     f" in {command.path}."
                 )
             if count > 1:
-                line_starts = list(accumulate(len(line) + 1 for line in text.split("\n")))
+                line_numbers = list(accumulate((character == "\n" for character in text), initial=1))
                 # The lookahead finds overlapping occurrences, as the SDK does.
                 places = (match.start() for match in re.finditer(f"(?={re.escape(old)})", text))
-                lines = ", ".join(str(bisect_right(line_starts, place) + 1) for place in places)
+                lines = ", ".join(str(line_numbers[place]) for place in places)
                 raise ToolError(
                     f"No replacement was performed. Multiple occurrences of old_str `{old}`"
                     f" in lines: {lines}. Please ensure it is unique"

@@ -128,7 +128,6 @@ class ArchivistStore(BaseStore):
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         wanted = dict(op.filter or {})
-        _check_operators(list(wanted.values()))
         is_wanted = (lambda value: _matches(value, wanted)) if wanted else None
         prefix, limit, offset = tuple(op.namespace_prefix), index(op.limit), index(op.offset)
         if op.query and op.query.strip() and self._fields:
@@ -200,6 +199,8 @@ def _matches(value: object, wanted: object) -> bool:
 
 
 def _compare_values(value: object, operator: str, other: object) -> bool:
+    if operator not in _OPERATORS:
+        raise ValueError(f"Unsupported operator: {operator}")
     compare, numbers = _OPERATORS[operator], (_to_number(value), _to_number(other))
     if operator in ("$eq", "$ne"):
         return compare(value, other)
@@ -218,13 +219,3 @@ def _to_number(value: object) -> float | None:
 
 def _is_operation(condition: object) -> TypeGuard[Mapping[str, object]]:
     return isinstance(condition, Mapping) and any(str(key).startswith("$") for key in condition)
-
-
-def _check_operators(condition: object) -> None:
-    """Raise ValueError for an unknown operator before anything is compared."""
-    if _is_operation(condition):
-        if unknown := [key for key in condition if key not in _OPERATORS]:
-            raise ValueError(f"Unsupported operator: {unknown[0]}")
-    elif isinstance(condition, Mapping | list | tuple):
-        for inner in condition.values() if isinstance(condition, Mapping) else condition:
-            _check_operators(inner)

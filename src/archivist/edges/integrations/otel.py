@@ -77,8 +77,11 @@ def call_in_span(
         if bank.actor.name:
             span.set_attribute("gen_ai.agent.name", bank.actor.name)
         has_content = os.environ.get(CONTENT, "").strip().lower() in _CONTENT_ON
-        if has_content and operation == SEARCH and (query := _query_text(args, kwargs)):
-            span.set_attribute("gen_ai.memory.query.text", query)
+        if has_content and operation == SEARCH:
+            # The query is one of the first arguments, or its field `text`.
+            given = (*args[:2], *(kwargs.get(name) for name in _QUERY_ARGUMENTS))
+            if query := _first_text(getattr(value, "text", value) for value in given):
+                span.set_attribute("gen_ai.memory.query.text", query)
         try:
             result = work()
         except BaseException as error:
@@ -105,12 +108,6 @@ def _tracer() -> trace.Tracer:
     from archivist import __version__
 
     return trace.get_tracer("archivist", __version__)
-
-
-def _query_text(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
-    """Return the text of a query: one of the first arguments, or its field `text`."""
-    values = (*args[:2], *(kwargs.get(name) for name in _QUERY_ARGUMENTS))
-    return _first_text(getattr(value, "text", value) for value in values)
 
 
 def _first_text(values: Iterable[object]) -> str:

@@ -81,11 +81,7 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
     _task_text: str = field(default="", init=False)
 
     def __enter__(self) -> Run:
-        try:
-            _run_quietly(self._begin)
-        except BaseException as error:
-            self.__exit__(type(error), error)
-            raise
+        _run_quietly(self._begin)
         return self.run
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object = None) -> None:
