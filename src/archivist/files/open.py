@@ -138,6 +138,10 @@ def exceeds_unpacked_size(path: Path, max_bytes: int) -> bool:
 def head_of(source: BinaryIO) -> bytes:
     """Return the first bytes of an open file without moving in it."""
     try:
-        return cast("io.BufferedReader", source).peek(HEAD_BYTES)[:HEAD_BYTES]
+        if peek := getattr(source, "peek", None):
+            return cast("bytes", peek(HEAD_BYTES))[:HEAD_BYTES]
+        position, head = source.tell(), source.read(HEAD_BYTES)
+        source.seek(position)
+        return head
     except OSError as error:
         raise InputError(str(error)) from error
