@@ -9,7 +9,7 @@ stand in the rows of `kinds.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -34,7 +34,7 @@ _OLD_IMPORTANCE = {"low": 0.3, "medium": 0.5, "high": 0.7, "critical": 0.9}
 _TALLY = ("helpful", "ineffective", "ignored")
 
 # field of ours → key of the cross-run document (snake_case)
-CROSS_RUN = {
+_CROSS_RUN = {
     "updated": "ts",
     "origin_run": "run_id",
     "type": "type",
@@ -58,7 +58,7 @@ _CROSS_RUN_ORDER = (
 )  # fmt: skip
 
 # field of ours → key of the reflective-memory document (camelCase)
-REFLECTIVE = {
+_REFLECTIVE = {
     "id": "id",
     "created": "createdAt",
     "scope": "scope",
@@ -95,6 +95,20 @@ SHAPES = tuple(kind for kind in KINDS if kind.times)
 _LOCAL_TO_STREAM = ("seq", "is_archived")
 
 
+def _spell_camel_case(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word.title() for word in rest)
+
+
+# The fields that a document has no key for come after the others, in the document's spelling.
+_OWN = [name for name in field_names(Lesson) if name not in _LOCAL]
+_CROSS_RUN_KEYS = _CROSS_RUN | {name: name for name in _OWN if name not in _CROSS_RUN}
+_REFLECTIVE_KEYS = _REFLECTIVE | {name: _spell_camel_case(name) for name in _OWN if name not in _REFLECTIVE}
+_EPISODE_KEYS = {
+    name: _EPISODE.get(name, _spell_camel_case(name)) for name in field_names(Episode) if name != "extra"
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ImportedLesson:
     """A lesson as it was read from a line, with its short number and the runs since it was last seen."""
@@ -102,12 +116,6 @@ class ImportedLesson:
     lesson: Lesson
     number: int
     runs_since: int
-
-
-def to_camel_case(name: str) -> str:
-    """Spell a field's name in camelCase."""
-    head, *rest = name.split("_")
-    return head + "".join(word.title() for word in rest)
 
 
 def is_reflective(value: Mapping[str, Any]) -> bool:
@@ -118,22 +126,23 @@ def is_reflective(value: Mapping[str, Any]) -> bool:
 def to_cross_run(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
     """Write a lesson as a line of the cross-run document's `lessons.jsonl`."""
     plain = _to_plain_lesson(lesson)
-    values = {key: plain[name] for name, key in CROSS_RUN.items()} | {
+    values = {key: plain[name] for name, key in _CROSS_RUN_KEYS.items()} | {
         "id": lesson.short_id,
         "archetype": lesson.role or None,
         "frequency": lesson.frequency,
         "runs_since_last_seen": lesson.runs_since(run_count),
+        "usage_count": lesson.prior_uses + tally.used,
+        **{name: getattr(tally, name) for name in _TALLY},
     }
-    line: dict[str, object] = {key: values.pop(key) for key in _CROSS_RUN_ORDER} | values
-    line |= {name: plain[name] for name in plain if name not in CROSS_RUN and name not in _LOCAL}
-    line |= {"usage_count": lesson.prior_uses + tally.used, **{name: getattr(tally, name) for name in _TALLY}}
-    return {**line, **{key: value for key, value in lesson.extra.items() if key not in line}}
+    return _add_extra({key: values.pop(key) for key in _CROSS_RUN_ORDER} | values, lesson.extra)
 
 
 def from_cross_run(value: Mapping[str, Any], *, known: Lesson | None = None) -> ImportedLesson:
     """Read a line of the cross-run document; `known` is the lesson that the bank has under its id."""
-    fields = {name: value[key] for name, key in CROSS_RUN.items() if value.get(key) is not None}
     _require_texts(value, "description", "ts")
+    fields = _read_keys(
+        value, _CROSS_RUN_KEYS, {"id", "frequency", "runs_since_last_seen", "usage_count", *_TALLY}
+    )
     short = value.get("id")
     fields.setdefault("id", derived_id(str(short or ""), str(value["description"])))
     for name in ("created", "edited"):
@@ -144,13 +153,9 @@ def from_cross_run(value: Mapping[str, Any], *, known: Lesson | None = None) -> 
         fields["source"] = Source.MANUAL.value
     if isinstance(fields.get("severity"), str):
         fields["severity"] = fields["severity"].lower()
-    ours = _own_fields(value, CROSS_RUN, str)
     is_anti_pattern = fields.get("type") == LessonType.ANTI_PATTERN.value
-    category = Category.ANTI_PATTERN if is_anti_pattern else Category.HEURISTIC
-    ours = {"category": category.value, "importance": 0.5, **ours}
-    spent = {"id", "frequency", "runs_since_last_seen", "usage_count", *_TALLY}
-    extra = _unknown_fields(value, {*CROSS_RUN.values(), *_own_field_names(CROSS_RUN), *spent})
-    lesson = validate_lesson(from_plain(Lesson, {**fields, **ours, "extra": extra}))
+    fields.setdefault("category", (Category.ANTI_PATTERN if is_anti_pattern else Category.HEURISTIC).value)
+    lesson = validate_lesson(from_plain(Lesson, fields))
     if "runs" not in value:
         lesson = _with_frequency(lesson, _read_count(value, "frequency", 1), known)
     if "status" not in value and not lesson.frequency:
@@ -161,10 +166,7 @@ def from_cross_run(value: Mapping[str, Any], *, known: Lesson | None = None) -> 
 def to_reflective(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
     """Write a lesson as a line of the reflective document's `lessons.jsonl`; empty options are left out."""
     plain = _to_plain_lesson(lesson)
-    line: dict[str, object] = {key: plain[name] for name, key in REFLECTIVE.items()}
-    line |= {
-        to_camel_case(name): plain[name] for name in plain if name not in REFLECTIVE and name not in _LOCAL
-    }
+    line: dict[str, object] = {key: plain[name] for name, key in _REFLECTIVE_KEYS.items()}
     line["evidence"] = {
         key: list(getattr(lesson.evidence, name)) for name, key in _REFLECTIVE_EVIDENCE.items()
     }
@@ -174,37 +176,31 @@ def to_reflective(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, obj
     line["shortId"] = lesson.short_id
     line["frequency"] = lesson.frequency
     line["runsSinceLastSeen"] = lesson.runs_since(run_count)
-    line |= {name: getattr(tally, name) for name in _TALLY}
-    return {**line, **{key: value for key, value in lesson.extra.items() if key not in line}}
+    return _add_extra(line | {name: getattr(tally, name) for name in _TALLY}, lesson.extra)
 
 
 def from_reflective(value: Mapping[str, Any]) -> ImportedLesson:
     """Read a line of the reflective document. Its lessons have passed its own gate: they are active."""
     _require_texts(value, "id", "createdAt", "summary")
-    fields = {name: value[key] for name, key in REFLECTIVE.items() if value.get(key) is not None}
+    spent = {"usageCount", "lastUsedAt", "shortId", "frequency", "runsSinceLastSeen", *_TALLY}
+    fields = _read_keys(value, _REFLECTIVE_KEYS, spent)
     for name in ("updated", "edited"):
         fields.setdefault(name, value["createdAt"])
-    ours = _own_fields(value, REFLECTIVE, to_camel_case)
-    evidence = {} if value.get("evidence") is None else value["evidence"]
+    evidence = fields.get("evidence", {})
     if not isinstance(evidence, Mapping):
         raise RecordError("evidence: expected an object")
     cited = {name: evidence.get(key) for name, key in _REFLECTIVE_EVIDENCE.items()}
-    cited = {name: ids for name, ids in cited.items() if ids is not None}
-    ours["evidence"] = from_plain(Evidence, cited)
-    importance = ours.get("importance")
+    fields["evidence"] = from_plain(Evidence, {name: ids for name, ids in cited.items() if ids is not None})
+    importance = fields.get("importance")
     if isinstance(importance, int | float) and importance > 1:
-        ours["importance"] = importance / 100
-    if "prior_uses" not in ours:
-        ours["prior_uses"] = _read_count(value, "usageCount", 0)
-        ours["prior_last_used"] = value.get("lastUsedAt")
-    ours.setdefault("confirmed", True)
-    if "type" not in ours and fields.get("category", ours.get("category")) == Category.ANTI_PATTERN.value:
-        ours["type"] = LessonType.ANTI_PATTERN.value
-    spent = {"evidence", "usageCount", "lastUsedAt", "shortId", "frequency", "runsSinceLastSeen", *_TALLY}
-    extra = _unknown_fields(
-        value, {*REFLECTIVE.values(), *map(to_camel_case, _own_field_names(REFLECTIVE)), *spent}
-    )
-    lesson = validate_lesson(from_plain(Lesson, {**fields, **ours, "extra": extra}))
+        fields["importance"] = importance / 100
+    if "prior_uses" not in fields:
+        fields["prior_uses"] = _read_count(value, "usageCount", 0)
+        fields["prior_last_used"] = value.get("lastUsedAt")
+    fields.setdefault("confirmed", True)
+    if "type" not in fields and fields.get("category") == Category.ANTI_PATTERN.value:
+        fields["type"] = LessonType.ANTI_PATTERN.value
+    lesson = validate_lesson(from_plain(Lesson, fields))
     if "runs" not in value:
         runs = tuple(sorted({*lesson.evidence.episodes})) or (f"{UNNAMED_RUN}1",)
         lesson = replace(lesson, runs=runs)
@@ -270,22 +266,14 @@ def to_view(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
 def to_episode_line(episode: Episode) -> dict[str, object]:
     """Write an episode as a line of the reflective document's `episodes.jsonl`."""
     plain = _with_short_times(episode, ("started", "finished"))
-    line = {
-        _EPISODE.get(name, to_camel_case(name)): value
-        for name, value in plain.items()
-        if name != "extra" and value not in ("", None)
-    }
-    return {**line, **{key: value for key, value in episode.extra.items() if key not in line}}
+    line = {key: plain[name] for name, key in _EPISODE_KEYS.items() if plain[name] not in ("", None)}
+    return _add_extra(line, episode.extra)
 
 
 def from_episode_line(value: Mapping[str, Any]) -> Episode:
     """Read a line of the reflective document's `episodes.jsonl`."""
     _require_texts(value, "id")
-    fields = [name for name in field_names(Episode) if name != "extra"]
-    names = {_EPISODE.get(name, to_camel_case(name)): name for name in fields}
-    known = {names[key]: item for key, item in value.items() if key in names and item is not None}
-    extra = _unknown_fields(value, set(names))
-    return from_plain(Episode, {**known, "extra": extra})
+    return from_plain(Episode, _read_keys(value, _EPISODE_KEYS))
 
 
 def _to_plain_lesson(lesson: Lesson) -> dict[str, Any]:
@@ -306,20 +294,17 @@ def _last_used(lesson: Lesson, tally: Tally) -> str | None:
     return to_short_text(last_used) if last_used else None
 
 
-def _own_fields(
-    value: Mapping[str, Any], shape: Mapping[str, str], spell: Callable[[str], str]
+def _read_keys(
+    value: Mapping[str, Any], keys: Mapping[str, str], spent: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return the fields that the document has no key for."""
-    names = {name: spell(name) for name in _own_field_names(shape)}
-    return {name: value[key] for name, key in names.items() if value.get(key) is not None}
+    """Return a line's values by our field names; keys that are neither known nor spent go to `extra`."""
+    fields = {name: value[key] for name, key in keys.items() if value.get(key) is not None}
+    known = {*keys.values(), *spent}
+    return {**fields, "extra": {key: item for key, item in value.items() if key not in known}}
 
 
-def _own_field_names(shape: Mapping[str, str]) -> list[str]:
-    return [name for name in field_names(Lesson) if name not in shape and name not in _LOCAL]
-
-
-def _unknown_fields(value: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
-    return {key: item for key, item in value.items() if key not in known}
+def _add_extra(line: dict[str, Any], extra: Mapping[str, object]) -> dict[str, Any]:
+    return {**line, **{key: value for key, value in extra.items() if key not in line}}
 
 
 def _require_texts(value: Mapping[str, Any], *keys: str) -> None:
@@ -370,7 +355,7 @@ def to_line(record: Kept | Entry, *, left_out: Sequence[str] = ()) -> dict[str, 
         if name not in left_out:
             field = getattr(record, name)
             line[keys.get(name, name)] = to_short_text(field) if isinstance(field, datetime) else value
-    return {**line, **{key: value for key, value in extra.items() if key not in line}}
+    return _add_extra(line, extra)
 
 
 def from_line(kind: Kind, value: Mapping[str, Any]) -> Kept:

@@ -112,38 +112,30 @@ class StaticEmbedder:
         try:
             with path.open("rb") as file:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            magic, digest, self._rows, self._dimensions, vocabulary = HEADER.unpack_from(self._map)
+            magic, digest, rows, dimensions, vocabulary = HEADER.unpack_from(self._map)
         except (OSError, ValueError, struct.error) as error:
             raise EmbedderError(f"the embedding table {str(path)!r} cannot be read: {error}") from error
+        self._rows, self.dimensions = int(rows), int(dimensions)
         self._scales_at = HEADER.size + 4 * self._rows
         self._pieces_at = self._scales_at + 4 * self._rows
         self._table_at = self._pieces_at + vocabulary
-        if magic != MAGIC or len(self._map) != self._table_at + self._rows * self._dimensions:
+        if magic != MAGIC or len(self._map) != self._table_at + self._rows * self.dimensions:
             raise EmbedderError(f"{str(path)!r} is no embedding table", hint="install the package again")
-        self._name = f"static-{digest.hex()[:8]}"
+        # Another table gives other vectors.
+        self.name = f"static-{digest.hex()[:8]}"
         # A new record is embedded for every query until its vector is in the bank.
         self._by_numpy = lru_cache(CACHED_TEXTS)(self._embed_with_numpy)
-
-    @property
-    def name(self) -> str:
-        """Return the kind and the digest of the table: another table gives other vectors."""
-        return self._name
-
-    @property
-    def dimensions(self) -> int:
-        """Return the length of its vectors."""
-        return int(self._dimensions)
 
     def embed_query(self, text: str) -> Sequence[float]:
         """Return the vector of one text, without importing numpy; zeros when no word is known."""
         if "numpy" in sys.modules:
             return self._by_numpy(text)
-        total = [0.0] * self._dimensions
-        row_of = struct.Struct(f"{self._dimensions}b")
+        total = [0.0] * self.dimensions
+        row_of = struct.Struct(f"{self.dimensions}b")
         for word in words_of(text):
             for row in pieces_of(word, self._find):
                 (scale,) = struct.unpack_from("<f", self._map, self._scales_at + 4 * row)
-                values = row_of.unpack_from(self._map, self._table_at + row * self._dimensions)
+                values = row_of.unpack_from(self._map, self._table_at + row * self.dimensions)
                 total = [sum_ + scale * value for sum_, value in zip(total, values, strict=True)]
         length = sqrt(sum(value * value for value in total))
         return [value / length for value in total] if length else total
@@ -153,7 +145,7 @@ class StaticEmbedder:
 
         rows = [row for word in words_of(text) for row in pieces_of(word, self._find)]
         if not rows:
-            return (0.0,) * int(self._dimensions)
+            return (0.0,) * self.dimensions
         table, scales = self._arrays
         total = scales[rows].astype(np.float64) @ table[rows].astype(np.float64)
         length = float(np.sqrt(total @ total))
@@ -173,13 +165,13 @@ class StaticEmbedder:
         import numpy as np
 
         table, scales = self._arrays
-        vectors = np.zeros((len(texts), self._dimensions), np.float32)
-        for vector, text in zip(vectors, texts, strict=True):
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        for owner, text in enumerate(texts):
             rows = np.array([*chain.from_iterable(map(self._word_rows, words_of(text)))], np.intp)
             # Block by block, because the rows of one long text may not fit into memory.
             for first in range(0, len(rows), BLOCK):
                 block = rows[first : first + BLOCK]
-                vector += scales.take(block) @ table.take(block, axis=0).astype("f4")
+                vectors[owner] += scales.take(block) @ table.take(block, axis=0).astype("f4")
         lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         vectors /= np.where(lengths > 0, lengths, 1)[:, None]
         return vectors
@@ -200,9 +192,9 @@ class StaticEmbedder:
         """Return the table and the scales of its rows."""
         import numpy as np
 
-        table = np.frombuffer(self._map, np.int8, self._rows * self._dimensions, self._table_at)
+        table = np.frombuffer(self._map, np.int8, self._rows * self.dimensions, self._table_at)
         scales = np.frombuffer(self._map, "<f4", self._rows, self._scales_at)
-        return table.reshape(self._rows, self._dimensions), scales
+        return table.reshape(self._rows, self.dimensions), scales
 
     @cached_property
     def _word_rows(self) -> Callable[[str], list[int]]:
