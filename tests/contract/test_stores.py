@@ -563,9 +563,12 @@ def test_a_stream_is_read_by_its_positions(store: Store) -> None:
     _put_events(store, "r2", _said("r2", *"abc"))
     _put(store, lesson("a", number=1))
     with store.reading() as reader:
-        assert [each.record for each in reader.neighbours("r1", 1, 3)] == ["r1#1", "r1#2", "r1#3"]
-        assert [each.record for each in reader.neighbours("r1", -2, 0)] == ["r1#0"]
-        assert reader.neighbours("", 0, 9) == reader.neighbours("nobody", 0, 9) == []
+        for first, last, names in ((1, 3, {"r1#1", "r1#2", "r1#3"}), (-2, 0, {"r1#0"})):
+            around = reader.documents_at([("r1", position) for position in range(first, last + 1)])
+            assert {each.record for each in around} == names
+            assert len(around) == len(names)
+        nowhere = [(thread, position) for thread in ("", "nobody") for position in range(10)]
+        assert reader.documents_at(nowhere) == []
         at = reader.documents_at([("r1", 4), ("r2", 0), ("r1", 4), ("r2", 9), ("", 0)])
         assert sorted(each.record for each in at) == ["r1#4", "r2#0"]
         assert reader.documents_at([]) == []

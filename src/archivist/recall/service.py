@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import mul
-from threading import Event as Signal
-from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads
@@ -68,14 +66,6 @@ class _Question(NamedTuple):
     embed: Callable[[str], Sequence[float]] | None = None
     problem: str = ""
     has_known_words: bool = True
-
-
-class _Candidates(NamedTuple):
-    """What the two lists found: the words searched for, relevances, and the baseline of cosines."""
-
-    words: tuple[str, ...]
-    found: dict[int, Relevance]
-    baseline: CosineBaseline | None = None
 
 
 class Recall(BankService):
@@ -158,8 +148,10 @@ class Recall(BankService):
         )
 
 
-def _find_candidates(reader: Reader, question: _Question, count: int) -> _Candidates:
-    """Return the best by words and by meaning, with one relevance each."""
+def _find_candidates(
+    reader: Reader, question: _Question, count: int
+) -> tuple[tuple[str, ...], dict[int, Relevance], CosineBaseline | None]:
+    """Return the words searched for, the best by words and by meaning, and the baseline of cosines."""
     counts: dict[str, int] = {}
 
     def count_documents(word: str, at_most: int) -> int:
@@ -185,7 +177,7 @@ def _find_candidates(reader: Reader, question: _Question, count: int) -> _Candid
     shown = (*wanted.words, *(" ".join(phrase) for phrase in wanted.phrases))
     # A vector of words that no document contains and the table does not know means nothing.
     if not question.embedder or not (by_words or question.has_known_words):
-        return _Candidates(shown, fuse(words, ideal, {}, None))
+        return shown, fuse(words, ideal, {}, None), None
     vector, embedder = question.vector, question.embedder
     near = reader.nearest(vector, embedder, search_filter=question.search_filter, limit=count)
     cosines = {hit.place: hit.score for hit in near}
@@ -198,7 +190,7 @@ def _find_candidates(reader: Reader, question: _Question, count: int) -> _Candid
             if each.place in allowed:
                 cosines[each.place] = sum(map(mul, vector, question.embed(each.text)))
     baseline = estimate_baseline(reader.sample_cosines(vector, embedder))
-    return _Candidates(shown, fuse(words, ideal, cosines, baseline if cosines else None), baseline)
+    return shown, fuse(words, ideal, cosines, baseline if cosines else None), baseline
 
 
 def _add_neighbours(
@@ -264,12 +256,13 @@ def _build_hits(
             notes.append(f"{name_of(document.kind, records[amended_by[place]])} speaks of this later")
         window: list[str] = []
         if query.window and document.thread:
-            first, last = document.position - query.window, document.position + query.window
-            around = reader.neighbours(document.thread, first, last)
-            beside = reader.records(document.kind, [each.record for each in around])
+            positions = range(document.position - query.window, document.position + query.window + 1)
+            around = reader.documents_at([(document.thread, position) for position in positions])
+            names = [each.record for each in sorted(around, key=lambda each: each.position)]
+            beside = reader.records(document.kind, names)
             window = [
                 f"{'>' if name == document.record else ' '} {text_of(document.kind, beside[name])}"
-                for name in (each.record for each in around)
+                for name in names
                 if name in beside
             ]
         hits.append(
@@ -357,19 +350,6 @@ class Vectors(BankService):
             return 0
         with self._bank.reading() as reader:
             return reader.pending_embedding_count(self._bank.embedder.name)
-
-    def embed_in_background(self) -> tuple[Thread, Signal]:
-        """Make the missing vectors in a thread; setting the signal ends it after the current batch."""
-        stop = Signal()
-
-        def work() -> None:
-            for _ in self.embed_waiting():
-                if stop.is_set():
-                    return
-
-        thread = Thread(target=work, name="archivist-embedding", daemon=True)
-        thread.start()
-        return thread, stop
 
     def _merge_index(self) -> None:
         """Merge the segments of the text index, in short transactions."""

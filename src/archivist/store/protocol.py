@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         Sizes,
         StoredResponse,
         TextQuery,
-        UnembeddedDocument,
         ValueCache,
     )
 
@@ -156,9 +155,6 @@ class EngineReader(Protocol):
     def indexed_documents(self, places: Sequence[int]) -> dict[int, IndexedDocument]:
         """Return what the index knows of these documents."""
 
-    def neighbours(self, thread: str, first: int, last: int) -> list[IndexedDocument]:
-        """Return the documents of a thread between two positions, in order."""
-
     def documents_at(self, positions: Sequence[tuple[str, int]]) -> list[IndexedDocument]:
         """Return the documents at these positions of these threads."""
 
@@ -168,8 +164,8 @@ class EngineReader(Protocol):
     def embedder_in_use(self) -> str:
         """Return the embedder whose vectors are searched, or an empty text while there is none."""
 
-    def unembedded_documents(self, embedder: str, *, limit: int) -> list[UnembeddedDocument]:
-        """Return documents that have no vector of this embedder."""
+    def unembedded_documents(self, embedder: str, *, limit: int) -> list[tuple[int, int, str, str]]:
+        """Return place, revision, kind and record of documents that have no vector of this embedder."""
 
     def pending_embedding_count(self, embedder: str) -> int:
         """Return how many documents have no vector of this embedder."""
@@ -316,14 +312,15 @@ class Reader(EngineReader, Protocol):
         documents = self.unembedded_documents(embedder, limit=limit + all_or_nothing)
         if len(documents) > limit:
             return []
+        by_kind: dict[str, list[str]] = {}
+        for _, _, kind, name in documents:
+            by_kind.setdefault(kind, []).append(name)
+        records = {kind: self.records(kind, names) for kind, names in by_kind.items()}
         pending = []
-        for kind in {document.kind for document in documents}:
-            records = self.records(kind, [document.record for document in documents if document.kind == kind])
-            for document in documents:
-                if document.kind == kind and document.record in records:
-                    built = build_search_document(records[document.record])
-                    text = built.spoken if built else ""
-                    pending.append(PendingEmbedding(document.place, document.revision, text))
+        for place, revision, kind, name in documents:
+            if name in records[kind]:
+                built = build_search_document(records[kind][name])
+                pending.append(PendingEmbedding(place, revision, built.spoken if built else ""))
         return pending
 
     def changes(

@@ -67,17 +67,8 @@ class IndexedDocument(NamedTuple):
     is_hidden: int
 
 
-class UnembeddedDocument(NamedTuple):
-    """A document without a vector; the revision tells whether its text changed meanwhile."""
-
-    place: int
-    revision: int
-    kind: str
-    record: str
-
-
 class PendingEmbedding(NamedTuple):
-    """A document without a vector, with the text to embed."""
+    """A document without a vector, with the text to embed; the revision tells whether that has changed."""
 
     place: int
     revision: int

@@ -69,9 +69,10 @@ def int8_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
     if len(rows) > 8 and _is_numpy_loaded():
         import numpy as np
 
+        from archivist.store.planes import score_int8_rows
+
         table = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
-        scales = table[:, :4].copy().view("<f4")[:, 0]
-        return list((table[:, 4:].view(np.int8) @ np.asarray(query, np.float32) * scales).tolist())
+        return list(score_int8_rows(query, table).tolist())
     return [
         struct.unpack_from("<f", row)[0] * sum(map(mul, query, memoryview(row)[4:].cast("b"))) for row in rows
     ]
