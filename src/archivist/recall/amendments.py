@@ -93,10 +93,14 @@ def apply_amendments(
     """
     if _OF_THE_PAST.search(question[:_QUESTION]):
         return list(order), {}
-    asked = _stems(_words(question))
-    words = {place: _words(each.text) for place, each in texts.items()}
+    asked = _stems(set(_WORD.findall(question.lower())))
+    words = {place: set(_WORD.findall(each.text.lower())) for place, each in texts.items()}
     stems = {place: _stems(each) for place, each in words.items()}
-    speak_of_change = {place for place, each in texts.items() if _mentions_change(words[place], each.text)}
+    speak_of_change = {
+        place
+        for place, each in words.items()
+        if each & _CHANGED or (each & _MAY_TELL_CHANGE and _CHANGE.search(texts[place].text))
+    }
     amendments = []
     for newer, older in pairs:
         common = stems[newer] & stems[older]
@@ -136,10 +140,6 @@ def demote_superseded(order: Sequence[int], documents: Mapping[int, IndexedDocum
     return list(result)
 
 
-def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text.lower()))
-
-
 def _stems(words: set[str]) -> frozenset[str]:
     """Return words without stop words and endings, so that the forms of a word are equal."""
     stems = set()
@@ -148,12 +148,6 @@ def _stems(words: set[str]) -> frozenset[str]:
         size = next((size for size, known in endings if word[-size:] in known), 0)
         stems.add(word[: len(word) - size])
     return frozenset(stems)
-
-
-def _mentions_change(words: set[str], text: str) -> bool:
-    if not words.isdisjoint(_CHANGED):
-        return True
-    return not words.isdisjoint(_MAY_TELL_CHANGE) and _CHANGE.search(text) is not None
 
 
 def _reorder_pairs(order: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         Sizes,
         StoredResponse,
         TextQuery,
-        ValueCache,
     )
 
 R = TypeVar("R")
@@ -44,8 +43,9 @@ RECEIPT_KIND = "erasure"
 class EngineReader(Protocol):
     """One consistent view of the bank. Reading never writes."""
 
+    # What was built from records, with the ledger entry up to which it is known to be valid.
     # None within a transaction: what it sees may be rolled back, and its ledger numbers given again.
-    value_cache: ValueCache | None
+    value_cache: dict[Hashable, tuple[int, Any]] | None
 
     # Records
 
@@ -353,19 +353,17 @@ class Reader(EngineReader, Protocol):
         cache, last = self.value_cache, self.last_entry()
         if cache is None:
             return build()
-        since, cache.entry = cache.entry, last
-        if not since <= last < since + _CACHED or len(cache.values) >= _CACHED:
-            cache.values.clear()
-        elif last > since and cache.values:
+        since, value = cache.get(name, (-1, None))
+        is_valid = 0 <= since <= last < since + _CACHED
+        if is_valid and last > since:
             changed = {entry.kind for entry in self.entries(after=since, limit=_CACHED)}
             # An entry of no record, such as a receipt, may stand for changes of any kind.
-            is_any = not changed <= BY_NAME.keys()
-            for stale in [key for key, (of, _) in cache.values.items() if is_any or of & changed]:
-                del cache.values[stale]
-        if name not in cache.values:
-            cache.values[name] = kinds, build()
-        value: R = cache.values[name][1]
-        return value
+            is_valid = not changed & kinds and changed <= BY_NAME.keys()
+        if len(cache) >= _CACHED:
+            cache.clear()
+        result: R = value if is_valid else build()
+        cache[name] = last, result
+        return result
 
 
 class Writer(Reader, EngineWriter, Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from math import log
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from archivist.store.results import (
     IndexHit,
     SearchFilter,
     TextQuery,
-    ValueCache,
     scope_token,
     split_batches,
 )
@@ -96,7 +95,7 @@ class SqliteSearch:
     """The searching half of a reader; `store.protocol` describes the methods."""
 
     def __init__(self, db: apsw.Connection, cache: VectorCache) -> None:
-        self.value_cache: ValueCache | None = ValueCache()
+        self.value_cache: dict[Hashable, tuple[int, Any]] | None = {}
         self._db = db
         self._cache = cache
         self._allowed_at: tuple[int, int] = (-1, -1)

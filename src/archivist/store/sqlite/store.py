@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from archivist.store.sqlite.erase import SqliteEraser
     from archivist.store.sqlite.writer import SqliteWriter
 
-    # Identity (device and inode), size and time of a file.
-    _FileStamp = tuple[tuple[int, int], int, int]
-    _FileStamps = tuple[_FileStamp | None, ...]
+    # Identity (device and inode), size and time of a file; no identity when there is none.
+    _FileStamp = tuple[tuple[int, int] | None, int, int]
+    _FileStamps = tuple[_FileStamp, _FileStamp]
     # A connection, and the stamps of the files when they could only be opened as immutable.
     _Opened = tuple[apsw.Connection, _FileStamps | None]
 
@@ -57,7 +57,7 @@ class SqliteStore:
         self._lock = RLock()
         self._writer: SqliteWriter | None = None
         self._is_reading = False
-        self._identity = _file_identity(path)
+        self._identity = _file_stamp(path)[0]
         self._reopened = 0
         self._use_connection(opened)
 
@@ -99,7 +99,7 @@ class SqliteStore:
     @property
     def is_same_bank(self) -> bool:
         """Say whether the file at the path is still the one that was opened."""
-        return _file_identity(self.path) == self._identity
+        return _file_stamp(self.path)[0] == self._identity
 
     @property
     def is_reading(self) -> bool:
@@ -231,21 +231,16 @@ class SqliteStore:
             self._db.close()
 
 
-def _file_identity(path: Path) -> tuple[int, int] | None:
-    stamp = _file_stamp(path)
-    return stamp[0] if stamp else None
-
-
 def _file_stamps(path: Path) -> _FileStamps:
     """Return stamps of a file and its log that change when one of them is written."""
     return _file_stamp(path), _file_stamp(path.with_name(f"{path.name}-wal"))
 
 
-def _file_stamp(path: Path) -> _FileStamp | None:
+def _file_stamp(path: Path) -> _FileStamp:
     try:
         found = path.stat()
     except OSError:
-        return None
+        return None, 0, 0
     return (found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns
 
 
