@@ -31,17 +31,16 @@ _QUESTION = 500
 
 # How people say that something has changed: by a word, or by a phrase, which is searched for only where its
 # rarest word occurs.
-_CHANGE_WORDS = [
+_CHANGED = frozenset((
     "amend", "amended", "amends", "anymore", "canceled", "cancelled", "changed", "correction", "cut",
     "decreased", "deprecated", "dropped", "gone", "increased", "instead", "lowered", "migrated", "moved",
     "now", "overrule", "overrules", "raised", "reduced", "removed", "renamed", "replaced", "replaces",
     "replacing", "reverted", "supersede", "supersedes", "switched", "updated",
-]  # fmt: skip
-_RAREST_WORDS = [
+))  # fmt: skip
+_MAY_TELL_CHANGE = frozenset((
     "after", "here", "limits", "longer", "make", "more", "out", "rather", "rolled", "take", "takes",
     "today", "took", "went",
-]  # fmt: skip
-_CHANGED, _MAY_TELL_CHANGE = frozenset(_CHANGE_WORDS), frozenset(_RAREST_WORDS)
+))  # fmt: skip
 _CHANGE = re.compile(
     r"""\b(?: no\ (?:longer|more) | any\ more | from\ (?:here|today)\ on | after\ all | rolled\ back
       | takes?\ over | (?:is|are)\ out | off\ limits | rather\ than | went\ back\ to | make\ it

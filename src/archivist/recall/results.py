@@ -46,23 +46,16 @@ class RecallResult(NamedTuple):
 
 
 class RecordText(NamedTuple):
-    """The words of a document and where it says them: only texts of one place amend each other."""
+    """A record as it is compared and shown: its words, where it says them, its name, and the shown text.
+
+    Only texts of one place amend each other. The shown text may add to the words: that two entries have one
+    role does not make them more similar.
+    """
 
     text: str
     place: str = ""
-
-
-class _RenderedRecord(NamedTuple):
-    """How a record is shown: its name, its text, and the place where its words can amend others.
-
-    `words` is the text to compare where the shown text adds to it: that two entries have one role does not
-    make them more similar.
-    """
-
-    name: str
-    text: str
-    place: str
-    words: str = ""
+    name: str = ""
+    shown: str = ""
 
 
 def name_of(kind: str, record: object) -> str:
@@ -72,58 +65,53 @@ def name_of(kind: str, record: object) -> str:
 
 def text_of(kind: str, record: object) -> str:
     """Return a record's words on one line."""
-    return RENDERERS[kind](record).text
+    rendered = RENDERERS[kind](record)
+    return rendered.shown or rendered.text
 
 
-def record_text(kind: str, record: object) -> RecordText:
-    """Return the words of a record and where it says them."""
-    _, text, place, words = RENDERERS[kind](record)
-    return RecordText(words or text, place)
-
-
-def _render_lesson(lesson: Lesson) -> _RenderedRecord:
+def _render_lesson(lesson: Lesson) -> RecordText:
     # A mined lesson has its rule in the summary.
     has_rule = bool(lesson.rule) and not lesson.signature
     text = f"{lesson.summary}: {lesson.rule}" if has_rule else lesson.summary
-    return _RenderedRecord(lesson.short_id, text, lesson.repo)
+    return RecordText(text, lesson.repo, lesson.short_id)
 
 
-def _render_episode(episode: Episode) -> _RenderedRecord:
+def _render_episode(episode: Episode) -> RecordText:
     text = f"{episode.status.value}: {episode.summary or episode.task}"
     if episode.action:
         text = f"{episode.action.value}: {episode.task}: {episode.approach}. {episode.outcome}"
-    return _RenderedRecord(episode.id, _shorten(text), episode.id)
+    return RecordText(_shorten(text), episode.id, episode.id)
 
 
-def _render_event(event: Event) -> _RenderedRecord:
+def _render_event(event: Event) -> RecordText:
     who = event.role or event.agent or event.tool
     said = event.text or " ".join(finding.description for finding in event.findings) or event.output
     # What is said has one place; a call says nothing, so that it amends nothing.
     place = "" if event.kind.value in _SPEECH else event.id
-    return _RenderedRecord(event.id, _shorten(f"{who}: {said}" if who else said), place)
+    return RecordText(_shorten(f"{who}: {said}" if who else said), place, event.id)
 
 
-def _render_fact(fact: Fact) -> _RenderedRecord:
+def _render_fact(fact: Fact) -> RecordText:
     text = _shorten(f"{fact.category} {fact.key}: {fact.value}")
-    return _RenderedRecord(f"{fact.category}/{fact.key}", text, fact.project)
+    return RecordText(text, fact.project, f"{fact.category}/{fact.key}")
 
 
-def _render_artifact(artifact: Artifact) -> _RenderedRecord:
+def _render_artifact(artifact: Artifact) -> RecordText:
     text = _shorten(f"{artifact.path} ({artifact.type.value}) {artifact.description}")
-    return _RenderedRecord(artifact.path, text, artifact.id)
+    return RecordText(text, artifact.id, artifact.path)
 
 
-def _render_entry(entry: Entry) -> _RenderedRecord:
+def _render_entry(entry: Entry) -> RecordText:
     words = f"{entry.action}. {entry.content}" if entry.content else entry.action
     text = _shorten(f"{f'cycle {entry.cycle} {entry.role}'.strip()}: {words}")
-    return _RenderedRecord(f"cycle {entry.cycle}", text, "stream", words)
+    return RecordText(words, "stream", f"cycle {entry.cycle}", text)
 
 
-def _render_document(document: Document) -> _RenderedRecord:
+def _render_document(document: Document) -> RecordText:
     # Most pieces begin with their own heading.
     has_heading = document.text.lstrip("# ").startswith(document.heading)
     text = _shorten(document.text if has_heading else f"{document.heading}: {document.text}")
-    return _RenderedRecord(f"{document.source}#{document.position}", text, document.id)
+    return RecordText(text, document.id, f"{document.source}#{document.position}")
 
 
 def _shorten(text: str) -> str:
@@ -131,7 +119,7 @@ def _shorten(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
-RENDERERS: dict[str, Callable[[Any], _RenderedRecord]] = {
+RENDERERS: dict[str, Callable[[Any], RecordText]] = {
     "lesson": _render_lesson,
     "episode": _render_episode,
     "event": _render_event,

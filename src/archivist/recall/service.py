@@ -6,7 +6,6 @@ Missing vectors are made outside of transactions, a batch at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,14 +14,12 @@ from archivist.access.rights import Layer, reads
 from archivist.errors import EmbedderError
 from archivist.recall import amendments, lexical
 from archivist.recall.query import Query, build_search_filter
-from archivist.recall.results import DEFAULT_LIMIT, FRESH, Hit, RecallResult, name_of, record_text, text_of
+from archivist.recall.results import DEFAULT_LIMIT, FRESH, RENDERERS, Hit, RecallResult, name_of, text_of
 from archivist.recall.scoring import (
     LENT,
     CosineBaseline,
-    RecencyDecay,
     Relevance,
     Score,
-    ScoringTime,
     add_neighbour_scores,
     boost_scores,
     estimate_baseline,
@@ -105,8 +102,9 @@ class Recall(BankService):
                 found,
                 documents,
                 weights=weights,
-                decay=RecencyDecay(rules.half_life_days, rules.half_life_cycles),
-                scoring_time=ScoringTime(bank.now().timestamp(), query.until_cycle),
+                rules=rules,
+                now=bank.now().timestamp(),
+                cycle=query.until_cycle,
             )
             hits = _build_hits(reader, query._replace(limit=limit), question.text, scored, documents)
             # While the embedder changes, all documents are still found by the vectors of the old one.
@@ -236,7 +234,7 @@ def _build_hits(
     ordered = amendments.demote_superseded(amendments.rank_by_score(scored), documents)
     compared = ordered[: max(query.limit or 0, amendments.COMPARED)]
     records = _load_records(reader, documents, compared)
-    texts = {place: record_text(documents[place].kind, record) for place, record in records.items()}
+    texts = {place: RENDERERS[documents[place].kind](record) for place, record in records.items()}
     # Retiring a lesson changes its time: a superseded one may be the later one, and amends nothing.
     pairs = [
         (newer, older)
@@ -295,8 +293,7 @@ def _load_records(
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """How many vectors are made."""
 
     done: int

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from archivist.clock import to_short_text
@@ -125,7 +126,7 @@ def is_reflective(value: Mapping[str, Any]) -> bool:
 
 def to_cross_run(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
     """Write a lesson as a line of the cross-run document's `lessons.jsonl`."""
-    plain = _to_plain_lesson(lesson)
+    plain = _with_short_times(lesson)
     values = {key: plain[name] for name, key in _CROSS_RUN_KEYS.items()} | {
         "id": lesson.short_id,
         "archetype": lesson.role or None,
@@ -165,7 +166,7 @@ def from_cross_run(value: Mapping[str, Any], *, known: Lesson | None = None) -> 
 
 def to_reflective(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
     """Write a lesson as a line of the reflective document's `lessons.jsonl`; empty options are left out."""
-    plain = _to_plain_lesson(lesson)
+    plain = _with_short_times(lesson)
     line: dict[str, object] = {key: plain[name] for name, key in _REFLECTIVE_KEYS.items()}
     line["evidence"] = {
         key: list(getattr(lesson.evidence, name)) for name, key in _REFLECTIVE_EVIDENCE.items()
@@ -250,7 +251,7 @@ def from_old_memory(value: Mapping[str, Any]) -> ImportedLesson:
 
 def to_view(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
     """Write a lesson under our own names, complete, with all of its counts."""
-    plain = _to_plain_lesson(lesson)
+    plain = _with_short_times(lesson)
     return {
         "id": lesson.short_id,
         "uid": lesson.id,
@@ -265,7 +266,7 @@ def to_view(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
 
 def to_episode_line(episode: Episode) -> dict[str, object]:
     """Write an episode as a line of the reflective document's `episodes.jsonl`."""
-    plain = _with_short_times(episode, ("started", "finished"))
+    plain = _with_short_times(episode)
     line = {key: plain[name] for name, key in _EPISODE_KEYS.items() if plain[name] not in ("", None)}
     return _add_extra(line, episode.extra)
 
@@ -276,17 +277,11 @@ def from_episode_line(value: Mapping[str, Any]) -> Episode:
     return from_plain(Episode, _read_keys(value, _EPISODE_KEYS))
 
 
-def _to_plain_lesson(lesson: Lesson) -> dict[str, Any]:
-    return _with_short_times(lesson, ("created", "updated", "edited", "last_seen", "prior_last_used"))
-
-
-def _with_short_times(record: Lesson | Episode, times: Sequence[str]) -> dict[str, Any]:
+def _with_short_times(record: Any) -> dict[str, Any]:
     """Return a record as plain values, with times as the documents write them."""
     plain: dict[str, Any] = to_plain(record)
-    for name in times:
-        moment: datetime | None = getattr(record, name)
-        plain[name] = to_short_text(moment) if moment else None
-    return plain
+    times = {name: getattr(record, name) for name in plain if isinstance(getattr(record, name), datetime)}
+    return plain | {name: to_short_text(moment) for name, moment in times.items()}
 
 
 def _last_used(lesson: Lesson, tally: Tally) -> str | None:
@@ -327,16 +322,13 @@ def _parse_short_id(short: object) -> int:
 def _with_frequency(lesson: Lesson, frequency: int, known: Lesson | None) -> Lesson:
     """Give a lesson the runs that a bare count implies: named ones, known ones, and unnamed ones."""
     runs = {run for run in (lesson.origin_run, lesson.last_seen_run) if run}
-    faded = 0
-    if known:
-        runs.update(known.runs)
-        faded = known.faded
-    unnamed = 0
-    while len(runs) - faded < frequency:
-        unnamed += 1
+    runs.update(known.runs if known else ())
+    faded = known.faded if known else 0
+    for unnamed in count(1):
+        if len(runs) - faded >= frequency:
+            break
         runs.add(f"{UNNAMED_RUN}{unnamed}")
-    if not known:
-        faded = len(runs) - frequency
+    faded = faded if known else len(runs) - frequency
     return replace(lesson, runs=tuple(sorted(runs)), faded=faded)
 
 
@@ -348,18 +340,16 @@ def shape_of(value: Mapping[str, Any]) -> Kind | None:
 def to_line(record: Kept | Entry, *, left_out: Sequence[str] = ()) -> dict[str, Any]:
     """Write a record under the document's names; what it has no name for is written under ours."""
     keys = kind_for(type(record)).keys
-    plain = to_plain(record)
+    plain = _with_short_times(record)
     extra = plain.pop("extra", {})
-    line = {}
-    for name, value in plain.items():
-        if name not in left_out:
-            field = getattr(record, name)
-            line[keys.get(name, name)] = to_short_text(field) if isinstance(field, datetime) else value
-    return _add_extra(line, extra)
+    return _add_extra({keys.get(name, name): plain[name] for name in plain if name not in left_out}, extra)
 
 
 def from_line(kind: Kind, value: Mapping[str, Any]) -> Kept:
     """Read a line of a known kind; one without an id gets the id that its fields always have."""
+    from archivist.records.layers import Artifact, Fact, validate_fact
+    from archivist.records.tiers import Document, validate_document
+
     fields = _read_fields(kind, value)
     if kind.name == "fact":
         if "created" in fields:
@@ -371,18 +361,22 @@ def from_line(kind: Kind, value: Mapping[str, Any]) -> Kept:
         same = [str(fields[name]) for name in sorted(fields) if name != "extra"]
         fields.setdefault("id", derived_id(kind.file, *same))
     record: Kept = from_plain(kind.record, fields)
-    _validate(record)
+    if isinstance(record, Fact):
+        validate_fact(record)
+    elif isinstance(record, Document):
+        validate_document(record)
+    elif isinstance(record, Artifact) and record.size_bytes < 0:
+        raise RecordError(f"size_bytes: {record.size_bytes} is below 0")
     return record
 
 
 def later_record(one: Kept, other: Kept) -> Kept:
     """Return the later one of two versions of a record."""
-
-    def last_change(record: Kept) -> datetime:
-        times: list[datetime | None] = [getattr(record, name) for name in kind_for(type(one)).times]
-        return max(time for time in times if time is not None)
-
-    return other if last_change(other) > last_change(one) else one
+    names = kind_for(type(one)).times
+    first, second = (
+        max(time for name in names if (time := getattr(record, name)) is not None) for record in (one, other)
+    )
+    return other if second > first else one
 
 
 def to_stream_line(entry: Entry) -> dict[str, object]:
@@ -425,16 +419,3 @@ def _read_fields(kind: Kind, value: Mapping[str, Any], *, unread: Sequence[str] 
         elif item is not None:
             fields[name] = item
     return {**fields, "extra": extra} if "extra" in known else fields
-
-
-def _validate(record: Kept) -> None:
-    """Raise RecordError when a field is out of range."""
-    from archivist.records.layers import Artifact, Fact, validate_fact
-    from archivist.records.tiers import Document, validate_document
-
-    if isinstance(record, Fact):
-        validate_fact(record)
-    elif isinstance(record, Document):
-        validate_document(record)
-    elif isinstance(record, Artifact) and record.size_bytes < 0:
-        raise RecordError(f"size_bytes: {record.size_bytes} is below 0")

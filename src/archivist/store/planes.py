@@ -54,7 +54,13 @@ class Planes:
 
     def patch(self, number: int, bits: bytes) -> None:
         """Store a block that is new or has changed."""
-        self._grow_planes((number + 1) * BLOCK)
+        have = self._planes.shape[1]
+        if (number + 1) * BLOCK > have:
+            # An eighth more than needed, so that growing is rare.
+            more = max((number + 1) * BLOCK - have, have // 8 // BLOCK * BLOCK)
+            self._planes = np.concatenate([self._planes, np.zeros((self._words, more), np.uint64)], axis=1)
+            lacking = np.full(more, np.iinfo(self._kind).max, self._kind)
+            self._absent = np.concatenate([self._absent, lacking])
         rows = np.frombuffer(bits, "<u8").reshape(BLOCK, self._words)
         slots = slice(number * BLOCK, (number + 1) * BLOCK)
         self._used = max(self._used, slots.stop)
@@ -198,16 +204,6 @@ class Planes:
         at = np.asarray(places, np.int64)
         at = at[at < self._planes.shape[1]]
         return np.asarray(at[self._absent[at] == 0], np.int64)
-
-    def _grow_planes(self, slots: int) -> None:
-        """Provide at least this many slots, and an eighth more, so that growing is rare."""
-        have = self._planes.shape[1]
-        if slots <= have:
-            return
-        more = max(slots - have, have // 8 // BLOCK * BLOCK)
-        self._planes = np.concatenate([self._planes, np.zeros((self._words, more), np.uint64)], axis=1)
-        lacking = np.full(more, np.iinfo(self._kind).max, self._kind)
-        self._absent = np.concatenate([self._absent, lacking])
 
 
 def score_int8_rows(query: Sequence[float], rows: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from archivist.bus import Message, StoredMessage
     from archivist.records import Actor, Event, Lesson, Tally
     from archivist.store.erasure import ErasureQuery
-    from archivist.store.filters import Condition
     from archivist.store.ledger import LedgerChange, LedgerEntry, Verification
     from archivist.store.results import (
         IndexedDocument,

@@ -100,7 +100,38 @@ class OnnxEmbedder:
 
     @cached_property
     def _session(self) -> Any:
-        return _open_session(self._model_file)
+        """Open the model and check that it is a sentence encoder."""
+        path = self._model_file
+        try:
+            import onnxruntime  # type: ignore[import-untyped]
+            from onnxruntime.capi import onnxruntime_pybind11_state as state  # type: ignore[import-untyped]
+        except ImportError:
+            raise ConfigError("the package 'onnxruntime' is not installed", hint=_INSTALL) from None
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        broken = (
+            state.InvalidProtobuf,
+            state.InvalidGraph,
+            state.InvalidArgument,
+            state.Fail,
+            state.NotImplemented,
+        )
+        try:
+            session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except (*broken, RuntimeError) as error:
+            raise ConfigError(
+                f"{str(path)!r} is not an ONNX model that can be run here: {_first_line(error)}",
+                hint="export the encoder again, or name another folder",
+            ) from error
+        names = {each.name for each in session.get_inputs()}
+        if "input_ids" not in names or names - set(_INPUTS):
+            raise ConfigError(
+                f"{str(path)!r} is not a sentence encoder: it wants {', '.join(sorted(names))}",
+                hint=f"its inputs must be among {', '.join(_INPUTS)}",
+            )
+        return session
 
     @cached_property
     def _output(self) -> Any:
@@ -118,7 +149,16 @@ class OnnxEmbedder:
     @cached_property
     def _tokenizer(self) -> Any:
         """Return the tokenizer; it cuts texts as configured, never longer than the model has positions."""
-        tokenizer = _open_tokenizer(self._tokenizer_file)
+        try:
+            from tokenizers import Tokenizer
+        except ImportError:
+            raise ConfigError("the package 'tokenizers' is not installed", hint=_INSTALL) from None
+        path = str(self._tokenizer_file)
+        try:
+            tokenizer = Tokenizer.from_file(path)
+        # The library raises nothing more exact.
+        except Exception as error:
+            raise ConfigError(f"{path!r} is not a tokenizer: {_first_line(error)}") from error
         tokenizer.no_padding()
         wanted = self._read_setting("sentence_bert_config.json", "max_seq_length")
         positions = self._read_setting("config.json", "max_position_embeddings")
@@ -145,52 +185,6 @@ class OnnxEmbedder:
                     raise ConfigError(f"{str(folder / name)!r} is not JSON: {error}") from None
                 return values.get(key) if isinstance(values, dict) else None
         return None
-
-
-def _open_session(path: Path) -> Any:
-    """Open the model and check that it is a sentence encoder."""
-    try:
-        import onnxruntime  # type: ignore[import-untyped]
-        from onnxruntime.capi import onnxruntime_pybind11_state as state  # type: ignore[import-untyped]
-    except ImportError:
-        raise ConfigError("the package 'onnxruntime' is not installed", hint=_INSTALL) from None
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    broken = (
-        state.InvalidProtobuf,
-        state.InvalidGraph,
-        state.InvalidArgument,
-        state.Fail,
-        state.NotImplemented,
-    )
-    try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except (*broken, RuntimeError) as error:
-        raise ConfigError(
-            f"{str(path)!r} is not an ONNX model that can be run here: {_first_line(error)}",
-            hint="export the encoder again, or name another folder",
-        ) from error
-    names = {each.name for each in session.get_inputs()}
-    if "input_ids" not in names or names - set(_INPUTS):
-        raise ConfigError(
-            f"{str(path)!r} is not a sentence encoder: it wants {', '.join(sorted(names))}",
-            hint=f"its inputs must be among {', '.join(_INPUTS)}",
-        )
-    return session
-
-
-def _open_tokenizer(path: Path) -> Any:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        raise ConfigError("the package 'tokenizers' is not installed", hint=_INSTALL) from None
-    try:
-        return Tokenizer.from_file(str(path))
-    # The library raises nothing more exact.
-    except Exception as error:
-        raise ConfigError(f"{str(path)!r} is not a tokenizer: {_first_line(error)}") from error
 
 
 def _model_file(folder: Path) -> Path:

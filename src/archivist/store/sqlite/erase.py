@@ -165,20 +165,17 @@ def count_raw_bytes(db: apsw.Connection, path: Path, needles: Sequence[bytes]) -
     They are read through the connection: closing a second handle on the same file would release the locks
     that the connection holds.
     """
-    names = {0: path.name, 1: f"{path.name}-wal"}
-    return {
-        name: count_occurrences(_read_chunks(db, file) if needles else (), needles)
-        for file, name in names.items()
-    }
 
+    def read_chunks(file: int) -> Iterator[bytes]:
+        offset, is_whole = 0, bool(needles)
+        while is_whole:
+            # A short read is filled up with zeros, which hold no text.
+            is_whole, chunk = db.read("main", file, offset, _CHUNK_BYTES)
+            yield chunk
+            offset += _CHUNK_BYTES
 
-def _read_chunks(db: apsw.Connection, file: int) -> Iterator[bytes]:
-    offset, is_whole = 0, True
-    while is_whole:
-        # A short read is filled up with zeros, which hold no text.
-        is_whole, chunk = db.read("main", file, offset, _CHUNK_BYTES)
-        yield chunk
-        offset += _CHUNK_BYTES
+    names = (path.name, f"{path.name}-wal")
+    return {name: count_occurrences(read_chunks(file), needles) for file, name in enumerate(names)}
 
 
 def sizes(db: apsw.Connection) -> Sizes:

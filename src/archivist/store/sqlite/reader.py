@@ -77,10 +77,8 @@ class SqliteReader(SqliteSearch, Reader):
 
         found: dict[str, Tally] = {}
         sql = f"SELECT lesson, {', '.join(Tally._fields)} FROM tallies WHERE lesson IN ({{}})"
-        for lesson, *counts in self._query_each(sql, lesson_ids):
-            tally = Tally(*counts)
-            last_used: Any = tally.last_used
-            found[lesson] = tally._replace(last_used=from_text(last_used) if last_used else None)
+        for lesson, used, last_used, *counts in self._query_each(sql, lesson_ids):
+            found[lesson] = Tally(used, from_text(last_used) if last_used else None, *counts)
         return found
 
     def ledger(

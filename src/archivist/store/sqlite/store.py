@@ -56,7 +56,7 @@ class SqliteStore:
         self._migrations = migrations
         self._lock = RLock()
         self._writer: SqliteWriter | None = None
-        self._is_reading = False
+        self.is_reading = False
         self._identity = _file_stamp(path)[0]
         self._reopened = 0
         self._use_connection(opened)
@@ -102,10 +102,6 @@ class SqliteStore:
         return _file_stamp(self.path)[0] == self._identity
 
     @property
-    def is_reading(self) -> bool:
-        return self._is_reading
-
-    @property
     def is_writing(self) -> bool:
         return self._writer is not None
 
@@ -118,12 +114,12 @@ class SqliteStore:
     @contextmanager
     def reading(self) -> Iterator[SqliteReader]:
         with self._map_errors():
-            if self._writer is not None or self._is_reading:
+            if self._writer is not None or self.is_reading:
                 yield self._writer or self._reader
                 return
             self._reopen_if_changed()
             self._db.execute("BEGIN")
-            self._is_reading = True
+            self.is_reading = True
             try:
                 self._require_current_schema()
                 yield self._reader
@@ -131,7 +127,7 @@ class SqliteStore:
                 if self._stamps is not None and self._stamps != _file_stamps(self.path):
                     raise BankError(f"{str(self.path)!r} was written while it was read", hint="try again")
             finally:
-                self._is_reading = False
+                self.is_reading = False
                 self._db.execute("ROLLBACK")
 
     @contextmanager
@@ -174,11 +170,11 @@ class SqliteStore:
     def _require_current_schema(self) -> None:
         """Refuse a bank that newer code upgraded since it was opened: its tables may differ."""
         if _query_int(self._db, "SELECT count(*) FROM migrations") != len(self._migrations):
-            _refuse_newer(_applied_migrations(self._db), self.path, self._migrations)
+            _applied_migrations(self._db, self.path, self._migrations)
 
     def _reopen_if_changed(self) -> None:
         """Reopen a file that was opened as immutable and has been written since."""
-        if self._stamps is None or self._is_reading or self._stamps == _file_stamps(self.path):
+        if self._stamps is None or self.is_reading or self._stamps == _file_stamps(self.path):
             return
         before = self._db
         self._use_connection(_open_connection(self.path, self._busy_timeout_s, self._migrations))
@@ -199,7 +195,6 @@ class SqliteStore:
             return scrub(self._db)
 
     def count_raw_bytes(self, needles: Sequence[bytes]) -> dict[str, int]:
-        """Count needles in the raw bytes of the file and its log."""
         from archivist.store.sqlite.erase import count_raw_bytes
 
         with self._map_errors():
@@ -218,7 +213,6 @@ class SqliteStore:
             return run_sizes(self._db, excluded)
 
     def reindex(self) -> None:
-        """Build the text index and the tallies again from the records."""
         from archivist.store.sqlite.writer import rebuild_derived
 
         with self._map_errors(), _immediate_transaction(self._db):
@@ -282,8 +276,7 @@ def _connect(path: Path, flags: int, options: str = "") -> apsw.Connection:
 
 
 def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration], busy_timeout_s: float) -> None:
-    applied = _applied_migrations(db)
-    _refuse_newer(applied, path, migrations)
+    applied = _applied_migrations(db, path, migrations)
     pending = [migration for migration in migrations if migration.name not in applied]
     if not pending:
         return
@@ -306,7 +299,7 @@ def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration], b
     for migration in pending:
         with _immediate_transaction(db):
             # Another process may have applied it before we got the lock.
-            if migration.name in _applied_migrations(db):
+            if migration.name in _applied_migrations(db, path, migrations):
                 continue
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             db.execute(
@@ -330,17 +323,16 @@ def _immediate_transaction(db: apsw.Connection) -> Iterator[None]:
         raise
 
 
-def _refuse_newer(applied: Sequence[str], path: Path, migrations: Sequence[Migration]) -> None:
+def _applied_migrations(db: apsw.Connection, path: Path, migrations: Sequence[Migration]) -> set[str]:
+    """Return the names of the applied migrations; refuse a bank with one that is not known here."""
+    if not _query_int(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'"):
+        return set()
+    applied = [str(row[0]) for row in db.execute("SELECT name FROM migrations ORDER BY position")]
     known = {migration.name for migration in migrations}
     for name in applied:
         if name not in known:
             raise BankTooNewError(str(path), name)
-
-
-def _applied_migrations(db: apsw.Connection) -> list[str]:
-    if not _query_int(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'"):
-        return []
-    return [str(row[0]) for row in db.execute("SELECT name FROM migrations ORDER BY position")]
+    return known.intersection(applied)
 
 
 def _query_int(db: apsw.Connection, sql: str) -> int:
