@@ -122,8 +122,6 @@ def apply_amendments(
 
 def demote_superseded(order: Sequence[int], documents: Mapping[int, IndexedDocument]) -> list[int]:
     """Return the order with superseded documents below their successors."""
-    if not any(documents[place].superseded_by for place in order):
-        return list(order)
     by_record = {(documents[place].kind, documents[place].record): place for place in order}
     result: dict[int, None] = {}
     for place in order:

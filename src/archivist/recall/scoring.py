@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from math import sqrt
-from typing import TYPE_CHECKING, NamedTuple, assert_never
+from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.errors import InputError
 from archivist.store.results import IndexedDocument
@@ -167,14 +167,6 @@ class Preset(StrEnum):
     RELEVANCE = "relevance"
 
 
-def preset_of(name: str) -> Preset:
-    """Return the preset of a name."""
-    try:
-        return Preset(name)
-    except ValueError:
-        raise InputError(f"preset {name!r} is not one of {', '.join(Preset)}") from None
-
-
 class Weights(NamedTuple):
     """The weight of each part of a score."""
 
@@ -183,7 +175,7 @@ class Weights(NamedTuple):
     relevance: float
 
 
-def preset_weights(rules: RecallRules, preset: Preset) -> Weights:
+def preset_weights(rules: RecallRules, preset: str) -> Weights:
     """Return the configured weights of a preset."""
     match preset:
         case Preset.ARCHIVIST:
@@ -192,7 +184,7 @@ def preset_weights(rules: RecallRules, preset: Preset) -> Weights:
             return Weights(rules.generative_importance, rules.generative_recency, rules.generative_relevance)
         case Preset.RELEVANCE:
             return Weights(0.0, 0.0, 1.0)
-    assert_never(preset)
+    raise InputError(f"preset {preset!r} is not one of {', '.join(Preset)}")
 
 
 class Score(NamedTuple):

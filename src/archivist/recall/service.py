@@ -24,7 +24,6 @@ from archivist.recall.scoring import (
     boost_scores,
     estimate_baseline,
     fuse,
-    preset_of,
     preset_weights,
     score_documents,
 )
@@ -77,7 +76,7 @@ class Recall(BankService):
 
             with bank.reading() as reader:
                 query = query._replace(repo=projects.resolve_name(reader, query.repo))
-        weights = preset_weights(rules, preset_of(query.preset or rules.preset))
+        weights = preset_weights(rules, query.preset or rules.preset)
         question = self._prepare_question(query)
         limit = DEFAULT_LIMIT if query.limit is None else query.limit
         with bank.reading() as reader:
@@ -165,7 +164,7 @@ def _find_candidates(
     budget = 4_000
     if documents > _SMALL_BANK:
         budget = 600 if question.search_filter.groups else max(1_200, documents // 400)
-    terms = lexical.Terms((*asked.words, *rare_names), asked.phrases)
+    terms = asked._replace(words=(*asked.words, *rare_names))
     wanted = lexical.select_words(terms, count_documents, budget)
     by_words = reader.search(wanted, search_filter=question.search_filter, limit=count)
     words = {hit.place: hit.score for hit in by_words}

@@ -373,10 +373,8 @@ def from_line(kind: Kind, value: Mapping[str, Any]) -> Kept:
 def later_record(one: Kept, other: Kept) -> Kept:
     """Return the later one of two versions of a record."""
     names = kind_for(type(one)).times
-    first, second = (
-        max(time for name in names if (time := getattr(record, name)) is not None) for record in (one, other)
-    )
-    return other if second > first else one
+    # The first one of equal times.
+    return max(one, other, key=lambda record: max(filter(None, (getattr(record, name) for name in names))))
 
 
 def to_stream_line(entry: Entry) -> dict[str, object]:

@@ -12,12 +12,12 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from archivist.records.kinds import BY_NAME, kind_of, record_type, record_types
-from archivist.store.filters import Condition, above, equals, one_of
+from archivist.store.filters import Condition, above, one_of
 from archivist.store.results import PendingEmbedding, split_batches
 
 if TYPE_CHECKING:
     from archivist.bus import Message, StoredMessage
-    from archivist.records import Actor, Event, Lesson, Tally
+    from archivist.records import Actor, Event, Tally
     from archivist.store.erasure import ErasureQuery
     from archivist.store.ledger import LedgerChange, LedgerEntry, Verification
     from archivist.store.results import (
@@ -277,14 +277,6 @@ class Reader(EngineReader, Protocol):
         batches = split_batches(list(ids), _BATCH)
         found = (self.select(record_type(kind), one_of("id", batch)) for batch in batches)
         return {record.id: record for batch in found for record in batch}
-
-    def lessons_with_summary(self, summary: str) -> list[Lesson]:
-        """Return the lessons with exactly this summary."""
-        return self.select(record_type("lesson"), equals("summary", summary), order=("number",))
-
-    def total(self, kind: str, field: str, *conditions: Condition) -> float:
-        """Return the sum of a field over the records for which all conditions hold."""
-        return float(sum(value for (value,) in self.select_fields(kind, (field,), *conditions)))
 
     def values(self, kind: str, field: str) -> list[str]:
         """Return the distinct texts of a field, in order, without the empty one."""

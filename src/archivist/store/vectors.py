@@ -182,13 +182,10 @@ _IS_EMPTY = bytes([_LANE]) + bytes(255)
 @lru_cache(maxsize=256)
 def _byte_costs(weights: tuple[float, ...]) -> bytes:
     costs = [0.0]
-    for place, weight in enumerate(weights):
+    for weight in weights:
         # The cost of this bit being set, and of it not being set.
         with_bit, without = (0.0, weight) if weight > 0 else (-weight, 0.0)
-        if place == 0:
-            costs = [without, with_bit]
-        else:
-            costs = [cost + without for cost in costs] + [cost + with_bit for cost in costs]
+        costs = [cost + without for cost in costs] + [cost + with_bit for cost in costs]
     costs += [0.0] * (256 - len(costs))
     return bytes([int(cost + 0.5) for cost in costs])
 

@@ -188,16 +188,13 @@ def sizes(db: apsw.Connection) -> Sizes:
     page, pages, free = (
         query_int(f"PRAGMA {name}") for name in ("page_size", "page_count", "freelist_count")
     )
-    texts = {
-        "events": ("events", _EVENT_BYTES),
-        "ledger payloads": ("ledger_payloads", "octet_length(payload)"),
-    }
+    texts = {"events": _EVENT_BYTES, "ledger_payloads": "octet_length(payload)"}
     for record in (Lesson, Episode, Brief, Verdict):
-        total = " + ".join(f"coalesce(octet_length({name}), 0)" for name in _text_columns(record))
-        texts[mapping_for(record).table] = (mapping_for(record).table, total)
+        columns = (f"coalesce(octet_length({name}), 0)" for name in _text_columns(record))
+        texts[mapping_for(record).table] = " + ".join(columns)
     kinds = {
-        name: query_int(f"SELECT sum({total} + {_ROW_BYTES}) FROM {table}")
-        for name, (table, total) in texts.items()
+        table.replace("_", " "): query_int(f"SELECT sum({total} + {_ROW_BYTES}) FROM {table}")
+        for table, total in texts.items()
     }
     return Sizes(page * pages, page * free, kinds)
 

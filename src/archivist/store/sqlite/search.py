@@ -59,15 +59,8 @@ class VectorCache:
         # How many documents match a query, and how far they were counted.
         self.match_counts: dict[str, tuple[int, int]] = {}
         self.columns: dict[str, Sequence[str]] = {}
-        self._counted_at = -1
+        self.counted_at = -1
         self._is_tentative = False
-
-    def drop_stale_counts(self, documents: int) -> None:
-        """Drop the counts of matching documents when the bank's size has changed by more than 2 %."""
-        is_full = len(self.match_counts) > _COUNTED_WORDS
-        if is_full or abs(documents - self._counted_at) > self._counted_at // 50:
-            self.match_counts.clear()
-            self._counted_at = documents
 
     def refresh(self, db: apsw.Connection, embedder: int, dimensions: int) -> None:
         """Read the blocks that have changed since the last call."""
@@ -102,7 +95,12 @@ class SqliteSearch:
 
     def document_count(self) -> int:
         count = int(self._query_value("SELECT max(id) FROM documents") or 0)
-        self._cache.drop_stale_counts(count)
+        cache = self._cache
+        # Counts of matching documents are dropped when the bank's size has changed by more than 2 %.
+        is_stale = abs(count - cache.counted_at) > cache.counted_at // 50
+        if is_stale or len(cache.match_counts) > _COUNTED_WORDS:
+            cache.match_counts.clear()
+            cache.counted_at = count
         return count
 
     def count_documents_with(self, word: str, *, at_most: int) -> int:
@@ -196,7 +194,6 @@ class SqliteSearch:
     def nearest(
         self, query: Sequence[float], embedder: str, *, search_filter: SearchFilter, limit: int
     ) -> list[IndexHit]:
-        """Return the documents whose vectors are nearest, with the cosine: bits, small integers, halves."""
         known = self._embedder(embedder)
         if known is None or not any(query):
             return []

@@ -137,13 +137,14 @@ class SqliteStore:
         """Open a transaction; within one, join it. The outermost block commits."""
         lock_timeout_s = self._busy_timeout_s if lock_timeout_s is None else lock_timeout_s
         with self._lock, _map_errors(self.path, lock_timeout_s):
+            from archivist.store.sqlite.writer import SqliteWriter
+
             if self._writer is not None:
-                yield self._writer.as_actor(actor, now)
+                is_same = actor == self._writer.actor
+                yield self._writer if is_same else SqliteWriter(self._db, self._cache, actor, now)
                 return
             if self.is_read_only:
                 raise BankReadOnlyError(str(self.path))
-            from archivist.store.sqlite.writer import SqliteWriter
-
             try:
                 self._db.set_busy_timeout(int(lock_timeout_s * 1000))
                 self._db.execute("BEGIN IMMEDIATE")

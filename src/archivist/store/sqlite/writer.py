@@ -50,10 +50,6 @@ class SqliteWriter(SqliteReader, Writer):
         self.actor = actor
         self.now = now
 
-    def as_actor(self, actor: Actor, now: datetime) -> SqliteWriter:
-        """Return this transaction in the name of another actor who works within it."""
-        return self if actor == self.actor else SqliteWriter(self._db, self._cache, actor, now)
-
     def put(self, record: Any, verb: str) -> bool:
         record_class: Any = type(record)
         before = self.get(record_class, record.id)
