@@ -33,7 +33,6 @@ UNCHECKED = {
     "Bank.refuse": "is the refusal",
     "Bank.find_embedder": "derived: no memory is read",
     "Vectors.embed_waiting": "derived: vectors of what is there",
-    "Vectors.embed_in_background": "derived: vectors of what is there",
     "Vectors.count_unembedded": "a count of what is derived",
     "Bank.capture": "calls a service, which checks",
     "Bank.reflect": "calls a service, which checks",

@@ -129,7 +129,10 @@ def test_lessons_are_found_by_their_very_words(store: Store) -> None:
         _put(store, lesson(f"l{number}", number=number, summary=text))
     _put(store, lesson("again", number=9, summary="Pin"))
     with store.reading() as reader:
-        found = [[each.id for each in reader.lessons_with_summary(text)] for text in (*texts, begins, "pin")]
+        found = [
+            [each.id for each in reader.select(Lesson, equals("summary", text), order=("number",))]
+            for text in (*texts, begins, "pin")
+        ]
     assert found == [["l1"], ["l2"], ["l3", "again"], ["l4"], ["l5"], [], []]
 
 
@@ -211,8 +214,9 @@ def test_a_kind_may_be_named_by_its_word(store: Store) -> None:
             ]  # fmt: skip
         assert reader.values("lesson", "repo") == ["r0", "r1", "r2"]
         assert reader.values("lesson", "task") == []
-        assert reader.total("lesson", "number", *conditions) == 1 + 4 + 7
-        assert reader.total("lesson", "number", equals("repo", "nobody's")) == 0
+        numbers = reader.select_fields("lesson", ("number",), *conditions, order=("number",))
+        assert numbers == [(1,), (4,), (7,)]
+        assert reader.select_fields("lesson", ("number",), equals("repo", "nobody's")) == []
 
 
 def test_numbers_are_never_given_twice(store: Store) -> None:
@@ -563,9 +567,11 @@ def test_a_stream_is_read_by_its_positions(store: Store) -> None:
     _put_events(store, "r2", _said("r2", *"abc"))
     _put(store, lesson("a", number=1))
     with store.reading() as reader:
-        assert [each.record for each in reader.neighbours("r1", 1, 3)] == ["r1#1", "r1#2", "r1#3"]
-        assert [each.record for each in reader.neighbours("r1", -2, 0)] == ["r1#0"]
-        assert reader.neighbours("", 0, 9) == reader.neighbours("nobody", 0, 9) == []
+        for first, last, names in ((1, 3, ["r1#1", "r1#2", "r1#3"]), (-2, 0, ["r1#0"])):
+            around = reader.documents_at([("r1", position) for position in range(first, last + 1)])
+            assert sorted(each.record for each in around) == names
+        nowhere = [(thread, position) for thread in ("", "nobody") for position in range(10)]
+        assert reader.documents_at(nowhere) == []
         at = reader.documents_at([("r1", 4), ("r2", 0), ("r1", 4), ("r2", 9), ("", 0)])
         assert sorted(each.record for each in at) == ["r1#4", "r2#0"]
         assert reader.documents_at([]) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2s
+from threading import Thread
 from typing import Any
 
 import apsw
@@ -131,7 +132,8 @@ def test_who_goes_back_to_the_first_embedder_keeps_nothing_of_the_other(bank: Ba
 
 def test_vectors_are_made_in_the_background(bank: Bank) -> None:
     _fill(bank, *OTHERS, HANG)
-    thread, _ = bank.vectors.embed_in_background()
+    thread = Thread(target=lambda: list(bank.vectors.embed_waiting()), daemon=True)
+    thread.start()
     thread.join(30)
     assert (thread.is_alive(), bank.vectors.count_unembedded()) == (False, 0)
     assert _names(bank, "the tests hang", kinds=("lesson",))[0] == "m-005"
@@ -139,9 +141,9 @@ def test_vectors_are_made_in_the_background(bank: Bank) -> None:
 
 def test_work_in_the_background_can_be_stopped_and_taken_up_again(bank: Bank) -> None:
     _fill(bank, *(f"Note {number}" for number in range(100)))
-    thread, stop = bank.vectors.embed_in_background()
-    stop.set()
+    thread = Thread(target=lambda: next(bank.vectors.embed_waiting(limit=10)), daemon=True)
+    thread.start()
     thread.join(30)
-    assert not thread.is_alive()
+    assert (thread.is_alive(), bank.vectors.count_unembedded()) == (False, 90)
     _embed(bank)
     assert bank.vectors.count_unembedded() == 0

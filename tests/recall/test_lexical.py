@@ -14,7 +14,6 @@ from archivist import Bank
 from archivist.config import Config, RecallRules
 from archivist.recall.lexical import (
     SILENT,
-    Terms,
     coverage,
     extract_terms,
     possible_names,
@@ -22,6 +21,7 @@ from archivist.recall.lexical import (
     select_words,
 )
 from archivist.recall.query import Query
+from archivist.store.results import TextQuery
 from tests.banks import fresh_bank
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[])) | st.text(
@@ -81,7 +81,7 @@ def test_a_question_of_stop_words_finds_the_text_that_holds_them(words_only: Ban
 
 @pytest.mark.parametrize("question", ["", " \n\t", "?!…", "'\"*()^:", "\x00", "\ud800", "💥"])
 def test_a_question_without_a_word_asks_for_nothing(question: str) -> None:
-    assert extract_terms(question) == Terms((), ())
+    assert extract_terms(question) == TextQuery(())
 
 
 # Names, each with the other ways to write it and the parts by which somebody remembers it.
@@ -137,7 +137,7 @@ def test_the_beginning_of_a_word_finds_it_when_nothing_holds_it_whole(words_only
 
 def test_only_words_of_letters_that_nothing_holds_are_tried_as_beginnings() -> None:
     held = {"cache": 3, "serv": 0, "e03": 0, "ab": 0}
-    found = select_words(Terms(tuple(held), ()), lambda word, _most: held[word], 100)
+    found = select_words(TextQuery(tuple(held)), lambda word, _most: held[word], 100)
     assert (found.words, found.prefixes) == (("cache",), ("serv",))
 
 
@@ -145,7 +145,7 @@ def test_only_words_of_letters_that_nothing_holds_are_tried_as_beginnings() -> N
 def test_a_budget_keeps_the_rarest_words(words: tuple[str, ...], data: st.DataObject, budget: int) -> None:
     # What is counted no further than the budget is all equally common.
     held = {word: data.draw(st.integers(0, budget + 1)) for word in words}
-    kept = select_words(Terms(words, ()), lambda word, _most: held[word], budget)
+    kept = select_words(TextQuery(words), lambda word, _most: held[word], budget)
     left_out = [held[word] for word in words if held[word] and word not in kept.words]
     assert all(held[word] > 0 for word in kept.words)
     assert len(kept.words) <= 1 or sum(held[word] for word in kept.words) <= budget
@@ -160,7 +160,7 @@ def test_counting_goes_no_further_than_the_budget() -> None:
         asked.append(most)
         return most
 
-    assert select_words(Terms(("common", "words"), ()), holding, 10).words == ("common",)
+    assert select_words(TextQuery(("common", "words")), holding, 10).words == ("common",)
     assert set(asked) == {11}
 
 

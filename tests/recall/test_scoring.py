@@ -6,19 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.recall.scoring import (
-    RecencyDecay,
-    Relevance,
-    ScoringTime,
-    Weights,
-    score_documents,
-    score_recency,
-)
+from archivist.config import RecallRules
+from archivist.recall.scoring import Relevance, Weights, score_documents, score_recency
 from archivist.store.results import IndexedDocument
 
 DAY_S = 86_400
 NOW = 2_000_000_000
-DECAY = RecencyDecay(30.0, 20.0)
+RULES = RecallRules(half_life_days=30.0, half_life_cycles=20.0)
 ARCHIVIST = Weights(0.4, 0.3, 0.3)
 ALONE = Weights(0.0, 0.0, 1.0)
 
@@ -51,43 +45,42 @@ def _read(
 @pytest.mark.req("C3")
 @given(st.floats(0, 1000), st.floats(0.5, 365))
 def test_recency_halves_with_every_half_life_in_days(age: float, half_life: float) -> None:
-    decay = RecencyDecay(half_life, 1.0)
+    rules = RecallRules(half_life_days=half_life, half_life_cycles=1.0)
     age_s, life_s = int(age * DAY_S), half_life * DAY_S
-    older = score_recency(_placed(time=NOW - age_s), ScoringTime(NOW), decay)
-    younger = score_recency(_placed(time=NOW - age_s), ScoringTime(NOW - life_s), decay)
+    older = score_recency(_placed(time=NOW - age_s), rules, NOW)
+    younger = score_recency(_placed(time=NOW - age_s), rules, NOW - life_s)
     if age_s >= life_s:
         assert older == pytest.approx(younger / 2)
-    assert score_recency(_placed(time=NOW), ScoringTime(NOW + life_s), decay) == pytest.approx(0.5)
+    assert score_recency(_placed(time=NOW), rules, NOW + life_s) == pytest.approx(0.5)
 
 
 @pytest.mark.req("C3")
 @given(st.integers(0, 500), st.integers(1, 100))
 def test_recency_halves_with_every_half_life_in_cycles(cycle: int, half_life: int) -> None:
-    decay = RecencyDecay(1.0, float(half_life))
+    rules = RecallRules(half_life_days=1.0, half_life_cycles=float(half_life))
     placed = _placed(cycle=cycle, time=0)
-    now = score_recency(placed, ScoringTime(NOW, cycle + 7), decay)
-    later = score_recency(placed, ScoringTime(NOW, cycle + 7 + half_life), decay)
+    now = score_recency(placed, rules, NOW, cycle + 7)
+    later = score_recency(placed, rules, NOW, cycle + 7 + half_life)
     assert later == pytest.approx(now / 2)
-    assert score_recency(placed, ScoringTime(NOW, cycle), decay) == 1
+    assert score_recency(placed, rules, NOW, cycle) == 1
 
 
 def test_days_count_where_either_side_knows_no_cycle() -> None:
-    month = ScoringTime(NOW + 30 * DAY_S)
-    assert score_recency(_placed(cycle=3), month, DECAY) == pytest.approx(0.5)
-    assert score_recency(_placed(), ScoringTime(month.now, 9), DECAY) == pytest.approx(0.5)
+    month = NOW + 30 * DAY_S
+    assert score_recency(_placed(cycle=3), RULES, month) == pytest.approx(0.5)
+    assert score_recency(_placed(), RULES, month, 9) == pytest.approx(0.5)
 
 
 def test_what_has_no_time_is_not_recent_and_the_future_is_no_newer_than_now() -> None:
-    assert score_recency(_placed(time=None), ScoringTime(NOW), DECAY) == 0
-    assert score_recency(_placed(time=NOW + 999), ScoringTime(NOW), DECAY) == 1
-    assert score_recency(_placed(cycle=9), ScoringTime(NOW, 3), DECAY) == 1
-    assert score_recency(_placed(), ScoringTime(NOW), RecencyDecay(0.0, 0.0)) == 0
+    assert score_recency(_placed(time=None), RULES, NOW) == 0
+    assert score_recency(_placed(time=NOW + 999), RULES, NOW) == 1
+    assert score_recency(_placed(cycle=9), RULES, NOW, 3) == 1
+    assert score_recency(_placed(), RecallRules(half_life_days=0.0, half_life_cycles=0.0), NOW) == 0
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9))
 def test_the_newer_is_never_less_recent(one: int, other: int) -> None:
-    moment = ScoringTime(NOW)
-    newer, older = (score_recency(_placed(time=NOW - age), moment, DECAY) for age in sorted((one, other)))
+    newer, older = (score_recency(_placed(time=NOW - age), RULES, NOW) for age in sorted((one, other)))
     assert newer >= older
 
 
@@ -97,9 +90,7 @@ def test_a_score_is_the_sum_of_weights_times_parts(
     drawn: dict[int, tuple[float, float, int]], weights: Weights
 ) -> None:
     found, placed = _read(drawn)
-    for place, score in score_documents(
-        found, placed, weights=weights, decay=DECAY, scoring_time=ScoringTime(NOW)
-    ).items():
+    for place, score in score_documents(found, placed, weights=weights, rules=RULES, now=NOW).items():
         total = (
             weights.importance * score.importance
             + weights.recency * score.recency
@@ -117,8 +108,7 @@ def test_beside_other_merits_only_the_order_and_the_gaps_of_relevance_count(
     found, placed = _read(drawn)
     moved = {place: Relevance(factor * why.total + constant) for place, why in found.items()}
     one, other = (
-        score_documents(each, placed, weights=ARCHIVIST, decay=DECAY, scoring_time=ScoringTime(NOW))
-        for each in (found, moved)
+        score_documents(each, placed, weights=ARCHIVIST, rules=RULES, now=NOW) for each in (found, moved)
     )
     # Where all are the same to within the last digits, adding makes them the same.
     if max(why.total for why in found.values()) - min(why.total for why in found.values()) > 1e-3:
@@ -129,7 +119,7 @@ def test_beside_other_merits_only_the_order_and_the_gaps_of_relevance_count(
 @given(documents)
 def test_alone_relevance_stays_as_it_is(drawn: dict[int, tuple[float, float, int]]) -> None:
     found, placed = _read(drawn)
-    scored = score_documents(found, placed, weights=ALONE, decay=DECAY, scoring_time=ScoringTime(NOW))
+    scored = score_documents(found, placed, weights=ALONE, rules=RULES, now=NOW)
     assert {place: score.total for place, score in scored.items()} == {
         place: why.total for place, why in found.items()
     }
@@ -144,17 +134,13 @@ def test_a_greater_merit_never_lowers(
         return
     raised = {**placed, place: placed[place]._replace(importance=max(placed[place].importance, importance))}
     before, after = (
-        score_documents(found, each, weights=ARCHIVIST, decay=DECAY, scoring_time=ScoringTime(NOW))[
-            place
-        ].total
+        score_documents(found, each, weights=ARCHIVIST, rules=RULES, now=NOW)[place].total
         for each in (placed, raised)
     )
     assert after >= before
 
 
 def test_a_single_answer_is_wholly_relevant_and_nothing_is_nothing() -> None:
-    found = score_documents(
-        {1: Relevance(0.01)}, {1: _placed()}, weights=ARCHIVIST, decay=DECAY, scoring_time=ScoringTime(NOW)
-    )
+    found = score_documents({1: Relevance(0.01)}, {1: _placed()}, weights=ARCHIVIST, rules=RULES, now=NOW)
     assert found[1].total == pytest.approx(0.4 * 0.5 + 0.3 + 0.3)
-    assert score_documents({}, {}, weights=ARCHIVIST, decay=DECAY, scoring_time=ScoringTime(NOW)) == {}
+    assert score_documents({}, {}, weights=ARCHIVIST, rules=RULES, now=NOW) == {}

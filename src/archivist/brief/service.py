@@ -264,10 +264,10 @@ def _search_lessons(reader: Reader, words: list[str]) -> dict[str, float]:
         return {}
     query = TextQuery(tuple(words))
     if reader.document_count() > _SCORED:
-        from archivist.recall.lexical import Terms, select_words
+        from archivist.recall.lexical import select_words
 
         query = select_words(
-            Terms(tuple(words), ()),
+            query,
             lambda word, most: reader.count_documents_with(word, at_most=most),
             _SCORED,
         )

@@ -31,17 +31,16 @@ _QUESTION = 500
 
 # How people say that something has changed: by a word, or by a phrase, which is searched for only where its
 # rarest word occurs.
-_CHANGE_WORDS = [
+_CHANGED = frozenset((
     "amend", "amended", "amends", "anymore", "canceled", "cancelled", "changed", "correction", "cut",
     "decreased", "deprecated", "dropped", "gone", "increased", "instead", "lowered", "migrated", "moved",
     "now", "overrule", "overrules", "raised", "reduced", "removed", "renamed", "replaced", "replaces",
     "replacing", "reverted", "supersede", "supersedes", "switched", "updated",
-]  # fmt: skip
-_RAREST_WORDS = [
+))  # fmt: skip
+_MAY_TELL_CHANGE = frozenset((
     "after", "here", "limits", "longer", "make", "more", "out", "rather", "rolled", "take", "takes",
     "today", "took", "went",
-]  # fmt: skip
-_CHANGED, _MAY_TELL_CHANGE = frozenset(_CHANGE_WORDS), frozenset(_RAREST_WORDS)
+))  # fmt: skip
 _CHANGE = re.compile(
     r"""\b(?: no\ (?:longer|more) | any\ more | from\ (?:here|today)\ on | after\ all | rolled\ back
       | takes?\ over | (?:is|are)\ out | off\ limits | rather\ than | went\ back\ to | make\ it
@@ -93,10 +92,14 @@ def apply_amendments(
     """
     if _OF_THE_PAST.search(question[:_QUESTION]):
         return list(order), {}
-    asked = _stems(_words(question))
-    words = {place: _words(each.text) for place, each in texts.items()}
+    asked = _stems(set(_WORD.findall(question.lower())))
+    words = {place: set(_WORD.findall(each.text.lower())) for place, each in texts.items()}
     stems = {place: _stems(each) for place, each in words.items()}
-    speak_of_change = {place for place, each in texts.items() if _mentions_change(words[place], each.text)}
+    speak_of_change = {
+        place
+        for place, each in words.items()
+        if each & _CHANGED or (each & _MAY_TELL_CHANGE and _CHANGE.search(texts[place].text))
+    }
     amendments = []
     for newer, older in pairs:
         common = stems[newer] & stems[older]
@@ -119,8 +122,6 @@ def apply_amendments(
 
 def demote_superseded(order: Sequence[int], documents: Mapping[int, IndexedDocument]) -> list[int]:
     """Return the order with superseded documents below their successors."""
-    if not any(documents[place].superseded_by for place in order):
-        return list(order)
     by_record = {(documents[place].kind, documents[place].record): place for place in order}
     result: dict[int, None] = {}
     for place in order:
@@ -136,10 +137,6 @@ def demote_superseded(order: Sequence[int], documents: Mapping[int, IndexedDocum
     return list(result)
 
 
-def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text.lower()))
-
-
 def _stems(words: set[str]) -> frozenset[str]:
     """Return words without stop words and endings, so that the forms of a word are equal."""
     stems = set()
@@ -148,12 +145,6 @@ def _stems(words: set[str]) -> frozenset[str]:
         size = next((size for size, known in endings if word[-size:] in known), 0)
         stems.add(word[: len(word) - size])
     return frozenset(stems)
-
-
-def _mentions_change(words: set[str], text: str) -> bool:
-    if not words.isdisjoint(_CHANGED):
-        return True
-    return not words.isdisjoint(_MAY_TELL_CHANGE) and _CHANGE.search(text) is not None
 
 
 def _reorder_pairs(order: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:

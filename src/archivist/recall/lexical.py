@@ -8,7 +8,6 @@ for as a phrase and by its parts. A word that no document contains is tried as t
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from typing import NamedTuple
 
 from archivist.recall.keywords import STOP_WORDS
 from archivist.store.results import TextQuery, split_name
@@ -35,15 +34,8 @@ _MAX_PHRASES = 8
 _LEAST_PREFIX = 3
 
 
-class Terms(NamedTuple):
-    """The terms of a question: its words without stop words, and its names of several parts."""
-
-    words: tuple[str, ...]
-    phrases: tuple[tuple[str, ...], ...]
-
-
-def extract_terms(text: str) -> Terms:
-    """Return the words of a question in order, without stop words unless there are no others."""
+def extract_terms(text: str) -> TextQuery:
+    """Return a question's words in order, without stop words unless there are no others, and its phrases."""
     text = _ENDING.sub(" ", text)
     phrases: dict[tuple[str, ...], None] = {}
     for name in _COMPOUND.findall(text):
@@ -55,17 +47,16 @@ def extract_terms(text: str) -> Terms:
         words += parts
     known = dict.fromkeys(words)
     content = [word for word in known if word not in SILENT and not (len(word) == 1 and word.isascii())]
-    return Terms(tuple(content or known), tuple(phrase for phrase in phrases if len(phrase) > 1))
+    return TextQuery(tuple(content or known), tuple(phrase for phrase in phrases if len(phrase) > 1))
 
 
-def select_words(question_terms: Terms, count_documents: Callable[[str, int], int], budget: int) -> TextQuery:
+def select_words(terms: TextQuery, count_documents: Callable[[str, int], int], budget: int) -> TextQuery:
     """Return what to search for: the rarest words first, as many as the budget of documents to score allows.
 
     `count_documents` returns how many documents contain a word, counting no further than its second argument.
     """
     cap = budget + 1
-    counts = {word: count_documents(word, cap) for word in question_terms.words[:_MAX_WORDS]}
-    unheld = [word for word in counts if not counts[word]]
+    counts = {word: count_documents(word, cap) for word in terms.words[:_MAX_WORDS]}
     words: list[str] = []
     spent = 0
     for word in sorted((word for word in counts if counts[word]), key=counts.__getitem__):
@@ -75,8 +66,10 @@ def select_words(question_terms: Terms, count_documents: Callable[[str, int], in
         spent += counts[word]
     return TextQuery(
         words=tuple(words),
-        phrases=question_terms.phrases[:_MAX_PHRASES],
-        prefixes=tuple(word for word in unheld if len(word) >= _LEAST_PREFIX and word.isalpha()),
+        phrases=terms.phrases[:_MAX_PHRASES],
+        prefixes=tuple(
+            word for word in counts if not counts[word] and len(word) >= _LEAST_PREFIX and word.isalpha()
+        ),
     )
 
 

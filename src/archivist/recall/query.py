@@ -66,14 +66,10 @@ def build_search_filter(query: Query) -> SearchFilter:
         raise InputError(f"kind {unknown[0]!r} is not one of {', '.join(KINDS)}")
     if not 0 <= query.min_importance <= 1:
         raise InputError(f"importance: {query.min_importance:g} is not between 0 and 1")
-    groups = [
-        _scope_tokens("kind", query.kinds),
-        _scope_tokens("status", query.statuses),
-        _scope_tokens("tag", query.tags),
-    ]
-    groups += [(scope_token(field, str(value)),) for field in _SCOPED if (value := getattr(query, field))]
-    if query.issue is not None:
-        groups.append((scope_token("issue", str(query.issue)),))
+    fields: dict[str, Iterable[object]] = {"kind": query.kinds, "status": query.statuses, "tag": query.tags}
+    fields |= {field: (value,) for field in _SCOPED if (value := getattr(query, field))}
+    fields["issue"] = () if query.issue is None else (query.issue,)
+    groups = [tuple(scope_token(field, str(value)) for value in values) for field, values in fields.items()]
     return SearchFilter(
         groups=tuple(group for group in groups if group),
         since=query.since,
@@ -83,7 +79,3 @@ def build_search_filter(query: Query) -> SearchFilter:
         min_importance=query.min_importance,
         with_hidden=bool(query.statuses),
     )
-
-
-def _scope_tokens(field: str, values: Iterable[str]) -> tuple[str, ...]:
-    return tuple(scope_token(field, str(value)) for value in values)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from archivist.recall.scoring import Score, Weights
 
 if TYPE_CHECKING:
-    from archivist.records import Document, Entry, Episode, Event, Lesson
+    from archivist.records import Artifact, Document, Entry, Episode, Event, Fact, Lesson
 
 DEFAULT_LIMIT = 10
 # So few texts without a vector are embedded during a query: the bundled table takes under a millisecond.
@@ -46,67 +46,72 @@ class RecallResult(NamedTuple):
 
 
 class RecordText(NamedTuple):
-    """The words of a document and where it says them: only texts of one place amend each other."""
+    """A record as it is compared and shown: its words, where it says them, its name, and the shown text.
+
+    Only texts of one place amend each other. The shown text may add to the words: that two entries have one
+    role does not make them more similar.
+    """
 
     text: str
     place: str = ""
-
-
-class RecordRenderer(NamedTuple):
-    """How a kind of record is shown: its name, its text, and the place where its words can amend others.
-
-    `words` is the text to compare where the shown text adds to it: that two entries have one role does not
-    make them more similar.
-    """
-
-    name: Callable[[Any], str]
-    text: Callable[[Any], str]
-    place: Callable[[Any], str]
-    words: Callable[[Any], str] | None = None
+    name: str = ""
+    shown: str = ""
 
 
 def name_of(kind: str, record: object) -> str:
     """Return what people call a record."""
-    return RENDERERS[kind].name(record)
+    return RENDERERS[kind](record).name
 
 
 def text_of(kind: str, record: object) -> str:
     """Return a record's words on one line."""
-    return RENDERERS[kind].text(record)
+    rendered = RENDERERS[kind](record)
+    return rendered.shown or rendered.text
 
 
-def record_text(kind: str, record: object) -> RecordText:
-    """Return the words of a record and where it says them."""
-    renderer = RENDERERS[kind]
-    return RecordText((renderer.words or renderer.text)(record), renderer.place(record))
-
-
-def _render_lesson(lesson: Lesson) -> str:
+def _render_lesson(lesson: Lesson) -> RecordText:
     # A mined lesson has its rule in the summary.
     has_rule = bool(lesson.rule) and not lesson.signature
-    return f"{lesson.summary}: {lesson.rule}" if has_rule else lesson.summary
+    text = f"{lesson.summary}: {lesson.rule}" if has_rule else lesson.summary
+    return RecordText(text, lesson.repo, lesson.short_id)
 
 
-def _render_episode(episode: Episode) -> str:
+def _render_episode(episode: Episode) -> RecordText:
+    text = f"{episode.status.value}: {episode.summary or episode.task}"
     if episode.action:
-        return _shorten(f"{episode.action.value}: {episode.task}: {episode.approach}. {episode.outcome}")
-    return _shorten(f"{episode.status.value}: {episode.summary or episode.task}")
+        text = f"{episode.action.value}: {episode.task}: {episode.approach}. {episode.outcome}"
+    return RecordText(_shorten(text), episode.id, episode.id)
 
 
-def _render_event(event: Event) -> str:
+def _render_event(event: Event) -> RecordText:
     who = event.role or event.agent or event.tool
     said = event.text or " ".join(finding.description for finding in event.findings) or event.output
-    return _shorten(f"{who}: {said}" if who else said)
+    # What is said has one place; a call says nothing, so that it amends nothing.
+    place = "" if event.kind.value in _SPEECH else event.id
+    return RecordText(_shorten(f"{who}: {said}" if who else said), place, event.id)
 
 
-def _entry_words(entry: Entry) -> str:
-    return f"{entry.action}. {entry.content}" if entry.content else entry.action
+def _render_fact(fact: Fact) -> RecordText:
+    text = _shorten(f"{fact.category} {fact.key}: {fact.value}")
+    return RecordText(text, fact.project, f"{fact.category}/{fact.key}")
 
 
-def _render_document(document: Document) -> str:
+def _render_artifact(artifact: Artifact) -> RecordText:
+    text = _shorten(f"{artifact.path} ({artifact.type.value}) {artifact.description}")
+    return RecordText(text, artifact.id, artifact.path)
+
+
+def _render_entry(entry: Entry) -> RecordText:
+    words = f"{entry.action}. {entry.content}" if entry.content else entry.action
+    text = _shorten(f"{f'cycle {entry.cycle} {entry.role}'.strip()}: {words}")
+    return RecordText(words, "stream", f"cycle {entry.cycle}", text)
+
+
+def _render_document(document: Document) -> RecordText:
     # Most pieces begin with their own heading.
     has_heading = document.text.lstrip("# ").startswith(document.heading)
-    return _shorten(document.text if has_heading else f"{document.heading}: {document.text}")
+    text = _shorten(document.text if has_heading else f"{document.heading}: {document.text}")
+    return RecordText(text, document.id, f"{document.source}#{document.position}")
 
 
 def _shorten(text: str) -> str:
@@ -114,34 +119,12 @@ def _shorten(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
-RENDERERS = {
-    "lesson": RecordRenderer(lambda lesson: lesson.short_id, _render_lesson, lambda lesson: lesson.repo),
-    "episode": RecordRenderer(lambda episode: episode.id, _render_episode, lambda episode: episode.id),
-    "event": RecordRenderer(
-        lambda event: event.id,
-        _render_event,
-        # What is said has one place; a call says nothing, so that it amends nothing.
-        lambda event: "" if event.kind.value in _SPEECH else event.id,
-    ),
-    "fact": RecordRenderer(
-        lambda fact: f"{fact.category}/{fact.key}",
-        lambda fact: _shorten(f"{fact.category} {fact.key}: {fact.value}"),
-        lambda fact: fact.project,
-    ),
-    "artifact": RecordRenderer(
-        lambda artifact: artifact.path,
-        lambda artifact: _shorten(f"{artifact.path} ({artifact.type.value}) {artifact.description}"),
-        lambda artifact: artifact.id,
-    ),
-    "entry": RecordRenderer(
-        lambda entry: f"cycle {entry.cycle}",
-        lambda entry: _shorten(f"{f'cycle {entry.cycle} {entry.role}'.strip()}: {_entry_words(entry)}"),
-        lambda _entry: "stream",
-        _entry_words,
-    ),
-    "document": RecordRenderer(
-        lambda document: f"{document.source}#{document.position}",
-        _render_document,
-        lambda document: document.id,
-    ),
+RENDERERS: dict[str, Callable[[Any], RecordText]] = {
+    "lesson": _render_lesson,
+    "episode": _render_episode,
+    "event": _render_event,
+    "fact": _render_fact,
+    "artifact": _render_artifact,
+    "entry": _render_entry,
+    "document": _render_document,
 }

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from math import sqrt
-from typing import TYPE_CHECKING, NamedTuple, assert_never
+from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.errors import InputError
 from archivist.store.results import IndexedDocument
@@ -167,14 +167,6 @@ class Preset(StrEnum):
     RELEVANCE = "relevance"
 
 
-def preset_of(name: str) -> Preset:
-    """Return the preset of a name."""
-    try:
-        return Preset(name)
-    except ValueError:
-        raise InputError(f"preset {name!r} is not one of {', '.join(Preset)}") from None
-
-
 class Weights(NamedTuple):
     """The weight of each part of a score."""
 
@@ -183,7 +175,7 @@ class Weights(NamedTuple):
     relevance: float
 
 
-def preset_weights(rules: RecallRules, preset: Preset) -> Weights:
+def preset_weights(rules: RecallRules, preset: str) -> Weights:
     """Return the configured weights of a preset."""
     match preset:
         case Preset.ARCHIVIST:
@@ -192,21 +184,7 @@ def preset_weights(rules: RecallRules, preset: Preset) -> Weights:
             return Weights(rules.generative_importance, rules.generative_recency, rules.generative_relevance)
         case Preset.RELEVANCE:
             return Weights(0.0, 0.0, 1.0)
-    assert_never(preset)
-
-
-class RecencyDecay(NamedTuple):
-    """The half-life of recency in days, or in cycles where a document has one."""
-
-    half_life_days: float
-    half_life_cycles: float
-
-
-class ScoringTime(NamedTuple):
-    """The time of the query, in seconds since the epoch: recency counts from it."""
-
-    now: float
-    cycle: int | None = None
+    raise InputError(f"preset {preset!r} is not one of {', '.join(Preset)}")
 
 
 class Score(NamedTuple):
@@ -219,13 +197,20 @@ class Score(NamedTuple):
     why: Relevance
 
 
-def score_recency(document: IndexedDocument, scoring_time: ScoringTime, decay: RecencyDecay) -> float:
-    """Return 1 for a new document, 0.5 after one half-life, and 0 for one without a time."""
-    if document.cycle is not None and scoring_time.cycle is not None:
-        return _decay_by_half_life(scoring_time.cycle - document.cycle, decay.half_life_cycles)
-    if document.time is None:
+def score_recency(
+    document: IndexedDocument, rules: RecallRules, now: float, cycle: int | None = None
+) -> float:
+    """Return 1 for a new document, 0.5 after one half-life, and 0 for one without a time.
+
+    The half-life is in days, or in cycles where the document and the query have one; `now` is in seconds.
+    """
+    if document.cycle is not None and cycle is not None:
+        age, half_life = float(cycle - document.cycle), rules.half_life_cycles
+    elif document.time is not None:
+        age, half_life = (now - document.time) / _DAY_S, rules.half_life_days
+    else:
         return 0.0
-    return _decay_by_half_life((scoring_time.now - document.time) / _DAY_S, decay.half_life_days)
+    return float(0.5 ** (max(0.0, age) / half_life)) if half_life > 0 else 0.0
 
 
 def score_documents(
@@ -233,8 +218,9 @@ def score_documents(
     documents: Mapping[int, IndexedDocument],
     *,
     weights: Weights,
-    decay: RecencyDecay,
-    scoring_time: ScoringTime,
+    rules: RecallRules,
+    now: float,
+    cycle: int | None = None,
 ) -> dict[int, Score]:
     """Return every document's score.
 
@@ -247,11 +233,7 @@ def score_documents(
     for place, why in found.items():
         relevance = (why.total - low) / (high - low) if high > low else 1.0
         importance = documents[place].importance
-        recency = score_recency(documents[place], scoring_time, decay)
+        recency = score_recency(documents[place], rules, now, cycle)
         total = weights.importance * importance + weights.recency * recency + weights.relevance * relevance
         scored[place] = Score(total, importance, recency, relevance, why)
     return scored
-
-
-def _decay_by_half_life(age: float, half_life: float) -> float:
-    return float(0.5 ** (max(0.0, age) / half_life)) if half_life > 0 else 0.0

@@ -6,30 +6,24 @@ Missing vectors are made outside of transactions, a batch at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import mul
-from threading import Event as Signal
-from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads
 from archivist.errors import EmbedderError
 from archivist.recall import amendments, lexical
 from archivist.recall.query import Query, build_search_filter
-from archivist.recall.results import DEFAULT_LIMIT, FRESH, Hit, RecallResult, name_of, record_text, text_of
+from archivist.recall.results import DEFAULT_LIMIT, FRESH, RENDERERS, Hit, RecallResult, name_of, text_of
 from archivist.recall.scoring import (
     LENT,
     CosineBaseline,
-    RecencyDecay,
     Relevance,
     Score,
-    ScoringTime,
     add_neighbour_scores,
     boost_scores,
     estimate_baseline,
     fuse,
-    preset_of,
     preset_weights,
     score_documents,
 )
@@ -70,14 +64,6 @@ class _Question(NamedTuple):
     has_known_words: bool = True
 
 
-class _Candidates(NamedTuple):
-    """What the two lists found: the words searched for, relevances, and the baseline of cosines."""
-
-    words: tuple[str, ...]
-    found: dict[int, Relevance]
-    baseline: CosineBaseline | None = None
-
-
 class Recall(BankService):
     """Finding by words and by meaning."""
 
@@ -90,7 +76,7 @@ class Recall(BankService):
 
             with bank.reading() as reader:
                 query = query._replace(repo=projects.resolve_name(reader, query.repo))
-        weights = preset_weights(rules, preset_of(query.preset or rules.preset))
+        weights = preset_weights(rules, query.preset or rules.preset)
         question = self._prepare_question(query)
         limit = DEFAULT_LIMIT if query.limit is None else query.limit
         with bank.reading() as reader:
@@ -115,8 +101,9 @@ class Recall(BankService):
                 found,
                 documents,
                 weights=weights,
-                decay=RecencyDecay(rules.half_life_days, rules.half_life_cycles),
-                scoring_time=ScoringTime(bank.now().timestamp(), query.until_cycle),
+                rules=rules,
+                now=bank.now().timestamp(),
+                cycle=query.until_cycle,
             )
             hits = _build_hits(reader, query._replace(limit=limit), question.text, scored, documents)
             # While the embedder changes, all documents are still found by the vectors of the old one.
@@ -158,8 +145,10 @@ class Recall(BankService):
         )
 
 
-def _find_candidates(reader: Reader, question: _Question, count: int) -> _Candidates:
-    """Return the best by words and by meaning, with one relevance each."""
+def _find_candidates(
+    reader: Reader, question: _Question, count: int
+) -> tuple[tuple[str, ...], dict[int, Relevance], CosineBaseline | None]:
+    """Return the words searched for, the best by words and by meaning, and the baseline of cosines."""
     counts: dict[str, int] = {}
 
     def count_documents(word: str, at_most: int) -> int:
@@ -175,7 +164,7 @@ def _find_candidates(reader: Reader, question: _Question, count: int) -> _Candid
     budget = 4_000
     if documents > _SMALL_BANK:
         budget = 600 if question.search_filter.groups else max(1_200, documents // 400)
-    terms = lexical.Terms((*asked.words, *rare_names), asked.phrases)
+    terms = asked._replace(words=(*asked.words, *rare_names))
     wanted = lexical.select_words(terms, count_documents, budget)
     by_words = reader.search(wanted, search_filter=question.search_filter, limit=count)
     words = {hit.place: hit.score for hit in by_words}
@@ -185,7 +174,7 @@ def _find_candidates(reader: Reader, question: _Question, count: int) -> _Candid
     shown = (*wanted.words, *(" ".join(phrase) for phrase in wanted.phrases))
     # A vector of words that no document contains and the table does not know means nothing.
     if not question.embedder or not (by_words or question.has_known_words):
-        return _Candidates(shown, fuse(words, ideal, {}, None))
+        return shown, fuse(words, ideal, {}, None), None
     vector, embedder = question.vector, question.embedder
     near = reader.nearest(vector, embedder, search_filter=question.search_filter, limit=count)
     cosines = {hit.place: hit.score for hit in near}
@@ -198,7 +187,7 @@ def _find_candidates(reader: Reader, question: _Question, count: int) -> _Candid
             if each.place in allowed:
                 cosines[each.place] = sum(map(mul, vector, question.embed(each.text)))
     baseline = estimate_baseline(reader.sample_cosines(vector, embedder))
-    return _Candidates(shown, fuse(words, ideal, cosines, baseline if cosines else None), baseline)
+    return shown, fuse(words, ideal, cosines, baseline if cosines else None), baseline
 
 
 def _add_neighbours(
@@ -244,7 +233,7 @@ def _build_hits(
     ordered = amendments.demote_superseded(amendments.rank_by_score(scored), documents)
     compared = ordered[: max(query.limit or 0, amendments.COMPARED)]
     records = _load_records(reader, documents, compared)
-    texts = {place: record_text(documents[place].kind, record) for place, record in records.items()}
+    texts = {place: RENDERERS[documents[place].kind](record) for place, record in records.items()}
     # Retiring a lesson changes its time: a superseded one may be the later one, and amends nothing.
     pairs = [
         (newer, older)
@@ -264,12 +253,13 @@ def _build_hits(
             notes.append(f"{name_of(document.kind, records[amended_by[place]])} speaks of this later")
         window: list[str] = []
         if query.window and document.thread:
-            first, last = document.position - query.window, document.position + query.window
-            around = reader.neighbours(document.thread, first, last)
-            beside = reader.records(document.kind, [each.record for each in around])
+            positions = range(document.position - query.window, document.position + query.window + 1)
+            around = reader.documents_at([(document.thread, position) for position in positions])
+            names = [each.record for each in sorted(around, key=lambda each: each.position)]
+            beside = reader.records(document.kind, names)
             window = [
                 f"{'>' if name == document.record else ' '} {text_of(document.kind, beside[name])}"
-                for name in (each.record for each in around)
+                for name in names
                 if name in beside
             ]
         hits.append(
@@ -302,8 +292,7 @@ def _load_records(
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """How many vectors are made."""
 
     done: int
@@ -357,19 +346,6 @@ class Vectors(BankService):
             return 0
         with self._bank.reading() as reader:
             return reader.pending_embedding_count(self._bank.embedder.name)
-
-    def embed_in_background(self) -> tuple[Thread, Signal]:
-        """Make the missing vectors in a thread; setting the signal ends it after the current batch."""
-        stop = Signal()
-
-        def work() -> None:
-            for _ in self.embed_waiting():
-                if stop.is_set():
-                    return
-
-        thread = Thread(target=work, name="archivist-embedding", daemon=True)
-        thread.start()
-        return thread, stop
 
     def _merge_index(self) -> None:
         """Merge the segments of the text index, in short transactions."""

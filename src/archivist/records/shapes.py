@@ -9,9 +9,10 @@ stand in the rows of `kinds.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from archivist.clock import to_short_text
@@ -34,7 +35,7 @@ _OLD_IMPORTANCE = {"low": 0.3, "medium": 0.5, "high": 0.7, "critical": 0.9}
 _TALLY = ("helpful", "ineffective", "ignored")
 
 # field of ours → key of the cross-run document (snake_case)
-CROSS_RUN = {
+_CROSS_RUN = {
     "updated": "ts",
     "origin_run": "run_id",
     "type": "type",
@@ -58,7 +59,7 @@ _CROSS_RUN_ORDER = (
 )  # fmt: skip
 
 # field of ours → key of the reflective-memory document (camelCase)
-REFLECTIVE = {
+_REFLECTIVE = {
     "id": "id",
     "created": "createdAt",
     "scope": "scope",
@@ -95,6 +96,20 @@ SHAPES = tuple(kind for kind in KINDS if kind.times)
 _LOCAL_TO_STREAM = ("seq", "is_archived")
 
 
+def _spell_camel_case(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word.title() for word in rest)
+
+
+# The fields that a document has no key for come after the others, in the document's spelling.
+_OWN = [name for name in field_names(Lesson) if name not in _LOCAL]
+_CROSS_RUN_KEYS = _CROSS_RUN | {name: name for name in _OWN if name not in _CROSS_RUN}
+_REFLECTIVE_KEYS = _REFLECTIVE | {name: _spell_camel_case(name) for name in _OWN if name not in _REFLECTIVE}
+_EPISODE_KEYS = {
+    name: _EPISODE.get(name, _spell_camel_case(name)) for name in field_names(Episode) if name != "extra"
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ImportedLesson:
     """A lesson as it was read from a line, with its short number and the runs since it was last seen."""
@@ -104,12 +119,6 @@ class ImportedLesson:
     runs_since: int
 
 
-def to_camel_case(name: str) -> str:
-    """Spell a field's name in camelCase."""
-    head, *rest = name.split("_")
-    return head + "".join(word.title() for word in rest)
-
-
 def is_reflective(value: Mapping[str, Any]) -> bool:
     """Say whether a lesson is in the shape of the reflective document, not of the cross-run document."""
     return "summary" in value and "description" not in value
@@ -117,23 +126,24 @@ def is_reflective(value: Mapping[str, Any]) -> bool:
 
 def to_cross_run(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
     """Write a lesson as a line of the cross-run document's `lessons.jsonl`."""
-    plain = _to_plain_lesson(lesson)
-    values = {key: plain[name] for name, key in CROSS_RUN.items()} | {
+    plain = _with_short_times(lesson)
+    values = {key: plain[name] for name, key in _CROSS_RUN_KEYS.items()} | {
         "id": lesson.short_id,
         "archetype": lesson.role or None,
         "frequency": lesson.frequency,
         "runs_since_last_seen": lesson.runs_since(run_count),
+        "usage_count": lesson.prior_uses + tally.used,
+        **{name: getattr(tally, name) for name in _TALLY},
     }
-    line: dict[str, object] = {key: values.pop(key) for key in _CROSS_RUN_ORDER} | values
-    line |= {name: plain[name] for name in plain if name not in CROSS_RUN and name not in _LOCAL}
-    line |= {"usage_count": lesson.prior_uses + tally.used, **{name: getattr(tally, name) for name in _TALLY}}
-    return {**line, **{key: value for key, value in lesson.extra.items() if key not in line}}
+    return _add_extra({key: values.pop(key) for key in _CROSS_RUN_ORDER} | values, lesson.extra)
 
 
 def from_cross_run(value: Mapping[str, Any], *, known: Lesson | None = None) -> ImportedLesson:
     """Read a line of the cross-run document; `known` is the lesson that the bank has under its id."""
-    fields = {name: value[key] for name, key in CROSS_RUN.items() if value.get(key) is not None}
     _require_texts(value, "description", "ts")
+    fields = _read_keys(
+        value, _CROSS_RUN_KEYS, {"id", "frequency", "runs_since_last_seen", "usage_count", *_TALLY}
+    )
     short = value.get("id")
     fields.setdefault("id", derived_id(str(short or ""), str(value["description"])))
     for name in ("created", "edited"):
@@ -144,13 +154,9 @@ def from_cross_run(value: Mapping[str, Any], *, known: Lesson | None = None) -> 
         fields["source"] = Source.MANUAL.value
     if isinstance(fields.get("severity"), str):
         fields["severity"] = fields["severity"].lower()
-    ours = _own_fields(value, CROSS_RUN, str)
     is_anti_pattern = fields.get("type") == LessonType.ANTI_PATTERN.value
-    category = Category.ANTI_PATTERN if is_anti_pattern else Category.HEURISTIC
-    ours = {"category": category.value, "importance": 0.5, **ours}
-    spent = {"id", "frequency", "runs_since_last_seen", "usage_count", *_TALLY}
-    extra = _unknown_fields(value, {*CROSS_RUN.values(), *_own_field_names(CROSS_RUN), *spent})
-    lesson = validate_lesson(from_plain(Lesson, {**fields, **ours, "extra": extra}))
+    fields.setdefault("category", (Category.ANTI_PATTERN if is_anti_pattern else Category.HEURISTIC).value)
+    lesson = validate_lesson(from_plain(Lesson, fields))
     if "runs" not in value:
         lesson = _with_frequency(lesson, _read_count(value, "frequency", 1), known)
     if "status" not in value and not lesson.frequency:
@@ -160,11 +166,8 @@ def from_cross_run(value: Mapping[str, Any], *, known: Lesson | None = None) -> 
 
 def to_reflective(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
     """Write a lesson as a line of the reflective document's `lessons.jsonl`; empty options are left out."""
-    plain = _to_plain_lesson(lesson)
-    line: dict[str, object] = {key: plain[name] for name, key in REFLECTIVE.items()}
-    line |= {
-        to_camel_case(name): plain[name] for name in plain if name not in REFLECTIVE and name not in _LOCAL
-    }
+    plain = _with_short_times(lesson)
+    line: dict[str, object] = {key: plain[name] for name, key in _REFLECTIVE_KEYS.items()}
     line["evidence"] = {
         key: list(getattr(lesson.evidence, name)) for name, key in _REFLECTIVE_EVIDENCE.items()
     }
@@ -174,37 +177,31 @@ def to_reflective(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, obj
     line["shortId"] = lesson.short_id
     line["frequency"] = lesson.frequency
     line["runsSinceLastSeen"] = lesson.runs_since(run_count)
-    line |= {name: getattr(tally, name) for name in _TALLY}
-    return {**line, **{key: value for key, value in lesson.extra.items() if key not in line}}
+    return _add_extra(line | {name: getattr(tally, name) for name in _TALLY}, lesson.extra)
 
 
 def from_reflective(value: Mapping[str, Any]) -> ImportedLesson:
     """Read a line of the reflective document. Its lessons have passed its own gate: they are active."""
     _require_texts(value, "id", "createdAt", "summary")
-    fields = {name: value[key] for name, key in REFLECTIVE.items() if value.get(key) is not None}
+    spent = {"usageCount", "lastUsedAt", "shortId", "frequency", "runsSinceLastSeen", *_TALLY}
+    fields = _read_keys(value, _REFLECTIVE_KEYS, spent)
     for name in ("updated", "edited"):
         fields.setdefault(name, value["createdAt"])
-    ours = _own_fields(value, REFLECTIVE, to_camel_case)
-    evidence = {} if value.get("evidence") is None else value["evidence"]
+    evidence = fields.get("evidence", {})
     if not isinstance(evidence, Mapping):
         raise RecordError("evidence: expected an object")
     cited = {name: evidence.get(key) for name, key in _REFLECTIVE_EVIDENCE.items()}
-    cited = {name: ids for name, ids in cited.items() if ids is not None}
-    ours["evidence"] = from_plain(Evidence, cited)
-    importance = ours.get("importance")
+    fields["evidence"] = from_plain(Evidence, {name: ids for name, ids in cited.items() if ids is not None})
+    importance = fields.get("importance")
     if isinstance(importance, int | float) and importance > 1:
-        ours["importance"] = importance / 100
-    if "prior_uses" not in ours:
-        ours["prior_uses"] = _read_count(value, "usageCount", 0)
-        ours["prior_last_used"] = value.get("lastUsedAt")
-    ours.setdefault("confirmed", True)
-    if "type" not in ours and fields.get("category", ours.get("category")) == Category.ANTI_PATTERN.value:
-        ours["type"] = LessonType.ANTI_PATTERN.value
-    spent = {"evidence", "usageCount", "lastUsedAt", "shortId", "frequency", "runsSinceLastSeen", *_TALLY}
-    extra = _unknown_fields(
-        value, {*REFLECTIVE.values(), *map(to_camel_case, _own_field_names(REFLECTIVE)), *spent}
-    )
-    lesson = validate_lesson(from_plain(Lesson, {**fields, **ours, "extra": extra}))
+        fields["importance"] = importance / 100
+    if "prior_uses" not in fields:
+        fields["prior_uses"] = _read_count(value, "usageCount", 0)
+        fields["prior_last_used"] = value.get("lastUsedAt")
+    fields.setdefault("confirmed", True)
+    if "type" not in fields and fields.get("category") == Category.ANTI_PATTERN.value:
+        fields["type"] = LessonType.ANTI_PATTERN.value
+    lesson = validate_lesson(from_plain(Lesson, fields))
     if "runs" not in value:
         runs = tuple(sorted({*lesson.evidence.episodes})) or (f"{UNNAMED_RUN}1",)
         lesson = replace(lesson, runs=runs)
@@ -254,7 +251,7 @@ def from_old_memory(value: Mapping[str, Any]) -> ImportedLesson:
 
 def to_view(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
     """Write a lesson under our own names, complete, with all of its counts."""
-    plain = _to_plain_lesson(lesson)
+    plain = _with_short_times(lesson)
     return {
         "id": lesson.short_id,
         "uid": lesson.id,
@@ -269,36 +266,22 @@ def to_view(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
 
 def to_episode_line(episode: Episode) -> dict[str, object]:
     """Write an episode as a line of the reflective document's `episodes.jsonl`."""
-    plain = _with_short_times(episode, ("started", "finished"))
-    line = {
-        _EPISODE.get(name, to_camel_case(name)): value
-        for name, value in plain.items()
-        if name != "extra" and value not in ("", None)
-    }
-    return {**line, **{key: value for key, value in episode.extra.items() if key not in line}}
+    plain = _with_short_times(episode)
+    line = {key: plain[name] for name, key in _EPISODE_KEYS.items() if plain[name] not in ("", None)}
+    return _add_extra(line, episode.extra)
 
 
 def from_episode_line(value: Mapping[str, Any]) -> Episode:
     """Read a line of the reflective document's `episodes.jsonl`."""
     _require_texts(value, "id")
-    fields = [name for name in field_names(Episode) if name != "extra"]
-    names = {_EPISODE.get(name, to_camel_case(name)): name for name in fields}
-    known = {names[key]: item for key, item in value.items() if key in names and item is not None}
-    extra = _unknown_fields(value, set(names))
-    return from_plain(Episode, {**known, "extra": extra})
+    return from_plain(Episode, _read_keys(value, _EPISODE_KEYS))
 
 
-def _to_plain_lesson(lesson: Lesson) -> dict[str, Any]:
-    return _with_short_times(lesson, ("created", "updated", "edited", "last_seen", "prior_last_used"))
-
-
-def _with_short_times(record: Lesson | Episode, times: Sequence[str]) -> dict[str, Any]:
+def _with_short_times(record: Any) -> dict[str, Any]:
     """Return a record as plain values, with times as the documents write them."""
     plain: dict[str, Any] = to_plain(record)
-    for name in times:
-        moment: datetime | None = getattr(record, name)
-        plain[name] = to_short_text(moment) if moment else None
-    return plain
+    times = {name: getattr(record, name) for name in plain if isinstance(getattr(record, name), datetime)}
+    return plain | {name: to_short_text(moment) for name, moment in times.items()}
 
 
 def _last_used(lesson: Lesson, tally: Tally) -> str | None:
@@ -306,20 +289,17 @@ def _last_used(lesson: Lesson, tally: Tally) -> str | None:
     return to_short_text(last_used) if last_used else None
 
 
-def _own_fields(
-    value: Mapping[str, Any], shape: Mapping[str, str], spell: Callable[[str], str]
+def _read_keys(
+    value: Mapping[str, Any], keys: Mapping[str, str], spent: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return the fields that the document has no key for."""
-    names = {name: spell(name) for name in _own_field_names(shape)}
-    return {name: value[key] for name, key in names.items() if value.get(key) is not None}
+    """Return a line's values by our field names; keys that are neither known nor spent go to `extra`."""
+    fields = {name: value[key] for name, key in keys.items() if value.get(key) is not None}
+    known = {*keys.values(), *spent}
+    return {**fields, "extra": {key: item for key, item in value.items() if key not in known}}
 
 
-def _own_field_names(shape: Mapping[str, str]) -> list[str]:
-    return [name for name in field_names(Lesson) if name not in shape and name not in _LOCAL]
-
-
-def _unknown_fields(value: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
-    return {key: item for key, item in value.items() if key not in known}
+def _add_extra(line: dict[str, Any], extra: Mapping[str, object]) -> dict[str, Any]:
+    return {**line, **{key: value for key, value in extra.items() if key not in line}}
 
 
 def _require_texts(value: Mapping[str, Any], *keys: str) -> None:
@@ -342,16 +322,13 @@ def _parse_short_id(short: object) -> int:
 def _with_frequency(lesson: Lesson, frequency: int, known: Lesson | None) -> Lesson:
     """Give a lesson the runs that a bare count implies: named ones, known ones, and unnamed ones."""
     runs = {run for run in (lesson.origin_run, lesson.last_seen_run) if run}
-    faded = 0
-    if known:
-        runs.update(known.runs)
-        faded = known.faded
-    unnamed = 0
-    while len(runs) - faded < frequency:
-        unnamed += 1
+    runs.update(known.runs if known else ())
+    faded = known.faded if known else 0
+    for unnamed in count(1):
+        if len(runs) - faded >= frequency:
+            break
         runs.add(f"{UNNAMED_RUN}{unnamed}")
-    if not known:
-        faded = len(runs) - frequency
+    faded = faded if known else len(runs) - frequency
     return replace(lesson, runs=tuple(sorted(runs)), faded=faded)
 
 
@@ -363,18 +340,16 @@ def shape_of(value: Mapping[str, Any]) -> Kind | None:
 def to_line(record: Kept | Entry, *, left_out: Sequence[str] = ()) -> dict[str, Any]:
     """Write a record under the document's names; what it has no name for is written under ours."""
     keys = kind_for(type(record)).keys
-    plain = to_plain(record)
+    plain = _with_short_times(record)
     extra = plain.pop("extra", {})
-    line = {}
-    for name, value in plain.items():
-        if name not in left_out:
-            field = getattr(record, name)
-            line[keys.get(name, name)] = to_short_text(field) if isinstance(field, datetime) else value
-    return {**line, **{key: value for key, value in extra.items() if key not in line}}
+    return _add_extra({keys.get(name, name): plain[name] for name in plain if name not in left_out}, extra)
 
 
 def from_line(kind: Kind, value: Mapping[str, Any]) -> Kept:
     """Read a line of a known kind; one without an id gets the id that its fields always have."""
+    from archivist.records.layers import Artifact, Fact, validate_fact
+    from archivist.records.tiers import Document, validate_document
+
     fields = _read_fields(kind, value)
     if kind.name == "fact":
         if "created" in fields:
@@ -386,18 +361,20 @@ def from_line(kind: Kind, value: Mapping[str, Any]) -> Kept:
         same = [str(fields[name]) for name in sorted(fields) if name != "extra"]
         fields.setdefault("id", derived_id(kind.file, *same))
     record: Kept = from_plain(kind.record, fields)
-    _validate(record)
+    if isinstance(record, Fact):
+        validate_fact(record)
+    elif isinstance(record, Document):
+        validate_document(record)
+    elif isinstance(record, Artifact) and record.size_bytes < 0:
+        raise RecordError(f"size_bytes: {record.size_bytes} is below 0")
     return record
 
 
 def later_record(one: Kept, other: Kept) -> Kept:
     """Return the later one of two versions of a record."""
-
-    def last_change(record: Kept) -> datetime:
-        times: list[datetime | None] = [getattr(record, name) for name in kind_for(type(one)).times]
-        return max(time for time in times if time is not None)
-
-    return other if last_change(other) > last_change(one) else one
+    names = kind_for(type(one)).times
+    # The first one of equal times.
+    return max(one, other, key=lambda record: max(filter(None, (getattr(record, name) for name in names))))
 
 
 def to_stream_line(entry: Entry) -> dict[str, object]:
@@ -440,16 +417,3 @@ def _read_fields(kind: Kind, value: Mapping[str, Any], *, unread: Sequence[str] 
         elif item is not None:
             fields[name] = item
     return {**fields, "extra": extra} if "extra" in known else fields
-
-
-def _validate(record: Kept) -> None:
-    """Raise RecordError when a field is out of range."""
-    from archivist.records.layers import Artifact, Fact, validate_fact
-    from archivist.records.tiers import Document, validate_document
-
-    if isinstance(record, Fact):
-        validate_fact(record)
-    elif isinstance(record, Document):
-        validate_document(record)
-    elif isinstance(record, Artifact) and record.size_bytes < 0:
-        raise RecordError(f"size_bytes: {record.size_bytes} is below 0")

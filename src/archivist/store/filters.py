@@ -4,23 +4,10 @@ Named tuples, because making a dataclass takes a cold process several times long
 """
 
 from collections.abc import Iterable
-from enum import StrEnum
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-
-class Operator(StrEnum):
-    """The ways a field can be tested."""
-
-    IS = "="
-    IS_NOT = "<>"
-    AT_LEAST = ">="
-    AT_MOST = "<="
-    BELOW = "<"
-    ABOVE = ">"
-    ONE_OF = "in"
-    AMONG = "among"
-    HAS = "has"
-    HOLDS = "holds"
+# The ways a field can be tested; most are operators of SQL.
+Operator: TypeAlias = Literal["=", "<>", ">=", "<=", "<", ">", "in", "among", "has", "holds"]
 
 
 class Filter(NamedTuple):
@@ -42,39 +29,39 @@ Condition: TypeAlias = "Filter | AnyOf"
 
 def equals(field: str, value: Any) -> Filter:
     """Keep records whose field is this value."""
-    return Filter(field, Operator.IS, value)
+    return Filter(field, "=", value)
 
 
 def not_equals(field: str, value: Any) -> Filter:
     """Keep records whose field is not this value."""
-    return Filter(field, Operator.IS_NOT, value)
+    return Filter(field, "<>", value)
 
 
 def at_least(field: str, value: Any) -> Filter:
     """Keep records whose field is not below this value."""
-    return Filter(field, Operator.AT_LEAST, value)
+    return Filter(field, ">=", value)
 
 
 def at_most(field: str, value: Any) -> Filter:
     """Keep records whose field is not above this value."""
-    return Filter(field, Operator.AT_MOST, value)
+    return Filter(field, "<=", value)
 
 
 def above(field: str, value: Any) -> Filter:
     """Keep records whose field is greater than this value."""
-    return Filter(field, Operator.ABOVE, value)
+    return Filter(field, ">", value)
 
 
 def starts_with(field: str, start: str) -> tuple[Filter, Filter]:
     """Keep records whose text is longer than this one and begins with it; it must end in ASCII."""
     # An index finds a range, but not a pattern.
     end = f"{start[:-1]}{chr(ord(start[-1]) + 1)}"
-    return at_least(field, start), Filter(field, Operator.BELOW, end)
+    return at_least(field, start), Filter(field, "<", end)
 
 
 def one_of(field: str, values: Iterable[Any]) -> Filter:
     """Keep records whose field is one of these values."""
-    return Filter(field, Operator.ONE_OF, tuple(values))
+    return Filter(field, "in", tuple(values))
 
 
 def one_of_unindexed(field: str, values: Iterable[Any]) -> Filter:
@@ -82,17 +69,17 @@ def one_of_unindexed(field: str, values: Iterable[Any]) -> Filter:
 
     For values that most records have: following the index of the order is quicker.
     """
-    return Filter(field, Operator.AMONG, tuple(values))
+    return Filter(field, "among", tuple(values))
 
 
 def contains_item(field: str, value: Any) -> Filter:
     """Keep records whose list contains this value."""
-    return Filter(field, Operator.HAS, value)
+    return Filter(field, "has", value)
 
 
 def contains_text(field: str, text: str) -> Filter:
     """Keep records whose text contains this one, ignoring the case of ASCII letters."""
-    return Filter(field, Operator.HOLDS, text)
+    return Filter(field, "holds", text)
 
 
 def any_of(*parts: "Iterable[Condition]") -> AnyOf:

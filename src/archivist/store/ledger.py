@@ -70,14 +70,6 @@ class Verification(NamedTuple):
         return not self.problems
 
 
-class _LastEntry(NamedTuple):
-    """The last entry of one record."""
-
-    seq: int
-    payload_hash: str
-    is_erased: bool
-
-
 def payload_hash(payload: str) -> str:
     """Return the hash that stands for a payload in its entry."""
     return sha256(payload.encode()).hexdigest()
@@ -121,7 +113,8 @@ def sum_events(reader: Reader, run: str) -> EventSum:
 def verify_bank(reader: Reader) -> Verification:
     """Check every seal of the ledger, and that every record is as its last entry left it."""
     problems: list[str] = []
-    last: dict[tuple[str, str], _LastEntry] = {}
+    # The number and payload hash of each record's last entry; no hash when the payload was erased.
+    last: dict[tuple[str, str], tuple[int, str | None]] = {}
     previous, entries, erased = GENESIS, 0, 0
     for entry, payload in reader.ledger():
         entries += 1
@@ -135,31 +128,30 @@ def verify_bank(reader: Reader) -> Verification:
         elif payload_hash(payload) != entry.payload_hash:
             problems.append(f"the payload of entry {entry.seq} was changed")
         previous = entry.hash
-        last[entry.kind, entry.record] = _LastEntry(entry.seq, entry.payload_hash, payload is None)
+        last[entry.kind, entry.record] = entry.seq, None if payload is None else entry.payload_hash
     problems += _find_mismatches(reader, last)
     return Verification(entries, erased, tuple(problems[:_PROBLEMS_SHOWN]))
 
 
-def _find_mismatches(reader: Reader, last: dict[tuple[str, str], _LastEntry]) -> Iterator[str]:
+def _find_mismatches(reader: Reader, last: dict[tuple[str, str], tuple[int, str | None]]) -> Iterator[str]:
     """Name the records that are not as the ledger left them."""
     removed = payload_hash(canonical_json(None))
     for kind, record_class in types_by_kind().items():
         seen = set()
         for record in _all_records(reader, record_class):
             seen.add(record.id)
-            entry = last.get((kind, record.id), _LastEntry(0, "", False))
-            is_same = payload_hash(canonical_json(to_plain(record))) == entry.payload_hash
-            if not (entry.is_erased or is_same or _matches_entry(reader, record, entry.seq)):
-                yield f"{kind} {record.id} is not as entry {entry.seq} left it"
-        for (entry_kind, record_id), entry in last.items():
-            is_gone = entry_kind == kind and record_id not in seen
-            if is_gone and not entry.is_erased and entry.payload_hash != removed:
-                yield f"{kind} {record_id} of entry {entry.seq} is missing"
-    for (entry_kind, run), entry in last.items():
-        if entry_kind == "event" and not entry.is_erased:
+            seq, digest = last.get((kind, record.id), (0, ""))
+            is_same = digest in (None, payload_hash(canonical_json(to_plain(record))))
+            if not (is_same or _matches_entry(reader, record, seq)):
+                yield f"{kind} {record.id} is not as entry {seq} left it"
+        for (entry_kind, record_id), (seq, digest) in last.items():
+            if entry_kind == kind and record_id not in seen and digest not in (None, removed):
+                yield f"{kind} {record_id} of entry {seq} is missing"
+    for (entry_kind, run), (seq, digest) in last.items():
+        if entry_kind == "event" and digest is not None:
             events = canonical_json(sum_events(reader, run)._asdict())
-            if payload_hash(events) != entry.payload_hash:
-                yield f"the events of run {run} are not as entry {entry.seq} left them"
+            if payload_hash(events) != digest:
+                yield f"the events of run {run} are not as entry {seq} left them"
 
 
 def _all_records(reader: Reader, record_class: type[Any]) -> Iterator[Any]:
@@ -192,11 +184,7 @@ def undo_target(changes: list[LedgerChange]) -> tuple[LedgerChange, LedgerChange
     `changes` are one record's, oldest first. An undo names in its verb the entry that it took back
     (`undo 17`), so that undoing again goes one step further back.
     """
-    undone = {
-        int(change.entry.verb.removeprefix("undo "))
-        for change in changes
-        if change.entry.verb.startswith("undo ")
-    }
+    undone = {int(entry.verb.split()[1]) for entry, *_ in changes if entry.verb.startswith("undo ")}
     standing = [
         change
         for change in changes

@@ -6,7 +6,7 @@ enough, the small integers are kept too, and a search reads nothing from the ban
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,13 @@ class Planes:
 
     def patch(self, number: int, bits: bytes) -> None:
         """Store a block that is new or has changed."""
-        self._grow_planes((number + 1) * BLOCK)
+        have = self._planes.shape[1]
+        if (number + 1) * BLOCK > have:
+            # An eighth more than needed, so that growing is rare.
+            more = max((number + 1) * BLOCK - have, have // 8 // BLOCK * BLOCK)
+            self._planes = np.concatenate([self._planes, np.zeros((self._words, more), np.uint64)], axis=1)
+            lacking = np.full(more, np.iinfo(self._kind).max, self._kind)
+            self._absent = np.concatenate([self._absent, lacking])
         rows = np.frombuffer(bits, "<u8").reshape(BLOCK, self._words)
         slots = slice(number * BLOCK, (number + 1) * BLOCK)
         self._used = max(self._used, slots.stop)
@@ -89,41 +95,36 @@ class Planes:
         self._small_blocks.add(number)
 
     def score_nearest(
-        self, query: Sequence[float], count: int, allowed: Sequence[int] | None
+        self,
+        query: Sequence[float],
+        count: int,
+        allowed: Sequence[int] | None,
+        read_rows: Callable[[Sequence[int]], Mapping[int, bytes]] | None = None,
     ) -> dict[int, float] | None:
-        """Return the nearest with their cosines, or None when not all small integers are kept."""
-        if not self.has_int8:
+        """Return the nearest with their cosines, or None when not all small integers are kept.
+
+        Those of a filter's places are read when they are few, and kept for the next queries with the filter.
+        """
+        if self.has_int8:
+            near = self._nearest_places(query, _RESCORED, allowed)
+            small = self._small[near]
+        elif allowed is not None and read_rows is not None:
+            part = self._filtered_rows(allowed)
+            if part.small is None and len(allowed) <= _MAX_FILTERED_INT8_ROWS:
+                rows = read_rows(allowed)
+                known = [rows[place] for place in part.at.tolist() if place in rows]
+                if len(known) == len(part.at) and known:
+                    part.small = np.frombuffer(b"".join(known), np.uint8).reshape(len(known), -1)
+            if part.small is None:
+                return None
+            differences = self._differences(part.planes, self._query_words(query))
+            at = _smallest_positions(differences, _RESCORED // 4)
+            near, small = part.at[at], part.small[at]
+        else:
             return None
-        near = self._nearest_places(query, _RESCORED, allowed)
-        scores = _int8_dots(query, self._small[near])
+        scores = score_int8_rows(query, small)
         best = np.argsort(-scores, kind="stable")[:count]
         return dict(zip(near[best].tolist(), scores[best].tolist(), strict=True))
-
-    def lacks_int8(self, allowed: Sequence[int] | None) -> bool:
-        """Say whether the small integers of a filter's places must still be read."""
-        if allowed is None or self.has_int8 or len(allowed) > _MAX_FILTERED_INT8_ROWS:
-            return False
-        return self._filtered_rows(allowed).small is None
-
-    def cache_filtered_rows(self, allowed: Sequence[int], rows: Mapping[int, bytes]) -> None:
-        """Store the small integers of a filter's places, for the next queries with the same filter."""
-        part = self._filtered_rows(allowed)
-        known = [place for place in part.at.tolist() if place in rows]
-        if len(known) == len(part.at) and known:
-            table = np.frombuffer(b"".join([rows[place] for place in known]), np.uint8)
-            part.small = table.reshape(len(known), -1)
-
-    def score_filtered(
-        self, query: Sequence[float], count: int, allowed: Sequence[int]
-    ) -> dict[int, float] | None:
-        """Return the nearest of a filter's places with their cosines, or None when those are not kept."""
-        part = self._filtered_rows(allowed)
-        if part.small is None:
-            return None
-        near = _smallest_positions(self._differences(part.planes, self._query_words(query)), _RESCORED // 4)
-        scores = _int8_dots(query, part.small[near])
-        best = np.argsort(-scores, kind="stable")[:count]
-        return dict(zip(part.at[near[best]].tolist(), scores[best].tolist(), strict=True))
 
     def dot_products(self, query: Sequence[float], places: Sequence[int]) -> dict[int, float] | None:
         """Return the cosines of places that have a vector, or None when the small integers are not kept."""
@@ -131,7 +132,7 @@ class Planes:
         small = self._small[at] if self.has_int8 else self._cached_int8(at)
         if small is None:
             return None
-        return dict(zip(at.tolist(), _int8_dots(query, small).tolist(), strict=True))
+        return dict(zip(at.tolist(), score_int8_rows(query, small).tolist(), strict=True))
 
     def _cached_int8(self, at: NDArray[np.int64]) -> NDArray[np.uint8] | None:
         """Return the small integers of some places when the rows of one filter contain them all."""
@@ -204,18 +205,8 @@ class Planes:
         at = at[at < self._planes.shape[1]]
         return np.asarray(at[self._absent[at] == 0], np.int64)
 
-    def _grow_planes(self, slots: int) -> None:
-        """Provide at least this many slots, and an eighth more, so that growing is rare."""
-        have = self._planes.shape[1]
-        if slots <= have:
-            return
-        more = max(slots - have, have // 8 // BLOCK * BLOCK)
-        self._planes = np.concatenate([self._planes, np.zeros((self._words, more), np.uint64)], axis=1)
-        lacking = np.full(more, np.iinfo(self._kind).max, self._kind)
-        self._absent = np.concatenate([self._absent, lacking])
 
-
-def _int8_dots(query: Sequence[float], rows: NDArray[np.uint8]) -> NDArray[np.float32]:
+def score_int8_rows(query: Sequence[float], rows: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Return the dot products of a query with rows of small integers."""
     if not rows.size:
         return np.zeros(0, np.float32)

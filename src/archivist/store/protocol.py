@@ -12,14 +12,13 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from archivist.records.kinds import BY_NAME, kind_of, record_type, record_types
-from archivist.store.filters import Condition, above, equals, one_of
+from archivist.store.filters import Condition, above, one_of
 from archivist.store.results import PendingEmbedding, split_batches
 
 if TYPE_CHECKING:
     from archivist.bus import Message, StoredMessage
-    from archivist.records import Actor, Event, Lesson, Tally
+    from archivist.records import Actor, Event, Tally
     from archivist.store.erasure import ErasureQuery
-    from archivist.store.filters import Condition
     from archivist.store.ledger import LedgerChange, LedgerEntry, Verification
     from archivist.store.results import (
         IndexedDocument,
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
         Sizes,
         StoredResponse,
         TextQuery,
-        UnembeddedDocument,
-        ValueCache,
     )
 
 R = TypeVar("R")
@@ -45,8 +42,9 @@ RECEIPT_KIND = "erasure"
 class EngineReader(Protocol):
     """One consistent view of the bank. Reading never writes."""
 
+    # What was built from records, with the ledger entry up to which it is known to be valid.
     # None within a transaction: what it sees may be rolled back, and its ledger numbers given again.
-    value_cache: ValueCache | None
+    value_cache: dict[Hashable, tuple[int, Any]] | None
 
     # Records
 
@@ -156,9 +154,6 @@ class EngineReader(Protocol):
     def indexed_documents(self, places: Sequence[int]) -> dict[int, IndexedDocument]:
         """Return what the index knows of these documents."""
 
-    def neighbours(self, thread: str, first: int, last: int) -> list[IndexedDocument]:
-        """Return the documents of a thread between two positions, in order."""
-
     def documents_at(self, positions: Sequence[tuple[str, int]]) -> list[IndexedDocument]:
         """Return the documents at these positions of these threads."""
 
@@ -168,8 +163,8 @@ class EngineReader(Protocol):
     def embedder_in_use(self) -> str:
         """Return the embedder whose vectors are searched, or an empty text while there is none."""
 
-    def unembedded_documents(self, embedder: str, *, limit: int) -> list[UnembeddedDocument]:
-        """Return documents that have no vector of this embedder."""
+    def unembedded_documents(self, embedder: str, *, limit: int) -> list[tuple[int, int, str, str]]:
+        """Return place, revision, kind and record of documents that have no vector of this embedder."""
 
     def pending_embedding_count(self, embedder: str) -> int:
         """Return how many documents have no vector of this embedder."""
@@ -283,14 +278,6 @@ class Reader(EngineReader, Protocol):
         found = (self.select(record_type(kind), one_of("id", batch)) for batch in batches)
         return {record.id: record for batch in found for record in batch}
 
-    def lessons_with_summary(self, summary: str) -> list[Lesson]:
-        """Return the lessons with exactly this summary."""
-        return self.select(record_type("lesson"), equals("summary", summary), order=("number",))
-
-    def total(self, kind: str, field: str, *conditions: Condition) -> float:
-        """Return the sum of a field over the records for which all conditions hold."""
-        return float(sum(value for (value,) in self.select_fields(kind, (field,), *conditions)))
-
     def values(self, kind: str, field: str) -> list[str]:
         """Return the distinct texts of a field, in order, without the empty one."""
         found: list[str] = [""]
@@ -316,14 +303,15 @@ class Reader(EngineReader, Protocol):
         documents = self.unembedded_documents(embedder, limit=limit + all_or_nothing)
         if len(documents) > limit:
             return []
+        by_kind: dict[str, list[str]] = {}
+        for _, _, kind, name in documents:
+            by_kind.setdefault(kind, []).append(name)
+        records = {kind: self.records(kind, names) for kind, names in by_kind.items()}
         pending = []
-        for kind in {document.kind for document in documents}:
-            records = self.records(kind, [document.record for document in documents if document.kind == kind])
-            for document in documents:
-                if document.kind == kind and document.record in records:
-                    built = build_search_document(records[document.record])
-                    text = built.spoken if built else ""
-                    pending.append(PendingEmbedding(document.place, document.revision, text))
+        for place, revision, kind, name in documents:
+            if name in records[kind]:
+                built = build_search_document(records[kind][name])
+                pending.append(PendingEmbedding(place, revision, built.spoken if built else ""))
         return pending
 
     def changes(
@@ -356,19 +344,17 @@ class Reader(EngineReader, Protocol):
         cache, last = self.value_cache, self.last_entry()
         if cache is None:
             return build()
-        since, cache.entry = cache.entry, last
-        if not since <= last < since + _CACHED or len(cache.values) >= _CACHED:
-            cache.values.clear()
-        elif last > since and cache.values:
+        since, value = cache.get(name, (-1, None))
+        is_valid = 0 <= since <= last < since + _CACHED
+        if is_valid and last > since:
             changed = {entry.kind for entry in self.entries(after=since, limit=_CACHED)}
             # An entry of no record, such as a receipt, may stand for changes of any kind.
-            is_any = not changed <= BY_NAME.keys()
-            for stale in [key for key, (of, _) in cache.values.items() if is_any or of & changed]:
-                del cache.values[stale]
-        if name not in cache.values:
-            cache.values[name] = kinds, build()
-        value: R = cache.values[name][1]
-        return value
+            is_valid = not changed & kinds and changed <= BY_NAME.keys()
+        if len(cache) >= _CACHED:
+            cache.clear()
+        result: R = value if is_valid else build()
+        cache[name] = last, result
+        return result
 
 
 class Writer(Reader, EngineWriter, Protocol):

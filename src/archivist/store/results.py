@@ -4,7 +4,7 @@ Named tuples, because making a dataclass takes a cold process several times long
 """
 
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -67,17 +67,8 @@ class IndexedDocument(NamedTuple):
     is_hidden: int
 
 
-class UnembeddedDocument(NamedTuple):
-    """A document without a vector; the revision tells whether its text changed meanwhile."""
-
-    place: int
-    revision: int
-    kind: str
-    record: str
-
-
 class PendingEmbedding(NamedTuple):
-    """A document without a vector, with the text to embed."""
+    """A document without a vector, with the text to embed; the revision tells whether that has changed."""
 
     place: int
     revision: int
@@ -117,17 +108,6 @@ class Sizes(NamedTuple):
     def estimate_freed(self, size: int) -> int:
         """Estimate how much smaller the bank is without so many bytes of records."""
         return int(self.share(size) * (self.total - self.free))
-
-
-class ValueCache:
-    """What a long-lived reader has built from records, valid up to a ledger entry.
-
-    Each value has the kinds of records that it was built from.
-    """
-
-    def __init__(self) -> None:
-        self.entry = -1
-        self.values: dict[Hashable, tuple[frozenset[str], Any]] = {}
 
 
 def split_batches(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

@@ -19,13 +19,13 @@ R = TypeVar("R")
 class TableMapping(NamedTuple, Generic[R]):
     """How the records of one class are stored in their table.
 
-    `fields` are the record's own; a derived id (`run#seq`) is one more column in front of them.
+    A derived id (`run#seq`) is one more column in front of the record's own fields.
     """
 
     record: type[R]
     table: str
     columns: tuple[str, ...]
-    fields: tuple[str, ...]
+    has_derived_id: bool
     encoders: tuple[Callable[[Any], Any], ...]
     decoders: tuple[Callable[[Any], Any], ...]
 
@@ -36,20 +36,18 @@ class TableMapping(NamedTuple, Generic[R]):
 
     def to_row(self, record: R) -> tuple[Any, ...]:
         """Return the values for the columns."""
-        values = tuple(
-            encode(getattr(record, name)) for name, encode in zip(self.fields, self.encoders, strict=True)
+        return tuple(
+            encode(getattr(record, name)) for name, encode in zip(self.columns, self.encoders, strict=True)
         )
-        return values if self.fields is self.columns else (record.id, *values)  # type: ignore[attr-defined]
 
     def to_record(self, row: Sequence[Any]) -> R:
         """Build the record that a row of these columns holds."""
-        values = row if self.fields is self.columns else row[1:]
-        return self.record(
-            **{
-                name: decode(value)
-                for name, decode, value in zip(self.fields, self.decoders, values, strict=True)
-            }
-        )
+        values = {
+            name: decode(value) for name, decode, value in zip(self.columns, self.decoders, row, strict=True)
+        }
+        if self.has_derived_id:
+            del values["id"]
+        return self.record(**values)
 
 
 def mapping_for(record: type[R]) -> TableMapping[R]:
@@ -61,22 +59,23 @@ def mapping_for(record: type[R]) -> TableMapping[R]:
 @cache
 def _build_mapping(record: Any) -> TableMapping[Any]:
     types = types_of(record)
-    fields = tuple(types)
+    has_derived_id = "id" not in types
+    types = {"id": str, **types} if has_derived_id else types
     codecs = [_codec(kind) for kind in types.values()]
     return TableMapping(
-        record=record,
-        table=kind_for(record).table,
-        columns=fields if "id" in types else ("id", *fields),
-        fields=fields,
-        encoders=tuple(encode for encode, _ in codecs),
-        decoders=tuple(decode for _, decode in codecs),
+        record,
+        kind_for(record).table,
+        tuple(types),
+        has_derived_id,
+        tuple(encode for encode, _ in codecs),
+        tuple(decode for _, decode in codecs),
     )
 
 
 def cursor_of(record: Any, order: Sequence[str]) -> tuple[str | int | float | None, ...]:
     """Return a record's place in an order: the value of each field of the order, as the table holds it."""
     how = mapping_for(type(record))
-    encoders = dict(zip(how.fields, how.encoders, strict=True))
+    encoders = dict(zip(how.columns, how.encoders, strict=True))
     names = [field.lstrip("-") for field in order]
     return tuple(encoders.get(name, _as_is)(getattr(record, name)) for name in names)
 

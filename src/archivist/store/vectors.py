@@ -8,6 +8,7 @@ the scan; a long-lived one keeps the bits in numpy arrays.
 from __future__ import annotations
 
 import struct
+import sys
 from array import array
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -66,12 +67,13 @@ def pack_vectors(rows: NDArray[np.float32]) -> list[tuple[bytes, bytes, bytes]]:
 
 def int8_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
     """Return the dot products of a query with rows of small integers."""
-    if len(rows) > 8 and _is_numpy_loaded():
+    if len(rows) > 8 and "numpy" in sys.modules:
         import numpy as np
 
+        from archivist.store.planes import score_int8_rows
+
         table = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
-        scales = table[:, :4].copy().view("<f4")[:, 0]
-        return list((table[:, 4:].view(np.int8) @ np.asarray(query, np.float32) * scales).tolist())
+        return list(score_int8_rows(query, table).tolist())
     return [
         struct.unpack_from("<f", row)[0] * sum(map(mul, query, memoryview(row)[4:].cast("b"))) for row in rows
     ]
@@ -79,7 +81,7 @@ def int8_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
 
 def float16_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
     """Return the dot products of a query with rows of half floats."""
-    if rows and _is_numpy_loaded():
+    if rows and "numpy" in sys.modules:
         import numpy as np
 
         table = np.frombuffer(b"".join(rows), "<f2").reshape(len(rows), -1)
@@ -107,7 +109,7 @@ class BitRows:
         """Say whether plain Python scans so few rows faster."""
         if self._planes is not None:
             return False
-        return len(self.blocks) * BLOCK <= _WORTH_NUMPY and not (self._scans > 1 or _is_numpy_loaded())
+        return len(self.blocks) * BLOCK <= _WORTH_NUMPY and not (self._scans > 1 or "numpy" in sys.modules)
 
     @property
     def planes(self) -> Planes:
@@ -132,24 +134,21 @@ class BitRows:
         self._scans += 1
         if not self.blocks or not count:
             return []
-        if self.scans_in_python:
-            places, rows = self._candidate_rows(allowed)
-            return [places[at] for at in _smallest_positions(_distances(rows, self.width, query), count)]
-        return self.planes.nearest(query, count, allowed)
-
-    def _candidate_rows(self, allowed: Sequence[int] | None) -> tuple[Sequence[int], bytes]:
-        if allowed is None:
-            last = max(self._bits)
-            empty = bytes(BLOCK * self.width)
-            every = b"".join([self._bits.get(number, empty) for number in range(last + 1)]).rstrip(b"\x00")
-            count = -(-len(every) // self.width)
-            return range(count), every.ljust(count * self.width, b"\x00")
+        if not self.scans_in_python:
+            return self.planes.nearest(query, count, allowed)
         width, blocks = self.width, self._bits
-        places = [place for place in allowed if place // BLOCK in blocks]
-        rows = b"".join(
-            blocks[place // BLOCK][(at := place % BLOCK * width) : at + width] for place in places
-        )
-        return places, rows
+        places: Sequence[int]
+        if allowed is None:
+            empty = bytes(BLOCK * width)
+            rows = b"".join([blocks.get(number, empty) for number in range(max(blocks) + 1)]).rstrip(b"\x00")
+            places = range(-(-len(rows) // width))
+            rows = rows.ljust(len(places) * width, b"\x00")
+        else:
+            places = [place for place in allowed if place // BLOCK in blocks]
+            rows = b"".join(
+                blocks[place // BLOCK][(at := place % BLOCK * width) : at + width] for place in places
+            )
+        return [places[at] for at in _smallest_positions(_distances(rows, width, query), count)]
 
 
 def _distances(rows: bytes, width: int, query: Sequence[float]) -> bytes:
@@ -183,13 +182,10 @@ _IS_EMPTY = bytes([_LANE]) + bytes(255)
 @lru_cache(maxsize=256)
 def _byte_costs(weights: tuple[float, ...]) -> bytes:
     costs = [0.0]
-    for place, weight in enumerate(weights):
+    for weight in weights:
         # The cost of this bit being set, and of it not being set.
         with_bit, without = (0.0, weight) if weight > 0 else (-weight, 0.0)
-        if place == 0:
-            costs = [without, with_bit]
-        else:
-            costs = [cost + without for cost in costs] + [cost + with_bit for cost in costs]
+        costs = [cost + without for cost in costs] + [cost + with_bit for cost in costs]
     costs += [0.0] * (256 - len(costs))
     return bytes([int(cost + 0.5) for cost in costs])
 
@@ -209,9 +205,3 @@ def _smallest_positions(distances: bytes, count: int) -> list[int]:
         at = marks.find(1, at + 1)
     found.sort(key=distances.__getitem__)
     return found[:count]
-
-
-def _is_numpy_loaded() -> bool:
-    import sys
-
-    return "numpy" in sys.modules

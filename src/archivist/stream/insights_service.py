@@ -120,7 +120,7 @@ def due_reason(bank: Bank, reader: Reader) -> str:
     return reason_to_reflect(
         bank.config.stream,
         entries=reader.count("entry", *logged),
-        importance=int(reader.total("entry", "importance", *logged)),
+        importance=sum(value for (value,) in reader.select_fields("entry", ("importance",), *logged)),
         cycles=max(0, (latest_cycle(reader) or 0) - marker.cycle),
         sprints=(marker.sprint, current_sprint(reader)),
     )

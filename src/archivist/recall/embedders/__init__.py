@@ -25,20 +25,16 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """Return kind, model and version in one word: vectors of one name can be compared."""
-        ...
 
     @property
     def dimensions(self) -> int:
         """Return the length of its vectors."""
-        ...
 
     def embed_query(self, text: str) -> Sequence[float]:
         """Return the vector of one text; zeros for a text without any known word."""
-        ...
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row for each text."""
-        ...
 
 
 def open_embedder(rules: RecallRules, bank_folder: Path) -> Embedder | None:

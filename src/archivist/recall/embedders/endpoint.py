@@ -12,8 +12,8 @@ import threading
 from collections.abc import Callable, Sequence
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import SplitResult, urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from archivist.errors import ConfigError, EmbedderError
 
@@ -28,23 +28,40 @@ LONGEST_PAUSE_S = 60.0
 LONGEST_TEXT = 8000
 # Characters of an endpoint's own error message that are shown.
 _SHOWN = 200
+_HINTS = {
+    401: "check the key: the configuration names the environment variable that holds it",
+    403: "check the key: the configuration names the environment variable that holds it",
+    404: "check the URL and the model's name",
+}
 
 
 class EndpointEmbedder:
-    """An embedder behind HTTP. When `dimensions` is not given, the endpoint is asked once."""
+    """An embedder behind HTTP; the length of its vectors is that of the first one."""
 
     def __init__(
         self,
         url: str,
         model: str,
         key: str = "",
-        dimensions: int | None = None,
         timeout_s: float = 30,
         batch: int = 64,
         *,
         pause: Callable[[float], object] | None = None,
     ) -> None:
-        self._url = _parse_url(url)
+        try:
+            parts = urlsplit(url)
+            is_complete = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        except ValueError:
+            is_complete = False
+        if not is_complete or any(not 32 < ord(character) < 127 for character in url):
+            raise ConfigError(
+                "the embedder's URL is not one of http or https",
+                hint="it looks like https://host/v1; /embeddings is added",
+            )
+        self._url = parts
+        # Without user, password and query, which may hold secrets.
+        port = f":{parts.port}" if parts.port else ""
+        self._label = f"embedder {model!r} at {parts.scheme}://{parts.hostname}{port}{parts.path}"
         self._model = model
         self._key = key.strip()
         # The error that http.client raises for such a key would show it.
@@ -53,24 +70,17 @@ class EndpointEmbedder:
                 "the embedder's key holds a character that no key has",
                 hint="check the environment variable that holds it",
             )
-        self._dimensions = dimensions
+        self._dimensions = 0
         self._timeout_s = timeout_s
-        self._batch = max(1, batch)
+        self._batch = batch
         self._pause = pause or threading.Event().wait
         digest = sha256(f"{url}\n{model}".encode()).hexdigest()[:12]
-        self._name = f"endpoint-{re.sub(r'[^A-Za-z0-9._]+', '-', model)}-{digest}"
-
-    @property
-    def name(self) -> str:
-        """Return the model's name and a digest of URL and model."""
-        return self._name
+        self.name = f"endpoint-{re.sub(r'[^A-Za-z0-9._]+', '-', model)}-{digest}"
 
     @property
     def dimensions(self) -> int:
-        """Return the length of its vectors."""
-        if self._dimensions is None:
-            self._dimensions = len(self._request_vectors(["dimensions"])[0])
-        return self._dimensions
+        """Return the length of its vectors; the endpoint is asked once."""
+        return self._dimensions or len(self._request_vectors(["dimensions"])[0])
 
     def embed_query(self, text: str) -> Sequence[float]:
         """Return the vector of a text; zeros for an empty one."""
@@ -101,20 +111,21 @@ class EndpointEmbedder:
         # Lone surrogates are not Unicode.
         cut = [text[:LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8") for text in texts]
         body = json.dumps({"model": self._model, "input": cut}).encode()
-        for attempt in range(1, ATTEMPTS + 1):
-            reply = self._post(body)
-            if reply.status == 200:
+        for attempt in range(ATTEMPTS):
+            status, reply, wait_s, problem = self._post(body)
+            if status == 200:
                 return self._read_vectors(reply, len(texts))
-            if not reply.is_retryable or attempt == ATTEMPTS:
-                break
-            pause_s = reply.wait_s or FIRST_PAUSE_S * 2 ** (attempt - 1)
-            if pause_s > LONGEST_PAUSE_S:
+            is_retryable = status in (0, 408, 409, 425, 429) or status >= 500
+            pause_s = wait_s or FIRST_PAUSE_S * 2**attempt
+            if not is_retryable or attempt + 1 == ATTEMPTS or pause_s > LONGEST_PAUSE_S:
                 break
             self._pause(pause_s)
-        raise EmbedderError(self._error_text(reply), hint=reply.hint)
+        later = "try again later" if is_retryable else "check the URL, the model and its limits"
+        hint = f"it asks to be left alone for {wait_s:.0f} s" if wait_s else _HINTS.get(status, later)
+        raise EmbedderError(self._error_text(problem or f"status {status}", reply), hint=hint)
 
-    def _post(self, body: bytes) -> _Reply:
-        """Send one request; a connection that fails gives a reply without a status."""
+    def _post(self, body: bytes) -> tuple[int, bytes, float, str]:
+        """Return status, body and the pause asked for; status 0 and the problem when there is no response."""
         from http.client import HTTPConnection, HTTPException, HTTPSConnection
 
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -128,20 +139,20 @@ class EndpointEmbedder:
             connection.request("POST", path, body, headers)
             response = connection.getresponse()
             wait_s = _retry_after_s(response.getheader("Retry-After"), response.getheader("Date"))
-            return _Reply(response.status, response.read(), wait_s)
+            return response.status, response.read(), wait_s, ""
         except TimeoutError:
-            return _Reply(0, b"", problem=f"no answer within {self._timeout_s:g} s")
+            return 0, b"", 0.0, f"no answer within {self._timeout_s:g} s"
         except (OSError, HTTPException) as error:
-            return _Reply(0, b"", problem=getattr(error, "strerror", "") or type(error).__name__)
+            return 0, b"", 0.0, getattr(error, "strerror", "") or type(error).__name__
         finally:
             connection.close()
 
-    def _read_vectors(self, reply: _Reply, count: int) -> list[list[float]]:
-        """Return the vectors of a reply at unit length, in the order of the texts."""
+    def _read_vectors(self, body: bytes, count: int) -> list[list[float]]:
+        """Return the vectors of a response at unit length, in the order of the texts."""
         import json
 
         try:
-            data = json.loads(reply.body)["data"]
+            data = json.loads(body)["data"]
             problem = "" if len(data) == count else f"{len(data)} vectors for {count} texts"
             # The order is that of the numbers in the reply, not that of its rows.
             rows = {row.get("index", place): row["embedding"] for place, row in enumerate(data)}
@@ -152,13 +163,13 @@ class EndpointEmbedder:
             problem = "a number that is not finite"
         if problem:
             hint = "is it an embeddings endpoint, and does it have the model?"
-            raise EmbedderError(f"{self._error_text(reply)}: {problem}", hint=hint)
+            raise EmbedderError(f"{self._error_text('an unusable answer', body)}: {problem}", hint=hint)
         wanted = self._dimensions or len(vectors[0])
         wrong = next((len(vector) for vector in vectors if len(vector) != wanted), wanted)
         if wrong != wanted or not wanted:
             raise EmbedderError(
-                f"{self._describe()} gave a vector of {wrong} dimensions, not of {wanted}",
-                hint="set the embedder's dimensions to those of the model",
+                f"{self._label} gave a vector of {wrong} dimensions, not of {wanted}",
+                hint="is it still the same model?",
             )
         self._dimensions = wanted
         lengths = [math.hypot(*vector) or 1.0 for vector in vectors]
@@ -166,71 +177,21 @@ class EndpointEmbedder:
             [number / length for number in vector] for vector, length in zip(vectors, lengths, strict=True)
         ]
 
-    def _error_text(self, reply: _Reply) -> str:
-        """Say what went wrong, with the endpoint's own message, without the key."""
-        message = reply.error_message
-        what = reply.problem or (f"status {reply.status}" if reply.status != 200 else "an unusable answer")
-        text = f"{self._describe()}: {what}{': ' if message else ''}{message}"
-        return text.replace(self._key, "[key]") if self._key else text
-
-    def _describe(self) -> str:
-        """Name the endpoint without user, password and query, which may hold secrets."""
-        port = f":{self._url.port}" if self._url.port else ""
-        host = f"{self._url.scheme}://{self._url.hostname or ''}{port}{self._url.path}"
-        return f"embedder {self._model!r} at {host}"
-
-
-class _Reply(NamedTuple):
-    """A response; status 0 and the problem when there was none."""
-
-    status: int
-    body: bytes
-    wait_s: float = 0.0
-    problem: str = ""
-
-    @property
-    def is_retryable(self) -> bool:
-        """Say whether the same request may succeed a little later."""
-        return self.status in (0, 408, 409, 425, 429) or self.status >= 500
-
-    @property
-    def error_message(self) -> str:
-        """Return the message of an error in any usual shape; a body that is not JSON is the message."""
+    def _error_text(self, problem: str, body: bytes) -> str:
+        """Say what went wrong, with the endpoint's own message in any usual shape, without the key."""
         import json
 
         try:
-            found = json.loads(self.body)
+            found = json.loads(body)
         except ValueError:
-            return " ".join(self.body[:_SHOWN].decode("utf-8", "replace").split())
+            # A body that is not JSON is the message.
+            found = body[:_SHOWN].decode("utf-8", "replace")
         for key in ("error", "message", "detail"):
             while isinstance(found, dict) and key in found:
                 found = found[key]
-        return " ".join(found.split())[:_SHOWN] if isinstance(found, str) else ""
-
-    @property
-    def hint(self) -> str:
-        """Say what to do about a refusal."""
-        if self.wait_s:
-            return f"it asks to be left alone for {self.wait_s:.0f} s"
-        if self.status in (401, 403):
-            return "check the key: the configuration names the environment variable that holds it"
-        if self.status == 404:
-            return "check the URL and the model's name"
-        return "try again later" if self.is_retryable else "check the URL, the model and its limits"
-
-
-def _parse_url(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-        is_complete = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        is_complete = False
-    if not is_complete or any(not 32 < ord(character) < 127 for character in url):
-        raise ConfigError(
-            "the embedder's URL is not one of http or https",
-            hint="it looks like https://host/v1; /embeddings is added",
-        )
-    return parts
+        message = " ".join(found.split())[:_SHOWN] if isinstance(found, str) else ""
+        text = f"{self._label}: {problem}{': ' if message else ''}{message}"
+        return text.replace(self._key, "[key]") if self._key else text
 
 
 def _retry_after_s(after: str | None, date: str | None) -> float:

@@ -7,7 +7,7 @@ or above it, and optionally `sentence_bert_config.json` and `1_Pooling/config.js
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,61 +27,150 @@ _INSTALL = "pip install 'archivist-memory[onnx]'"
 class OnnxEmbedder:
     """A local sentence encoder. Its files are found at once, the model is loaded when first needed."""
 
-    def __init__(self, folder: Path, *, threads: int = 1) -> None:
+    def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
             raise ConfigError(f"no folder {str(folder)!r}", hint="name the folder that holds the ONNX model")
         self._folder = folder
-        self._threads = threads
         self._model_file = _model_file(folder)
         self._tokenizer_file = _tokenizer_file(folder, self._model_file)
-        self._name = f"onnx-{folder.resolve().name}-{_digest(self._model_file)}"
-        self._encoder: _Encoder | None = None
+        self.name = f"onnx-{folder.resolve().name}-{_digest(self._model_file)}"
 
-    @property
-    def name(self) -> str:
-        """Return the folder's name and a digest of the model."""
-        return self._name
-
-    @property
+    @cached_property
     def dimensions(self) -> int:
         """Return the length of its vectors."""
-        return self._load_encoder().dimensions
+        width = self._output.shape[-1] if self._output.shape else None
+        return width if isinstance(width, int) else self._run(self._tokenizer.encode_batch(["one"])).shape[1]
 
     def embed_query(self, text: str) -> Sequence[float]:
         """Return the vector of one text; zeros for a text without any known word."""
-        vector: list[float] = self._load_encoder().encode([text])[0].tolist()
+        vector: list[float] = self.embed_texts([text])[0].tolist()
         return vector
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row for each text."""
-        return self._load_encoder().encode(texts)
+        """Return one row for each text; texts of similar length share a batch, so that padding is short."""
+        import numpy as np
 
-    def _load_encoder(self) -> _Encoder:
-        if self._encoder is None:
-            session = _open_session(self._model_file, self._threads)
-            tokenizer = _open_tokenizer(self._tokenizer_file)
-            tokenizer.no_padding()
-            # Texts are cut as configured, and never longer than the model has positions.
-            wanted = self._read_setting("sentence_bert_config.json", "max_seq_length")
-            positions = self._read_setting("config.json", "max_position_embeddings")
-            most = wanted if isinstance(wanted, int) and wanted > 2 else MOST_TOKENS
-            if isinstance(positions, int) and positions > 2:
-                most = min(most, positions)
-            tokenizer.enable_truncation(most)
-            output = _choose_output(session)
-            unknown = getattr(tokenizer.model, "unk_token", None)
-            encoder = _Encoder(
-                session,
-                tokenizer,
-                output.name,
-                self._read_setting("1_Pooling/config.json", "pooling_mode_cls_token") is True,
-                tokenizer.token_to_id(unknown) if isinstance(unknown, str) else None,
+        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        # A lone surrogate is legal in Python's strings, but not in the tokenizer's.
+        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+        encodings = self._tokenizer.encode_batch(clean)
+        unknown = getattr(self._tokenizer.model, "unk_token", None)
+        unknown_token = self._tokenizer.token_to_id(unknown) if isinstance(unknown, str) else None
+        places = [
+            place
+            for place, encoding in enumerate(encodings)
+            if any(
+                not is_special and token != unknown_token
+                for token, is_special in zip(encoding.ids, encoding.special_tokens_mask, strict=True)
             )
-            width = output.shape[-1] if output.shape else None
-            if not isinstance(width, int):
-                width = encoder.run(tokenizer.encode_batch(["one"])).shape[1]
-            self._encoder = replace(encoder, dimensions=width)
-        return self._encoder
+        ]
+        places.sort(key=lambda place: len(encodings[place].ids))
+        for start in range(0, len(places), BATCH):
+            batch = places[start : start + BATCH]
+            rows = self._run([encodings[place] for place in batch])
+            lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+            vectors[batch] = rows / np.where(lengths > 0, lengths, 1)
+        return vectors
+
+    def _run(self, encodings: Sequence[Any]) -> NDArray[np.float32]:
+        """Return the model's output for a batch, one row each, not yet of unit length."""
+        import numpy as np
+
+        longest = max(len(encoding.ids) for encoding in encodings)
+        tokens = (self._tokenizer.token_to_id(name) for name in ("[PAD]", "<pad>", "<|pad|>"))
+        padding = next((token for token in tokens if token is not None), 0)
+        for encoding in encodings:
+            encoding.pad(longest, pad_id=padding)
+        fields = {
+            "input_ids": [encoding.ids for encoding in encodings],
+            "attention_mask": [encoding.attention_mask for encoding in encodings],
+            "token_type_ids": [encoding.type_ids for encoding in encodings],
+        }
+        feed = {
+            each.name: np.array(fields[each.name], np.int32 if "int32" in each.type else np.int64)
+            for each in self._session.get_inputs()
+        }
+        hidden = np.asarray(self._session.run([self._output.name], feed)[0], dtype=np.float32)
+        if hidden.ndim == 2:
+            return hidden
+        if self._pools_first_token:
+            return np.asarray(hidden[:, 0], dtype=np.float32)
+        mask = np.array(fields["attention_mask"], np.float32)[:, :, None]
+        return np.asarray((hidden * mask).sum(axis=1) / mask.sum(axis=1), dtype=np.float32)
+
+    @cached_property
+    def _session(self) -> Any:
+        """Open the model and check that it is a sentence encoder."""
+        path = self._model_file
+        try:
+            import onnxruntime  # type: ignore[import-untyped]
+            from onnxruntime.capi import onnxruntime_pybind11_state as state  # type: ignore[import-untyped]
+        except ImportError:
+            raise ConfigError("the package 'onnxruntime' is not installed", hint=_INSTALL) from None
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        broken = (
+            state.InvalidProtobuf,
+            state.InvalidGraph,
+            state.InvalidArgument,
+            state.Fail,
+            state.NotImplemented,
+        )
+        try:
+            session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except (*broken, RuntimeError) as error:
+            raise ConfigError(
+                f"{str(path)!r} is not an ONNX model that can be run here: {_first_line(error)}",
+                hint="export the encoder again, or name another folder",
+            ) from error
+        names = {each.name for each in session.get_inputs()}
+        if "input_ids" not in names or names - set(_INPUTS):
+            raise ConfigError(
+                f"{str(path)!r} is not a sentence encoder: it wants {', '.join(sorted(names))}",
+                hint=f"its inputs must be among {', '.join(_INPUTS)}",
+            )
+        return session
+
+    @cached_property
+    def _output(self) -> Any:
+        """Return the output to read: the sentence embedding, else the token states, else any.
+
+        A pooler's output comes last, because sentence encoders are not trained through it.
+        """
+        outputs = self._session.get_outputs()
+        by_name = {each.name: each for each in outputs}
+        for name in ("sentence_embedding", "last_hidden_state", "token_embeddings"):
+            if name in by_name:
+                return by_name[name]
+        return next((each for each in outputs if len(each.shape) == 3), outputs[0])
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        """Return the tokenizer; it cuts texts as configured, never longer than the model has positions."""
+        try:
+            from tokenizers import Tokenizer
+        except ImportError:
+            raise ConfigError("the package 'tokenizers' is not installed", hint=_INSTALL) from None
+        path = str(self._tokenizer_file)
+        try:
+            tokenizer = Tokenizer.from_file(path)
+        # The library raises nothing more exact.
+        except Exception as error:
+            raise ConfigError(f"{path!r} is not a tokenizer: {_first_line(error)}") from error
+        tokenizer.no_padding()
+        wanted = self._read_setting("sentence_bert_config.json", "max_seq_length")
+        positions = self._read_setting("config.json", "max_position_embeddings")
+        most = wanted if isinstance(wanted, int) and wanted > 2 else MOST_TOKENS
+        tokenizer.enable_truncation(
+            min(most, positions) if isinstance(positions, int) and positions > 2 else most
+        )
+        return tokenizer
+
+    @cached_property
+    def _pools_first_token(self) -> bool:
+        return self._read_setting("1_Pooling/config.json", "pooling_mode_cls_token") is True
 
     def _read_setting(self, name: str, key: str) -> object:
         """Return one value of a JSON file of the model; None without such a file."""
@@ -96,128 +185,6 @@ class OnnxEmbedder:
                     raise ConfigError(f"{str(folder / name)!r} is not JSON: {error}") from None
                 return values.get(key) if isinstance(values, dict) else None
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class _Encoder:
-    """A loaded model, with the settings of its files."""
-
-    session: Any
-    tokenizer: Any
-    output: str
-    pools_first_token: bool
-    unknown_token: int | None
-    dimensions: int = 0
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row for each text; texts of similar length share a batch, so that padding is short."""
-        import numpy as np
-
-        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        # A lone surrogate is legal in Python's strings, but not in the tokenizer's.
-        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-        encodings = self.tokenizer.encode_batch(clean)
-        places = [
-            place
-            for place, encoding in enumerate(encodings)
-            if any(
-                not is_special and token != self.unknown_token
-                for token, is_special in zip(encoding.ids, encoding.special_tokens_mask, strict=True)
-            )
-        ]
-        places.sort(key=lambda place: len(encodings[place].ids))
-        for start in range(0, len(places), BATCH):
-            batch = places[start : start + BATCH]
-            rows = self.run([encodings[place] for place in batch])
-            lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-            vectors[batch] = rows / np.where(lengths > 0, lengths, 1)
-        return vectors
-
-    def run(self, encodings: Sequence[Any]) -> NDArray[np.float32]:
-        """Return the model's output for a batch, one row each, not yet of unit length."""
-        import numpy as np
-
-        longest = max(len(encoding.ids) for encoding in encodings)
-        names = ("[PAD]", "<pad>", "<|pad|>")
-        tokens = (self.tokenizer.token_to_id(name) for name in names)
-        padding = next((token for token in tokens if token is not None), 0)
-        for encoding in encodings:
-            encoding.pad(longest, pad_id=padding)
-        fields = {
-            "input_ids": [encoding.ids for encoding in encodings],
-            "attention_mask": [encoding.attention_mask for encoding in encodings],
-            "token_type_ids": [encoding.type_ids for encoding in encodings],
-        }
-        feed = {
-            each.name: np.array(fields[each.name], np.int32 if "int32" in each.type else np.int64)
-            for each in self.session.get_inputs()
-        }
-        hidden = np.asarray(self.session.run([self.output], feed)[0], dtype=np.float32)
-        if hidden.ndim == 2:
-            return hidden
-        if self.pools_first_token:
-            return np.asarray(hidden[:, 0], dtype=np.float32)
-        mask = np.array(fields["attention_mask"], np.float32)[:, :, None]
-        return np.asarray((hidden * mask).sum(axis=1) / mask.sum(axis=1), dtype=np.float32)
-
-
-def _open_session(path: Path, threads: int) -> Any:
-    """Open the model and check that it is a sentence encoder."""
-    try:
-        import onnxruntime  # type: ignore[import-untyped]
-        from onnxruntime.capi import onnxruntime_pybind11_state as state  # type: ignore[import-untyped]
-    except ImportError:
-        raise ConfigError("the package 'onnxruntime' is not installed", hint=_INSTALL) from None
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    broken = (
-        state.InvalidProtobuf,
-        state.InvalidGraph,
-        state.InvalidArgument,
-        state.Fail,
-        state.NotImplemented,
-    )
-    try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except (*broken, RuntimeError) as error:
-        raise ConfigError(
-            f"{str(path)!r} is not an ONNX model that can be run here: {_first_line(error)}",
-            hint="export the encoder again, or name another folder",
-        ) from error
-    names = {each.name for each in session.get_inputs()}
-    if "input_ids" not in names or names - set(_INPUTS):
-        raise ConfigError(
-            f"{str(path)!r} is not a sentence encoder: it wants {', '.join(sorted(names))}",
-            hint=f"its inputs must be among {', '.join(_INPUTS)}",
-        )
-    return session
-
-
-def _open_tokenizer(path: Path) -> Any:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        raise ConfigError("the package 'tokenizers' is not installed", hint=_INSTALL) from None
-    try:
-        return Tokenizer.from_file(str(path))
-    # The library raises nothing more exact.
-    except Exception as error:
-        raise ConfigError(f"{str(path)!r} is not a tokenizer: {_first_line(error)}") from error
-
-
-def _choose_output(session: Any) -> Any:
-    """Choose the output to read: the sentence embedding, else the token states, else any.
-
-    A pooler's output comes last, because sentence encoders are not trained through it.
-    """
-    outputs = session.get_outputs()
-    by_name = {each.name: each for each in outputs}
-    for name in ("sentence_embedding", "last_hidden_state", "token_embeddings"):
-        if name in by_name:
-            return by_name[name]
-    return next((each for each in outputs if len(each.shape) == 3), outputs[0])
 
 
 def _model_file(folder: Path) -> Path:

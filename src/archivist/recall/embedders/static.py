@@ -49,7 +49,6 @@ MAGIC = b"ARCHTAB1"
 # Limits of the caches of a long-lived process, and of the rows that are summed at once.
 CACHED_WORDS = 100_000
 CACHED_TEXTS = 256
-ROWS_AT_ONCE = 1024
 BLOCK = 16_384
 
 
@@ -113,38 +112,30 @@ class StaticEmbedder:
         try:
             with path.open("rb") as file:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            magic, digest, self._rows, self._dimensions, vocabulary = HEADER.unpack_from(self._map)
+            magic, digest, rows, dimensions, vocabulary = HEADER.unpack_from(self._map)
         except (OSError, ValueError, struct.error) as error:
             raise EmbedderError(f"the embedding table {str(path)!r} cannot be read: {error}") from error
+        self._rows, self.dimensions = int(rows), int(dimensions)
         self._scales_at = HEADER.size + 4 * self._rows
         self._pieces_at = self._scales_at + 4 * self._rows
         self._table_at = self._pieces_at + vocabulary
-        if magic != MAGIC or len(self._map) != self._table_at + self._rows * self._dimensions:
+        if magic != MAGIC or len(self._map) != self._table_at + self._rows * self.dimensions:
             raise EmbedderError(f"{str(path)!r} is no embedding table", hint="install the package again")
-        self._name = f"static-{digest.hex()[:8]}"
+        # Another table gives other vectors.
+        self.name = f"static-{digest.hex()[:8]}"
         # A new record is embedded for every query until its vector is in the bank.
         self._by_numpy = lru_cache(CACHED_TEXTS)(self._embed_with_numpy)
-
-    @property
-    def name(self) -> str:
-        """Return the kind and the digest of the table: another table gives other vectors."""
-        return self._name
-
-    @property
-    def dimensions(self) -> int:
-        """Return the length of its vectors."""
-        return int(self._dimensions)
 
     def embed_query(self, text: str) -> Sequence[float]:
         """Return the vector of one text, without importing numpy; zeros when no word is known."""
         if "numpy" in sys.modules:
             return self._by_numpy(text)
-        total = [0.0] * self._dimensions
-        row_of = struct.Struct(f"{self._dimensions}b")
+        total = [0.0] * self.dimensions
+        row_of = struct.Struct(f"{self.dimensions}b")
         for word in words_of(text):
             for row in pieces_of(word, self._find):
                 (scale,) = struct.unpack_from("<f", self._map, self._scales_at + 4 * row)
-                values = row_of.unpack_from(self._map, self._table_at + row * self._dimensions)
+                values = row_of.unpack_from(self._map, self._table_at + row * self.dimensions)
                 total = [sum_ + scale * value for sum_, value in zip(total, values, strict=True)]
         length = sqrt(sum(value * value for value in total))
         return [value / length for value in total] if length else total
@@ -154,11 +145,9 @@ class StaticEmbedder:
 
         rows = [row for word in words_of(text) for row in pieces_of(word, self._find)]
         if not rows:
-            return (0.0,) * int(self._dimensions)
-        size = self._rows * self._dimensions
-        table = np.frombuffer(self._map, np.int8, size, self._table_at).reshape(self._rows, -1)
-        scales = np.frombuffer(self._map, "<f4", self._rows, self._scales_at)[rows]
-        total = scales.astype(np.float64) @ table[rows].astype(np.float64)
+            return (0.0,) * self.dimensions
+        table, scales = self._arrays
+        total = scales[rows].astype(np.float64) @ table[rows].astype(np.float64)
         length = float(np.sqrt(total @ total))
         found: list[float] = (total / length if length else total).tolist()
         return tuple(found)
@@ -173,7 +162,19 @@ class StaticEmbedder:
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row for each text."""
-        return self._bulk.embed(texts)
+        import numpy as np
+
+        table, scales = self._arrays
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        for owner, text in enumerate(texts):
+            rows = np.array([*chain.from_iterable(map(self._word_rows, words_of(text)))], np.intp)
+            # Block by block, because the rows of one long text may not fit into memory.
+            for first in range(0, len(rows), BLOCK):
+                block = rows[first : first + BLOCK]
+                vectors[owner] += scales.take(block) @ table.take(block, axis=0).astype("f4")
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        vectors /= np.where(lengths > 0, lengths, 1)[:, None]
+        return vectors
 
     def _find(self, piece: bytes) -> int:
         row = bisect_left(range(self._rows), piece, key=self._piece)
@@ -187,64 +188,16 @@ class StaticEmbedder:
         return self._map[self._pieces_at + start : self._pieces_at + end]
 
     @cached_property
-    def _bulk(self) -> _BatchEmbedder:
+    def _arrays(self) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+        """Return the table and the scales of its rows."""
         import numpy as np
 
+        table = np.frombuffer(self._map, np.int8, self._rows * self.dimensions, self._table_at)
         scales = np.frombuffer(self._map, "<f4", self._rows, self._scales_at)
-        table = np.frombuffer(self._map, np.int8, self._rows * self._dimensions, self._table_at)
+        return table.reshape(self._rows, self.dimensions), scales
+
+    @cached_property
+    def _word_rows(self) -> Callable[[str], list[int]]:
+        """Return the function that finds the rows of a word through a dict of all pieces, for many texts."""
         pieces = {self._piece(row): row for row in range(self._rows)}
-        return _BatchEmbedder(table.reshape(self._rows, self._dimensions), scales, _WordRows(pieces))
-
-
-class _WordRows(dict[str, list[int]]):
-    """The rows of every word so far; cleared when there are too many."""
-
-    def __init__(self, pieces: dict[bytes, int]) -> None:
-        super().__init__()
-        self._pieces = pieces
-
-    def __missing__(self, word: str) -> list[int]:
-        if len(self) >= CACHED_WORDS:
-            self.clear()
-        rows = self[word] = pieces_of(word, self._find)
-        return rows
-
-    def _find(self, piece: bytes) -> int:
-        return self._pieces.get(piece, -1)
-
-
-class _BatchEmbedder:
-    """Sums the rows of many texts, each times its scale."""
-
-    def __init__(self, table: NDArray[np.int8], scales: NDArray[np.float32], words: _WordRows) -> None:
-        self._table = table
-        self._scales = scales
-        self._words = words
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        import numpy as np
-
-        vectors = np.zeros((len(texts), self._table.shape[1]), np.float32)
-        rows: list[int] = []
-        cuts: list[tuple[int, int, int]] = []
-        for owner, text in enumerate(texts):
-            start = len(rows)
-            rows.extend(chain.from_iterable(map(self._words.__getitem__, words_of(text))))
-            cuts.append((owner, start, len(rows)))
-            if len(rows) >= ROWS_AT_ONCE or owner + 1 == len(texts):
-                self._add(vectors, np.array(rows, np.intp), cuts)
-                rows, cuts = [], []
-        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-        vectors /= np.where(lengths > 0, lengths, 1)[:, None]
-        return vectors
-
-    def _add(
-        self, vectors: NDArray[np.float32], rows: NDArray[np.intp], cuts: Sequence[tuple[int, int, int]]
-    ) -> None:
-        # Block by block, because the rows of one long text may not fit into memory.
-        for first in range(0, len(rows), BLOCK):
-            block = rows[first : first + BLOCK]
-            scales, table = self._scales.take(block), self._table.take(block, axis=0).astype("f4")
-            for owner, start, end in cuts:
-                part = slice(max(start - first, 0), max(end - first, 0))
-                vectors[owner] += scales[part] @ table[part]
+        return lru_cache(CACHED_WORDS)(lambda word: pieces_of(word, lambda piece: pieces.get(piece, -1)))

@@ -165,20 +165,17 @@ def count_raw_bytes(db: apsw.Connection, path: Path, needles: Sequence[bytes]) -
     They are read through the connection: closing a second handle on the same file would release the locks
     that the connection holds.
     """
-    names = {0: path.name, 1: f"{path.name}-wal"}
-    return {
-        name: count_occurrences(_read_chunks(db, file) if needles else (), needles)
-        for file, name in names.items()
-    }
 
+    def read_chunks(file: int) -> Iterator[bytes]:
+        offset, is_whole = 0, bool(needles)
+        while is_whole:
+            # A short read is filled up with zeros, which hold no text.
+            is_whole, chunk = db.read("main", file, offset, _CHUNK_BYTES)
+            yield chunk
+            offset += _CHUNK_BYTES
 
-def _read_chunks(db: apsw.Connection, file: int) -> Iterator[bytes]:
-    offset, is_whole = 0, True
-    while is_whole:
-        # A short read is filled up with zeros, which hold no text.
-        is_whole, chunk = db.read("main", file, offset, _CHUNK_BYTES)
-        yield chunk
-        offset += _CHUNK_BYTES
+    names = (path.name, f"{path.name}-wal")
+    return {name: count_occurrences(read_chunks(file), needles) for file, name in enumerate(names)}
 
 
 def sizes(db: apsw.Connection) -> Sizes:
@@ -191,16 +188,13 @@ def sizes(db: apsw.Connection) -> Sizes:
     page, pages, free = (
         query_int(f"PRAGMA {name}") for name in ("page_size", "page_count", "freelist_count")
     )
-    texts = {
-        "events": ("events", _EVENT_BYTES),
-        "ledger payloads": ("ledger_payloads", "octet_length(payload)"),
-    }
+    texts = {"events": _EVENT_BYTES, "ledger_payloads": "octet_length(payload)"}
     for record in (Lesson, Episode, Brief, Verdict):
-        total = " + ".join(f"coalesce(octet_length({name}), 0)" for name in _text_columns(record))
-        texts[mapping_for(record).table] = (mapping_for(record).table, total)
+        columns = (f"coalesce(octet_length({name}), 0)" for name in _text_columns(record))
+        texts[mapping_for(record).table] = " + ".join(columns)
     kinds = {
-        name: query_int(f"SELECT sum({total} + {_ROW_BYTES}) FROM {table}")
-        for name, (table, total) in texts.items()
+        table.replace("_", " "): query_int(f"SELECT sum({total} + {_ROW_BYTES}) FROM {table}")
+        for table, total in texts.items()
     }
     return Sizes(page * pages, page * free, kinds)
 

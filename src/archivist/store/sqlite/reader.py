@@ -12,7 +12,7 @@ import apsw
 from archivist.clock import from_text
 from archivist.errors import CursorError
 from archivist.records.kinds import BY_NAME
-from archivist.store.filters import AnyOf, Condition, Filter, Operator
+from archivist.store.filters import AnyOf, Condition, Filter
 from archivist.store.protocol import Reader
 from archivist.store.results import QueuedRun, StoredResponse
 from archivist.store.rows import is_valid_cursor, mapping_for
@@ -69,19 +69,16 @@ class SqliteReader(SqliteSearch, Reader):
         return list(self._rows(record, fields, conditions, order, limit))
 
     def count(self, record: type[Any] | str, *conditions: Condition) -> int:
-        table, columns = self._table_and_columns(record)
-        clause, values = _where_clause(table, columns, conditions)
-        return int(self._query_value(f"SELECT count(*) FROM {table}{clause}", *values))
+        row: Any = self._rows(record, ("count(*)",), conditions, (), None).fetchone()
+        return int(row[0])
 
     def tallies(self, lesson_ids: Sequence[str]) -> dict[str, Tally]:
         from archivist.records import Tally
 
         found: dict[str, Tally] = {}
         sql = f"SELECT lesson, {', '.join(Tally._fields)} FROM tallies WHERE lesson IN ({{}})"
-        for lesson, *counts in self._query_each(sql, lesson_ids):
-            tally = Tally(*counts)
-            last_used: Any = tally.last_used
-            found[lesson] = tally._replace(last_used=from_text(last_used) if last_used else None)
+        for lesson, used, last_used, *counts in self._query_each(sql, lesson_ids):
+            found[lesson] = Tally(used, from_text(last_used) if last_used else None, *counts)
         return found
 
     def ledger(
@@ -162,11 +159,16 @@ class SqliteReader(SqliteSearch, Reader):
         after: Sequence[object] | None = None,
     ) -> apsw.Cursor:
         table, columns = self._table_and_columns(record)
-        clause, values = _where_clause(table, columns, conditions)
+        values: list[Any] = []
+        where = [_condition_sql(table, columns, condition, values) for condition in conditions]
         if after is not None:
-            past, more = _after_clause(table, columns, order, after)
-            clause, values = f"{clause}{' AND ' if clause else ' WHERE '}{past}", [*values, *more]
-        sql = f"SELECT {', '.join(fields)} FROM {table}{clause}{_order_clause(table, columns, order)}"
+            where.append(_after_sql(table, columns, order, after, values))
+        names = [
+            f"{_check_column(table, columns, field.lstrip('-'))}{' DESC' if field.startswith('-') else ''}"
+            for field in order
+        ]
+        sql = f"SELECT {', '.join(fields)} FROM {table}{' WHERE ' if where else ''}{' AND '.join(where)}"
+        sql += f"{' ORDER BY ' if names else ''}{', '.join(names)}"
         if limit is not None:
             sql, values = f"{sql} LIMIT ?", [*values, limit]
         return self._db.execute(sql, values)
@@ -186,33 +188,14 @@ class SqliteReader(SqliteSearch, Reader):
 # Conditions and orders as SQL. Values are always bound, names always checked.
 
 
-def _where_clause(
-    table: str, columns: Sequence[str], conditions: Sequence[Condition]
-) -> tuple[str, list[str | int | float | None]]:
-    """Return the WHERE clause (or nothing) and its values."""
-    values: list[str | int | float | None] = []
-    parts = [_condition_sql(table, columns, condition, values) for condition in conditions]
-    return (" WHERE " + " AND ".join(parts) if parts else ""), values
-
-
-def _order_clause(table: str, columns: Sequence[str], order: Sequence[str]) -> str:
-    """Return the ORDER BY clause; a leading `-` reverses a field."""
-    names = [
-        f"{_check_column(table, columns, field.lstrip('-'))}{' DESC' if field.startswith('-') else ''}"
-        for field in order
-    ]
-    return " ORDER BY " + ", ".join(names) if names else ""
-
-
-def _after_clause(
-    table: str, columns: Sequence[str], order: Sequence[str], cursor: Sequence[object]
-) -> tuple[str, list[str | int | float | None]]:
-    """Return the condition that a row stands behind a place in an order, and its values.
+def _after_sql(
+    table: str, columns: Sequence[str], order: Sequence[str], cursor: Sequence[object], values: list[Any]
+) -> str:
+    """Return the condition that a row stands behind a place in an order, and add its values.
 
     A place has the value of each field of the order. SQLite sorts a missing value before any other.
     """
     options: list[str] = []
-    values: list[str | int | float | None] = []
     same: list[str] = []
     for number, (field, value) in enumerate(zip(order, cursor, strict=True)):
         # The plus keeps SQLite from gathering each option by an index of its own and sorting all of them:
@@ -227,7 +210,11 @@ def _after_clause(
             values += [bind_value(each) for each in cursor[:number]]
             values += [] if value is None else [bind_value(value)]
         same.append(f"{name} IS ?")
-    return "(" + " OR ".join(f"({option})" for option in options) + ")" if options else "0", values
+    return _any_sql(options)
+
+
+def _any_sql(options: Sequence[str]) -> str:
+    return "(" + " OR ".join(f"({option})" for option in options) + ")" if options else "0"
 
 
 def _check_column(table: str, columns: Sequence[str], field: str) -> str:
@@ -243,9 +230,9 @@ def _condition_sql(table: str, columns: Sequence[str], condition: Condition, val
             " AND ".join(_condition_sql(table, columns, each, values) for each in part) or "1"
             for part in condition.parts
         ]
-        return "(" + " OR ".join(f"({option})" for option in options) + ")" if options else "0"
+        return _any_sql(options)
     name = _check_column(table, columns, condition.field)
-    if (table, name) in _INDEXED_TEXTS and condition.test is Operator.IS:
+    if (table, name) in _INDEXED_TEXTS and condition.test == "=":
         values.append(str(bind_value(condition.value))[:BEGINNING])
         return f"substr({name}, 1, {BEGINNING}) = ? AND {_filter_sql(name, condition, values)}"
     return _filter_sql(name, condition, values)
@@ -253,27 +240,20 @@ def _condition_sql(table: str, columns: Sequence[str], condition: Condition, val
 
 def _filter_sql(name: str, condition: Filter, values: list[Any]) -> str:
     match condition.test:
-        case Operator.IS if condition.value is None:
+        case "=" if condition.value is None:
             return f"{name} IS NULL"
-        case (
-            Operator.IS
-            | Operator.IS_NOT
-            | Operator.AT_LEAST
-            | Operator.AT_MOST
-            | Operator.BELOW
-            | Operator.ABOVE
-        ):
+        case "=" | "<>" | ">=" | "<=" | "<" | ">":
             values.append(bind_value(condition.value))
-            return f"{name} {condition.test.value} ?"
-        case Operator.ONE_OF | Operator.AMONG:
+            return f"{name} {condition.test} ?"
+        case "in" | "among":
             values.extend(bind_value(value) for value in condition.value)
             # The plus keeps SQLite from gathering and sorting nearly all rows by an index of the field.
-            plus = "+" if condition.test is Operator.AMONG else ""
+            plus = "+" if condition.test == "among" else ""
             return f"{plus}{name} IN ({', '.join('?' * len(condition.value))})"
-        case Operator.HAS:
+        case "has":
             values.append(bind_value(condition.value))
             return f"EXISTS (SELECT 1 FROM json_each({name}) WHERE value = ?)"
-        case Operator.HOLDS:
+        case "holds":
             # SQLite lowers ASCII letters only; any other text must match in its case.
             text = bind_value(condition.value)
             is_ascii = isinstance(text, str) and text.isascii()

@@ -1,6 +1,7 @@
 """The tables of a SQLite bank, as named migrations. A migration that has landed never changes."""
 
 from collections.abc import Callable
+from operator import methodcaller
 from typing import NamedTuple
 
 import apsw
@@ -15,15 +16,8 @@ class Migration(NamedTuple):
     """One step of the schema; `refills` asks for the derived tables to be built again after it."""
 
     name: str
-    apply: Callable[[apsw.Connection], None]
+    apply: Callable[[apsw.Connection], object]
     refills: bool = False
-
-
-def _execute(sql: str) -> Callable[[apsw.Connection], None]:
-    def apply(db: apsw.Connection) -> None:
-        db.execute(sql)
-
-    return apply
 
 
 _STEPS = {
@@ -266,4 +260,6 @@ _STEPS = {
 }
 _REFILLING = ("create loop", "create search", "learn from runs", "search everything")
 
-MIGRATIONS = tuple(Migration(name, _execute(sql), name in _REFILLING) for name, sql in _STEPS.items())
+MIGRATIONS = tuple(
+    Migration(name, methodcaller("execute", sql), name in _REFILLING) for name, sql in _STEPS.items()
+)

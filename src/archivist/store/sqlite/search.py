@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from math import log
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,6 @@ from archivist.store.results import (
     IndexHit,
     SearchFilter,
     TextQuery,
-    UnembeddedDocument,
-    ValueCache,
     scope_token,
     split_batches,
 )
@@ -60,15 +59,8 @@ class VectorCache:
         # How many documents match a query, and how far they were counted.
         self.match_counts: dict[str, tuple[int, int]] = {}
         self.columns: dict[str, Sequence[str]] = {}
-        self._counted_at = -1
+        self.counted_at = -1
         self._is_tentative = False
-
-    def drop_stale_counts(self, documents: int) -> None:
-        """Drop the counts of matching documents when the bank's size has changed by more than 2 %."""
-        is_full = len(self.match_counts) > _COUNTED_WORDS
-        if is_full or abs(documents - self._counted_at) > self._counted_at // 50:
-            self.match_counts.clear()
-            self._counted_at = documents
 
     def refresh(self, db: apsw.Connection, embedder: int, dimensions: int) -> None:
         """Read the blocks that have changed since the last call."""
@@ -96,14 +88,19 @@ class SqliteSearch:
     """The searching half of a reader; `store.protocol` describes the methods."""
 
     def __init__(self, db: apsw.Connection, cache: VectorCache) -> None:
-        self.value_cache: ValueCache | None = ValueCache()
+        self.value_cache: dict[Hashable, tuple[int, Any]] | None = {}
         self._db = db
         self._cache = cache
         self._allowed_at: tuple[int, int] = (-1, -1)
 
     def document_count(self) -> int:
         count = int(self._query_value("SELECT max(id) FROM documents") or 0)
-        self._cache.drop_stale_counts(count)
+        cache = self._cache
+        # Counts of matching documents are dropped when the bank's size has changed by more than 2 %.
+        is_stale = abs(count - cache.counted_at) > cache.counted_at // 50
+        if is_stale or len(cache.match_counts) > _COUNTED_WORDS:
+            cache.match_counts.clear()
+            cache.counted_at = count
         return count
 
     def count_documents_with(self, word: str, *, at_most: int) -> int:
@@ -197,7 +194,6 @@ class SqliteSearch:
     def nearest(
         self, query: Sequence[float], embedder: str, *, search_filter: SearchFilter, limit: int
     ) -> list[IndexHit]:
-        """Return the documents whose vectors are nearest, with the cosine: bits, small integers, halves."""
         known = self._embedder(embedder)
         if known is None or not any(query):
             return []
@@ -206,7 +202,10 @@ class SqliteSearch:
         in_python = self._cache.rows.scans_in_python
         # Without numpy a long shortlist is slow; for a part of the bank a shorter one is enough.
         shortlist = max(_SHORTLIST // 2 if in_python or allowed is not None else _SHORTLIST, limit * 2)
-        scores = None if in_python else self._score_in_memory(known[0], query, shortlist, allowed)
+        scores = None
+        if not in_python:
+            read_rows = partial(self._rows_of, "vector_rows", known[0])
+            scores = self._updated_planes(known[0]).score_nearest(query, shortlist, allowed, read_rows)
         if scores is None:
             scores = self.cosines(query, embedder, self._cache.rows.nearest(query, shortlist, allowed))
         if allowed is None and (search_filter.groups or search_filter.has_ranges):
@@ -241,13 +240,6 @@ class SqliteSearch:
         rows = self._query_each(f"{_DOCUMENT} WHERE id IN ({{}})", places)
         return {row[0]: IndexedDocument(*row) for row in rows}
 
-    def neighbours(self, thread: str, first: int, last: int) -> list[IndexedDocument]:
-        rows: Iterable[Any] = self._db.execute(
-            f"{_DOCUMENT} WHERE thread = ? AND thread <> '' AND position BETWEEN ? AND ? ORDER BY position",
-            (thread, first, last),
-        )
-        return [IndexedDocument(*row) for row in rows]
-
     def documents_at(self, positions: Sequence[tuple[str, int]]) -> list[IndexedDocument]:
         found = []
         for batch in split_batches(list(dict.fromkeys(positions)), BATCH // 2):
@@ -266,28 +258,21 @@ class SqliteSearch:
     def embedder_in_use(self) -> str:
         return str(self._query_value("SELECT name FROM embedders WHERE is_used") or "")
 
-    def unembedded_documents(self, embedder: str, *, limit: int) -> list[UnembeddedDocument]:
-        known = self._embedder(embedder)
-        mine = known[0] if known else 0
-        rows: Iterable[Any] = self._db.execute(
-            "SELECT id, revision, kind, record FROM documents WHERE embedder BETWEEN 0 AND ? - 1"
-            " UNION ALL SELECT id, revision, kind, record FROM documents WHERE embedder > ? LIMIT ?",
-            (max(mine, 1), mine, limit),
-        )
-        return [UnembeddedDocument(*row) for row in rows]
+    def unembedded_documents(self, embedder: str, *, limit: int) -> list[tuple[int, int, str, str]]:
+        return self._query_unembedded("id, revision, kind, record", embedder, limit)
 
     def pending_embedding_count(self, embedder: str) -> int:
+        return sum(count for (count,) in self._query_unembedded("count(*)", embedder, 2))
+
+    def _query_unembedded(self, columns: str, embedder: str, limit: int) -> list[Any]:
+        """Select from two ranges of the index, on both sides of the embedder's own number."""
         known = self._embedder(embedder)
         mine = known[0] if known else 0
-        # Two ranges of the index on both sides of the embedder's own number.
-        return int(
-            self._query_value(
-                "SELECT (SELECT count(*) FROM documents WHERE embedder BETWEEN 0 AND ? - 1)"
-                " + (SELECT count(*) FROM documents WHERE embedder > ?)",
-                max(mine, 1),
-                mine,
-            )
-        )
+        return self._db.execute(
+            f"SELECT {columns} FROM documents WHERE embedder BETWEEN 0 AND ? - 1"
+            f" UNION ALL SELECT {columns} FROM documents WHERE embedder > ? LIMIT ?",
+            (max(mine, 1), mine, limit),
+        ).fetchall()
 
     def _embedder(self, name: str) -> tuple[int, int] | None:
         row = self._db.execute("SELECT id, dimensions FROM embedders WHERE name = ?", (name,)).fetchone()
@@ -299,17 +284,6 @@ class SqliteSearch:
             f"SELECT id & 0xFFFFFFFF, row FROM {table} WHERE id IN ({{}})", [base + place for place in places]
         )
         return dict(rows)
-
-    def _score_in_memory(
-        self, embedder: int, query: Sequence[float], count: int, allowed: Sequence[int] | None
-    ) -> dict[int, float] | None:
-        """Return the nearest with their cosines from memory, or None when not all rows are there."""
-        planes = self._updated_planes(embedder)
-        if planes.lacks_int8(allowed):
-            planes.cache_filtered_rows(allowed or (), self._rows_of("vector_rows", embedder, allowed or ()))
-        if allowed is not None and not planes.has_int8:
-            return planes.score_filtered(query, count, allowed)
-        return planes.score_nearest(query, count, allowed)
 
     def _updated_planes(self, embedder: int) -> Planes:
         """Return the arrays in memory, with the small integers of the blocks that have changed."""

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from archivist.store.sqlite.erase import SqliteEraser
     from archivist.store.sqlite.writer import SqliteWriter
 
-    # Identity (device and inode), size and time of a file.
-    _FileStamp = tuple[tuple[int, int], int, int]
-    _FileStamps = tuple[_FileStamp | None, ...]
+    # Identity (device and inode), size and time of a file; no identity when there is none.
+    _FileStamp = tuple[tuple[int, int] | None, int, int]
+    _FileStamps = tuple[_FileStamp, _FileStamp]
     # A connection, and the stamps of the files when they could only be opened as immutable.
     _Opened = tuple[apsw.Connection, _FileStamps | None]
 
@@ -56,8 +56,8 @@ class SqliteStore:
         self._migrations = migrations
         self._lock = RLock()
         self._writer: SqliteWriter | None = None
-        self._is_reading = False
-        self._identity = _file_identity(path)
+        self.is_reading = False
+        self._identity = _file_stamp(path)[0]
         self._reopened = 0
         self._use_connection(opened)
 
@@ -99,11 +99,7 @@ class SqliteStore:
     @property
     def is_same_bank(self) -> bool:
         """Say whether the file at the path is still the one that was opened."""
-        return _file_identity(self.path) == self._identity
-
-    @property
-    def is_reading(self) -> bool:
-        return self._is_reading
+        return _file_stamp(self.path)[0] == self._identity
 
     @property
     def is_writing(self) -> bool:
@@ -118,12 +114,12 @@ class SqliteStore:
     @contextmanager
     def reading(self) -> Iterator[SqliteReader]:
         with self._map_errors():
-            if self._writer is not None or self._is_reading:
+            if self._writer is not None or self.is_reading:
                 yield self._writer or self._reader
                 return
             self._reopen_if_changed()
             self._db.execute("BEGIN")
-            self._is_reading = True
+            self.is_reading = True
             try:
                 self._require_current_schema()
                 yield self._reader
@@ -131,7 +127,7 @@ class SqliteStore:
                 if self._stamps is not None and self._stamps != _file_stamps(self.path):
                     raise BankError(f"{str(self.path)!r} was written while it was read", hint="try again")
             finally:
-                self._is_reading = False
+                self.is_reading = False
                 self._db.execute("ROLLBACK")
 
     @contextmanager
@@ -141,13 +137,14 @@ class SqliteStore:
         """Open a transaction; within one, join it. The outermost block commits."""
         lock_timeout_s = self._busy_timeout_s if lock_timeout_s is None else lock_timeout_s
         with self._lock, _map_errors(self.path, lock_timeout_s):
+            from archivist.store.sqlite.writer import SqliteWriter
+
             if self._writer is not None:
-                yield self._writer.as_actor(actor, now)
+                is_same = actor == self._writer.actor
+                yield self._writer if is_same else SqliteWriter(self._db, self._cache, actor, now)
                 return
             if self.is_read_only:
                 raise BankReadOnlyError(str(self.path))
-            from archivist.store.sqlite.writer import SqliteWriter
-
             try:
                 self._db.set_busy_timeout(int(lock_timeout_s * 1000))
                 self._db.execute("BEGIN IMMEDIATE")
@@ -174,11 +171,11 @@ class SqliteStore:
     def _require_current_schema(self) -> None:
         """Refuse a bank that newer code upgraded since it was opened: its tables may differ."""
         if _query_int(self._db, "SELECT count(*) FROM migrations") != len(self._migrations):
-            _refuse_newer(_applied_migrations(self._db), self.path, self._migrations)
+            _applied_migrations(self._db, self.path, self._migrations)
 
     def _reopen_if_changed(self) -> None:
         """Reopen a file that was opened as immutable and has been written since."""
-        if self._stamps is None or self._is_reading or self._stamps == _file_stamps(self.path):
+        if self._stamps is None or self.is_reading or self._stamps == _file_stamps(self.path):
             return
         before = self._db
         self._use_connection(_open_connection(self.path, self._busy_timeout_s, self._migrations))
@@ -199,7 +196,6 @@ class SqliteStore:
             return scrub(self._db)
 
     def count_raw_bytes(self, needles: Sequence[bytes]) -> dict[str, int]:
-        """Count needles in the raw bytes of the file and its log."""
         from archivist.store.sqlite.erase import count_raw_bytes
 
         with self._map_errors():
@@ -218,7 +214,6 @@ class SqliteStore:
             return run_sizes(self._db, excluded)
 
     def reindex(self) -> None:
-        """Build the text index and the tallies again from the records."""
         from archivist.store.sqlite.writer import rebuild_derived
 
         with self._map_errors(), _immediate_transaction(self._db):
@@ -231,21 +226,16 @@ class SqliteStore:
             self._db.close()
 
 
-def _file_identity(path: Path) -> tuple[int, int] | None:
-    stamp = _file_stamp(path)
-    return stamp[0] if stamp else None
-
-
 def _file_stamps(path: Path) -> _FileStamps:
     """Return stamps of a file and its log that change when one of them is written."""
     return _file_stamp(path), _file_stamp(path.with_name(f"{path.name}-wal"))
 
 
-def _file_stamp(path: Path) -> _FileStamp | None:
+def _file_stamp(path: Path) -> _FileStamp:
     try:
         found = path.stat()
     except OSError:
-        return None
+        return None, 0, 0
     return (found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns
 
 
@@ -287,8 +277,7 @@ def _connect(path: Path, flags: int, options: str = "") -> apsw.Connection:
 
 
 def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration], busy_timeout_s: float) -> None:
-    applied = _applied_migrations(db)
-    _refuse_newer(applied, path, migrations)
+    applied = _applied_migrations(db, path, migrations)
     pending = [migration for migration in migrations if migration.name not in applied]
     if not pending:
         return
@@ -311,7 +300,7 @@ def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration], b
     for migration in pending:
         with _immediate_transaction(db):
             # Another process may have applied it before we got the lock.
-            if migration.name in _applied_migrations(db):
+            if migration.name in _applied_migrations(db, path, migrations):
                 continue
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             db.execute(
@@ -335,17 +324,16 @@ def _immediate_transaction(db: apsw.Connection) -> Iterator[None]:
         raise
 
 
-def _refuse_newer(applied: Sequence[str], path: Path, migrations: Sequence[Migration]) -> None:
+def _applied_migrations(db: apsw.Connection, path: Path, migrations: Sequence[Migration]) -> set[str]:
+    """Return the names of the applied migrations; refuse a bank with one that is not known here."""
+    if not _query_int(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'"):
+        return set()
+    applied = [str(row[0]) for row in db.execute("SELECT name FROM migrations ORDER BY position")]
     known = {migration.name for migration in migrations}
     for name in applied:
         if name not in known:
             raise BankTooNewError(str(path), name)
-
-
-def _applied_migrations(db: apsw.Connection) -> list[str]:
-    if not _query_int(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'"):
-        return []
-    return [str(row[0]) for row in db.execute("SELECT name FROM migrations ORDER BY position")]
+    return known.intersection(applied)
 
 
 def _query_int(db: apsw.Connection, sql: str) -> int:

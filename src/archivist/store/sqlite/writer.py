@@ -50,10 +50,6 @@ class SqliteWriter(SqliteReader, Writer):
         self.actor = actor
         self.now = now
 
-    def as_actor(self, actor: Actor, now: datetime) -> SqliteWriter:
-        """Return this transaction in the name of another actor who works within it."""
-        return self if actor == self.actor else SqliteWriter(self._db, self._cache, actor, now)
-
     def put(self, record: Any, verb: str) -> bool:
         record_class: Any = type(record)
         before = self.get(record_class, record.id)
@@ -140,17 +136,13 @@ class SqliteWriter(SqliteReader, Writer):
             (_ABORTED, now, MAX_ATTEMPTS),
         )
         chosen = f" AND run IN ({', '.join('?' * len(runs))})" if runs else ""
-        rows = self._db.execute(
-            f"SELECT run FROM pending WHERE leased_until < ? AND attempts < ?{chosen}"
-            " ORDER BY queued, run LIMIT ?",
-            (now, MAX_ATTEMPTS, *runs, limit),
+        rows: list[Any] = self._db.execute(
+            "UPDATE pending SET holder = ?, leased_until = ?, attempts = attempts + 1 WHERE run IN"
+            f" (SELECT run FROM pending WHERE leased_until < ? AND attempts < ?{chosen}"
+            " ORDER BY queued, run LIMIT ?) RETURNING queued, run",
+            (holder, to_text(until), now, MAX_ATTEMPTS, *runs, limit),
         ).fetchall()
-        for (run,) in rows:
-            self._db.execute(
-                "UPDATE pending SET holder = ?, leased_until = ?, attempts = attempts + 1 WHERE run = ?",
-                (holder, to_text(until), run),
-            )
-        return [str(run) for (run,) in rows]
+        return [run for _, run in sorted(rows)]
 
     def end_lease(self, run: str, holder: str, error: str = "") -> bool:
         if error:
