@@ -187,6 +187,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "Reflections.reflect": {"run": "r-1"},
     "Runs.capture": {"episode": EPISODE, "events": [EVENT]},
     "Runs.finish_run": {"episode": EPISODE, "events": [EVENT], "domain": "code"},
+    "Runs.note_on_run": {"run": "r-1", "name": "n", "value": {"missing": "reason", "list": ["x"]}},
     "Runs.record_episode": {"episode": EPISODE},
     "Runs.start_run": {
         "run": "r-2", "task": "t", "domain": "code", "role": "maker", "repo": "shop", "provider": "p",

@@ -245,8 +245,9 @@ class Runs(BankService):
         """Keep a value under a name on a run, such as whether its log came; an unknown run keeps nothing."""
         with self._bank.transaction() as writer:
             episode = writer.get(Episode, run) if run else None
-            if episode is not None and episode.extra.get(name) != value:
-                writer.put(replace(episode, extra={**episode.extra, name: value}), "capture")
+            if episode is not None:
+                noted = replace(episode, extra={**episode.extra, name: value})
+                self.take((noted,), CaptureOverrides(is_filed=True))
 
     @writes(Layer.RUNS)
     def capture_file(
