@@ -287,12 +287,12 @@ def test_the_same_run_extracted_twice_changes_nothing(bank: Bank) -> None:
     entries = bank.ledger.verify().entries
     bank.capture(episode, events)
     again = bank.reflections.extract("r1")
-    assert (again.met, again.created) == ((), ())
+    assert (again.updated, again.created) == ((), ())
     assert bank.ledger.verify().entries == entries
     bank.forget("m-001")
     bank.lessons.edit("m-002", summary="In other words")
     again = bank.reflections.extract("r1")
-    assert (again.met, again.created) == ((), ())
+    assert (again.updated, again.created) == ((), ())
 
 
 @pytest.mark.req("F3")

@@ -12,21 +12,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Actor", "ArchivistError", "Bank", "Episode", "Event", "Finding", "Lesson", "__version__"]
 
-_HOMES = {
-    "Bank": "archivist.bank",
-    "ArchivistError": "archivist.errors",
-    "Actor": "archivist.records",
-    "Episode": "archivist.records",
-    "Event": "archivist.records",
-    "Finding": "archivist.records",
-    "Lesson": "archivist.records",
-}
-
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used: importing the package alone must stay free."""
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+    home = {"Bank": "bank", "ArchivistError": "errors"}.get(name, "records")
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -25,111 +25,81 @@ from archivist.records.words import ActorKind
 if TYPE_CHECKING:
     from typing import Self
 
-    from archivist.access.service import IdempotencyStore, Tokens
-    from archivist.archive.bank_markdown_service import BankPages
-    from archivist.archive.items_service import Items
-    from archivist.archive.memory_files_service import MemoryFiles
-    from archivist.archive.service import Documents
-    from archivist.audit.service import Audits
-    from archivist.brief.liveness_service import Liveness
+    import archivist.access.service
+    import archivist.archive.bank_markdown_service
+    import archivist.archive.items_service
+    import archivist.archive.memory_files_service
+    import archivist.archive.service
+    import archivist.audit.service
+    import archivist.brief.liveness_service
+    import archivist.brief.service
+    import archivist.brief.session_service
+    import archivist.capture.conversations_service
+    import archivist.capture.service
+    import archivist.core.proposals_service
+    import archivist.core.service
+    import archivist.doctor
+    import archivist.exchange.service
+    import archivist.forget.service
+    import archivist.layers.artifacts_service
+    import archivist.layers.attempts_service
+    import archivist.layers.knowledge_service
+    import archivist.layers.working_service
+    import archivist.ledger.service
+    import archivist.lessons.service
+    import archivist.recall.service
+    import archivist.reflect.service
+    import archivist.stream.service
+    import archivist.workspace.service
     from archivist.brief.select import BriefRequest, RenderedBrief
-    from archivist.brief.service import Briefs
-    from archivist.brief.session_service import SessionBriefs
     from archivist.bus import Bus
-    from archivist.capture.conversations_service import Conversations
-    from archivist.capture.service import Runs
-    from archivist.core.proposals_service import Proposals
-    from archivist.core.service import Core
-    from archivist.doctor import Doctor
-    from archivist.exchange.service import Exchange
-    from archivist.forget.service import Erasure
-    from archivist.layers.artifacts_service import Artifacts
-    from archivist.layers.attempts_service import Attempts
-    from archivist.layers.knowledge_service import Knowledge
-    from archivist.layers.working_service import WorkingMemory
-    from archivist.ledger.service import Ledger
-    from archivist.lessons.service import Lessons
     from archivist.lessons.standing import AgeingResult
     from archivist.recall.embedders import Embedder
     from archivist.recall.query import Query
     from archivist.recall.results import RecallResult
-    from archivist.recall.service import Recall, Vectors
     from archivist.records import Episode, Event, Lesson, Verdict
-    from archivist.reflect.service import Reflection, Reflections
+    from archivist.reflect.service import Reflection
     from archivist.reflect.trigger import Scenario
     from archivist.store.protocol import Reader, Store, Writer
-    from archivist.stream.service import Stream
-    from archivist.workspace.service import WorkspaceService
 
 # A refusal is noted in the ledger, but waits no longer than this for a bank that another process writes.
 _DENIAL_S = 0.2
 # Listeners poll every moment; anything older is in the ledger.
 _MESSAGES = 1_000
 
-# Attribute of a bank → the module and the class of the service.
-SERVICES = {
-    "lessons": ("archivist.lessons.service", "Lessons"),
-    "runs": ("archivist.capture.service", "Runs"),
-    "reflections": ("archivist.reflect.service", "Reflections"),
-    "searches": ("archivist.recall.service", "Recall"),
-    "vectors": ("archivist.recall.service", "Vectors"),
-    "briefs": ("archivist.brief.service", "Briefs"),
-    "sessions": ("archivist.brief.session_service", "SessionBriefs"),
-    "liveness": ("archivist.brief.liveness_service", "Liveness"),
-    "audits": ("archivist.audit.service", "Audits"),
-    "ledger": ("archivist.ledger.service", "Ledger"),
-    "exchange": ("archivist.exchange.service", "Exchange"),
-    "erasure": ("archivist.forget.service", "Erasure"),
-    "doctor": ("archivist.doctor", "Doctor"),
-    "knowledge": ("archivist.layers.knowledge_service", "Knowledge"),
-    "attempts": ("archivist.layers.attempts_service", "Attempts"),
-    "artifacts": ("archivist.layers.artifacts_service", "Artifacts"),
-    "working": ("archivist.layers.working_service", "WorkingMemory"),
-    "core": ("archivist.core.service", "Core"),
-    "proposals": ("archivist.core.proposals_service", "Proposals"),
-    "stream": ("archivist.stream.service", "Stream"),
-    "documents": ("archivist.archive.service", "Documents"),
-    "bank_pages": ("archivist.archive.bank_markdown_service", "BankPages"),
-    "workspace": ("archivist.workspace.service", "WorkspaceService"),
-    "tokens": ("archivist.access.service", "Tokens"),
-    "idempotency": ("archivist.access.service", "IdempotencyStore"),
-    "conversations": ("archivist.capture.conversations_service", "Conversations"),
-    "items": ("archivist.archive.items_service", "Items"),
-    "memory_files": ("archivist.archive.memory_files_service", "MemoryFiles"),
-}
-
 
 class Bank:
     """The memory of one project."""
 
-    lessons: Lessons
-    runs: Runs
-    reflections: Reflections
-    searches: Recall
-    vectors: Vectors
-    briefs: Briefs
-    sessions: SessionBriefs
-    liveness: Liveness
-    audits: Audits
-    ledger: Ledger
-    exchange: Exchange
-    erasure: Erasure
-    doctor: Doctor
-    knowledge: Knowledge
-    attempts: Attempts
-    artifacts: Artifacts
-    working: WorkingMemory
-    core: Core
-    proposals: Proposals
-    stream: Stream
-    documents: Documents
-    bank_pages: BankPages
-    workspace: WorkspaceService
-    tokens: Tokens
-    idempotency: IdempotencyStore
-    conversations: Conversations
-    items: Items
-    memory_files: MemoryFiles
+    # The services, by where their classes stand: each is imported and made when it is first asked for.
+    lessons: archivist.lessons.service.Lessons
+    runs: archivist.capture.service.Runs
+    reflections: archivist.reflect.service.Reflections
+    searches: archivist.recall.service.Recall
+    vectors: archivist.recall.service.Vectors
+    briefs: archivist.brief.service.Briefs
+    sessions: archivist.brief.session_service.SessionBriefs
+    liveness: archivist.brief.liveness_service.Liveness
+    audits: archivist.audit.service.Audits
+    ledger: archivist.ledger.service.Ledger
+    exchange: archivist.exchange.service.Exchange
+    erasure: archivist.forget.service.Erasure
+    doctor: archivist.doctor.Doctor
+    knowledge: archivist.layers.knowledge_service.Knowledge
+    attempts: archivist.layers.attempts_service.Attempts
+    artifacts: archivist.layers.artifacts_service.Artifacts
+    working: archivist.layers.working_service.WorkingMemory
+    core: archivist.core.service.Core
+    proposals: archivist.core.proposals_service.Proposals
+    stream: archivist.stream.service.Stream
+    documents: archivist.archive.service.Documents
+    bank_pages: archivist.archive.bank_markdown_service.BankPages
+    workspace: archivist.workspace.service.WorkspaceService
+    tokens: archivist.access.service.Tokens
+    idempotency: archivist.access.service.IdempotencyStore
+    conversations: archivist.capture.conversations_service.Conversations
+    items: archivist.archive.items_service.Items
+    memory_files: archivist.archive.memory_files_service.MemoryFiles
 
     def __init__(
         self,
@@ -186,9 +156,9 @@ class Bank:
 
         def __getattr__(self, name: str) -> Any:
             """Make a service when it is first asked for."""
-            if name not in SERVICES:
+            module, _, service = Bank.__annotations__.get(name, "").rpartition(".")
+            if not module:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            module, service = SERVICES[name]
             made = getattr(import_module(module), service)(self)
             setattr(self, name, made)
             return made

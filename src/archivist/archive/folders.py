@@ -19,6 +19,7 @@ from archivist.clock import from_text
 from archivist.errors import InputError, RecordError
 from archivist.records import DocumentType, Folder
 from archivist.stream.entries import find_references
+from archivist.text import shorten
 
 # A longer file is data, not a text that people wrote.
 MAX_FILE_BYTES = 2 * 1024 * 1024
@@ -202,8 +203,7 @@ def describe_file(
         value = fields.get(name)
         parsed[name] = parse(value)
         if value is not None and parsed[name] is None:
-            shown = repr(value)
-            shown = shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
+            shown = shorten(repr(value), _SHOWN)
             problems.append(f"front matter: {name}: {shown} is not {wanted}; left out")
     return FileDescription(
         type=parsed["type"] or type or guess_type(source),

@@ -38,7 +38,7 @@ class FinishResult:
 class ExtractResult:
     """What review findings taught: new lessons, lessons met again, and findings below the threshold."""
 
-    created: tuple[Lesson, ...]
-    updated: tuple[Lesson, ...]
-    slight: int
-    skipped: tuple[str, ...]
+    created: tuple[Lesson, ...] = ()
+    updated: tuple[Lesson, ...] = ()
+    slight: int = 0
+    skipped: tuple[str, ...] = ()

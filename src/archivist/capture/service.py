@@ -454,7 +454,7 @@ class Runs(BankService):
         learnt = [self._bank.reflections.extract(name, domain=domain) for name in episodes]
         return ExtractResult(
             created=tuple(lesson for each in learnt for lesson in each.created),
-            updated=tuple(lesson for each in learnt for lesson in each.met),
+            updated=tuple(lesson for each in learnt for lesson in each.updated),
             slight=sum(each.slight for each in learnt),
             skipped=skipped,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from archivist.errors import InputError
@@ -13,9 +14,11 @@ from archivist.records.actor import Actor
 from archivist.records.layers import Conflict, Fact
 from archivist.records.tier_words import ConflictStatus
 from archivist.records.words import ActorKind
+from archivist.text import shorten_line
 
 # An error message stays on one line of a terminal.
-_SHOWN = 60
+# A value as messages show it.
+shorten_value = partial(shorten_line, most=60)
 # Where a conflict keeps what a reversal needs beside the value.
 _PROJECT = "project"
 _LOST_ORIGIN = "lost_origin"
@@ -225,9 +228,3 @@ def _refuse_decided(conflict: Conflict) -> None:
 
 def _source_name(source: str) -> str:
     return source or "somebody"
-
-
-def shorten_value(value: str) -> str:
-    """Return a value on one line, shortened for a message."""
-    text = " ".join(value.split())
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.recall.scoring import Score, Weights
+from archivist.text import shorten_line
 
 if TYPE_CHECKING:
     from archivist.records import Artifact, Document, Entry, Episode, Event, Fact, Lesson
@@ -15,7 +17,7 @@ DEFAULT_LIMIT = 10
 # So few texts without a vector are embedded during a query: the bundled table takes under a millisecond.
 FRESH = 48
 # Characters of a record that a list of hits shows.
-_SHOWN = 400
+_shorten = partial(shorten_line, most=400)
 # The kinds of event in which people and agents speak.
 _SPEECH = ("message", "log", "verdict", "fix")
 
@@ -112,11 +114,6 @@ def _render_document(document: Document) -> RecordText:
     has_heading = document.text.lstrip("# ").startswith(document.heading)
     text = _shorten(document.text if has_heading else f"{document.heading}: {document.text}")
     return RecordText(text, document.id, f"{document.source}#{document.position}")
-
-
-def _shorten(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
 RENDERERS: dict[str, Callable[[Any], RecordText]] = {

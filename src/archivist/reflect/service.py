@@ -13,6 +13,7 @@ from archivist import bus as messages
 from archivist.access.rights import Layer, reads, writes
 from archivist.brief.select import GENERAL
 from archivist.capture.clean import clean_name
+from archivist.capture.results import ExtractResult
 from archivist.capture.runs import find_run, root_run
 from archivist.clock import to_text
 from archivist.config import Config, LessonRules
@@ -58,15 +59,6 @@ _NOT_ASKED = "the configuration does not ask for it"
 # Of a longer run the beginning and the end are read, so that memory stays bounded.
 _EVENTS_A_SIDE = 4_000
 _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
-
-
-@dataclass(frozen=True, slots=True)
-class Extraction:
-    """What the findings of a run changed: lessons met, lessons new, findings below the threshold."""
-
-    met: tuple[Lesson, ...] = ()
-    created: tuple[Lesson, ...] = ()
-    slight: int = 0
 
 
 def make_finding_candidate(finding: Finding, event: str, *, domain: str, rules: LessonRules) -> Candidate:
@@ -185,62 +177,28 @@ def reflect(
     )
     told = [candidate for candidate in candidates if not lesson_suspicion(candidate)]
     story = summarise_run(seen.episode, seen.events, reading, told)
-    found = extract(bank, seen.episode.id, domain)
+    found = bank.reflections.extract(seen.episode.id, domain=domain)
     created, updated = _persist(bank, seen, candidates, story, digest, looked)
     if memo is not None:
         memo[run] = bank.runs.episode(run)
     failures = sum(int(failure.get("n", 1)) for failure in _failures(digest).values())
-    result = Reflection(run, why, story, failures, (*found.created, *created), (*found.met, *updated))
+    result = Reflection(run, why, story, failures, (*found.created, *created), (*found.updated, *updated))
     _announce_result(bank, result)
     return result
 
 
-def _reflect_queue(bank: Bank, scenario: Scenario | None) -> Iterator[Reflection | ReflectionOutcome]:
-    holder = f"{os.getpid()}-{bank.new_id(bank.now())}"
-    errors: dict[str, str] = {}
-    memo: dict[str, Episode] = {}
-    try:
-        while True:
-            with bank.transaction() as writer:
-                until = bank.now() + timedelta(seconds=bank.config.reflect.lease_s)
-                run = next(iter(writer.lease(holder, until)), "")
-            if not run:
-                break
-            done: Reflection | ReflectionOutcome
-            try:
-                why, is_wanted = _decide_scenario(bank, run, scenario)
-                done = reflect(bank, run, why, memo) if is_wanted else _learn_findings_only(bank, run, why)
-            except Exception as failure:  # noqa: BLE001 one run that breaks a miner must not stop the others
-                # The lease is kept until the end, so that this round does not try the run again.
-                errors[run] = _error_text(failure)
-                done = ReflectionOutcome(run, scenario or Scenario.BATCH, "skipped", error=errors[run])
-            except BaseException:
-                # An interrupt says nothing about the run.
-                with bank.transaction() as writer:
-                    writer.release_lease(run, holder)
-                raise
-            else:
-                with bank.transaction() as writer:
-                    writer.end_lease(run, holder)
-            yield done
-    finally:
-        with bank.transaction() as writer:
-            for run, error in errors.items():
-                writer.end_lease(run, holder, error)
-
-
 def _learn_findings_only(bank: Bank, run: str, scenario: Scenario, domain: str = "") -> ReflectionOutcome:
     """Learn what reviewers found in a run that the configuration does not ask to reflect on."""
-    found = extract(bank, run, domain)
+    found = bank.reflections.extract(run, domain=domain)
     return ReflectionOutcome(
         run,
         scenario,
         "skipped",
         created=len(found.created),
-        updated=len(found.met),
+        updated=len(found.updated),
         summary=_NOT_ASKED,
         created_lessons=found.created,
-        updated_lessons=found.met,
+        updated_lessons=found.updated,
     )
 
 
@@ -363,51 +321,49 @@ def _progress_file(bank: Bank) -> Path:
     return bank.path.absolute().parent.parent / "progress.md"
 
 
-def extract(bank: Bank, run: str, domain: str) -> Extraction:
-    """Learn from the review findings of a captured run."""
-    run = clean_name(run)
-    with bank.transaction() as writer:
-        episode = find_run(writer, run)
-        is_review = (equals("run", run), equals("kind", EventKind.VERDICT))
-        reviews = writer.select(Event, *is_review, order=("seq",))
-        # A finding is cited by its event and its index there.
-        found = {f"{event.id}.{at}": found for event in reviews for at, found in enumerate(event.findings)}
-        # A finding that a lesson cites was extracted before, whatever became of that lesson.
-        counted = writer.select(Lesson, contains_item("runs", run)) if found else []
-        cited = {event for lesson in counted for event in lesson.evidence.events}
-        domain = domain or episode.domain or GENERAL
-        candidates = [
-            make_finding_candidate(finding, event, domain=domain, rules=bank.config.lessons)
-            for event, finding in found.items()
-            if event not in cited
-        ]
-        if not candidates:
-            return Extraction()
-        now = bank.now()
-        sighting = Sighting(
-            provenance=Provenance.REVIEWED,
-            actor=bank.actor,
-            now=now,
-            run_count=episode.number or writer.run_count() + 1,
-            run=run,
-            counted=run,
-            seen=now,
-        )
-        kept = bank.lessons.keep_many(candidates, sighting)
-    return Extraction(
-        met=tuple(each.lesson for each in kept if each.change is LessonChange.MET),
-        created=tuple(each.lesson for each in kept if each.is_new),
-        slight=sum(each.change is LessonChange.DROPPED for each in kept),
-    )
-
-
 class Reflections(BankService):
     """What is learnt from runs."""
 
     @writes(Layer.RUNS)
-    def extract(self, run: str, *, domain: str = "") -> Extraction:
+    def extract(self, run: str, *, domain: str = "") -> ExtractResult:
         """Learn from the review findings of a captured run."""
-        return extract(self._bank, run, domain)
+        bank = self._bank
+        run = clean_name(run)
+        with bank.transaction() as writer:
+            episode = find_run(writer, run)
+            is_review = (equals("run", run), equals("kind", EventKind.VERDICT))
+            reviews = writer.select(Event, *is_review, order=("seq",))
+            # A finding is cited by its event and its index there.
+            found = {
+                f"{event.id}.{at}": found for event in reviews for at, found in enumerate(event.findings)
+            }
+            # A finding that a lesson cites was extracted before, whatever became of that lesson.
+            counted = writer.select(Lesson, contains_item("runs", run)) if found else []
+            cited = {event for lesson in counted for event in lesson.evidence.events}
+            domain = domain or episode.domain or GENERAL
+            candidates = [
+                make_finding_candidate(finding, event, domain=domain, rules=bank.config.lessons)
+                for event, finding in found.items()
+                if event not in cited
+            ]
+            if not candidates:
+                return ExtractResult()
+            now = bank.now()
+            sighting = Sighting(
+                provenance=Provenance.REVIEWED,
+                actor=bank.actor,
+                now=now,
+                run_count=episode.number or writer.run_count() + 1,
+                run=run,
+                counted=run,
+                seen=now,
+            )
+            kept = bank.lessons.keep_many(candidates, sighting)
+        return ExtractResult(
+            updated=tuple(each.lesson for each in kept if each.change is LessonChange.MET),
+            created=tuple(each.lesson for each in kept if each.is_new),
+            slight=sum(each.change is LessonChange.DROPPED for each in kept),
+        )
 
     @writes(Layer.RUNS)
     def reflect(self, run: str, *, scenario: Scenario | None = None) -> Reflection:
@@ -450,7 +406,40 @@ class Reflections(BankService):
         Each run is leased: two processes never reflect on the same one, and the lease of a crashed process
         expires. A failure is an outcome, and the run stays queued.
         """
-        return _reflect_queue(self._bank, scenario)
+        bank = self._bank
+        holder = f"{os.getpid()}-{bank.new_id(bank.now())}"
+        errors: dict[str, str] = {}
+        memo: dict[str, Episode] = {}
+        try:
+            while True:
+                with bank.transaction() as writer:
+                    until = bank.now() + timedelta(seconds=bank.config.reflect.lease_s)
+                    run = next(iter(writer.lease(holder, until)), "")
+                if not run:
+                    break
+                done: Reflection | ReflectionOutcome
+                try:
+                    why, is_wanted = _decide_scenario(bank, run, scenario)
+                    done = (
+                        reflect(bank, run, why, memo) if is_wanted else _learn_findings_only(bank, run, why)
+                    )
+                except Exception as failure:  # noqa: BLE001 one run that breaks a miner must not stop the others
+                    # The lease is kept until the end, so that this round does not try the run again.
+                    errors[run] = _error_text(failure)
+                    done = ReflectionOutcome(run, scenario or Scenario.BATCH, "skipped", error=errors[run])
+                except BaseException:
+                    # An interrupt says nothing about the run.
+                    with bank.transaction() as writer:
+                        writer.release_lease(run, holder)
+                    raise
+                else:
+                    with bank.transaction() as writer:
+                        writer.end_lease(run, holder)
+                yield done
+        finally:
+            with bank.transaction() as writer:
+                for run, error in errors.items():
+                    writer.end_lease(run, holder, error)
 
     @reads(Layer.RUNS)
     def recent_runs(self, days: int) -> list[str]:

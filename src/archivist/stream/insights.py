@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ from archivist.stream.obstacles import (
     read_waits,
     words_of,
 )
+from archivist.text import shorten_line
 
 # A reflection is read in full, so it holds only a few insights, obstacles first.
 MOST_INSIGHTS = 5
@@ -43,7 +45,7 @@ _LEAST_THEME = 3
 _SHOWN_IDS = 8
 _SHOWN_ISSUES = 5
 _SHOWN_RELATED = 3
-_SHOWN_CHARACTERS = 110
+_shorten = partial(shorten_line, most=110)
 _HONESTLY = "Counted, not interpreted."
 _NO_THEME = re.compile(
     r"(?:issue|pr|cycle)[-_ ]?\d+|reflection|deterministic|action|decision|observation|block(?:ed|ers?|ing)"
@@ -428,11 +430,6 @@ def _describe_cluster(cluster: Sequence[Entry]) -> str:
 
 def _quote_entry(entry: Entry) -> str:
     return f"“{_shorten(entry.action)}” (cycle {entry.cycle}{f', {entry.role}' if entry.role else ''})"
-
-
-def _shorten(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"
 
 
 def _format_cycles(cycles: Sequence[int]) -> str:
