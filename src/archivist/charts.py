@@ -177,7 +177,12 @@ def draw_report_chart(line: ReportRow, title: str = "Did the lessons help?") -> 
     arms = [period.lift.arms for period in periods]
     told = [_failure_rate(arm.told, arm.told_failed) for arm in arms]
     withheld = [_failure_rate(arm.withheld, arm.withheld_failed) for arm in arms]
-    summary = _summarize_report(line)
+    total, judged = line.lift.arms, line.judged_count
+    summary = f"Helpful {line.helpful} of {judged} times" if judged else "No verdicts yet"
+    if judged and total.rate_told is not None and total.rate_withheld is not None:
+        summary += f"; failures {total.rate_told:.0%} when told, {total.rate_withheld:.0%} when withheld"
+        summary += f": {_CONCLUSIONS[line.lift.conclusion]}" if line.lift.interval else ""
+    summary += "."
     body = [
         *_heading(title, summary),
         *_draw_panel(
@@ -208,17 +213,6 @@ def draw_report_chart(line: ReportRow, title: str = "Did the lessons help?") -> 
 
 def _failure_rate(runs: float, failed: float) -> Point | None:
     return (failed / runs, *wilson(failed, runs)) if runs else None
-
-
-def _summarize_report(line: ReportRow) -> str:
-    if not line.judged_count:
-        return "No verdicts yet."
-    summary = f"Helpful {line.helpful} of {line.judged_count} times"
-    arms = line.lift.arms
-    if arms.rate_told is not None and arms.rate_withheld is not None:
-        summary += f"; failures {arms.rate_told:.0%} when told, {arms.rate_withheld:.0%} when withheld"
-        summary += f": {_CONCLUSIONS[line.lift.conclusion]}" if line.lift.interval else ""
-    return f"{summary}."
 
 
 # Success rates

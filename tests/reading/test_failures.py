@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.reading.failures import Failure, FailureKind, detect_failure, failure_key
+from archivist.reading.failures import Failure, detect_failure, failure_key
+from archivist.reading.rules import FailureKind
 
 K = FailureKind
 

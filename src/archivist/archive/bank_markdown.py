@@ -206,7 +206,8 @@ class BankPage:
         nested = [_ITEM.fullmatch(line) for line in self.lines[item.first + 1 : item.last]] if label else []
         if nested and all(nested):
             texts = [each["text"] for each in nested if each]
-        name = _normalize_heading(label["name"] if label else item.below if is_status else item.section)
+        heading = label["name"] if label else item.below if is_status else item.section
+        name = " ".join(re.findall(r"[^\W_]+", heading.lower()))
         if is_status and "sprint" in name:
             self._read_sprint(item, strip_emphasis(" ".join(texts)), is_sprint=name in _SPRINT)
         elif name in _LISTS:
@@ -287,10 +288,6 @@ def _iter_items(lines: Sequence[str]) -> Iterator[_Item]:
             cells = [cell.strip() for cell in row[1].split("|")]
             yield _Item(place, end, " | ".join(cell for cell in cells if cell), section, below)
         place = end
-
-
-def _normalize_heading(heading: str) -> str:
-    return " ".join(re.findall(r"[^\W_]+", heading.lower()))
 
 
 def _is_nested(line: str, indent: int) -> bool:

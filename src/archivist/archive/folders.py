@@ -25,7 +25,6 @@ from archivist.text import shorten
 MAX_FILE_BYTES = 2 * 1024 * 1024
 # Bounds the time that the YAML parser can take.
 _FRONT_CHARACTERS = 16_384
-_SHOWN = 60
 # Folders with code of others, or with generated files.
 _PASSED_BY = frozenset(("node_modules", "__pycache__", "vendor"))
 _FRONT = re.compile(r"---[ \t]*\n(.*?)(?:\n)?^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -203,7 +202,7 @@ def describe_file(
         value = fields.get(name)
         parsed[name] = parse(value)
         if value is not None and parsed[name] is None:
-            shown = shorten(repr(value), _SHOWN)
+            shown = shorten(repr(value), 60)
             problems.append(f"front matter: {name}: {shown} is not {wanted}; left out")
     return FileDescription(
         type=parsed["type"] or type or guess_type(source),

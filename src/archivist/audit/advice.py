@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from archivist.reading import programs
 from archivist.reading.commands import step_purpose
-from archivist.reading.failures import FailureKind, is_shell
+from archivist.reading.failures import is_shell
 from archivist.reading.packages import installs, is_install, package_name
+from archivist.reading.rules import FailureKind
 from archivist.reading.shell import Step, parse
 from archivist.records import Lesson
 

@@ -15,6 +15,7 @@ from types import NoneType
 from typing import Any, Final, TypeVar
 
 from archivist.cold_start import lazy_pattern
+from archivist.text import make_legible, replace_surrogates
 
 FENCE_MARK: Final = "archivist:brief"
 FENCE_CLOSE: Final = "<!-- /archivist:brief -->"
@@ -70,8 +71,6 @@ def _find_openings(text: str) -> Iterator[tuple[int, re.Match[str]]]:
 def fence(text: str, brief_id: str, lesson_ids: Sequence[str]) -> str:
     """Put a brief between marks that name it and its lessons; what steers a terminal is left out."""
     if not text.replace("\n", "").isprintable():
-        from archivist.text import make_legible
-
         text = make_legible(text)
     # A mark inside the text would end the fence early and leave the rest to be learnt from.
     body = text.replace(FENCE_MARK, "archivist-brief").strip("\n")
@@ -133,12 +132,9 @@ class Cleaner:
         """Return one text, cleaned; the same object when there was nothing to clean."""
         if not text or text in self._clean_texts:
             return text
-        cleaned = text
-        if not text.isascii():
-            # Halves of surrogate pairs come from undecodable output; no store can hold them.
-            cleaned = text.encode("utf-8", "replace").decode("utf-8")
-            cleaned = text if cleaned == text else cleaned
-        redacted = self._redact(strip_briefs(cleaned))
+        # Halves of surrogate pairs come from undecodable output; no store can hold them.
+        cleaned = replace_surrogates(text)
+        redacted = self._redact(strip_briefs(text if cleaned == text else cleaned))
         for secret in redacted.found:
             self.secrets[secret.kind] += secret.occurrences
         if redacted.text is text and len(text) <= _REMEMBERED_CHARACTERS:

@@ -37,7 +37,6 @@ from archivist.service import BankService
 if TYPE_CHECKING:
     from archivist.exchange.files import FileImportResult, ImportBatch, LessonFormat
     from archivist.exchange.share import SharedRecords, ShareResult
-    from archivist.records.shapes import Kept
     from archivist.store.protocol import Reader, Writer
 
 # The setting that lists the files that the bank wrote.
@@ -113,7 +112,11 @@ class Exchange(BankService):
         cleaner = Cleaner()
         for record in map(cleaner.clean, batch.kept):
             before = writer.get(type(record), record.id)
-            after = _with_free_number(writer, record) if before is None else later_record(before, record)
+            after = record if before is None else later_record(before, record)
+            if before is None and isinstance(record, Proposal):
+                # A proposal's number may be taken in this bank.
+                numbers = {row[0] for row in writer.select_fields(Proposal, ("number",))}
+                after = replace(record, number=max(numbers) + 1) if record.number in numbers else record
             kind = f"{kind_of(type(record))}s"
             count(kind, is_known=before is not None, is_changed=writer.put(after, "import"))
         for line in batch.audit:
@@ -238,11 +241,3 @@ def _explain_write_errors(folder: Path) -> Iterator[None]:
             f"{str(folder)!r} cannot be written: {error.strerror}",
             hint="check the permissions of the folder, or choose another",
         ) from None
-
-
-def _with_free_number(reader: Reader, record: Kept) -> Kept:
-    """Return a new proposal with a number that this bank has not used; other records as they are."""
-    if not isinstance(record, Proposal):
-        return record
-    numbers = {row[0] for row in reader.select_fields(Proposal, ("number",))}
-    return replace(record, number=max(numbers) + 1) if record.number in numbers else record

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from archivist.store.ledger import LedgerChange
     from archivist.store.protocol import Reader, Writer
 
-__all__ = ["ClaimResult", "Knowledge", "SharedImportResult"]
-
 BY_NAME = ("category", "key", "project")
 # Filters are applied after the search, so it asks for more than is shown.
 _TEXT_HITS = 200

@@ -29,8 +29,7 @@ from archivist.lessons.quarantine import (
     may_release,
     quarantine_reason,
 )
-from archivist.lessons.standing import AgeingResult as AgeingResult
-from archivist.lessons.standing import decay_lesson, find_lesson, is_confirmed, with_status
+from archivist.lessons.standing import AgeingResult, decay_lesson, find_lesson, is_confirmed, with_status
 from archivist.recall.keywords import keywords
 from archivist.recall.query import LIVE, Query
 from archivist.records import (

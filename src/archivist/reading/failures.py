@@ -26,8 +26,6 @@ from archivist.reading.signatures import (
     pick_clue,
 )
 
-__all__ = ["Failure", "FailureKind", "detect_failure", "failure_key", "have_different_subjects", "is_shell"]
-
 # Separates the resource that a failure is about from the rest of its key.
 ABOUT = "@"
 _SHELL_TOOL = lazy_pattern(r"bash|shell|terminal|exec|command|^run$|swe-agent|^$|console|^sh$", re.IGNORECASE)

@@ -91,7 +91,10 @@ class KeywordIndex:
         sums = _column_sums([self._by_word.row(word) for word in wanted])
         least = max(1, ceil(self._overlap.of_finding * len(wanted)))
         for common in range(min(len(wanted), (1 << len(sums)) - 1), least - 1, -1):
-            holders = _columns_with_sum(sums, common, len(self._keys))
+            # The columns whose sum is `common`.
+            holders = (1 << len(self._keys)) - 1
+            for place, digit in enumerate(sums):
+                holders &= digit if common >> place & 1 else ~digit
             if not holders:
                 continue
             for size in sorted(self._by_size.places):
@@ -136,11 +139,3 @@ def _column_sums(rows: Iterable[int]) -> list[int]:
         if carry:
             digits.append(carry)
     return digits
-
-
-def _columns_with_sum(sums: list[int], wanted: int, columns: int) -> int:
-    """Return the columns whose sum is the wanted one."""
-    equal = (1 << columns) - 1
-    for place, digit in enumerate(sums):
-        equal &= digit if wanted >> place & 1 else ~digit
-    return equal

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from archivist.clock import from_text, to_text
 from archivist.errors import InputError, RecordError
+from archivist.text import replace_surrogates
 
 R = TypeVar("R")
 Decoder = Callable[[Any], Any]
@@ -103,9 +104,8 @@ def decoder(kind: Any) -> Decoder:
 
 
 def _decode_text(value: Any) -> str:
-    text: str = _require(value, str, "text")
     # JSON can spell half of a surrogate pair; SQLite and UTF-8 cannot hold it.
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    return replace_surrogates(_require(value, str, "text"))
 
 
 def _decode_int(value: Any) -> int:

@@ -34,7 +34,7 @@ from archivist.records import (
 )
 from archivist.records.lesson import LONGEST_CHARACTERS
 from archivist.records.plain import to_plain
-from archivist.records.words import NOTES as NOTES
+from archivist.records.words import NOTES
 from archivist.reflect.trigger import (
     ReflectionOutcome,
     ReflectionTrigger,

@@ -460,25 +460,22 @@ class _Linker:
         else:
             before = path.read_bytes()
             if _SECTION.search(before):
-                return self._remove_section(path, before)
+                if is_edited_section(before):
+                    raise _LeftAloneError(_EDITED_SECTION)
+                form = self._section_form(path)
+                after = without_section(before, self.client)
+                if after is not None:
+                    self._replace(path, before, after)
+                elif not self.is_dry_run:
+                    path.resolve().unlink()
+                others = ", ".join(reader for reader in section_readers(before) if reader != self.client)
+                return f"{form}, kept for {others}" if others else form
             if is_edited_copy(before):
                 raise _LeftAloneError(_EDITED.format(source=source_of_copy(before) or "its source"))
             form = "copy"
         if not self.is_dry_run:
             path.unlink()
         return form
-
-    def _remove_section(self, path: Path, before: bytes) -> str:
-        if is_edited_section(before):
-            raise _LeftAloneError(_EDITED_SECTION)
-        form = self._section_form(path)
-        after = without_section(before, self.client)
-        if after is not None:
-            self._replace(path, before, after)
-        elif not self.is_dry_run:
-            path.resolve().unlink()
-        others = ", ".join(reader for reader in section_readers(before) if reader != self.client)
-        return f"{form}, kept for {others}" if others else form
 
     def remove_empty_folders(self) -> None:
         """Remove the folders that were made for the client and are empty now."""

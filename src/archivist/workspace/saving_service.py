@@ -16,7 +16,7 @@ from archivist.workspace.documents import field_text
 from archivist.workspace.files_service import FileCache
 from archivist.workspace.learnings import Learning, LearningEntry
 from archivist.workspace.save import MemoryItem, MemoryKind, OnConflict, SaveOutcome, SaveResult
-from archivist.workspace.similarity import Comparison, Statement
+from archivist.workspace.similarity import Statement
 from archivist.workspace.topology import LEARNINGS, FileKind, WorkspaceScope, decode
 
 if TYPE_CHECKING:
@@ -95,7 +95,15 @@ class MemorySaver:
         near = save.find_nearest(item, existing, _cosines)
         outcome = save.decide_outcome(item, home, near, rule)
         if near is not None and outcome.result is SaveResult.MERGED:
-            return self._merge(item, *near, outcome)
+            learning, compared = near
+            path = self._topology.path_inside(learning.path)
+            before, text = _read_text(path, learning.path)
+            if learning.entry not in learnings.parse_entries(text, learning.path):
+                return None
+            new = save.merge_item(text, learning.entry, compared.likeness, item, self._today)
+            if new == text:
+                return outcome._replace(result=SaveResult.KNOWN)
+            return outcome if self._write(path, before, new) else None
         if outcome.result is not SaveResult.SAVED:
             return outcome
         kind = FileKind.DECISIONS if item.kind is MemoryKind.DECISION else FileKind.LESSONS
@@ -116,18 +124,6 @@ class MemorySaver:
         if old is not None and old.path != name:
             _retry(lambda: self._mark_superseded(old, f"{by} ({name})"), old.path)
         return outcome._replace(path=name, line=learnings.parse_entries(new, name)[-1].line)
-
-    def _merge(
-        self, item: MemoryItem, learning: Learning, compared: Comparison, outcome: SaveOutcome
-    ) -> SaveOutcome | None:
-        path = self._topology.path_inside(learning.path)
-        before, text = _read_text(path, learning.path)
-        if learning.entry not in learnings.parse_entries(text, learning.path):
-            return None
-        new = save.merge_item(text, learning.entry, compared.likeness, item, self._today)
-        if new == text:
-            return outcome._replace(result=SaveResult.KNOWN)
-        return outcome if self._write(path, before, new) else None
 
     def _mark_superseded(self, learning: Learning, by: str) -> bool | None:
         """Mark an entry of another file as superseded, wherever it is by now; None when the file changed."""

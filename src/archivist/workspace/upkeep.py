@@ -41,7 +41,6 @@ FIELDS = {
 _PLAN_NAME = re.compile(r"(\d{6})-[^\W_]+(?:[-.][^\W_]+)*\.md")
 _DATE_IN_NAME = re.compile(r"(?:20)?(\d\d)[-_.]?(\d\d)[-_.]?(\d\d)(?!\d)[-_. ]*")
 _FIELD = re.compile(r"[\"']?([^\s:\"'#][^:\"']*?)[\"']?\s*:(?:\s|$)")
-_SHOWN_CHARACTERS = 60
 
 
 def check_file(
@@ -151,8 +150,7 @@ def _check_value(field: str, value: object) -> tuple[str, str] | None:
 
 
 def _short_repr(value: object) -> str:
-    text = value if isinstance(value, str) else str(value)
-    return repr(shorten(text, _SHOWN_CHARACTERS))
+    return repr(shorten(str(value), 60))
 
 
 def _check_learnings(

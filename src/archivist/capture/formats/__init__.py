@@ -34,11 +34,9 @@ class Adapter(Protocol):
 
     def recognises(self, head: bytes, name: str) -> bool:
         """Say whether a log has this format, by its first 64 kB, decompressed, and its file name."""
-        ...
 
     def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
         """Yield events as they are read, each run when it is complete, the main one last."""
-        ...
 
 
 # From the most to the least specific, since some formats embed the records of others.

@@ -10,7 +10,7 @@ import click
 
 from archivist.brief.select import global_mark_of
 from archivist.edges.cli import options
-from archivist.edges.cli.output import Answer, Table, list_changes, list_records, write_file
+from archivist.edges.cli.output import Answer, list_changes, list_records, write_file
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import field_lines, pluralize
 from archivist.edges.views import history_views, lesson_views, regression_view, report_row_view, verdicts_view
@@ -18,7 +18,6 @@ from archivist.records.words import Category, LessonType, Scope, Severity, Statu
 
 if TYPE_CHECKING:
     from archivist.audit.lift import Lift
-    from archivist.audit.report import ReportRow
     from archivist.bank import Bank
     from archivist.records import Lesson
 
@@ -272,7 +271,17 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool)
         return Answer(view, notes=("no verdicts yet: archivist audit check RUN makes them",))
     shown = [*lines, *(() if lesson else (*found.months, found.total))]
     is_held_out = any(line.lift.arms.withheld for line in shown)
-    table = _report_table(shown, {each.lesson: each.step for each in steps}, is_held_out=is_held_out)
+    headings = ["ID", "Told", "Followed", "Ignored", "No occasion", "Helped", "Failed", "Likely share"]
+    headings += ["Withheld", "Fails told/withheld", "Prevents", "More runs"] if is_held_out else []
+    step_of = {each.lesson: each.step for each in steps}
+    rows = []
+    for line in shown:
+        low, high = line.posterior.interval
+        share = f"{line.posterior.mean:.0%} ({low:.0%} to {high:.0%})" if line.judged_count else "-"
+        counts = (line.told, line.followed, line.ignored, line.not_applicable, line.helpful, line.ineffective)
+        lift = _lift_cells(line.lift) if is_held_out else ()
+        rows.append((line.lesson, *counts, share, *lift, step_of.get(line.lesson, ""), line.summary))
+    table = (*headings, "Proposal", "Description"), rows
     # In the whole report only what calls for an action.
     needed = [each for each in steps if lesson or each.step != "keep"]
     advice = [f"{each.step} {each.lesson}: {each.reason}" for each in needed]
@@ -288,19 +297,6 @@ def regressions(bank: Bank, run: str) -> Answer:
     nothing = "nothing that was fixed came back"
     answer = list_records("regressions", found, regression_view, *columns, empty=nothing, run=run)
     return answer._replace(code=1 if found else 0)
-
-
-def _report_table(lines: Sequence[ReportRow], steps: Mapping[str, str], *, is_held_out: bool) -> Table:
-    headings = ["ID", "Told", "Followed", "Ignored", "No occasion", "Helped", "Failed", "Likely share"]
-    headings += ["Withheld", "Fails told/withheld", "Prevents", "More runs"] if is_held_out else []
-    rows = []
-    for line in lines:
-        low, high = line.posterior.interval
-        share = f"{line.posterior.mean:.0%} ({low:.0%} to {high:.0%})" if line.judged_count else "-"
-        counts = (line.told, line.followed, line.ignored, line.not_applicable, line.helpful, line.ineffective)
-        lift = _lift_cells(line.lift) if is_held_out else ()
-        rows.append((line.lesson, *counts, share, *lift, steps.get(line.lesson, ""), line.summary))
-    return (*headings, "Proposal", "Description"), rows
 
 
 def _lift_cells(lift: Lift) -> tuple[str, ...]:

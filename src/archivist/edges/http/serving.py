@@ -40,8 +40,6 @@ from archivist.edges.wire.serving import (
     use_one_thread_for_vectors,
 )
 
-__all__ = ["Certificate", "ServerHandle", "create_app", "open_server"]
-
 # Python's default is 5 ms. A shorter turn lets small requests run between the steps of a large one.
 _SWITCH_INTERVAL_S = 0.001
 # Routes are tried in this order, so the routers that get the most requests come first.
@@ -191,7 +189,14 @@ def open_server(
     use_one_thread_for_vectors()
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     app = create_app(open_bank, is_beyond_loopback=not is_loopback(host))
-    _log_to_stderr(is_quiet)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    levels = {"archivist.http": logging.WARNING if is_quiet else logging.INFO, "uvicorn.error": logging.ERROR}
+    for name, level in levels.items():
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.setLevel(level)
+        logger.propagate = False
 
     def stop_streams() -> None:
         app.state.incoming.stop()
@@ -203,19 +208,6 @@ def open_server(
     url = url_of(host, listener.getsockname()[1], "https" if certificate else "http")
     link = f"{url}/open?key={app.state.browsers.create_link()}"
     return ServerHandle(url, link, lambda: server.run(sockets=[listener]))
-
-
-def _log_to_stderr(is_quiet: bool) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
-    for name, level in (
-        ("archivist.http", logging.WARNING if is_quiet else logging.INFO),
-        ("uvicorn.error", logging.ERROR),
-    ):
-        logger = logging.getLogger(name)
-        logger.handlers[:] = [handler]
-        logger.setLevel(level)
-        logger.propagate = False
 
 
 def create_app(open_bank: Callable[[], Bank], *, is_beyond_loopback: bool = False) -> FastAPI:

@@ -74,9 +74,14 @@ class McpAuthMiddleware(GuardedApp):
         token = await self.require_token(bearer_secret(headers))
         limited = self.bodies.limit_receive(receive, headers, self.rules.max_body_mb * MEGABYTE)
         body = await Request(scope, limited).body()
-        error = _bad_message_response(body) if scope["method"] == "POST" else None
-        if error is not None:
-            await error(scope, receive, send)
+        try:
+            if scope["method"] == "POST":
+                types.jsonrpc_message_adapter.validate_json(body, by_name=False)
+        except ValidationError as error:
+            # A body that is not a message gets the answer that it gets over stdio.
+            answer = error_response(error)
+            text = answer.model_dump_json(by_alias=True, exclude_unset=True) if answer else ""
+            await Response(text, 400, media_type="application/json")(scope, receive, send)
             return
         # The secret itself is not passed on.
         access = AccessToken(token=token.id, client_id=token.id, scopes=[], subject=str(token.actor))
@@ -225,17 +230,6 @@ def make_http_app(memory: MemoryServer, rules: ServerRules) -> McpAuthMiddleware
     )
     app.add_middleware(AuthContextMiddleware)
     return McpAuthMiddleware(app, memory, rules)
-
-
-def _bad_message_response(body: bytes) -> Response | None:
-    """Return the answer to a body that is not a message, as over stdio; None for a message."""
-    try:
-        types.jsonrpc_message_adapter.validate_json(body, by_name=False)
-    except ValidationError as error:
-        answer = error_response(error)
-        text = answer.model_dump_json(by_alias=True, exclude_unset=True) if answer else ""
-        return Response(text, 400, media_type="application/json")
-    return None
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:

@@ -6,7 +6,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -184,7 +184,16 @@ class MemoryServer:
         queue = self.writing if is_write else self.reading
 
         def run_tool(bank: Bank) -> Any:
-            _check_size(tool.name, given)
+            try:
+                size = len(json.dumps(given, ensure_ascii=False).encode())
+            except UnicodeEncodeError:
+                problem = f"{tool.name}: the arguments contain a lone surrogate"
+                raise InputError(problem, hint="send valid UTF-8") from None
+            if size > _MAX_ARGUMENTS_BYTES:
+                raise InputError(
+                    f"{tool.name}: the arguments are too large ({size >> 10} KiB)",
+                    hint=f"at most {_MAX_ARGUMENTS_BYTES >> 10} KiB; import long logs with archivist capture",
+                )
             return tool.call(bank, given)
 
         try:
@@ -275,18 +284,6 @@ def _error_result(message: str, hint: str) -> types.CallToolResult:
 
 def _error_text(message: str, hint: str) -> str:
     return f"{message}\nhint: {hint}" if hint else message
-
-
-def _check_size(name: str, arguments: Mapping[str, Any]) -> None:
-    try:
-        size = len(json.dumps(arguments, ensure_ascii=False).encode())
-    except UnicodeEncodeError:
-        raise InputError(f"{name}: the arguments contain a lone surrogate", hint="send valid UTF-8") from None
-    if size > _MAX_ARGUMENTS_BYTES:
-        raise InputError(
-            f"{name}: the arguments are too large ({size >> 10} KiB)",
-            hint=f"at most {_MAX_ARGUMENTS_BYTES >> 10} KiB; import long logs with archivist capture",
-        )
 
 
 async def forward_messages(
