@@ -22,6 +22,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
+from uuid import NAMESPACE_URL, uuid5
 
 from archivist import Bank
 from archivist.reading.failures import detect_failure, failure_key
@@ -126,7 +127,8 @@ def measure(folder: Path, lessons: int, rounds: int) -> dict[str, tuple[list[flo
 
 
 def _spent(case: Case, turn: int) -> float:
-    event = {**case.event, "session_id": f"{case.name}-{turn}"}
+    # Clients name their sessions by such ids.
+    event = {**case.event, "session_id": str(uuid5(NAMESPACE_URL, f"{case.name}-{turn}"))}
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(

@@ -149,9 +149,9 @@ def _build(place: Path, size: int) -> dict[str, float]:
     stored = time.process_time()
     done = 0
     with click.progressbar(length=bank.vectors.count_unembedded(), label="vectors", file=sys.stderr) as bar:
-        for step in bank.vectors.embed_waiting():
-            bar.update(step.done - done)
-            done = step.done
+        for made in bank.vectors.embed_waiting():
+            bar.update(made - done)
+            done = made
     bank.close()
     return {"store s": stored - begin, "embed s": time.process_time() - stored}
 

@@ -86,7 +86,7 @@ def test_rules_that_one_tool_always_loads_count_too_and_our_links_do_not(tmp_pat
     claude = tmp_path / ".claude" / "rules"
     claude.mkdir(parents=True)
     (claude / "profile.md").symlink_to("../../agent/rules/common/profile.md")
-    found = measure_hot_files(topology.root, RULES).usage.files
+    found = measure_hot_files(topology.root, RULES)[0].files
     assert [(file.path, file.agents) for file in found] == [
         ("agent/rules/common/profile.md", ()),
         (".cursor/rules/own.mdc", ("cursor",)),
@@ -103,7 +103,7 @@ def test_what_tools_load_from_the_root_counts_without_our_sections(tmp_path: Pat
     link(tmp_path, RULES.hot, rules, Client)
     with (tmp_path / "AGENTS.md").open("a") as stream:
         stream.write("- behind the section\n")
-    usage = measure_hot_files(topology.root, RULES).usage
+    usage = measure_hot_files(topology.root, RULES)[0]
     assert {file.path: (file.lines, file.agents) for file in usage.files} == {
         "agent/rules/common/profile.md": (7, ()),
         "AGENTS.md": (11, ("codex", "cursor", "vscode")),
@@ -129,7 +129,7 @@ def test_a_file_that_several_names_or_imports_lead_to_counts_once(tmp_path: Path
         "@./agent/rules/common/profile.md\n"
     )
     (tmp_path / "docs/no.md").write_text("never\n")
-    usage = measure_hot_files(topology.root, RULES).usage
+    usage = measure_hot_files(topology.root, RULES)[0]
     assert {file.path: file.agents for file in usage.files} == {
         "agent/rules/common/profile.md": (),
         "AGENTS.md": ("codex", "cursor", "vscode", "claude-code", "gemini"),
@@ -141,17 +141,17 @@ def test_a_file_that_several_names_or_imports_lead_to_counts_once(tmp_path: Path
 def test_an_agents_file_that_is_a_hot_file_counts_once_and_an_override_replaces_it(tmp_path: Path) -> None:
     topology = _root(tmp_path, profile=PROFILE)
     (tmp_path / "AGENTS.md").symlink_to(f"{RULES.hot}/profile.md")
-    assert len(measure_hot_files(topology.root, RULES).usage.files) == 1
+    assert len(measure_hot_files(topology.root, RULES)[0].files) == 1
     (tmp_path / "AGENTS.md").unlink()
     (tmp_path / "AGENTS.md").write_text("- a\n")
     (tmp_path / "AGENTS.override.md").write_text("- b\n")
     (tmp_path / "GEMINI.md").write_bytes(b"caf\xe9\n")
-    found = measure_hot_files(topology.root, RULES)
-    assert {file.path: file.agents for file in found.usage.files[1:]} == {
+    usage, problems = measure_hot_files(topology.root, RULES)
+    assert {file.path: file.agents for file in usage.files[1:]} == {
         "AGENTS.override.md": ("codex",),
         "AGENTS.md": ("cursor", "vscode"),
     }
-    assert found.problems == ("GEMINI.md: not UTF-8 text",)
+    assert problems == ("GEMINI.md: not UTF-8 text",)
 
 
 def test_no_rule_is_to_leave_where_a_tools_own_file_is_too_large_by_itself() -> None:
@@ -172,9 +172,9 @@ def test_files_that_cannot_be_read_are_named_and_the_rest_is_measured(tmp_path: 
     folder = tmp_path / RULES.hot
     (folder / "latin.md").write_bytes(b"caf\xe9\n")
     (folder / "gone.md").symlink_to("nowhere.md")
-    found = measure_hot_files(topology.root, RULES)
-    assert [file.path for file in found.usage.files] == ["agent/rules/common/good.md"]
-    assert found.problems == (
+    usage, problems = measure_hot_files(topology.root, RULES)
+    assert [file.path for file in usage.files] == ["agent/rules/common/good.md"]
+    assert problems == (
         "agent/rules/common/gone.md: the link points to a file that does not exist",
         "agent/rules/common/latin.md: not UTF-8 text",
     )

@@ -84,19 +84,19 @@ V = TypeVar("V")
 _REMEMBERED_CHARACTERS = 128
 _MAX_REMEMBERED = 10_000
 _WITHOUT_TEXT = frozenset((int, float, bool, NoneType, datetime))
+# Texts in which no rule finds a secret: the ids that clients give to sessions, short words such as domains
+# and roles, and paths of short names. A session that starts has often no others, and importing the rules
+# takes a hook 4 ms.
 _HEXADECIMAL = frozenset("0123456789abcdef-")
-# No rule of secrets finds one in a shorter text, as the names of domains and roles are.
+_PATH_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/")
 _SHORTEST_SECRET = 8
+_LONGEST_NAME = 15
 
 
 class Cleaner:
     """Cleans records one after another, and counts the redacted secrets by kind."""
 
     def __init__(self) -> None:
-        # Imported late: a cold process that only reads must not wait for the rules of secrets.
-        from archivist.capture.redaction import redact
-
-        self._redact = redact
         self.secrets: Counter[str] = Counter()
         self._clean_texts: set[str] = set()
 
@@ -130,11 +130,13 @@ class Cleaner:
 
     def text(self, text: str) -> str:
         """Return one text, cleaned; the same object when there was nothing to clean."""
-        if not text or text in self._clean_texts:
+        if text in self._clean_texts or cannot_hold_secret(text):
             return text
+        from archivist.capture.redaction import redact
+
         # Halves of surrogate pairs come from undecodable output; no store can hold them.
         cleaned = replace_surrogates(text)
-        redacted = self._redact(strip_briefs(text if cleaned == text else cleaned))
+        redacted = redact(strip_briefs(text if cleaned == text else cleaned))
         for secret in redacted.found:
             self.secrets[secret.kind] += secret.occurrences
         if redacted.text is text and len(text) <= _REMEMBERED_CHARACTERS:
@@ -146,9 +148,16 @@ class Cleaner:
 
 def clean_name(name: str) -> str:
     """Return the name under which something with this name is stored: secrets are redacted in names too."""
-    # The ids that clients give to sessions are hexadecimal, and no rule of secrets matches those.
-    is_clean = len(name) < _SHORTEST_SECRET or _HEXADECIMAL.issuperset(name)
-    return name if is_clean and name.isascii() else Cleaner().text(name)
+    return Cleaner().text(name)
+
+
+def cannot_hold_secret(text: str) -> bool:
+    """Say whether a text is too short or too plain for any rule of secrets, and needs no other cleaning."""
+    if not text.isascii():
+        return False
+    if len(text) < _SHORTEST_SECRET or _HEXADECIMAL.issuperset(text):
+        return True
+    return _PATH_CHARACTERS.issuperset(text) and max(map(len, text.split("/"))) <= _LONGEST_NAME
 
 
 @cache

@@ -71,7 +71,7 @@ def _find(text: str) -> list[_Span]:
     spans: list[_Span] = []
     if len(text) < _SHORTEST_TEXT:
         return spans
-    for character, pattern in rules.VENDOR_SEPARATORS:
+    for character, pattern in rules.VENDOR_SEPARATORS if rules.VENDOR_BODY.search(text) else ():
         if character in text:
             for separator in pattern.finditer(text):
                 spans += _vendor_key(text, separator.end())

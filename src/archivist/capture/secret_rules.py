@@ -93,10 +93,9 @@ VENDOR_RULES: Final[tuple[VendorRule, ...]] = (
 
 
 # By the last three characters of the prefix: a text may be full of prefixes.
-VENDORS_BY_END: Final[dict[str, list[VendorRule]]] = {
-    end: [rule for rule in VENDOR_RULES if rule.prefix.endswith(end)]
-    for end in {rule.prefix[-3:] for rule in VENDOR_RULES}
-}
+VENDORS_BY_END: Final[dict[str, list[VendorRule]]] = {}
+for _rule in VENDOR_RULES:
+    VENDORS_BY_END.setdefault(_rule.prefix[-3:], []).append(_rule)
 
 
 def _separator_pattern(separator: str) -> re.Pattern[str]:
@@ -115,6 +114,8 @@ def _separator_pattern(separator: str) -> re.Pattern[str]:
     return lazy_pattern(f"{re.escape(separator)}(?={body}{{16}})(?:{before})")
 
 
+# Every vendor's key has this much in one piece; a short path or name has not, and needs no other pattern.
+VENDOR_BODY: Final = lazy_pattern(r"[A-Za-z0-9_.~\-]{16}")
 VENDOR_SEPARATORS: Final = tuple((separator, _separator_pattern(separator)) for separator in "_-.~")
 _UNBROKEN: Final = lazy_pattern(_ALNUM + r"{10}")
 _LONG_UNBROKEN: Final = lazy_pattern(_ALNUM + r"{24}")

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.brief.select import BriefRequest
@@ -41,8 +42,7 @@ _CHUNK_BYTES = 1 << 20
 _FALLBACK_FORMAT = "archeflow"
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureResult:
+class CaptureResult(NamedTuple):
     """The result of an intake: its runs, the number of events, the skipped lines, the redacted secrets.
 
     `created` and `updated` hold the ids of the runs whose records are new or changed.
@@ -54,14 +54,13 @@ class CaptureResult:
     changed: int = 0
     skipped: int = 0
     reasons: tuple[str, ...] = ()
-    secrets: Mapping[str, int] = field(default_factory=dict)
+    secrets: Mapping[str, int] = MappingProxyType({})
     is_unchanged: bool = False
     created: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureOverrides:
+class CaptureOverrides(NamedTuple):
     """What the caller knows better than the log.
 
     With a folder the project is that of its repository: a subagent that began in another is filed there.
@@ -72,7 +71,7 @@ class CaptureOverrides:
     project: str = ""
     folder: str = ""
     status: EpisodeStatus | None = None
-    outcomes: Mapping[str, EpisodeStatus] = field(default_factory=dict)
+    outcomes: Mapping[str, EpisodeStatus] = MappingProxyType({})
     is_filed: bool = False
 
 
@@ -279,7 +278,7 @@ class Runs(BankService):
         taken = self.take(read_log(path, origin, format_name, fallback=fallback), overrides)
         with self._bank.transaction() as writer:
             writer.mark_file_captured(digest, [episode.id for episode in taken.episodes])
-        return replace(taken, file=str(path))
+        return taken._replace(file=str(path))
 
     def _take_sources(
         self, sources: Sequence[LogSource], overrides: CaptureOverrides, format_name: str, is_strict: bool

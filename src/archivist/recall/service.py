@@ -292,18 +292,11 @@ def _load_records(
     }
 
 
-class Progress(NamedTuple):
-    """How many vectors are made."""
-
-    done: int
-    total: int
-
-
 class Vectors(BankService):
     """The vectors of searchable records."""
 
-    def embed_waiting(self, *, limit: int | None = None) -> Iterator[Progress]:
-        """Make the missing vectors, at most `limit`, a batch at a time as the iterator is consumed.
+    def embed_waiting(self, *, limit: int | None = None) -> Iterator[int]:
+        """Make the missing vectors, at most `limit`, batch by batch; yield how many there are after each.
 
         While the embedder changes, search uses the vectors of the old one until all are made.
         """
@@ -331,7 +324,7 @@ class Vectors(BankService):
             with bank.transaction() as writer:
                 writer.put_vectors(embedder.name, embedder.dimensions, rows)
             done += len(pending)
-            yield Progress(done, total)
+            yield done
         # Also after a change that was given up: the vectors of the other embedder are useless then.
         if in_use and (done or in_use != embedder.name) and done >= waiting:
             with bank.transaction() as writer:

@@ -161,7 +161,7 @@ def demote(
     topology: Topology, name: str, scope: str, *, now: Callable[[], datetime] = system_clock
 ) -> MovedRule:
     """Move a rule into a workspace's lessons; this needs no bank."""
-    files = [file for file in measure_hot_files(topology.root, topology.rules).usage.files if not file.agents]
+    files = [file for file in measure_hot_files(topology.root, topology.rules)[0].files if not file.agents]
     items = {item: file for file in files for item in hot.parse_hot_items(file)}
     item = hot.find_item(list(items), name)
     if item is None:
@@ -218,7 +218,7 @@ def _promote(topology: Topology, warm: hot.WarmEntry, file: str) -> MovedRule:
         raise InputError(f"{file!r} is not UTF-8 text", hint="save it as UTF-8 first") from None
     after = hot.with_item(text, warm.text)
     grown = hot.measure_hot_file(topology.name_of(path), after)
-    usage = measure_hot_files(topology.root, topology.rules).usage
+    usage = measure_hot_files(topology.root, topology.rules)[0]
     whole = replace(usage, files=(*(file for file in usage.files if file.path != grown.path), grown))
     hint = "archivist workspace hot shows what to demote"
     if grown.is_over:
@@ -262,15 +262,8 @@ _MAX_HOPS = 4
 _MAX_FILE_BYTES = 4 * 1024**2
 
 
-class HotFileReport(NamedTuple):
-    """The hot files of a root, and a problem for each that cannot be read."""
-
-    usage: hot.HotUsage
-    problems: tuple[str, ...] = ()
-
-
-def measure_hot_files(root: Path, rules: WorkspaceRules) -> HotFileReport:
-    """Measure the hot files of a root, and the files that some tools always load in addition."""
+def measure_hot_files(root: Path, rules: WorkspaceRules) -> tuple[hot.HotUsage, tuple[str, ...]]:
+    """Measure the hot files of a root, and those that some tools always load; name what cannot be read."""
     own, problems = links.read_rules(root, rules.hot)
     files = [hot.measure_hot_file(rule.path, rule.text) for rule in own]
     counted = {(root / rule.path).resolve() for rule in own}
@@ -290,7 +283,7 @@ def measure_hot_files(root: Path, rules: WorkspaceRules) -> HotFileReport:
         if rest.strip():
             measured = hot.measure_hot_file(name, rest, agents=tuple(agents))
             files.append(replace(measured, text=links.blank_section(text.encode()).decode()))
-    return HotFileReport(hot.HotUsage(tuple(files), rules.hot_lines, rules.hot_tokens), tuple(problems))
+    return hot.HotUsage(tuple(files), rules.hot_lines, rules.hot_tokens), tuple(problems)
 
 
 def _read(path: Path) -> str | None:

@@ -191,9 +191,9 @@ def embed(bank: Bank) -> int:
     """Make the missing vectors, with a progress bar on a terminal; return how many were made."""
     done = 0
     with progress(bank.vectors.count_unembedded(), "vectors") as advance:
-        for step in bank.vectors.embed_waiting():
-            advance(step.done - done)
-            done = step.done
+        for made in bank.vectors.embed_waiting():
+            advance(made - done)
+            done = made
     return done
 
 
