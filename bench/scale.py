@@ -107,7 +107,8 @@ def measure(size: int, folder: Path, queries: int, rounds: int) -> dict[str, flo
     found["disk MB"] = sum(file.stat().st_size for file in (place / ".archivist").iterdir()) / 1e6
     begin = time.process_time()
     bank = Bank.open(place, create=False)
-    bank.reflections.waiting_runs()
+    with bank.reading() as reader:
+        reader.queued_runs()
     found["open ms"] = (time.process_time() - begin) * 1e3
     asked = _questions(_text(size), queries)
     words = Bank.open(place, create=False, config=Config(recall=RecallRules(embedder="none")))

@@ -148,7 +148,7 @@ def test_edges_do_not_import_each_other() -> None:
         if each.room == "edges"
         and path.relative_to(SOURCE).parts[1] != "cli"
         and each.module.split(".")[2]
-        not in (path.relative_to(SOURCE).parts[1], "wire", "views", "hook_events")
+        not in (path.relative_to(SOURCE).parts[1], "server", "views", "hook_events")
     ]
     assert wrong == []
 
@@ -381,7 +381,7 @@ def test_no_command_prints_past_the_one_place_that_makes_texts_safe() -> None:
 
 def test_every_setting_is_in_the_reference() -> None:
     from archivist.config import Config
-    from archivist.config.layers import flatten_config
+    from archivist.config.sources import flatten_config
 
     text = (ROOT / "docs" / "reference" / "configuration.md").read_text("utf-8")
     assert [key for key in flatten_config(Config()) if f"`{key}`" not in text] == []

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from archivist.access.rights import Layer, Verb, access_hint, may
 from archivist.clock import Clock, system_clock
 from archivist.config import Config
-from archivist.config.layers import load_effective
+from archivist.config.sources import load_effective
 from archivist.errors import AccessError, BankError
 from archivist.ids import IdSource, new_id
 from archivist.paths import bank_file, project_folder

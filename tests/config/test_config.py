@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.config import Config
-from archivist.config.layers import (
+from archivist.config.sources import (
     SettingOrigin,
     change_file,
     edit_text,

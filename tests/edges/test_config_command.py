@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from archivist.config import Config
-from archivist.config.layers import flatten_config, load_effective, variable_of
+from archivist.config.sources import flatten_config, load_effective, variable_of
 from archivist.edges.cli.config import MEANINGS
 from tests.conftest import Command
 from tests.samples import MISSING_MODULE, agent_log
@@ -220,8 +220,8 @@ def test_a_wrong_key_or_value_is_one_line_and_a_hint(
 _CHANGING = """
 import sys
 from pathlib import Path
-from archivist.config.layers import parse_toml
-from archivist.config.layers import change_file
+from archivist.config.sources import parse_toml
+from archivist.config.sources import change_file
 path, key = Path(sys.argv[1]), sys.argv[2]
 section, _, name = key.partition(".")
 print("ready", flush=True)
@@ -274,7 +274,7 @@ def test_a_process_killed_while_it_writes_leaves_the_old_file_or_the_new(
     path = project / ".archivist" / "config.toml"
     assert bank_cli("config", "set", "brief.max_lessons", "1").code == 0
     code = (
-        "import sys\nfrom pathlib import Path\nfrom archivist.config.layers import change_file\n"
+        "import sys\nfrom pathlib import Path\nfrom archivist.config.sources import change_file\n"
         "print('ready', flush=True)\nnumber = 0\n"
         "while True:\n    number += 1\n    change_file(Path(sys.argv[1]), 'brief.max_lessons', number)\n"
     )

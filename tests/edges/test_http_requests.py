@@ -20,7 +20,7 @@ import pytest
 
 from archivist import Bank
 from archivist.access.rights import MAX_DENIALS
-from archivist.config.layers import check_flags
+from archivist.config.sources import check_flags
 from archivist.edges.http.bodies import has_process_ended
 from archivist.edges.http.guard import cookie_name
 from archivist.errors import ConfigError

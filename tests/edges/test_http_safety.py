@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.edges.http.guard import BrowserSessions
-from archivist.edges.wire.gate import host_of, is_own_host, is_own_origin
+from archivist.edges.server.checks import host_of, is_own_host, is_own_origin
 from tests.banks import fresh_bank
 from tests.conftest import TickingClock
 from tests.edges.http_server import ADA, Served, serving

@@ -13,8 +13,8 @@ import pytest
 
 from archivist import Bank
 from archivist.edges.mcp.http_app import MAX_SESSIONS, Sessions
-from archivist.edges.wire.gate import Refusal
-from archivist.edges.wire.serving import listen
+from archivist.edges.server.checks import Refusal
+from archivist.edges.server.listening import listen
 from archivist.records import Actor, ActorKind
 from tests.banks import fresh_bank
 from tests.edges.mcp_server import ACCEPTED, INITIALIZE, served, token

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from archivist.store.planes import Planes
+from archivist.store.numpy_scan import Planes
 from archivist.store.vectors import (
     BLOCK,
     BitRows,

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.config import WorkspaceRules
-from archivist.workspace import front_matter, upkeep
+from archivist.workspace import front_matter, lint
 from archivist.workspace.documents import plan_view, read_overview, read_plan, to_yaml
+from archivist.workspace.lint import FileChange
 from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.topology import RULES, FileKind, WorkspaceFile, WorkspaceScope
-from archivist.workspace.upkeep import FileChange
 from tests.workspace.trees import RESOURCES, make, plan_text
 
 PLANS = f"{RESOURCES}/w/d/_plans"
@@ -83,15 +83,15 @@ def test_no_front_matter_breaks_a_question(head: str, kind: FileKind, end: str) 
     place = _place(kind)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for problem in upkeep.check_file(text.encode("utf-8", "replace"), place, WorkspaceRules()):
+        for problem in lint.check_file(text.encode("utf-8", "replace"), place, WorkspaceRules()):
             assert problem.rule in RULES
             assert "\n" not in problem.text
         if kind is FileKind.PLAN:
             to_yaml({"plans": [plan_view(read_plan(text, place))]})
-            change = upkeep.migrate_plan(text, place, lambda: date(2025, 1, 1))
+            change = lint.migrate_plan(text, place, lambda: date(2025, 1, 1))
         else:
             read_overview(text, place)
-            change = upkeep.migrate_overview(text, place, "An abstract.")
+            change = lint.migrate_overview(text, place, "An abstract.")
     if isinstance(change, FileChange) and change.after is not None:
         assert change.after.endswith(f"# Title{end}{end}What this is for.{end}")
         assert front_matter.read(change.after, "").problems == ()

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.workspace import front_matter
+from archivist.workspace.lint import FileChange, guess_status, migrate_overview, migrate_plan
 from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.topology import FileKind, LintProblem, WorkspaceFile, WorkspaceScope
-from archivist.workspace.upkeep import FileChange, guess_status, migrate_overview, migrate_plan
 from tests.workspace.trees import DOCUMENTED, RESOURCES, make, plan_text
 
 PLANS = f"{RESOURCES}/w/stock/prices/_plans"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from archivist.store.planes import Planes
+    from archivist.store.numpy_scan import Planes
 
 # From this many rows on importing numpy takes less time than a scan in Python.
 _WORTH_NUMPY = 250_000
@@ -70,7 +70,7 @@ def int8_dots(query: Sequence[float], rows: Sequence[bytes]) -> list[float]:
     if len(rows) > 8 and "numpy" in sys.modules:
         import numpy as np
 
-        from archivist.store.planes import score_int8_rows
+        from archivist.store.numpy_scan import score_int8_rows
 
         table = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
         return list(score_int8_rows(query, table).tolist())
@@ -114,7 +114,7 @@ class BitRows:
     @property
     def planes(self) -> Planes:
         """Return the arrays, with everything in them."""
-        from archivist.store.planes import Planes
+        from archivist.store.numpy_scan import Planes
 
         if self._planes is None:
             self._planes = Planes(self.width)

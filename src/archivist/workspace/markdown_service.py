@@ -32,9 +32,9 @@ from archivist.workspace.topology import (
 
 if TYPE_CHECKING:
     from archivist.access.rights import Layer, Verb
+    from archivist.workspace.lint import FileChange, WorkspaceMigration
+    from archivist.workspace.lint_service import LintReport
     from archivist.workspace.save import MemoryItem, OnConflict, SaveOutcome
-    from archivist.workspace.upkeep import FileChange, WorkspaceMigration
-    from archivist.workspace.upkeep_service import LintReport
 
 
 @lru_cache(maxsize=8)
@@ -148,21 +148,21 @@ class Workspace:
 
     def lint(self, scope: str | WorkspaceScope = EVERYWHERE) -> LintReport:
         """Check every file of a scope against its format."""
-        from archivist.workspace import upkeep_service
+        from archivist.workspace import lint_service
 
-        return upkeep_service.lint_scope(self.topology, WorkspaceScope.parse(scope))
+        return lint_service.lint_scope(self.topology, WorkspaceScope.parse(scope))
 
     def propose_migration(self, scope: str | WorkspaceScope = EVERYWHERE) -> WorkspaceMigration:
         """Return the changes that migrating a scope would make; nothing is written."""
-        from archivist.workspace import upkeep_service
+        from archivist.workspace import lint_service
 
-        return upkeep_service.propose_migration(self.topology, WorkspaceScope.parse(scope))
+        return lint_service.propose_migration(self.topology, WorkspaceScope.parse(scope))
 
     def migrate(self, changes: Sequence[FileChange]) -> tuple[list[FileChange], list[LintProblem]]:
         """Write proposed changes; return those that were made, and a problem for each that was not."""
-        from archivist.workspace import upkeep_service
+        from archivist.workspace import lint_service
 
-        return upkeep_service.apply_changes(self.topology, changes)
+        return lint_service.apply_changes(self.topology, changes)
 
     def save_memory(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from archivist.config import Config, layers
+from archivist.config import Config, sources
 from archivist.edges.cli import options
 from archivist.edges.cli.output import Answer
 from archivist.edges.cli.session import Session
@@ -122,7 +122,7 @@ def config() -> None:
 def show(session: Session, key: str, is_all: bool) -> Answer:
     """Print the settings that differ from the default, or the value of KEY alone."""
     effective = session.load_settings(session.find_bank_path())
-    values, defaults = layers.flatten_config(effective.config), layers.flatten_config(Config())
+    values, defaults = sources.flatten_config(effective.config), sources.flatten_config(Config())
     chosen = [name for name in values if is_all or name in effective.origins]
     views = [
         {
@@ -133,17 +133,17 @@ def show(session: Session, key: str, is_all: bool) -> Answer:
             "from": effective.origin(name).name,
             "meaning": MEANINGS.get(name, ""),
         }
-        for name in ([layers.check_key(key, where="config")] if key else chosen)
+        for name in ([sources.check_key(key, where="config")] if key else chosen)
     ]
     if key:
         value = values[key]
         # With its newline, since a value may be empty.
-        text = f"{value if isinstance(value, str) else layers.to_toml(value)}\n"
+        text = f"{value if isinstance(value, str) else sources.to_toml(value)}\n"
         return Answer(views[0], text, (f"from {_origin_text(effective, key)}: {views[0]['meaning']}",))
     view = {"settings": views}
     if is_all:
         return Answer(view, "\n".join(_toml_lines(effective, views)))
-    rows = [(name, layers.to_toml(values[name]), _origin_text(effective, name)) for name in chosen]
+    rows = [(name, sources.to_toml(values[name]), _origin_text(effective, name)) for name in chosen]
     more = f"{pluralize(len(values) - len(chosen), 'setting')} at the default; --all shows every one"
     return Answer(view, notes=(more,), tables=[(("Key", "Value", "From"), rows)] if chosen else ())
 
@@ -155,11 +155,11 @@ def show(session: Session, key: str, is_all: bool) -> Answer:
 def set_(session: Session, key: str, value: str, is_global: bool) -> Answer:
     """Write KEY = VALUE into the project's config.toml, or the global one. Comments and order are kept."""
     path = _config_file(session, is_global)
-    meant = layers.from_text(layers.check_key(key, where="config set"), value, where="config set")
-    is_changed = layers.change_file(path, key, meant)
+    meant = sources.from_text(sources.check_key(key, where="config set"), value, where="config set")
+    is_changed = sources.change_file(path, key, meant)
     answer = Answer(
         {"key": key, "value": meant, "file": str(path), "changed": is_changed},
-        f"{'Wrote' if is_changed else 'Already there:'} {key} = {layers.to_toml(meant)} in {path}",
+        f"{'Wrote' if is_changed else 'Already there:'} {key} = {sources.to_toml(meant)} in {path}",
     )
     try:
         origin = session.load_settings(session.find_bank_path()).origin(key)
@@ -177,9 +177,9 @@ def unset(session: Session, key: str, is_global: bool) -> Answer:
     """Remove KEY from the project's config.toml, or the global one, even if it is unknown."""
     path = _config_file(session, is_global)
     # First: a key that a newer version wrote can be removed without being known.
-    is_changed = layers.change_file(path, key)
+    is_changed = sources.change_file(path, key)
     if not is_changed:
-        layers.check_key(key, where="config unset")
+        sources.check_key(key, where="config unset")
     return Answer(
         {"key": key, "file": str(path), "changed": is_changed},
         f"Removed {key} from {path}" if is_changed else f"{key} is not set in {path}",
@@ -194,7 +194,7 @@ def _config_file(session: Session, is_global: bool) -> Path:
     return bank_file(session.require_bank_path()).parent / CONFIG_NAME
 
 
-def _toml_lines(effective: layers.EffectiveConfig, views: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _toml_lines(effective: sources.EffectiveConfig, views: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield every setting as the lines of a configuration file, each with its meaning and its origin."""
     section = ""
     for view in views:
@@ -207,12 +207,12 @@ def _toml_lines(effective: layers.EffectiveConfig, views: Sequence[Mapping[str, 
         came = ""
         if view["layer"] != "default":
             origin = _origin_text(effective, view["key"])
-            came = f" · from {origin}, default {layers.to_toml(view['default'])}"
-        entry = f"{name} = {layers.to_toml(view['value'])}"
+            came = f" · from {origin}, default {sources.to_toml(view['default'])}"
+        entry = f"{name} = {sources.to_toml(view['value'])}"
         yield f"{entry:<34}  # {view['meaning']}{came}"
 
 
-def _origin_text(effective: layers.EffectiveConfig, key: str) -> str:
+def _origin_text(effective: sources.EffectiveConfig, key: str) -> str:
     origin = effective.origin(key)
     if origin.layer == "default":
         return "the default"

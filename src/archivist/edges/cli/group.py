@@ -148,7 +148,7 @@ def cli(ctx: click.Context, bank: str | None, actor: str | None, flags: tuple[st
     from archivist.edges.cli.session import Session
 
     if flags:
-        from archivist.config.layers import check_flags
+        from archivist.config.sources import check_flags
 
         check_flags(flags)
     if ctx.invoked_subcommand not in _SERVERS:

@@ -14,7 +14,7 @@ from archivist.paths import bank_file, find_project, home_folder, is_file
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.config.layers import EffectiveConfig
+    from archivist.config.sources import EffectiveConfig
     from archivist.records import Actor
 
 
@@ -89,7 +89,7 @@ class Session:
 
     def load_settings(self, place: Path | None) -> EffectiveConfig:
         """Return the effective settings for a bank, or without a project, including the flags."""
-        from archivist.config.layers import load_effective
+        from archivist.config.sources import load_effective
 
         return load_effective(bank_file(place).parent if place else None, flags=self.flags)
 

@@ -186,7 +186,7 @@ def _brief_from_banks(
 
 def _open_bank(place: Path, dialect: Dialect) -> Bank:
     from archivist.bank import Bank
-    from archivist.config.layers import load_effective
+    from archivist.config.sources import load_effective
     from archivist.paths import bank_file
     from archivist.records import Actor, ActorKind
 

@@ -15,7 +15,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from archivist.bank import Bank
-from archivist.edges.wire.gate import Refusal
+from archivist.edges.server.checks import Refusal
 from archivist.records import Actor
 
 KEY = "archivist.visit"

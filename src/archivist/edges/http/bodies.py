@@ -27,7 +27,7 @@ from archivist.bank import Bank
 from archivist.edges.http.answers import ExtensibleOut, json_response
 from archivist.edges.http.banks import KEY, PoolLane, RequestContext
 from archivist.edges.http.shapes import Body
-from archivist.edges.wire.gate import Refusal
+from archivist.edges.server.checks import Refusal
 from archivist.errors import BankError, InputError
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from archivist.bank import Bank
 from archivist.config import ServerRules
 from archivist.edges.http.banks import KEY, BankPool, RequestContext
-from archivist.edges.wire.gate import (
+from archivist.edges.server.checks import (
     MEGABYTE,
     BodyReceiver,
     GuardedApp,

@@ -24,8 +24,8 @@ from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked
 from archivist.edges.http.bodies import BankRoute, LongRoute, UploadRoute
 from archivist.edges.http.brief_and_lessons import RunBody
+from archivist.edges.server.checks import MEGABYTE, Refusal
 from archivist.edges.views import View
-from archivist.edges.wire.gate import MEGABYTE, Refusal
 from archivist.errors import InputError
 from archivist.files.open import exceeds_unpacked_size
 from archivist.records import Episode, EpisodeStatus

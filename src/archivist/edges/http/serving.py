@@ -30,8 +30,8 @@ from archivist.edges.http.banks import BankPool
 from archivist.edges.http.bodies import WRITING, remove_leftovers
 from archivist.edges.http.events import EventHub
 from archivist.edges.http.guard import AuthMiddleware, BrowserSessions
-from archivist.edges.wire.gate import MEDIA_TYPE, BodyReceiver, Refusal
-from archivist.edges.wire.serving import (
+from archivist.edges.server.checks import MEDIA_TYPE, BodyReceiver, Refusal
+from archivist.edges.server.listening import (
     Certificate,
     is_loopback,
     listen,

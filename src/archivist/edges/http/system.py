@@ -18,8 +18,8 @@ from archivist.edges.http.bodies import BankRoute, CheckedRoute, set_lane
 from archivist.edges.http.events import EventStream
 from archivist.edges.http.guard import OPEN_PATH, SESSION_LIFETIME, BrowserSessions, cookie_name
 from archivist.edges.http.shapes import Id, clean_json
+from archivist.edges.server.checks import Refusal
 from archivist.edges.views import View
-from archivist.edges.wire.gate import Refusal
 from archivist.errors import NotFoundError
 from archivist.records import Actor
 from archivist.tools import functions as tools

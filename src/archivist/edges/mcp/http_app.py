@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from archivist.edges.mcp.server import error_response
-from archivist.edges.wire.gate import (
+from archivist.edges.server.checks import (
     MEGABYTE,
     BodyReceiver,
     GuardedApp,

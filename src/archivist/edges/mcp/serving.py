@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from archivist.edges.wire.serving import is_loopback, listen, url_of, use_one_thread_for_vectors
+from archivist.edges.server.listening import is_loopback, listen, url_of, use_one_thread_for_vectors
 from archivist.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def serve_stdio(memory: MemoryServer) -> None:
 def serve_http(memory: MemoryServer, place: tuple[str, int], *, announce: Callable[[str], None]) -> None:
     """Serve clients over streamable HTTP, each with a token of the bank, until interrupted."""
     from archivist.edges.mcp.http_app import PATH, make_http_app
-    from archivist.edges.wire.serving import make_server
+    from archivist.edges.server.listening import make_server
 
     _prepare()
     rules = memory.reading.ensure_open().config.server

@@ -22,7 +22,7 @@ from archivist.store.results import (
 from archivist.store.vectors import BLOCK, BitRows, float16_dots, int8_dots
 
 if TYPE_CHECKING:
-    from archivist.store.planes import Planes
+    from archivist.store.numpy_scan import Planes
 
 # Bound values in one statement; well below SQLite's own limit.
 BATCH = 500

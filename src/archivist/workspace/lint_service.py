@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from archivist.errors import InputError
 from archivist.files.write import explain_os_errors, is_read_only, refuse_read_only, replace_if_unchanged
-from archivist.workspace import upkeep
+from archivist.workspace import lint
 from archivist.workspace.files_service import Topology, read_data
 from archivist.workspace.front_matter import words_of
+from archivist.workspace.lint import FileChange, WorkspaceMigration
 from archivist.workspace.topology import (
     ABSTRACT,
     RULES,
@@ -24,7 +25,6 @@ from archivist.workspace.topology import (
     WorkspaceScope,
     decode,
 )
-from archivist.workspace.upkeep import FileChange, WorkspaceMigration
 
 _GIT_TIMEOUT_S = 10.0
 # Settings of a hostile repository must not make git run a program.
@@ -53,7 +53,7 @@ def lint_scope(topology: Topology, scope: WorkspaceScope) -> LintReport:
         data = read_data(place, problems)
         if data is not None:
             below = [known.domain for known in domains if known.workspace == place.scope.workspace]
-            problems += upkeep.check_file(data, place, topology.rules, below)
+            problems += lint.check_file(data, place, topology.rules, below)
     ignored = set(words_of(topology.rules.ignore_rules))
     for name in sorted(ignored - set(RULES)):
         raise InputError(
@@ -80,11 +80,11 @@ def propose_migration(topology: Topology, scope: WorkspaceScope) -> WorkspaceMig
         if text is None or place.kind is FileKind.ABSTRACT:
             continue
         if place.kind is FileKind.PLAN:
-            migration.add(upkeep.migrate_plan(text, place, partial(creation_date, topology, place)))
+            migration.add(lint.migrate_plan(text, place, partial(creation_date, topology, place)))
             continue
         abstract = abstracts.pop(place.folder, None)
         abstract_text = texts[abstract.name] if abstract else ""
-        change = upkeep.migrate_overview(text, place, abstract_text or "")
+        change = lint.migrate_overview(text, place, abstract_text or "")
         migration.add(change)
         if abstract and abstract_text is not None and not isinstance(change, LintProblem):
             migration.add(FileChange(abstract.name, abstract_text, None, ("merged into the overview",)))
@@ -94,7 +94,7 @@ def propose_migration(topology: Topology, scope: WorkspaceScope) -> WorkspaceMig
         # An overview that exists could not be read: its abstract stays.
         if abstract_text is None or (topology.root / path).exists():
             continue
-        change = upkeep.migrate_overview(abstract_text, abstract)
+        change = lint.migrate_overview(abstract_text, abstract)
         if isinstance(change, LintProblem):
             migration.add(change)
             continue

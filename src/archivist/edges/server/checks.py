@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from archivist.bank import Bank
 from archivist.config import ServerRules
-from archivist.edges.wire.serving import is_loopback
+from archivist.edges.server.listening import is_loopback
 from archivist.errors import ArchivistError
 from archivist.records.layers import Token, TokenState
 
