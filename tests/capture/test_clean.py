@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from archivist.capture.clean import Cleaner, fence
+from archivist.capture.clean import Cleaner, cannot_hold_secret, fence
+from archivist.capture.redaction import redact
 from archivist.records import Episode, Event, EventKind
 from tests.samples import finding
 
@@ -44,3 +47,14 @@ def test_our_own_brief_is_stripped_from_a_transcript() -> None:
 def test_clean_text_is_the_same_object() -> None:
     text = "def test_token_count(): assert max_tokens == 4096"
     assert Cleaner().text(text) is text
+
+
+@given(
+    st.text("0123456789abcdef-", max_size=80)
+    | st.text(max_size=7)
+    | st.lists(st.text("akQ9x_.-keytokn", max_size=15), max_size=8).map("/".join)
+    | st.lists(st.sampled_from(["sk-", "ghp_", "key", "token", "password", "AKIA"]), max_size=4).map("/".join)
+)
+def test_what_is_too_plain_for_a_secret_is_left_alone_by_the_rules(text: str) -> None:
+    if cannot_hold_secret(text):
+        assert redact(text).text == text
