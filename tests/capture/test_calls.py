@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+import time
 from typing import Any
 
 import pytest
@@ -16,7 +19,9 @@ from archivist.capture.calls import (
     read_outcome,
     target_of,
 )
+from archivist.capture.formats import mini_swe_agent
 from archivist.capture.recorder import (
+    LogOrigin,
     instance_in,
     project_of_folder,
     project_of_instance,
@@ -257,3 +262,14 @@ def test_loose_values_never_raise() -> None:
     assert as_time(1770000000.5) == as_time(1770000000500)
     assert (as_time("yesterday"), as_time(-1), as_time(1e300), as_time([])) == (None, None, None, None)
     assert content_text([{"type": "text", "text": "a"}, "b", 3, {"type": "image"}]) == "a\nb\n[image]"
+
+
+@pytest.mark.parametrize("name", ["a__" * 4_000, "a" * 12_000, "9a_1776_Z" * 1_400, "a__b-" * 2_400])
+def test_a_name_made_to_search_long_takes_no_time(name: str) -> None:
+    start = time.process_time()
+    instance_in(name)
+    project_of_instance(name)
+    info = {"config": {"environment": {"image": name, "cwd": "/testbed"}}}
+    log = {"info": info, "messages": [], "trajectory_format": "mini-swe-agent-1"}
+    list(mini_swe_agent.read(io.BytesIO(json.dumps(log).encode()), LogOrigin("log")))
+    assert time.process_time() - start < 1

@@ -49,6 +49,8 @@ _TASK_FRAMES = (
 )
 _TASK_PREFACE = re.compile(r"\AConsider the following PR description:\s*")
 _INSTANCE = re.compile(r"([A-Za-z0-9][\w.-]*?)__([A-Za-z0-9][\w.-]*?)-(\d+)(?![\w-])")
+# No name of an instance is longer; 3 kB from a hostile log could keep the pattern busy for a minute.
+_INSTANCE_CHARACTERS = 200
 _FILE_NUMBER = re.compile(r"\A\d+-(?=[A-Za-z])")
 # How the names of a provider's models begin.
 _PROVIDERS = {
@@ -78,13 +80,13 @@ def task_of(prompt: str) -> str:
 def instance_in(name: str) -> str:
     """Return the benchmark instance that a name holds, such as `owner__repo-123`."""
     # Collections number their files; no owner's name begins like that.
-    match = _INSTANCE.search(_FILE_NUMBER.sub("", name))
+    match = _INSTANCE.search(_FILE_NUMBER.sub("", name[:_INSTANCE_CHARACTERS]))
     return match.group() if match else ""
 
 
 def project_of_instance(instance: str) -> str:
     """Return `owner/repo` of a benchmark instance."""
-    match = _INSTANCE.search(instance)
+    match = _INSTANCE.search(instance[:_INSTANCE_CHARACTERS])
     return f"{match.group(1)}/{match.group(2)}" if match else ""
 
 
