@@ -88,7 +88,7 @@ _WITHOUT_TEXT = frozenset((int, float, bool, NoneType, datetime))
 # and roles, and paths of short names. A session that starts has often no others, and importing the rules
 # takes a hook 4 ms.
 _HEXADECIMAL = frozenset("0123456789abcdef-")
-_PATH_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/")
+_PATH_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/#")
 _SHORTEST_SECRET = 8
 _LONGEST_NAME = 15
 
