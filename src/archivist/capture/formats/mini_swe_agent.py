@@ -86,7 +86,7 @@ class _Trajectory(Recorder):
         info = object_at(self._facts, "info")
         environment = object_at(info, "config", "environment")
         self.use_model(text(object_at(info, "config", "model"), "model_name"))
-        # The name stands at the end; a longer text could keep the pattern busy for a minute.
+        # The name stands at the end; the time of the pattern grows faster than its text.
         in_image = _IMAGE_INSTANCE.search(text(environment, "image")[-200:])
         instance = f"{in_image.group(1).rpartition('.')[2]}__{in_image.group(2)}" if in_image else ""
         self.use_instance(text(self._facts, "instance_id") or instance, text(environment, "cwd"))
