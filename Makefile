@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types bench clean
+.PHONY: demo test soak lint types bench clean
 
 $(VENV)/.demo: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -27,6 +27,10 @@ types: $(VENV)/.test
 
 test: lint types
 	$(BIN)/pytest --numprocesses 2 --quiet
+
+# The long attacks and faults: kills, damaged files, mutated logs, each as often as the bars say.
+soak: $(VENV)/.test
+	$(BIN)/pytest --numprocesses 2 --quiet -m soak
 
 bench: $(VENV)/.test
 	$(BIN)/python bench/lessons.py

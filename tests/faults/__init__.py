@@ -1,0 +1,1 @@
+"""Killed processes, damaged files, locks that do not lock."""
