@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.access.rights import Layer, reads
+from archivist.files.git import TOO_LONG, run_git
 from archivist.files.worktrees import remote_of
 from archivist.paths import FOLDER, home_folder
 from archivist.records import Lesson, Scope
@@ -36,20 +37,8 @@ _MAX_MANIFESTS = 20
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 # Files that may still write a name of something that is gone; our own hold the lessons themselves.
 _PROSE = ("*.md", "*.rst", "*.txt", "*.jsonl", f"{FOLDER}/**")
-# No setting of the repository may start a program or fetch from elsewhere, and no lock is taken.
-_QUIET = ("-c", "core.fsmonitor=false", "-c", "log.follow=false")
-_QUIET_LOG = ("--no-renames", "--no-textconv", "--no-ext-diff", "--no-show-signature")
-_ENVIRONMENT = {
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",
-    "LC_ALL": "C",
-}
 # Witnesses of a look for which only being there counts, not the content.
 _ABSENT, _PRESENT = 0, 1
-# Exit codes that git itself never has.
-_TOO_LONG, _NOT_RUN = -1000, -1001
 
 
 class Liveness(BankService):
@@ -442,10 +431,10 @@ class WorkingTree:
         if was_there or asked_at == head:
             return was_there
         commits = f"{asked_at}..HEAD" if asked_at.isalnum() else "HEAD"
-        code, out = self._git("log", "-1", "--format=%h", *_QUIET_LOG, *which, commits, "--", path)
+        code, out = self._git("log", "-1", "--format=%h", "--no-renames", *which, commits, "--", path)
         was_there = code == 0 and bool(out.strip())
         # What took too long is not asked again; what failed, as where a commit was pruned, is.
-        if code in (0, _TOO_LONG):
+        if code in (0, TOO_LONG):
             self._cache.history[key] = (was_there, head)
         elif code is not None:
             self._cache.history.pop(key, None)
@@ -459,29 +448,12 @@ class WorkingTree:
         if self._left_s <= 0:
             self._is_complete = False
             return None, ""
-        import subprocess
         from time import monotonic
 
-        # A hook of git's own sets variables that name another index or working tree.
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        pathspecs = ("--literal-pathspecs",) if words[0] == "log" else ()
         start = monotonic()
-        try:
-            done = subprocess.run(  # noqa: S603
-                ["git", "-C", str(self.git.top), *_QUIET, *pathspecs, *words],  # noqa: S607
-                env={**kept, **_ENVIRONMENT},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=self._left_s,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return _TOO_LONG, ""
-        except (OSError, ValueError):
-            return _NOT_RUN, ""
-        finally:
-            self._left_s -= monotonic() - start
-        return done.returncode, done.stdout.decode("utf-8", "surrogateescape")
+        code, out = run_git(self.git.top, *words, timeout_s=self._left_s)
+        self._left_s -= monotonic() - start
+        return code, out.decode("utf-8", "surrogateescape")
 
 
 def _has_target(target: str, makefile: str) -> bool:

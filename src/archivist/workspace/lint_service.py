@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import partial
 from typing import NamedTuple
 
 from archivist.errors import InputError
+from archivist.files.git import run_git
 from archivist.files.write import explain_os_errors, is_read_only, refuse_read_only, replace_if_unchanged
 from archivist.workspace import lint
 from archivist.workspace.files_service import Topology, read_data
@@ -27,8 +27,6 @@ from archivist.workspace.topology import (
 )
 
 _GIT_TIMEOUT_S = 10.0
-# Settings of a hostile repository must not make git run a program.
-_SAFE_GIT = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false")
 _CHECKED = (FileKind.PLAN, FileKind.OVERVIEW, FileKind.ABSTRACT, FileKind.DECISIONS, FileKind.LESSONS)
 
 
@@ -148,21 +146,11 @@ def apply_changes(
 
 def creation_date(topology: Topology, place: WorkspaceFile) -> date:
     """Return when a file was created: the date of its first commit, else the file's own time."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    words = ["log", "--follow", "--diff-filter=A", "--format=%as", "--", place.name]
-    try:
-        done = subprocess.run(  # noqa: S603
-            ["git", "-C", str(topology.root), *_SAFE_GIT, *words],  # noqa: S607
-            env={**environment, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_GIT_TIMEOUT_S,
-            check=False,
-        )
-        days = done.stdout.decode("utf-8", "replace").split() if done.returncode == 0 else []
-        if days:
+    words = ("log", "--follow", "--diff-filter=A", "--format=%as", "--", place.name)
+    code, out = run_git(topology.root, *words, timeout_s=_GIT_TIMEOUT_S)
+    days = out.decode("utf-8", "replace").split() if code == 0 else []
+    # Without git, or without an answer, the file's own time is the best that is known.
+    if days:
+        with suppress(ValueError):
             return date.fromisoformat(days[-1])
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        # No git, or no answer: the file's own time is the best that is known.
-        pass
     return datetime.fromtimestamp(place.mtime_ns / 1e9, UTC).date()

@@ -8,7 +8,6 @@ entries. A folder that was there and empty gets an empty backup file as a mark. 
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from difflib import unified_diff
@@ -17,6 +16,7 @@ from typing import NamedTuple
 
 from archivist.edges.install.clients import InstallTarget
 from archivist.errors import InputError
+from archivist.files.git import run_git
 from archivist.files.write import refuse_read_only, replace_file
 
 SUFFIX = ".archivist-backup"
@@ -289,7 +289,5 @@ def _exclude_file(folder: Path) -> Path | None:
 
 def _run_git(folder: Path, *words: str) -> bytes | None:
     """Return git's output in a folder, or None when it fails."""
-    with suppress(OSError, subprocess.SubprocessError, ValueError):
-        command = ["git", "-C", str(folder), *words]
-        return subprocess.run(command, capture_output=True, check=True, timeout=_GIT_TIMEOUT_S).stdout  # noqa: S603
-    return None
+    code, out = run_git(folder, *words, timeout_s=_GIT_TIMEOUT_S)
+    return out if code == 0 else None
