@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from archivist import Bank
-from archivist.paths import bank_file
+import apsw
+
+from archivist import Bank, trust
+from archivist.paths import bank_file, home_folder
 
 
 def fresh_bank(path: str | Path, **how: Any) -> Bank:
@@ -25,7 +28,20 @@ def lay_bank(path: str | Path, content: bytes = b"") -> Path:
     file.parent.mkdir(mode=0o700, exist_ok=True)
     with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as copy:
         copy.write(content or _template())
+    note_as_made_here(file)
     return file
+
+
+def note_as_made_here(file: Path) -> None:
+    """Note a bank that was put in its place as one that this user made there."""
+    with apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY) as db:
+        mark = db.execute("SELECT value FROM settings WHERE name = ?", (trust.MARK,)).get
+    home = home_folder()
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    noted = home / trust.FILE_NAME
+    notes = json.loads(noted.read_text()) if noted.exists() else {}
+    notes[os.path.realpath(file)] = {"mark": mark, "number": file.stat().st_ino}
+    noted.write_text(json.dumps(notes))
 
 
 def bytes_of(closed: Bank) -> bytes:
@@ -36,7 +52,7 @@ def bytes_of(closed: Bank) -> bytes:
 
 @cache
 def _template() -> bytes:
-    """Return the file of a new bank; nothing in it, no name and no time, tells it from another new one."""
+    """Return the file of a new bank; nothing in it but its mark tells it from another new one."""
     with tempfile.TemporaryDirectory() as folder:
         bank = Bank.open(folder)
         bank.close()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from archivist import Bank
+from archivist import Bank, trust
 from archivist.records import Actor, ActorKind
 from tests.banks import fresh_bank
 from tests.commands import Command, Ran, run_apart, run_here
@@ -55,10 +55,24 @@ class CountingIds:
         return f"id-{next(self.numbers):06d}"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Give what several tests share a home too: a module's banks are made before its first test's home."""
+    folder = tmp_path_factory.mktemp("shared-home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARCHIVIST_HOME", str(folder / ".archivist"))
+        patch.setenv("HOME", str(folder))
+        yield folder
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give every test a home of its own, so that no real memory is touched."""
+def home(tmp_path: Path, shared_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give every test a home of its own, so that no real memory is touched; shared banks are trusted."""
     folder = tmp_path / "home"
+    shared = shared_home / ".archivist" / trust.FILE_NAME
+    if shared.exists():
+        (folder / ".archivist").mkdir(mode=0o700, parents=True)
+        (folder / ".archivist" / trust.FILE_NAME).write_bytes(shared.read_bytes())
     monkeypatch.setenv("ARCHIVIST_HOME", str(folder / ".archivist"))
     monkeypatch.setenv("HOME", str(folder))
     for name in ("ARCHIVIST_BANK", "ARCHIVIST_ACTOR"):

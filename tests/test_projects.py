@@ -11,9 +11,11 @@ import pytest
 
 from archivist import Bank, projects
 from archivist.capture.service import CaptureOverrides
+from archivist.paths import bank_file
 from archivist.recall.query import Query
 from archivist.records import Episode
 from archivist.store.filters import equals
+from tests.banks import note_as_made_here
 from tests.samples import MISSING_MODULE, agent_log
 
 
@@ -152,6 +154,7 @@ def test_a_copied_bank_is_not_asked_about_the_original(tmp_path: Path) -> None:
         assert _begun(bank, "s-1", original) == "shop"
     (tmp_path / "two").mkdir()
     copied = Path(shutil.copytree(original, tmp_path / "two" / "shop"))
+    note_as_made_here(bank_file(copied))
     with Bank.open(copied) as bank:
         assert _begun(bank, "s-2", copied) == "shop"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,9 +19,10 @@ from archivist.config import Config
 from archivist.config.sources import load_effective
 from archivist.errors import AccessError, BankError
 from archivist.ids import IdSource, new_id
-from archivist.paths import bank_file, project_folder
+from archivist.paths import FILE_NAME, bank_file, is_file, project_folder
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
+from archivist.trust import accept_bank, mark_of, open_trusted, places_of, refuse_links
 
 if TYPE_CHECKING:
     from typing import Self
@@ -142,15 +144,52 @@ class Bank:
         """Open the bank of a project folder (or a bank's file), making it when there is none.
 
         Without a configuration the effective one counts: its file, the global one, the environment.
+        A bank that was not made here by this user is refused until the user accepts it (`archivist trust`).
         `folder` is where the caller works: calls that name no project are about the project there.
         """
         from archivist.store.sqlite.store import SqliteStore
 
         file = bank_file(Path(path))
         settings = config or load_effective(file.parent).config
-        store = SqliteStore.open(file, create=create, busy_timeout_s=settings.store.busy_timeout_s)
+        make = partial(SqliteStore.open, file, create=create, busy_timeout_s=settings.store.busy_timeout_s)
+        store = open_trusted(file, make, folders=settings.trust.folders, create=create)
         who = actor or Actor(ActorKind.HUMAN)
         return cls(store, path=file, actor=who, config=settings, clock=clock, ids=ids, folder=folder)
+
+    @classmethod
+    @contextmanager
+    def preview(cls, file: Path) -> Iterator[Self]:
+        """Open a private copy of a bank that the user has not accepted; its own files stay untouched."""
+        from shutil import copyfile
+        from tempfile import TemporaryDirectory
+
+        from archivist.store.sqlite.store import SqliteStore
+
+        refuse_links(file)
+        with TemporaryDirectory(prefix="archivist-") as folder:
+            copy = Path(folder) / FILE_NAME
+            # What was changed last may be in the log alone.
+            for ending in ("", "-wal"):
+                if is_file(source := file.with_name(file.name + ending)):
+                    copyfile(source, copy.with_name(copy.name + ending))
+            store = SqliteStore.open(copy)
+            who = Actor(ActorKind.HUMAN)
+            with cls(store, path=copy, actor=who, config=Config(), clock=system_clock, ids=new_id) as bank:
+                yield bank
+
+    @classmethod
+    def accept(cls, file: Path, actor: Actor) -> int:
+        """Accept a bank as this user's; return how many tokens were revoked, which nobody here has given."""
+        from archivist.store.sqlite.store import SqliteStore
+
+        refuse_links(file)
+        store = SqliteStore.open(file)
+        with cls(store, path=file, actor=actor, config=Config(), clock=system_clock, ids=new_id) as bank:
+            given = [] if places_of(mark_of(store)) else bank.tokens.list()
+            for token in given:
+                bank.tokens.revoke(token.id)
+            accept_bank(file, store)
+        return len(given)
 
     if not TYPE_CHECKING:
 

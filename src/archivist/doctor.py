@@ -201,11 +201,13 @@ def _check_audit(bank: Bank) -> tuple[bool, str]:
     return not told, "; ".join(told) or "no lesson needs rewording"
 
 
-def check_hook_failures(folder: Path | None, now: datetime) -> Check:
-    """Report the last hook failure, logged beside a bank or, without a bank, in the user's own folder."""
+def check_hook_failures(bank: Path | None, now: datetime) -> Check:
+    """Report the last hook failure, of a bank or of none; both are logged under the user's home."""
     from archivist.files import hook_log
+    from archivist.paths import state_folder
 
-    folders = [each for each in (folder, _home_or_none()) if each is not None]
+    home = _home_or_none()
+    folders = [] if home is None else [home, *([state_folder(bank)] if bank is not None else [])]
     noted = [(when, what, each) for each in folders for when, what in [hook_log.last_failure(each)] if when]
     if not noted:
         return Check("failures", True, "no hook has failed")
@@ -213,7 +215,7 @@ def check_hook_failures(folder: Path | None, now: datetime) -> Check:
     told = f"the last hook to fail, {when:%Y-%m-%d %H:%M} UTC, was {what}"
     if now - when > _FORGIVEN_AFTER:
         return Check("failures", True, told)
-    file = where / hook_log.FILE_NAME if where != folder else f".archivist/{hook_log.FILE_NAME}"
+    file = where / hook_log.FILE_NAME
     return Check("failures", False, f"{told}: see {file}, and remove it once that is fixed")
 
 
@@ -276,7 +278,7 @@ class Doctor(BankService):
                 found.append(Check(name, *check(bank)))
             except ArchivistError as error:
                 found.append(failed_check(name, error))
-        found.append(check_hook_failures(bank.path.absolute().parent, bank.now()))
+        found.append(check_hook_failures(bank.path, bank.now()))
         # The rest of a path is nobody's business: reports are pasted into issues.
         folders = ((bank.root.absolute(), ""), (Path.home(), "~/"), (_home_or_none(), "$ARCHIVIST_HOME/"))
         for folder, name in folders:

@@ -12,6 +12,7 @@ ArchivistError
 ├── AccessError           access_denied    the actor may not do that to this layer
 └── BankError             bank             the bank itself
     ├── NoBankError       no_bank          there is none at that place
+    ├── UntrustedBankError bank_untrusted  it was not made here by this user
     ├── NotABankError     not_a_bank       the file is something else
     ├── BankTooNewError   bank_too_new     made by a later version
     ├── BankReadOnlyError bank_read_only   it cannot be written
@@ -137,6 +138,18 @@ class NoBankError(BankError):
 
     def __init__(self, place: str) -> None:
         super().__init__(f"no bank at {place!r}", hint="archivist init makes one")
+
+
+class UntrustedBankError(BankError):
+    """The bank was not made on this machine by this user, who has not accepted it either."""
+
+    code = "bank_untrusted"
+
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            f"the bank {place!r} was not made here by you, or was moved or replaced since",
+            hint="archivist trust shows what it holds, and accepts it",
+        )
 
 
 class NotABankError(BankError):

@@ -56,6 +56,18 @@ def home_folder() -> Path:
     return Path(home).expanduser() if home else Path.home() / FOLDER
 
 
+def state_folder(bank: Path) -> Path:
+    """Return the folder under the user's home for what is not memory: logs and locks of hooks, a cache.
+
+    A project's own folder may hold links to anywhere.
+    """
+    from hashlib import sha256
+
+    real = os.path.realpath(bank)
+    name = re.sub(r"[^\w.-]", "_", project_folder(Path(real)).name)[:40]
+    return home_folder() / "state" / f"{name}-{sha256(os.fsencode(real)).hexdigest()[:16]}"
+
+
 def find_project(start: Path) -> Path | None:
     """Return the nearest folder upwards with a bank; the global bank is not a project's.
 
@@ -92,21 +104,6 @@ def unreadable_above(start: Path) -> Path | None:
         except OSError:
             continue
     return None
-
-
-def is_trusted(project: Path) -> bool:
-    """Say whether a bank that was found upwards may be used: its owner is this user, or root.
-
-    The rule of git: whoever can write to a folder above must not thereby reach the people who work below it.
-    Under `sudo` the user is the one who called it.
-    """
-    if not hasattr(os, "geteuid"):
-        return True
-    trusted = {0, os.geteuid()}
-    if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdecimal():
-        trusted.add(int(os.environ["SUDO_UID"]))
-    held = project / FOLDER
-    return all(each.stat().st_uid in trusted for each in (held, held / FILE_NAME))
 
 
 def project_of_folder(folder: str) -> str:

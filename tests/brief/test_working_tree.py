@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from archivist.brief.liveness_service import FILE_NAME, GitFolder, WorkingTree, find_stale
-from archivist.paths import home_folder
+from archivist.paths import home_folder, state_folder
 from archivist.records import Scope
 from tests.samples import lesson
 
@@ -53,6 +53,10 @@ def tree(tmp_path: Path) -> Path:
     )
     _commit(folder)
     return folder
+
+
+def _kept(folder: Path) -> Path:
+    return state_folder(folder / ".archivist" / "memory.db") / FILE_NAME
 
 
 def _reason(folder: Path, summary: str, **fields: object) -> str:
@@ -312,7 +316,8 @@ def test_packed_refs_linked_trees_and_detached_heads_are_read(tree: Path, tmp_pa
     ],
 )
 def test_garbage_in_the_kept_file_is_as_good_as_nothing(tree: Path, garbage: bytes) -> None:
-    kept = tree / ".archivist" / FILE_NAME
+    kept = _kept(tree)
+    kept.parent.mkdir(parents=True)
     (tree / "src/views.py").unlink()
     kept.write_bytes(garbage)
     assert _reason(tree, "edit `src/views.py`") == "`src/views.py` is gone"
@@ -325,14 +330,14 @@ def test_the_kept_file_is_bounded(tree: Path) -> None:
     many = [lesson(str(place), summary=f"edit `src/{'x' * 900}{place}.py`") for place in range(1200)]
     find_stale(tree / ".archivist", many, timeout_s=0.0)
     assert find_stale(tree / ".archivist", [lesson(str(n), summary="x") for n in range(1200)]) == {}
-    kept = tree / ".archivist" / FILE_NAME
+    kept = _kept(tree)
     assert len(json.loads(kept.read_bytes())["looks"]) == 1000
     assert kept.stat().st_size < 512 * 1024
 
 
 def test_where_nothing_can_be_written_the_answer_is_the_same(tree: Path) -> None:
     (tree / "src/views.py").unlink()
-    (tree / ".archivist" / FILE_NAME).mkdir()
+    _kept(tree).mkdir(parents=True)
     assert _reason(tree, "edit `src/views.py`") == "`src/views.py` is gone"
     shutil.rmtree(tree / ".archivist")
     assert _reason(tree, "edit `src/views.py`") == "`src/views.py` is gone"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from archivist.config.sources import (
     to_toml,
     variable_of,
 )
-from archivist.errors import ConfigError
+from archivist.errors import ConfigError, InputError
 from archivist.records import Severity
 
 
@@ -342,20 +343,76 @@ def test_a_file_that_is_wrong_already_is_not_edited(tmp_path: Path, text: str) -
     assert path.read_text("utf-8") == text
 
 
-def test_a_file_is_replaced_whole_and_keeps_its_mode_its_mark_and_its_link(tmp_path: Path) -> None:
-    kept = tmp_path / "dotfiles.toml"
-    kept.write_bytes("\ufeff[brief]\r\nmax_lessons = 3\r\n".encode())
-    kept.chmod(0o640)
+def test_a_file_is_replaced_whole_and_keeps_its_mode_and_its_mark(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
-    path.symlink_to(kept)
-    before = kept.stat().st_ino
+    path.write_bytes("\ufeff[brief]\r\nmax_lessons = 3\r\n".encode())
+    path.chmod(0o640)
+    before = path.stat().st_ino
     assert change_file(path, "brief.max_lessons", 4)
     assert not change_file(path, "brief.max_lessons", 4)
-    assert path.is_symlink()
-    assert kept.read_bytes() == "\ufeff[brief]\r\nmax_lessons = 4\r\n".encode()
-    assert (kept.stat().st_mode & 0o777, kept.stat().st_ino == before) == (0o640, False)
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["config.toml", "dotfiles.toml"]
+    assert path.read_bytes() == "\ufeff[brief]\r\nmax_lessons = 4\r\n".encode()
+    assert (path.stat().st_mode & 0o777, path.stat().st_ino == before) == (0o640, False)
+    assert [each.name for each in tmp_path.iterdir() if each.is_file()] == ["config.toml"]
     assert _load_folder(tmp_path).brief.max_lessons == 4
+
+
+@pytest.mark.req("N7")
+def test_a_file_is_not_written_through_a_link(tmp_path: Path) -> None:
+    kept = tmp_path / "start-file"
+    kept.write_text("")
+    (tmp_path / "config.toml").symlink_to(kept)
+    with pytest.raises(InputError, match="is a link, and nothing is written through a link"):
+        change_file(tmp_path / "config.toml", "brief.max_lessons", 4)
+    assert kept.read_text() == ""
+
+
+HARMLESS = {"recall.embedder": "none", "workspace.roots": "a, b/c", "brief.max_lessons": 3}
+USERS_OWN = {
+    "recall.embedder": "endpoint:https://evil.example/v1", "recall.endpoint_key_variable": "SOMETHING_SECRET",
+    "recall.endpoint_model": "m", "server.port": 7777, "server.hosts": "evil.example", "trust.folders": "/",
+    "proposals.approvers": "agent", "reflect.write_progress": True, "workspace.resources": "../other",
+    "workspace.learnings": "/etc", "workspace.roots": "a, ~/b", "workspace.hot": "a/../../b",
+    "workspace.transcripts": "C:\\x",
+}  # fmt: skip
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("key", USERS_OWN)
+def test_a_project_may_not_set_what_reaches_beyond_it(tmp_path: Path, key: str) -> None:
+    section, _, name = key.partition(".")
+    text = f"[{section}]\n{name} = {to_toml(USERS_OWN[key])}\n"
+    project, home = tmp_path / "project", tmp_path / "own"
+    for folder in (project, home):
+        folder.mkdir()
+        (folder / "config.toml").write_text(text, "utf-8")
+    with pytest.raises(ConfigError, match=f"{key} may not be set by a project"):
+        load_effective(project, home=tmp_path / "none", environment={})
+    told = load_effective(tmp_path, home=home, environment={}).config
+    assert flatten_config(told)[key] == USERS_OWN[key]
+    flagged = load_effective(tmp_path, home=tmp_path, flags=[f"{key}={USERS_OWN[key]}"], environment={})
+    assert flatten_config(flagged.config)[key] == USERS_OWN[key]
+
+
+@pytest.mark.parametrize("key", HARMLESS)
+def test_a_project_may_set_what_stays_within_it(tmp_path: Path, key: str) -> None:
+    section, _, name = key.partition(".")
+    config = _load(tmp_path, f"[{section}]\n{name} = {to_toml(HARMLESS[key])}\n")
+    assert flatten_config(config)[key] == HARMLESS[key]
+
+
+@pytest.mark.req("N7")
+def test_beside_a_bank_that_is_not_accepted_the_projects_file_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "memory.db").write_bytes(b"SQLite format 3\0" + bytes(52) + b"ARCV")
+    (tmp_path / "config.toml").write_text("[brief]\nmax_lessons = 3\n", "utf-8")
+    assert load_effective(tmp_path, environment={}).config.brief.max_lessons == 10
+    folders = {"ARCHIVIST_TRUST__FOLDERS": f"/elsewhere, {tmp_path.parent}"}
+    assert load_effective(tmp_path, environment=folders).config.brief.max_lessons == 3
+
+
+def test_a_pipe_in_the_place_of_the_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config.toml")
+    with pytest.raises(ConfigError, match="it is no file"):
+        load_effective(tmp_path, environment={})
 
 
 def test_a_folder_in_the_way_is_named(tmp_path: Path) -> None:
@@ -374,6 +431,8 @@ def test_every_default_survives_as_text_and_as_toml(tmp_path: Path, key: str) ->
     default = flatten_config(Config())[key]
     shown = to_toml(default)
     section, _, name = key.partition(".")
-    config = _load(tmp_path, f"[{section}]\n{name} = {shown}\n")
+    (tmp_path / "config.toml").write_text(f"[{section}]\n{name} = {shown}\n", "utf-8")
+    # As the user's own file: a project's may not set every key.
+    config = load_effective(None, home=tmp_path, environment={}).config
     assert flatten_config(config)[key] == default
     assert from_text(key, default if isinstance(default, str) else shown, where="f") == default

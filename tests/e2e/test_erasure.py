@@ -29,10 +29,12 @@ sys.stdin.readline()
 
 _AS_NOBODY = """
 import os, sys, urllib.parse
+os.environ["ARCHIVIST_TRUST__FOLDERS"] = sys.argv[1]
 import archivist.store.sqlite.store, archivist.store.sqlite.erase, archivist.core.proposals_service
 import archivist.forget.service, archivist.exchange.service
 from archivist import Bank
 from archivist.errors import BankReadOnlyError
+os.environ["ARCHIVIST_HOME"] = "/nonexistent"
 os.setgid(65534); os.setuid(65534)
 bank = Bank.open(sys.argv[1], create=False)
 for call in (lambda: bank.erasure.find_erasure_targets(["m-001"]), lambda: bank.erasure.erase(["m-001"])):

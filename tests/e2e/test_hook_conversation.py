@@ -15,6 +15,7 @@ import pytest
 
 from archivist import Bank
 from archivist.files import hook_log
+from archivist.paths import bank_file, state_folder
 from tests.conftest import Command
 
 TESTS = "python -m pytest tests -q"
@@ -83,6 +84,10 @@ Fire = Callable[..., str]
 
 
 @pytest.fixture
+def _state(project: Path) -> Path:
+    return state_folder(bank_file(project))
+
+
 def shop(tmp_path: Path, archivist: Command) -> Path:
     """Return a project with an empty bank."""
     folder = tmp_path / "shop"
@@ -193,7 +198,7 @@ def test_what_the_first_session_learnt_arrives_in_the_second(
     assert fire("tool-failure", "PostToolUseFailure", "s-2", second, **beside) == ""
     helper = fire("subagent-start", "SubagentStart", "s-2", second, agent_id="a1", agent_type="Explore")
     assert remedy in helper
-    assert hook_log.read_log(shop / ".archivist") == []
+    assert hook_log.read_log(_state(shop)) == []
 
 
 def test_what_was_told_is_not_learnt_from(shop: Path, fire: Fire, tmp_path: Path) -> None:
@@ -262,8 +267,8 @@ def test_a_log_that_comes_late_is_still_taken_in(shop: Path, fire: Fire, tmp_pat
 def test_a_log_that_cannot_be_named_is_noted(shop: Path, fire: Fire, path: str) -> None:
     fire("session-start", "SessionStart", "s-1", shop, source="startup")
     fire("session-end", "SessionEnd", "s-1", shop, transcript_path=path)
-    _until(lambda: bool(hook_log.read_log(shop / ".archivist")), "it was noted")
-    assert "claude-code after end: " in hook_log.read_log(shop / ".archivist")[-1]
+    _until(lambda: bool(hook_log.read_log(_state(shop))), "it was noted")
+    assert "claude-code after end: " in hook_log.read_log(_state(shop))[-1]
     _until(lambda: _status(shop, "s-1") == "partial", "the session was closed")
 
 
@@ -283,15 +288,15 @@ def _hurry(name: str, *words: str) -> None:
 def test_a_turn_without_a_log_is_noted(shop: Path, tmp_path: Path) -> None:
     missing = str(tmp_path / "never.jsonl")
     _hurry("_LONGEST_WAIT_S", "end", "claude-code", "s-1", missing, str(shop), str(shop))
-    assert hook_log.read_log(shop / ".archivist") == []
+    assert hook_log.read_log(_state(shop)) == []
     _hurry("_LONGEST_WAIT_S", "stop", "claude-code", "s-1", missing, str(shop), str(shop))
-    assert "claude-code after stop: no log at " in hook_log.read_log(shop / ".archivist")[-1]
+    assert "claude-code after stop: no log at " in hook_log.read_log(_state(shop))[-1]
 
 
 def test_a_broken_global_bank_does_not_stop_the_learning(
     shop: Path, fire: Fire, tmp_path: Path, home: Path
 ) -> None:
-    (home / ".archivist").mkdir(parents=True)
+    (home / ".archivist").mkdir(parents=True, exist_ok=True)
     (home / ".archivist" / "memory.db").write_bytes(os.urandom(4096))
     log = Transcript(tmp_path / "s-1.jsonl", "s-1", shop)
     log.write("user", {"role": "user", "content": "Make the tests pass"})
@@ -299,7 +304,7 @@ def test_a_broken_global_bank_does_not_stop_the_learning(
         log.call(*call)
     fire("session-end", "SessionEnd", "s-1", log.path, reason="other")
     _until(lambda: any("freezegun" in text for text in _lessons(shop)), "the session was learnt from")
-    assert "claude-code after end, the global bank: " in hook_log.read_log(shop / ".archivist")[-1]
+    assert "claude-code after end, the global bank: " in hook_log.read_log(_state(shop))[-1]
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe not a log"])
@@ -324,10 +329,10 @@ def test_work_that_waits_too_long_is_noted(shop: Path) -> None:
         pytest.skip("no lock there")
     import fcntl
 
-    with (shop / ".archivist" / hook_log.LOCK_NAME).open("a") as lock:
+    with (_state(shop) / hook_log.LOCK_NAME).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         _hurry("_LOCK_WAIT_S", "end", "codex", "n-1", "", str(shop), str(shop))
-    assert "codex after end: another process held hooks.lock" in hook_log.read_log(shop / ".archivist")[-1]
+    assert "codex after end: another process held hooks.lock" in hook_log.read_log(_state(shop))[-1]
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}\n" * 3, b"\xff\xfe not a log"])
@@ -340,12 +345,12 @@ def test_a_log_that_is_missing_or_no_log_harms_nothing(
     else:
         path.write_bytes(content)
         fire("session-end", "SessionEnd", "s-1", path, reason="other")
-    lock = shop / ".archivist" / hook_log.LOCK_NAME
+    lock = _state(shop) / hook_log.LOCK_NAME
     _until(lock.exists, "the work began")
     fire("session-start", "SessionStart", "s-2", path, source="startup")
     if content:
-        _until(lambda: bool(hook_log.read_log(shop / ".archivist")), "the log was refused")
-        assert "claude-code after end" in hook_log.read_log(shop / ".archivist")[-1]
+        _until(lambda: bool(hook_log.read_log(_state(shop))), "the log was refused")
+        assert "claude-code after end" in hook_log.read_log(_state(shop))[-1]
 
 
 def test_what_a_subagent_did_is_taken_in_as_a_run_of_its_own(shop: Path, fire: Fire, tmp_path: Path) -> None:

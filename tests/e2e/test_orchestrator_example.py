@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
+from archivist.paths import bank_file
 from archivist.records import Action, Actor
+from tests.banks import note_as_made_here
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "orchestrator.py"
 
@@ -27,6 +29,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
+    # The example has a home of its own, which is gone with it.
+    note_as_made_here(bank_file(folder))
     return folder, done.stdout
 
 

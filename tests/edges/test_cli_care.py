@@ -492,7 +492,7 @@ def test_several_logs_of_one_run_are_counted_as_one(bank_cli: Command, project: 
 
 
 def test_a_home_folder_gets_no_bank_that_nobody_would_find(archivist: Command, home: Path) -> None:
-    home.mkdir()
+    home.mkdir(exist_ok=True)
     refused = archivist("init", cwd=home)
     assert (refused.code, "archivist init --global creates it" in refused.err) == (4, True)
     assert not (home / ".archivist").exists()

@@ -146,7 +146,7 @@ def test_all_of_it_is_a_configuration_file_that_means_the_same(bank_cli: Command
     words = ("--set", "brief.max_lessons=4", "--set", 'recall.endpoint_model=a "b"', "config", "--all")
     out = bank_cli(*words).out
     (tmp_path / "config.toml").write_text(out, "utf-8")
-    config = load_effective(tmp_path, home=tmp_path / "none", environment={}).config
+    config = load_effective(None, home=tmp_path, environment={}).config
     changed = {"brief.max_lessons": 4, "recall.endpoint_model": 'a "b"'}
     assert flatten_config(config) == {**flatten_config(Config()), **changed}
     assert "# maximum number of known issues of a domain · from --set brief.max_lessons=4, default 10" in out
@@ -168,10 +168,10 @@ def test_a_change_is_written_and_taken_back_without_losing_a_comment(
     path = project / ".archivist" / "config.toml"
     path.write_text("# ours\n[brief] # small\nmax_lessons = 3 # skim\n", encoding="utf-8")
     assert bank_cli("config", "set", "brief.max_lessons", "4").code == 0
-    given = _json(bank_cli("config", "set", "recall.endpoint_model", 'a "b"', "--json"))
+    given = _json(bank_cli("config", "set", "workspace.allow_fields", 'a "b"', "--json"))
     assert (given["value"], given["changed"]) == ('a "b"', True)
     assert path.read_text("utf-8") == (
-        '# ours\n[brief] # small\nmax_lessons = 4 # skim\n\n[recall]\nendpoint_model = "a \\"b\\""\n'
+        '# ours\n[brief] # small\nmax_lessons = 4 # skim\n\n[workspace]\nallow_fields = "a \\"b\\""\n'
     )
     assert bank_cli("config", "set", "brief.max_lessons", "4").out.startswith("Already there")
     taken = _json(bank_cli("config", "unset", "brief.max_lessons", "--json"))

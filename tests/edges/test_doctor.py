@@ -18,7 +18,7 @@ from archivist.edges.cli.banks import doctor
 from archivist.edges.cli.session import Session
 from archivist.edges.hooks import follow_up
 from archivist.files import hook_log
-from archivist.paths import find_project, unreadable_above
+from archivist.paths import bank_file, find_project, state_folder, unreadable_above
 from tests.banks import lay_bank
 from tests.conftest import Command, TickingClock
 from tests.samples import MISSING_MODULE, agent_log
@@ -43,7 +43,7 @@ def test_a_disk_that_is_almost_full_is_told_before_it_is(left: int, is_well: boo
 def test_checks_name_files_from_the_project_or_the_home_on(
     bank: Bank, home: Path, clock: TickingClock
 ) -> None:
-    folder = bank.path.absolute().parent
+    folder = state_folder(bank.path)
     hook_log.log_failure(
         folder, f"codex stop: cannot use {str(bank.path.absolute())!r}, {home / 'x'}", clock()
     )
@@ -54,7 +54,7 @@ def test_checks_name_files_from_the_project_or_the_home_on(
 def test_without_a_bank_the_chain_is_checked_all_the_same(
     archivist: Command, home: Path, clock: TickingClock
 ) -> None:
-    (home / ".archivist").mkdir(parents=True)
+    (home / ".archivist").mkdir(parents=True, exist_ok=True)
     hook_log.log_failure(home / ".archivist", "codex stop: oops", clock())
     ran = archivist("doctor")
     assert (ran.code, tuple(_lines(ran.out))) == (5, ("bank", *CHAIN))
@@ -71,7 +71,7 @@ def test_a_broken_bank_or_setting_is_one_line_of_many(
 ) -> None:
     lay_bank(project)
     (project / ".archivist" / file).write_bytes(content)
-    hook_log.log_failure(project / ".archivist", "codex stop: oops", clock())
+    hook_log.log_failure(state_folder(bank_file(project)), "codex stop: oops", clock())
     ran = archivist("doctor")
     assert (ran.code, tuple(_lines(ran.out))) == (code, ("bank", *CHAIN))
     assert "codex stop: oops" in _lines(ran.out)["failures"]
@@ -137,7 +137,7 @@ def test_another_program_of_our_name_is_told(archivist: Command, project: Path, 
     (folder / "archivist").write_text("#!/bin/sh\nexit 0\n")
     (folder / "archivist").chmod(0o755)
     ran = archivist("doctor", PATH=f"{folder}:{os.environ['PATH']}")
-    assert "is another program" in _lines(ran.out)["command"]
+    assert "is not the archivist that runs now" in _lines(ran.out)["command"]
     assert project.is_dir()
 
 

@@ -23,7 +23,7 @@ from archivist.edges.cli.banks import keep_out_of_git
 from archivist.edges.hook_events import CLIENTS
 from archivist.edges.hooks import dialects
 from archivist.files import hook_log
-from archivist.paths import project_of_folder
+from archivist.paths import bank_file, project_of_folder, state_folder
 from archivist.records import Brief, Episode
 from tests.banks import bytes_of, fresh_bank, lay_bank
 from tests.conftest import Command, Ran
@@ -88,7 +88,7 @@ def _context(ran: Ran) -> str:
 
 
 def _log(project: Path) -> list[str]:
-    return hook_log.read_log(project / ".archivist")
+    return hook_log.read_log(state_folder(bank_file(project)))
 
 
 # What each client says and hears
@@ -303,8 +303,7 @@ def test_what_went_wrong_is_kept_for_the_doctor(hook: Hook, learnt: Path, archiv
     assert lines[2] == "claude-code sesion-start: ValueError: no event 'sesion-start'"
     ran = archivist("doctor")
     assert (ran.code, "warn  failures    the last hook to fail" in ran.out) == (1, True)
-    assert (learnt / ".archivist" / ".gitignore").read_text().splitlines()[-1] == "hooks.*"
-    (learnt / ".archivist" / "hooks.log").unlink()
+    (state_folder(bank_file(learnt)) / "hooks.log").unlink()
     assert "ok    failures    no hook has failed" in archivist("doctor").out
 
 
@@ -361,6 +360,7 @@ def test_a_bad_configuration_is_noted(hook: Hook, learnt: Path) -> None:
 
 def test_a_user_without_a_home_is_served(learnt: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if key not in ("HOME", "ARCHIVIST_HOME")}
+    environment["ARCHIVIST_TRUST__FOLDERS"] = str(learnt)
     done = subprocess.run(
         [str(Path(sys.executable).parent / "archivist"), "hook", "claude-code", "session-start"],
         input=json.dumps({"cwd": str(learnt), "session_id": "n-1"}).encode(),
@@ -412,8 +412,12 @@ def _begun(hook: Hook, folder: Path, bank: Path, **environment: str) -> str:
         return opened.runs.episode("n-1").project
 
 
-def test_a_copied_or_renamed_project_is_still_the_same(hook: Hook, shop: Path, tmp_path: Path) -> None:
+def test_a_renamed_project_is_still_the_same_once_it_is_trusted(
+    hook: Hook, shop: Path, tmp_path: Path, archivist: Command
+) -> None:
     renamed = shop.rename(tmp_path / "store-2")
+    assert hook("claude-code", "session-start", {**START["claude-code"], "cwd": str(renamed)}).out == ""
+    assert archivist("trust", str(renamed), "--yes").code == 0
     assert _begun(hook, renamed, renamed) == "shop"
 
 
@@ -493,30 +497,35 @@ def test_two_repositories_of_one_name_do_not_hear_of_each_other(hook: Hook, tmp_
 
 
 def test_a_broken_global_bank_does_not_mute_the_projects(hook: Hook, learnt: Path, home: Path) -> None:
-    (home / ".archivist").mkdir(parents=True)
+    (home / ".archivist").mkdir(parents=True, exist_ok=True)
     (home / ".archivist" / "memory.db").write_bytes(os.urandom(4096))
     assert "freezegun" in _context(hook("claude-code", "session-start", START["claude-code"]))
     assert "claude-code session-start, the global bank: " in _log(learnt)[-1]
     assert "is not a bank" in _log(learnt)[-1]
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root gives a folder to somebody else")
-def test_the_bank_of_another_user_is_not_asked_unless_it_is_named(
+@pytest.mark.req("N7")
+def test_a_bank_that_is_not_accepted_is_silent_also_where_it_is_named(
     hook: Hook, learnt: Path, home: Path
 ) -> None:
-    home.mkdir()
-    mine = learnt / "mine"
-    mine.mkdir()
-    os.chown(learnt / ".archivist", 4321, 4321)
-    said = {**START["claude-code"], "cwd": str(mine)}
-    assert hook("claude-code", "session-start", said).out == ""
-    assert "belongs to another user" in hook_log.read_log(home / ".archivist")[-1]
-    assert "freezegun" in _context(hook("claude-code", "session-start", said, ARCHIVIST_BANK=str(learnt)))
-    assert "freezegun" in _context(hook("claude-code", "session-start", said, SUDO_UID="4321"))
+    (home / ".archivist" / "trusted.json").unlink()
+    before = _files_below(home), _files_below(learnt)
+    for named in ("", str(learnt)):
+        for event in ("session-start", "prompt", "tool-failure", "subagent-start", "stop", "session-end"):
+            said = {**START["claude-code"], "prompt": README, "error": ERROR, "transcript_path": "x"}
+            assert hook("claude-code", event, said, ARCHIVIST_BANK=named) == Ran(0, "", "")
+    assert (_files_below(home), _files_below(learnt)) == before
+    said = {**START["claude-code"], "cwd": str(learnt)}
+    told = hook("claude-code", "session-start", said, ARCHIVIST_TRUST__FOLDERS=f"/none, {learnt.parent}")
+    assert "freezegun" in _context(told)
+
+
+def _files_below(folder: Path) -> list[tuple[str, bytes]]:
+    return sorted((str(path), path.read_bytes()) for path in folder.rglob("*") if path.is_file())
 
 
 def test_a_named_bank_that_is_not_there_is_noted(hook: Hook, home: Path, archivist: Command) -> None:
-    home.mkdir()
+    home.mkdir(exist_ok=True)
     ran = hook("claude-code", "session-start", START["claude-code"], ARCHIVIST_BANK="/nonexistent")
     assert (ran.code, ran.out) == (0, "")
     assert "no bank at '/nonexistent'" in hook_log.read_log(home / ".archivist")[-1]

@@ -241,16 +241,32 @@ def test_what_a_user_added_to_ours_is_kept_at_the_next_install(at: Path) -> None
     assert group["hooks"][0]["args"][-1] == "session-start"
 
 
-def test_a_link_stays_a_link_and_the_mode_stays(at: Path, tmp_path: Path) -> None:
+def test_a_link_of_the_users_own_stays_a_link_and_the_mode_stays(
+    home: Path, at: Path, tmp_path: Path
+) -> None:
+    assert at.is_dir()
     kept = tmp_path / "dotfiles.json"
     kept.write_text("{}")
     kept.chmod(0o600)
-    (at / ".mcp.json").symlink_to(kept)
-    _run(install, "claude-code")
-    assert (at / ".mcp.json").is_symlink()
+    link = home / ".claude" / "settings.json"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(kept)
+    _run(install, "claude-code", "--user")
+    assert link.is_symlink()
     assert ("archivist" in kept.read_text(), kept.stat().st_mode & 0o777) == (True, 0o600)
-    _run(uninstall, "claude-code")
-    assert ((at / ".mcp.json").is_symlink(), kept.read_text()) == (True, "{}")
+    _run(uninstall, "claude-code", "--user")
+    assert (link.is_symlink(), kept.read_text()) == (True, "{}")
+
+
+@pytest.mark.req("N7")
+def test_a_projects_link_is_not_written_through(at: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "start-file"
+    kept.write_text("{}")
+    (at / ".mcp.json").symlink_to(kept)
+    ran = _run(install, "claude-code")
+    assert "is a link, and nothing is written through a link" in str(ran.exception)
+    assert kept.read_text() == "{}"
+    assert [path.name for path in at.rglob("*") if path.is_file()] == [".mcp.json"]
 
 
 TOML = """\

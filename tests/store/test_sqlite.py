@@ -191,11 +191,13 @@ def test_a_bank_locked_beyond_the_timeout_is_said_to_be_locked(tmp_path: Path) -
 
 _AS_NOBODY = """
 import os, sys, urllib.parse
+os.environ["ARCHIVIST_TRUST__FOLDERS"] = sys.argv[1]
 from archivist import Bank
 from archivist.errors import BankReadOnlyError
 with Bank.open(sys.argv[2]) as loaded:
     loaded.lessons.add("What nobody may not load is loaded")
     loaded.brief()
+os.environ["ARCHIVIST_HOME"] = "/nonexistent"
 os.setgid(65534); os.setuid(65534)
 bank = Bank.open(sys.argv[1], create=False)
 print(bank.brief().text, end="")
@@ -208,10 +210,12 @@ except BankReadOnlyError as error:
 
 _WATCHED_BY_NOBODY = """
 import os, sys, urllib.parse
+os.environ["ARCHIVIST_TRUST__FOLDERS"] = sys.argv[1]
 from archivist import Bank
 from archivist.recall.query import Query
 with Bank.open(sys.argv[2]) as loaded:
     loaded.lessons.query(Query())
+os.environ["ARCHIVIST_HOME"] = "/nonexistent"
 os.setgid(65534); os.setuid(65534)
 bank = Bank.open(sys.argv[1], create=False)
 known = -1

@@ -2,7 +2,7 @@
 
 What is gone must have been there: git's history, or an earlier look, has to vouch for that, and each question
 to the history is asked once and remembered. Where HEAD, the index and the files that a look rests on are
-unchanged, the answer comes from `liveness.json` beside the bank and no process is started.
+unchanged, the answer comes from `liveness.json` under the user's home and no process is started.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from archivist.access.rights import Layer, reads
 from archivist.files.git import TOO_LONG, run_git
 from archivist.files.worktrees import remote_of
-from archivist.paths import FOLDER, home_folder
+from archivist.paths import FILE_NAME as BANK_NAME
+from archivist.paths import FOLDER, home_folder, state_folder
 from archivist.records import Lesson, Scope
 from archivist.service import BankService
 
@@ -106,6 +107,7 @@ class LivenessCache:
                 break
         made = self._path.with_name(f"{self._path.name}.{os.urandom(6).hex()}")
         try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with os.fdopen(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
                 file.write(text)
             made.replace(self._path)
@@ -235,7 +237,7 @@ class WorkingTree:
         git = GitFolder.of(folder)
         if git is None and all(entry.name == FOLDER for entry in _entries(folder)):
             return None
-        cache = LivenessCache(folder / FOLDER / FILE_NAME)
+        cache = LivenessCache(state_folder(folder / FOLDER / BANK_NAME) / FILE_NAME)
         # A container may share the file and have other programs.
         machine = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
         stamp = f"{machine} {git.stamp() if git else folder}"

@@ -163,6 +163,12 @@ class ServerRules(NamedTuple):
     silence_s: float = 30.0
 
 
+class TrustRules(NamedTuple):
+    """Folders whose banks are trusted as they are, for containers and build machines; separated by commas."""
+
+    folders: str = ""
+
+
 class StoreRules(NamedTuple):
     """How long the store waits for a lock."""
 
@@ -185,3 +191,4 @@ class Config(NamedTuple):
     workspace: WorkspaceRules = WorkspaceRules()
     server: ServerRules = ServerRules()
     store: StoreRules = StoreRules()
+    trust: TrustRules = TrustRules()

@@ -2,12 +2,14 @@
 
 A later layer wins over an earlier one: defaults, the global bank's `config.toml`, the project's, environment
 variables (`ARCHIVIST_BRIEF__MAX_LESSONS`), flags (`--set brief.max_lessons=3`). An unknown key is an error
-that names its source and the nearest key. No setting holds a secret: an endpoint's key is in an environment
-variable that a setting names.
+that names its source and the nearest key. The project's file comes with the repository, whoever wrote that:
+it may not set what reaches beyond the project, and is not read beside a bank that the user has not accepted.
+No setting holds a secret: an endpoint's key is in an environment variable that a setting names.
 """
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -16,8 +18,9 @@ from typing import Any, Literal, NamedTuple
 
 from archivist.config import Config
 from archivist.errors import ConfigError
-from archivist.paths import CONFIG_NAME, home_folder
+from archivist.paths import CONFIG_NAME, FILE_NAME, home_folder
 from archivist.records.words import Severity
+from archivist.trust import is_accepted
 
 # Counts for which 0 makes sense.
 _MAY_BE_NONE = ("brief.max_candidates", "reflect.max_memories_per_run", "server.port")
@@ -43,6 +46,14 @@ _MOST = {
     "server.silence_s": 600,
 }
 
+# What only the user may set: in the global file, the environment or a flag.
+_USERS_OWN = (
+    "recall.endpoint_model", "recall.endpoint_key_variable", "proposals.approvers", "reflect.write_progress",
+    "server.", "trust.",
+)  # fmt: skip
+# Of these the project may choose values that stay within it.
+_EMBEDDERS_OF_PROJECT = ("static", "none")
+_PATHS_OF_PROJECT = ("roots", "resources", "learnings", "hot", "transcripts", "plans", "overview")
 _WORDS = {"recall.preset": ["relevance", "archivist", "generative"]}
 _VARIABLES = "ARCHIVIST_"
 _NO_SETTINGS = ("ARCHIVIST_HOME", "ARCHIVIST_BANK", "ARCHIVIST_ACTOR")
@@ -97,10 +108,12 @@ def load_effective(
             is_folder = key == "recall.embedder" and kind == "onnx"
             resolved = f"onnx:{home / Path(where).expanduser()}" if is_folder else value
             settings.append((key, resolved, origin))
+    told = [*_from_variables(os.environ if environment is None else environment), *_from_flags(flags)]
     if folder is not None and (home is None or folder.absolute() != home.absolute()):
-        settings += _from_file(folder, "project")
-    settings += _from_variables(os.environ if environment is None else environment)
-    settings += _from_flags(flags)
+        folders = [str(value) for key, value, _ in (*settings, *told) if key == "trust.folders"]
+        if is_accepted(folder / FILE_NAME, *folders[-1:]):
+            settings += _from_file(folder, "project")
+    settings += told
     config = Config()
     for key, value, _ in settings:
         section, _, name = key.partition(".")
@@ -153,7 +166,36 @@ def check_flags(flags: Sequence[str]) -> None:
 def _from_file(folder: Path, layer: Layer) -> Iterator[_Setting]:
     path = folder / CONFIG_NAME
     for key, value in _check_values(parse_toml(_read_text(path).removeprefix(BOM), str(path)), str(path)):
+        if layer == "project":
+            refuse_users_own(key, value, where=str(path))
         yield key, value, SettingOrigin(layer, str(path))
+
+
+def refuse_users_own(key: str, value: object, *, where: str) -> None:
+    """Raise ConfigError for what a project's file may not set."""
+    if not is_users_own(key, value):
+        return
+    raise ConfigError(
+        f"{where}: {key} may not be set by a project",
+        hint=f"it is yours to set: archivist config set --global {key} VALUE, or {variable_of(key)}",
+    )
+
+
+def is_users_own(key: str, value: object) -> bool:
+    """Say whether only the user may give a setting this value: it could reach beyond the project."""
+    if key.startswith(_USERS_OWN):
+        return True
+    if key == "recall.embedder":
+        return value not in _EMBEDDERS_OF_PROJECT
+    section, _, name = key.partition(".")
+    if section != "workspace" or name not in _PATHS_OF_PROJECT:
+        return False
+    return any(_leads_outside(part.strip()) for part in str(value).split(","))
+
+
+def _leads_outside(path: str) -> bool:
+    normal = os.path.normpath(path.replace("\\", "/"))
+    return normal.startswith(("/", "..", "~")) or bool(re.match("[A-Za-z]:", normal))
 
 
 def _from_variables(variables: Mapping[str, str]) -> Iterator[_Setting]:
@@ -192,6 +234,9 @@ def variable_of(key: str) -> str:
 def _read_text(path: Path) -> str:
     """Return a file's text; empty when there is no such file."""
     try:
+        # A pipe or device that an archive was unpacked to would be waited for, for ever.
+        if stat.S_IFMT(path.stat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
+            raise ConfigError(f"{str(path)!r} cannot be read: it is no file")
         raw = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return ""
@@ -314,7 +359,7 @@ def change_file(path: Path, key: str, value: object = None) -> bool:
 
     if value is None and not path.exists():
         return False
-    folder = path.resolve().parent
+    folder = path.absolute().parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with lock_folder(folder):

@@ -19,6 +19,7 @@ from archivist.capture.service import CaptureOverrides
 from archivist.errors import BankReadOnlyError, InputError, RecordError
 from archivist.exchange import files, share
 from archivist.files.jsonl import LineProblem, read_lines, write_lines
+from archivist.files.write import replace_file
 from archivist.lessons.candidate import (
     Candidate,
     KeptLesson,
@@ -60,7 +61,9 @@ class Exchange(BankService):
             if values or name in files.ALWAYS or (folder / name).exists()
         }
         with _explain_write_errors(folder):
-            written = {name: write_lines(folder / name, values) for name, values in lines.items()}
+            written = {
+                name: write_lines(folder / name, values, below=folder) for name, values in lines.items()
+            }
         self.record_written([folder / name for name in lines])
         return written
 
@@ -175,9 +178,9 @@ class Exchange(BankService):
         with _explain_write_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             note = folder / "README.md"
-            if not note.exists():
-                note.write_text(share.README, encoding="utf-8")
-            written = {name: write_lines(paths[name], values) for name, values in lines.items()}
+            if not os.path.lexists(note):
+                replace_file(note, share.README.encode())
+            written = {name: write_lines(paths[name], values, below=folder) for name, values in lines.items()}
         self.record_written(paths.values())
         return share.ShareResult(changed=changed, written=written, problems=tuple(shared.problems))
 

@@ -12,13 +12,15 @@ FILE_NAME = "hooks.log"
 LOCK_NAME = "hooks.lock"
 MOST_BYTES = 64 * 1024
 _LINE_CHARACTERS = 500
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 def log_failure(folder: Path, text: str, now: datetime) -> None:
-    """Append a line to the log in a bank's folder; of a large log only the newer half is kept."""
+    """Append a line to the log in a folder of the user's; of a large log only the newer half is kept."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / FILE_NAME
     line = f"{to_text(now)} {' '.join(text.split())[:_LINE_CHARACTERS]}\n"
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK, 0o600)
     try:
         os.write(descriptor, line.encode("utf-8", "replace"))
         size = os.fstat(descriptor).st_size

@@ -73,8 +73,8 @@ def read_lines(path: Path) -> Iterator[JsonLine | LineProblem]:
                     yield LineProblem(name, number, "not a JSON object")
 
 
-def write_lines(path: Path, values: Iterable[Mapping[str, object]]) -> int:
-    """Write one object a line, all or none, and return how many there were."""
+def write_lines(path: Path, values: Iterable[Mapping[str, object]], *, below: Path | None = None) -> int:
+    """Write one object a line, all or none, and return how many there were; no folder below may be a link."""
     written = 0
 
     def encode_values() -> Iterator[bytes]:
@@ -83,6 +83,6 @@ def write_lines(path: Path, values: Iterable[Mapping[str, object]]) -> int:
             written += 1
             yield (json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
 
-    with write_temporary(path, encode_values(), is_private=True) as temporary:
+    with write_temporary(path, encode_values(), is_private=True, below=below) as temporary:
         temporary.replace(path)
     return written

@@ -1,4 +1,7 @@
-"""Write a file whole or not at all, only if it is unchanged, or under a lock on its folder."""
+"""Write a file whole or not at all, only if it is unchanged, or under a lock on its folder.
+
+Nothing is written through a link: a repository can hold links to anywhere, such as a shell's start file.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +24,51 @@ _LOCK_TIMEOUT_S = 30.0
 _LOCK_POLL_S = 0.02
 
 
+def refuse_links(path: Path, *, below: Path | None = None) -> None:
+    """Raise InputError where a path is a link, or leads through one that a repository or `below` holds.
+
+    Links above them are the user's own.
+    """
+    # `resolve` would follow the links.
+    path = Path(os.path.abspath(path))  # noqa: PTH100
+    root = Path(os.path.abspath(below)) if below is not None else None  # noqa: PTH100
+    for each in (path, *path.parents):
+        if not each.is_symlink():
+            continue
+        is_below = root is not None and root in each.parents
+        if each == path or is_below or _is_in_repository(each.parent):
+            raise InputError(
+                f"{str(each)!r} is a link, and nothing is written through a link",
+                hint="put a real file or folder in its place",
+            )
+
+
+def _is_in_repository(folder: Path) -> bool:
+    """Say whether a folder lies in a repository or in a project with a bank."""
+    own = os.environ.get("ARCHIVIST_HOME") or str(Path("~/.archivist").expanduser())
+    for each in (folder, *folder.parents):
+        if os.path.lexists(each / ".git"):
+            return True
+        if os.path.lexists(each / ".archivist") and str(each / ".archivist") != own:
+            return True
+    return False
+
+
 @contextmanager
 def write_temporary(
-    target: Path, pieces: Iterable[bytes], *, mode_from: Path | None = None, is_private: bool = False
+    target: Path,
+    pieces: Iterable[bytes],
+    *,
+    mode_from: Path | None = None,
+    is_private: bool = False,
+    below: Path | None = None,
 ) -> Iterator[Path]:
     """Yield a synced temporary file beside the target that holds the pieces, to be moved or linked.
 
     If it is not moved, it is removed at the end. It has the permissions of `mode_from` if that exists, else
-    those of a new file, or of its owner alone when it is private.
+    those of a new file, or of its owner alone when it is private. A link is refused: see `refuse_links`.
     """
+    refuse_links(target, below=below)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
     mode = _PRIVATE_MODE if is_private else _DEFAULT_MODE
@@ -46,11 +85,18 @@ def write_temporary(
         temporary.unlink(missing_ok=True)
 
 
-def replace_file(path: Path, data: bytes, *, mode_from: Path | None = None) -> None:
-    """Replace a file's bytes and keep its permissions (or take another's); a link's target is written."""
-    target = path.resolve()
-    with write_temporary(target, (data,), mode_from=mode_from or target) as temporary:
-        temporary.replace(target)
+def replace_file(
+    path: Path,
+    data: bytes,
+    *,
+    mode_from: Path | None = None,
+    is_private: bool = False,
+    below: Path | None = None,
+) -> None:
+    """Replace a file's bytes and keep its permissions, or take another's."""
+    source = None if is_private else mode_from or path
+    with write_temporary(path, (data,), mode_from=source, is_private=is_private, below=below) as temporary:
+        temporary.replace(path)
 
 
 def read_bytes(path: Path) -> bytes | None:
@@ -64,10 +110,8 @@ def read_bytes(path: Path) -> bytes | None:
 def replace_if_unchanged(path: Path, before: bytes | None, after: bytes) -> bool:
     """Replace a file's bytes if they are still those from before; otherwise write nothing, return False.
 
-    A link's target is written. An edit in between is never overwritten: see `swap_if_unchanged`. Raise
-    InputError for a read-only file.
+    An edit in between is never overwritten: see `swap_if_unchanged`. Raise InputError for a read-only file.
     """
-    path = path.resolve()
     refuse_read_only(path)
     with write_temporary(path, (after,), mode_from=path) as temporary:
         if read_bytes(path) != before:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from archivist.errors import InputError
 from archivist.files.jsonl import LineProblem, read_lines, write_lines
+from archivist.files.write import replace_file
 from archivist.forget.receipt import ErasureLocation, remaining_tags
 from archivist.paths import FOLDER, as_text, home_folder
 from archivist.records import Lesson
@@ -139,7 +140,7 @@ def _rewrite_progress(bank: Bank, query: ErasureQuery) -> Iterator[ErasureLocati
     found_before = _count_in_file(path, query)
     is_changed = bool(names) and after != text
     if is_changed:
-        path.write_text(after, encoding="utf-8")
+        replace_file(path, after.encode())
     left = _count_in_file(path, query)
     if found_before or left or is_changed:
         note = "outside of the section of lessons: check it yourself" if left else ""

@@ -21,7 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from archivist.files.write import read_bytes, replace_if_unchanged
+from archivist.files.write import read_bytes, refuse_links, replace_file, replace_if_unchanged
 from archivist.workspace.front_matter import FENCED
 
 
@@ -408,10 +408,11 @@ class _Linker:
         path = self.root / target.path
         folder = Path(target.path).parent
         missing = [each for each in (folder, *folder.parents) if not (self.root / each).exists()]
+        refuse_links(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         if missing:
             names = "".join(f"{each.as_posix()}\n" for each in missing)
-            (path.parent / _NOTE).write_text(f"{_NOTE_TITLE}\n{names}", "utf-8")
+            replace_file(path.parent / _NOTE, f"{_NOTE_TITLE}\n{names}".encode())
         if target.form == "link":
             try:
                 path.symlink_to(os.path.relpath(self.root.resolve() / target.source, path.parent.resolve()))
@@ -427,15 +428,21 @@ class _Linker:
 
     def _put_section(self, target: LinkTarget) -> tuple[LinkStatus, str]:
         path = self.root / target.path
-        if not path.resolve().is_relative_to(self.root.resolve()):
-            raise _LeftAloneError(_OUTSIDE)
-        before = read_bytes(path)
+        real = self._real_inside(path)
+        before = read_bytes(real)
         if before is not None and is_edited_section(before):
             raise _LeftAloneError(_EDITED_SECTION)
-        done = self._replace(path, before, with_section(before, target.content, self.client))
+        done = self._replace(real, before, with_section(before, target.content, self.client))
         if done is LinkStatus.REFRESHED and not is_read_by(before or b"", self.client):
             done = LinkStatus.MADE
         return done, self._section_form(path)
+
+    def _real_inside(self, path: Path) -> Path:
+        """Return the real path: of two files that clients read, one is often a link to the other."""
+        real = path.resolve()
+        if not real.is_relative_to(self.root.resolve()):
+            raise _LeftAloneError(_OUTSIDE)
+        return real
 
     def _section_form(self, path: Path) -> str:
         """Return the form `section`, with the file that holds it when the path is a link."""
@@ -462,12 +469,12 @@ class _Linker:
             if _SECTION.search(before):
                 if is_edited_section(before):
                     raise _LeftAloneError(_EDITED_SECTION)
-                form = self._section_form(path)
+                form, real = self._section_form(path), self._real_inside(path)
                 after = without_section(before, self.client)
                 if after is not None:
-                    self._replace(path, before, after)
+                    self._replace(real, before, after)
                 elif not self.is_dry_run:
-                    path.resolve().unlink()
+                    real.unlink()
                 others = ", ".join(reader for reader in section_readers(before) if reader != self.client)
                 return f"{form}, kept for {others}" if others else form
             if is_edited_copy(before):

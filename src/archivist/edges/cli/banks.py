@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,9 +51,11 @@ def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
 
 def keep_out_of_git(folder: Path) -> None:
     """Write a .gitignore: the database belongs to one clone, the configuration is shared."""
+    from archivist.files.write import replace_file
+
     ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("memory.db*\nliveness.json\nhooks.*\n", encoding="utf-8")
+    if not os.path.lexists(ignore):
+        replace_file(ignore, b"memory.db*\n")
 
 
 @options.bank_command(has_global=True)
@@ -121,7 +124,7 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
         problem = error if held is None else BankError(f"{str(held)!r} cannot be read", hint=hint)
         checks = [
             failed_check("bank", problem),
-            check_hook_failures(file.parent if file else None, system_clock()),
+            check_hook_failures(file, system_clock()),
         ]
     # The folder whose settings a client reads that is opened here.
     root = (paths.project_folder(file) if file else here) if session.bank_path else paths.checkout_of(here)
@@ -129,7 +132,7 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
         home = Path.home()
     except RuntimeError:
         home = None
-    log_folder = file.parent if file else paths.home_folder().absolute()
+    log_folder = paths.state_folder(file) if file else paths.home_folder()
     return [*checks, *check_chain(root.absolute(), home, log_folder)], problem
 
 

@@ -95,6 +95,7 @@ MEANINGS = {
     "server.heartbeat_s": "seconds of silence after which a listener gets a heartbeat",
     "server.silence_s": "seconds in which a request must begin, and without more of its body it is refused",
     "store.busy_timeout_s": "seconds to wait for another process",
+    "trust.folders": "folders whose banks are trusted without being accepted, separated by commas",
 }
 
 
@@ -156,6 +157,8 @@ def set_(session: Session, key: str, value: str, is_global: bool) -> Answer:
     """Write KEY = VALUE into the project's config.toml, or the global one. Comments and order are kept."""
     path = _config_file(session, is_global)
     meant = sources.from_text(sources.check_key(key, where="config set"), value, where="config set")
+    if not is_global:
+        sources.refuse_users_own(key, meant, where="config set")
     is_changed = sources.change_file(path, key, meant)
     answer = Answer(
         {"key": key, "value": meant, "file": str(path), "changed": is_changed},
@@ -190,7 +193,8 @@ def _config_file(session: Session, is_global: bool) -> Path:
     """Return the file to edit, which is refused to agents."""
     session.require_owner()
     if is_global:
-        return home_folder() / CONFIG_NAME
+        # A link in the home is the user's own.
+        return (home_folder() / CONFIG_NAME).resolve()
     return bank_file(session.require_bank_path()).parent / CONFIG_NAME
 
 

@@ -35,6 +35,7 @@ _SERVERS = ("serve", "mcp")
 # name → module and attribute, and its line of help: `--help` imports none of them.
 COMMANDS = {
     "init": ("banks:init", "Make a bank for this project."),
+    "trust": ("trust:trust", "Look at a bank that you did not make here, and accept it."),
     "status": ("banks:status", "Count the records in the bank."),
     "run": ("runs:run", "Start and finish a run: the two calls that an orchestrator makes."),
     "brief": ("brief:brief", "Print what a new run should know."),

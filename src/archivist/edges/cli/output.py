@@ -207,12 +207,16 @@ def problem_lines(problems: Sequence[object], hint: str = "", *, most: int = _PR
 
 def write_file(path: str, text: str) -> None:
     """Write a text that a command was asked to write, and say so."""
+    from errno import ENOTDIR
     from pathlib import Path
 
     from archivist.errors import InputError
+    from archivist.files.write import replace_file
 
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        if not Path(path).absolute().parent.is_dir():
+            raise NotADirectoryError(ENOTDIR, "there is no such folder")
+        replace_file(Path(path), text.encode())
     except OSError as error:
         reason = error.strerror
         raise InputError(f"{path!r} cannot be written: {reason}", hint="name a file that can be") from None

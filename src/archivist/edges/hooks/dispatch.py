@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
-    from archivist.errors import BankError
 
 # Far above any tool's output: a larger event is a mistake.
 _MAX_BYTES = 16 * 1024 * 1024
@@ -76,7 +75,7 @@ def answer_hook(args: Sequence[str], bank: str = "") -> None:
     except Exception as error:  # noqa: BLE001 an agent must not fail because its memory did
         if event.get(PROBE) is True:
             print(error_text(error), file=sys.stderr)
-        else:
+        elif not is_silent(error):
             note_failure(" ".join(args[:2]), error, find_log_bank(folder, bank))
     # sys.stdout is None when the client has closed our output.
     if answer and sys.stdout is not None:
@@ -123,9 +122,7 @@ def _answer_event(dialect: Dialect, moment: str, payload: HookPayload, bank: str
     from archivist.errors import ArchivistError
     from archivist.paths import bank_file, home_folder, is_file
 
-    place, foreign = find_bank(payload.folder, bank)
-    if foreign is not None:
-        note_failure(f"{dialect.name} {moment}", foreign, place)
+    place = find_bank(payload.folder, bank)
     if moment in (STOP, SESSION_END):
         if place is not None:
             is_end = moment == SESSION_END or dialect.is_ended_by_stop
@@ -241,66 +238,57 @@ def _start_follow_up(dialect: Dialect, payload: HookPayload, place: Path, *, is_
         os._exit(127)
 
 
-def find_bank(folder: str, bank: str = "") -> tuple[Path | None, BankError | None]:
-    """Return the bank of a session: the named one, else the nearest above its folder.
-
-    A bank that is not named must belong to this user; the nearest that does not is returned as an error.
-    """
+def find_bank(folder: str, bank: str = "") -> Path | None:
+    """Return the bank of a session: the named one, else the nearest above its folder."""
     from pathlib import Path
 
-    from archivist.errors import BankError, NoBankError
-    from archivist.paths import FOLDER, bank_file, is_file, is_trusted, projects_above
+    from archivist.errors import NoBankError
+    from archivist.paths import bank_file, find_project, is_file
 
     named = bank or os.environ.get("ARCHIVIST_BANK", "")
     if named:
         if not is_file(bank_file(Path(named))):
             raise NoBankError(named)
-        return Path(named), None
-    foreign = None
+        return Path(named)
     for start in (folder, os.environ.get("CLAUDE_PROJECT_DIR", ""), "."):
         # The real folder first, as the commands see it; then the folder as the client spells it.
         for path in (Path(os.path.realpath(start)), Path(start).absolute()) if start else ():
-            for found in projects_above(path):
-                if is_trusted(found):
-                    return found, foreign
-                foreign = foreign or BankError(
-                    f"{str(found / FOLDER)!r} belongs to another user and is ignored"
-                    " unless ARCHIVIST_BANK names it"
-                )
-    return None, foreign
+            if (found := find_project(path)) is not None:
+                return found
+    return None
 
 
 def find_log_bank(folder: str, bank: str = "") -> Path | None:
-    """Return the bank beside which a failure is logged: the session's, else that of the current folder."""
+    """Return the bank for which a failure is logged: the session's, else that of the current folder."""
     from archivist.errors import ArchivistError
 
     for start in (folder, ""):
         try:
-            return find_bank(start, bank)[0]
+            return find_bank(start, bank)
         except (OSError, RuntimeError, ValueError, ArchivistError):
             continue
     return None
 
 
 def note_failure(what: str, error: Exception, place: Path | None) -> None:
-    """Log a failure where the doctor looks: beside the bank, else in the user's home folder."""
+    """Log a failure under the user's home, where the doctor looks: that of the bank, or of none."""
+    from contextlib import suppress
+
     from archivist.clock import system_clock
     from archivist.files import hook_log
-    from archivist.paths import bank_file, home_folder
+    from archivist.paths import bank_file, home_folder, state_folder
 
-    reason = error_text(error)
-    for is_home in (False, True):
-        try:
-            if is_home or place is None:
-                folder = home_folder()
-                folder.mkdir(mode=0o700, exist_ok=True)
-            else:
-                folder = bank_file(place).parent
-            hook_log.log_failure(folder, f"{what}: {reason}", system_clock())
-        except (OSError, RuntimeError, ValueError):
-            # If neither folder can be written, the failure is lost.
-            continue
-        return
+    # Where the home cannot be written, the failure is lost.
+    with suppress(OSError, RuntimeError, ValueError):
+        folder = home_folder() if place is None else state_folder(bank_file(place))
+        hook_log.log_failure(folder, f"{what}: {error_text(error)}", system_clock())
+
+
+def is_silent(error: Exception) -> bool:
+    """Say whether nothing is noted: in a project that the user has not accepted, hooks do not exist."""
+    from archivist.errors import UntrustedBankError
+
+    return isinstance(error, UntrustedBankError)
 
 
 def error_text(error: Exception) -> str:

@@ -19,11 +19,11 @@ from archivist.capture.formats import head_of, open_file, recognise
 from archivist.capture.service import CaptureOverrides
 from archivist.doctor import LOG, READABLE
 from archivist.edges.hooks.dialects import DIALECTS
-from archivist.edges.hooks.dispatch import note_failure
+from archivist.edges.hooks.dispatch import is_silent, note_failure
 from archivist.errors import ArchivistError, BankError, InputError
 from archivist.files import hook_log
 from archivist.files.write import wait_for_lock
-from archivist.paths import bank_file, home_folder, is_file
+from archivist.paths import bank_file, home_folder, is_file, state_folder
 from archivist.records import Actor, ActorKind, Episode, EpisodeStatus
 
 # A log that has not grown for this long is complete.
@@ -68,30 +68,33 @@ def main(args: Sequence[str]) -> None:
     try:
         if task.transcript:
             _wait_until_stable(task.log_path)
-        # One process at a time works on a bank; the end of a turn leaves it to the next.
-        with (bank_file(place).parent / hook_log.LOCK_NAME).open("a") as lock:
-            if wait_for_lock(lock.fileno(), _LOCK_WAIT_S if task.is_end else 0.0):
-                _process_session(task, place)
-            elif task.is_end:
-                raise InputError(f"another process held {hook_log.LOCK_NAME} for {_LOCK_WAIT_S:.0f} s")
+        with Bank.open(place, create=False, actor=Actor(ActorKind.ORCHESTRATOR, task.client)) as bank:
+            state = state_folder(bank.path)
+            state.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # One process at a time works on a bank; the end of a turn leaves it to the next.
+            with (state / hook_log.LOCK_NAME).open("a") as lock:
+                if wait_for_lock(lock.fileno(), _LOCK_WAIT_S if task.is_end else 0.0):
+                    _process_session(task, bank)
+                elif task.is_end:
+                    raise InputError(f"another process held {hook_log.LOCK_NAME} for {_LOCK_WAIT_S:.0f} s")
     except Exception as error:  # noqa: BLE001 nobody sees the process; the doctor shows the log
-        note_failure(f"{task.client} after {task.moment}", error, place)
+        if not is_silent(error):
+            note_failure(f"{task.client} after {task.moment}", error, place)
 
 
-def _process_session(task: FollowUpTask, place: Path) -> None:
-    with Bank.open(place, create=False, actor=Actor(ActorKind.ORCHESTRATOR, task.client)) as bank:
-        try:
-            _capture_log(bank, task)
-        finally:
-            with bank.reading() as reader:
-                episode = reader.get(Episode, task.session) if task.session else None
-            if task.is_end and episode is not None and episode.status is EpisodeStatus.RUNNING:
-                # The session has ended and no log told its outcome.
-                finished = episode.finished or bank.now()
-                bank.capture(replace(episode, status=EpisodeStatus.PARTIAL, finished=finished), ())
-        failed = [result for result in bank.reflections.reflect_waiting() if getattr(result, "error", "")]
-        for _ in bank.vectors.embed_waiting():
-            pass
+def _process_session(task: FollowUpTask, bank: Bank) -> None:
+    try:
+        _capture_log(bank, task)
+    finally:
+        with bank.reading() as reader:
+            episode = reader.get(Episode, task.session) if task.session else None
+        if task.is_end and episode is not None and episode.status is EpisodeStatus.RUNNING:
+            # The session has ended and no log told its outcome.
+            finished = episode.finished or bank.now()
+            bank.capture(replace(episode, status=EpisodeStatus.PARTIAL, finished=finished), ())
+    failed = [result for result in bank.reflections.reflect_waiting() if getattr(result, "error", "")]
+    for _ in bank.vectors.embed_waiting():
+        pass
     if failed:
         raise InputError(f"reflection on {failed[0].run} failed: {getattr(failed[0], 'error', '')}")
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import filecmp
 import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from itertools import product
@@ -22,6 +24,7 @@ from archivist.files import hook_log
 from archivist.paths import bank_file, is_file
 
 _TIMEOUT_S = 10
+_OURS = Path(sys.executable).with_name("archivist.exe" if sys.platform == "win32" else PROGRAM)
 # Clients wait for their hooks; users notice one that takes longer than this.
 _SLOW_S = 2.0
 # Claude Code runs a hook once even if several of its files name it.
@@ -52,7 +55,7 @@ def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
     return [
         _check_clients(installs, root, home),
         _check_command(command, calls, is_needed=bool(installs)),
-        _check_hook(command, installs, root, log_folder),
+        _check_hook(installs, root, log_folder),
     ]
 
 
@@ -143,8 +146,8 @@ def _check_command(command: str | None, calls: list[tuple[str, str, str]], *, is
     if command is None and is_needed:
         text = f"{PROGRAM} is not on PATH, so that no client can call it: install it with pipx or uv tool,"
         return Check("command", False, f"{text} or add its folder to PATH")
-    if command is not None and is_needed and _is_foreign_program(command):
-        text = f"{command} is another program: put the folder of ours before it on PATH"
+    if command is not None and is_needed and not _is_ours(command):
+        text = f"{command} is not the archivist that runs now: put the folder of {_OURS} before it on PATH"
         return Check("command", False, text)
     return Check("command", True, command or f"{PROGRAM} is not on PATH, and no client needs it")
 
@@ -154,32 +157,32 @@ def _is_path(word: str) -> bool:
     return "/" in word and "$" not in word and not word.startswith("~")
 
 
-def _run_program(words: list[str], *, stdin: bytes, folder: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(  # noqa: S603 the command that the clients' settings name
-        words, input=stdin, cwd=folder, capture_output=True, check=False, timeout=_TIMEOUT_S
-    )
-
-
-def _is_foreign_program(command: str) -> bool:
-    """Say whether a command of our name is another program: ours prints its name and version."""
+def _is_ours(command: str) -> bool:
+    """Say whether a program is the one that runs now, without running it: a repository can name any."""
     try:
-        ran = _run_program([command, "--version"], stdin=b"", folder=Path.cwd())
-    except (OSError, subprocess.TimeoutExpired):
-        return True
-    return not ran.stdout.startswith(b"archivist, version ")
+        return Path(command).samefile(_OURS) or filecmp.cmp(command, _OURS, shallow=False)
+    except OSError:
+        return False
 
 
-def _check_hook(command: str | None, installs: list[ClientInstall], root: Path, log_folder: Path) -> Check:
+def _check_hook(installs: list[ClientInstall], root: Path, log_folder: Path) -> Check:
     """Call a hook as a client would, with an event without a session, so that nothing is recorded."""
-    if not installs or command is None:
-        return Check("firing", True, "not tried" if installs else "not tried: no client is installed")
+    if not installs:
+        return Check("firing", True, "not tried: no client is installed")
     event = json.dumps({"cwd": str(root), "workspace_roots": [str(root)], "source": "startup", PROBE: True})
     logged_before, started = len(hook_log.read_log(log_folder)), time.monotonic()
     try:
-        words = [command, "hook", installs[0].client, "session-start"]
-        ran = _run_program(words, stdin=event.encode(), folder=root)
+        # -P: nothing may be imported from the project's folder.
+        ran = subprocess.run(  # noqa: S603 our own interpreter and module
+            [sys.executable, "-P", "-m", "archivist", "hook", installs[0].client, "session-start"],
+            input=event.encode(),
+            cwd=root,
+            capture_output=True,
+            check=False,
+            timeout=_TIMEOUT_S,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Check("firing", False, f"{command} did not answer: {error}")
+        return Check("firing", False, f"the hook did not answer: {error}")
     elapsed_s = time.monotonic() - started
     logged = hook_log.read_log(log_folder)[logged_before:]
     if ran.returncode or logged or ran.stderr.strip():

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from archivist.edges.install.clients import InstallTarget
 from archivist.errors import InputError
 from archivist.files.git import run_git
-from archivist.files.write import refuse_read_only, replace_file
+from archivist.files.write import refuse_links, refuse_read_only, replace_file
 
 SUFFIX = ".archivist-backup"
 _BOM = "\ufeff"
@@ -178,12 +178,13 @@ def _apply_steps(steps: Sequence[InstallChange]) -> None:
 
 
 def _apply_step(step: InstallChange) -> None:
-    """Write or remove one file; a link stays, and its target is written or removed."""
+    """Write or remove one file."""
     if read_file(step.path) != step.before:
         raise InputError(f"{str(step.path)!r} was changed meanwhile", hint="look at it, then try again")
     try:
         if step.after is None:
-            step.path.resolve().unlink()
+            refuse_links(step.path)
+            step.path.unlink()
         else:
             replace_file(step.path, step.after, mode_from=step.mode_from)
     except OSError as error:

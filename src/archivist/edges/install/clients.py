@@ -41,8 +41,11 @@ class InstallLocation(NamedTuple):
     is_user: bool = False
 
     def file(self, project: str, user: str = "") -> Path:
-        """Return a file by its path in a project, or by its path in the home where that differs."""
-        return self.root / (user if self.is_user and user else project)
+        """Return a file by its path in a project, or by its path in the home where that differs.
+
+        Links in the home are the user's own, and what they lead to is meant; a project's are refused.
+        """
+        return (self.root / (user or project)).resolve() if self.is_user else self.root / project
 
 
 def server_entry() -> dict[str, Any]:

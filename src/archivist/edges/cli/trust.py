@@ -1,0 +1,143 @@
+"""The command by which the user accepts a bank that was not made here."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from archivist import paths
+from archivist.edges.cli import options
+from archivist.edges.cli.output import Answer, note
+from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import pluralize
+from archivist.errors import AccessError, NoBankError
+from archivist.records.words import ActorKind, Status
+from archivist.text import shorten_line
+from archivist.trust import accepted_banks, is_accepted, mark_of, places_of, withdraw_trust
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+
+# Enough to see whose words they are.
+_LISTED = 10
+_SUMMARY_CHARACTERS = 100
+
+
+@options.command()
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--remove", is_flag=True, help="Trust it no longer: it is silent from now on.")
+@click.option("--list", "is_list", is_flag=True, help="List the banks that you have accepted.")
+def trust(session: Session, folder: Path | None, yes: bool, remove: bool, is_list: bool) -> Answer:
+    """Show what the bank of FOLDER (the current one by default) holds and where it comes from; accept it.
+
+    A bank that you did not make on this machine, or that was moved or replaced, is silent until then: hooks
+    say nothing in its project, and commands refuse it. For containers and build machines, trust.folders names
+    folders whose banks are trusted without asking.
+    """
+    if is_list:
+        known = [str(place) for place in accepted_banks()]
+        return Answer({"banks": known}, "\n".join(known))
+    actor = session.actor()
+    if actor.kind is not ActorKind.HUMAN:
+        raise AccessError(str(actor), "accept", "a bank", hint="only people decide which banks are trusted")
+    place = folder or session.find_bank_path()
+    file = paths.bank_file(place).absolute() if place is not None else None
+    if file is None or not paths.is_file(file):
+        raise NoBankError(str(place or Path.cwd()))
+    if remove:
+        was_there = withdraw_trust(file)
+        text = "It is trusted no longer." if was_there else "It was not trusted."
+        return Answer({"bank": str(file), "trusted": False, "changed": was_there}, text)
+    from archivist.bank import Bank
+
+    if is_accepted(file, session.load_settings(None).config.trust.folders) and _opens(session, file):
+        return Answer({"bank": str(file), "trusted": True, "changed": False}, f"It is trusted: {file}")
+    with Bank.preview(file) as bank:
+        view, lines = _describe_bank(bank, file)
+    if not yes:
+        if not sys.stdin.isatty():
+            note("\n".join(lines))
+            raise click.UsageError(
+                "accepting a bank needs confirmation\nhint: --yes accepts it without asking"
+            )
+        note("\n".join(lines))
+        if not click.confirm("Accept it?", err=True):
+            return Answer({**view, "trusted": False, "changed": False}, "It stays silent.")
+        lines = []
+    revoked = Bank.accept(file, actor)
+    view = {**view, "trusted": True, "changed": True, "tokens_revoked": revoked}
+    end = [f"Accepted: {file}"]
+    if revoked:
+        end.append(f"{pluralize(revoked, 'access token')} revoked, since nobody here gave them")
+    return Answer(view, "\n".join((*lines, *end)))
+
+
+def _opens(session: Session, file: Path) -> bool:
+    """Say whether the bank opens as it is: its own mark counts too, not only its place."""
+    from archivist.bank import Bank
+    from archivist.errors import UntrustedBankError
+
+    try:
+        Bank.open(file, create=False, actor=session.actor()).close()
+    except UntrustedBankError:
+        return False
+    return True
+
+
+def _describe_bank(bank: Bank, file: Path) -> tuple[dict[str, object], list[str]]:
+    """Return what a bank holds and where it comes from, as a view and as lines."""
+    from archivist.files.worktrees import remote_of, repository_of
+    from archivist.recall.query import Query
+    from archivist.records import Block, Folder, Lesson
+    from archivist.records.kinds import KINDS
+    from archivist.store.filters import equals
+
+    with bank.reading() as reader:
+        last = reader.last_entry()
+        ends = [*reader.entries(after=0, limit=1), *reader.entries(after=max(0, last - 1), limit=1)]
+        counts = {kind.plural: number for kind in KINDS if (number := reader.count(kind.name))}
+        blocks = reader.select(Block, limit=_LISTED)
+        watched = reader.select(Folder, limit=_LISTED)
+        active = reader.count(Lesson, equals("status", Status.ACTIVE))
+    root = paths.project_folder(file)
+    before = [str(place) for place in places_of(mark_of(bank.store)) if place != file]
+    lessons = bank.lessons.query(Query(limit=_LISTED, statuses=(Status.ACTIVE,)))
+    view: dict[str, object] = {
+        "bank": str(file),
+        "owner": _owner_of(file),
+        "remote": remote_of(repository_of(root, root)),
+        "accepted_at": before,
+        "counts": counts,
+        "changes": [{"time": str(each.time), "actor": str(each.actor), "verb": each.verb} for each in ends],
+        "lessons": [{"id": each.short_id, "summary": each.summary} for each in lessons],
+        "blocks": [{"section": str(each.section), "content": each.content} for each in blocks],
+        "folders": [each.id for each in watched],
+    }
+    lines = [f"Bank     {file}", f"Owner    {view['owner']}"]
+    if view["remote"]:
+        lines.append(f"Cloned   from {view['remote']}")
+    lines.append(f"Known    as the bank at {before[0]}" if before else "Known    it was not made here by you")
+    if ends:
+        days = [f"{each.time:%Y-%m-%d} by {each.actor}" for each in ends]
+        lines.append(f"Changes  {last}, the first {days[0]}, the last {days[-1]}")
+    lines.append(f"Holds    {', '.join(f'{name}: {number}' for name, number in counts.items()) or 'nothing'}")
+    lines += [f"Watches  {each.id}" for each in watched]
+    told = [(str(each.section), json.dumps(each.content, ensure_ascii=False)) for each in blocks]
+    told += [(each.short_id, each.summary) for each in lessons]
+    if told:
+        lines.append("Agents would be told:")
+        lines += [f"  {name}  {shorten_line(text, _SUMMARY_CHARACTERS)}" for name, text in told]
+        lines += [f"  … and {active - len(lessons)} more"] if active > len(lessons) else []
+    return view, lines
+
+
+def _owner_of(file: Path) -> str:
+    try:
+        return file.owner()
+    except (KeyError, NotImplementedError, OSError):
+        return ""
