@@ -34,7 +34,8 @@ ERROR = "Exit code 1\nE   ModuleNotFoundError: No module named 'freezegun'"
 COMMANDS = (
     "status", "brief", "brief --task deploy", "recall wisdom", "lessons list", "lessons add Mine",
     "core show", "verify", "doctor", "doctor --reindex", "reflect", "capture LOG", "run start --run r-1",
-    "run finish LOG", "export OUT", "share shared", "share .", "import shared", "prune --yes", "erase --matching zzz --yes",
+    "run finish LOG", "export OUT", "share shared", "share .", "import shared", "prune --yes",
+    "erase --matching zzz --yes",
     "config", "config --all", "config set brief.max_lessons 3", "install claude-code", "install cursor",
     "workspace migrate", "workspace migrate --write", "workspace lint", "workspace save api Text --create",
     "workspace hot", "workspace link claude-code", "episodes list", "token list", "audit report",
