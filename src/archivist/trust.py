@@ -36,16 +36,21 @@ _APPLICATION = slice(68, 72)
 
 
 def refuse_links(file: Path) -> None:
-    """Raise BankError where a bank or its folder is a link: a repository must not reach beyond itself."""
+    """Raise BankError where a bank or its folder is a link: a repository must not reach beyond itself.
+
+    A pipe beside it is refused too: whoever opens one waits for ever.
+    """
     if _is_of_home(file):
         return
     folder = [file.parent] if file.parent.name == FOLDER else []
     for path in (*folder, *(file.with_name(file.name + ending) for ending in _SIDE_FILES)):
         try:
-            kind = path.lstat().st_mode
+            kind = stat.S_IFMT(path.lstat().st_mode)
         except OSError:
             continue
-        if stat.S_ISLNK(kind):
+        if kind not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK):
+            raise BankError(f"{str(path)!r} is no file", hint="remove it")
+        if kind == stat.S_IFLNK:
             raise BankError(
                 f"{str(path)!r} is a link, and a bank is not opened through one",
                 hint="name the folder where the bank really lies: --bank or ARCHIVIST_BANK",

@@ -226,6 +226,19 @@ def git_settings(victim: Victim) -> None:
     (victim.repository / ".git" / "objects").mkdir()
 
 
+def pipes(victim: Victim) -> None:
+    """An archive can hold pipes, and whoever opens one waits."""
+    for path in (
+        ".git", ".claude/settings.json", ".claude/settings.local.json", ".mcp.json", ".archivist/config.toml",
+        ".archivist/memory.db-wal", "progress.md", "shared/lessons/x.jsonl", "AGENTS.md", "CLAUDE.md",
+        "Makefile",
+        "resources/workspaces/api/OVERVIEW.md", "agent/rules/common/x.md", "package.json",
+    ):  # fmt: skip
+        file = victim.repository / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(file)
+
+
 def modules(victim: Victim) -> None:
     """Modules of our names in the folder where commands are called."""
     text = f"open({str(victim.marker)!r}, 'w').close()\n"
@@ -237,7 +250,7 @@ ATTACKS: dict[str, Callable[[Victim], None]] = {
     attack.__name__: attack
     for attack in (
         with_bank, links_from_state, links_from_new_bank, links_of_sqlite, links_to_settings,
-        linked_bank, linked_file, client_settings, git_settings, modules,
+        linked_bank, linked_file, client_settings, git_settings, pipes, modules,
     )
 }  # fmt: skip
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.access.rights import Layer, reads
 from archivist.files.git import TOO_LONG, run_git
-from archivist.files.worktrees import remote_of
+from archivist.files.worktrees import open_at_once, remote_of
 from archivist.paths import FILE_NAME as BANK_NAME
 from archivist.paths import FOLDER, home_folder, state_folder
 from archivist.records import Lesson, Scope
@@ -187,7 +187,7 @@ class GitFolder(NamedTuple):
 def _read_text(path: Path) -> str:
     """Return a small file's text, empty when it cannot be read."""
     try:
-        with path.open(encoding="utf-8", errors="replace") as file:
+        with open(path, encoding="utf-8", errors="replace", opener=open_at_once) as file:
             return file.read(_MAX_READ_BYTES).strip()
     except (OSError, ValueError):
         return ""

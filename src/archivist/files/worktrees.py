@@ -116,7 +116,13 @@ def _common_git_dir(own: Path) -> Path:
 
 def _read_text(path: Path) -> str:
     try:
-        with path.open("rb") as stream:
+        # An archive can hold a pipe of this name, which must not be waited for.
+        with open(path, "rb", opener=open_at_once) as stream:
             return stream.read(_MOST_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError):
         return ""
+
+
+def open_at_once(path: str, flags: int) -> int:
+    """Open a file, as the `opener` of `open`; a pipe that nobody writes to is then empty, not waited for."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from archivist.errors import FilesLockedError, InputError
+from archivist.files.worktrees import open_at_once
 
 _PRIVATE_MODE = 0o600
 _DEFAULT_MODE = 0o666
@@ -102,7 +103,8 @@ def replace_file(
 def read_bytes(path: Path) -> bytes | None:
     """Return a file's bytes, or None when there is no file."""
     try:
-        return path.read_bytes()
+        with open(path, "rb", opener=open_at_once) as stream:
+            return stream.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
 

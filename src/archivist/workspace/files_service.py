@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
+from archivist.files.worktrees import open_at_once
 from archivist.workspace.documents import Overview, Plan, read_overview, read_plan
 from archivist.workspace.learnings import LearningFile, read_learning_file
 from archivist.workspace.topology import (
@@ -340,7 +341,7 @@ def read_bytes(file: str | Path, name: str, *, stop: int = 0) -> bytes:
     """Return a file's bytes, or its first; raise InputError when it cannot be read or is too large."""
     try:
         # Without a buffer a small file costs one system call, and there are thousands of them.
-        handle = os.open(file, os.O_RDONLY)
+        handle = open_at_once(str(file), os.O_RDONLY)
         try:
             data = os.read(handle, stop or _PIECE_BYTES)
             while not stop and data and len(data) <= MAX_BYTES and (more := os.read(handle, _PIECE_BYTES)):

@@ -13,7 +13,7 @@ from archivist.access.rights import Layer, reads, writes
 from archivist.clock import system_clock
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
-from archivist.files.write import explain_os_errors, replace_if_unchanged
+from archivist.files.write import explain_os_errors, read_bytes, replace_if_unchanged
 from archivist.reading.wording import clip_words
 from archivist.recall.keywords import keywords
 from archivist.records import Brief, Episode, Event, Lesson, Status
@@ -211,7 +211,7 @@ def _promote(topology: Topology, warm: hot.WarmEntry, file: str) -> MovedRule:
     if path.parent != folder:
         raise InputError(f"{file!r} is not a hot file", hint=f"hot files are in {topology.rules.hot}")
     with explain_os_errors(path):
-        before = path.read_bytes() if path.exists() else None
+        before = read_bytes(path)
     try:
         text = (before or b"").decode("utf-8")
     except UnicodeDecodeError:
@@ -288,7 +288,7 @@ def measure_hot_files(root: Path, rules: WorkspaceRules) -> tuple[hot.HotUsage, 
 
 def _read(path: Path) -> str | None:
     try:
-        return path.read_bytes().decode("utf-8")
+        return (read_bytes(path) or b"").decode("utf-8")
     except UnicodeDecodeError:
         return None
     except OSError:

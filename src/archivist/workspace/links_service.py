@@ -265,11 +265,13 @@ def read_rules(root: Path, folder: str) -> tuple[list[HotRule], list[str]]:
     for path in paths:
         name = f"{folder}/{path.name}"
         try:
-            rules.append(HotRule(name, path.read_bytes().decode("utf-8")))
+            data = read_bytes(path)
+            if data is None:
+                problems.append(f"{name}: the link points to a file that does not exist")
+            else:
+                rules.append(HotRule(name, data.decode("utf-8")))
         except UnicodeDecodeError:
             problems.append(f"{name}: not UTF-8 text")
-        except FileNotFoundError:
-            problems.append(f"{name}: the link points to a file that does not exist")
         except OSError as error:
             problems.append(f"{name}: {error.strerror}")
     return rules, problems

@@ -164,7 +164,7 @@ def list_skills(topology: Topology, scope: WorkspaceScope) -> list[Skill]:
     for place in topology.scan(scope, (FileKind.DOCUMENT,)).places:
         if _PLACE.search(place.name):
             try:
-                text = place.path.read_bytes().decode("utf-8", "replace")
+                text = (read_bytes(place.path) or b"").decode("utf-8", "replace")
             except OSError:
                 continue
             found.append(read_skill(text, place.name, place.scope))

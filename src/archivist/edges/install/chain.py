@@ -112,7 +112,7 @@ def _find_disabling_file(root: Path, home: Path | None) -> str:
         files.append(home / ".claude" / "settings.json")
     for path in files:
         try:
-            settings = jsonc.parse(path.read_text("utf-8-sig"), str(path)).value
+            settings = jsonc.parse((changes.read_file(path) or b"").decode("utf-8-sig"), str(path)).value
         except (OSError, ValueError, ArchivistError):
             continue
         switch = settings.get("disableAllHooks")

@@ -8,6 +8,7 @@ entries. A folder that was there and empty gets an empty backup file as a mark. 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from difflib import unified_diff
@@ -67,6 +68,8 @@ class InstallChange(NamedTuple):
 def read_file(path: Path) -> bytes | None:
     """Return a file's bytes, or None when there is no file."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
+            raise InputError(f"{str(path)!r} is no file", hint="correct or move it, then try again")
         return path.read_bytes()
     except FileNotFoundError:
         return None
