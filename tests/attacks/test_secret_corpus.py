@@ -1,0 +1,55 @@
+"""Secrets in the places where they really appear are found, and harmless look-alikes stay."""
+
+from __future__ import annotations
+
+import pytest
+
+from archivist.capture.redaction import redact
+from tests.attacks.harmless_corpus import harmless_cases
+from tests.attacks.secret_corpus import SecretCase, secret_cases, split_cases
+
+pytestmark = pytest.mark.req("N7")
+# Most of these are not meant to be found: a password in a table's column, `login: name:password`, output
+# that does not say what it is.
+LEAST_FOUND = {"seen": 0.94, "unseen": 0.85}
+# Default passwords (`postgres:postgres@`), drawn ones (`user:password`) and examples of vendors.
+MOST_CHANGED = {"seen": 7, "unseen": 11}
+
+
+def _is_found(case: SecretCase) -> bool:
+    after = redact(case.text).text
+    return not any(secret in after for secret in case.secrets)
+
+
+@pytest.mark.parametrize("half", ["seen", "unseen"])
+def test_secrets_are_found_where_they_really_appear(half: str) -> None:
+    cases = dict(zip(("seen", "unseen"), split_cases(secret_cases()), strict=True))[half]
+    missed = [case.name for case in cases if not _is_found(case)]
+    assert len(missed) <= len(cases) * (1 - LEAST_FOUND[half]), missed
+
+
+@pytest.mark.parametrize("half", ["seen", "unseen"])
+def test_harmless_text_that_looks_like_a_secret_stays(half: str) -> None:
+    cases = dict(zip(("seen", "unseen"), split_cases(harmless_cases()), strict=True))[half]
+    changed = [after for case in cases if (after := redact(case.text).text) != case.text]
+    assert len(changed) <= MOST_CHANGED[half], changed
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("aws markdown table", "aws cli table", "aws csv console", "aws cli text", "aws prompt"),
+        *("bearer log", "bearer har", "bearer go map", "bearer tuple"),
+        *("prompt my password is", "prompt the password is", "prompt user pass", "prompt german kennwort"),
+        *("prompt french colon", "prompt spanish", "prompt russian", "prompt chinese"),
+        *("k8s data plain names", "k8s data first", "k8s stringData", "k8s json", "k8s json pretty"),
+    ],
+)
+def test_a_secret_that_has_only_its_place_is_found(name: str) -> None:
+    (case,) = (case for case in secret_cases() if case.name == name)
+    assert _is_found(case)
+
+
+def test_redacting_again_changes_nothing() -> None:
+    once = [redact(case.text).text for case in secret_cases()]
+    assert [redact(text).text for text in once] == once
