@@ -130,6 +130,9 @@ class Cleaner:
 
     def text(self, text: str) -> str:
         """Return one text, cleaned; the same object when there was nothing to clean."""
+        if "\0" in text:
+            # No path can hold a NUL, nor can some stores: a folder of this name ended in an error.
+            text = text.replace("\0", "\ufffd")
         if text in self._clean_texts or cannot_hold_secret(text):
             return text
         from archivist.capture.redaction import redact
