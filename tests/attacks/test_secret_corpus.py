@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from archivist.capture.redaction import redact
@@ -53,3 +55,29 @@ def test_a_secret_that_has_only_its_place_is_found(name: str) -> None:
 def test_redacting_again_changes_nothing() -> None:
     once = [redact(case.text).text for case in secret_cases()]
     assert [redact(text).text for text in once] == once
+
+
+HOSTILE = (
+    *(
+        "bearer ",
+        "bearer a1B2c3D4e5F6g7H8 ",
+        "kind: secret ",
+        "kind: secret\ndata:\n a: bbbb\n",
+        "data:\n a: ",
+    ),
+    *(
+        "apiversion kind: secret data: {",
+        "kind: secret, data: {a: 'b",
+        "password for a ",
+        "user and pass a1 ",
+    ),
+    *(" --from-literal=a=", "AKIA" + "A2B3C4D5E6F7G8H9 ", "wachtwoord: ", "密码: a1"),
+)
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_a_megabyte_made_to_be_slow_is_not(unit: str) -> None:
+    text = unit * (1_000_000 // len(unit))
+    started = time.process_time()
+    redact(text)
+    assert time.process_time() - started < 4

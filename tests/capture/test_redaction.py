@@ -737,20 +737,6 @@ HOSTILE = (
         "https://x?sig=",
         "login a password ",
     ),
-    *(
-        "bearer ",
-        "bearer a1B2c3D4e5F6g7H8 ",
-        "kind: secret ",
-        "kind: secret\ndata:\n a: bbbb\n",
-        "data:\n a: ",
-    ),
-    *(
-        "apiversion kind: secret data: {",
-        "kind: secret, data: {a: 'b",
-        "password for a ",
-        "user and pass a1 ",
-    ),
-    *(" --from-literal=a=", "AKIA" + "A2B3C4D5E6F7G8H9 ", "wachtwoord: ", "密码: a1"),
 )
 
 
