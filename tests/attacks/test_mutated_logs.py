@@ -12,6 +12,7 @@ import pytest
 
 from archivist import Bank
 from archivist.errors import ArchivistError, InputError
+from archivist.records import Episode, Event
 from tests.attacks.mutations import SAMPLES, Mutator
 from tests.commands import Command
 
@@ -68,6 +69,8 @@ def _attack(bank: Bank, folder: Path, numbers: range) -> list[str]:
             problems.append(f"{number} {name}: {problem}")
         else:
             path.unlink()
+        if number % 500 == 0 and not bank.ledger.verify().is_whole:
+            problems.append(f"up to {number}: {bank.ledger.verify().problems}")
         if number % 10 == 0 and (problem := _talk(bank, f"s-{number}", mutator.make_turns())):
             problems.append(f"{number}: {problem}")
     return problems
@@ -151,3 +154,12 @@ def test_a_pipe_is_refused_at_once(archivist: Command, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo.jsonl")
     done = archivist("capture", str(tmp_path / "fifo.jsonl"))
     assert (done.code, "is no regular file" in done.err) == (4, True), done.err
+
+
+@pytest.mark.req("N5")
+def test_of_events_with_one_number_the_last_is_kept_and_the_ledger_is_whole(bank: Bank) -> None:
+    said = [Event(run="r-1", seq=1, name="note", text=text) for text in ("first", "last")]
+    bank.capture(Episode(id="r-1"), said)
+    with bank.reading() as reader:
+        assert [event.text for event in reader.select(Event)] == ["last"]
+    assert bank.ledger.verify().is_whole
