@@ -6,9 +6,11 @@ import time
 
 import pytest
 
+from archivist import Bank
 from archivist.capture.redaction import redact
+from archivist.records import Episode, Event
 from tests.attacks.harmless_corpus import harmless_cases
-from tests.attacks.secret_corpus import SecretCase, secret_cases, split_cases
+from tests.attacks.secret_corpus import Fake, SecretCase, secret_cases, split_cases
 
 pytestmark = pytest.mark.req("N7")
 # Most of these are not meant to be found: a password in a table's column, `login: name:password`, output
@@ -50,6 +52,21 @@ def test_harmless_text_that_looks_like_a_secret_stays(half: str) -> None:
 def test_a_secret_that_has_only_its_place_is_found(name: str) -> None:
     (case,) = (case for case in secret_cases() if case.name == name)
     assert _is_found(case)
+
+
+def test_a_secret_that_only_its_name_tells_is_not_stored(bank: Bank) -> None:
+    fake = Fake("names")
+    secrets = [fake.password(), fake.chars(32), fake.hex(32), fake.aws_secret()]
+    names = ("password", "api_key", "X-Auth-Token", "SecretAccessKey")
+    headers = dict(zip(names, secrets, strict=True))
+    counts = {"max_tokens": "4096", "key": "Enter", "token_count": "8192"}
+    event = Event(run="r-1", seq=1, extra={**headers, "deep": [{"headers": headers}], **counts})
+    bank.capture(Episode(id="r-1", extra={"config": headers}), [event])
+    with bank.reading() as reader:
+        (stored,) = reader.select(Event)
+        kept = repr(stored) + repr(reader.select(Episode))
+    assert [secret for secret in secrets if secret in kept] == []
+    assert {name: stored.extra[name] for name in counts} == counts
 
 
 def test_redacting_again_changes_nothing() -> None:
