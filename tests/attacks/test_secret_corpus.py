@@ -16,8 +16,8 @@ pytestmark = pytest.mark.req("N7")
 # Most of these are not meant to be found: a password in a table's column, `login: name:password`, output
 # that does not say what it is.
 LEAST_FOUND = {"seen": 0.94, "unseen": 0.85}
-# Default passwords (`postgres:postgres@`), drawn ones (`user:password`) and examples of vendors.
-MOST_CHANGED = {"seen": 7, "unseen": 11}
+# Those of the seen half are default passwords (`guest:guest@`), drawn ones (`user:password`) and sealed ones.
+MOST_CHANGED = {"seen": 6, "unseen": 10}
 
 
 def _is_found(case: SecretCase) -> bool:
