@@ -5,6 +5,7 @@ Written before the rules were read. A marker such as §hex40§ is replaced by ra
 
 import re
 import string
+from functools import partial
 
 from tests.attacks.secret_corpus import Fake, HarmlessCase
 
@@ -33,7 +34,7 @@ def harmless_cases() -> list[HarmlessCase]:
     cases = []
     for template in _TEXTS:
         fake = Fake(template)
-        text = _MARKER.sub(lambda marker, fake=fake: _fill_marker(fake, marker), template)
+        text = _MARKER.sub(partial(_fill_marker, fake), template)
         cases.append(HarmlessCase(template, text))
     return cases
 

@@ -32,7 +32,7 @@ _PATHS = (
     *("/", "//", "~", "~root", "", ".", "..", "../" * 50, "/proc/self/fd/0", "/dev/zero", "C:\\Users\\a\\b"),
     *("/a\0b", "\0", "/\ud800", "/" + "a" * 300, "/a" * 3_000, "/srv\n/b", "file:///etc", "\x1b[31m/red"),
 )
-_VALUES = (
+_VALUES: tuple[object, ...] = (
     *(None, True, False, -1, 0, 1.5, 2**31, 2**63, -(2**63), 2**64, 1e308, float("nan"), float("inf")),
     *(
         "",

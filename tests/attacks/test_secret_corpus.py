@@ -93,8 +93,8 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_a_megabyte_made_to_be_slow_is_not(unit: str) -> None:
-    text = unit * (1_000_000 // len(unit))
+def test_half_a_megabyte_made_to_be_slow_is_not(unit: str) -> None:
+    text = unit * (500_000 // len(unit))
     started = time.process_time()
     redact(text)
-    assert time.process_time() - started < 4
+    assert time.process_time() - started < 2

@@ -119,7 +119,7 @@ class Cleaner:
             }
             result = replace(result, **changed) if changed else value
         elif kind is dict:
-            cleaned = {self.clean(key): self._named(key, item) for key, item in result.items()}
+            cleaned = {self.clean(key): self._clean_item(key, item) for key, item in result.items()}
             result = cleaned if cleaned != value else value
         elif kind in (list, tuple) and result:
             items = [self.clean(item) for item in result]
@@ -128,7 +128,7 @@ class Cleaner:
         clean: V = result
         return clean
 
-    def _named(self, name: object, item: Any) -> Any:
+    def _clean_item(self, name: object, item: Any) -> Any:
         """Return the value of a name, cleaned: the name alone can say that it is a secret, as `password`."""
         if type(item) is str and type(name) is str and _may_name_secret(name):
             both = f"{name}={item}"
