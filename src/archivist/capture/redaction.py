@@ -97,9 +97,10 @@ def _find_by_words(text: str) -> list[_Span]:
         if hint in flat:
             spans += find_flat(text, flat)
     if len(text) <= rules.LONGEST_PROMPT:
-        for pattern in rules.PROMPT_PASSWORDS if text.isascii() else rules.ALL_PROMPT_PASSWORDS:
-            if pattern.search(text):
-                spans += _prompt_passwords(text, pattern)
+        for hint in rules.PROMPT_HINTS if text.isascii() else rules.ALL_PROMPT_HINTS:
+            if hint in text:
+                spans += _prompt_passwords(text)
+                break
     return spans
 
 
@@ -329,8 +330,8 @@ def _kubernetes_secrets(text: str, flat: str) -> Iterator[_Span]:
                 entry = rules.K8S_ENTRY.match(text, entry.end())
 
 
-def _prompt_passwords(text: str, pattern: re.Pattern[str]) -> Iterator[_Span]:
-    for match in pattern.finditer(text):
+def _prompt_passwords(text: str) -> Iterator[_Span]:
+    for match in rules.PROMPT_PASSWORD.finditer(text):
         value = match[1].rstrip(".,:;\"'`)")
         if not value.isalpha() and rules.is_password_value(value, is_quoted=False):
             yield _Span(match.start(1), match.start(1) + len(value), "password", _BY_PLACE)

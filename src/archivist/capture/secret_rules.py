@@ -240,23 +240,18 @@ FLAG_PROGRAMS: Final = {
     "p": lazy_pattern(r"\b(?:mysql\w*|mariadb[\w\-]*|mongo\w*|sshpass|(?:docker|podman) login|7z|ldap\w+)\b"),
 }
 # Words of other languages for a password, and what people type behind them. People type short texts; each
-# pattern costs one more search, so longer texts are left out.
-LONGEST_PROMPT: Final = 4_000
+# hint costs one more search, so longer texts are left out.
+LONGEST_PROMPT: Final = 2_000
+PROMPT_HINTS: Final = ("ennwort", "achtwoord", "enha")
+ALL_PROMPT_HINTS: Final = (*PROMPT_HINTS, "ñ", "ł", "ö", "ь", "ifre", "密", "ド", "호")
 _TYPED: Final = (
     r"(?:[ \t]{0,4}[:\uff1a=][ \t]{0,4}|[ \t]{1,2}(?:is|ist|lautet|es|é|jest|är)[ \t]{1,2}"
     r"|[是は为為][ \t:\uff1a]{0,2})"
     r"[\"'`\u300c]?([!-~]{6,128})"
 )
-PROMPT_PASSWORDS: Final = (
-    lazy_pattern(r"wo(?:(?<=ennwo)rt|(?<=achtwo)ord)" + _TYPED),
-    lazy_pattern(r"enha(?<=[Ss]enha)" + _TYPED),
-)
-ALL_PROMPT_PASSWORDS: Final = (
-    *PROMPT_PASSWORDS,
-    lazy_pattern(
-        r"(?:ñ(?<=ontraseñ)a|ł(?<=asł)o|ö(?<=[Ll]ö)senord|ароль|[şŞ]ifre|密[码碼]|パスワード|비밀번호)"
-        + _TYPED
-    ),
+PROMPT_PASSWORD: Final = lazy_pattern(
+    r"(?:ennwort|achtwoord|[Ss]enha|ontraseña|asło|ösenord|ароль|[şŞ]ifre|密[码碼]|パスワード|비밀번호)"
+    + _TYPED
 )
 # A Secret of Kubernetes, as YAML or JSON, plain or escaped: every value in its data is a secret.
 _MARK: Final = r"\\{0,3}[\"']"
