@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 from archivist import Bank
 from archivist.config import Config, RetentionRules
 from archivist.errors import InputError, NotFoundError
-from archivist.forget.receipt import Receipt, text_digest
+from archivist.forget.receipt import Receipt, receipt_lines, receipt_view, text_digest
 from archivist.recall.query import Query
 from archivist.records import Brief, Effect, Episode, Event, EventKind, Evidence, Lesson, Verdict
 from archivist.records.plain import canonical_json, to_plain
@@ -146,6 +148,34 @@ def test_a_text_goes_from_every_place_and_its_records_stay(bank: Bank) -> None:
     assert found.erased == 4
     assert bank.ledger.history("m-001")[0].is_erased
     assert SECRET.lower().encode() not in _raw(bank).lower()
+
+
+@pytest.mark.req("N6")
+def test_a_text_is_erased_as_urls_and_base64_hold_it(bank: Bank) -> None:
+    word = "wren&" + "Tarn 4417!"
+    before = [
+        base64.b64encode(lead + word.encode() + b"@host").decode() for lead in (b"", b"a", b"ab", b"user:")
+    ]
+    forms = [quote(word), quote(word, safe=""), quote_plus(word), *before]
+    for number, form in enumerate(forms):
+        bank.lessons.add(f"Number {number} says {form} here")
+    receipt = bank.erasure.erase(matching=word)
+    assert receipt.is_clean
+    assert _place(receipt, "lessons") == (len(forms), 0)
+    raw = _raw(bank)
+    assert [form for form in forms if form.encode() in raw] == []
+
+
+@pytest.mark.req("N6")
+def test_the_receipt_of_a_text_names_the_forms_that_were_not_searched(bank: Bank) -> None:
+    bank.lessons.add(f"About {SECRET}")
+    receipt = bank.erasure.erase(matching=SECRET)
+    view, lines = receipt_view(receipt), list(receipt_lines(receipt))
+    assert "reworded or translated" in json.dumps(view["not_searched"])
+    assert sum("not searched: split over lines" in line for line in lines) == 1
+    told = bank.lessons.add("Another one")
+    by_name = bank.erasure.erase([told.short_id])
+    assert receipt_view(by_name)["not_searched"] == []
 
 
 def test_no_word_of_the_text_can_be_found_any_more(bank: Bank) -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from types import NoneType
 from typing import Any, Final, TypeVar
 
@@ -119,7 +119,7 @@ class Cleaner:
             }
             result = replace(result, **changed) if changed else value
         elif kind is dict:
-            cleaned = {self.clean(key): self.clean(item) for key, item in result.items()}
+            cleaned = {self.clean(key): self._clean_item(key, item) for key, item in result.items()}
             result = cleaned if cleaned != value else value
         elif kind in (list, tuple) and result:
             items = [self.clean(item) for item in result]
@@ -128,8 +128,20 @@ class Cleaner:
         clean: V = result
         return clean
 
+    def _clean_item(self, name: object, item: Any) -> Any:
+        """Return the value of a name, cleaned: the name alone can say that it is a secret, as `password`."""
+        if type(item) is str and type(name) is str and _may_name_secret(name):
+            both = f"{name}={item}"
+            cleaned = self.text(both)
+            if cleaned != both and cleaned.startswith(f"{name}="):
+                return cleaned.removeprefix(f"{name}=")
+        return self.clean(item)
+
     def text(self, text: str) -> str:
         """Return one text, cleaned; the same object when there was nothing to clean."""
+        if "\0" in text:
+            # No path can hold a NUL, nor can some stores: a folder of this name ended in an error.
+            text = text.replace("\0", "\ufffd")
         if text in self._clean_texts or cannot_hold_secret(text):
             return text
         from archivist.capture.redaction import redact
@@ -158,6 +170,12 @@ def cannot_hold_secret(text: str) -> bool:
     if len(text) < _SHORTEST_SECRET or _HEXADECIMAL.issuperset(text):
         return True
     return _PATH_CHARACTERS.issuperset(text) and max(map(len, text.split("/"))) <= _LONGEST_NAME
+
+
+@lru_cache(maxsize=1024)
+def _may_name_secret(name: str) -> bool:
+    lowered = name.lower()
+    return any(word in lowered for word in ("pass", "pwd", "secret", "token", "key", "auth", "cookie"))
 
 
 @cache

@@ -80,14 +80,27 @@ def _find(text: str) -> list[_Span]:
     for hint, find in (("://", _url_secrets), (" -", _flag_values)):
         if hint in text:
             spans += find(text)
+    return spans + _find_by_words(text)
+
+
+def _find_by_words(text: str) -> list[_Span]:
+    """Find the values beside words that announce a secret."""
+    spans: list[_Span] = []
     # One character for one, whatever the text holds, so that places in `flat` are places in `text`.
     flat = (text if text.isascii() else text.encode("ascii", "replace").decode("ascii")).lower()
     for word, pattern in rules.NAMES:
         if word in flat:
             spans += _named_values(text, flat, pattern)
-    for hint, find_flat in (("auth", _authorizations), ("cookie", _cookies)):
+            if word == "secret":
+                spans += _kubernetes_secrets(text, flat)
+    for hint, find_flat in (("auth", _authorizations), ("cookie", _cookies), ("bearer ", _bearers)):
         if hint in flat:
             spans += find_flat(text, flat)
+    if len(text) <= rules.LONGEST_PROMPT:
+        for hint in rules.PROMPT_HINTS if text.isascii() else rules.ALL_PROMPT_HINTS:
+            if hint in text:
+                spans += _prompt_passwords(text)
+                break
     return spans
 
 
@@ -115,12 +128,24 @@ def _keys_without_separator(text: str) -> Iterator[_Span]:
         for match in pattern.finditer(text):
             if _is_at_boundary(text, match.start()):
                 yield _Span(*match.span(), kind, _BY_FORM)
+                if kind == "aws-access-key":
+                    yield from _aws_secrets(text, *match.span())
     for begin in rules.PEM_BEGIN.finditer(text):
         end = rules.PEM_END.search(text, begin.end(), begin.end() + rules.PEM_MAX_CHARS)
         if end and _is_base64(text[begin.end() : end.start()]):
             yield _Span(begin.start(), end.end(), "private-key", _BY_FORM)
         elif lines := rules.PEM_LINES.match(text, begin.end()):
             yield _Span(begin.start(), lines.end(), "private-key", _BY_FORM)
+
+
+def _aws_secrets(text: str, start: int, end: int) -> Iterator[_Span]:
+    """Find the secrets near an access key id."""
+    # One character more on each side, so that a longer stretch is not cut to forty.
+    around = max(0, start - rules.AWS_REACH), end + rules.AWS_REACH
+    for match in rules.AWS_SECRET.finditer(text, *around):
+        is_whole = match.start() > around[0] or not match.start()
+        if is_whole and match.end() < around[1] and rules.is_random(match[0]):
+            yield _Span(*match.span(), "aws-secret-key", _BY_PLACE)
 
 
 def _is_base64(body: str) -> bool:
@@ -157,7 +182,8 @@ def _flag_values(text: str) -> Iterator[_Span]:
 def _named_values(text: str, flat: str, pattern: re.Pattern[str]) -> Iterator[_Span]:
     covered = 0
     for match in pattern.finditer(flat):
-        kind = rules.NAME_KINDS[flat[match.start() : match.start() + 3]]
+        first = flat[match.start() : match.start() + 2]
+        kind = rules.NAME_KINDS.get(first) or ("token" if flat[match.start() + 2] == "n" else "api-key")
         name = _name_before(flat, match.start("tail"))
         if match.start() < covered or name is None or not rules.WHOLE_NAME[kind].fullmatch(name):
             continue
@@ -166,13 +192,20 @@ def _named_values(text: str, flat: str, pattern: re.Pattern[str]) -> Iterator[_S
             rules.ENV_NAME.search(text, max(0, start - 16), match.start("sep"))
         )
         value = _value_at(text, match.end(), is_env=is_env, is_xml=match["sep"] == ">")
-        is_word = name == "pass" and (not match["close"] or value is None or value.text.isalpha())
+        before = flat[max(0, start - 160) : start]
+        is_word = name == "pass" and (value is None or not _is_typed_pass(match, value, before))
         if value is None or is_word or (not value.is_quoted and _is_code(text, value)):
             continue
-        if _is_secret(kind, match, value, flat[max(0, start - 160) : start]):
+        if _is_secret(kind, match, value, before):
             rest = rules.LONG_REST.match(text, value.end) if len(value.text) >= rules.LONG_VALUE else None
             covered = rest.end() if rest else value.end
             yield _Span(value.start, covered, kind, _BY_NAME)
+
+
+def _is_typed_pass(match: re.Match[str], value: _Value, before: str) -> bool:
+    """Say whether `pass` stands for a password here: mostly it is a verb."""
+    is_named = bool(match["close"]) or rules.PROSE_LOGIN.search(before) is not None
+    return is_named and not value.text.isalpha()
 
 
 def _name_before(flat: str, end: int) -> str | None:
@@ -239,7 +272,9 @@ def _is_secret(kind: str, match: re.Match[str], value: _Value, before: str) -> b
         is_placed = False
     else:
         is_sql = kind == "password" and value.is_quoted and any(map(str.isdigit, value.text))
-        is_placed = is_sql or before.endswith("--") or rules.NETRC_LOGIN.search(before) is not None
+        is_typed = rules.PROSE_LOGIN.search(before) is not None and any(map(str.isdigit, value.text))
+        is_netrc = rules.NETRC_LOGIN.search(before) is not None
+        is_placed = is_sql or is_typed or is_netrc or before.endswith("--")
     judge = rules.is_password_value if is_password else rules.is_key_value
     return is_placed and judge(value.text, is_quoted=value.is_quoted)
 
@@ -265,6 +300,41 @@ def _authorizations(text: str, flat: str) -> Iterator[_Span]:
             is_secret = is_named and rules.is_key_value(value[0], is_quoted=match["quote"] is not None)
         if is_secret:
             yield _Span(*value.span(), "authorization", _BY_PLACE)
+
+
+def _bearers(text: str, flat: str) -> Iterator[_Span]:
+    for match in rules.BEARER.finditer(flat):
+        value = rules.AUTH_VALUE.match(text, match.end())
+        if value and rules.is_random(value[0]) and not rules.is_ordinary(value[0]):
+            yield _Span(*value.span(), "authorization", _BY_PLACE)
+
+
+def _kubernetes_secrets(text: str, flat: str) -> Iterator[_Span]:
+    """Find the values in the data of Secrets, as YAML or JSON."""
+    done = 0
+    for kind in rules.K8S_SECRET.finditer(flat):
+        if kind.start() < done:
+            continue
+        start = max(done, kind.start() - rules.K8S_REACH)
+        for begin in rules.K8S_DOCUMENT.finditer(flat, start, kind.start()):
+            start = begin.end()
+        following = rules.K8S_DOCUMENT.search(flat, kind.end(), kind.end() + rules.K8S_REACH)
+        done = following.start() if following else kind.end() + rules.K8S_REACH
+        for data in rules.K8S_DATA.finditer(flat, start, done):
+            indent = len(data["indent"] or "")
+            entry = rules.K8S_ENTRY.match(text, data.end())
+            while entry and (entry["indent"] is None or len(entry["indent"]) > indent):
+                name = "bare" if entry["quoted"] is None else "quoted"
+                if len(entry[name]) >= 4 and not rules.is_template(entry[name]):
+                    yield _Span(*entry.span(name), "kubernetes-secret", _BY_PLACE)
+                entry = rules.K8S_ENTRY.match(text, entry.end())
+
+
+def _prompt_passwords(text: str) -> Iterator[_Span]:
+    for match in rules.PROMPT_PASSWORD.finditer(text):
+        value = match[1].rstrip(".,:;\"'`)")
+        if not value.isalpha() and rules.is_password_value(value, is_quoted=False):
+            yield _Span(match.start(1), match.start(1) + len(value), "password", _BY_PLACE)
 
 
 def _cookies(text: str, flat: str) -> Iterator[_Span]:

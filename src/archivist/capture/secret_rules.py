@@ -135,6 +135,12 @@ CAPITAL_RULES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("twilio-key", lazy_pattern(r"SK[0-9a-f]{32}(?![A-Za-z0-9])")),
     ("jwt", lazy_pattern(r"eyJ[\w\-]{8,4096}\.[\w\-]{8,8192}(?:\.[\w\-]{0,4096}){0,3}")),
 )
+# The secret beside an access key id, in whatever table, listing or sentence. It has no form of its own, so it
+# is looked for only near an id.
+AWS_SECRET: Final = lazy_pattern(
+    r"(?<![A-Za-z0-9+/=])(?=[^A-Z]{0,39}[A-Z])(?=[^a-z]{0,39}[a-z])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])"
+)
+AWS_REACH: Final = 256
 PEM_BEGIN: Final = lazy_pattern(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 PEM_END: Final = lazy_pattern(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 # The lines of a key that was cut off: stretches of base64, with what quoting and escaping put between them.
@@ -161,7 +167,7 @@ URL_SIGNATURE: Final = lazy_pattern(
 # finds fast: k is rarer than the t of token.
 _TAIL: Final = (
     r"(?P<tail>(?:[_\-]?\d{1,2}"
-    r"|[_\-](?:value|prod|production|dev|staging|live|test|base64|b64|raw|default|plain))?)"
+    r"|[_\-](?:value|data|prod|production|dev|staging|live|test|base64|b64|raw|default|plain))?)"
 )
 _SEP: Final = (
     r"(?P<close>(?:\\{0,3}[\"'`])?\]?)"
@@ -169,26 +175,24 @@ _SEP: Final = (
     r"|[ \t]{0,16}(?::=|=>|[=!]==?|=|:(?!:))[ \t]{0,16}"
     r"|>(?=[^<\n]{1,200}</)"
     r"|,[ \t]{0,4}(?=\\{0,3}[\"'])|\((?=[\"'])"
-    r"|[ \t]{1,2}is:?[ \t]{1,2}(?=\S{0,64}\d)"
+    r"|(?:[ \t]for[ \t][^\n:=,;\"'`]{1,40}?)?[ \t]{1,2}(?:is|ist|lautet|est):?[ \t]{1,2}(?=\S{0,64}\d)"
     # A bare word after a space is prose unless something in it is no letter.
     r"|[ \t]{1,4}(?=[\"']|[a-z]{0,64}[^a-z\s.,:;()\[\]=]))"
 )
 
 
 NAMES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
-    ("p", lazy_pattern(r"p(?:ass(?:word|wd|phrase|wort|code)?|wd)" + _TAIL + _SEP)),
+    ("p", lazy_pattern(r"p(?:(?<=mot de p)asse|ass(?:word|wd|phrase|wort|code)?|wd?)" + _TAIL + _SEP)),
     ("secret", lazy_pattern(r"secret(?:[_\-]?(?:string|key[_\-]?base))?" + _TAIL + _SEP)),
     ("k", lazy_pattern(r"k(?:(?<=tok)en|ey)" + _TAIL + _SEP)),
 )
 NAME_KINDS: Final = {
-    "pas": "password",
-    "pwd": "password",
-    "sec": "secret",
-    "ken": "token",
-    "key": "api-key",
+    "pa": "password",
+    "pw": "password",
+    "se": "secret",
 }
 WHOLE_NAME: Final = {
-    "password": lazy_pattern(r".*pass(?:word|wd|phrase|wort|code)|.*pwd|\w*[_\-]pass|pass"),
+    "password": lazy_pattern(r".*pass(?:word|wd|phrase|wort|code)|.*pwd|\w*[_\-]pass|passe?|pw"),
     "secret": lazy_pattern(r".*"),
     # Marks of a page, a lock or a repeated request are drawn by chance too, but open nothing.
     "token": lazy_pattern(
@@ -209,6 +213,8 @@ AUTH: Final = lazy_pattern(
     r"[ \t]{0,4}(?:[bruf]{0,2}(?P<quote>\\{0,3}[\"'`]))?"
     r"(?P<scheme>(?:bearer|basic|token|digest|apikey|negotiate|bot)[ \t]{1,4})?)"
 )
+# Where the header's name is not beside it: logs, and listings of names and values.
+BEARER: Final = lazy_pattern(r"bearer[ \t]{1,2}(?=[a-z0-9._~+/\-]{16})")
 AUTH_VALUE: Final = lazy_pattern(r"[A-Za-z0-9._~+/=\-]{6,8192}")
 COOKIE_HEADER: Final = lazy_pattern(
     r"cookie2?(?:\\{0,3}[\"'`])?\]?[ \t]{0,4}(?:[:=]|,(?=[ \t]?\\{0,3}[\"'])|[ \t])"
@@ -221,12 +227,52 @@ COOKIE_ATTRIBUTES: Final = frozenset(
 # The password behind a flag, and the programs of which the flag is.
 PASSWORD_FLAG: Final = lazy_pattern(
     r" -(?:u[ =]?[\"']?[^\s:\"'$<{]{1,128}:(?P<u>[^\s\"'$<{:/][^\s\"']{0,255})"
-    r"|p[ =]?[\"']?(?P<p>[^\s\"'$<{=\-][^\s\"']{3,255}))"
+    r"|p[ =]?[\"']?(?P<p>[^\s\"'$<{=\-][^\s\"']{3,255})"
+    r"|[aPw] [\"']?(?P<a>[^\s\"'$<{=/\-][^\s\"']{3,255})"
+    r"|-from-literal[= ][\"']?[\w.\-]{1,253}=[\"']?(?P<literal>[^\s\"'$<{][^\s\"']{3,1024})"
+    r"|pass(?:in|out)? [\"']?pass:(?P<pass>[^\s\"'$<{][^\s\"']{3,255}))"
 )
 FLAG_PROGRAMS: Final = {
     "u": lazy_pattern(r"\bcurl\b"),
+    "a": lazy_pattern(r"\b(?:redis-cli|valkey-cli|zip|unzip|ldap\w+)\b"),
+    "literal": lazy_pattern(r"\bsecret\b"),
+    "pass": lazy_pattern(r"\bopenssl\b"),
     "p": lazy_pattern(r"\b(?:mysql\w*|mariadb[\w\-]*|mongo\w*|sshpass|(?:docker|podman) login|7z|ldap\w+)\b"),
 }
+# Words of other languages for a password, and what people type behind them. People type short texts; each
+# hint costs one more search, so longer texts are left out.
+LONGEST_PROMPT: Final = 2_000
+PROMPT_HINTS: Final = ("ennwort", "achtwoord", "enha")
+ALL_PROMPT_HINTS: Final = (*PROMPT_HINTS, "ñ", "ł", "ö", "ь", "ifre", "密", "ド", "호")
+_TYPED: Final = (
+    r"(?:[ \t]{0,4}[:\uff1a=][ \t]{0,4}|[ \t]{1,2}(?:is|ist|lautet|es|é|jest|är)[ \t]{1,2}"
+    r"|[是は为為][ \t:\uff1a]{0,2})"
+    r"[\"'`\u300c]?([!-~]{6,128})"
+)
+PROMPT_PASSWORD: Final = lazy_pattern(
+    r"(?:ennwort|achtwoord|[Ss]enha|ontraseña|asło|ösenord|ароль|[şŞ]ifre|密[码碼]|パスワード|비밀번호)"
+    + _TYPED
+)
+# A Secret of Kubernetes, as YAML or JSON, plain or escaped: every value in its data is a secret.
+_MARK: Final = r"\\{0,3}[\"']"
+_COLON: Final = r"[ \t]{0,4}:[ \t]{0,4}"
+_LINE: Final = r"(?:\r?\n|\\n)"
+K8S_SECRET: Final = lazy_pattern(rf"kind(?:{_MARK})?{_COLON}(?:{_MARK})?secret(?![\w\-])")
+K8S_DOCUMENT: Final = lazy_pattern(rf"apiversion|{_LINE}---")
+K8S_REACH: Final = 65_536
+K8S_DATA: Final = lazy_pattern(
+    rf"(?:{_LINE}(?P<indent>[ ]{{0,16}})|\b|(?={_MARK}))(?:{_MARK})?(?:stringdata|data)(?:{_MARK})?{_COLON}"
+    rf"(?=\{{|{_LINE})"
+)
+K8S_ENTRY: Final = lazy_pattern(
+    rf"(?:{_LINE}(?P<indent>[ ]{{1,32}})|[{{,]\s{{0,40}})(?:{_MARK})?[\w.\-]{{1,253}}(?:{_MARK})?{_COLON}"
+    rf"(?:{_MARK}(?P<quoted>[^\"'\n\\]{{0,65536}}){_MARK}|(?P<bare>[^\s\"'\\,{{}}|>][^\s\"'\\,{{}}]{{0,65536}}))"
+    r"[ \t]{0,4}"
+)
+# "log in as user ann with the password …"
+PROSE_LOGIN: Final = lazy_pattern(
+    r"\b(?:user(?:name)?|log ?in|ssh|account)\b[^\n.;]{0,60}?[ ,](?:and|with|using),?[ \t]{1,2}(?:the[ ])?\Z"
+)
 NETRC_LOGIN: Final = lazy_pattern(r"login[ \t]+\S{1,128}\s+\Z")
 QUOTE_OPEN: Final = lazy_pattern(r"[bBrRuUfF@]{0,2}(\\{0,3}[\"'`])")
 BARE_VALUE: Final = lazy_pattern(r"[^\s\"'`,;&<>()\[\]{}|\\]{1,512}")
@@ -241,7 +287,7 @@ ENV_NAME: Final = lazy_pattern(
 
 # Values.
 _TEMPLATE: Final = lazy_pattern(
-    r"[$<{%*]|\.\.\.|\u2026|\[redacted|.{0,8}(?:\$\{|\{\{|%\(|\*\*\*|<[a-z])|[xX\u2022#?_.\-]+\Z|.*(?:\$\{|\{\{|\$\(|\{\w*\})",
+    r"[$<{%*]|\.\.\.|\u2026|\[redacted|.{0,8}(?:\$\{|\{\{|%\(|\*\*\*|<[a-z])|[xX\u2022#?_.\-]+\Z|\w{0,12}[_\-]x{6,}\Z|.*(?:\$\{|\{\{|\$\(|\{\w*\})",
     re.IGNORECASE,
 )
 _PLACEHOLDER: Final = lazy_pattern(

@@ -466,6 +466,9 @@ def _file_digest(path: Path, overrides: CaptureOverrides) -> str:
     said = (overrides.run, overrides.project, overrides.status, sorted(overrides.outcomes.items()))
     digest = sha256(repr(said).encode())
     try:
+        # A pipe would be waited for, and is empty when it is read a second time.
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise InputError(f"{str(path)!r} is no regular file", hint="write the log to a file first")
         with path.open("rb") as stream:
             while chunk := stream.read(_CHUNK_BYTES):
                 digest.update(chunk)

@@ -10,6 +10,13 @@ from hashlib import sha256
 from archivist.clock import to_short_text
 from archivist.store.erasure import ERASED, WORD, ErasureQuery, redact_json
 
+# Said on each receipt of a text, because a reader may take "0 left" for more than was searched.
+SEARCHED_FORMS = "as given, in any case, as JSON and URLs escape it, in base64"
+NEAR_FORMS_NOT_SEARCHED = (
+    "split over lines or fields", "with other spaces or accents", "reworded or translated",
+    "hashed, encrypted, compressed or in another encoding",
+)  # fmt: skip
+
 
 def remaining_tags(tags: Iterable[str], text: str, query: ErasureQuery) -> list[str]:
     """Return the tags without words of the erased text that the remaining text does not hold."""
@@ -86,12 +93,16 @@ def receipt_view(receipt: Receipt) -> dict[str, object]:
             for place in receipt.places
         ],
         "notes": list(receipt.notes),
+        "not_searched": list(NEAR_FORMS_NOT_SEARCHED) if receipt.digest else [],
     }
+
+
+_NOT_IN_LEDGER = frozenset({"salt", "notes", "not_searched"})
 
 
 def receipt_entry(receipt: Receipt, query: ErasureQuery) -> dict[str, object]:
     """Return what the ledger holds of a receipt: neither the text nor the salt."""
-    entry = {key: value for key, value in receipt_view(receipt).items() if key not in ("salt", "notes")}
+    entry = {key: value for key, value in receipt_view(receipt).items() if key not in _NOT_IN_LEDGER}
     redacted: dict[str, object] = redact_json(entry, query) if receipt.digest else entry
     return redacted
 
@@ -109,4 +120,6 @@ def receipt_lines(receipt: Receipt) -> Iterator[str]:
         left = "not checked" if place.left is None else f"{place.left} left"
         note = f"; {place.note}" if place.note else ""
         yield f"{mark}  {place.name:<{width}}  {place.removed} erased, {left} ({place.check}){note}"
+    if receipt.digest:
+        yield f"searched: the text {SEARCHED_FORMS}; not searched: {', '.join(NEAR_FORMS_NOT_SEARCHED)}"
     yield from (f"note: {note}" for note in receipt.notes)

@@ -148,7 +148,7 @@ class Erasure(BankService):
                 witnesses = _sample_texts(eraser, targets)
                 _erase_records(eraser, targets, done, now)
                 repeated = eraser.texts_still_stored(witnesses)
-                query = erasure_query(*(text for text in witnesses if text not in repeated))
+                query = erasure_query(*(text for text in witnesses if text not in repeated), is_plain=True)
                 asked = tuple(dict.fromkeys([*asked, *(target.id for target in targets)]))
                 if repeated:
                     notes.append("other records hold some of its words too: archivist erase --matching TEXT")

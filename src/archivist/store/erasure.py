@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 from archivist.errors import InputError, RecordError
 from archivist.records.kinds import types_by_kind
@@ -16,6 +18,8 @@ from archivist.records.plain import canonical_json, from_plain
 ERASED = "[erased]"
 # A shorter text occurs everywhere, in times and in the names of columns.
 MIN_CHARACTERS = 4
+# Base64 of a shorter text is so short, without its ends, that other words hold it by chance.
+_LEAST_BASE64_BYTES = 9
 WORD = re.compile(r"[^\W_]+")
 
 
@@ -38,8 +42,11 @@ class ErasureQuery:
         return self.pattern.sub(ERASED, text)
 
 
-def erasure_query(*texts: str) -> ErasureQuery:
-    """Return texts as they are searched for: as given and as JSON escapes them, up to twice."""
+def erasure_query(*texts: str, is_plain: bool = False) -> ErasureQuery:
+    """Return texts as they are searched for: as given, as JSON and URLs escape them, and in base64.
+
+    With `is_plain` only as given and as JSON escapes them: many texts in all forms take long to search for.
+    """
     for text in texts:
         if len(text.strip()) < MIN_CHARACTERS:
             raise InputError(
@@ -48,6 +55,7 @@ def erasure_query(*texts: str) -> ErasureQuery:
     spellings: set[str] = set()
     for text in texts:
         cased = {text, text.lower(), text.upper(), text.capitalize()}
+        cased |= set() if is_plain else _encode(text)
         once = cased | {_escape(each, is_ascii) for each in cased for is_ascii in (True, False)}
         spellings |= once | {_escape(each, is_ascii) for each in once for is_ascii in (True, False)}
     # The longest first, so that the escaping goes with what it escapes.
@@ -131,6 +139,20 @@ def count_occurrences(chunks: Iterable[bytes], needles: Sequence[bytes]) -> int:
 
 def _escape(text: str, is_ascii: bool) -> str:
     return json.dumps(text, ensure_ascii=is_ascii)[1:-1]
+
+
+def _encode(text: str) -> set[str]:
+    """Return a text as URLs escape it, and what of it stands in base64 at each of three alignments."""
+    raw = text.encode("utf-8", "replace")
+    encoded = {quote(raw), quote(raw, safe=""), quote_plus(raw)}
+    if len(raw) >= _LEAST_BASE64_BYTES:
+        for shift, dependent in ((0, 0), (1, 2), (2, 3)):
+            coded = base64.b64encode(bytes(shift) + raw).decode().rstrip("=")
+            # The first and the last characters also hold bits of what stands beside the text.
+            is_partial = (shift + len(raw)) % 3 > 0
+            inner = coded[dependent : len(coded) - is_partial]
+            encoded |= {inner, inner.replace("+", "-").replace("/", "_")}
+    return encoded
 
 
 def _drop_superstrings(values: Iterable[Any]) -> list[Any]:

@@ -69,7 +69,9 @@ class SqliteWriter(SqliteReader, Writer):
         find = f"SELECT {how.column_list} FROM events WHERE id = ?"
         known = self.event_sum(run)
         count, total, changed = known.events, int(known.digest, 16), 0
-        for event in events:
+        # A run without events needs no look for what each one replaces, if no two of them have one id: of
+        # those that do, the last counts.
+        for event in {event.id: event for event in events}.values():
             row = how.to_row(event)
             before = self._db.execute(find, (event.id,)).fetchone() if known.events else None
             if before is not None:
