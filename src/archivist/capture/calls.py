@@ -301,10 +301,10 @@ def _from_tags(content: str) -> CallOutcome:
     failure = (
         text_between(content, "<exception>", "</exception>") if content.startswith("<exception>") else None
     )
-    output = _tagged(content, "output")
-    if output is None and (head := _tagged(content, "output_head")) is not None:
+    output = _text_in_tag(content, "output")
+    if output is None and (head := _text_in_tag(content, "output_head")) is not None:
         between = text_between(content, "</output_head>", "<output_tail>") or ""
-        output = f"{head}\n{between.strip()}\n{_tagged(content, 'output_tail') or ''}"
+        output = f"{head}\n{between.strip()}\n{_text_in_tag(content, 'output_tail') or ''}"
     if output is None:
         rest = content[code.end() :] if code else content
         output = rest.removeprefix("\n").removeprefix("<output>\n")
@@ -312,7 +312,7 @@ def _from_tags(content: str) -> CallOutcome:
     return CallOutcome(output, int(code.group(1)) if code else None, failure is not None, extra=extra)
 
 
-def _tagged(content: str, name: str) -> str | None:
+def _text_in_tag(content: str, name: str) -> str | None:
     """Return what stands in a tag, without the line ends that the tag brought."""
     inner = text_between(content, f"<{name}>", f"</{name}>")
     return None if inner is None else inner.removeprefix("\n").removesuffix("\n")

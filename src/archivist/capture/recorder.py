@@ -71,11 +71,11 @@ _PROVIDERS = {
 def task_of(prompt: str) -> str:
     """Return the request in a prompt: the problem statement itself when it stands in a known frame."""
     prompt = strip_briefs(prompt)
-    found = _tagged_task(prompt) or _framed_task(prompt) or prompt
+    found = _task_in_tags(prompt) or _task_in_frame(prompt) or prompt
     return shorten(found.replace("\r\n", "\n").strip(), TASK_CHARS)
 
 
-def _tagged_task(prompt: str) -> str:
+def _task_in_tags(prompt: str) -> str:
     for opening in _TASK_TAG.finditer(prompt):
         end = prompt.find(f"</{opening[1]}>", opening.end())
         if end >= 0:
@@ -83,7 +83,7 @@ def _tagged_task(prompt: str) -> str:
     return ""
 
 
-def _framed_task(prompt: str) -> str:
+def _task_in_frame(prompt: str) -> str:
     for start, ends in _TASK_FRAMES:
         if opening := start.search(prompt):
             following = [at for end in ends if (at := prompt.find(end, opening.end())) >= 0]

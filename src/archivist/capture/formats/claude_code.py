@@ -57,7 +57,7 @@ _BY_CLIENT = (
 _NOT_TYPED = (
     "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isVirtual", "isSynthetic", "isReplay",
     "ephemeral", "turnCompanion", "planContent", "toolUseResult", "tool_use_result", "toolDenialKind",
-    "sourceToolUseID", "sourceToolAssistantUUID", "isSidechain", "agentId", "parent_tool_use_id",
+    "sourceToolUseID", "sourceToolAssistantUUID", "isSidechain", "agentId",
 )  # fmt: skip
 # Chains are found through parents that were seen lately; older lines no longer get children.
 _REMEMBERED_LINES = 20_000
@@ -296,7 +296,8 @@ class _Session(_Chain):
 
 def _is_typed(line: Mapping[str, Any]) -> bool:
     """Say whether a person typed what a line says in the user's role, by what the client notes about it."""
-    is_printed = "session_id" in line and "sessionId" not in line
+    # Printed lines have this key, and a program that reads them sent what stands in the user's role.
+    is_printed = "parent_tool_use_id" in line
     if is_printed or any(line.get(key) for key in _NOT_TYPED) or text(line, "entrypoint").startswith("sdk"):
         return False
     origin = text(object_at(line, "origin"), "kind")
