@@ -16,7 +16,7 @@ _BLOCK_START = re.compile(
 )
 _IMAGE = re.compile(r"\[Image #?\d{0,6}\]")
 # Lines that stand by themselves between typed ones: indented code, tables, changes, comments.
-_FOREIGN_LINE = re.compile(r"\A(?:    |\t|\s*+(?:\||[+\-@]\S|//|/\*))")
+_FOREIGN_LINE = re.compile(r"\A(?:(?:  |\t)\s*+(?![-*\u2022\d])|    |\s*+(?:\||[+\-@]\S|//|/\*))")
 # From such a line on a message is a document, data, code, a chat, a letter, or what a program printed.
 _FOREIGN_REST = re.compile(
     r"\A(?:#{1,6}(?:\s|$)|(?:={3,}|-{3,}|\*{3,}|_{3,})$|<[<!]|[\[{$]|\d{2,4}[-:/]\d)"

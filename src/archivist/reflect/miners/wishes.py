@@ -45,9 +45,17 @@ _STANDING = re.compile(
     r"|^(?:please |and |but |so )*(?:don't|do not) ever\b|^(?:don't|do not) .*\bever$",
     re.IGNORECASE,
 )
-# Before a wish: it is about what a program, a text or somebody else should do.
+# In the clause before a wish: what a program, a text or somebody else should do or did.
 _ABOUT_OTHERS = re.compile(
-    r"\b(?:that|which|who|so|saying|should|must|will|would|has to|have to|wants?|promises?|is|are)\b[^,;:]*$",
+    r"\b(?:that|which|who|so|saying|should|must|will|would|wants?|promises?|is|are|was|were|has|have|had|\w{3,}ed)\b",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r"[,;:]| - ")
+# Longer clauses before a wish state something, unless they begin with the occasion or with who speaks.
+_LONGEST_REMARK = 4
+_OWN_CLAUSE = re.compile(
+    r"\A\W*+(?:before|after|when|whenever|while|once|if|for|in|on|as|from|i|we|you|please|don't|do not|let's"
+    r"|always|never)\b",
     re.IGNORECASE,
 )
 # A task has its own always and never; a wish that comes with it must say that it is for later too.
@@ -60,7 +68,7 @@ _STANDING_IN_TASK = re.compile(
     re.IGNORECASE,
 )
 _CORRECTION = re.compile(
-    r"^(?:no|nope|wrong|stop|not (?:that|like that)|actually|please)?[,.!: -]*+(?:please )?"
+    r"^(?:no|nope|wrong|stop|not (?:that|like that)|actually|please)?[,.!: -]*+(?:please |let's )?"
     r"(?:(?:don't|do not|stop|avoid) (?:use|using|run|running|add|adding|write|writing|create|creating"
     r"|commit|committing|push|pushing|touch|edit|mock|mocking|skip|install|put|leave|call)\b"
     r"|(?:we|you should|you must|you need to) use\b|use \S.* (?:instead|not|rather than)\b"
@@ -74,6 +82,9 @@ _TEMPORARY = re.compile(
     r"|\bth(?:is|ese) (?!repo|project|codebase|workspace|machine|computer)",
     re.IGNORECASE,
 )
+_BULLET = re.compile(r"[ \t\-*\u2022]*+(?:\d{1,2}[.)][ \t]++)?")
+# A line without an end, then one with a capital: the second may begin a text that the first names.
+_NEW_STYLE = re.compile(r"[^.!?,;:\n]\n[ \t\-*\u2022\d.)]*+[A-Z]")
 _OPENING = re.compile(r"^(?:no|nope|wrong|please|actually)[,.!: -]++", re.IGNORECASE)
 
 
@@ -111,11 +122,14 @@ def find_wishes(message: str, *, is_task: bool = False) -> list[tuple[str, bool]
         return []
     found: list[tuple[str, bool]] = []
     # A wish is not searched in what the user quotes, but it may name it.
-    for spoken, start in _sentences(hide_quotations(words)):
+    spoken_words = hide_quotations(words)
+    new_style = _NEW_STYLE.search(spoken_words)
+    strict_from = 0 if is_task else new_style.start() if new_style else len(words)
+    for spoken, start in _sentences(spoken_words):
         if not _SHORTEST_WISH <= len(spoken) <= _LONGEST_WISH or spoken.endswith("?"):
             continue
         sentence = words[start : start + len(spoken)]
-        if is_task:
+        if start >= strict_from:
             if _STANDING_IN_TASK.search(spoken):
                 found.append((sentence, True))
         elif _is_standing(spoken):
@@ -126,7 +140,15 @@ def find_wishes(message: str, *, is_task: bool = False) -> list[tuple[str, bool]
 
 
 def _is_standing(sentence: str) -> bool:
-    return any(not _ABOUT_OTHERS.search(sentence[: wish.start()]) for wish in _STANDING.finditer(sentence))
+    """Say whether a sentence tells the agent what to do for good."""
+    for wish in _STANDING.finditer(sentence):
+        # A mark that the pattern begins with ends the clause before it.
+        *clauses, last = _CLAUSE_END.split(sentence[: wish.start() + 1])
+        if not _ABOUT_OTHERS.search(last) and all(
+            len(clause.split()) <= _LONGEST_REMARK or _OWN_CLAUSE.match(clause) for clause in clauses
+        ):
+            return True
+    return False
 
 
 def _sentences(text: str) -> Iterator[tuple[str, int]]:
@@ -134,6 +156,7 @@ def _sentences(text: str) -> Iterator[tuple[str, int]]:
     start = 0
     for end in [*_SENTENCE_END.finditer(text), None]:
         part = text[start : end.start() if end else len(text)]
-        bare = part.lstrip(" -*\t")
-        yield bare.rstrip(" -*\t"), start + len(part) - len(bare)
+        bullet = _BULLET.match(part)
+        begin = bullet.end() if bullet else 0
+        yield part[begin:].rstrip(" -*\t"), start + begin
         start = end.end() if end else start
