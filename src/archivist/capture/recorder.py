@@ -76,8 +76,10 @@ def task_of(prompt: str) -> str:
 
 
 def _task_in_tags(prompt: str) -> str:
+    unclosed: set[str] = set()
     for opening in _TASK_TAG.finditer(prompt):
-        end = prompt.find(f"</{opening[1]}>", opening.end())
+        end = -1 if opening[1] in unclosed else prompt.find(f"</{opening[1]}>", opening.end())
+        unclosed.add(opening[1])
         if end >= 0:
             return _TASK_PREFACE.sub("", prompt[opening.end() : end].strip())
     return ""

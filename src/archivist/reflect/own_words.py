@@ -30,6 +30,7 @@ _SMALL_WORDS = frozenset(("a", "an", "and", "for", "from", "in", "of", "on", "or
 _SENTENCE_END = re.compile(r"[.!?;]\s")
 _COLON = re.compile(r":(?=\s|$)")
 # Before a colon the user may announce what they say themselves; anything else announces another's words.
+_LONGEST_LEAD = 100
 _OWN_LEAD = re.compile(
     r"\A\W*+(?:(?:(?:please|also|and|but|so|ok|again|btw|ps|note|nb|important|remember|keep in mind|reminder"
     r"|rules?|wish(?:es)?)\b\W*+)*+$"
@@ -148,9 +149,11 @@ def _is_title(line: str) -> bool:
 
 def _own_part(line: str) -> tuple[int, bool]:
     """Return where the user's own words end in a line, and whether the next lines are somebody else's."""
+    start = 0
     for colon in _COLON.finditer(line):
-        start = _sentence_start(line, colon.start())
-        if not _OWN_LEAD.match(line[start : colon.start()]):
+        start = _sentence_start(line, colon.start(), start)
+        lead = line[start : colon.start()]
+        if len(lead) > _LONGEST_LEAD or not _OWN_LEAD.match(lead):
             return start, True
     if presented := _PRESENTED.search(line):
         return _sentence_start(line, presented.start()), True
@@ -159,5 +162,5 @@ def _own_part(line: str) -> tuple[int, bool]:
     return end, bool(_POINTS_ON.search(line))
 
 
-def _sentence_start(line: str, before: int) -> int:
-    return max((end.end() for end in _SENTENCE_END.finditer(line, 0, before)), default=0)
+def _sentence_start(line: str, before: int, start: int = 0) -> int:
+    return max((end.end() for end in _SENTENCE_END.finditer(line, start, before)), default=start)
