@@ -22,6 +22,7 @@ from archivist.capture.values import (
     mapping,
     objects,
     text,
+    text_between,
 )
 from archivist.records import EventKind
 from archivist.text import shorten
@@ -60,12 +61,6 @@ _CODEX_FRAME = re.compile(
     r"|Process running with session ID .*)\n)+Output:(?:\n|\Z)"
 )
 _RETURN_CODE = re.compile(r"<returncode>\s*(-?\d{1,10})\s*</returncode>")
-_OUTPUT_TAG = re.compile(r"<output>\n?(.*?)\n?</output>", re.DOTALL)
-_HEAD_AND_TAIL_TAGS = re.compile(
-    r"<output_head>\n?(?P<head>.*?)\n?</output_head>(?P<between>.*?)<output_tail>\n?(?P<tail>.*?)\n?</output_tail>",
-    re.DOTALL,
-)
-_EXCEPTION_TAG = re.compile(r"<exception>(.*?)</exception>\s*", re.DOTALL)
 _ENDED_WITH = re.compile(
     r"\n?\[(?:The command (?:completed|finished)|Command (?:finished|completed))[^\]\n]*?"
     r"exit code:? (-?\d{1,10})[^\]\n]*\]"
@@ -303,13 +298,21 @@ def _strip_frame(content: str) -> CallOutcome:
 
 def _from_tags(content: str) -> CallOutcome:
     code = _RETURN_CODE.search(content[:4_000])
-    failure = _EXCEPTION_TAG.match(content)
-    if body := _OUTPUT_TAG.search(content):
-        output = body.group(1)
-    elif ends := _HEAD_AND_TAIL_TAGS.search(content):
-        output = f"{ends['head']}\n{ends['between'].strip()}\n{ends['tail']}"
-    else:
+    failure = (
+        text_between(content, "<exception>", "</exception>") if content.startswith("<exception>") else None
+    )
+    output = _text_in_tag(content, "output")
+    if output is None and (head := _text_in_tag(content, "output_head")) is not None:
+        between = text_between(content, "</output_head>", "<output_tail>") or ""
+        output = f"{head}\n{between.strip()}\n{_text_in_tag(content, 'output_tail') or ''}"
+    if output is None:
         rest = content[code.end() :] if code else content
         output = rest.removeprefix("\n").removeprefix("<output>\n")
-    extra: dict[str, object] = {"exception": failure.group(1)[:500]} if failure else {}
+    extra: dict[str, object] = {} if failure is None else {"exception": failure[:500]}
     return CallOutcome(output, int(code.group(1)) if code else None, failure is not None, extra=extra)
+
+
+def _text_in_tag(content: str, name: str) -> str | None:
+    """Return what stands in a tag, without the line ends that the tag brought."""
+    inner = text_between(content, f"<{name}>", f"</{name}>")
+    return None if inner is None else inner.removeprefix("\n").removesuffix("\n")

@@ -28,24 +28,25 @@ from archivist.ids import derived_id
 from archivist.paths import project_of_folder as project_of_folder
 from archivist.paths import project_of_remote as project_of_remote
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind, Usage
-from archivist.records.run_words import BEGAN, FOLDER
+from archivist.records.run_words import BEGAN, FOLDER, TYPED
 from archivist.text import shorten
 
-_TASK_TAGS = re.compile(
-    r"<(pr_description|issue_description|problem_statement|task_description|issue|task)>\s*(.*?)\s*</\1>",
-    re.DOTALL,
+_TASK_TAG = re.compile(
+    r"<(pr_description|issue_description|problem_statement|task_description|issue|task)>", re.ASCII
 )
+# How harnesses frame the request in a prompt: what stands before it, and what may follow it.
 _TASK_FRAMES = (
-    re.compile(r"\bISSUE:\n(.*?)\n+INSTRUCTIONS:", re.DOTALL),
-    re.compile(
-        r"\AYour task is(?: to solve)?:? (.*?)\n\n(?:You can execute|Please reply|IMPORTANT)", re.DOTALL
+    (re.compile(r"\bISSUE:\n"), ("\nINSTRUCTIONS:",)),
+    (
+        re.compile(r"\AYour task is(?: to solve)?:? "),
+        ("\n\nYou can execute", "\n\nPlease reply", "\n\nIMPORTANT"),
     ),
-    re.compile(
-        r"\A(?:Please solve this issue|Your task|Here is your task): ?\n*(.*?)\n\n(?:You can|Please )",
-        re.DOTALL,
+    (
+        re.compile(r"\A(?:Please solve this issue|Your task|Here is your task): ?\n*"),
+        ("\n\nYou can", "\n\nPlease "),
     ),
-    re.compile(r"-{5,} NEW TASK DESCRIPTION -{5,}\n(.*?)\n-{5,} END OF NEW TASK", re.DOTALL),
-    re.compile(r"\bTask Description:\n(.*?)\n+Current terminal state:", re.DOTALL),
+    (re.compile(r"-{5} NEW TASK DESCRIPTION -+\n"), (" END OF NEW TASK",)),
+    (re.compile(r"\bTask Description:\n"), ("\nCurrent terminal state:",)),
 )
 _TASK_PREFACE = re.compile(r"\AConsider the following PR description:\s*")
 _INSTANCE = re.compile(r"([A-Za-z0-9][\w.-]*?)__([A-Za-z0-9][\w.-]*?)-(\d+)(?![\w-])")
@@ -70,11 +71,27 @@ _PROVIDERS = {
 def task_of(prompt: str) -> str:
     """Return the request in a prompt: the problem statement itself when it stands in a known frame."""
     prompt = strip_briefs(prompt)
-    framed = (frame.search(prompt) for frame in _TASK_FRAMES)
-    found = next((match.group(1) for match in framed if match), prompt)
-    if tagged := _TASK_TAGS.search(prompt):
-        found = _TASK_PREFACE.sub("", tagged.group(2))
+    found = _task_in_tags(prompt) or _task_in_frame(prompt) or prompt
     return shorten(found.replace("\r\n", "\n").strip(), TASK_CHARS)
+
+
+def _task_in_tags(prompt: str) -> str:
+    unclosed: set[str] = set()
+    for opening in _TASK_TAG.finditer(prompt):
+        end = -1 if opening[1] in unclosed else prompt.find(f"</{opening[1]}>", opening.end())
+        unclosed.add(opening[1])
+        if end >= 0:
+            return _TASK_PREFACE.sub("", prompt[opening.end() : end].strip())
+    return ""
+
+
+def _task_in_frame(prompt: str) -> str:
+    for start, ends in _TASK_FRAMES:
+        if opening := start.search(prompt):
+            following = [at for end in ends if (at := prompt.find(end, opening.end())) >= 0]
+            if following:
+                return prompt[opening.end() : min(following)].rstrip("-")
+    return ""
 
 
 def instance_in(name: str) -> str:
@@ -232,17 +249,21 @@ class Recorder:
         """Record that something in the log could not be read."""
         self.items.append(SkippedRecord(where, reason))
 
-    def message(self, role: str, text: str, *, name: str = "") -> None:
-        """Record what somebody said, if it is anything."""
-        if not text.strip():
+    def message(self, role: str, text: str, *, name: str = "", is_typed: bool = False) -> None:
+        """Record what somebody said, if it is anything. `is_typed` if the log says that a person typed it."""
+        text = text.strip()
+        if not text:
             return
         extra = self._with_folder({}, self.folder)
         if role == "user" and not self.task:
             # What the run was asked first is asked of the whole of it.
             self.task, extra = task_of(text), {}
+        # Clients wrap what they put into the user's turn in tags.
+        if is_typed and not text.startswith("<"):
+            extra = {**extra, TYPED: True}
         if role != "system":
             self.ending.last_role = role
-        self.note(EventKind.MESSAGE, name, text.strip(), extra, role)
+        self.note(EventKind.MESSAGE, name, text, extra, role)
 
     def note(
         self, kind: EventKind, name: str, text: str, extra: dict[str, object] | None = None, role: str = ""

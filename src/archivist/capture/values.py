@@ -37,6 +37,16 @@ def text(given: Mapping[str, Any], *keys: str) -> str:
     return ""
 
 
+def text_between(given: str, start: str, end: str) -> str | None:
+    """Return what stands between the first start and the end that follows it, None without both.
+
+    A pattern would search for the end once for each start, which takes a hostile log minutes.
+    """
+    _, found, rest = given.partition(start)
+    inner, closed, _ = rest.partition(end)
+    return inner if found and closed else None
+
+
 def mapping(value: object) -> Mapping[str, Any]:
     """Return the value when it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}

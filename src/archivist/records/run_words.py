@@ -70,3 +70,6 @@ class Effect(StrEnum):
 FOLDER = "cwd"
 # Where the run began; kept beside the folder until the event is filed.
 BEGAN = "began"
+# Marks a message that a person typed, as far as the log tells. The user's role alone says nothing: clients,
+# harnesses and other agents speak in it too.
+TYPED = "typed"

@@ -43,7 +43,7 @@ def edit(file: str, old: str, new: str, output: str = "ok", *, failed: bool = Fa
 
 def user(text: str) -> Call:
     """Say something as the user."""
-    return {"kind": EventKind.MESSAGE, "role": "user", "text": text}
+    return {"kind": EventKind.MESSAGE, "role": "user", "text": text, "extra": {"typed": True}}
 
 
 def run(

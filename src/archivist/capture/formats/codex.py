@@ -10,7 +10,16 @@ from typing import Any, BinaryIO
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, from_structured, read_outcome
 from archivist.capture.json_stream import LogLine, preview_log, read_lines
 from archivist.capture.recorder import LogItem, LogOrigin, Recorder, project_of_remote, read_usage
-from archivist.capture.values import as_float, as_integer, as_time, content_text, object_at, objects, text
+from archivist.capture.values import (
+    as_float,
+    as_integer,
+    as_time,
+    content_text,
+    listing,
+    object_at,
+    objects,
+    text,
+)
 from archivist.records import EpisodeStatus, EventKind
 
 name = "codex"
@@ -39,6 +48,10 @@ _BY_CLIENT = (
     "<subagent_notification>",
     "<user_shell_command>",
 )
+# Above a request stands what the client adds about the editor and about files, under headings of its own.
+_REQUEST = "## My request for Codex:"
+# Where a person sits at the keyboard; threads of scripts and of other agents name another source.
+_KEYBOARDS = (None, "cli", "vscode")
 _FAILED_CALL = re.compile(
     r"\A\s*(?:failed to|execution error|exec_command failed|apply_patch verification failed|unsupported call"
     r"|aborted by user|error[: ]|unable to|tool call (?:error|failed)|patch (?:rejected|failed))",
@@ -75,6 +88,7 @@ class _Thread(Recorder):
 
     agent: str = name
     _has_meta: bool = False
+    _has_person: bool = True
     _facts: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def take(self, line: LogLine) -> None:
@@ -120,6 +134,8 @@ class _Thread(Recorder):
         self.project = project_of_remote(text(git, "repository_url")) or self.project
         self.add_facts(agent_version=text(meta, "cli_version"), originator=text(meta, "originator"))
         self.add_facts(branch=text(git, "branch"))
+        is_own = text(meta, "thread_source") in ("", "user")
+        self._has_person = is_own and meta.get("source") in _KEYBOARDS
         spawned = object_at(meta, "source", "subagent", "thread_spawn")
         self.parent = text(meta, "parent_thread_id") or text(spawned, "parent_thread_id")
 
@@ -131,12 +147,10 @@ class _Thread(Recorder):
         kind = text(item, "type")
         if kind == "message":
             role, said = text(item, "role"), content_text(item.get("content"))
-            if role == "user" and said.lstrip().startswith(_BY_CLIENT):
-                role = "system"
-            if role == "user":
-                self.stated = None
-                self.ending.is_interrupted = False
-            self.message(role if role in ("user", "assistant") else "system", said)
+            if role == "user" and not said.lstrip().startswith(_BY_CLIENT):
+                self._read_prompt(item, said)
+            else:
+                self.message(role if role == "assistant" else "system", said)
         elif kind in _CALLS:
             self.stated = None
             call_id = text(item, "call_id", "id")
@@ -146,6 +160,20 @@ class _Thread(Recorder):
         elif kind in _RESULTS:
             call_id = text(item, "call_id")
             self.result(call_id, replace(_outcome(item.get("output")), **self._facts.pop(call_id, {})))
+
+    def _read_prompt(self, item: Mapping[str, Any], said: str) -> None:
+        self.stated = None
+        self.ending.is_interrupted = False
+        context, mark, request = said.rpartition(_REQUEST)
+        if mark and context.lstrip().startswith("# "):
+            self.message("system", context)
+            said = request
+        elif said.startswith("<image"):
+            # A picture has tags of its own around it.
+            said = said.rpartition("</image>")[2]
+        noted = object_at(item, "internal_chat_message_metadata_passthrough")
+        is_prompt = "user.text" in listing(noted.get("content_item_kinds", ["user.text"]))
+        self.message("user", said, is_typed=is_prompt and self._has_person)
 
     def _read_event(self, event: Mapping[str, Any]) -> None:
         match event.get("type"):

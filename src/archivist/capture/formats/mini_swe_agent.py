@@ -25,13 +25,13 @@ from archivist.capture.values import (
     objects,
     seconds_between,
     text,
+    text_between,
 )
 
 name = "mini-swe-agent"
 _BLOCK = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\s*\n(.*?)\n?```", re.DOTALL)
 _SUBMITTED = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
 _REFUSED = "Command not executed"
-_TAGGED_OUTPUT = re.compile(r"<output>\s*(.*?)\s*</output>", re.DOTALL)
 _IMAGE_INSTANCE = re.compile(r"([A-Za-z0-9][\w.-]*?)_1776_([A-Za-z0-9][\w.-]*?-\d+)")
 # Messages held back until the first reply, which makes the run's id.
 _MAX_OPENING = 8
@@ -164,8 +164,10 @@ class _Trajectory(Recorder):
             return CallOutcome(raw, code, bool(code) or bool(failure), took, more)
         is_error = True if more else None
         outcome = read_outcome(said, exit_code=code, is_error=is_error, duration_s=took, extra=more)
-        inner = _TAGGED_OUTPUT.search(outcome.output) if outcome.extra.get("timed_out") else None
-        return replace(outcome, output=inner.group(1), is_error=True) if inner else outcome
+        if not outcome.extra.get("timed_out"):
+            return outcome
+        inner = text_between(outcome.output, "<output>", "</output>")
+        return outcome if inner is None else replace(outcome, output=inner.strip(), is_error=True)
 
 
 def _is_reply(message: Mapping[str, Any]) -> bool:

@@ -81,6 +81,7 @@ def _read_events(source: BinaryIO) -> Iterator[LogLine | SkippedRecord]:
 class _Conversation(Recorder):
     agent: str = name
     _instance: str = ""
+    _has_person: bool = True
 
     def take(self, line: LogLine) -> None:
         if _is_evaluation(line.value):
@@ -137,7 +138,7 @@ class _Conversation(Recorder):
             said = content_text(given.get("content")) or text(value, "message")
             role = "system" if kind == "system" else "user" if value.get("source") == "user" else "assistant"
             self.add_facts(agent_version=text(given, "openhands_version"))
-            self.message(role, said)
+            self._say(role, said)
         elif kind in ("finish", "reject"):
             self._read_finish(kind, given)
         elif kind not in _QUIET:
@@ -152,6 +153,13 @@ class _Conversation(Recorder):
                 told = {key: each for key, each in told.items() if key not in _QUIET_ARGUMENTS}
                 call = LoggedCall(function or _TOOLS.get(kind, kind), told)
             self.call(_id(value.get("id")), call)
+
+    def _say(self, role: str, said: str, sender: str = "") -> None:
+        """Record a message; only another agent is named as its sender."""
+        # An evaluation begins with a task in tags, and goes on answering in the user's role.
+        if self._instance or (role == "user" and not self.task and said.lstrip().startswith("<")):
+            self._has_person = False
+        self.message(role, said, is_typed=role == "user" and self._has_person and not sender)
 
     def _read_finish(self, kind: str, given: Mapping[str, Any]) -> None:
         outputs = object_at(given, "outputs")
@@ -191,7 +199,8 @@ class _Conversation(Recorder):
                 self.message("system", content_text(value.get("system_prompt")))
             case "MessageEvent":
                 role = {"user": "user", "agent": "assistant"}.get(text(value, "source"), "system")
-                self.message(role, content_text(object_at(value, "llm_message").get("content")))
+                said = content_text(object_at(value, "llm_message").get("content"))
+                self._say(role, said, text(value, "sender"))
             case "ActionEvent":
                 self._read_sdk_action(value)
             case "ObservationEvent":

@@ -1,0 +1,166 @@
+"""Which words of a typed message are the user's own: no code, quotation, document or tool output.
+
+Only marks and the grammar of quoting count, not what a text is about. In doubt the words are somebody else's.
+"""
+
+from __future__ import annotations
+
+import re
+
+# A longer line was pasted: nobody types that much without a break.
+_LONGEST_TYPED_LINE = 1500
+# Stands where a block was taken out: after it the user speaks again.
+_BLOCK = "\x00"
+_BLOCK_START = re.compile(
+    r"^[ \t]*+(?P<fence>`{3,}+|~{3,}+)|(?P<line>^[ \t]*+)?<(?P<tag>[A-Za-z][\w:.-]*+)", re.MULTILINE
+)
+_IMAGE = re.compile(r"\[Image #?\d{0,6}\]")
+# Lines that stand by themselves between typed ones: indented code, tables, changes, comments.
+_FOREIGN_LINE = re.compile(r"\A(?:(?:  |\t)\s*+(?![-*\u2022\d])|    |\s*+(?:\||[+\-@]\S|//|/\*))")
+# From such a line on a message is a document, data, code, a chat, a letter, or what a program printed.
+_FOREIGN_REST = re.compile(
+    r"\A(?:#{1,6}(?:\s|$)|(?:={3,}|-{3,}|\*{3,}|_{3,})$|<[<!]|[\[{$]|\d{2,4}[-:/]\d)"
+    r"|\A[\w'-]+(?: [\w'-]+){0,2},$|\d:\d\d(?:\s?[ap]m)?$|[{};]$",
+    re.IGNORECASE,
+)
+# Nobody types a longer list.
+_LONGEST_LIST = 5
+_LIST_ITEM = re.compile(r"\A\s*+(?:[-*\u2022]|\d{1,2}[.)])\s")
+_SMALL_WORDS = frozenset(("a", "an", "and", "for", "from", "in", "of", "on", "or", "the", "to", "with", "&"))
+_SENTENCE_END = re.compile(r"[.!?;]\s")
+_COLON = re.compile(r":(?=\s|$)")
+# Before a colon the user may announce what they say themselves; anything else announces another's words.
+_LONGEST_LEAD = 100
+_OWN_LEAD = re.compile(
+    r"\A\W*+(?:(?:(?:please|also|and|but|so|ok|again|btw|ps|note|nb|important|remember|keep in mind|reminder"
+    r"|rules?|wish(?:es)?)\b\W*+)*+$"
+    r"|(?:(?:please|also|and|but|so|as|like|what) )*+"
+    r"(?:from now on|going forward|in (?:the )?future|next time|always|never|when(?:ever)? you"
+    r"|(?:i|we) (?:say|said|repeat|mean|want|wish|prefer|ask|like|told you))\b)",
+    re.IGNORECASE,
+)
+_PRESENTED = re.compile(
+    r"\bhere(?:['\u2019]s| is| are| comes?)\b|\bpast(?:e|ed|ing)\b|\bquot(?:e|ed|ing)\b", re.IGNORECASE
+)
+# "Review this", "see below", and any text or file that a line names may stand on the lines that follow.
+_POINTS_ON = re.compile(
+    r"\b(?:this|these|below|following|attached|here|reads|says|said|wrote|states|shows|prints)"
+    r"(?: [\w-]{1,30})?\W{0,5}$"
+    r"|\b(?:text|message|e?-?mail|docs?|documentation|readme|guide|guideline|rule|wiki|review|comment|ticket|log"
+    r"|output|spec|specification|policy|prompt|note|page|chat|slack|transcript|snippet|article|letter|post|thread"
+    r"|draft|handbook|manual|changelog|template|paragraph|section|instruction|description|feedback)s?\b"
+    r"|\w\.(?:md|txt|rst|adoc|html?|json|ya?ml|toml|log|pdf|docx?)\b",
+    re.IGNORECASE,
+)
+# What somebody else said is told in the same line.
+_REPORTED = re.compile(
+    r"(?<!\bi )(?<!\bwe )\b(?:says|said|states|stated|writes|wrote|claims|claimed|tells|told|recommends"
+    r"|recommended|suggests|suggested|advises|advised|insists|insisted|warns|warned"
+    r"|(?:say|saying|puts) (?:that|it)|it reads|according to)\b|(?<=s )say\b",
+    re.IGNORECASE,
+)
+_QUOTATION = re.compile(
+    r"\"[^\"]*+(?:\"|$)|\u201c[^\u201d]*+(?:\u201d|$)|\u201e[^\u201c\u201d]*+(?:[\u201c\u201d]|$)"
+    r"|\u00ab[^\u00bb]*+(?:\u00bb|$)|\u2018[^\u2018\u2019\n]*+\u2019(?!\w)|(?<!\w)'(?=\w)[^'\n]*+'(?!\w)|`[^`\n]*+`"
+)
+
+
+def own_words(message: str) -> str:
+    """Return the part of a user's message that they wrote themselves.
+
+    A text announced as somebody else's takes the rest of the message with it, since nothing says where it
+    ends, unless it stands between marks.
+    """
+    lines = _typed_lines(_without_blocks(message))
+    spoken = hide_quotations("\n".join(lines)).split("\n")
+    kept: list[str] = []
+    for place, line in enumerate(lines):
+        if line == _BLOCK:
+            continue
+        end, is_open = _own_part(spoken[place])
+        kept.append(line[:end])
+        # A block is what was announced, unless the announced words follow in the same line.
+        is_block = lines[place + 1 : place + 2] == [_BLOCK] and not _COLON.search(spoken[place].rstrip(" :"))
+        if is_open and not is_block:
+            break
+    return "\n".join(kept).strip()
+
+
+def hide_quotations(text: str) -> str:
+    """Return a text of the same length in which quotations and inline code cannot be read."""
+    return _QUOTATION.sub(lambda quoted: re.sub(r"[^\n]", "\u2022", quoted.group()), text)
+
+
+def _without_blocks(message: str) -> str:
+    """Return a message with a mark for each block in a fence or in tags.
+
+    The last closing tag of a name ends it: what stands in a block may hold such a tag too. A fence without an
+    end shows that one in the paste closed the user's own, so nothing after the first fence is certain.
+    """
+    message = message.replace("\r", "\n")
+    pieces: list[str] = []
+    last_closing: dict[str, int] = {}
+    position = searched = before_fence = 0
+    while start := _BLOCK_START.search(message, searched):
+        searched = start.end()
+        if fence := start["fence"]:
+            closing = re.compile(rf"^[ \t]*+{fence}[ \t]*+$", re.MULTILINE).search(message, searched)
+            before_fence = before_fence or len(pieces) + 1
+            end = closing.end() if closing else -1
+        else:
+            tag = f"</{start['tag']}"
+            if tag not in last_closing:
+                last_closing[tag] = message.rfind(tag)
+            is_closed = last_closing[tag] > searched
+            if not is_closed and start["line"] is None:
+                # A place to fill in, such as `feature/<name>`.
+                continue
+            end = message.find(">", last_closing[tag]) + 1 if is_closed else len(message)
+        pieces += (message[position : start.start()], f"\n{_BLOCK}\n")
+        if end < 0:
+            return "".join(pieces[:before_fence])
+        position = searched = end or len(message)
+    return "".join((*pieces, message[position:]))
+
+
+def _typed_lines(text: str) -> list[str]:
+    """Return the lines before the first that begins a foreign text, without foreign lines between them."""
+    lines = [_IMAGE.sub("", line) for line in text.splitlines() if line.strip(" \t")]
+    is_list_pasted = sum(_LIST_ITEM.match(line) is not None for line in lines) > _LONGEST_LIST
+    kept: list[str] = []
+    for line in lines:
+        bare = line.strip()
+        if bare.startswith(">"):
+            kept.append(_BLOCK)
+        elif len(line) > _LONGEST_TYPED_LINE or _FOREIGN_REST.search(bare) or (_is_title(bare) and lines[1:]):
+            break
+        elif not (_FOREIGN_LINE.match(line) or (is_list_pasted and _LIST_ITEM.match(line))):
+            kept.append(line)
+    return kept
+
+
+def _is_title(line: str) -> bool:
+    """Say whether a line is the title of a document: a few words with capitals, and no end of a sentence."""
+    words = [word for word in line.split() if word not in _SMALL_WORDS]
+    if len(words) == 1:
+        return len(line) > len("NOTE") and line.isalpha() and line.isupper()
+    return 2 <= len(words) <= 8 and line[-1:].isalnum() and all(word[0].isupper() for word in words)
+
+
+def _own_part(line: str) -> tuple[int, bool]:
+    """Return where the user's own words end in a line, and whether the next lines are somebody else's."""
+    start = 0
+    for colon in _COLON.finditer(line):
+        start = _sentence_start(line, colon.start(), start)
+        lead = line[start : colon.start()]
+        if len(lead) > _LONGEST_LEAD or not _OWN_LEAD.match(lead):
+            return start, True
+    if presented := _PRESENTED.search(line):
+        return _sentence_start(line, presented.start()), True
+    reported = _REPORTED.search(line)
+    end = _sentence_start(line, reported.start()) if reported else len(line)
+    return end, bool(_POINTS_ON.search(line))
+
+
+def _sentence_start(line: str, before: int, start: int = 0) -> int:
+    return max((end.end() for end in _SENTENCE_END.finditer(line, start, before)), default=start)
