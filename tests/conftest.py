@@ -65,6 +65,12 @@ def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _forget_shared_banks(shared_home: Path) -> Iterator[None]:
+    yield
+    (shared_home / ".archivist" / trust.FILE_NAME).unlink(missing_ok=True)
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, shared_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give every test a home of its own, so that no real memory is touched; shared banks are trusted."""

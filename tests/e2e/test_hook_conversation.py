@@ -83,11 +83,11 @@ class Transcript:
 Fire = Callable[..., str]
 
 
-@pytest.fixture
 def _state(project: Path) -> Path:
     return state_folder(bank_file(project))
 
 
+@pytest.fixture
 def shop(tmp_path: Path, archivist: Command) -> Path:
     """Return a project with an empty bank."""
     folder = tmp_path / "shop"
