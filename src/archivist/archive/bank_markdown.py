@@ -11,12 +11,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*")
+_HEADING = re.compile(r"(#{1,6})[ \t]++(.*[^ \t#\n]|)[ \t#]*")
 _ITEM = re.compile(r"(?P<indent>[ \t]*)[-*+][ \t]+(?:\[[ xX]\][ \t]+)?(?P<text>\S.*)")
 _ROW = re.compile(r"[ \t]*\|(.+)\|[ \t]*")
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _LABEL = re.compile(
-    r"\*\*(?P<name>[^*:]+?):?\*\*:?[ \t]*(?P<text>.*)|(?P<plain>[A-Z][\w ]{2,20}):[ \t]+(?P<rest>.+)"
+    r"\*\*(?P<name>[^*:]++):?\*\*:?[ \t]*+(?P<text>.*)|(?P<plain>[A-Z][\w ]{2,20}):[ \t]++(?P<rest>.+)"
 )
 # A line names its cycle in brackets after its words, or before them; a range of cycles does not count.
 _CYCLE = re.compile(
@@ -46,7 +46,7 @@ _LISTS = {"in progress": "in_progress", "blockers": "blockers", "recently shippe
 _SPRINT = ("sprint", "current sprint", "active sprint")
 _STATUS_LABEL = re.compile(
     r"[ \t]*\*\*[^\w*]*(?P<name>(?:current |active )?sprint|in progress|blockers|recently shipped)[ \t]*"
-    r":?\*\*:?[ \t]*(?P<text>.*?)[ \t]*",
+    r":?\*\*:?[ \t]*+(?P<text>.*[^ \t\n]|)[ \t]*",
     re.IGNORECASE,
 )
 _THREAD_ID_CHARACTERS = 40

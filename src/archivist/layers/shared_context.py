@@ -10,6 +10,7 @@ from typing import NamedTuple
 from archivist.errors import InputError
 from archivist.ids import derived_id
 from archivist.records.layers import NAME_CHARACTERS
+from archivist.text import split_around
 
 CATEGORY = "shared-context"
 # Headings that give the category of everything below them.
@@ -18,7 +19,6 @@ _CATEGORIES = {"architecture": "architecture"} | {
 }
 _FENCE = "---"
 _FENCE_ENDS = ("---", "...")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NOT_A_WORD = re.compile(r"[\W_]+")
 # A heading can be a whole sentence; a digest of the rest keeps two long ones apart.
 _SLUG_CHARACTERS = 60
@@ -136,7 +136,7 @@ def _headings(text: str, offset: int) -> Iterator[_Heading]:
 def _section_body(lines: Sequence[str]) -> str:
     """Return the text of a section; empty when it has only comments."""
     text = "\n".join(lines).strip()
-    return text if _COMMENT.sub("", text).strip() else ""
+    return text if any(map(str.strip, split_around(text, "<!--", "-->"))) else ""
 
 
 def _front_matter(lines: Sequence[str]) -> tuple[Mapping[str, object], int]:

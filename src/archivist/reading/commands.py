@@ -6,11 +6,13 @@ from archivist.cold_start import lazy_pattern
 from archivist.reading import programs
 from archivist.reading.shell import Step, Word, parse
 
+_LONGEST_TEST_ID = 300
 _SCRIPT = lazy_pattern(r"[\w./~-]+\.(?:py|js|mjs|cjs|ts|tsx|sh|rb|pl|php)$")
 _TEST_ID = lazy_pattern(
-    r"[\w./\[\]-]+::[\w:.\[\]-]+$|[\w./-]*\btests?[\w/-]*/[\w./-]*\.\w+$|(?:[\w-]+/)*(?:test_[\w-]+|[\w-]+_test)\.py$"
+    r"[\w./\[\]-]+::[\w:.\[\]-]+$|[\w./-]*\btests?[\w/-]*/[\w./-]*\.\w+$|(?:[\w-]+/)*(?:test_[\w-]+|[\w-]+_test)\.py$",
+    longest=_LONGEST_TEST_ID,
 )
-_DOTTED_TEST = lazy_pattern(r"(?:\w+\.)*(?:test\w*|Test\w*)(?:\.\w+)*$")
+_DOTTED_TEST = lazy_pattern(r"(?:\w+\.)*(?:test\w*|Test\w*)(?:\.\w+)*$", longest=_LONGEST_TEST_ID)
 _URL = lazy_pattern(r"(?:https?|ftp|ssh|git)(?:\+\w+)?://\S+")
 _SED_RANGE = lazy_pattern(r"\d+(?:,[+]?\d+|,\$)?[pd]$")
 _HASH = lazy_pattern(r"\b(?:[0-9a-f]{12,64}|[0-9a-f]{8}-[0-9a-f-]{27})\b")

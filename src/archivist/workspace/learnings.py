@@ -29,10 +29,10 @@ LEVEL = 3
 _HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
 _TITLE = lazy_pattern(r"\[([^\]]*)\]\s*(.*)", re.DOTALL)
 _BARE_DATE = lazy_pattern(r"(\d{4}-\d{2}-\d{2})[:\s\u2013\u2014-]*(.*)", re.DOTALL)
-_MARK = lazy_pattern(r"(?:[-*+]\s+)?\*\*\s*([A-Za-z][A-Za-z ]*?)\s*:?\s*\*\*\s*:?\s*(.*)")
+_MARK = lazy_pattern(r"(?:[-*+]\s+)?\*\*\s*+([A-Za-z]+(?: +[A-Za-z]+)*)\s*+:?\s*+\*\*\s*+:?\s*+(.*)")
 _MARKS = {"category", "tags", "superseded by"}
 _RULE = lazy_pattern(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
-_CLOSING = lazy_pattern(r"(?:^|[ \t]+)#+[ \t]*$")
+_CLOSING = lazy_pattern(r"(?:^|(?<![ \t])[ \t]++)#++[ \t]*$")
 # Code, lists, quotes, HTML and tables can hide a heading, or make a line that looks like one.
 _NEEDS_PARSER = lazy_pattern(
     r"^(?:[ \t]+\S|.*(?:```|~~~)| {0,3}[>+<]| {0,3}[-*] | {0,3}\d{1,9}[.)])", re.MULTILINE
