@@ -134,19 +134,20 @@ def _patterns_in_calls(tree: ast.Module, names: _Names) -> Iterator[Use]:
 
 
 @cache
-def _modules() -> list[tuple[ModuleType, ast.Module]]:
+def import_modules() -> list[ModuleType]:
+    """Import and return every module of the package."""
     paths = (path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__main__.py")
     names = (".".join(path.relative_to(SOURCE.parent).with_suffix("").parts) for path in paths)
-    modules = [importlib.import_module(name.removesuffix(".__init__")) for name in names]
-    return [(module, ast.parse(inspect.getsource(module))) for module in modules]
+    return [importlib.import_module(name.removesuffix(".__init__")) for name in names]
 
 
 @cache
 def find_uses() -> list[Use]:
     """Return the patterns of the package, each with one place where it stands."""
-    own = {module: _methods_by_name(tree) for module, tree in _modules()}
+    trees = {module: ast.parse(inspect.getsource(module)) for module in import_modules()}
+    own = {module: _methods_by_name(tree) for module, tree in trees.items()}
     found: dict[tuple[Any, ...], dict[str, str]] = defaultdict(dict)
-    for module, tree in _modules():
+    for module, tree in trees.items():
         room = module.__name__.removeprefix("archivist.")
         names = vars(module).copy()
         for name, value in names.items():

@@ -11,8 +11,8 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from math import inf
 from types import FrameType
 from typing import Any
@@ -21,6 +21,7 @@ import pytest
 
 from tests.attacks.pattern_texts import Attack, find_attacks
 from tests.attacks.pattern_uses import Use, find_uses
+from tests.attacks.text_functions import FEW_UNITS, UNITS, TextFunction, find_text_functions
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no timer of the process's own time")
 
@@ -32,6 +33,9 @@ SHORT_LIMIT_S = 0.04
 CLIPPED_LIMIT_S = 0.01
 # So many tests share the patterns, so that they can run side by side.
 SHARES = 8
+# For a function that parses a text. An idle machine needs at most half of it.
+PARSED_CHARACTERS = 200_000
+PARSED_LIMIT_S = 4.0
 NOT_YET_BOUNDED = {
     "capture.calls",
     "capture.formats.mini_swe_agent",
@@ -41,8 +45,8 @@ NOT_YET_BOUNDED = {
 }
 
 
-class _TooSlowError(Exception):
-    pass
+class _TooSlowError(BaseException):
+    """Not caught by what is measured."""
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
@@ -164,3 +168,49 @@ def test_the_texts_show_what_is_slow(text: str | bytes, method: str) -> None:
 )
 def test_the_texts_leave_alone_what_is_linear(text: str, method: str) -> None:
     assert find_slow_text(Use("here", text, re.DOTALL if "search" in method else 0, None, method)) == ""
+
+
+def _measure_function(function: TextFunction, unit: str, length: int) -> float:
+    """Return the seconds that a function takes for a text; a time over the limit is infinite."""
+    text = unit * (length // len(unit))
+    try:
+        with stop_after(PARSED_LIMIT_S):
+            start = time.process_time()
+            # That it refuses a text is no matter here.
+            with suppress(Exception):
+                function.read(text)
+            return time.process_time() - start
+    except _TooSlowError:
+        return inf
+
+
+def is_slow(function: TextFunction, unit: str) -> bool:
+    """Say whether a function takes too long for a text, which is tried only if shorter ones leave a doubt."""
+    short = _measure_function(function, unit, PARSED_CHARACTERS // 20)
+    if short < PARSED_LIMIT_S / 1000:
+        return False
+    longer = _measure_function(function, unit, PARSED_CHARACTERS // 5)
+    is_linear = longer < 8 * short and longer < PARSED_LIMIT_S / 8
+    return not is_linear and _measure_function(function, unit, PARSED_CHARACTERS) == inf
+
+
+def _find_slow_functions(share: int, units: Sequence[str]) -> list[tuple[str, str]]:
+    return [
+        (function.place, unit)
+        for function in list(find_text_functions())[share::SHARES]
+        if function.place.rpartition(".")[0] not in NOT_YET_BOUNDED
+        for unit in units
+        if is_slow(function, unit)
+    ]
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("share", range(SHARES))
+def test_a_function_takes_about_as_long_as_its_text(share: int) -> None:
+    assert _find_slow_functions(share, FEW_UNITS) == []
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("share", range(SHARES))
+def test_a_function_takes_about_as_long_as_any_text(share: int) -> None:
+    assert _find_slow_functions(share, UNITS) == []

@@ -146,6 +146,7 @@ class BankPage:
         self.parts: list[set[str]] = [set() for _ in lines]
         self.updated: datetime | None = None
         self.sprint = ""
+        self._sprint_lines = range(0)
         self.lists: dict[str, list[str]] = {name: [] for name in _LISTS.values()}
         self.threads: dict[str, ThreadLine] = {}
         self.roles: dict[str, dict[str, str]] = {}
@@ -226,8 +227,9 @@ class BankPage:
         if is_named and (not self.sprint or not is_over):
             self.sprint = told
             # The last sprint that is not over is the present one; the others stay in the rest.
-            for parts in self.parts:
-                parts.discard("sprint")
+            for place in self._sprint_lines:
+                self.parts[place].discard("sprint")
+            self._sprint_lines = range(item.first, item.last)
             self._mark_part(item, "sprint")
 
     def _read_cycle(self, item: _Item) -> None:
@@ -271,7 +273,7 @@ def _iter_items(lines: Sequence[str]) -> Iterator[_Item]:
         if label := _STATUS_LABEL.fullmatch(line) if is_status else None:
             # `**Blockers:**` alone is the heading of the list below it; with words it is an item itself.
             below = label["name"]
-            following = next((line for line in lines[place + 1 :] if line.strip()), "")
+            following = next(filter(str.strip, (lines[later] for later in range(place + 1, len(lines)))), "")
             if label["text"] or _ITEM.fullmatch(following):
                 yield _Item(place, place + 1, label["text"], section, below)
             place += 1
