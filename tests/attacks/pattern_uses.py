@@ -155,10 +155,10 @@ def find_uses() -> list[Use]:
             for pattern in _patterns_in(value):
                 for method in own[module].get(name, set()) | elsewhere or {""}:
                     found[pattern].setdefault(method, f"{room} {name}")
-        for place, *pattern, method in _patterns_in_calls(tree, _Names(names)):
+        for use in _patterns_in_calls(tree, _Names(names)):
             # The text of a pattern that a name stands for is one of those above.
-            if not any(text == pattern[0] for text, _, _ in found):
-                found[tuple(pattern)][method] = f"{room} {place}"
+            if not any(text == use.text for text, _, _ in found):
+                found[use.text, use.flags, None][use.method] = f"{room} {use.place}"
     return [
         Use(place, text, int(flags), longest, method or "search")
         for (text, flags, longest), methods in found.items()
