@@ -181,7 +181,7 @@ def _read_sentence(text: str) -> _Sentence:
     words = _TOKEN.findall(_CONTRACTION.sub(" not", text))
     stems = [_stem(word) for word in words]
     amounts = {}
-    for word, stem, unit in zip(words, stems, [*stems[1:], ""], strict=True):
+    for word, stem, unit in zip(words, stems, [*stems, ""][1:], strict=True):
         is_one = word in ("a", "an") and unit in _UNITS and len(unit) > 2
         number = re.fullmatch(r"\d+(?:\.\d+)?", "1" if is_one else stem.replace(",", "").replace(":", "."))
         if number:
