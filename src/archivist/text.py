@@ -35,6 +35,18 @@ def shorten_line(text: str, most: int) -> str:
     return shorten(" ".join(text.split()), most)
 
 
+def split_around(text: str, start: str, end: str) -> list[str]:
+    """Return the parts of a text around its sections from a start mark to the next end mark.
+
+    A pattern `start.*?end` would look for the end again from each start that has none.
+    """
+    parts, at = [], 0
+    while (first := text.find(start, at)) >= 0 and (last := text.find(end, first + len(start))) >= 0:
+        parts.append(text[at:first])
+        at = last + len(end)
+    return [*parts, text[at:]]
+
+
 # About what English prose and code come to in the tokenizers that are in use.
 CHARACTERS_PER_TOKEN = 4
 # Chinese, Japanese and Korean script, full-width forms and emoji take about a token each.

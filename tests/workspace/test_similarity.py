@@ -195,3 +195,9 @@ _FRAMES = st.sampled_from(
 def test_another_name_in_the_same_sentence_is_news(frame: str, kept: str, one: str, other: str) -> None:
     old, new = frame.format(one, kept), frame.format(other, kept)
     assert (_judged(Said(old, new)) is Likeness.KNOWN) == (one == other)
+
+
+def test_a_title_without_words_is_compared() -> None:
+    old, new = Statement("(((", "Use Postgres for the queue."), Statement("---", "Use Redis for the queue.")
+    assert isinstance(compare(old, new, 0.9), Comparison)
+    assert isinstance(find_conflict(old, new, 0.9), str)

@@ -11,12 +11,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*")
+_HEADING = re.compile(r"(#{1,6})[ \t]++(.*[^ \t#\n]|)[ \t#]*")
 _ITEM = re.compile(r"(?P<indent>[ \t]*)[-*+][ \t]+(?:\[[ xX]\][ \t]+)?(?P<text>\S.*)")
 _ROW = re.compile(r"[ \t]*\|(.+)\|[ \t]*")
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _LABEL = re.compile(
-    r"\*\*(?P<name>[^*:]+?):?\*\*:?[ \t]*(?P<text>.*)|(?P<plain>[A-Z][\w ]{2,20}):[ \t]+(?P<rest>.+)"
+    r"\*\*(?P<name>[^*:]++):?\*\*:?[ \t]*+(?P<text>.*)|(?P<plain>[A-Z][\w ]{2,20}):[ \t]++(?P<rest>.+)"
 )
 # A line names its cycle in brackets after its words, or before them; a range of cycles does not count.
 _CYCLE = re.compile(
@@ -46,7 +46,7 @@ _LISTS = {"in progress": "in_progress", "blockers": "blockers", "recently shippe
 _SPRINT = ("sprint", "current sprint", "active sprint")
 _STATUS_LABEL = re.compile(
     r"[ \t]*\*\*[^\w*]*(?P<name>(?:current |active )?sprint|in progress|blockers|recently shipped)[ \t]*"
-    r":?\*\*:?[ \t]*(?P<text>.*?)[ \t]*",
+    r":?\*\*:?[ \t]*+(?P<text>.*[^ \t\n]|)[ \t]*",
     re.IGNORECASE,
 )
 _THREAD_ID_CHARACTERS = 40
@@ -146,6 +146,7 @@ class BankPage:
         self.parts: list[set[str]] = [set() for _ in lines]
         self.updated: datetime | None = None
         self.sprint = ""
+        self._sprint_lines = range(0)
         self.lists: dict[str, list[str]] = {name: [] for name in _LISTS.values()}
         self.threads: dict[str, ThreadLine] = {}
         self.roles: dict[str, dict[str, str]] = {}
@@ -226,8 +227,9 @@ class BankPage:
         if is_named and (not self.sprint or not is_over):
             self.sprint = told
             # The last sprint that is not over is the present one; the others stay in the rest.
-            for parts in self.parts:
-                parts.discard("sprint")
+            for place in self._sprint_lines:
+                self.parts[place].discard("sprint")
+            self._sprint_lines = range(item.first, item.last)
             self._mark_part(item, "sprint")
 
     def _read_cycle(self, item: _Item) -> None:
@@ -271,7 +273,7 @@ def _iter_items(lines: Sequence[str]) -> Iterator[_Item]:
         if label := _STATUS_LABEL.fullmatch(line) if is_status else None:
             # `**Blockers:**` alone is the heading of the list below it; with words it is an item itself.
             below = label["name"]
-            following = next((line for line in lines[place + 1 :] if line.strip()), "")
+            following = next(filter(str.strip, (lines[later] for later in range(place + 1, len(lines)))), "")
             if label["text"] or _ITEM.fullmatch(following):
                 yield _Item(place, place + 1, label["text"], section, below)
             place += 1

@@ -7,6 +7,7 @@ block that is too long gets a fence around each of its pieces.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -50,8 +51,10 @@ def chunk_text(
     path: list[tuple[int, str]] = []
     made: list[TextChunk] = []
     held: list[_Unit] = []
+    size, has_body = 0, False
 
     def finish_chunk() -> None:
+        nonlocal size, has_body
         joined = "\n".join(unit.text for unit in held)
         body = joined.strip("\n")
         if body.strip():
@@ -59,10 +62,9 @@ def chunk_text(
             heading = BETWEEN_HEADINGS.join(title for _, title in path if title)
             made.append(TextChunk(body, heading, held[0].line + skipped + first_line))
         held.clear()
+        size, has_body = 0, False
 
     for unit in _units(lines, limit):
-        has_body = any(not each.level and each.text.strip() for each in held)
-        size = sum(len(each.text) + 1 for each in held)
         # A heading right below another stays with it: a piece of one heading has no content.
         if (unit.level and (has_body or size + len(unit.text) > limit)) or (
             not unit.level and held and (size + len(unit.text) > limit or (has_body and size >= target))
@@ -72,6 +74,8 @@ def chunk_text(
             title = unit.text.strip().splitlines()[0].strip("# \t")[:_HEADING_CHARACTERS]
             path[:] = [*(each for each in path if each[0] < unit.level), (unit.level, title)]
         held.append(unit)
+        size += len(unit.text) + 1
+        has_body = has_body or (not unit.level and unit.text.strip() != "")
     finish_chunk()
     return made
 
@@ -92,13 +96,13 @@ def _units(lines: Sequence[str], limit: int) -> Iterator[_Unit]:
     whole = {token.map[0]: token.map[1] for token in tokens if token.type in _WHOLE and token.map}
     inside = {line for first, last in whole.items() for line in range(first + 1, last)}
     starts = {token.map[0] for token in tokens if token.map and token.level == 0}
-    within = {token.map[0] for token in tokens if token.map} - inside
+    within = sorted({token.map[0] for token in tokens if token.map} - inside)
     ordered = sorted(starts | {0, len(lines)})
     for start, end in pairwise(ordered):
         if start in headings or len("\n".join(lines[start:end])) <= limit:
             yield from _split_lines(lines, start, end, limit, headings.get(start, 0))
             continue
-        cuts = sorted({start, end} | {line for line in within if start < line < end})
+        cuts = [start, *within[bisect_right(within, start) : bisect_left(within, end)], end]
         for first, last in pairwise(cuts):
             # Code and tables stay whole.
             until = whole.get(first, first)
@@ -121,24 +125,26 @@ def _split_fence(
     opening, closing = lines[start], f"{fence['indent']}{fence['mark']}"
     is_closed = end - start > 1 and lines[end - 1].strip() == fence["mark"]
     room = max(1, limit - len(opening) - len(closing) - 2)
-    first, held = start, list[str]()
+    first, held, size = start, list[str](), 0
     for number in range(start + 1, end - is_closed):
         for part in _split_line(lines[number], room):
-            if held and sum(len(each) + 1 for each in held) + len(part) > room:
+            if held and size + len(part) > room:
                 yield _Unit(first, "\n".join((opening, *held, closing)))
-                first, held = number, []
+                first, held, size = number, [], 0
             held.append(part)
+            size += len(part) + 1
     yield _Unit(first, "\n".join((opening, *held, *([closing] if is_closed else []))))
 
 
 def _split_line(line: str, limit: int) -> Iterator[str]:
     """Yield a line in parts within the limit, cut after a sentence or a word where possible."""
-    while len(line) > limit:
-        places = ((line.rfind(mark, limit // 2, limit), len(mark)) for mark in (". ", " "))
-        cut = next((place + size for place, size in places if place > 0), limit)
-        yield line[:cut]
-        line = line[cut:]
-    yield line
+    start = 0
+    while len(line) - start > limit:
+        places = ((line.rfind(mark, start + limit // 2, start + limit), len(mark)) for mark in (". ", " "))
+        cut = next((place + size for place, size in places if place > start), start + limit)
+        yield line[start:cut]
+        start = cut
+    yield line[start:]
 
 
 def _split_lines(lines: Sequence[str], start: int, end: int, limit: int, level: int = 0) -> Iterator[_Unit]:

@@ -30,7 +30,7 @@ _IDLE = frozenset([
     "echo", "printf", "true", ":", "sleep", "wait", "clear", "pwd", "exit", "return", "local", "set", "shopt",
 ])  # fmt: skip
 _VERSIONED = re.compile(r"[a-z]+\d+(?:\.\d+)+$")
-_RULE = re.compile(r"\bIF\b(?P<occasion>.*?)\bTHEN\b(?P<action>.*)", re.DOTALL)
+_RULE = re.compile(r"\A(?>.*?\bIF\b)(?P<occasion>.*?)\bTHEN\b(?P<action>.*)", re.DOTALL)
 _CODE = re.compile(r"`([^`\n]+)`")
 _CHANGE = re.compile(r"\bchang(?:e|ing) `([^`\n]+)` to `([^`\n]+)`")
 # A lesson is a sentence: only the words around a command tell the right one from the wrong one.
@@ -302,7 +302,7 @@ def _is_command(text: str, *, is_code: bool) -> bool:
     words = text.split()
     if not words or "\n" in text or words[0].startswith("-") or _PATH.fullmatch(text):
         return False
-    first = re.sub(r"[\d.]+$", "", words[0].rsplit("/", 1)[-1])
+    first = words[0].rsplit("/", 1)[-1].rstrip("0123456789.")
     # A program that nobody knows is still one if it and its arguments look the part.
     is_runnable = (
         len(words) > 1

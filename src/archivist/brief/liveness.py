@@ -33,7 +33,7 @@ _EXTENSION = lazy_pattern(
 _PROGRAM = lazy_pattern(r"[a-z][\w.+-]{1,40}$")
 _TARGET = lazy_pattern(r"[A-Za-z][\w:-]*$")
 _FLAG = lazy_pattern(r"--[a-z][\w-]+")
-_STEPS = lazy_pattern(r"\s*(?:&&|\|\||[;|])\s*")
+_STEPS = lazy_pattern(r"&&|\|\||[;|]")
 _ASSIGNMENT = lazy_pattern(r"[A-Za-z_]\w*=\S*$")
 # From here on a command quotes, expands or redirects, and its words are no longer plain names.
 _SHELL_SYNTAX = lazy_pattern(r"['\"<>(${]")
@@ -56,7 +56,7 @@ _DENIAL_BEFORE = lazy_pattern(
 )
 _DENIAL_AFTER = lazy_pattern(rf"(?i)(?:\b(?:{_ABSENT}|made|built|looked for|used to|cannot)|n['\u2019]t)\b")
 _ADVISED = lazy_pattern(r"(?i)\b(?:use|using|run|running|call|try|then|first|with|via|by)(?:\s+\w+)?\s*$")
-_LISTING = lazy_pattern(r"\s*(?:,|,?\s*\b(?:and|or)\b)\s*$")
+_LISTING = lazy_pattern(r"\s*+(?:,\s*+(?:(?:and|or)\b\s*)?|(?:and|or)\b\s*)$")
 
 _WRAPPERS = frozenset(("sudo", "env", "time", "exec", "nohup", "command"))
 _RUNNERS = frozenset(("uv", "poetry", "pdm", "hatch", "pipenv", "rye"))

@@ -10,7 +10,7 @@ import json
 import re
 import zlib
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -170,7 +170,7 @@ class _Scanner:
     def peek(self) -> int:
         """Return the next byte that is not space, or -1 at the end."""
         while True:
-            self._at = self._end_of(_SPACE)
+            self._at = self._end_of(_SPACE.match)
             if self._at < len(self._buffer):
                 return self._buffer[self._at]
             if not self._fill():
@@ -190,15 +190,15 @@ class _Scanner:
         if first in (_OPEN, _OPEN_LIST):
             return self._composite(out)
         while True:
-            piece = self._take(self._end_of(_SCALAR))
+            piece = self._take(self._end_of(_SCALAR.match))
             if len(out) < _MAX_SCALAR_BYTES:
                 out += piece
             if self._at < len(self._buffer) or not self._fill():
                 return out
 
-    def _end_of(self, pattern: re.Pattern[bytes]) -> int:
-        match = pattern.match(self._buffer, self._at)
-        return match.end() if match else self._at
+    def _end_of(self, match: Callable[[bytes, int], re.Match[bytes] | None]) -> int:
+        found = match(self._buffer, self._at)
+        return found.end() if found else self._at
 
     def _take(self, end: int) -> bytes:
         piece, self._at = self._buffer[self._at : end], end
@@ -215,7 +215,7 @@ class _Scanner:
         depth = 0
         is_too_big = False
         while True:
-            end = self._end_of(_UP_TO_BRACKET)
+            end = self._end_of(_UP_TO_BRACKET.match)
             following = self._buffer[end] if end < len(self._buffer) else -1
             is_bracket = following not in (-1, _QUOTE)
             out += self._take(end + is_bracket)
@@ -238,7 +238,7 @@ class _Scanner:
         kept = dropped = 0
         tail: deque[bytes] = deque()
         while True:
-            end = self._end_of(_STRING_TEXT)
+            end = self._end_of(_STRING_TEXT.match)
             is_closed = end < len(self._buffer) and self._buffer[end] == _QUOTE
             if not is_closed and (half := _HALF_CHARACTER.search(self._buffer, max(self._at, end - 3), end)):
                 end = half.start()

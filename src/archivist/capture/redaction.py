@@ -16,7 +16,6 @@ _SHORTEST_TEXT = 8
 _FLAG_REACH = 200
 # A closing quote further away closes something else.
 _QUOTED_REACH = 8192
-_NAME_REACH = 48
 # Each secret that is looked for elsewhere costs one more search of the whole text.
 _MOST_ECHOED = 64
 
@@ -126,7 +125,7 @@ def _keys_without_separator(text: str) -> Iterator[_Span]:
     """Find keys that begin with capitals, and private keys, whole or cut off."""
     for kind, pattern in rules.CAPITAL_RULES:
         for match in pattern.finditer(text):
-            if _is_at_boundary(text, match.start()):
+            if (kind != "jwt" or "." in match[0]) and _is_at_boundary(text, match.start()):
                 yield _Span(*match.span(), kind, _BY_FORM)
                 if kind == "aws-access-key":
                     yield from _aws_secrets(text, *match.span())
@@ -211,7 +210,7 @@ def _is_typed_pass(match: re.Match[str], value: _Value, before: str) -> bool:
 def _name_before(flat: str, end: int) -> str | None:
     """Return the whole name that ends here, or None inside one of our own placeholders."""
     start = end
-    while start > max(0, end - _NAME_REACH) and (flat[start - 1].isalnum() or flat[start - 1] in "_-."):
+    while start > max(0, end - rules.NAME_REACH) and (flat[start - 1].isalnum() or flat[start - 1] in "_-."):
         start -= 1
     if flat.endswith(rules.PLACEHOLDER_START, 0, start):
         return None

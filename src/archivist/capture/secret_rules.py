@@ -133,7 +133,8 @@ CAPITAL_RULES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("aws-access-key", lazy_pattern(r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])")),
     ("google-api-key", lazy_pattern(r"AIza[\w\-]{35}(?![\w\-])")),
     ("twilio-key", lazy_pattern(r"SK[0-9a-f]{32}(?![A-Za-z0-9])")),
-    ("jwt", lazy_pattern(r"eyJ[\w\-]{8,4096}\.[\w\-]{8,8192}(?:\.[\w\-]{0,4096}){0,3}")),
+    # One without a dot is none. It is matched all the same, so that it is not looked for inside it again.
+    ("jwt", lazy_pattern(r"eyJ[\w\-]{8,4096}+(?:\.[\w\-]{8,8192}+(?:\.[\w\-]{0,4096}){0,3})?")),
 )
 # The secret beside an access key id, in whatever table, listing or sentence. It has no form of its own, so it
 # is looked for only near an id.
@@ -191,18 +192,23 @@ NAME_KINDS: Final = {
     "pw": "password",
     "se": "secret",
 }
+# How long a name may be, and with `api ` before it.
+NAME_REACH: Final = 48
+_LONGEST_NAME: Final = NAME_REACH + 4
 WHOLE_NAME: Final = {
     "password": lazy_pattern(r".*pass(?:word|wd|phrase|wort|code)|.*pwd|\w*[_\-]pass|passe?|pw"),
     "secret": lazy_pattern(r".*"),
     # Marks of a page, a lock or a repeated request are drawn by chance too, but open nothing.
     "token": lazy_pattern(
         r"(?!(?:.*[_.\-])?(?:\w*next\w*|\w*page|pagination|\w*continuation|sync|resume|starting|client|\w*request"
-        r"|\w*lock|\w*idempotency|publickey)[_.\-]?token).*"
+        r"|\w*lock|\w*idempotency|publickey)[_.\-]?token).*",
+        longest=_LONGEST_NAME,
     ),
     "api-key": lazy_pattern(
         r"(?:.*[_.\-])?\w*(?:api|access|secret|private|encrypt(?:ion)?|signing|signature|account|auth|master|license"
         r"|services?|subscription|deploy|ssh|client|admin|app|application|storage|functions|webhook|hmac|crypto|aes"
-        r"|jwt|session|cookie|fernet|server|role|bot|maps|integration|ingest|write|rsa|consumer)[_.\- ]?key"
+        r"|jwt|session|cookie|fernet|server|role|bot|maps|integration|ingest|write|rsa|consumer)[_.\- ]?key",
+        longest=_LONGEST_NAME,
     ),
 }
 # Either a pair (`auth=("user", "password")`) or a header with or without a scheme.
@@ -293,7 +299,7 @@ _TEMPLATE: Final = lazy_pattern(
 _PLACEHOLDER: Final = lazy_pattern(
     r"(?:your|change|replace|insert|enter|example|sample|placeholder|dummy|fake|mock|todo|fixme|foo|bar|baz|redacted"
     r"|hidden|masked|removed|none|null|nil|undefined|some|any|the|not|no|an?|my)(?:[\W_\d].*)?\Z"
-    r"|(?:changeme|change_?it|your\w+|my[_\-]?(?:password|passwd|secret|token|key|pass|api[_\-]?key)|xxx+\w*|abc|123)\Z",
+    r"|(?:changeme|change_?it|your\w+|my[_\-]?(?:password|passwd|secret|token|key|pass|api[_\-]?key)|xxx\w*|abc|123)\Z",
     re.IGNORECASE,
 )
 _PATH: Final = lazy_pattern(
@@ -301,18 +307,18 @@ _PATH: Final = lazy_pattern(
     r"|[\w./\-]+\.(?:pem|json|key|crt|txt|py|js|ts|ya?ml|toml|env|md|cfg|ini|go|rs|java|rb|sh|html?|lock|log)(?::\d+)*\Z"
 )
 _DOTTED: Final = lazy_pattern(r"[A-Za-z_$]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+\Z")
-_CONSTANT: Final = lazy_pattern(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\Z|_+[A-Z_]+\Z")
+_CONSTANT: Final = lazy_pattern(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\Z|_[A-Z_]+\Z")
 _WORDS: Final = lazy_pattern(
-    r"[A-Za-z]*[a-z]{2,}[A-Za-z]*(?:[_\-./: ][A-Za-z]+)*[_\-.]?\d{0,4}\Z|[a-z]{1,3}\d{0,3}\Z"
+    r"(?=[A-Za-z]*[a-z]{2})[A-Za-z]+(?:[_\-./: ][A-Za-z]+)*[_\-.]?\d{0,4}\Z|[a-z]{1,3}\d{0,3}\Z"
 )
 _MEASURE: Final = lazy_pattern(
-    r"[\d.,:+\-/TZ]+(?:[a-zA-Z%]{1,3})?\Z|(?:v|=|~|\^|>=?|<=?)*\d+(?:\.\d+)+[\w.\-]*\Z|0x[0-9a-f]{1,8}\Z"
+    r"[\d.,:+\-/TZ]+(?:[a-zA-Z%]{1,3})?\Z|[v=~^<>]*\d+\.\d[\w.\-]*\Z|0x[0-9a-f]{1,8}\Z"
 )
 _LOWER_RUN: Final = lazy_pattern(r"[a-z]{3,}")
 _KEY_CHARACTERS: Final = lazy_pattern(r"[\w\-.~+/=:%@!#$^&*]+\Z")
 _CHURN: Final = lazy_pattern(r"[a-z](?=[A-Z0-9])|[0-9](?=[A-Za-z])|[A-Z](?=[0-9])|[A-Z]{2}(?=[a-z])")
 _TYPES: Final = lazy_pattern(
-    r"(?:sha\d+|md5|utf-?\d+|base64|oauth2?|int\d+|float\d+|ed25519|rs256|hs256|aes\d+\w*|http2?|aws4-hmac-sha256)\Z",
+    r"(?:sha\d+|md5|utf-?\d+|base64|oauth2?|int\d+|float\d+|ed25519|rs256|hs256|aes\d\w*|http2?|aws4-hmac-sha256)\Z",
     re.IGNORECASE,
 )
 _LABEL_WORDS: Final = """

@@ -29,6 +29,8 @@ _LEAST = {"server.poll_s": 0.01, "server.heartbeat_s": 0.1, "server.silence_s": 
 
 # A larger number is surely a mistake. SQLite's busy timeout has 31 bits of milliseconds.
 _LARGEST = 1_000_000_000
+# A commented file with every key has a tenth of it.
+_LONGEST_FILE = 50_000
 _MOST = {
     "lessons.finding_overlap": 1,
     "lessons.lesson_overlap": 1,
@@ -255,6 +257,11 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     """Return a TOML text as values; an error names line and column."""
     if not text:
         return {}
+    # The parser takes quadratic time for a long name of many parts.
+    if len(text) > _LONGEST_FILE:
+        raise ConfigError(
+            f"{where!r} has more than {_LONGEST_FILE:,} characters", hint="is it the right file?"
+        )
     import tomllib
 
     try:

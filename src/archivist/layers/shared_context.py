@@ -10,6 +10,7 @@ from typing import NamedTuple
 from archivist.errors import InputError
 from archivist.ids import derived_id
 from archivist.records.layers import NAME_CHARACTERS
+from archivist.text import split_around
 
 CATEGORY = "shared-context"
 # Headings that give the category of everything below them.
@@ -18,11 +19,11 @@ _CATEGORIES = {"architecture": "architecture"} | {
 }
 _FENCE = "---"
 _FENCE_ENDS = ("---", "...")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NOT_A_WORD = re.compile(r"[\W_]+")
 # A heading can be a whole sentence; a digest of the rest keeps two long ones apart.
 _SLUG_CHARACTERS = 60
 _MARK_CHARACTERS = 8
+_TITLE_CHARACTERS = 1000
 
 
 class Section(NamedTuple):
@@ -100,6 +101,7 @@ def _assign_keys(
     # A single heading of the first level is the file's title; its sections are one level below.
     top = 2 if len(tops) == 1 and headings[0] == tops[0] else 1
     path: list[tuple[int, str, str]] = []
+    numbers: dict[tuple[str, str], int] = {}
     for heading in headings:
         while path and path[-1][0] >= heading.level:
             path.pop()
@@ -111,10 +113,11 @@ def _assign_keys(
         key = f"{above}/{slug(heading.title)}".lstrip("/")
         if len(key) > NAME_CHARACTERS - _MARK_CHARACTERS:
             key = f"{key[: NAME_CHARACTERS - 3 * _MARK_CHARACTERS].rstrip('-/')}-{_short_digest(key)}"
-        numbered, number = key, 1
+        numbered, number = key, numbers.get((sort, key), 1)
         while (sort, numbered) in used:
             number += 1
             numbered = f"{key}-{number}"
+        numbers[sort, key] = number
         used.add((sort, numbered))
         path.append((heading.level, sort, above if named else numbered))
         yield sort, numbered
@@ -123,11 +126,16 @@ def _assign_keys(
 def _headings(text: str, offset: int) -> Iterator[_Heading]:
     from markdown_it import MarkdownIt
 
-    tokens = MarkdownIt("commonmark").parse(text)
+    parser, title_parser = MarkdownIt("commonmark"), MarkdownIt("commonmark")
+    env: dict[str, object] = {}
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    tokens = parser.parse(text, env)
     for at, token in enumerate(tokens):
         # A heading inside a list or a quotation begins no section.
         if token.type == "heading_open" and token.level == 0 and token.map:
-            children = tokens[at + 1].children or ()
+            # The parser takes quadratic time for the text inside a block, such as many brackets.
+            (inline,) = title_parser.parseInline(tokens[at + 1].content[:_TITLE_CHARACTERS], env)
+            children = inline.children or ()
             is_break = ("softbreak", "hardbreak")
             title = "".join(" " if child.type in is_break else child.content for child in children).strip()
             yield _Heading(int(token.tag[1:]), title, offset + token.map[0], offset + token.map[1])
@@ -136,7 +144,7 @@ def _headings(text: str, offset: int) -> Iterator[_Heading]:
 def _section_body(lines: Sequence[str]) -> str:
     """Return the text of a section; empty when it has only comments."""
     text = "\n".join(lines).strip()
-    return text if _COMMENT.sub("", text).strip() else ""
+    return text if any(map(str.strip, split_around(text, "<!--", "-->"))) else ""
 
 
 def _front_matter(lines: Sequence[str]) -> tuple[Mapping[str, object], int]:

@@ -470,7 +470,7 @@ class Lessons(BankService):
 
 def _derive_tags(summary: str) -> tuple[str, ...]:
     """Return the first few keywords of a summary; the marks of redacted secrets give none."""
-    text = re.sub(rf"{re.escape(PLACEHOLDER_START)}[^\]]*\]", " ", summary)
+    text = re.sub(rf"{re.escape(PLACEHOLDER_START)}[^\[\]]*\]", " ", summary)
     wanted = keywords(text)
     words = "".join(character if character.isalnum() else " " for character in text.lower()).split()
     tags = dict.fromkeys(word for word in words if word in wanted and len(word) >= _TAG_CHARACTERS)

@@ -18,15 +18,15 @@ _READING_TOOLS = re.compile(r"read|grep|glob|view|ls|list|search|find|fetch|open
 _TEST_RUNNERS = ("pytest", "unittest", "tox", "nox", "jest", "vitest", "mocha", "ctest", "rspec", "phpunit")
 _RUNS_TESTS = re.compile(r"\brun_?tests?\.(?:py|sh|js)\b|\bmanage\.py test\b")
 _TEST_WORD = re.compile(r"\btests?\b")
-_SUBSTITUTION = re.compile(r"(?:^|;|\s|\d|/)s(?P<mark>[/|#,@!])(?P<old>(?:\\.|(?!(?P=mark)).)*)(?P=mark)"
-                           r"(?P<new>(?:\\.|(?!(?P=mark)).)*)(?P=mark)", re.DOTALL)  # fmt: skip
+_SUBSTITUTION = re.compile(r"(?:^|;|\s|\d|/)s(?P<mark>[/|#,@!])(?P<old>(?:\\.|(?!(?P=mark)|\\).)*)(?P=mark)"
+                           r"(?P<new>(?:\\.|(?!(?P=mark)|\\).)*)(?P=mark)", re.DOTALL)  # fmt: skip
 _ESCAPED = re.compile(r"\\([./\[\]*^$|(){}+?\"'&-])")
 _PATCHED = re.compile(r"^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
 _WRITTEN = re.compile(
     r"open\(\s*[rf]?['\"]([^'\"\n]+)['\"]\s*,\s*(?:mode\s*=\s*)?['\"][wa]"
     r"|Path\(\s*['\"]([^'\"\n]+)['\"]\s*\)\.write_text"
 )
-_WRITES = re.compile(r"""\bopen\([^)\n]*,\s*['"]w|\.write_text\(|writeFileSync\(""")
+_WRITES = re.compile(r"""\bopen\([^)\n]{0,200}?,\s{0,4}['"]w|\.write_text\(|writeFileSync\(""")
 _RESTORING = ("checkout", "restore", "stash", "reset")
 _NOT_RESTORING = ("stash list", "stash pop", "stash apply", "stash show")
 

@@ -6,11 +6,13 @@ from archivist.cold_start import lazy_pattern
 from archivist.reading import programs
 from archivist.reading.shell import Step, Word, parse
 
+_LONGEST_TEST_ID = 300
 _SCRIPT = lazy_pattern(r"[\w./~-]+\.(?:py|js|mjs|cjs|ts|tsx|sh|rb|pl|php)$")
 _TEST_ID = lazy_pattern(
-    r"[\w./\[\]-]+::[\w:.\[\]-]+$|[\w./-]*\btests?[\w/-]*/[\w./-]*\.\w+$|(?:[\w-]+/)*(?:test_[\w-]+|[\w-]+_test)\.py$"
+    r"[\w./\[\]-]+::[\w:.\[\]-]+$|[\w./-]*\btests?[\w/-]*/[\w./-]*\.\w+$|(?:[\w-]+/)*(?:test_[\w-]+|[\w-]+_test)\.py$",
+    longest=_LONGEST_TEST_ID,
 )
-_DOTTED_TEST = lazy_pattern(r"(?:\w+\.)*(?:test\w*|Test\w*)(?:\.\w+)*$")
+_DOTTED_TEST = lazy_pattern(r"(?:\w+\.)*(?:test\w*|Test\w*)(?:\.\w+)*$", longest=_LONGEST_TEST_ID)
 _URL = lazy_pattern(r"(?:https?|ftp|ssh|git)(?:\+\w+)?://\S+")
 _SED_RANGE = lazy_pattern(r"\d+(?:,[+]?\d+|,\$)?[pd]$")
 _HASH = lazy_pattern(r"\b(?:[0-9a-f]{12,64}|[0-9a-f]{8}-[0-9a-f-]{27})\b")
@@ -137,11 +139,17 @@ def generalise(command: str) -> str:
     steps = parse(command)
     root = next((step.arguments[0] for step in steps if step.program == "cd" and step.arguments), "")
     root = root.rstrip("/") if root.startswith("/") else ""
+    # Whether only filters and steps that read no pipe follow, from the end.
+    are_filters = [True]
+    for step in reversed(steps[1:]):
+        are_filters.append(are_filters[-1] and (step.is_filter or step.operator != "|"))
     parts: list[str] = []
     for index, step in enumerate(steps):
-        later = steps[index + 1 :]
-        if _is_dropped(step, later) and (later or parts):
+        following = steps[index + 1] if index + 1 < len(steps) else None
+        if (following or parts) and _is_dropped(step, following, ends_in_filters=are_filters[-1 - index]):
             continue
+        if sum(map(len, parts)) > 2 * _LONGEST_COMMAND:
+            break
         if parts:
             parts.append(";" if step.operator in ("", ";", "&") else step.operator)
         words: list[str] = []
@@ -162,13 +170,13 @@ def generalise(command: str) -> str:
     return f"{text[: _LONGEST_COMMAND - 1].rsplit(' ', 1)[0]} …"
 
 
-def _is_dropped(step: Step, later: tuple[Step, ...]) -> bool:
+def _is_dropped(step: Step, following: Step | None, *, ends_in_filters: bool) -> bool:
     """Say whether a step is useless to another run: it changes the folder, prints a note, cuts the output."""
     if step.program in ("cd", "pushd") and step.arguments:
         return step.arguments[0].startswith(("/", "~", "$"))
     if step.program in ("echo", "printf", "true", ":", "set", "pwd") and not step.is_writing:
-        return not (later and later[0].operator == "|")
-    return step.is_filter and all(other.is_filter or other.operator != "|" for other in later)
+        return following is None or following.operator != "|"
+    return step.is_filter and ends_in_filters
 
 
 def _general_word(word: Word, previous: str, step: Step, root: str) -> str:

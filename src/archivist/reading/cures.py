@@ -414,9 +414,11 @@ def _cure_by_sequence(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | Non
         if not act.has_failed and failed.main and any(step.name == failed.main.name for step in act.steps):
             texts: dict[str, None] = {}
             for call in used[-3:]:
-                text = re.sub(r"git commit .*?(?= &&|$)", "git commit", general_command(call.event.text))
+                text = re.sub(
+                    r"git commit .{0,400}?(?= &&|$)", "git commit", general_command(call.event.text)
+                )
                 # Which files a conflict was in matters to this run only.
-                texts[re.sub(r"git add (?:(?!&&).)*&& (?=.*--continue)", "", text)] = None
+                texts[re.sub(r"git add (?:(?!&&).){0,400}&& (?=.{0,400}--continue)", "", text)] = None
             text = " && ".join(texts)
             is_new = any(
                 step.name not in _ORDINARY for call in used for step in call.steps if step.program == program

@@ -15,7 +15,7 @@ _REPLACED_AT = 2
 # Files and folders that a build, an install or a tool creates again.
 _REMADE = lazy_pattern(
     r"(?:build|dist|out|target|node_modules|bower_components|venv|env|coverage|htmlcov|obj|tmp|temp|logs?"
-    r"|__pycache__|cmake-build-\w+|[\w.-]+\.egg-info|[\w.-]*cache[\w.-]*|CMakeCache\.txt|CMakeFiles"
+    r"|__pycache__|cmake-build-\w+|[\w.-]+\.egg-info|(?=[\w.-]*cache)[\w.-]+|CMakeCache\.txt|CMakeFiles"
     r"|\.(?:venv|tox|nox|eggs|next|nuxt|turbo|gradle|svelte-kit|terraform|nyc_output|vite)"
     r"|[\w.-]+\.lock|[\w-]+-lock\.(?:json|yaml))$"
 )
@@ -30,7 +30,7 @@ _DESTROYS = lazy_pattern(
     # Git throws away uncommitted changes or the history of others.
     r"|git (?:reset (?:.* )?--hard(?: |$)|clean (?:.* )?(?:-\w*f|--force)|branch (?:.* )?-\w*D"
     r"|push (?:.* )?(?:--force|-\w*f|--mirror|--delete|\+)|(?:checkout|restore) (?:.* )?\.(?: |$))"
-    r"|chown (?:.* )?-\w*R|chmod (?:.* )?-\w*R.* (?:0?777|a\+rwx)(?: |$)|find (?:.* )?-delete(?: |$)"
+    r"|chown (?:.* )?-\w*R|chmod (?=(?:.* )?-\w*R).* (?:0?777|a\+rwx)(?: |$)|find (?:.* )?-delete(?: |$)"
     r"|(?:docker|podman) (?:(?:\w+ )?prune|compose down) (?:.* )?(?:--all|--volumes|-\w*[av])"
     r"|(?:pkill|killall) (?:.* )?-\w*(?:9|KILL)|kill -\w*(?:9|KILL) (?:.* )?-1(?: |$)"
 )

@@ -15,6 +15,10 @@ from archivist.cold_start import lazy_pattern
 FROM_HARNESS, EXACT, TOOL, TOLD, LOOSE, SUMMARY = 90, 80, 60, 50, 40, 20
 
 
+# Of a longer line, so much is read before and after the words that a rule looks for.
+LONGEST_LINE = 600
+
+
 class FailureKind(StrEnum):
     """What went wrong."""
 
@@ -77,7 +81,7 @@ def rule(
     """
     program, _, error = who.rpartition(": ")
     # There are hundreds of patterns, so each is compiled when it is first needed.
-    compiled = lazy_pattern(pattern)
+    compiled = lazy_pattern(pattern, longest=2 * LONGEST_LINE)
     return MessageRule(K.OTHER, program, error, rank, tuple(needles.split("|")), compiled, own, sure)
 
 
@@ -86,7 +90,7 @@ K = FailureKind
 _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
     K.MISSING_MODULE: (
         rule("python: ModuleNotFoundError", "No module named",
-             r"(?:^|.*python[\d.]*: |.*Error(?:: |\()|^ERROR: )No module named ['\"]?(?P<subject>[\w.-]+)"),
+             r"^(?:|.*python[\d.]*: |.*Error(?:: |\()|ERROR: )No module named ['\"]?(?P<subject>[\w.-]+)"),
         rule("python: ModuleNotFoundError", "No module named '",
              r"^(?!E? *\w*Error).*[ (]No module named '(?P<subject>[\w.-]+)'", TOLD),
         rule("node: module not found", "Cannot find module|Cannot find package",
@@ -115,7 +119,7 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
         rule("pip: no matching version", "~ould not find a version",
              r"Could not find a version that satisfies the requirement (?P<subject>[\w.\[\]-]+)", TOOL),
         rule("pip: resolution impossible", "ResolutionImpossible|conflicting dependencies|Cannot install",
-             r"(?P<text>ResolutionImpossible)|Cannot install (?P<subject>[\w.-]+)[^\n]*conflicting"),
+             r"(?P<text>ResolutionImpossible)|Cannot install (?P<subject>[\w.-]++)[^\n]*conflicting"),
         rule("pip: python version", "requires a different Python|requires-python|Requires-Python",
              r"(?:Package '?(?P<subject>[\w.-]+)'? requires a different Python"
              r"|requires a different Python version)"),
@@ -145,15 +149,15 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r"|\S+: \d+: )(?:line \d+: |\d+: |eval: line \d+: )?(?P<subject>[^\s:]+): command not found"
              r"|^(?:bash|zsh|fish): (?:command not found|Unknown command): (?P<subject2>\S+)"),
         rule("bash: command not found", "not found",
-             r"^(?:/bin/|/usr/bin/)?(?:sh|dash|ash|bash): (?:line )?\d*:? ?(?:eval: )?(?P<subject>[^\s:]+): "
+             r"^(?:/bin/|/usr/bin/)?(?:sh|dash|ash|bash): (?:line )?\d*+:? ?(?:eval: )?(?P<subject>[^\s:]+): "
              r"not found|^\S+\.sh: (?:line )?\d+: (?P<subject2>[^\s:]+): not found"),
         rule("bash: command not found", "~ailed to run|executable",
-             r'exec(?:utable file not found|: )\W*\"?(?P<subject>[\w.-]+)\"?: executable file not found in '
-             r"\$PATH|(?P<subject2>[\w.-]+): executable file not found"),
+             r'exec(?:utable file not found|: )\W*+(?P<subject>[\w.-]++)\"?: executable file not found in '
+             r"\$PATH|(?<![\w.-])(?P<subject2>[\w.-]++): executable file not found"),
         rule("bash: command not found", "No such file", r"^(?:/usr/bin/)?env: "
              r"\u2018?'?(?P<subject>[\w.+-]+)(?:\\r)?\u2019?'?: No such file or directory", EXACT + 1),
         rule("bash: command not found", "is not recognized",
-             r"['\"]?(?P<subject>[\w.-]+)['\"]? is not recognized as (?:an internal|the name)"),
+             r"(?<![\w.-])(?P<subject>[\w.-]++)['\"]? is not recognized as (?:an internal|the name)"),
         rule("bash: command not found", "ENOENT", r"spawn (?P<subject>[\w./-]+) ENOENT"),
         rule("apt-get: no such package", "~nable to locate package|~o match for argument|no such package"
              "|no installation candidate",
@@ -196,9 +200,9 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r")?['\"`\u2018\u2019\u201c\u201d]?(?P<subject>[^\s'\"`\u2018\u2019:]+)['\"`\u2018\u2019\u201c"
              r"\u201d]?: Is a directory)", TOOL),
         rule("no such file", "No such file|cannot access", r"^(?P<program>[\w.+-]{1,30}): (?:cannot "
-             r"(?:access|stat|open|remove|read|touch|create[^']*)|can't (?:read|open|cd to)|error reading"
-             r"|open)? ?(?:regular file |directory |file "
-             r")?['\"`\u2018\u2019\u201c\u201d]?(?P<subject>[^'\"`\u2018\u2019:\n]+?)['\"`\u2018\u2019\u201c"
+             r"(?:access|stat|open|remove|read|touch|create[^']{0,40})|can't (?:read|open|cd to)"
+             r"|error reading|open)? ?(?:regular file |directory |file "
+             r")?['\"`\u2018\u2019\u201c\u201d]?(?P<subject>[^'\"`\u2018\u2019:\n]{1,400}?)['\"`\u2018\u2019\u201c"
              r"\u201d]?(?: for reading)?: No such file or directory"),
         rule("bash: no such file", "No such file", r"^(?:\S*sh|\S+\.sh): (?:line \d+: |\d+: )?(?:cd: "
              r"|source: |\.: )?(?P<subject>[^:\n]+): No such file or directory"),
@@ -212,7 +216,8 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r"'?(?P<subject2>[^'\n]+))?)", LOOSE, sure=False),
         rule("no such file", "ENOENT",
              r"ENOENT: no such file or directory, \w+ '(?P<subject>[^']+)'", TOOL),
-        rule("cd: not a directory", "~ot a directory", r"(?P<subject>[^\s:]+): Not a directory$", TOOL),
+        rule("cd: not a directory", "~ot a directory",
+             r"(?<![^\s:])(?P<subject>[^\s:]++): Not a directory$", TOOL),
     ),
     K.PERMISSION: (
         rule("pip: externally managed", "externally-managed", r"error: externally-managed-environment"),
@@ -416,7 +421,7 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
         rule("git: identity unknown", "tell me who you are|ident name|~mpty ident",
              r"Please tell me who you are|fatal: (?:unable to auto-detect email|empty ident name)"),
         rule("git: dubious ownership", "dubious ownership", r"fatal: detected dubious ownership"),
-        rule("git: index locked", "index.lock", r"(?:Unable to create|fatal: .*)'?.*index\.lock"),
+        rule("git: index locked", "index.lock", r"(?:Unable to create|fatal: ).*index\.lock"),
         rule("git: authentication", "(publickey)|could not read Username|~uthentication failed"
              "|could not read Password", r"Permission denied \(publickey|could not read (?:Username|Password)"
              r"|fatal: Authentication failed"),
@@ -453,7 +458,7 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r"|metadata-generation-failed)", LOOSE),
         rule("tsc: TS", "error TS", r"error (?P<error>TS\d+): (?P<text>.*)", TOOL, own=True),
         rule("eslint: lint", "error  ",
-             r"^\s+\d+:\d+\s+error\s+.*?\s{2,}(?P<subject>[\w@/-]+)$", TOOL, own=True),
+             r"^\s+\d+:\d+\s+error\s.*\s\s(?P<subject>[\w@/-]+)$", TOOL, own=True),
         rule("eslint: lint", "problem|problems", r"^✖ \d+ problems? \([1-9]\d* errors?", SUMMARY, own=True),
         rule("npm: lifecycle", "npm ERR!|npm error|ELIFECYCLE", r"(?:npm (?:ERR!|error)|ELIFECYCLE) "
              r"(?P<text>(?!A complete log|code 1$|path |command ).*)", SUMMARY),
@@ -472,8 +477,8 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r"(?P<text>(?!\d).*)", TOOL, own=True, sure=False),
         rule("gcc: compile error", "error: ", r"^[\w./+-]+\.(?:c|cc|cpp|cxx|h|hpp|m|mm"
              r"|cu):\d+(?::\d+)?: (?:fatal )?error: (?P<text>(?!.*No such file).*)", TOOL, own=True),
-        rule("javac: compile error", ".java:|.kt:|.java[|[ERROR] ", r"^(?:\[ERROR\] |e: )?\S*?[\w-]+\.(?:java"
-             r"|kt|scala):(?:\[?\d+[,:]?\d*\]?:?) (?:error: )?(?P<text>.*)", TOOL, own=True),
+        rule("javac: compile error", ".java:|.kt:|.java[|[ERROR] ", r"^(?:\[ERROR\] |e: )?\S*?[\w-]\.(?:java"
+             r"|kt|scala):\[?\d+(?:[,:]\d*)?\]?:? (?:error: )?(?P<text>.*)", TOOL, own=True),
         rule("maven: BUILD FAILURE", "BUILD FAILURE|BUILD FAILED|Failed to execute goal",
              r"(?:\[(?:INFO|ERROR)\] )?(?:BUILD FAILURE|BUILD FAILED"
              r"|Failed to execute goal (?P<subject>[\w.:-]+))", SUMMARY),
@@ -550,7 +555,7 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
         rule("error", "~anic|~xception|~ailed|~nable to|~annot ",
              r"^(?:[\w./-]{1,40}: )?(?:Uncaught |Unhandled )?(?P<text>(?:[Pp]anic|[A-Z]\w*Exception|[Ff]ailed"
              r"|FAILED|[Uu]nable to|[Cc]annot)\b.*)", LOOSE - 5, sure=False),
-        rule("error", "~rror", r"(?P<error>[A-Z]\w*Error): (?P<text>.*)", LOOSE - 10, sure=False),
+        rule("error", "~rror", r"\b[^\WA-Z]*+(?P<error>[A-Z]\w*Error): (?P<text>.*)", LOOSE - 10, sure=False),
     ),
 }
 # fmt: on

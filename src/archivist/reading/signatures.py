@@ -5,7 +5,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
-from archivist.reading.rules import EXACT, LOOSE, RULES, SUMMARY, MessageRule
+from archivist.reading.rules import EXACT, LONGEST_LINE, LOOSE, RULES, SUMMARY, MessageRule
 from archivist.reading.rules import FailureKind as K
 
 _FRAME = lazy_pattern(r'^ *(?:\| )?File "([^"\n]+)", line \d+(?:, in ([^\n]+))?', re.MULTILINE)
@@ -28,7 +28,7 @@ _COUNTS = lazy_pattern(
 )
 _UNIT_TEST = lazy_pattern(r"^(?:FAIL|ERROR): (\w+) \(", re.MULTILINE)
 _HEADING = lazy_pattern(
-    r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?([\w./\[\]-]+)[^\n]* _{3,}$", re.MULTILINE
+    r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?([\w./\[\]-]++)[^\n]* _{3,}$", re.MULTILINE
 )
 # Functions through which an import runs.
 _IMPORTING = frozenset((
@@ -73,7 +73,6 @@ _BY_CLASS = {name: kind for kind, names in _CLASSES.items() for name in names.sp
 _VERSION_CLASSES = frozenset(("AttributeError", "ImportError", "RuntimeError", "ValueError", "TypeError"))
 # An error stands at the start or the end of an output; the middle of a long one is not read.
 HEAD, TAIL = 16_000, 16_000
-_LONGEST_LINE = 600
 _LINES_PER_NEEDLE = 30
 _KEY_WORDS = 8
 _WORDS = 16
@@ -85,7 +84,7 @@ _WRAPPING = lazy_pattern(r"</?(?:tool_use_error|output|stdout|stderr|error|retur
 _INCIDENTAL = lazy_pattern(
     r"\w{2,10}://\S+"
     r"|(?:[A-Za-z]:)?(?:~|\.{1,2})?(?:/[\w.@+=%,~-]+)+/?"
-    r"|\b[\w.-]+/[\w./@+-]+"
+    r"|(?<![\w.-])[\w.-]++/[\w./@+-]+"
     r"|\b0x[0-9a-fA-F]+\b"
     r"|\b[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}\b"
     r"|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b"
@@ -299,7 +298,7 @@ def clue_signature(program: str, clue: Clue) -> Signature:
 def message_words(text: str) -> tuple[str, ...]:
     """Return the words of a message that stay the same next time, in order, each once."""
     found: dict[str, None] = {}
-    for match in _WORD.finditer(_INCIDENTAL.sub(" ", text[:_LONGEST_LINE])):
+    for match in _WORD.finditer(_INCIDENTAL.sub(" ", text[:LONGEST_LINE])):
         word = match.group().lower().rstrip(".-")
         if word not in _STOP_WORDS and (len(word) > 1 or word == "c"):
             found[word] = None
@@ -379,7 +378,7 @@ def _clues_on_lines(text: str, at: int, needle: str, rules: list[MessageRule]) -
         start = text.rfind("\n", 0, at) + 1
         end = text.find("\n", at)
         end = len(text) if end < 0 else end
-        line = text[start : min(end, max(at + 200, start + _LONGEST_LINE))][-2 * _LONGEST_LINE :]
+        line = text[start : min(end, max(at + 200, start + LONGEST_LINE))][-2 * LONGEST_LINE :]
         for rule in rules:
             match = rule.pattern.search(line)
             if match is None:
@@ -410,7 +409,7 @@ def fallback_clue(text: str) -> Clue:
     """Return the most likely line of an output in which no rule found anything."""
     lines = [line.strip() for line in text[-4000:].splitlines() if re.search(r"[A-Za-z]{2}", line)]
     errors = [line for line in lines if _ERROR_WORD.search(line)]
-    line = (errors[:1] or lines[-1:] or [""])[0][:_LONGEST_LINE]
+    line = (errors[:1] or lines[-1:] or [""])[0][:LONGEST_LINE]
     return Clue(K.OTHER, "", "failed", "", line, line, SUMMARY - 10, len(text), is_sure=False)
 
 

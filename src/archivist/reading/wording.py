@@ -19,7 +19,7 @@ _PATH = lazy_pattern(
 _ID = lazy_pattern(r"(?<![\w.<=-])(?:#?\d{2,}|[a-z]{1,3}-\d{2,}|[0-9a-f]{8,40}|[0-9a-f-]{36})(?![\w.>-])")
 _QUOTED = lazy_pattern(r"\"[^\"]{13,}\"|'[^']{13,}'")
 _FILE = lazy_pattern(
-    r"(?<![\w/<-])(?:\./)?(?:[\w-]*test[\w-]*|[\w-]*repro[\w-]*|sample|example|input|tmp[\w-]*)\.\w{2,4}\b"
+    r"(?<![\w/<-])(?:\./)?(?:(?=[\w-]*(?:test|repro))[\w-]++|sample|example|input|tmp[\w-]*)\.\w{2,4}\b"
 )
 # Names that agents give to files which they write for themselves in the project's root.
 _SCRATCH = lazy_pattern(
@@ -36,7 +36,7 @@ _PREFIX = lazy_pattern(
     r"^(?:E {1,8}|collecting \.\.\. |(?:/[\w.-]+)+/python[\d.]*: |\S*\bbash: line \d+: |(?:/bin/)?bash: "
     r"|> |\* |!\s+)"
 )
-_LOCATION = lazy_pattern(r" ?\((?:/|[A-Za-z]:\\)[^)]*\)|, line \d+")
+_LOCATION = lazy_pattern(r" ?\((?:/|[A-Za-z]:\\)[^)]{0,400}\)|, line \d+")
 
 
 def mask_command(text: str) -> str:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
+from archivist.cold_start import lazy_pattern
 from archivist.recall.lexical import SILENT
 from archivist.recall.results import RecordText
 from archivist.recall.scoring import Score
@@ -48,11 +49,12 @@ _CHANGE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 # A question about what happened wants the old state; any other the present one.
-_OF_THE_PAST = re.compile(
+_OF_THE_PAST = lazy_pattern(
     r"\b(?:did(?! (?:\w+ ){1,2}(?:decide|agree|settle|choose)\b)|was|were|had|used to|ago|yesterday|first"
     r"|originally|initially|previously|earlier|before)\b"
     r"|\bha(?:s|ve)\b(?=.*(?:ed|en|one|ade|ent|ost|ound|ought)\b)(?!.*\b(?:decided|agreed|settled|chosen)\b)",
     re.IGNORECASE,
+    longest=_QUESTION,
 )
 _WORD = re.compile(r"[^\W_]{2,}")
 _ENDINGS = (frozenset(("ies", "ied", "ing")), frozenset(("ed", "es")), frozenset(("e", "s", "y")))
@@ -90,7 +92,7 @@ def apply_amendments(
 
     The pairs are (newer, older). The second value maps each amended document to its amendment.
     """
-    if _OF_THE_PAST.search(question[:_QUESTION]):
+    if _OF_THE_PAST.search(question):
         return list(order), {}
     asked = _stems(set(_WORD.findall(question.lower())))
     words = {place: set(_WORD.findall(each.text.lower())) for place, each in texts.items()}

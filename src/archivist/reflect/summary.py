@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +9,11 @@ from dataclasses import dataclass
 from archivist.lessons.candidate import Candidate
 from archivist.reading.run import RunReading
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Lesson
+from archivist.text import split_around
 
 HEADING = "## Lessons learned"
 _START = "<!-- archivist:lessons -->"
 _END = "<!-- /archivist:lessons -->"
-_SECTION = re.compile(rf"\n*{re.escape(_START)}.*?{re.escape(_END)}\n*", re.DOTALL)
 _SHOWN = 5
 _TASK_CHARS = 160
 _PATH_PARTS = 3
@@ -81,7 +80,9 @@ def _plural(number: int, noun: str) -> str:
 
 def with_lessons(text: str, lessons: Sequence[Lesson]) -> str:
     """Return the text of a progress file with these lessons as its section. Without any the section goes."""
-    rest = _SECTION.sub("\n\n", text).rstrip("\n")
+    first, *others = split_around(text, _START, _END)
+    rest = "\n\n".join((first.rstrip("\n") if others else first, *(part.strip("\n") for part in others)))
+    rest = rest.rstrip("\n")
     if not lessons:
         return f"{rest}\n" if rest.strip() else ""
     lines = [f"- {' '.join(lesson.summary.split())} ({lesson.short_id})" for lesson in lessons]

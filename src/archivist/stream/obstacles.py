@@ -69,10 +69,11 @@ _CAUSE_FOLLOWS = _compile(
         |(?:cannot|can't|could\ not|couldn't|(?:unable|no\ way|impossible)\ to)\ (?:\w+\ )?(?:proceed|continue
             |start|begin|go|deploy|release|merge|ship|finish|move|work|test|build|run|publish|access|reach|log
             |verify|sign|push|install|make|get|do|use|progress|complete|roll|close|launch|upload)
-        |(?:no|nothing|nobody|not|won't|can't|cannot)\ [^,:]*?\b(?:until|till|unless|before)
+        |(?:no|nothing|nobody|not|won't|can't|cannot)\ [^,:]{0,150}?\b(?:until|till|unless|before)
         |(?:has|have|had)(?:\ not|n't)\ (?:\w+\ )?(?:replied|answered|arrived|approved|responded|decided|been
             |sent|given|signed|delivered|come|got|heard|granted|reviewed)
-        |still\ (?:no|missing|lacks?|lacking|without|needs?) | yet\ to | needs?\ (?=.*\b(?:before|first)\b)"""
+        |still\ (?:no|missing|lacks?|lacking|without|needs?) | yet\ to
+        |needs?\ (?=.{0,150}\b(?:before|first)\b)"""
 )
 # ... or the other way round.
 _CAUSE_PRECEDES = _compile(

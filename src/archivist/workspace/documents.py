@@ -198,7 +198,7 @@ _LABEL_WORDS = 8
 _LABEL = lazy_pattern(r"\W*[^\W\d_][\w -]{0,24}\**\s*:\**\s+\S.*|\W*")
 _SENTENCE_END = lazy_pattern(r"(?<=[.!?])[\"')\]]*\s+(?=[^\W\d_a-z]|[\"'(`\[])|(?<=[\u3002\uff01\uff1f])")
 _ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
-_ANCHOR = lazy_pattern(r"\s*\{\s*[#.:][^}]*\}\s*$")
+_ANCHOR = lazy_pattern(r"(?<!\s)\s*+\{\s*+[#.:][^{}]*\}\s*$")
 _HIDDEN = lazy_pattern(
     r"^[ \t]*(?:(```|~~~).*?(?:^[ \t]*\1.*?$|\Z)|<!--.*?(?:-->.*?$|\Z))", re.DOTALL | re.MULTILINE
 )
@@ -262,9 +262,9 @@ def prose_lines(body: str) -> list[str]:
 
 def strip_markup(text: str) -> str:
     """Return a line without links, images, emphasis and code marks."""
-    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
-    text = re.sub(r"\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", text)
-    text = re.sub(r"(\*\*|__)(\S(?:.*?\S)?)\1", r"\2", text)
+    text = re.sub(r"!\[(?:(?!!\[)[^\]])*\]\((?:(?!!\[)[^)])*\)", "", text)
+    text = re.sub(r"\[([^\[\]]*)\](?:\((?:(?!\]\()[^)])*\)|\[[^\[\]]*\])", r"\1", text)
+    text = re.sub(r"(\*\*|__)(\S(?:.{0,300}?\S)?)\1", r"\2", text)
     text = re.sub(r"(?<![\w*])\*(\w[^*]*)\*(?![\w*])", r"\1", text)
     text = re.sub(r"`([^`]*)`", r"\1", text)
     return " ".join(text.split())

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.cures import Cure
 from archivist.reading.failures import Failure
@@ -54,7 +55,7 @@ _MIN_DOCUMENTED_WORDS = 50
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(])|\n+")
 _CODE = re.compile(r"`([^`\n]+)`")
 # Shorter messages, such as “1 failed”, are the same for many failures.
-_QUOTED = re.compile(r"“([^”]{20,})”")
+_QUOTED = re.compile(r"“([^“”]{20,})”")
 _CATEGORIES = {
     Category.INFRA: "configuration",
     Category.TOOL_USAGE: "tooling",
@@ -292,7 +293,7 @@ _NAMES = re.compile(r"\b(?=\w*(?:\d|_|[a-z][A-Z]))(?!\d+\b)\w{3,}\b|(?<=[`'\"])\
 _VAGUE = frozenset(
     ("error", "errors", "test", "tests", "failed", "main", "lib", "mod", "index", "init", "src")
 )
-_REDIRECTION = re.compile(r"\s+(?:[12&]?>+\s*(?:&\d|/dev/null)|2>&1)")
+_REDIRECTION = re.compile(r"(?<!\s)\s++(?:[12&]?>+\s*(?:&\d|/dev/null)|2>&1)")
 _EXPLAINS = _any_case(
     r"\b(?:because|due to|caused by|root cause|turn(?:s|ed) out|explains|c[ao]mes? from)\b"
     r"|\b(?:problem|issue|bug|reason|cause|culprit|fix)(?: (?:is|was)\b|:)|\bwhy:"
@@ -475,9 +476,12 @@ def _is_obvious(failure: Failure, remedy: str) -> bool:
 
 # Conflicts
 
-_NEGATED = _any_case(
+_NEGATED_REACH = 40
+_NEGATED = lazy_pattern(
     r"\b(?:not|never|don't|avoid|instead of|rather than|stop|fails?|broken)(?!\s+forget)"
-    r"(?:\s+[\w']+){0,3}[\s,\"'(]*$"
+    r"(?:\s+[\w']+){0,3}[\s,\"'(]*$",
+    re.IGNORECASE,
+    longest=_NEGATED_REACH,
 )
 
 
@@ -514,7 +518,9 @@ def draft_conflicts(reading: RunReading, learnings: Sequence[Learning]) -> Itera
 def advised_code(text: str) -> list[str]:
     """Return the code that a text advises; code after a negation is not advised."""
     return [
-        found[1].strip() for found in _CODE.finditer(text) if not _NEGATED.search(text[: found.start()][-40:])
+        found[1].strip()
+        for found in _CODE.finditer(text)
+        if not _NEGATED.search(text[max(0, found.start() - _NEGATED_REACH) : found.start()])
     ]
 
 

@@ -18,10 +18,10 @@ from archivist.errors import InputError
 from archivist.workspace.topology import LintProblem
 
 _OPEN = re.compile(r"\ufeff?---[ \t]*\r?\n")
-_TOML = lazy_pattern(r"\ufeff?\+\+\+[ \t]*\r?\n(?:.*\n)*?\+\+\+[ \t]*\r?(?:\n|$)")
+_TOML = lazy_pattern(r"\A\ufeff?\+\+\+[ \t]*\r?\n(?:.*\n)*?\+\+\+[ \t]*\r?(?:\n|$)")
 # The front matter of a file with its fences; group 1 is what is between them.
 FENCED = re.compile(r"\A\ufeff?---[ \t]*\r?\n((?:.*\n)*?)(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)")
-_TAB = lazy_pattern(r"[ \t]*\t[ \t]*\S")
+_TAB = lazy_pattern(r" *\t[ \t]*\S")
 # A line that starts at the margin, and the lines that are indented below it.
 _FIELD_CHUNK = lazy_pattern(r"^[^\s#-].*(?:\n(?:[ \t\r#-].*)?(?=\n|\Z))*", re.MULTILINE)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")

@@ -22,8 +22,8 @@ from archivist.workspace.terms import COMMANDS, ROLES, TOOLS
 from archivist.workspace.topology import LEARNINGS, LEVELS, FileKind, SourceFile, WorkspaceScope
 
 MAX_EVIDENCE = 20
-_LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
-_WIKI = re.compile(r"\[\[([^\]\n|#]+)(?:[#|][^\]\n]*)?\]\]")
+_LINK = re.compile(r"(?<!!)\[[^\]\n]{0,300}\]\(<?([^)\s>]{1,300}+)>?(?:\s{1,9}\"[^\"]{0,300}\")?\)")
+_WIKI = re.compile(r"\[\[([^\]\n|#]{1,200}+)(?:[#|][^\]\n]{0,200})?\]\]")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
 # The lines with an entry's category and tags, which are parsed separately.
 _MARK = re.compile(r"\s*(?:[-*+]\s+)?\*\*(Category|Tags|Superseded by)\b", re.IGNORECASE)
@@ -38,7 +38,7 @@ _PATH = re.compile(
     r"|(?:Makefile|Dockerfile|Justfile)"
 )
 _ISSUE = re.compile(
-    r"(?:https?://\S+?/(?:issues|pull|merge_requests)/(?P<linked>\d+))"
+    r"(?:https?://\S{1,400}?/(?:issues|pull|merge_requests)/(?P<linked>\d+))"
     r"|(?<![\w/&#])#(?P<number>\d{1,6})\b(?!;)|\b(?P<key>[A-Z][A-Z0-9]{1,9}-\d{1,6})\b"
 )
 _MAYBE_ISSUE = re.compile(r"[#/-]\d")
@@ -326,8 +326,8 @@ def _line_mentions(line: str, verb: RelationKind, *, is_code: bool) -> Iterator[
 # Repositories
 
 # Addresses and link targets are read as such.
-_ADDRESS = re.compile(r"\w+://\S+|\]\([^)\n]*\)")
-_SLASHED = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)+")
+_ADDRESS = re.compile(r"\b\w++://\S+|\]\([^)\n]{0,400}\)")
+_SLASHED = re.compile(r"(?<![\w.@+-])[\w.@+-]++(?:/[\w.@+-]++)+")
 _NAME_PART = re.compile(r"[^\W\d_]+")
 _MIN_NAME_CHARACTERS = 4
 

@@ -28,8 +28,8 @@ UNIVERSAL = 0.8
 NEARLY = 0.9
 # Fewer runs do not show what most runs need.
 ENOUGH_RUNS = 5
-_BUDGET = re.compile(r"<!--\s*budget:\s*(?P<said>.*?)\s*-->", re.IGNORECASE)
-_AMOUNT = re.compile(r"<?\s*~?\s*(?P<number>\d{1,7})\s*(?P<unit>lines?|tokens?)?", re.IGNORECASE)
+_BUDGET = re.compile(r"<!--\s*+budget:\s*+(?P<said>.{0,200}?)\s{0,9}-->", re.IGNORECASE)
+_AMOUNT = re.compile(r"<?\s*+~?\s*+(?P<number>\d{1,7})\s*+(?P<unit>lines?|tokens?)?", re.IGNORECASE)
 _CODE = re.compile(r"`([^`\n]+)`")
 _NAME = re.compile(r"[^\W_]{3,}")
 _MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import date
+from itertools import pairwise
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
@@ -29,10 +30,10 @@ LEVEL = 3
 _HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
 _TITLE = lazy_pattern(r"\[([^\]]*)\]\s*(.*)", re.DOTALL)
 _BARE_DATE = lazy_pattern(r"(\d{4}-\d{2}-\d{2})[:\s\u2013\u2014-]*(.*)", re.DOTALL)
-_MARK = lazy_pattern(r"(?:[-*+]\s+)?\*\*\s*([A-Za-z][A-Za-z ]*?)\s*:?\s*\*\*\s*:?\s*(.*)")
+_MARK = lazy_pattern(r"(?:[-*+]\s+)?\*\*\s*+([A-Za-z]+(?: +[A-Za-z]+)*)\s*+:?\s*+\*\*\s*+:?\s*+(.*)")
 _MARKS = {"category", "tags", "superseded by"}
 _RULE = lazy_pattern(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
-_CLOSING = lazy_pattern(r"(?:^|[ \t]+)#+[ \t]*$")
+_CLOSING = lazy_pattern(r"(?:^|(?<![ \t])[ \t]++)#++[ \t]*$")
 # Code, lists, quotes, HTML and tables can hide a heading, or make a line that looks like one.
 _NEEDS_PARSER = lazy_pattern(
     r"^(?:[ \t]+\S|.*(?:```|~~~)| {0,3}[>+<]| {0,3}[-*] | {0,3}\d{1,9}[.)])", re.MULTILINE
@@ -137,12 +138,8 @@ def parse_entries(text: str, name: str) -> list[LearningEntry]:
     """Return the entries of a learning file in order; `name` is the file in the problems."""
     lines = lines_of(text)
     headings, rules = find_blocks(lines)
-    borders = [at for at, level in headings if level <= LEVEL] + [len(lines)]
-    return [
-        _parse_entry(lines, at, next(border for border in borders if border > at), rules, name)
-        for at, level in headings
-        if level == LEVEL
-    ]
+    ends = dict(pairwise([at for at, level in headings if level <= LEVEL] + [len(lines)]))
+    return [_parse_entry(lines, at, ends[at], rules, name) for at, level in headings if level == LEVEL]
 
 
 def _parse_entry(
@@ -194,15 +191,22 @@ def find_misplaced_headings(text: str, name: str) -> list[LintProblem]:
     It starts with a date, and is outside an entry or above a category.
     """
     lines = lines_of(text)
+    return _find_misplaced(lines, find_blocks(lines)[0], name)
+
+
+def _find_misplaced(
+    lines: Sequence[str], headings: Sequence[tuple[int, int]], name: str
+) -> list[LintProblem]:
     found, is_inside = [], False
-    for at, level in find_blocks(lines)[0]:
+    for at, level in headings:
         if level == LEVEL:
             is_inside = True
             continue
         is_inside = is_inside and level > LEVEL
         heading = _heading_text(lines[at])
         written_date, title = _split_date(heading)
-        mark = _MARK.fullmatch(next((line.strip() for line in lines[at + 1 :] if line.strip()), ""))
+        below = (lines[later].strip() for later in range(at + 1, len(lines)))
+        mark = _MARK.fullmatch(next(filter(None, below), ""))
         has_mark = mark is not None and mark[1].lower() in _MARKS
         if title and day_of(written_date) and (not is_inside or has_mark):
             message = f"{heading!r} has {level} marks, so it is not read as an entry"
@@ -219,7 +223,7 @@ def stray_lines(text: str) -> list[int]:
     lines = lines_of(text)
     headings, rules = find_blocks(lines)
     levels = dict(headings)
-    misplaced = {problem.line - 1 for problem in find_misplaced_headings(text, "")}
+    misplaced = {problem.line - 1 for problem in _find_misplaced(lines, headings, "")}
     is_stray, stray = LEVEL not in levels.values(), []
     for at, line in enumerate(lines):
         level = levels.get(at, 0)
@@ -277,6 +281,7 @@ _ENTRY_HEADING = lazy_pattern(r"( {0,3})(#{1,3})(?=[ \t]|$)")
 _BOLD = lazy_pattern(r"\*\*([^*]+)\*\*")
 _FENCE = lazy_pattern(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _BLOCK_START = lazy_pattern(r"\s*(?:```|~~~|[-*+>|<#]|\d+[.)]\s|    |\t)")
+_MOST_FENCES = 4
 _SENTINEL = "### [2000-01-01] end"
 
 
@@ -307,8 +312,9 @@ def sanitize_body(text: str) -> str:
     if starts_with_mark and parse_entries(f"{_SENTINEL}\n{lines[0]}", "")[0].text == "":
         lines[0] = _BOLD.sub(r"\1", lines[0])
     joined = "\n".join(line.rstrip() for line in lines).strip("\n")
-    opened = _FENCE.findall(joined)
-    for closing in ("", *(f"\n{fence}" for fence in reversed(opened)), "\n-->"):
+    # A text with more kinds of fences than this is parsed too often.
+    opened = list(dict.fromkeys(reversed(_FENCE.findall(joined))))[:_MOST_FENCES]
+    for closing in ("", *(f"\n{fence}" for fence in opened), "\n-->"):
         if len(parse_entries(f"{joined}{closing}\n\n{_SENTINEL}\n", "")) == 1:
             return joined + closing
     raise InputError("the text has markup that never ends", hint="close its comment, tag or code block")

@@ -70,12 +70,12 @@ _FRONT_MATTER = {
     Client.CURSOR: "description: {name}\nalwaysApply: true\n",
     Client.VSCODE: 'applyTo: "**"\n',
 }
-_COPY_MARK = re.compile(rb"<!-- archivist: copy of (?P<source>.+?); do not edit [0-9a-f]{16} -->\r?\n")
+_COPY_MARK = re.compile(rb"<!-- archivist: copy of (?P<source>.{1,1024}?); do not edit [0-9a-f]{16} -->\r?\n")
 _SECTION = re.compile(
     rb"(?P<lead>\r?\n)<!-- archivist: hot memory(?: for (?P<readers>[a-z-]+(?:, [a-z-]+)*))?, "
     rb"(?P<origin>new file|added); do not edit (?P<digest>[0-9a-f]{16}) -->(?P<newline>\r?\n)"
-    rb"(?P<body>.*?)<!-- archivist: end of hot memory -->\r?\n",
-    re.DOTALL,
+    rb"(?P<body>[^<]*+(?:<(?!!-- archivist: (?:end of )?hot memory)[^<]*+)*)"
+    rb"<!-- archivist: end of hot memory -->\r?\n"
 )
 _LF, _CRLF = b"\n", b"\r\n"
 

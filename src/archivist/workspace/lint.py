@@ -40,7 +40,7 @@ FIELDS = {
 }
 _PLAN_NAME = re.compile(r"(\d{6})-[^\W_]+(?:[-.][^\W_]+)*\.md")
 _DATE_IN_NAME = re.compile(r"(?:20)?(\d\d)[-_.]?(\d\d)[-_.]?(\d\d)(?!\d)[-_. ]*")
-_FIELD = re.compile(r"[\"']?([^\s:\"'#][^:\"']*?)[\"']?\s*:(?:\s|$)")
+_FIELD = re.compile(r"[\"']?([^\s:\"'#][^:\"']*+)[\"']?\s*+:(?:\s|$)")
 
 
 def check_file(
@@ -114,7 +114,7 @@ def _check_front_matter(
     lines: dict[str, int] = {}
     for number, line in enumerate(text.split("\n")[: read.body_line], 1):
         if field_match := _FIELD.match(line):
-            lines.setdefault(field_match[1], number)
+            lines.setdefault(field_match[1].rstrip(), number)
     values = read.values
     for field in REQUIRED[place.kind]:
         if values.get(field) in (None, "") and lines.get(field) not in broken:
@@ -210,9 +210,9 @@ def propose_split(
 
 
 DESCRIPTION_CHARACTERS = 300
-_BOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[([ xX])\]\s", re.MULTILINE)
-_TOP_HEADING = re.compile(r"#[ \t]+(.*?)[ \t]*#*[ \t]*(?:\r?\n|$)")
-_STATUS_LINE = re.compile(r"^\W*(?:plan )?status\W*[:=]\W*([A-Za-z][A-Za-z _-]*)", re.IGNORECASE)
+_BOX = re.compile(r"^[^\S\n]*(?:[-*+]|\d+[.)])\s+\[([ xX])\]\s", re.MULTILINE)
+_TOP_HEADING = re.compile(r"#[ \t]+(.*)\n?")
+_STATUS_LINE = re.compile(r"^\W*(?:plan )?status(?=\W*?[:=])\W++([A-Za-z][A-Za-z _-]*)", re.IGNORECASE)
 # Words of other vocabularies for each status.
 _STATUSES = {
     word: status
@@ -355,7 +355,7 @@ def _read_abstract(
         raise InputError("its front matter has more than plain fields")
     body = read.body.strip("\r\n")
     heading = _TOP_HEADING.match(body)
-    if heading and _fold_text(documents.strip_markup(heading[1])) in names:
+    if heading and _fold_text(documents.strip_markup(heading[1].strip().rstrip("#"))) in names:
         # The heading repeats the overview's name.
         body = body[heading.end() :].strip("\r\n")
     prose = documents.abstract_of(body)

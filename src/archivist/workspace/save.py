@@ -27,9 +27,9 @@ _MAX_TAGS = 4
 _ITEM_HINT = "an item has text, and may have kind, title, category, tags, date, scope, plan and status"
 _CODE = re.compile(r"`([^`\n]{2,40})`")
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_.][a-z0-9]+)*")
-_SPOKEN = re.compile(r"[\w.+#-]*\w")
+_SPOKEN = re.compile(r"(?<![\w.+#-])[\w.+#-]*\w")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n")
-_BREAKS = re.compile(r"\s+(?:—|--|-)\s+|:\s+|;\s+")
+_BREAKS = re.compile(r"(?<!\s)\s++(?:—|--|-)\s|[:;]\s")
 
 
 class MemoryKind(StrEnum):
@@ -109,7 +109,7 @@ _STATUS_WORDS = {
     }.items()
 }
 # A plan that exists: "the cache plan", not "write a plan".
-_PLAN = re.compile(r"\s*(?:plan\b|.*\b(?:the|this|our) (?:\S+ ){0,3}plan\b)", re.IGNORECASE)
+_PLAN = re.compile(r"\s*+(?:plan\b|.*\b(?:the|this|our) (?:\S+ ){0,3}plan\b)", re.IGNORECASE)
 
 
 def kind_of(text: str, *, has_plan: bool = False, has_status: bool = False) -> MemoryKind:
@@ -279,7 +279,9 @@ def prepare_item(item: MemoryItem) -> MemoryItem:
     if not title:
         title, body = split_title(body)
     # Markdown would read marks at the end of a heading as its closing sequence.
-    title = re.sub(r"(?:^|\s+)#+$", "", clip_text(" ".join(title.split()), 2 * TITLE_CHARACTERS).strip())
+    title = re.sub(
+        r"(?:^|(?<!\s)\s++)#++$", "", clip_text(" ".join(title.split()), 2 * TITLE_CHARACTERS).strip()
+    )
     tags = (part for tag in item.tags for part in redact(tag).text.split(","))
     words = (" ".join(tag.split()).strip(" `#*") for tag in tags)
     return replace(

@@ -29,7 +29,7 @@ _CONFLICT_WORDS = 0.5
 _MAX_REPLACED = 3
 _STEM_CHARACTERS = 6
 _ALSO = re.compile(r"(?:^|\n\n)Also \[\d{4}-\d{2}-\d{2}\]:\s+")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\u3002|[;:]\s+|\s+[\u2014\u2013-]\s+|\n+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\u3002|[;:]\s+|(?<!\s)\s++[\u2014\u2013-]\s+|\n+")
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W_]+(?:[-_./'][^\W_]+)*[+#]*")
 _CONTRACTION = re.compile(r"n[\u2019']t\b")
 _UNWRITTEN = frozenset(("", "a", "an", "the", "we", "and", "+", "&", "-"))
@@ -181,7 +181,7 @@ def _read_sentence(text: str) -> _Sentence:
     words = _TOKEN.findall(_CONTRACTION.sub(" not", text))
     stems = [_stem(word) for word in words]
     amounts = {}
-    for word, stem, unit in zip(words, stems, [*stems[1:], ""], strict=True):
+    for word, stem, unit in zip(words, stems, [*stems, ""][1:], strict=True):
         is_one = word in ("a", "an") and unit in _UNITS and len(unit) > 2
         number = re.fullmatch(r"\d+(?:\.\d+)?", "1" if is_one else stem.replace(",", "").replace(":", "."))
         if number:

@@ -62,7 +62,7 @@ no-category: A learning entry has a category. | add a line **Category:** word
 """
 RULES = {
     name: LintRule(name, LintSeverity.WARNING if mark else LintSeverity.ERROR, asks, remedy)
-    for mark, name, asks, remedy in re.findall(r"^(\??)(.+?): (.+) \| (.+)$", _RULE_TABLE, re.MULTILINE)
+    for mark, name, asks, remedy in re.findall(r"^(\??)([^:\n]+): (.+) \| (.+)$", _RULE_TABLE, re.MULTILINE)
 }
 
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 # The usual names of logs; a file with another name can be a log too.
 _LOG_NAME = re.compile(r"\.(?:jsonl|traj|(?:traj|atif|trajectory)\.json)(?:\.gz|\.zst)?\Z")
-_ENDINGS = re.compile(r"(?<=.)(?:\.(?:jsonl|json|traj|atif|trajectory|log|txt))*(?:\.gz|\.zst)?\Z", re.DOTALL)
+_ENDINGS = re.compile(
+    r"(?<=.)(?:\.(?:jsonl|json|traj|atif|trajectory|log|txt)){0,4}(?:\.gz|\.zst)?\Z", re.DOTALL
+)
 _TIME_IN_NAME = re.compile(
     r"(?<!\d)(?P<year>(?:19|20)\d\d)-?(?P<month>[01]\d)-?(?P<day>[0-3]\d)"
     r"(?:[T_ -]{1,2}(?P<hour>[012]\d)[-:.]?(?P<minute>[0-5]\d)(?:[-:.]?(?P<second>[0-5]\d))?)?"

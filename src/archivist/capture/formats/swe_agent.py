@@ -16,19 +16,20 @@ from archivist.capture.calls import LoggedCall, arguments_from, read_outcome
 from archivist.capture.json_stream import Part, preview_log, read_document
 from archivist.capture.recorder import LogItem, LogOrigin, Recorder, instance_in, read_usage
 from archivist.capture.values import as_float, content_text, count, object_at, text
+from archivist.cold_start import lazy_pattern
 from archivist.paths import project_of_folder
 
 name = "swe-agent"
 # Numbers kept free for the opening messages, which stand behind the steps in the file.
 _OPENING_MESSAGES = 16
-_EDIT = re.compile(r"\Aedit(?:\s+(\d+:\d+))?\s*\n(.*?)\n?(?:end_of_edit)?\s*\Z", re.DOTALL)
-_CREATE = re.compile(r"\Acreate\s+(['\"]?)([^\n]+?)\1\s*\Z")
+_EDIT = re.compile(r"\Aedit(?:\s+(\d+:\d+))?\s*\n(.*)", re.DOTALL)
+_CREATE = re.compile(r"\Acreate\s++([^\n]++)\s*\Z")
 _OPENED = re.compile(r"\[File: (\S+?)\s* \(\d+ lines total\)\]")
 _COMMANDS = frozenset((
     "open", "goto", "scroll_up", "scroll_down", "find_file", "search_dir", "search_file", "submit",
     "set_cursors", "insert", "append", "str_replace_editor", "filemap", "exit_forfeit", "view_image",
 ))  # fmt: skip
-_REPOSITORY_FOLDER = re.compile(r"\A/([A-Za-z0-9][\w.-]*?)__([A-Za-z0-9][\w.-]*)\Z")
+_REPOSITORY_FOLDER = lazy_pattern(r"\A/([A-Za-z0-9][\w.-]*?)__([A-Za-z0-9][\w.-]*)\Z", longest=300)
 _FAILED = re.compile(
     r"\A\s*(?:EXECUTION FAILED OR COMMAND MALFORMED|Your proposed edit has introduced|EXECUTION TIMED OUT)"
 )
@@ -137,11 +138,16 @@ class _Trajectory(Recorder):
 def _call(action: str, open_file: str) -> LoggedCall:
     if edit := _EDIT.match(action):
         if open_file:
+            written = edit.group(2).rstrip()
+            if written.endswith("end_of_edit"):
+                written = written.removesuffix("end_of_edit").removesuffix("\n")
             return LoggedCall(
-                "edit", {"path": open_file, "lines": edit.group(1) or "", "new_string": edit.group(2)}
+                "edit", {"path": open_file, "lines": edit.group(1) or "", "new_string": written}
             )
     elif create := _CREATE.match(action):
-        return LoggedCall("create_file", {"path": create.group(2), "content": ""})
+        path = create.group(1).rstrip()
+        is_quoted = len(path) > 2 and path[0] == path[-1] and path[0] in "'\""
+        return LoggedCall("create_file", {"path": path[1:-1] if is_quoted else path, "content": ""})
     word = action.split(None, 1)[0]
     if word == "str_replace_editor":
         return LoggedCall(word, _editor_arguments(action))
