@@ -6,9 +6,8 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from time import monotonic, sleep
 
 from archivist.errors import FilesLockedError, InputError
 
@@ -18,7 +17,6 @@ _DEFAULT_MODE = 0o666
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _LOCK_TIMEOUT_S = 30.0
-_LOCK_POLL_S = 0.02
 
 
 @contextmanager
@@ -152,22 +150,57 @@ def swap_if_unchanged(temporary: Path, path: Path, before: bytes, after: bytes) 
 
 
 def wait_for_lock(descriptor: int, timeout_s: float) -> bool:
-    """Take the advisory lock of an open file or folder; return False if others hold it for too long."""
+    """Take the advisory lock of an open file or folder; return False if others hold it for too long.
+
+    The caller closes the descriptor, also after False: else a lock that comes too late would stay.
+    """
     try:
         import fcntl
     except ImportError:
         # Windows has no advisory locks; `replace_if_unchanged` still detects other writers.
         return True
-    deadline = monotonic() + timeout_s
-    while True:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        if timeout_s <= 0:
+            return False
+    else:
+        return True
+    from threading import Event, Thread
+
+    # The kernel serves those who wait in their order, but knows no time limit: so a thread waits. When it is
+    # given up it still gets the lock one day, and lets it go by closing the last descriptor of it.
+    waiting, is_locked = os.dup(descriptor), Event()
+
+    def wait() -> None:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if monotonic() >= deadline:
-                return False
-            sleep(_LOCK_POLL_S)
-        else:
-            return True
+            fcntl.flock(waiting, fcntl.LOCK_EX)
+            is_locked.set()
+        finally:
+            os.close(waiting)
+
+    Thread(target=wait, daemon=True).start()
+    return is_locked.wait(timeout_s)
+
+
+@contextmanager
+def queue_at_folder(folder: Path, timeout_s: float) -> Iterator[None]:
+    """Stand in the line of a folder's writers, for so long at most; then go on, in turn or not.
+
+    The line only orders those who then take a real lock, so that nobody has to poll for it. It leaves no file
+    behind and ends with the process. Where a folder cannot be locked, there is no line.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except (OSError, AttributeError):
+        yield
+        return
+    try:
+        with suppress(OSError):
+            wait_for_lock(descriptor, timeout_s)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
