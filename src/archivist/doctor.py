@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import DENIAL, Layer, reads, writes
-from archivist.errors import ArchivistError
+from archivist.errors import ArchivistError, BankError
 from archivist.recall.query import LIVE, Query
 from archivist.recall.results import FRESH
 from archivist.records import ConflictStatus, Episode, Lesson, ProposalStatus, Status
@@ -183,6 +184,27 @@ def _check_quarantine(bank: Bank) -> tuple[bool, str]:
     return False, f"{_say_waiting(waiting, 'lesson')} for approval: {todo}"
 
 
+def _check_erasure(bank: Bank) -> tuple[bool, str]:
+    """Finish what killed erasures left, and name what cannot be finished."""
+    receipts = bank.erasure.finish_erasures()
+    told = [f"finished the interrupted erasure {receipt.id}" for receipt in receipts]
+    unclean = [
+        f"{place.name}: {place.note or place.check}"
+        for receipt in receipts
+        for place in receipt.places
+        if not place.is_clean
+    ]
+    for erasure in bank.erasure.unfinished_erasures():
+        begun = f"the erasure {erasure.id} of {erasure.time:%Y-%m-%d %H:%M} UTC is not finished"
+        if bank.store.is_read_only:
+            unclean.append(f"{begun}: open the bank where it can be written")
+        elif erasure.has_key:
+            unclean.append(f"{begun}: another process works on it")
+        else:
+            unclean.append(f"{begun} and its key is gone: erase the text again, archivist erase --matching -")
+    return not unclean, "; ".join((*told, *unclean)) or "nothing is left to clean"
+
+
 def _check_size(bank: Bank) -> tuple[bool, str]:
     warnings = bank.erasure.check_growth()
     return not warnings, "; ".join(warnings) or "small enough"
@@ -236,6 +258,7 @@ _CHECKS = {
     "reflection": check_reflection,
     "liveness": _check_liveness,
     "quarantine": _check_quarantine,
+    "erasure": _check_erasure,
     "size": _check_size,
     "audit": _check_audit,
 }
@@ -247,6 +270,9 @@ class Doctor(BankService):
     @reads(Layer.BANK)
     def status(self) -> dict[str, int]:
         """Return the number of records of each kind."""
+        # A locked bank can still be counted; the doctor says what is left.
+        with suppress(BankError):
+            self._bank.erasure.finish_erasures()
         with self._bank.reading() as reader:
             runs = reader.count("episode", equals("action", None))
             return {

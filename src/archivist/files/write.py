@@ -17,6 +17,8 @@ _DEFAULT_MODE = 0o666
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _LOCK_TIMEOUT_S = 30.0
+_TEMPORARY_SUFFIX = ".archivist"
+_swept_folders: set[Path] = set()
 
 
 @contextmanager
@@ -29,19 +31,52 @@ def write_temporary(
     those of a new file, or of its owner alone when it is private.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
-    mode = _PRIVATE_MODE if is_private else _DEFAULT_MODE
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    remove_stale_temporaries(target.parent)
+    temporary, descriptor = _create_temporary(target, _PRIVATE_MODE if is_private else _DEFAULT_MODE)
     try:
-        with os.fdopen(descriptor, "wb") as stream:
+        with os.fdopen(os.dup(descriptor), "wb") as stream:
             stream.writelines(pieces)
             stream.flush()
             os.fsync(stream.fileno())
         if mode_from is not None and mode_from.exists():
             temporary.chmod(mode_from.stat().st_mode & 0o7777)
+        if sys.platform == "win32":
+            # An open file cannot be moved there.
+            os.close(descriptor)
+            descriptor = -1
         yield temporary
     finally:
         temporary.unlink(missing_ok=True)
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def _create_temporary(target: Path, mode: int) -> tuple[Path, int]:
+    """Create a temporary file beside a target, locked for as long as its process lives."""
+    while True:
+        temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}{_TEMPORARY_SUFFIX}")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with suppress(OSError):
+            wait_for_lock(descriptor, _LOCK_TIMEOUT_S)
+        # Another process can have taken it for a stale one before it was locked.
+        if os.fstat(descriptor).st_nlink:
+            return temporary, descriptor
+        os.close(descriptor)
+
+
+def remove_stale_temporaries(folder: Path) -> None:
+    """Remove the temporary files that killed processes left in a folder; it is looked at once a process."""
+    if folder in _swept_folders or sys.platform == "win32":
+        return
+    _swept_folders.add(folder)
+    with suppress(OSError):
+        for path in folder.glob(f".*{_TEMPORARY_SUFFIX}"):
+            descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)
+            try:
+                if wait_for_lock(descriptor, 0):
+                    path.unlink(missing_ok=True)
+            finally:
+                os.close(descriptor)
 
 
 def replace_file(path: Path, data: bytes, *, mode_from: Path | None = None) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from archivist.errors import InputError
 from archivist.files.jsonl import LineProblem, read_lines, write_lines
+from archivist.files.write import remove_stale_temporaries, replace_file
 from archivist.forget.receipt import ErasureLocation, remaining_tags
 from archivist.paths import FOLDER, as_text, home_folder
 from archivist.records import Lesson
@@ -42,8 +43,9 @@ def clean_files(
 ) -> list[ErasureLocation]:
     """Rewrite the files that the bank listed as its own without the erased text and records.
 
-    A file that was changed since is left alone, and reported when it holds the text. `traces` are the
-    text's words as signatures hold them.
+    A file that was changed since is left alone, and reported when it holds the text. One without a digest
+    was being written when its process was killed, so it is the bank's. `traces` are the text's words as
+    signatures hold them.
     """
 
     def strip_line(line: dict[str, Any]) -> dict[str, Any] | None:
@@ -86,8 +88,9 @@ def _clean_file(
     query: ErasureQuery,
     strip_line: Callable[[dict[str, Any]], dict[str, Any] | None],
 ) -> Iterator[ErasureLocation]:
+    remove_stale_temporaries(path.parent)
     with path.open("rb") as stream:
-        is_ours = hashlib.file_digest(stream, "sha256").hexdigest() == digest
+        is_ours = not digest or hashlib.file_digest(stream, "sha256").hexdigest() == digest
     if not is_ours:
         yield from _check_foreign_file(path, query, _CHANGED)
         return
@@ -96,14 +99,13 @@ def _clean_file(
     stripped = [strip_line(value) for value in values]
     changed = sum(before != after for before, after in zip(values, stripped, strict=True))
     if changed:
-        write_lines(path, [line for line in stripped if line is not None])
+        kept = [line for line in stripped if line is not None]
+        bank.exchange.write_listed_files([path], lambda _: write_lines(path, kept))
     left = _count_in_file(path, query)
     if query.is_in(str(path)):
         note = "its path holds the text: move it"
         yield ErasureLocation(as_text(path), changed, left + 1, _RAW_BYTES, note)
         return
-    if changed:
-        bank.exchange.record_written([path])
     yield ErasureLocation(as_text(path), changed, left, _RAW_BYTES if query.needles else "its lines read")
 
 
@@ -139,7 +141,7 @@ def _rewrite_progress(bank: Bank, query: ErasureQuery) -> Iterator[ErasureLocati
     found_before = _count_in_file(path, query)
     is_changed = bool(names) and after != text
     if is_changed:
-        path.write_text(after, encoding="utf-8")
+        replace_file(path, after.encode())
     left = _count_in_file(path, query)
     if found_before or left or is_changed:
         note = "outside of the section of lessons: check it yourself" if left else ""

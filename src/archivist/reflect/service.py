@@ -308,13 +308,14 @@ def _announce_result(bank: Bank, done: Reflection) -> None:
         updated=len(done.updated),
     )
     if bank.config.reflect.write_progress:
+        from archivist.files.write import replace_file
         from archivist.reflect.summary import with_lessons
 
         path = _progress_file(bank)
         before = path.read_text("utf-8", "replace") if path.is_file() else ""
         after = with_lessons(before, told)
         if after != before:
-            path.write_text(after, encoding="utf-8")
+            replace_file(path, after.encode())
 
 
 def _progress_file(bank: Bank) -> Path:

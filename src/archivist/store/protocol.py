@@ -454,6 +454,10 @@ class Store(Protocol):
     """A bank's storage. Opened once, used from one process, safe beside others."""
 
     @property
+    def is_read_only(self) -> bool:
+        """Say whether the bank can only be read here."""
+
+    @property
     def is_same_bank(self) -> bool:
         """Say whether the bank at the place is still the one that was opened."""
 
