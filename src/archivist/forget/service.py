@@ -178,7 +178,9 @@ class Erasure(BankService):
                     gone=frozenset(done.gone), removed=done.removed, key=key, masked=masked,
                 )  # fmt: skip
                 store_unfinished(eraser, [*load_unfinished(eraser), unfinished])
-            return self._finish(receipt, query, done)
+            receipt = self._finish(receipt, query, done)
+        remove_keys(bank.path, self.unfinished_erasures())
+        return receipt
 
     def finish_erasures(self) -> list[Receipt]:
         """Finish what killed erasures left; return their receipts. A running one is left to its process.
@@ -189,7 +191,7 @@ class Erasure(BankService):
         with bank.reading() as reader:
             unfinished = load_unfinished(reader)
             is_due = bool(reader.setting(_SCRUB_DUE))
-        if bank.store.is_read_only or not (unfinished or is_due):
+        if bank.store.is_read_only:
             return []
         receipts = []
         for each in unfinished:
@@ -208,6 +210,8 @@ class Erasure(BankService):
         if is_due and not receipts and bank.store.scrub():
             with bank.transaction() as writer:
                 writer.set_setting(_SCRUB_DUE, "")
+        finished = {receipt.id for receipt in receipts}
+        remove_keys(bank.path, [each for each in unfinished if each.id not in finished])
         return receipts
 
     @reads(Layer.BANK)
@@ -248,9 +252,8 @@ class Erasure(BankService):
             if receipt.removed_count:
                 eraser.record_receipt(receipt.id, receipt_entry(receipt, query))
             # One whose key is gone cannot be finished: the user was told to erase its text again.
-            left = [each for each in load_unfinished(eraser) if each.id != receipt.id and each.has_key]
-            store_unfinished(eraser, left)
-        remove_keys(bank.path, left)
+            others = [each for each in load_unfinished(eraser) if each.id != receipt.id and each.has_key]
+            store_unfinished(eraser, others)
         return receipt
 
     @writes(Layer.BANK)
