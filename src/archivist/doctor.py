@@ -145,6 +145,10 @@ def check_reflection(bank: Bank) -> tuple[bool, str]:
     if failed is not None:
         again = f"archivist reflect --run {failed.run}"
         return False, f"run {failed.run} failed: {failed.error}: {again}"
+    abandoned = set(bank.reflections.abandoned_runs())
+    if abandoned:
+        are = f"run {min(abandoned)} was" if len(abandoned) == 1 else f"{len(abandoned)} runs were"
+        return False, f"{are} being reflected on by a process that is gone: archivist reflect takes over"
     held = [each.leased_until for each in waiting if each.leased_until and each.leased_until > now]
     free = len(waiting) - len(held)
     if free:
@@ -273,6 +277,7 @@ class Doctor(BankService):
         # A locked bank can still be counted; the doctor says what is left.
         with suppress(BankError):
             self._bank.erasure.finish_erasures()
+        abandoned = len(self._bank.reflections.abandoned_runs())
         with self._bank.reading() as reader:
             runs = reader.count("episode", equals("action", None))
             return {
@@ -280,6 +285,7 @@ class Doctor(BankService):
                 "runs": runs,
                 "runs_counted": reader.run_count(),
                 "runs_waiting": len(reader.queued_runs()),
+                "runs_abandoned": abandoned,
                 "events": reader.count("event"),
                 "briefs": reader.count("brief"),
                 "verdicts": reader.count("verdict"),

@@ -182,6 +182,7 @@ class Erasure(BankService):
         remove_keys(bank.path, self.unfinished_erasures())
         return receipt
 
+    @reads(Layer.BANK)
     def finish_erasures(self) -> list[Receipt]:
         """Finish what killed erasures left; return their receipts. A running one is left to its process.
 
