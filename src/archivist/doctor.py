@@ -84,6 +84,19 @@ def check_disk_space(left_bytes: int) -> tuple[bool, str]:
     return True, "the bank can be written"
 
 
+def _check_locks(bank: Bank) -> tuple[bool, str]:
+    """Try the locks where the bank lies, and name a file system that several machines can use."""
+    from archivist.files.locks import find_lock_problem, find_network_type
+
+    folder = bank.path.absolute().parent
+    if problem := find_lock_problem(folder):
+        return False, f"{problem}: two writers would damage the bank: move it to a local disk"
+    if kind := find_network_type(folder):
+        advice = "use it from one machine only, or move it to a local disk"
+        return False, f"the bank lies on a network or shared file system ({kind}): {advice}"
+    return True, "file locks work"
+
+
 def _check_vectors(bank: Bank) -> tuple[bool, str]:
     try:
         embedder = bank.embedder
@@ -257,6 +270,7 @@ def _home_or_none() -> Path | None:
 _CHECKS = {
     "ledger": _check_ledger,
     "writing": _check_writing,
+    "locks": _check_locks,
     "vectors": _check_vectors,
     "capture": _check_capture,
     "reflection": check_reflection,

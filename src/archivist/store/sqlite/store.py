@@ -23,7 +23,9 @@ from archivist.errors import (
     NoBankError,
     NotABankError,
 )
+from archivist.files.locks import find_lock_problem, is_checked, remember_checked
 from archivist.files.write import queue_at_folder
+from archivist.paths import home_folder
 from archivist.records import Actor
 from archivist.store.sqlite.reader import SqliteReader
 from archivist.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, Migration
@@ -83,11 +85,13 @@ class SqliteStore:
             try:
                 path.parent.parent.mkdir(parents=True, exist_ok=True)
                 path.parent.mkdir(mode=0o700, exist_ok=True)
+                _require_locks(path)
                 os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             except OSError as error:
                 raise BankReadOnlyError(str(path)) from error
         if not path.is_file():
             raise NoBankError(str(path))
+        _require_locks(path)
         with _map_errors(path, busy_timeout_s):
             opened = _open_connection(path, busy_timeout_s, migrations, create=create)
         return cls(path, opened, busy_timeout_s, migrations)
@@ -216,6 +220,24 @@ class SqliteStore:
         """Close the file."""
         with self._lock:
             self._db.close()
+
+
+def _require_locks(path: Path) -> None:
+    """Refuse a bank on a file system whose locks do not lock; it is tried once for each file system."""
+    try:
+        home = home_folder()
+    except RuntimeError:
+        return
+    if is_checked(path.parent, home):
+        return
+    problem = find_lock_problem(path.parent)
+    if problem:
+        raise BankError(
+            f"{str(path)!r} cannot be used safely: {problem}",
+            hint="two programs that write at once would damage the bank: move it to a local disk",
+        )
+    if problem is not None:
+        remember_checked(path.parent, home)
 
 
 def _file_stamps(path: Path) -> _FileStamps:
