@@ -69,6 +69,7 @@ VERBS = {
     "archive": Verb(
         ("archive", "add", "We chose SQL", "--type", "decision"), 3, ("archive", "search", "SQL"), "chose SQL"
     ),
+    "init": Verb(("init", "{outside}/fresh"), 6, ("--bank", "{outside}/fresh", "status"), "runs"),
     "config": Verb(("config", "set", "brief.budget_tokens", "700"), 3, ("config",), "700"),
 }  # fmt: skip
 
