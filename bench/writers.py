@@ -23,6 +23,7 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median, quantiles
+from typing import Any
 
 import apsw
 
@@ -95,7 +96,9 @@ def _run_round(kind: str, file: Path, writers: int, transactions: int) -> tuple[
     failed = 0
     for process in started:
         out, _ = process.communicate()
-        told = json.loads(out) if process.returncode == 0 else {"ms": [], "failed": transactions}
+        told: dict[str, Any] = (
+            json.loads(out) if process.returncode == 0 else {"ms": [], "failed": transactions}
+        )
         latencies += told["ms"]
         failed += told["failed"]
     return latencies, failed
