@@ -16,7 +16,7 @@ from archivist import Bank
 from archivist.config import Config, StoreRules
 from archivist.errors import BankError, BankLockedError
 from archivist.files import locks
-from archivist.files.write import queue_at_folder
+from archivist.files.write import queue_at_folder, remove_stale_temporaries, write_temporary
 from archivist.records import Episode, Event, EventKind
 from tests.banks import fresh_bank
 from tests.conftest import Command
@@ -158,6 +158,22 @@ def test_a_bank_that_is_written_for_too_long_is_given_up_in_time(tmp_path: Path)
         pass
     first.close()
     second.close()
+
+
+def test_temporary_files_of_the_dead_are_removed_and_others_stay(tmp_path: Path) -> None:
+    path = tmp_path / "note.md"
+    stale, foreign, pipe = (
+        tmp_path / name for name in (".a.0123abcd.archivist", ".a.md", ".b.0123abcd.archivist")
+    )
+    stale.touch()
+    foreign.touch()
+    os.mkfifo(pipe)
+    with write_temporary(path, [b"new"]) as held:
+        remove_stale_temporaries(tmp_path / ".")
+        assert held.exists()
+        assert not stale.exists()
+        held.replace(path)
+    assert sorted(each.name for each in tmp_path.iterdir() if each.is_file()) == [".a.md", "note.md"]
 
 
 def test_a_link_is_no_line(tmp_path: Path) -> None:

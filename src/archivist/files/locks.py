@@ -32,6 +32,8 @@ def find_lock_problem(folder: Path) -> str | None:
     try:
         if is_locked_twice(path):
             return "its file system grants the same lock twice"
+    except FileNotFoundError:
+        return None
     except OSError as error:
         return f"its file system grants no locks: {error.strerror or error}"
     finally:

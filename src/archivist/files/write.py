@@ -32,7 +32,8 @@ def write_temporary(
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     remove_stale_temporaries(target.parent)
-    temporary, descriptor = _create_temporary(target, _PRIVATE_MODE if is_private else _DEFAULT_MODE)
+    mode = _PRIVATE_MODE if is_private else _DEFAULT_MODE
+    temporary, descriptor = create_locked(target.parent, f".{target.name}.", mode, suffix=_TEMPORARY_SUFFIX)
     try:
         with os.fdopen(os.dup(descriptor), "wb") as stream:
             stream.writelines(pieces)
@@ -51,16 +52,16 @@ def write_temporary(
             os.close(descriptor)
 
 
-def _create_temporary(target: Path, mode: int) -> tuple[Path, int]:
-    """Create a temporary file beside a target, locked for as long as its process lives."""
+def create_locked(folder: Path, prefix: str, mode: int, *, suffix: str = "") -> tuple[Path, int]:
+    """Create a new file that is locked while its process lives; return its path and descriptor."""
     while True:
-        temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}{_TEMPORARY_SUFFIX}")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        path = folder / f"{prefix}{os.urandom(4).hex()}{suffix}"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         with suppress(OSError):
             wait_for_lock(descriptor, _LOCK_TIMEOUT_S)
         # Another process can have taken it for a stale one before it was locked.
         if os.fstat(descriptor).st_nlink:
-            return temporary, descriptor
+            return path, descriptor
         os.close(descriptor)
 
 
@@ -69,12 +70,14 @@ def remove_stale_temporaries(folder: Path) -> None:
     if folder in _swept_folders or sys.platform == "win32":
         return
     _swept_folders.add(folder)
-    with suppress(OSError):
-        for path in folder.glob(f".*{_TEMPORARY_SUFFIX}"):
-            descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)
+    for path in folder.glob(f".*.{'[0-9a-f]' * 8}{_TEMPORARY_SUFFIX}"):
+        # Somebody else may have put a pipe there, which must not make us wait, or a link.
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
-                if wait_for_lock(descriptor, 0):
-                    path.unlink(missing_ok=True)
+                is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+                if is_file and wait_for_lock(descriptor, 0):
+                    path.unlink()
             finally:
                 os.close(descriptor)
 
@@ -214,7 +217,12 @@ def wait_for_lock(descriptor: int, timeout_s: float) -> bool:
         finally:
             os.close(waiting)
 
-    Thread(target=wait, daemon=True).start()
+    try:
+        Thread(target=wait, daemon=True).start()
+    except RuntimeError:
+        # A process that is ending starts no threads.
+        os.close(waiting)
+        return False
     return is_locked.wait(timeout_s)
 
 

@@ -177,9 +177,11 @@ class Erasure(BankService):
                     id=receipt.id, time=now, asked=receipt.asked, digest=digest, notes=receipt.notes,
                     gone=frozenset(done.gone), removed=done.removed, key=key, masked=masked,
                 )  # fmt: skip
-                store_unfinished(eraser, [*load_unfinished(eraser), unfinished])
+                # One whose key is gone cannot be finished: the user was told to erase its text again.
+                others = [each for each in load_unfinished(eraser) if each.has_key or not matching]
+                store_unfinished(eraser, [*others, unfinished])
             receipt = self._finish(receipt, query, done)
-        remove_keys(bank.path, self.unfinished_erasures())
+        remove_keys(bank.path, self.unfinished_erasures)
         return receipt
 
     @reads(Layer.BANK)
@@ -188,12 +190,13 @@ class Erasure(BankService):
 
         Whoever may use the bank may finish what somebody with the right to erase has begun.
         """
-        bank = self._bank
+        bank, store = self._bank, self._bank.store
+        # Free pages cannot be cleaned inside a transaction.
+        if store.is_read_only or store.is_writing or store.is_reading:
+            return []
         with bank.reading() as reader:
             unfinished = load_unfinished(reader)
             is_due = bool(reader.setting(_SCRUB_DUE))
-        if bank.store.is_read_only:
-            return []
         receipts = []
         for each in unfinished:
             with open_key(each) as erasure:
@@ -208,11 +211,10 @@ class Erasure(BankService):
                 )  # fmt: skip
                 receipts.append(self._finish(receipt, erasure_query(*texts), done))
         # Finishing one has cleaned the free pages too.
-        if is_due and not receipts and bank.store.scrub():
+        if is_due and not receipts and store.scrub():
             with bank.transaction() as writer:
                 writer.set_setting(_SCRUB_DUE, "")
-        finished = {receipt.id for receipt in receipts}
-        remove_keys(bank.path, [each for each in unfinished if each.id not in finished])
+        remove_keys(bank.path, self.unfinished_erasures)
         return receipts
 
     @reads(Layer.BANK)
@@ -252,9 +254,7 @@ class Erasure(BankService):
                 eraser.set_setting(_SCRUB_DUE, "")
             if receipt.removed_count:
                 eraser.record_receipt(receipt.id, receipt_entry(receipt, query))
-            # One whose key is gone cannot be finished: the user was told to erase its text again.
-            others = [each for each in load_unfinished(eraser) if each.id != receipt.id and each.has_key]
-            store_unfinished(eraser, others)
+            store_unfinished(eraser, [each for each in load_unfinished(eraser) if each.id != receipt.id])
         return receipt
 
     @writes(Layer.BANK)

@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from archivist.clock import from_text, to_text
 from archivist.cold_start import blake2s
-from archivist.files.write import wait_for_lock
+from archivist.files.write import create_locked, wait_for_lock
 from archivist.paths import home_folder
 from archivist.records.plain import canonical_json
 
@@ -64,20 +64,17 @@ def create_key(bank_path: Path, texts: Sequence[str]) -> Iterator[tuple[str, str
     """Make a key for texts and hold it; yield its name and the masked texts, both empty without a home."""
     plain = json.dumps(list(texts)).encode()
     key = secrets.token_bytes(len(plain))
-    name = f"{_bank_mark(bank_path)}-{secrets.token_hex(8)}"
     try:
         folder = home_folder() / _FOLDER
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-        descriptor = os.open(folder / name, flags, 0o600)
+        path, descriptor = create_locked(folder, f"{_bank_mark(bank_path)}-", 0o600)
+        os.write(descriptor, key)
+        os.fsync(descriptor)
     except (OSError, RuntimeError):
         yield "", ""
         return
     try:
-        wait_for_lock(descriptor, 0)
-        os.write(descriptor, key)
-        os.fsync(descriptor)
-        yield name, _mask(plain, key).hex()
+        yield path.name, _mask(plain, key).hex()
     finally:
         os.close(descriptor)
 
@@ -105,17 +102,16 @@ def open_key(erasure: UnfinishedErasure) -> Iterator[UnfinishedErasure | None]:
         os.close(descriptor)
 
 
-def remove_keys(bank_path: Path, unfinished: Sequence[UnfinishedErasure]) -> None:
+def remove_keys(bank_path: Path, load: Callable[[], Sequence[UnfinishedErasure]]) -> None:
     """Remove the keys of a bank's finished erasures, and of those that were killed before they erased."""
-    kept = {each.key for each in unfinished}
     with suppress(OSError, RuntimeError):
         for path in (home_folder() / _FOLDER).glob(f"{_bank_mark(bank_path)}-*"):
-            if path.name in kept:
-                continue
             descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
             try:
-                # A process that holds it is about to enter its erasure in the bank.
-                if wait_for_lock(descriptor, 0):
+                # While another process holds it, that one may still enter its erasure in the bank: so ask
+                # the bank only when the lock is ours.
+                if wait_for_lock(descriptor, 0) and all(path.name != each.key for each in load()):
+                    os.pwrite(descriptor, bytes(os.fstat(descriptor).st_size), 0)
                     path.unlink()
             finally:
                 os.close(descriptor)
