@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import pytest
 
 from archivist import Bank
-from archivist.errors import BankError
+from archivist.config import Config, StoreRules
+from archivist.errors import BankError, BankLockedError
+from archivist.exchange import service as exchange
+from archivist.files.jsonl import write_lines
 from archivist.forget import service
 from archivist.forget.unfinished_service import open_key
 from archivist.store.erasure import ERASED
@@ -153,11 +156,32 @@ def test_a_home_that_cannot_be_written_does_not_stop_an_erasure(told: Bank, tmp_
     assert _holders(tmp_path) == []
 
 
+def test_nothing_is_erased_between_what_an_export_reads_and_what_it_writes(
+    told: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused: list[str] = []
+
+    def write_slowly(path: Path, values: Iterable[Mapping[str, object]]) -> int:
+        hasty = Config(store=StoreRules(busy_timeout_s=0.05))
+        with Bank.open(tmp_path / "memory", create=False, config=hasty) as other:
+            try:
+                other.erasure.erase(matching=SECRET)
+            except BankLockedError as error:
+                refused.append(error.code)
+        return write_lines(path, values)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(exchange, "write_lines", write_slowly)
+        written = told.exchange.export(tmp_path / "slow")
+    assert len(refused) == len(written)
+    assert told.erasure.erase(matching=SECRET).is_clean
+    told.close()
+    assert _holders(tmp_path) == []
+
+
 def test_a_file_whose_writing_was_interrupted_is_cleaned(
     told: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from archivist.exchange import service as exchange
-
     def write_and_stop(path: Path, _: object) -> int:
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps({"id": "x", "description": SECRET}) + "\n")

@@ -69,6 +69,18 @@ VERBS = {
     "archive": Verb(
         ("archive", "add", "We chose SQL", "--type", "decision"), 3, ("archive", "search", "SQL"), "chose SQL"
     ),
+    "stream export": Verb(("stream", "export", "{outside}/stream.jsonl"), 3),
+    "knowledge": Verb(
+        ("knowledge", "set", "ports", "web", "8080"), 3, ("knowledge", "list"), "8080"
+    ),
+    "proposals": Verb(
+        ("proposals", "add", "rules", "Test it", "--reason", "so"), 3, ("proposals", "list"), "rules"
+    ),
+    "attempts": Verb(
+        ("episodes", "log", "T-1", "--agent", "a", "--action", "failed", "--approach", "by hand"), 3,
+        ("episodes", "list"), "T-1",
+    ),
+    "undo": Verb(("undo", "m-003"), 3),
     "init": Verb(("init", "{outside}/fresh"), 6, ("--bank", "{outside}/fresh", "status"), "runs"),
     "config": Verb(("config", "set", "brief.budget_tokens", "700"), 3, ("config",), "700"),
 }  # fmt: skip

@@ -11,6 +11,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from archivist.files.write import TEMPORARY_SUFFIX, create_locked, remove_stale_temporaries
+
 # Taken from SQLite: the database's own locks lie at this byte.
 _LOCK_BYTE = 0x40000000
 # File systems that several machines can mount at once; SQLite's write-ahead log needs its users on one.
@@ -24,21 +26,18 @@ _CHECKED_FILE = "file_systems"
 
 def find_lock_problem(folder: Path) -> str | None:
     """Return why locks do not work in a folder, an empty text when they do, None when it cannot be tried."""
-    path = folder / f".locks.{os.urandom(4).hex()}.archivist"
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        remove_stale_temporaries(folder)
+        path, descriptor = create_locked(folder, ".locks.", 0o600, suffix=TEMPORARY_SUFFIX)
     except OSError:
         return None
     try:
-        if is_locked_twice(path):
-            return "its file system grants the same lock twice"
-    except FileNotFoundError:
-        return None
+        return "its file system grants the same lock twice" if is_locked_twice(path) else ""
     except OSError as error:
         return f"its file system grants no locks: {error.strerror or error}"
     finally:
+        os.close(descriptor)
         path.unlink(missing_ok=True)
-    return ""
 
 
 def find_network_type(folder: Path) -> str:

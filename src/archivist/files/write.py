@@ -17,7 +17,7 @@ _DEFAULT_MODE = 0o666
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _LOCK_TIMEOUT_S = 30.0
-_TEMPORARY_SUFFIX = ".archivist"
+TEMPORARY_SUFFIX = ".archivist"
 _swept_folders: set[Path] = set()
 
 
@@ -33,7 +33,7 @@ def write_temporary(
     target.parent.mkdir(parents=True, exist_ok=True)
     remove_stale_temporaries(target.parent)
     mode = _PRIVATE_MODE if is_private else _DEFAULT_MODE
-    temporary, descriptor = create_locked(target.parent, f".{target.name}.", mode, suffix=_TEMPORARY_SUFFIX)
+    temporary, descriptor = create_locked(target.parent, f".{target.name}.", mode, suffix=TEMPORARY_SUFFIX)
     try:
         with os.fdopen(os.dup(descriptor), "wb") as stream:
             stream.writelines(pieces)
@@ -70,7 +70,7 @@ def remove_stale_temporaries(folder: Path) -> None:
     if folder in _swept_folders or sys.platform == "win32":
         return
     _swept_folders.add(folder)
-    for path in folder.glob(f".*.{'[0-9a-f]' * 8}{_TEMPORARY_SUFFIX}"):
+    for path in folder.glob(f".*.{'[0-9a-f]' * 8}{TEMPORARY_SUFFIX}"):
         # Somebody else may have put a pipe there, which must not make us wait, or a link.
         with suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
