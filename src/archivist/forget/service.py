@@ -197,9 +197,10 @@ class Erasure(BankService):
         with bank.reading() as reader:
             unfinished = load_unfinished(reader)
             is_due = bool(reader.setting(_SCRUB_DUE))
-        receipts = []
+        receipts, is_running = [], False
         for each in unfinished:
             with open_key(each) as erasure:
+                is_running = is_running or erasure is None
                 if erasure is None or (erasure.texts is None and erasure.digest):
                     continue
                 texts = erasure.texts or ()
@@ -210,8 +211,8 @@ class Erasure(BankService):
                     digest=erasure.digest, notes=erasure.notes,
                 )  # fmt: skip
                 receipts.append(self._finish(receipt, erasure_query(*texts), done))
-        # Finishing one has cleaned the free pages too.
-        if is_due and not receipts and store.scrub():
+        # Finishing one has cleaned the free pages too, and a running one will.
+        if is_due and not receipts and not is_running and store.scrub():
             with bank.transaction() as writer:
                 writer.set_setting(_SCRUB_DUE, "")
         remove_keys(bank.path, self.unfinished_erasures)

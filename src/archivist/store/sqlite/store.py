@@ -188,7 +188,7 @@ class SqliteStore:
     def scrub(self) -> bool:
         from archivist.store.sqlite.erase import scrub
 
-        with self._map_errors():
+        with self._map_errors(), queue_at_folder(self.path.parent, self._busy_timeout_s):
             return scrub(self._db)
 
     def count_raw_bytes(self, needles: Sequence[bytes]) -> dict[str, int]:
