@@ -160,6 +160,16 @@ def test_a_bank_that_is_written_for_too_long_is_given_up_in_time(tmp_path: Path)
     second.close()
 
 
+def test_one_who_writes_two_banks_of_a_folder_does_not_wait_for_itself(tmp_path: Path) -> None:
+    began = time.monotonic()
+    with Bank.open(tmp_path / "a.db") as one, Bank.open(tmp_path / "b.db") as other:
+        with one.transaction(), other.transaction():
+            pass
+        with other.transaction(), one.transaction():
+            pass
+    assert time.monotonic() - began < 10
+
+
 def test_temporary_files_of_the_dead_are_removed_and_others_stay(tmp_path: Path) -> None:
     path = tmp_path / "note.md"
     stale, foreign, pipe = (

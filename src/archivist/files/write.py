@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from _thread import get_ident
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +20,8 @@ _RENAME_EXCHANGE = 2
 _LOCK_TIMEOUT_S = 30.0
 TEMPORARY_SUFFIX = ".archivist"
 _swept_folders: set[Path] = set()
+# The lines in which this process is first, by thread and folder.
+_own_places: set[tuple[int, Path]] = set()
 
 
 @contextmanager
@@ -233,16 +236,23 @@ def queue_at_folder(folder: Path, timeout_s: float) -> Iterator[None]:
     The line only orders those who then take a real lock, so that nobody has to poll for it. It leaves no file
     behind and ends with the process. Where a folder cannot be locked, there is no line.
     """
+    place = get_ident(), folder
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        # Who writes two banks of one folder at once must not wait for themselves.
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+        descriptor = None if place in _own_places else os.open(folder, flags)
     except (OSError, AttributeError):
+        descriptor = None
+    if descriptor is None:
         yield
         return
     try:
         with suppress(OSError):
             wait_for_lock(descriptor, timeout_s)
+        _own_places.add(place)
         yield
     finally:
+        _own_places.discard(place)
         os.close(descriptor)
 
 
