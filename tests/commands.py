@@ -93,6 +93,8 @@ def _fresh(words: Sequence[str]) -> Iterator[None]:
     """Take away what an earlier command has left, and afterwards what this one has."""
     if shelves := sys.modules.get("archivist.workspace.markdown_service"):
         shelves._open_files.cache_clear()
+    if writing := sys.modules.get("archivist.files.write"):
+        writing._swept_folders.clear()
     arguments, program, thresholds = sys.argv, sys.modules["__main__"], gc.get_threshold()
     # By these two a command knows what it is called.
     sys.argv, sys.modules["__main__"] = [PROGRAM, *words], ModuleType("__main__")

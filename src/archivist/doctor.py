@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import DENIAL, Layer, reads, writes
-from archivist.errors import ArchivistError
+from archivist.errors import ArchivistError, BankError
 from archivist.recall.query import LIVE, Query
 from archivist.recall.results import FRESH
 from archivist.records import ConflictStatus, Episode, Lesson, ProposalStatus, Status
@@ -83,6 +84,19 @@ def check_disk_space(left_bytes: int) -> tuple[bool, str]:
     return True, "the bank can be written"
 
 
+def _check_locks(bank: Bank) -> tuple[bool, str]:
+    """Try the locks where the bank lies, and name a file system that several machines can use."""
+    from archivist.files.locks import find_lock_problem, find_network_type
+
+    folder = bank.path.absolute().parent
+    if problem := find_lock_problem(folder):
+        return False, f"{problem}: two writers would damage the bank: move it to a local disk"
+    if kind := find_network_type(folder):
+        advice = "use it from one machine only, or move it to a local disk"
+        return False, f"the bank lies on a network or shared file system ({kind}): {advice}"
+    return True, "file locks work"
+
+
 def _check_vectors(bank: Bank) -> tuple[bool, str]:
     try:
         embedder = bank.embedder
@@ -144,6 +158,10 @@ def check_reflection(bank: Bank) -> tuple[bool, str]:
     if failed is not None:
         again = f"archivist reflect --run {failed.run}"
         return False, f"run {failed.run} failed: {failed.error}: {again}"
+    abandoned = set(bank.reflections.abandoned_runs())
+    if abandoned:
+        are = f"run {min(abandoned)} was" if len(abandoned) == 1 else f"{len(abandoned)} runs were"
+        return False, f"{are} being reflected on by a process that is gone: archivist reflect takes over"
     held = [each.leased_until for each in waiting if each.leased_until and each.leased_until > now]
     free = len(waiting) - len(held)
     if free:
@@ -181,6 +199,27 @@ def _check_quarantine(bank: Bank) -> tuple[bool, str]:
         return True, "no lesson waits for approval"
     todo = f"{SHOW_QUARANTINED}, then lessons approve or forget"
     return False, f"{_say_waiting(waiting, 'lesson')} for approval: {todo}"
+
+
+def _check_erasure(bank: Bank) -> tuple[bool, str]:
+    """Finish what killed erasures left, and name what cannot be finished."""
+    receipts = bank.erasure.finish_erasures()
+    told = [f"finished the interrupted erasure {receipt.id}" for receipt in receipts]
+    unclean = [
+        f"{place.name}: {place.note or place.check}"
+        for receipt in receipts
+        for place in receipt.places
+        if not place.is_clean
+    ]
+    for erasure in bank.erasure.unfinished_erasures():
+        begun = f"the erasure {erasure.id} of {erasure.time:%Y-%m-%d %H:%M} UTC is not finished"
+        if bank.store.is_read_only:
+            unclean.append(f"{begun}: open the bank where it can be written")
+        elif erasure.has_key:
+            unclean.append(f"{begun}: another process works on it")
+        else:
+            unclean.append(f"{begun} and its key is gone: erase the text again, archivist erase --matching -")
+    return not unclean, "; ".join((*told, *unclean)) or "nothing is left to clean"
 
 
 def _check_size(bank: Bank) -> tuple[bool, str]:
@@ -233,11 +272,13 @@ def _home_or_none() -> Path | None:
 _CHECKS = {
     "ledger": _check_ledger,
     "writing": _check_writing,
+    "locks": _check_locks,
     "vectors": _check_vectors,
     "capture": _check_capture,
     "reflection": check_reflection,
     "liveness": _check_liveness,
     "quarantine": _check_quarantine,
+    "erasure": _check_erasure,
     "size": _check_size,
     "audit": _check_audit,
 }
@@ -249,6 +290,10 @@ class Doctor(BankService):
     @reads(Layer.BANK)
     def status(self) -> dict[str, int]:
         """Return the number of records of each kind."""
+        # A locked bank can still be counted; the doctor says what is left.
+        with suppress(BankError):
+            self._bank.erasure.finish_erasures()
+        abandoned = len(self._bank.reflections.abandoned_runs())
         with self._bank.reading() as reader:
             runs = reader.count("episode", equals("action", None))
             return {
@@ -256,6 +301,7 @@ class Doctor(BankService):
                 "runs": runs,
                 "runs_counted": reader.run_count(),
                 "runs_waiting": len(reader.queued_runs()),
+                "runs_abandoned": abandoned,
                 "events": reader.count("event"),
                 "briefs": reader.count("brief"),
                 "verdicts": reader.count("verdict"),

@@ -39,6 +39,7 @@ EPISODES = "episodes.jsonl"
 AUDIT = "audit.jsonl"
 STREAM = "stream.jsonl"
 ALWAYS = (LESSONS, ARCHIVE, EPISODES, AUDIT)
+EXPORTED = (*ALWAYS, STREAM, *(shape.file for shape in shapes.SHAPES))
 ARCHIVE_NAMES = (ARCHIVE, "archive.jsonl")
 # Only an entry of the stream has all of these keys.
 _STREAM_SIGNS = frozenset(("cycle", "action", "timestamp"))

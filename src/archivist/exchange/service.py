@@ -6,11 +6,11 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from archivist.access.rights import Layer, reads, writes
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 _WRITTEN = "written_files"
 # Marks a path whose bytes are not UTF-8.
 _URI = "file://"
+_Written = TypeVar("_Written")
 
 
 class Exchange(BankService):
@@ -52,20 +53,23 @@ class Exchange(BankService):
     @reads(Layer.BANK)
     def export(self, folder: Path, *, shape: LessonFormat | None = None) -> dict[str, int]:
         """Write the bank as JSON lines in the documents' shapes; return how many lines each file has."""
-        with self._bank.reading() as reader:
+
+        self._bank.erasure.finish_erasures()
+
+        def write(reader: Reader) -> dict[str, int]:
             lines = files.export_lines(reader, shape or files.LessonFormat.CROSS_RUN)
-        # An empty file is written only where the last export left a file that is now out of date.
-        lines = {
-            name: values
-            for name, values in lines.items()
-            if values or name in files.ALWAYS or (folder / name).exists()
-        }
-        with _explain_write_errors(folder):
-            written = {
-                name: write_lines(folder / name, values, below=folder) for name, values in lines.items()
+            # An empty file is written only where the last export left a file that is now out of date.
+            lines = {
+                name: values
+                for name, values in lines.items()
+                if values or name in files.ALWAYS or (folder / name).exists()
             }
-        self.record_written([folder / name for name in lines])
-        return written
+            with _explain_write_errors(folder):
+                return {
+                    name: write_lines(folder / name, values, below=folder) for name, values in lines.items()
+                }
+
+        return self.write_listed_files([folder / name for name in files.EXPORTED], write)
 
     @writes(Layer.BANK)
     def import_files(self, paths: Sequence[Path], *, is_strict: bool = False) -> FileImportResult:
@@ -156,6 +160,7 @@ class Exchange(BankService):
     def share(self, folder: Path) -> ShareResult:
         """Synchronise with a folder kept in git: import what others wrote, write what is new here."""
         bank = self._bank
+        bank.erasure.finish_erasures()
         promote_at_runs = bank.config.lessons.promote_at_runs
         with bank.transaction() as writer:
             replica = writer.setting("bank_id")
@@ -172,41 +177,52 @@ class Exchange(BankService):
                 known = writer.get(type(record), record.id)
                 if known is None or share.is_later(record, known):
                     changed[share.AUDIT] += writer.put(record, "share")
-        with bank.reading() as reader:
+        paths = {name: folder / name / f"{replica}.jsonl" for name in (share.LESSONS, share.AUDIT)}
+
+        def write(reader: Reader) -> dict[str, int]:
             lines = share.own_lines(reader, shared, promote_at_runs=promote_at_runs)
-        paths = {name: folder / name / f"{replica}.jsonl" for name in lines}
-        with _explain_write_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            note = folder / "README.md"
-            if not os.path.lexists(note):
-                replace_file(note, share.README.encode())
-            written = {name: write_lines(paths[name], values, below=folder) for name, values in lines.items()}
-        self.record_written(paths.values())
+            with _explain_write_errors(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                note = folder / "README.md"
+                if not os.path.lexists(note):
+                    replace_file(note, share.README.encode())
+                return {
+                    name: write_lines(paths[name], values, below=folder) for name, values in lines.items()
+                }
+
+        written = self.write_listed_files([*paths.values()], write)
         return share.ShareResult(changed=changed, written=written, problems=tuple(shared.problems))
 
     @reads(Layer.BANK)
-    def record_written(self, paths: Iterable[Path]) -> None:
-        """Record which files hold memory that this bank wrote, with their digests: erasure must find them.
+    def write_listed_files(self, paths: Sequence[Path], write: Callable[[Reader], _Written]) -> _Written:
+        """Write files that hold memory so that an erasure finds them, whenever one of the two is killed.
 
-        A read-only bank records nothing: nothing can be erased from it either.
+        They are listed without a digest before they are written, and written while nobody else can erase.
+        A read-only bank lists nothing: nothing can be erased from it either.
         """
-        digests = {}
-        for path in (path.resolve() for path in paths):
-            # A path whose bytes are not UTF-8 is kept as a URI, since the setting is text.
-            name = str(path) if as_text(path) == str(path) else path.as_uri()
-            with path.open("rb") as stream:
-                digests[name] = hashlib.file_digest(stream, "sha256").hexdigest()
-        with suppress(BankReadOnlyError), self._bank.transaction() as writer:
-            listed = writer.setting(_WRITTEN)
-            updated = canonical_json({**json.loads(listed or "{}"), **digests})
-            if updated != listed:
-                writer.set_setting(_WRITTEN, updated)
+        listed = {_listed_name(path): "" for path in paths}
+        try:
+            with self._bank.transaction() as writer:
+                before = _load_listed(writer)
+                _store_listed(writer, before | listed)
+        except BankReadOnlyError:
+            with self._bank.reading() as reader:
+                return write(reader)
+        with self._bank.transaction() as writer:
+            written = write(writer)
+            digests = {_listed_name(path): _file_digest(path) for path in paths if path.is_file()}
+            others = {name: digest for name, digest in _load_listed(writer).items() if name not in listed}
+            _store_listed(writer, others | digests)
+        return written
 
     @reads(Layer.BANK)
     def written_files(self) -> dict[str, str]:
-        """Return the files that this bank wrote, with the digest that each had then."""
+        """Return the files that this bank wrote, with the digest that each had then.
+
+        A file has no digest when writing it was interrupted.
+        """
         with self._bank.reading() as reader:
-            listed: dict[str, str] = json.loads(reader.setting(_WRITTEN) or "{}")
+            listed = _load_listed(reader)
         return {
             os.fsdecode(unquote_to_bytes(name.removeprefix(_URI))) if name.startswith(_URI) else name: digest
             for name, digest in listed.items()
@@ -215,6 +231,28 @@ class Exchange(BankService):
     def _sighting(self, reader: Reader, provenance: Provenance) -> Sighting:
         bank = self._bank
         return Sighting(provenance=provenance, actor=bank.actor, now=bank.now(), run_count=reader.run_count())
+
+
+def _listed_name(path: Path) -> str:
+    """Return how a file is listed; a path whose bytes are not UTF-8 as a URI, since the setting is text."""
+    path = path.resolve()
+    return str(path) if as_text(path) == str(path) else path.as_uri()
+
+
+def _load_listed(reader: Reader) -> dict[str, str]:
+    listed: dict[str, str] = json.loads(reader.setting(_WRITTEN) or "{}")
+    return listed
+
+
+def _store_listed(writer: Writer, listed: dict[str, str]) -> None:
+    updated = canonical_json(listed)
+    if updated != writer.setting(_WRITTEN):
+        writer.set_setting(_WRITTEN, updated)
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _read_shared(folder: Path, replica: str) -> SharedRecords:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from _thread import get_ident
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from time import monotonic, sleep
 
 from archivist.errors import FilesLockedError, InputError
 from archivist.files.worktrees import open_at_once
@@ -22,7 +22,10 @@ _DEFAULT_MODE = 0o666
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _LOCK_TIMEOUT_S = 30.0
-_LOCK_POLL_S = 0.02
+TEMPORARY_SUFFIX = ".archivist"
+_swept_folders: set[Path] = set()
+# The lines in which this process is first, by thread and folder.
+_own_places: set[tuple[int, Path]] = set()
 
 
 def refuse_links(path: Path, *, below: Path | None = None) -> None:
@@ -71,19 +74,55 @@ def write_temporary(
     """
     refuse_links(target, below=below)
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
+    remove_stale_temporaries(target.parent)
     mode = _PRIVATE_MODE if is_private else _DEFAULT_MODE
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    temporary, descriptor = create_locked(target.parent, f".{target.name}.", mode, suffix=TEMPORARY_SUFFIX)
     try:
-        with os.fdopen(descriptor, "wb") as stream:
+        with os.fdopen(os.dup(descriptor), "wb") as stream:
             stream.writelines(pieces)
             stream.flush()
             os.fsync(stream.fileno())
         if mode_from is not None and mode_from.exists():
             temporary.chmod(mode_from.stat().st_mode & 0o7777)
+        if sys.platform == "win32":
+            # An open file cannot be moved there.
+            os.close(descriptor)
+            descriptor = -1
         yield temporary
     finally:
         temporary.unlink(missing_ok=True)
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def create_locked(folder: Path, prefix: str, mode: int, *, suffix: str = "") -> tuple[Path, int]:
+    """Create a new file that is locked while its process lives; return its path and descriptor."""
+    while True:
+        path = folder / f"{prefix}{os.urandom(4).hex()}{suffix}"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        with suppress(OSError):
+            wait_for_lock(descriptor, _LOCK_TIMEOUT_S)
+        # Another process can have taken it for a stale one before it was locked.
+        if os.fstat(descriptor).st_nlink:
+            return path, descriptor
+        os.close(descriptor)
+
+
+def remove_stale_temporaries(folder: Path) -> None:
+    """Remove the temporary files that killed processes left in a folder; it is looked at once a process."""
+    if folder in _swept_folders or sys.platform == "win32":
+        return
+    _swept_folders.add(folder)
+    for path in folder.glob(f".*.{'[0-9a-f]' * 8}{TEMPORARY_SUFFIX}"):
+        # Somebody else may have put a pipe there, which must not make us wait, or a link.
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+                if is_file and wait_for_lock(descriptor, 0):
+                    path.unlink()
+            finally:
+                os.close(descriptor)
 
 
 def replace_file(
@@ -198,22 +237,69 @@ def swap_if_unchanged(temporary: Path, path: Path, before: bytes, after: bytes) 
 
 
 def wait_for_lock(descriptor: int, timeout_s: float) -> bool:
-    """Take the advisory lock of an open file or folder; return False if others hold it for too long."""
+    """Take the advisory lock of an open file or folder; return False if others hold it for too long.
+
+    The caller closes the descriptor, also after False: else a lock that comes too late would stay.
+    """
     try:
         import fcntl
     except ImportError:
         # Windows has no advisory locks; `replace_if_unchanged` still detects other writers.
         return True
-    deadline = monotonic() + timeout_s
-    while True:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        if timeout_s <= 0:
+            return False
+    else:
+        return True
+    from threading import Event, Thread
+
+    # The kernel serves those who wait in their order, but knows no time limit: so a thread waits. When it is
+    # given up it still gets the lock one day, and lets it go by closing the last descriptor of it.
+    waiting, is_locked = os.dup(descriptor), Event()
+
+    def wait() -> None:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if monotonic() >= deadline:
-                return False
-            sleep(_LOCK_POLL_S)
-        else:
-            return True
+            fcntl.flock(waiting, fcntl.LOCK_EX)
+            is_locked.set()
+        finally:
+            os.close(waiting)
+
+    try:
+        Thread(target=wait, daemon=True).start()
+    except RuntimeError:
+        # A process that is ending starts no threads.
+        os.close(waiting)
+        return False
+    return is_locked.wait(timeout_s)
+
+
+@contextmanager
+def queue_at_folder(folder: Path, timeout_s: float) -> Iterator[None]:
+    """Stand in the line of a folder's writers, for so long at most; then go on, in turn or not.
+
+    The line only orders those who then take a real lock, so that nobody has to poll for it. It leaves no file
+    behind and ends with the process. Where a folder cannot be locked, there is no line.
+    """
+    place = get_ident(), folder
+    try:
+        # Who writes two banks of one folder at once must not wait for themselves.
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+        descriptor = None if place in _own_places else os.open(folder, flags)
+    except (OSError, AttributeError):
+        descriptor = None
+    if descriptor is None:
+        yield
+        return
+    try:
+        with suppress(OSError):
+            wait_for_lock(descriptor, timeout_s)
+        _own_places.add(place)
+        yield
+    finally:
+        _own_places.discard(place)
+        os.close(descriptor)
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from archivist.errors import InputError
 from archivist.files.jsonl import LineProblem, read_lines, write_lines
-from archivist.files.write import replace_file
+from archivist.files.write import remove_stale_temporaries, replace_file
 from archivist.forget.receipt import ErasureLocation, remaining_tags
-from archivist.paths import FOLDER, as_text, home_folder
+from archivist.paths import FOLDER, as_text, home_folder, state_folder
 from archivist.records import Lesson
 from archivist.reflect.summary import with_lessons
 from archivist.store.erasure import ErasureQuery, count_occurrences, redact_json
@@ -43,8 +43,9 @@ def clean_files(
 ) -> list[ErasureLocation]:
     """Rewrite the files that the bank listed as its own without the erased text and records.
 
-    A file that was changed since is left alone, and reported when it holds the text. `traces` are the
-    text's words as signatures hold them.
+    A file that was changed since is left alone, and reported when it holds the text. One without a digest
+    was being written when its process was killed, so it is the bank's. `traces` are the text's words as
+    signatures hold them.
     """
 
     def strip_line(line: dict[str, Any]) -> dict[str, Any] | None:
@@ -71,6 +72,7 @@ def clean_files(
     for file in sorted(beside):
         places += _check_foreign_file(file, query, _FOREIGN)
     places += _rewrite_progress(bank, query)
+    places += _remove_state(bank, query)
     folder = bank.path.absolute().parent
     if folder.name == FOLDER or folder == home_folder():
         for path in sorted(folder.rglob("*")):
@@ -87,8 +89,9 @@ def _clean_file(
     query: ErasureQuery,
     strip_line: Callable[[dict[str, Any]], dict[str, Any] | None],
 ) -> Iterator[ErasureLocation]:
+    remove_stale_temporaries(path.parent)
     with path.open("rb") as stream:
-        is_ours = hashlib.file_digest(stream, "sha256").hexdigest() == digest
+        is_ours = not digest or hashlib.file_digest(stream, "sha256").hexdigest() == digest
     if not is_ours:
         yield from _check_foreign_file(path, query, _CHANGED)
         return
@@ -97,14 +100,13 @@ def _clean_file(
     stripped = [strip_line(value) for value in values]
     changed = sum(before != after for before, after in zip(values, stripped, strict=True))
     if changed:
-        write_lines(path, [line for line in stripped if line is not None])
+        kept = [line for line in stripped if line is not None]
+        bank.exchange.write_listed_files([path], lambda _: write_lines(path, kept))
     left = _count_in_file(path, query)
     if query.is_in(str(path)):
         note = "its path holds the text: move it"
         yield ErasureLocation(as_text(path), changed, left + 1, _RAW_BYTES, note)
         return
-    if changed:
-        bank.exchange.record_written([path])
     yield ErasureLocation(as_text(path), changed, left, _RAW_BYTES if query.needles else "its lines read")
 
 
@@ -122,6 +124,14 @@ def _check_foreign_file(path: Path, query: ErasureQuery, note: str) -> Iterator[
         return
     if found:
         yield ErasureLocation(as_text(path), 0, found, _RAW_BYTES, note)
+
+
+def _remove_state(bank: Bank, query: ErasureQuery) -> Iterator[ErasureLocation]:
+    """Remove the log of hooks and the cache under the user's home when they hold the text: both are made anew."""
+    for path in sorted(state_folder(bank.path).glob("*")):
+        if path.is_file() and (found := _count_in_file(path, query)):
+            path.unlink()
+            yield ErasureLocation(as_text(path), found, 0, _RAW_BYTES)
 
 
 def _rewrite_progress(bank: Bank, query: ErasureQuery) -> Iterator[ErasureLocation]:

@@ -12,6 +12,7 @@ import json
 import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,14 @@ from archivist.forget.retention import (
     growth_warnings,
     latest_end,
     session_families,
+)
+from archivist.forget.unfinished_service import (
+    UnfinishedErasure,
+    create_key,
+    load_unfinished,
+    open_key,
+    remove_keys,
+    store_unfinished,
 )
 from archivist.ledger.lookup import find_by_name
 from archivist.records import Episode, Event, Lesson, Status, Verdict, Working
@@ -67,6 +76,7 @@ _FIRST_TEXTS = {"lesson": ("summary",), "episode": ("summary", "task"), "event":
 _OTHER_TEXTS = ("value", "description", "action", "text", "after", "plan")
 _WITNESS_TEXTS = {**_FIRST_TEXTS, "lesson": ("summary", "rule", "detail")}
 _IN_USE = "another process uses the bank: stop it and erase again"
+_REPEATED_NOTE = "other records hold some of its words too: archivist erase --matching TEXT"
 _LOGS_NOTE = "captured log files are not changed: capturing a longer version of one stores its text again"
 
 
@@ -127,58 +137,114 @@ class Erasure(BankService):
     def erase(self, names: Sequence[str] = (), *, matching: str = "") -> Receipt:
         """Erase records, or a text everywhere, down to the raw bytes; the receipt says what was checked.
 
-        First the rows, in one transaction; then the files that this bank wrote; then the free pages and the
-        log of the database. Then every place is searched again, and the ledger records the receipt.
+        First the rows, in one transaction that also notes what else is to be cleaned; then the files that
+        this bank wrote; then the free pages and the log of the database. Then every place is searched again,
+        and the ledger records the receipt. If it is killed, the next call finishes it.
         """
         bank, store = self._bank, self._bank.store
         _check_request(names, matching)
         bank.proposals.guard_erasure(names, matching)
+        self.finish_erasures()
         now = bank.now()
         done, notes, asked = _ErasureProgress(), [_LOGS_NOTE], tuple(names)
         salt = secrets.token_hex(16) if matching else ""
         digest = text_digest(salt, matching) if matching else ""
         receipt = Receipt(id=bank.new_id(now), time=now, digest=digest, salt=salt)
-        written = bank.exchange.written_files()
-        with store.erasing(bank.actor, now) as eraser:
-            if matching:
-                query = erasure_query(matching)
-                _erase_text(eraser, query, matching, done, now)
-            else:
-                targets = _resolve_targets(eraser, names)
-                witnesses = _sample_texts(eraser, targets)
-                _erase_records(eraser, targets, done, now)
-                repeated = eraser.texts_still_stored(witnesses)
-                query = erasure_query(*(text for text in witnesses if text not in repeated), is_plain=True)
-                asked = tuple(dict.fromkeys([*asked, *(target.id for target in targets)]))
-                if repeated:
-                    notes.append("other records hold some of its words too: archivist erase --matching TEXT")
-            if done.removed:
-                eraser.drop_orphan_speakers()
-                eraser.set_setting(_SCRUB_DUE, "yes")
-                receipt = replace(receipt, asked=asked, notes=tuple(notes))
-                # Entered now as well as at the end, in case the rest is interrupted.
-                eraser.record_receipt(receipt.id, receipt_entry(receipt, query))
-            is_due = bool(eraser.setting(_SCRUB_DUE))
-        places = []
-        if matching or done.gone:
-            gone = frozenset(done.gone)
-            places = clean_files(bank, written, query, traces=done.traces, erased_ids=gone)
+        with ExitStack() as held:
+            with store.erasing(bank.actor, now) as eraser:
+                if matching:
+                    texts = [matching]
+                    query = erasure_query(matching)
+                    _erase_text(eraser, query, matching, done, now)
+                else:
+                    targets = _resolve_targets(eraser, names)
+                    witnesses = _sample_texts(eraser, targets)
+                    _erase_records(eraser, targets, done, now)
+                    repeated = eraser.texts_still_stored(witnesses)
+                    texts = [text for text in witnesses if text not in repeated]
+                    query = erasure_query(*texts, is_plain=True)
+                    asked = tuple(dict.fromkeys([*asked, *(target.id for target in targets)]))
+                    if repeated:
+                        notes.append(_REPEATED_NOTE)
+                if done.removed:
+                    eraser.drop_orphan_speakers()
+                    eraser.set_setting(_SCRUB_DUE, "yes")
+                    receipt = replace(receipt, asked=asked, notes=tuple(notes))
+                    # Entered now as well as at the end, in case the rest is interrupted.
+                    eraser.record_receipt(receipt.id, receipt_entry(receipt, query))
+                key, masked = held.enter_context(create_key(bank.path, texts))
+                unfinished = UnfinishedErasure(
+                    id=receipt.id, time=now, asked=receipt.asked, digest=digest, notes=receipt.notes,
+                    gone=frozenset(done.gone), removed=done.removed, key=key, masked=masked,
+                )  # fmt: skip
+                # One whose key is gone cannot be finished: the user was told to erase its text again.
+                others = [each for each in load_unfinished(eraser) if each.has_key or not matching]
+                store_unfinished(eraser, [*others, unfinished])
+            receipt = self._finish(receipt, query, done)
+        remove_keys(bank.path, self.unfinished_erasures)
+        return receipt
+
+    @reads(Layer.BANK)
+    def finish_erasures(self) -> list[Receipt]:
+        """Finish what killed erasures left; return their receipts. A running one is left to its process.
+
+        Whoever may use the bank may finish what somebody with the right to erase has begun.
+        """
+        bank, store = self._bank, self._bank.store
+        # Free pages cannot be cleaned inside a transaction.
+        if store.is_read_only or store.is_writing or store.is_reading:
+            return []
+        with bank.reading() as reader:
+            unfinished = load_unfinished(reader)
+            is_due = bool(reader.setting(_SCRUB_DUE))
+        receipts, is_running = [], False
+        for each in unfinished:
+            with open_key(each) as erasure:
+                is_running = is_running or erasure is None
+                if erasure is None or (erasure.texts is None and erasure.digest):
+                    continue
+                texts = erasure.texts or ()
+                done = _ErasureProgress(erasure.removed, gone=set(erasure.gone))
+                done.traces = _signature_traces(texts[0]) if erasure.digest else None
+                receipt = Receipt(
+                    id=erasure.id, time=erasure.time, asked=erasure.asked,
+                    digest=erasure.digest, notes=erasure.notes,
+                )  # fmt: skip
+                receipts.append(
+                    self._finish(receipt, erasure_query(*texts, is_plain=not erasure.digest), done)
+                )
+        # Finishing one has cleaned the free pages too, and a running one will.
+        if is_due and not receipts and not is_running and store.scrub():
+            with bank.transaction() as writer:
+                writer.set_setting(_SCRUB_DUE, "")
+        remove_keys(bank.path, self.unfinished_erasures)
+        return receipts
+
+    @reads(Layer.BANK)
+    def unfinished_erasures(self) -> list[UnfinishedErasure]:
+        """Return the erasures that are not finished."""
+        with self._bank.reading() as reader:
+            return load_unfinished(reader)
+
+    def _finish(self, receipt: Receipt, query: ErasureQuery, done: _ErasureProgress) -> Receipt:
+        """Clean files and free pages, search every place again, and enter the receipt in the ledger."""
+        bank, store = self._bank, self._bank.store
+        if receipt.digest or done.gone:
+            gone, written = frozenset(done.gone), bank.exchange.written_files()
+            cleaned = clean_files(bank, written, query, traces=done.traces, erased_ids=gone)
+            receipt = replace(receipt, places=tuple(cleaned))
+        with bank.reading() as reader:
+            is_due = bool(reader.setting(_SCRUB_DUE))
         is_scrubbed = True
         if is_due or any(store.count_raw_bytes(query.needles).values()):
             is_scrubbed = store.scrub()
-        return self._verify(replace(receipt, places=tuple(places)), query, done, is_scrubbed)
-
-    def _verify(
-        self, receipt: Receipt, query: ErasureQuery, done: _ErasureProgress, is_scrubbed: bool
-    ) -> Receipt:
-        """Search every place of the bank again, and enter the finished receipt in the ledger."""
         files = []
-        for name, count in self._bank.store.count_raw_bytes(query.needles).items():
+        for name, count in store.count_raw_bytes(query.needles).items():
             check = "raw bytes" if query.needles else "it has no text to search for"
             is_unsure = not is_scrubbed and not count
             note = "" if is_scrubbed or not query.needles else _IN_USE
             files.append(ErasureLocation(name, 0, None if is_unsure else count, check, note))
-        with self._bank.store.erasing(self._bank.actor, self._bank.now()) as eraser:
+        with store.erasing(bank.actor, bank.now()) as eraser:
             tombstones = eraser.count_tombstones()
             places = [
                 *_check_rows(eraser, query, done, is_text=bool(receipt.digest)),
@@ -191,6 +257,7 @@ class Erasure(BankService):
                 eraser.set_setting(_SCRUB_DUE, "")
             if receipt.removed_count:
                 eraser.record_receipt(receipt.id, receipt_entry(receipt, query))
+            store_unfinished(eraser, [each for each in load_unfinished(eraser) if each.id != receipt.id])
         return receipt
 
     @writes(Layer.BANK)
@@ -229,13 +296,9 @@ class Erasure(BankService):
         for batch in split_batches(deletions, _RUNS_AT_ONCE):
             with store.erasing(bank.actor, bank.now()) as eraser:
                 _delete_runs(eraser, batch, families, before)
+        self.finish_erasures()
         with bank.reading() as reader:
-            is_due = bool(reader.setting(_SCRUB_DUE))
-        is_scrubbed = store.scrub() if is_due else True
-        if is_due and is_scrubbed:
-            with bank.transaction() as writer:
-                writer.set_setting(_SCRUB_DUE, "")
-        return replace(result, is_given_back=is_scrubbed)
+            return replace(result, is_given_back=not reader.setting(_SCRUB_DUE))
 
     @reads(Layer.BANK)
     def sizes(self) -> Sizes:
@@ -244,7 +307,7 @@ class Erasure(BankService):
 
     @reads(Layer.BANK)
     def check_growth(self) -> list[str]:
-        """Return warnings: that the bank is large and what helps, or that an erasure is unfinished."""
+        """Return warnings: that the bank is large and what helps, or that its file holds erased bytes."""
         rules = self._bank.config.retention
         with self._bank.reading() as reader:
             is_due = bool(reader.setting(_SCRUB_DUE))
@@ -335,17 +398,22 @@ def _erase_text(
     done.vectors_left = eraser.vector_count(places)
 
 
+def _signature_traces(text: str) -> ErasureQuery | None:
+    """Return the words of a text as signatures hold them; None where they do not identify it."""
+    from archivist.reading.signatures import message_words
+
+    words = message_words(text)
+    return erasure_query("-".join(words)) if len(words) > 1 else None
+
+
 def _erase_signatures(eraser: Eraser, text: str, done: _ErasureProgress) -> None:
     """Erase the text's words from the signatures of lessons and from the notes of reflection on runs.
 
     A signature holds words of a failure in a row. A single word does not identify the text, so it stays.
     """
-    from archivist.reading.signatures import message_words
-
-    words = message_words(text)
-    if len(words) < 2:
+    traces = done.traces = _signature_traces(text)
+    if traces is None:
         return
-    traces = done.traces = erasure_query("-".join(words))
     records: list[Any] = []
     for name, signature in eraser.select_fields(Lesson, ("id", "signature")):
         lesson = eraser.get(Lesson, name) if traces.is_in(signature) else None

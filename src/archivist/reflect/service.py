@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -18,6 +17,7 @@ from archivist.capture.runs import find_run, root_run
 from archivist.clock import to_text
 from archivist.config import Config, LessonRules
 from archivist.errors import ArchivistError
+from archivist.files.processes import is_process_gone, name_process
 from archivist.lessons.candidate import Candidate, LessonChange, Provenance, Sighting
 from archivist.records import (
     ARCHIVIST,
@@ -323,6 +323,11 @@ def _progress_file(bank: Bank) -> Path:
     return bank.path.absolute().parent.parent / "progress.md"
 
 
+def is_abandoned(queued: QueuedRun) -> bool:
+    """Say whether the process that reflected on a run has ended without saying how it went."""
+    return bool(queued.holder and queued.leased_until) and is_process_gone(queued.holder)
+
+
 class Reflections(BankService):
     """What is learnt from runs."""
 
@@ -405,16 +410,18 @@ class Reflections(BankService):
     ) -> Iterator[Reflection | ReflectionOutcome]:
         """Reflect on every queued run, oldest first, as the iterator is consumed.
 
-        Each run is leased: two processes never reflect on the same one, and the lease of a crashed process
-        expires. A failure is an outcome, and the run stays queued.
+        Each run is leased: two processes never reflect on the same one. The lease of a process that is gone
+        ends at once, of one on another machine when its time is over. A failure is an outcome, and the run
+        stays queued.
         """
         bank = self._bank
-        holder = f"{os.getpid()}-{bank.new_id(bank.now())}"
+        holder = f"{name_process()}:{bank.new_id(bank.now())}"
         errors: dict[str, str] = {}
         memo: dict[str, Episode] = {}
         try:
             while True:
                 with bank.transaction() as writer:
+                    writer.expire_leases({each.holder for each in writer.queued_runs() if is_abandoned(each)})
                     until = bank.now() + timedelta(seconds=bank.config.reflect.lease_s)
                     run = next(iter(writer.lease(holder, until)), "")
                 if not run:
@@ -451,6 +458,11 @@ class Reflections(BankService):
         ended = (at_least("finished", to_text(since)), equals("action", None))
         with self._bank.reading() as reader:
             return [episode.id for episode in reader.select(Episode, *ended, order=("finished", "id"))]
+
+    @reads(Layer.RUNS)
+    def abandoned_runs(self) -> list[str]:
+        """Return the runs whose reflection was killed, and that the next reflection takes over."""
+        return [queued.run for queued in self.waiting_runs() if is_abandoned(queued)]
 
     @reads(Layer.RUNS)
     def waiting_runs(self) -> list[QueuedRun]:

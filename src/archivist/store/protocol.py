@@ -200,6 +200,9 @@ class EngineWriter(EngineReader, Protocol):
     def end_lease(self, run: str, holder: str, error: str = "") -> bool:
         """End a lease: the run leaves the queue, or after an error waits again. False when it was lost."""
 
+    def expire_leases(self, holders: Iterable[str]) -> None:
+        """End the leases of holders that are gone at once, as if their time were over."""
+
     def release_lease(self, run: str, holder: str) -> None:
         """Give a lease back unused: the run stays queued, and the attempt is not counted."""
 
@@ -452,6 +455,10 @@ class Eraser(Writer, EngineEraser, Protocol):
 
 class Store(Protocol):
     """A bank's storage. Opened once, used from one process, safe beside others."""
+
+    @property
+    def is_read_only(self) -> bool:
+        """Say whether the bank can only be read here."""
 
     @property
     def is_same_bank(self) -> bool:

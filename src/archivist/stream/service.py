@@ -347,13 +347,11 @@ class Stream(BankService):
         """Write the stream as JSON lines, all or nothing, and return their number."""
         from archivist.files.jsonl import write_lines
 
-        lines = self.lines()
+        self._bank.erasure.finish_erasures()
         try:
-            count = write_lines(path, lines)
+            return self._bank.exchange.write_listed_files([path], lambda _: write_lines(path, self.lines()))
         except OSError as error:
             raise InputError(f"{str(path)!r} cannot be written: {error.strerror}") from None
-        self._bank.exchange.record_written([path])
-        return count
 
     @writes(Layer.STREAM)
     def import_lines(self, paths: Sequence[Path], *, is_strict: bool = False) -> StreamImportResult:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from archivist.records import EpisodeKind, LessonType
-from archivist.reflect.miners.wishes import find_wishes, own_words
+from archivist.reflect.miners.wishes import find_wishes
+from archivist.reflect.own_words import own_words
 
 from .scripted import learnt, one, run, user
 

@@ -31,6 +31,7 @@ _LISTED_TARGETS = 10
 def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
     """Create a bank in FOLDER (the current one by default), or the global bank. An existing bank is kept."""
     from archivist.bank import Bank
+    from archivist.files.locks import find_network_type
 
     place = paths.home_folder() if is_global else folder or Path(session.bank_path or ".")
     if not is_global and paths.bank_file(place).absolute().parent == paths.home_folder():
@@ -45,6 +46,8 @@ def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
         path = bank.path
     keep_out_of_git(path.parent)
     notes = [f"hint: in this folder the new bank replaces {paths.bank_file(above)}"] if above else []
+    if kind := find_network_type(path.absolute().parent):
+        notes.append(f"hint: the bank lies on a network or shared file system ({kind}): see archivist doctor")
     made = "There is a bank already" if existed else "Made a bank"
     return Answer({"bank": str(path), "created": not existed}, f"{made}: {path}", notes)
 

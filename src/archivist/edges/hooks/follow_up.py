@@ -95,6 +95,7 @@ def _process_session(task: FollowUpTask, bank: Bank) -> None:
     failed = [result for result in bank.reflections.reflect_waiting() if getattr(result, "error", "")]
     for _ in bank.vectors.embed_waiting():
         pass
+    bank.erasure.finish_erasures()
     if failed:
         raise InputError(f"reflection on {failed[0].run} failed: {getattr(failed[0], 'error', '')}")
 

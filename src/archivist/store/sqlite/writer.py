@@ -154,6 +154,10 @@ class SqliteWriter(SqliteReader, Writer):
             self._db.execute("DELETE FROM pending WHERE run = ? AND holder = ?", (run, holder))
         return self._db.changes() > 0
 
+    def expire_leases(self, holders: Iterable[str]) -> None:
+        sql = "UPDATE pending SET leased_until = '' WHERE holder = ?"
+        self._db.executemany(sql, [(holder,) for holder in holders])
+
     def release_lease(self, run: str, holder: str) -> None:
         self._db.execute(
             "UPDATE pending SET holder = '', leased_until = '', attempts = attempts - 1"

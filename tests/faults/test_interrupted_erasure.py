@@ -1,0 +1,195 @@
+"""An erasure that is interrupted after its rows are erased is finished by the next call, whatever it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+from archivist import Bank
+from archivist.config import Config, StoreRules
+from archivist.errors import BankError, BankLockedError
+from archivist.exchange import service as exchange
+from archivist.files.jsonl import write_lines
+from archivist.forget import service
+from archivist.forget.unfinished_service import open_key
+from archivist.store.erasure import ERASED
+from archivist.store.protocol import RECEIPT_KIND
+from tests.banks import fresh_bank
+from tests.conftest import Command
+
+# Put together at run time, so that no file of the tests holds it.
+PARTS = ("Periwinkle", "Ocelot", "8836")
+SECRET = " ".join(PARTS)
+
+
+def _holders(*folders: Path) -> list[str]:
+    needle = SECRET.lower().encode()
+    files = (path for folder in folders for path in folder.rglob("*") if path.is_file())
+    return sorted(path.name for path in files if needle in path.read_bytes().lower())
+
+
+def _interrupt(bank: Bank, monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Erase, but stop between the rows and the files."""
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(service, "clean_files", stop)
+        bank.erasure.erase(names, matching="" if names else SECRET)
+    bank.close()
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Bank:
+    """Open a bank that holds the secret, in an export and in a share folder too."""
+    bank = fresh_bank(tmp_path / "memory")
+    bank.lessons.add("Run the linter first")
+    bank.lessons.add(f"Never print {SECRET} in a log")
+    bank.exchange.export(tmp_path / "out")
+    bank.exchange.share(tmp_path / "share")
+    return bank
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda bank, _: bank.doctor.status(),
+        lambda bank, _: bank.doctor.health(),
+        lambda bank, folder: bank.exchange.share(folder / "other"),
+        lambda bank, folder: bank.exchange.export(folder / "other"),
+        lambda bank, folder: bank.stream.export(folder / "stream.jsonl"),
+        lambda bank, _: bank.erasure.prune(is_dry_run=False),
+        lambda bank, _: bank.erasure.erase(matching="something else"),
+    ],
+    ids=["status", "doctor", "share", "export", "stream export", "prune", "erase"],
+)
+@pytest.mark.parametrize("names", [(), ("m-002",)], ids=["a text", "a lesson"])
+def test_the_next_call_finishes_it(
+    told: Bank,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call: Callable[[Bank, Path], object],
+    names: tuple[str, ...],
+) -> None:
+    _interrupt(told, monkeypatch, *names)
+    assert len(_holders(tmp_path / "out", tmp_path / "share")) == 2
+    with Bank.open(tmp_path / "memory", create=False) as bank:
+        call(bank, tmp_path)
+        assert bank.erasure.unfinished_erasures() == []
+        assert bank.ledger.verify().is_whole
+    assert _holders(tmp_path) == []
+    assert list((tmp_path / "home" / ".archivist" / "erasures").iterdir()) == []
+
+
+def test_neither_the_bank_nor_the_key_holds_the_text_meanwhile(
+    told: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _interrupt(told, monkeypatch)
+    assert _holders(tmp_path / "home") == []
+    with Bank.open(tmp_path / "memory", create=False) as bank:
+        (erasure,) = bank.erasure.unfinished_erasures()
+        with bank.reading() as reader:
+            kept = reader.setting("unfinished_erasures").lower()
+        assert not any(part.lower() in kept or part.encode().hex() in kept for part in PARTS)
+        with open_key(erasure) as opened:
+            assert opened is not None
+            assert opened.texts == (SECRET,)
+            # It is held now, as by a process that works on it.
+            assert bank.erasure.finish_erasures() == []
+
+
+def test_the_doctor_says_what_was_finished_and_the_ledger_has_its_receipt(
+    told: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _interrupt(told, monkeypatch)
+    with Bank.open(tmp_path / "memory", create=False) as bank:
+        (erasure,) = bank.erasure.unfinished_erasures()
+        check = next(each for each in bank.doctor.health() if each.name == "erasure")
+        assert check.is_well
+        assert check.text == f"finished the interrupted erasure {erasure.id}"
+        again = next(each for each in bank.doctor.health() if each.name == "erasure")
+        assert again.text == "nothing is left to clean"
+        with bank.reading() as reader:
+            payloads = [json.loads(payload or "{}") for _, payload in reader.ledger(kind=RECEIPT_KIND)]
+    assert payloads[-1]["is_clean"]
+    assert str(tmp_path / "out" / "lessons.jsonl") in {place["place"] for place in payloads[-1]["places"]}
+
+
+def test_without_its_key_it_is_told_until_the_text_is_erased_again(
+    told: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archivist: Command
+) -> None:
+    _interrupt(told, monkeypatch)
+    folder = tmp_path / "memory"
+    for key in (tmp_path / "home" / ".archivist" / "erasures").iterdir():
+        key.unlink()
+    for _ in range(2):
+        told_again = archivist("doctor", cwd=folder)
+        assert "its key is gone: erase the text again" in told_again.out
+        assert told_again.code == 1
+    assert archivist("erase", "--matching", SECRET, "--yes", cwd=folder).code == 0
+    assert "nothing is left to clean" in archivist("doctor", cwd=folder).out
+    assert _holders(tmp_path) == []
+
+
+def test_a_lesson_is_erased_from_files_even_without_the_key(
+    told: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _interrupt(told, monkeypatch, "m-002")
+    for key in (tmp_path / "home" / ".archivist" / "erasures").iterdir():
+        key.unlink()
+    with Bank.open(tmp_path / "memory", create=False) as bank:
+        bank.doctor.status()
+    assert _holders(tmp_path) == []
+
+
+def test_a_home_that_cannot_be_written_does_not_stop_an_erasure(told: Bank, tmp_path: Path) -> None:
+    home = tmp_path / "home" / ".archivist"
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "erasures").write_text("not a folder")
+    assert told.erasure.erase(matching=SECRET).is_clean
+    assert told.erasure.unfinished_erasures() == []
+    told.close()
+    assert _holders(tmp_path) == []
+
+
+def test_nothing_is_erased_between_what_an_export_reads_and_what_it_writes(
+    told: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused: list[str] = []
+
+    def write_slowly(path: Path, values: Iterable[Mapping[str, object]]) -> int:
+        hasty = Config(store=StoreRules(busy_timeout_s=0.05))
+        with Bank.open(tmp_path / "memory", create=False, config=hasty) as other:
+            try:
+                other.erasure.erase(matching=SECRET)
+            except BankLockedError as error:
+                refused.append(error.code)
+        return write_lines(path, values)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(exchange, "write_lines", write_slowly)
+        written = told.exchange.export(tmp_path / "slow")
+    assert len(refused) == len(written)
+    assert told.erasure.erase(matching=SECRET).is_clean
+    told.close()
+    assert _holders(tmp_path) == []
+
+
+def test_a_file_whose_writing_was_interrupted_is_cleaned(
+    told: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_and_stop(path: Path, _: object) -> int:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"id": "x", "description": SECRET}) + "\n")
+        raise BankError("the disk is gone")
+
+    with monkeypatch.context() as patched, pytest.raises(BankError):
+        patched.setattr(exchange, "write_lines", write_and_stop)
+        told.exchange.export(tmp_path / "cut")
+    assert told.erasure.erase(matching=SECRET).is_clean
+    assert ERASED in (tmp_path / "cut" / "lessons.jsonl").read_text()
+    told.close()
