@@ -61,7 +61,7 @@ def state_folder(bank: Path) -> Path:
 
     A project's own folder may hold links to anywhere.
     """
-    from hashlib import sha256
+    from archivist.cold_start import sha256
 
     real = os.path.realpath(bank)
     name = re.sub(r"[^\w.-]", "_", project_folder(Path(real)).name)[:40]

@@ -161,7 +161,7 @@ def test_nothing_is_erased_between_what_an_export_reads_and_what_it_writes(
 ) -> None:
     refused: list[str] = []
 
-    def write_slowly(path: Path, values: Iterable[Mapping[str, object]]) -> int:
+    def write_slowly(path: Path, values: Iterable[Mapping[str, object]], *, below: Path) -> int:
         hasty = Config(store=StoreRules(busy_timeout_s=0.05))
         with Bank.open(tmp_path / "memory", create=False, config=hasty) as other:
             try:
@@ -182,7 +182,7 @@ def test_nothing_is_erased_between_what_an_export_reads_and_what_it_writes(
 def test_a_file_whose_writing_was_interrupted_is_cleaned(
     told: Bank, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write_and_stop(path: Path, _: object) -> int:
+    def write_and_stop(path: Path, _: object, **_options: object) -> int:
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps({"id": "x", "description": SECRET}) + "\n")
         raise BankError("the disk is gone")

@@ -107,7 +107,13 @@ class World:
 
     def environment(self) -> dict[str, str]:
         home = self.folder / "home"
-        return {"HOME": str(home), "ARCHIVIST_HOME": str(home / ".archivist"), "PYTHONHASHSEED": "0"}
+        return {
+            "HOME": str(home),
+            "ARCHIVIST_HOME": str(home / ".archivist"),
+            # A restored bank is a copy, which nobody has accepted.
+            "ARCHIVIST_TRUST__FOLDERS": str(self.folder),
+            "PYTHONHASHSEED": "0",
+        }
 
     def kill(self, words: Sequence[str], **variables: str) -> subprocess.CompletedProcess[bytes]:
         path = os.pathsep.join(filter(None, (str(_POINTS), os.environ.get("PYTHONPATH", ""))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,7 +52,6 @@ _GO_TO_FOLDER = re.compile(r"\A\s*cd\s+(?:'[^']*'|\"[^\"]*\"|[^\s;&|<>]+)\s*(?:&
 _PATCH_FILE = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _PATCH = re.compile(r"\*\*\* Begin Patch\n.*?(?:\*\*\* End Patch|\Z)", re.DOTALL)
 _FUNCTION = re.compile(r"<function=([\w.-]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
-_PARAMETER = re.compile(r"<parameter=([\w.-]+)>(.*?)</parameter>", re.DOTALL)
 _EXIT_LINE = re.compile(r"\A(?:Error: )?Exit code:? (-?\d{1,10})(?:\n|\Z)")
 _CODEX_FRAME = re.compile(
     r"\A(?:(?:Chunk ID: .*|Wall time: (?P<wall>[\d.]+) seconds|Original token count: \d+"
@@ -62,10 +61,10 @@ _CODEX_FRAME = re.compile(
 )
 _RETURN_CODE = re.compile(r"<returncode>\s*(-?\d{1,10})\s*</returncode>")
 _ENDED_WITH = re.compile(
-    r"\n?\[(?:The command (?:completed|finished)|Command (?:finished|completed))[^\]\n]*?"
-    r"exit code:? (-?\d{1,10})[^\]\n]*\]"
+    r"\n?\[(?:The command (?:completed|finished)|Command (?:finished|completed))[^\]\n]{0,200}?"
+    r"exit code:? (-?\d{1,10})[^\]\n]{0,200}\]"
 )
-_FOLDER_NOTES = re.compile(r"\n?\[(?:Current working directory|Python interpreter): [^\]\n]*\]")
+_FOLDER_NOTES = re.compile(r"\n?\[(?:Current working directory|Python interpreter): [^\[\]\n]*\]")
 _ERROR_TAGS = re.compile(r"</?tool_use_error>")
 _TIMED_OUT = re.compile(
     r"\bcommand\b.{0,400}?\btimed out (?:after|and)\b|\A\s*EXECUTION TIMED OUT|command timed out after \d+"
@@ -191,16 +190,21 @@ def _with_clipped_values(value: Any, depth: int) -> Any:
 def calls_in_message(message: str) -> list[LoggedCall]:
     """Read the calls that a model without tool calling wrote into its message."""
     if "<function=" in message:
-        return [
-            LoggedCall(name, {key: value.strip("\n") for key, value in _PARAMETER.findall(body)})
-            for name, body in _FUNCTION.findall(message)
-        ]
+        return [LoggedCall(name, dict(_parameters(body))) for name, body in _FUNCTION.findall(message)]
     if '"commands"' in message or '"keystrokes"' in message:
         start, end = message.find("{"), message.rfind("}")
         reply = mapping(_decode_text(message[start : end + 1]))
         found = [LoggedCall("bash_command", each) for each in objects(reply.get("commands"))]
         return [*found, LoggedCall("mark_task_complete", {})] if reply.get("task_complete") is True else found
     return []
+
+
+def _parameters(body: str) -> Iterator[tuple[str, str]]:
+    for piece in body.split("<parameter=")[1:]:
+        name, _, rest = piece.partition(">")
+        value, end, _ = rest.partition("</parameter>")
+        if end:
+            yield name, value.strip("\n")
 
 
 def _patch_in(call: LoggedCall) -> str:

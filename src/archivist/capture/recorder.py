@@ -24,6 +24,7 @@ from archivist.capture.values import (
     count,
     seconds_between,
 )
+from archivist.cold_start import lazy_pattern
 from archivist.ids import derived_id
 from archivist.paths import project_of_folder as project_of_folder
 from archivist.paths import project_of_remote as project_of_remote
@@ -49,9 +50,11 @@ _TASK_FRAMES = (
     (re.compile(r"\bTask Description:\n"), ("\nCurrent terminal state:",)),
 )
 _TASK_PREFACE = re.compile(r"\AConsider the following PR description:\s*")
-_INSTANCE = re.compile(r"([A-Za-z0-9][\w.-]*?)__([A-Za-z0-9][\w.-]*?)-(\d+)(?![\w-])")
 # No name of an instance is longer; 3 kB from a hostile log could keep the pattern busy for a minute.
-_INSTANCE_CHARACTERS = 200
+INSTANCE_CHARACTERS = 200
+_INSTANCE = lazy_pattern(
+    r"([A-Za-z0-9][\w.-]*?)__([A-Za-z0-9][\w.-]*?)-(\d+)(?![\w-])", longest=INSTANCE_CHARACTERS
+)
 _FILE_NUMBER = re.compile(r"\A\d+-(?=[A-Za-z])")
 # How the names of a provider's models begin.
 _PROVIDERS = {
@@ -97,13 +100,13 @@ def _task_in_frame(prompt: str) -> str:
 def instance_in(name: str) -> str:
     """Return the benchmark instance that a name holds, such as `owner__repo-123`."""
     # Collections number their files; no owner's name begins like that.
-    match = _INSTANCE.search(_FILE_NUMBER.sub("", name[:_INSTANCE_CHARACTERS]))
+    match = _INSTANCE.search(_FILE_NUMBER.sub("", name))
     return match.group() if match else ""
 
 
 def project_of_instance(instance: str) -> str:
     """Return `owner/repo` of a benchmark instance."""
-    match = _INSTANCE.search(instance[:_INSTANCE_CHARACTERS])
+    match = _INSTANCE.search(instance)
     return f"{match.group(1)}/{match.group(2)}" if match else ""
 
 

@@ -127,7 +127,7 @@ def _check_foreign_file(path: Path, query: ErasureQuery, note: str) -> Iterator[
 
 
 def _remove_state(bank: Bank, query: ErasureQuery) -> Iterator[ErasureLocation]:
-    """Remove the log of hooks and the cache under the user's home when they hold the text: both are made anew."""
+    """Remove the log of hooks and the cache under the user's home when they hold the text."""
     for path in sorted(state_folder(bank.path).glob("*")):
         if path.is_file() and (found := _count_in_file(path, query)):
             path.unlink()

@@ -14,7 +14,14 @@ from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, is_timeout, read_outcome
 from archivist.capture.json_stream import Part, preview_log, read_document
-from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_usage
+from archivist.capture.recorder import (
+    INSTANCE_CHARACTERS,
+    LogItem,
+    LogOrigin,
+    Recorder,
+    add_usage,
+    read_usage,
+)
 from archivist.capture.values import (
     as_float,
     as_integer,
@@ -27,12 +34,15 @@ from archivist.capture.values import (
     text,
     text_between,
 )
+from archivist.cold_start import lazy_pattern
 
 name = "mini-swe-agent"
-_BLOCK = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\s*\n(.*?)\n?```", re.DOTALL)
+_BLOCK = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)[ \t\r]*+\n(.*?)\n?```", re.DOTALL)
 _SUBMITTED = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
 _REFUSED = "Command not executed"
-_IMAGE_INSTANCE = re.compile(r"([A-Za-z0-9][\w.-]*?)_1776_([A-Za-z0-9][\w.-]*?-\d+)")
+_IMAGE_INSTANCE = lazy_pattern(
+    r"([A-Za-z0-9][\w.-]*?)_1776_([A-Za-z0-9][\w.-]*?-\d+)", longest=INSTANCE_CHARACTERS
+)
 # Messages held back until the first reply, which makes the run's id.
 _MAX_OPENING = 8
 
@@ -87,7 +97,7 @@ class _Trajectory(Recorder):
         environment = object_at(info, "config", "environment")
         self.use_model(text(object_at(info, "config", "model"), "model_name"))
         # The name stands at the end; the time of the pattern grows faster than its text.
-        in_image = _IMAGE_INSTANCE.search(text(environment, "image")[-200:])
+        in_image = _IMAGE_INSTANCE.search(text(environment, "image")[-INSTANCE_CHARACTERS:])
         instance = f"{in_image.group(1).rpartition('.')[2]}__{in_image.group(2)}" if in_image else ""
         self.use_instance(text(self._facts, "instance_id") or instance, text(environment, "cwd"))
         self.add_facts(agent_version=text(info, "mini_version"))
@@ -188,4 +198,4 @@ def _calls(
         yield text(each, "id"), LoggedCall(name, arguments_from(function.get("arguments")))
     blocks = _BLOCK.findall(said)
     if not given and len(blocks) == 1:
-        yield "", LoggedCall("bash", {"command": blocks[0]})
+        yield "", LoggedCall("bash", {"command": blocks[0].lstrip("\n")})
