@@ -16,6 +16,7 @@ from archivist.recall.results import FRESH
 from archivist.records import ConflictStatus, Episode, Lesson, ProposalStatus, Status
 from archivist.service import BankService
 from archivist.store.filters import equals, one_of
+from archivist.store.rows import DECODING_ERRORS
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -62,8 +63,10 @@ def _say_waiting(count: int, noun: str) -> str:
 def _check_ledger(bank: Bank) -> tuple[bool, str]:
     found = bank.ledger.verify()
     if found.problems:
-        return False, f"{found.problems[0]}: archivist verify lists all problems"
-    return True, f"{found.entries} entries, all hashes and records match"
+        rest = len(found.problems) - _NAMED
+        more = f"; {rest} more, which archivist verify lists" if rest > 0 else ""
+        return False, f"{'; '.join(found.problems[:_NAMED])}{more}: {found.remedy}"
+    return True, f"{found.entries} entries; file, indexes, hashes and records match"
 
 
 def _check_writing(bank: Bank) -> tuple[bool, str]:
@@ -276,6 +279,11 @@ class Doctor(BankService):
                 found.append(Check(name, *check(bank)))
             except ArchivistError as error:
                 found.append(failed_check(name, error))
+            except DECODING_ERRORS as error:
+                # The first check names the damage that makes this one fail; without damage it is a bug.
+                if found[0].is_well:
+                    raise
+                found.append(Check(name, False, f"could not be checked in a damaged bank: {error}"))
         found.append(check_hook_failures(bank.path.absolute().parent, bank.now()))
         # The rest of a path is nobody's business: reports are pasted into issues.
         folders = ((bank.root.absolute(), ""), (Path.home(), "~/"), (_home_or_none(), "$ARCHIVIST_HOME/"))
@@ -287,3 +295,8 @@ class Doctor(BankService):
     def reindex(self) -> None:
         """Rebuild everything that is derived from the records."""
         self._bank.store.reindex()
+
+    @writes(Layer.BANK)
+    def back_up(self, target: Path) -> None:
+        """Copy the bank as it is now into a new file, while others read and write it."""
+        self._bank.store.back_up(target)

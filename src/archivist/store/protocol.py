@@ -468,6 +468,15 @@ class Store(Protocol):
     def version(self) -> int:
         """Return a number that changes whenever somebody else has changed the bank."""
 
+    def explain(self, error: Exception) -> None:
+        """Raise BankDamagedError if the bank's content is why the code failed in a way nobody foresaw.
+
+        In a bank that is whole such an error is a bug, and stays what it is.
+        """
+
+    def find_damage(self) -> list[Damage]:
+        """Check the file, its tables and indexes; the ledger and the records are checked by `verify`."""
+
     def reading(self) -> AbstractContextManager[Reader]:
         """Open a view that does not change while it is read."""
 
@@ -495,7 +504,10 @@ class Store(Protocol):
         """Return the number and size of each run's events, without the excluded ones."""
 
     def reindex(self) -> None:
-        """Build everything derived again: the text index and the tallies."""
+        """Build everything derived again: indexes, the text index and the tallies."""
+
+    def back_up(self, target: Path) -> None:
+        """Copy the bank as it is now into a new file, while others read and write it."""
 
     def close(self) -> None:
         """Close the bank."""

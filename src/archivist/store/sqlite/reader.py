@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 import apsw
 
 from archivist.clock import from_text
-from archivist.errors import CursorError
+from archivist.errors import BankDamagedError, CursorError
 from archivist.records.kinds import BY_NAME
 from archivist.store.filters import AnyOf, Condition, Filter
 from archivist.store.protocol import Reader
@@ -106,8 +106,11 @@ class SqliteReader(SqliteSearch, Reader):
             (after, *wanted.values(), -1 if limit is None else limit),
         )
         for seq, time, actor_kind, name, role, verb, of, record, digest, previous, seal, payload in rows:
-            actor = Actor(ActorKind(actor_kind), name, role)
-            yield LedgerEntry(seq, from_text(time), actor, verb, of, record, digest, previous, seal), payload
+            try:
+                entry_time, actor = from_text(time), Actor(ActorKind(actor_kind), name, role)
+            except (ValueError, TypeError) as error:
+                raise BankDamagedError("", f"ledger {seq}: {error}") from error
+            yield LedgerEntry(seq, entry_time, actor, verb, of, record, digest, previous, seal), payload
 
     def last_entry(self) -> int:
         return int(self._query_value("SELECT coalesce(max(seq), 0) FROM ledger"))

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
@@ -24,12 +24,13 @@ from archivist.errors import (
     NotABankError,
 )
 from archivist.records import Actor
+from archivist.store.rows import DECODING_ERRORS
 from archivist.store.sqlite.reader import SqliteReader
 from archivist.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, Migration
 from archivist.store.sqlite.search import WEIGHED, VectorCache, score_bm25
 
 if TYPE_CHECKING:
-    from archivist.store.results import Sizes
+    from archivist.store.results import Damage, Sizes
     from archivist.store.sqlite.erase import SqliteEraser
     from archivist.store.sqlite.writer import SqliteWriter
 
@@ -59,6 +60,7 @@ class SqliteStore:
         self.is_reading = False
         self._identity = _file_stamp(path)[0]
         self._reopened = 0
+        self._unexplained = 0
         self._use_connection(opened)
 
     def _use_connection(self, opened: _Opened) -> None:
@@ -136,7 +138,7 @@ class SqliteStore:
     ) -> Iterator[SqliteWriter]:
         """Open a transaction; within one, join it. The outermost block commits."""
         lock_timeout_s = self._busy_timeout_s if lock_timeout_s is None else lock_timeout_s
-        with self._lock, _map_errors(self.path, lock_timeout_s):
+        with self._lock, _map_errors(self.path, lock_timeout_s), self._explaining():
             from archivist.store.sqlite.writer import SqliteWriter
 
             if self._writer is not None:
@@ -165,8 +167,39 @@ class SqliteStore:
     @contextmanager
     def _map_errors(self) -> Iterator[None]:
         """Let one thread use the connection, and map the driver's errors."""
-        with self._lock, _map_errors(self.path, self._busy_timeout_s):
+        with self._lock, _map_errors(self.path, self._busy_timeout_s), self._explaining():
             yield
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        if self._writer is not None or self.is_reading:
+            yield
+            return
+        try:
+            yield
+        except (*DECODING_ERRORS, apsw.SQLError, apsw.ConstraintError, apsw.MismatchError) as error:
+            self.explain(error)
+            raise
+
+    def explain(self, error: Exception) -> None:
+        if id(error) == self._unexplained:
+            return
+        from archivist.store.sqlite.check import find_cause
+
+        cause = ""
+        # A closed connection, or one that others keep busy, cannot be asked.
+        with self._lock, suppress(apsw.Error):
+            cause = find_cause(self._db, self._reader, self._migrations)
+        if cause:
+            raise BankDamagedError(str(self.path), cause) from error
+        # Whoever calls this store within a call of it asks again about the same error.
+        self._unexplained = id(error)
+
+    def find_damage(self) -> list[Damage]:
+        from archivist.store.sqlite.check import find_damage
+
+        with self.reading():
+            return list(find_damage(self._db, self._migrations))
 
     def _require_current_schema(self) -> None:
         """Refuse a bank that newer code upgraded since it was opened: its tables may differ."""
@@ -218,7 +251,13 @@ class SqliteStore:
 
         with self._map_errors(), _immediate_transaction(self._db):
             self._require_current_schema()
+            self._db.execute("REINDEX")
             rebuild_derived(self._db)
+
+    def back_up(self, target: Path) -> None:
+        # It copies one state while others write, leaves deleted content behind, and the copy needs no log.
+        with self._map_errors():
+            self._db.execute("VACUUM INTO ?", (os.fsencode(target).decode("utf-8", "replace"),))
 
     def close(self) -> None:
         """Close the file."""
@@ -257,10 +296,15 @@ def _open_connection(
         db.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF")
         application_id = _query_int(db, "PRAGMA application_id")
         if application_id != APPLICATION_ID:
+            if (
+                _query_int(db, "SELECT count(*) FROM sqlite_schema WHERE name IN ('ledger', 'migrations')")
+                == 2
+            ):
+                raise BankDamagedError(str(path), "the header: it does not name Archivist as the owner")
             if application_id or _query_int(db, "SELECT count(*) FROM sqlite_schema"):
                 raise NotABankError(str(path), "it is another program's SQLite file")
             if not create:
-                raise NotABankError(str(path), "it is empty")
+                raise NotABankError(str(path), "it is empty", is_damaged=True)
         _migrate(db, path, migrations, busy_timeout_s)
     except BaseException:
         db.close()
@@ -352,12 +396,17 @@ def _map_errors(path: Path, busy_timeout_s: float) -> Iterator[None]:
     except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise BankReadOnlyError(str(path)) from error
     except apsw.NotADBError as error:
-        raise NotABankError(str(path), "it is not a SQLite file") from error
-    except (apsw.CorruptError, json.JSONDecodeError) as error:
+        raise NotABankError(str(path), "it is not a SQLite file", is_damaged=True) from error
+    except BankDamagedError as error:
+        if error.place:
+            raise
+        raise BankDamagedError(str(path), error.where, hint=error.hint) from error
+    except (apsw.CorruptError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise BankDamagedError(str(path), str(error)) from error
     except apsw.FullError as error:
         raise BankError(
             f"the disk is full: {str(path)!r}", hint="free some space; nothing was lost"
         ) from error
     except (apsw.CantOpenError, apsw.IOError) as error:
-        raise BankError(f"cannot use {str(path)!r}: {error}") from error
+        hint = "check the disk, and the permissions of the file and its folder"
+        raise BankError(f"cannot use {str(path)!r}: {error}", hint=hint) from error
