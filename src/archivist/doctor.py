@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import DENIAL, Layer, reads, writes
-from archivist.errors import ArchivistError
+from archivist.errors import ArchivistError, BankDamagedError
 from archivist.recall.query import LIVE, Query
 from archivist.recall.results import FRESH
 from archivist.records import ConflictStatus, Episode, Lesson, ProposalStatus, Status
@@ -293,10 +293,21 @@ class Doctor(BankService):
 
     @writes(Layer.BANK)
     def reindex(self) -> None:
-        """Rebuild everything that is derived from the records."""
-        self._bank.store.reindex()
+        """Rebuild everything that is derived from the records; in a new file where pages are damaged."""
+        from archivist.store.sqlite.copies import rewrite_bank
+
+        store = self._bank.store
+        try:
+            store.reindex()
+            is_mended = not any(each.is_derived for each in store.find_damage())
+        except BankDamagedError:
+            is_mended = False
+        if not is_mended:
+            rewrite_bank(self._bank.path, self._bank.now())
 
     @writes(Layer.BANK)
-    def back_up(self, target: Path) -> None:
+    def back_up(self, file: Path, *, is_forced: bool = False) -> None:
         """Copy the bank as it is now into a new file, while others read and write it."""
-        self._bank.store.back_up(target)
+        from archivist.store.sqlite.copies import write_backup
+
+        write_backup(self._bank.store, file, is_forced=is_forced)

@@ -149,6 +149,7 @@ class NotABankError(BankError):
         if is_damaged:
             hint += "; if it was one: archivist salvage copies what can be read, restore FILE brings a backup"
         super().__init__(f"{place!r} is not a bank: {reason}", hint=hint)
+        self.reason = reason
 
 
 class BankTooNewError(BankError):
@@ -161,6 +162,7 @@ class BankTooNewError(BankError):
             f"{place!r} was made by a newer Archivist (it has {unknown!r}, which this one does not know)",
             hint="upgrade: pip install --upgrade archivist-memory",
         )
+        self.unknown = unknown
 
 
 class BankReadOnlyError(BankError):

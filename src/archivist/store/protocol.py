@@ -16,11 +16,14 @@ from archivist.store.filters import Condition, above, one_of
 from archivist.store.results import PendingEmbedding, split_batches
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from archivist.bus import Message, StoredMessage
     from archivist.records import Actor, Event, Tally
     from archivist.store.erasure import ErasureQuery
     from archivist.store.ledger import LedgerChange, LedgerEntry, Verification
     from archivist.store.results import (
+        Damage,
         IndexedDocument,
         IndexHit,
         QueuedRun,

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, partial
 from typing import Any
 
 import apsw
@@ -32,8 +33,9 @@ DERIVED_TABLES = frozenset((
 ))  # fmt: skip
 _MAX_MESSAGES = 100
 _TREE = re.compile(r"Tree (\d+) ")
+_SHARED_PAGE = re.compile(r"Multiple uses for byte \d+ of page (\d+)")
 # What SQLite says of an index, of the text index and of the list of free pages: all can be built again.
-_ABOUT_INDEX = re.compile(r"index (\w+)|FTS5 table main\.(\w+)")
+_ABOUT_INDEX = re.compile(r"index (\w+)|FTS5 table main\.(\w+)|^fts5: .* table \"(\w+)\"")
 _ABOUT_FREE_PAGES = re.compile(r"Freelist|never used|Main freelist", re.IGNORECASE)
 # An event without words has no document.
 _ALWAYS_INDEXED = tuple(kind for kind in KINDS if kind.is_searchable and kind.name != "event")
@@ -42,14 +44,22 @@ _COUNTS = ("helpful", "ineffective", "ignored")
 
 def find_damage(db: apsw.Connection, migrations: Sequence[Migration] = MIGRATIONS) -> Iterator[Damage]:
     """Yield everything that is wrong with a bank's file, apart from its ledger and its records."""
-    try:
-        yield from _check_schema(db, migrations)
-        yield from _check_pages(db)
-        yield from _check_other_rows(db)
-        yield from _check_derived(db)
-    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, *DECODING_ERRORS) as error:
-        # SQLite's own check has said where, unless it is what this damage broke.
-        yield Damage("the file", f"a check could not be finished: {error}")
+    is_whole = True
+    for check in (
+        partial(_check_schema, migrations=migrations),
+        _check_pages,
+        _check_other_rows,
+        _check_derived,
+    ):
+        try:
+            for damage in check(db):
+                is_whole = False
+                yield damage
+        except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, *DECODING_ERRORS) as error:
+            # Otherwise it is what an earlier check has named that broke this one.
+            if is_whole:
+                is_whole = False
+                yield Damage("the file", f"a check could not be finished: {error}")
 
 
 def find_cause(db: apsw.Connection, reader: SqliteReader, migrations: Sequence[Migration]) -> str:
@@ -94,25 +104,59 @@ def _check_schema(db: apsw.Connection, migrations: Sequence[Migration]) -> Itera
 def _check_pages(db: apsw.Connection) -> Iterator[Damage]:
     rows: Any = db.execute("SELECT rootpage, type, name, tbl_name FROM sqlite_schema WHERE rootpage > 0")
     trees = {int(root): (str(kind), str(name), str(table)) for root, kind, name, table in rows}
-    found: Any = db.execute(f"PRAGMA integrity_check({_MAX_MESSAGES})")
+    try:
+        yield from _run_integrity_check(db, trees)
+    except (apsw.CorruptError, apsw.SQLError) as error:
+        # The check of the whole file gives up at some damage; table by table it says at which.
+        is_found = False
+        for name in [*sorted({table for _, _, table in trees.values()}), "search"]:
+            try:
+                for damage in _run_integrity_check(db, trees, name):
+                    is_found = True
+                    yield damage
+            except (apsw.CorruptError, apsw.SQLError) as stopped:
+                is_found = True
+                yield Damage(f"table {name}", str(stopped), name in DERIVED_TABLES)
+        if not is_found:
+            yield Damage("the file", str(error))
+    for table, row, parent, _ in db.execute("PRAGMA foreign_key_check"):
+        yield Damage(f"table {table}", f"row {row} belongs to a row of {parent} that is missing")
+
+
+def _run_integrity_check(
+    db: apsw.Connection, trees: Mapping[int, tuple[str, str, str]], table: str = ""
+) -> Iterator[Damage]:
+    """Run SQLite's own check of the file or of one table, and say what each line of it is about."""
+    found: Any = db.execute(f"PRAGMA integrity_check({table or _MAX_MESSAGES})")
     for (text,) in found:
         for line in str(text).splitlines():
             if line == "ok" or line.startswith("***"):
                 continue
             where, is_derived = "the file", bool(_ABOUT_FREE_PAGES.search(line))
-            if tree := _TREE.match(line):
-                kind, name, table = trees.get(int(tree[1]), ("table", "of the schema", ""))
-                where, is_derived = f"{kind} {name}", kind == "index" or table in DERIVED_TABLES
+            if root := _find_tree(db, line):
+                kind, name, owner = trees.get(root, ("table", "of the schema", ""))
+                where, is_derived = f"{kind} {name}", kind == "index" or owner in DERIVED_TABLES
             elif about := _ABOUT_INDEX.search(line):
-                where = f"index {about[1] or about[2]}"
+                where = f"index {about[1] or about[2] or about[3]}"
                 # Rows that should be unique and are not cannot be indexed again.
                 is_derived = not line.startswith("non-unique")
             elif " value in " in line:
                 where = f"column {line.rpartition(' ')[2]}"
                 is_derived = line.rpartition(" ")[2].partition(".")[0] in DERIVED_TABLES
             yield Damage(where, line, is_derived)
-    for table, row, parent, _ in db.execute("PRAGMA foreign_key_check"):
-        yield Damage(f"table {table}", f"row {row} belongs to a row of {parent} that is missing")
+
+
+def _find_tree(db: apsw.Connection, line: str) -> int:
+    """Return the root of the tree that a line of SQLite's check is about; 0 when it does not say."""
+    if tree := _TREE.match(line):
+        return int(tree[1])
+    if page := _SHARED_PAGE.match(line):
+        # The table of pages by owner stops at some damage itself.
+        with suppress(apsw.Error):
+            sql = "SELECT rootpage FROM dbstat JOIN sqlite_schema USING (name) WHERE pageno = ?"
+            row: Any = db.execute(sql, (int(page[1]),)).fetchone()
+            return int(row[0]) if row else 0
+    return 0
 
 
 def _check_time(text: str) -> None:
@@ -159,19 +203,30 @@ def _check_other_rows(db: apsw.Connection) -> Iterator[Damage]:
                 yield Damage(f"{table} {str(name)[:80]!r}", str(error))
 
 
+def check_other_row(table: str, values: Mapping[str, Any]) -> None:
+    """Raise when a row of a table beside the records cannot be read."""
+    for name, _, checks in _OTHER_ROWS:
+        for column, check in checks.items() if name == table else ():
+            check(values[column])
+
+
 def _check_derived(db: apsw.Connection) -> Iterator[Damage]:
     """Compare what is derived with what it is derived from."""
     queries = {
         "documents of records that are gone": " UNION ALL ".join(
-            f"SELECT record FROM documents WHERE kind = '{kind.name}' AND record NOT IN (SELECT id FROM {kind.table})"
+            f"SELECT record FROM documents WHERE kind = '{kind.name}'"
+            f" AND record NOT IN (SELECT id FROM {kind.table})"
             for kind in KINDS
             if kind.is_searchable
         ),
         "records that no search finds": " UNION ALL ".join(
-            f"SELECT id FROM {kind.table} WHERE id NOT IN (SELECT record FROM documents WHERE kind = '{kind.name}')"
+            f"SELECT id FROM {kind.table}"
+            f" WHERE id NOT IN (SELECT record FROM documents WHERE kind = '{kind.name}')"
             for kind in _ALWAYS_INDEXED
         ),
-        "documents without words in the text index": "SELECT id FROM documents EXCEPT SELECT id FROM search_docsize",
+        "documents that are not in the text index": (
+            "SELECT id FROM documents EXCEPT SELECT id FROM search_docsize"
+        ),
         "words of documents that are gone": "SELECT id FROM search_docsize EXCEPT SELECT id FROM documents",
         "documents without their vector": (
             "SELECT d.id FROM documents d LEFT JOIN embedders e ON e.id = d.embedder"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from mmap import mmap
 from typing import NamedTuple, TypeAlias
 
 Value: TypeAlias = str | int | float | bytes | None
@@ -18,7 +19,8 @@ MAGIC = b"SQLite format 3\x00"
 # What every bank has: SQLite's default. A header that says otherwise may be damaged.
 DEFAULT_PAGE_BYTES = 4096
 _INDEX_INTERIOR, _TABLE_INTERIOR, _INDEX_LEAF, _TABLE_LEAF = 2, 5, 10, 13
-_INT_BYTES = (0, 1, 2, 3, 4, 6, 8)
+# By the code of a value: nothing, integers, a float, the numbers 0 and 1, and two codes that are not used.
+_NUMBER_BYTES = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0)
 # A row of a table has at most this many columns here; a header that claims more is damaged.
 _MAX_COLUMNS = 200
 
@@ -40,7 +42,7 @@ _NONSENSE = (DamagedPageError, IndexError, struct.error, ValueError)
 class PageReader:
     """The pages of one file. It keeps which pages were read, and which could not be."""
 
-    def __init__(self, data: bytes, page_bytes: int) -> None:
+    def __init__(self, data: bytes | mmap, page_bytes: int) -> None:
         self._data = memoryview(data)
         self.page_bytes = page_bytes
         self.page_count = -(-len(data) // page_bytes)
@@ -75,7 +77,7 @@ class PageReader:
             waiting += reversed(children)
 
     def orphan_pages(self) -> list[int]:
-        """Return the pages with rows of tables that no tree led to, and that are not on the list of free ones."""
+        """Return the pages with rows of tables that no tree led to, and that are not free."""
         free = self._free_pages()
         leaf = bytes([_TABLE_LEAF])
         return [
@@ -163,7 +165,7 @@ class PageReader:
         return free
 
 
-def guess_page_bytes(data: bytes, names: Sequence[str]) -> int:
+def guess_page_bytes(data: bytes | mmap, names: Sequence[str]) -> int:
     """Return the page size under which the schema names most of these tables."""
     claimed = int.from_bytes(data[16:18])
     claimed = 65536 if claimed == 1 else claimed
@@ -193,10 +195,7 @@ def _read_record(payload: memoryview) -> tuple[Value, ...]:
     body = header_end
     while at < header_end:
         kind, at = _read_varint(payload, at)
-        if kind < 12:
-            size = 8 if kind == 7 else _INT_BYTES[kind] if kind < 7 else 0
-        else:
-            size = (kind - 12) // 2
+        size = (kind - 12) // 2 if kind >= 12 else _NUMBER_BYTES[kind]
         piece = payload[body : body + size]
         if len(piece) < size or kind in (10, 11) or len(values) > _MAX_COLUMNS:
             raise DamagedPageError("a row's header does not fit the row")

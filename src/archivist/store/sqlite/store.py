@@ -68,6 +68,7 @@ class SqliteStore:
         self._db.register_fts5_function(WEIGHED, score_bm25)
         self._cache = VectorCache()
         self._reader = SqliteReader(self._db, self._cache)
+        self._schema = -1
 
     @classmethod
     def open(
@@ -89,8 +90,11 @@ class SqliteStore:
                 raise BankReadOnlyError(str(path)) from error
         if not path.is_file():
             raise NoBankError(str(path))
-        with _map_errors(path, busy_timeout_s):
-            opened = _open_connection(path, busy_timeout_s, migrations, create=create)
+        with map_errors(path, busy_timeout_s):
+            try:
+                opened = _open_connection(path, busy_timeout_s, migrations, create=create)
+            except (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError) as error:
+                raise BankDamagedError(str(path), str(error)) from error
         return cls(path, opened, busy_timeout_s, migrations)
 
     @property
@@ -138,7 +142,7 @@ class SqliteStore:
     ) -> Iterator[SqliteWriter]:
         """Open a transaction; within one, join it. The outermost block commits."""
         lock_timeout_s = self._busy_timeout_s if lock_timeout_s is None else lock_timeout_s
-        with self._lock, _map_errors(self.path, lock_timeout_s), self._explaining():
+        with self._lock, map_errors(self.path, lock_timeout_s), self._explaining():
             from archivist.store.sqlite.writer import SqliteWriter
 
             if self._writer is not None:
@@ -152,9 +156,9 @@ class SqliteStore:
                 self._db.execute("BEGIN IMMEDIATE")
             finally:
                 self._db.set_busy_timeout(int(self._busy_timeout_s * 1000))
-            self._writer = SqliteWriter(self._db, self._cache, actor, now)
             try:
                 self._require_current_schema()
+                self._writer = SqliteWriter(self._db, self._cache, actor, now)
                 yield self._writer
                 self._db.execute("COMMIT")
             except BaseException:
@@ -167,7 +171,7 @@ class SqliteStore:
     @contextmanager
     def _map_errors(self) -> Iterator[None]:
         """Let one thread use the connection, and map the driver's errors."""
-        with self._lock, _map_errors(self.path, self._busy_timeout_s), self._explaining():
+        with self._lock, map_errors(self.path, self._busy_timeout_s), self._explaining():
             yield
 
     @contextmanager
@@ -202,7 +206,13 @@ class SqliteStore:
             return list(find_damage(self._db, self._migrations))
 
     def _require_current_schema(self) -> None:
-        """Refuse a bank that newer code upgraded since it was opened: its tables may differ."""
+        """Refuse a bank that newer code upgraded since it was opened: its tables may differ.
+
+        A bank that was restored meanwhile is another one under the same name: nothing known of it counts.
+        """
+        if (schema := _query_int(self._db, "PRAGMA schema_version")) != self._schema:
+            self._cache, self._schema = VectorCache(), schema
+            self._reader = SqliteReader(self._db, self._cache)
         if _query_int(self._db, "SELECT count(*) FROM migrations") != len(self._migrations):
             _applied_migrations(self._db, self.path, self._migrations)
 
@@ -281,7 +291,7 @@ def _file_stamp(path: Path) -> _FileStamp:
 def _open_connection(
     path: Path, busy_timeout_s: float, migrations: Sequence[Migration], *, create: bool = False
 ) -> _Opened:
-    db, stamps = _connect(path, apsw.SQLITE_OPEN_READWRITE), None
+    db, stamps = connect(path, apsw.SQLITE_OPEN_READWRITE), None
     db.set_busy_timeout(int(busy_timeout_s * 1000))
     try:
         db.execute("PRAGMA schema_version").fetchall()
@@ -290,7 +300,7 @@ def _open_connection(
         # Others may write it from elsewhere, which only the stamps of the files show.
         db.close()
         stamps = _file_stamps(path)
-        db = _connect(path, apsw.SQLITE_OPEN_READONLY, "?immutable=1")
+        db = connect(path, apsw.SQLITE_OPEN_READONLY, "?immutable=1")
         db.set_busy_timeout(int(busy_timeout_s * 1000))
     try:
         db.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF")
@@ -312,7 +322,7 @@ def _open_connection(
     return db, stamps
 
 
-def _connect(path: Path, flags: int, options: str = "") -> apsw.Connection:
+def connect(path: Path, flags: int, options: str = "") -> apsw.Connection:
     """Open a file by its name, or by its bytes where its name is not text."""
     is_text = str(path).isascii() or os.fsencode(path) == str(path).encode("utf-8", "replace")
     if is_text and not options:
@@ -387,7 +397,7 @@ def _query_int(db: apsw.Connection, sql: str) -> int:
 
 
 @contextmanager
-def _map_errors(path: Path, busy_timeout_s: float) -> Iterator[None]:
+def map_errors(path: Path, busy_timeout_s: float) -> Iterator[None]:
     """Map the driver's errors to ours, once, here."""
     try:
         yield
