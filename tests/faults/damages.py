@@ -163,7 +163,10 @@ def _truncate(share: float) -> Callable[[Path, random.Random], None]:
 
 
 def _fill_with(content: bytes) -> Callable[[Path, random.Random], None]:
-    return lambda path, _: path.write_bytes(content) and None
+    def apply(path: Path, _chance: random.Random) -> None:
+        path.write_bytes(content)
+
+    return apply
 
 
 def _become_other_program(path: Path, _chance: random.Random) -> None:
@@ -249,7 +252,9 @@ def _in_ledger(statement: str) -> Callable[[Path, random.Random], None]:
     return _sql(_OPEN_LEDGER, f"PRAGMA foreign_keys = OFF; {statement}", _CLOSE_LEDGER)
 
 
-_LAST_LESSON = "WHERE id = (SELECT max(id) FROM lessons)"
+def _change_lesson(change: str) -> Callable[[Path, random.Random], None]:
+    return _sql(f"UPDATE lessons SET {change} WHERE id = (SELECT max(id) FROM lessons)")  # noqa: S608
+
 
 DAMAGES = [
     FileDamage("header: magic", _header(0, b"SQLote")),
@@ -297,22 +302,22 @@ DAMAGES = [
     FileDamage("log: of another file", _lay_foreign_log),
     FileDamage("truncated: half", _truncate(0.5)),
     FileDamage("truncated: by a little", _truncate(0.997)),
-    FileDamage("truncated: one page", lambda path, _: path.write_bytes(path.read_bytes()[:PAGE]) and None),
+    FileDamage("truncated: one page", _truncate(0.004)),
     FileDamage("truncated: empty", _truncate(0)),
-    FileDamage("garbage", _fill_with(random.Random(5).randbytes(50_000))),
+    FileDamage("garbage", _fill_with(b"\x93neither a bank nor text\x00" * 2_000)),
     FileDamage("another program's file", _become_other_program),
-    FileDamage("row: status", _sql(f"UPDATE lessons SET status = 'nonsense' {_LAST_LESSON}")),
-    FileDamage("row: time", _sql(f"UPDATE lessons SET updated = 'yesterday' {_LAST_LESSON}")),
-    FileDamage("row: list", _sql(f"UPDATE lessons SET tags = '{{nope' {_LAST_LESSON}")),
-    FileDamage("row: list of numbers", _sql(f"UPDATE lessons SET tags = '[1, 2]' {_LAST_LESSON}")),
-    FileDamage("row: no text", _sql(f"UPDATE lessons SET summary = CAST(x'ff41fe' AS TEXT) {_LAST_LESSON}")),
+    FileDamage("row: status", _change_lesson("status = 'nonsense'")),
+    FileDamage("row: time", _change_lesson("updated = 'yesterday'")),
+    FileDamage("row: list", _change_lesson("tags = '{nope'")),
+    FileDamage("row: list of numbers", _change_lesson("tags = '[1, 2]'")),
+    FileDamage("row: no text", _change_lesson("summary = CAST(x'ff41fe' AS TEXT)")),
     FileDamage("row: extra of a run", _sql("UPDATE episodes SET extra = '[]'")),
     FileDamage("row: kind of an event", _sql("UPDATE events SET kind = 'nonsense', time = 'x'")),
     FileDamage("row: lessons of a brief", _sql("UPDATE briefs SET lessons = 'nope'")),
     FileDamage("row: settings", _sql("UPDATE settings SET value = '{'")),
     FileDamage("row: captured files", _sql("UPDATE captured_files SET runs = '5'")),
-    FileDamage("row: changed words", _sql(f"UPDATE lessons SET summary = 'Trust me' {_LAST_LESSON}")),
-    FileDamage("row: removed", _sql(f"DELETE FROM lessons {_LAST_LESSON}")),
+    FileDamage("row: changed words", _change_lesson("summary = 'Trust me'")),
+    FileDamage("row: removed", _sql("DELETE FROM lessons WHERE id = (SELECT max(id) FROM lessons)")),
     FileDamage("ledger: a verb", _in_ledger("UPDATE ledger SET verb = 'add' WHERE seq = 9")),
     FileDamage("ledger: an actor", _in_ledger("UPDATE ledger SET actor_kind = 'ghost' WHERE seq = 9")),
     FileDamage("ledger: a time", _in_ledger("UPDATE ledger SET time = 'never' WHERE seq = 9")),
@@ -343,7 +348,7 @@ def readable_ids(path: Path) -> dict[str, set[str]]:
         ids = found.setdefault(kind.table, set())
         for order in ("ASC", "DESC"):
             try:
-                rows: Any = db.execute(f"SELECT * FROM {kind.table} ORDER BY rowid {order}")
+                rows: Any = db.execute(f"SELECT * FROM {kind.table} ORDER BY rowid {order}")  # noqa: S608
                 for row in rows:
                     if isinstance(row[0], str):
                         ids.add(row[0])

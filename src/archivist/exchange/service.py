@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -194,16 +193,15 @@ class Exchange(BankService):
             with path.open("rb") as stream:
                 digests[name] = hashlib.file_digest(stream, "sha256").hexdigest()
         with suppress(BankReadOnlyError), self._bank.transaction() as writer:
-            listed = writer.setting(_WRITTEN)
-            updated = canonical_json({**json.loads(listed or "{}"), **digests})
-            if updated != listed:
-                writer.set_setting(_WRITTEN, updated)
+            listed = writer.json_setting(_WRITTEN)
+            if (updated := {**listed, **digests}) != listed:
+                writer.set_setting(_WRITTEN, canonical_json(updated))
 
     @reads(Layer.BANK)
     def written_files(self) -> dict[str, str]:
         """Return the files that this bank wrote, with the digest that each had then."""
         with self._bank.reading() as reader:
-            listed: dict[str, str] = json.loads(reader.setting(_WRITTEN) or "{}")
+            listed: dict[str, str] = reader.json_setting(_WRITTEN)
         return {
             os.fsdecode(unquote_to_bytes(name.removeprefix(_URI))) if name.startswith(_URI) else name: digest
             for name, digest in listed.items()

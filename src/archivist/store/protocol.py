@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from archivist.errors import BankDamagedError
 from archivist.records.kinds import BY_NAME, kind_of, record_type, record_types
 from archivist.store.filters import Condition, above, one_of
 from archivist.store.results import PendingEmbedding, split_batches
@@ -289,6 +290,23 @@ class Reader(EngineReader, Protocol):
             found.append(str(rows[0][0]))
         return found[1:]
 
+    def json_setting(self, name: str) -> dict[str, Any]:
+        """Return a value of the bank itself that is a JSON object; an empty one when it was never set."""
+        try:
+            value = json.loads(self.setting(name) or "{}")
+        except ValueError as error:
+            raise BankDamagedError("", f"settings {name!r}: {error}") from error
+        if not isinstance(value, dict):
+            raise BankDamagedError("", f"settings {name!r}: not an object")
+        return value
+
+    def int_setting(self, name: str) -> int:
+        """Return a value of the bank itself that is a number; 0 when it was never set."""
+        try:
+            return int(self.setting(name) or 0)
+        except ValueError as error:
+            raise BankDamagedError("", f"settings {name!r}: {error}") from error
+
     def run_count(self) -> int:
         """Return how many runs have aged the bank."""
         rows = self.select_fields("episode", ("number",), order=("-number",), limit=1)
@@ -365,13 +383,13 @@ class Writer(Reader, EngineWriter, Protocol):
 
     def next_number(self) -> int:
         """Return the next number for a short id; never the same twice."""
-        number = int(self.setting(_LAST_NUMBER) or 0) + 1
+        number = self.int_setting(_LAST_NUMBER) + 1
         self.set_setting(_LAST_NUMBER, str(number))
         return number
 
     def reserve_number(self, number: int) -> None:
         """Keep later numbers above this one, which came from outside."""
-        if number > int(self.setting(_LAST_NUMBER) or 0):
+        if number > self.int_setting(_LAST_NUMBER):
             self.set_setting(_LAST_NUMBER, str(number))
 
     def record_denial(self, verb: str, layer: str) -> None:

@@ -282,7 +282,7 @@ def _apply_log(image: Path) -> None:
 def _salvage_image(image: Path, path: Path, folder: Path, now: datetime) -> tuple[SalvageAccount, Path]:
     bank = folder / f"{image.stem}-salvaged.db"
     SqliteStore.open(bank, create=True).close()
-    with closing(apsw.Connection(str(bank))) as db, _mapped(image) as data:
+    with closing(apsw.Connection(str(bank))) as db, _map_file(image) as data:
         names = [str(name) for (name,) in db.execute("SELECT name FROM sqlite_schema")]
         pages = PageReader(data, guess_page_bytes(data, names))
         applied = _applied_migrations(pages)
@@ -296,7 +296,7 @@ def _salvage_image(image: Path, path: Path, folder: Path, now: datetime) -> tupl
 
 
 @contextmanager
-def _mapped(path: Path) -> Iterator[bytes | mmap]:
+def _map_file(path: Path) -> Iterator[bytes | mmap]:
     if not path.is_file() or not path.stat().st_size:
         yield b""
         return

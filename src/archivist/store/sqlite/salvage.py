@@ -315,7 +315,7 @@ class _Salvage:
         """Restore a record that its last entry proves wrong; keep it where the ledger itself lost entries."""
         if kind in _PROVEN_ONLY:
             self._delete(record)
-            self._lost.append(f"{kind} {record.id}: create a new one")
+            self._give_up(kind, record.id, ": create a new one")
             return
         is_ledger_whole = self._resealed_from is None and "ledger" not in self._incomplete
         if entry is not None and (is_ledger_whole or self._is_old_state(record, entry)):
@@ -341,13 +341,14 @@ class _Salvage:
     ) -> bool:
         """Restore a record from the last payload that can be read; note it as lost when there is none."""
         if kind in _PROVEN_ONLY:
-            self._lost.append(f"{kind} {last.record}: create a new one")
+            self._give_up(kind, last.record, ": create a new one")
             return False
         changes = self._writer.ledger(record_id=last.record, kind=kind, newest_first=True)
         payloads = [(entry.seq, payload) for entry, payload in changes if payload is not None]
         for seq, payload in payloads:
             record = _decode(record_class, payload)
-            if record is None:
+            # An entry whose own row is damaged may name another record.
+            if record is None or record.id != last.record:
                 continue
             try:
                 self._db.execute(upsert_sql(record_class), mapping_for(record_class).to_row(record))
@@ -359,8 +360,13 @@ class _Salvage:
             return True
         # Without any payload it was erased on purpose, as far as anybody can tell.
         if payloads and not is_row_there:
-            self._lost.append(f"{kind} {last.record}")
+            self._give_up(kind, last.record)
         return False
+
+    def _give_up(self, kind: str, name: str, advice: str = "") -> None:
+        """Note a record as lost, also in the ledger."""
+        self._lost.append(f"{kind} {name}{advice}")
+        self._writer.append_entry(SALVAGE, kind, name, None)
 
     def _enter_event_sums(self) -> None:
         """Enter in the ledger how many events each run has now."""
