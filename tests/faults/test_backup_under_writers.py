@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from archivist import Bank
 from archivist.records import Lesson
 from tests.commands import Command
@@ -77,6 +79,7 @@ def test_a_backup_under_four_writers_holds_all_that_was_acknowledged_before(
     assert archivist("--bank", "copy.db", "verify").code == 0
 
 
+@pytest.mark.soak
 def test_a_restore_under_four_writers_loses_no_acknowledged_write(archivist: Command, project: Path) -> None:
     archivist("init")
     archivist("backup", "copy.db")

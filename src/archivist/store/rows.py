@@ -1,7 +1,7 @@
 """Map any record to a row and back: scalars as columns, everything nested as JSON text."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
@@ -29,7 +29,8 @@ class TableMapping(NamedTuple, Generic[R]):
     columns: tuple[str, ...]
     has_derived_id: bool
     encoders: tuple[Callable[[Any], Any], ...]
-    decoders: tuple[Callable[[Any], Any], ...]
+    # Only of the columns that hold something else than the record.
+    decoders: Mapping[str, Callable[[Any], Any]]
     # The types that each column may hold, and the combinations of them that rows were seen to have.
     stored_types: tuple[tuple[type, ...], ...]
     checked: set[tuple[type, ...]]
@@ -51,10 +52,9 @@ class TableMapping(NamedTuple, Generic[R]):
             # A damaged page can hold a number where a text was written: one lookup checks a whole row.
             if (types := tuple(map(type, row))) not in self.checked:
                 self._check_types(types)
-            values = {
-                name: decode(value)
-                for name, decode, value in zip(self.columns, self.decoders, row, strict=True)
-            }
+            values = dict(zip(self.columns, row, strict=True))
+            for name, decode in self.decoders.items():
+                values[name] = decode(values[name])
             if self.has_derived_id:
                 del values["id"]
             return self.record(**values)
@@ -86,7 +86,7 @@ def _build_mapping(record: Any) -> TableMapping[Any]:
         tuple(types),
         has_derived_id,
         tuple(encode for encode, _ in codecs),
-        tuple(decode for _, decode in codecs),
+        {name: decode for name, (_, decode) in zip(types, codecs, strict=True) if decode is not _as_is},
         tuple(_stored_types(kind) for kind in types.values()),
         set(),
     )
@@ -132,7 +132,7 @@ def _codec(kind: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
         encode, decode = _codec(next(part for part in get_args(kind) if part is not NoneType))
         return (
             lambda value: None if value is None else encode(value),
-            lambda value: None if value is None else decode(value),
+            _as_is if decode is _as_is else lambda value: None if value is None else decode(value),
         )
     if kind is datetime:
         return to_text, decoder(datetime)

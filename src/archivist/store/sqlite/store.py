@@ -193,7 +193,13 @@ class SqliteStore:
         cause = ""
         # A closed connection, or one that others keep busy, cannot be asked.
         with self._lock, suppress(apsw.Error):
-            cause = find_cause(self._db, self._reader, self._migrations)
+            is_outermost = self._db.get_autocommit()
+            # In one view: what another process writes meanwhile is no damage.
+            self._db.execute("BEGIN" if is_outermost else "SELECT 1")
+            try:
+                cause = find_cause(self._db, self._reader, self._migrations)
+            finally:
+                self._db.execute("ROLLBACK" if is_outermost else "SELECT 1")
         if cause:
             raise BankDamagedError(str(self.path), cause) from error
         # Whoever calls this store within a call of it asks again about the same error.
