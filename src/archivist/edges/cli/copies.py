@@ -13,7 +13,7 @@ from archivist.edges.cli import options
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
-from archivist.errors import AccessError, NoBankError
+from archivist.errors import AccessError, ArchivistError, NoBankError
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -46,10 +46,10 @@ def restore(session: Session, file: Path, is_global: bool) -> Answer:
     place = _bank_place(session, is_global, must_exist=False)
     kept = restore_backup(file, place, system_clock())
     with session.bank(is_global=is_global) as bank:
-        embed(bank)
+        warnings = _embed_if_possible(bank)
     notes = [f"hint: the bank that was there is {kept}"] if kept else []
     view = {"bank": str(place), "kept": str(kept) if kept else None}
-    return Answer(view, f"restored {place} from {file}", notes)
+    return Answer(view, f"restored {place} from {file}", notes, warnings=warnings)
 
 
 @options.command()
@@ -76,7 +76,7 @@ def salvage(session: Session, target: Path | None, replace: bool, is_global: boo
         new.unlink(missing_ok=True)
         new = place
     with Bank.open(new, create=False, actor=session.actor()) as bank:
-        embed(bank)
+        warnings = _embed_if_possible(bank)
     view = {**account._asdict(), "bank": str(new), "is_complete": account.is_complete}
     view["kept"] = str(kept) if kept else None
     if kept:
@@ -84,7 +84,17 @@ def salvage(session: Session, target: Path | None, replace: bool, is_global: boo
     else:
         notes = ["hint: archivist salvage --replace puts such a bank in place of the damaged one"]
     text = "\n".join([f"{'replaced' if kept else 'wrote'} {new}", *_account_lines(account)])
-    return Answer(view, text, notes, code=0 if account.is_complete else EXIT_PARTIAL)
+    code = 0 if account.is_complete else EXIT_PARTIAL
+    return Answer(view, text, notes, code=code, warnings=warnings)
+
+
+def _embed_if_possible(bank: Bank) -> list[str]:
+    """Make the missing vectors; an embedder that does not answer can make them later."""
+    try:
+        embed(bank)
+    except ArchivistError as error:
+        return [f"archivist: no vectors yet: {error.message}", "hint: archivist doctor --reindex makes them"]
+    return []
 
 
 def _bank_place(session: Session, is_global: bool, *, must_exist: bool = True) -> Path:

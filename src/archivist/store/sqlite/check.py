@@ -127,7 +127,7 @@ def _run_integrity_check(
     db: apsw.Connection, trees: Mapping[int, tuple[str, str, str]], table: str = ""
 ) -> Iterator[Damage]:
     """Run SQLite's own check of the file or of one table, and say what each line of it is about."""
-    found: Any = db.execute(f"PRAGMA integrity_check({table or _MAX_MESSAGES})")
+    found: Any = db.execute(f"PRAGMA integrity_check({apsw.format_sql_value(table or _MAX_MESSAGES)})")
     for (text,) in found:
         for line in str(text).splitlines():
             if line == "ok" or line.startswith("***"):

@@ -16,8 +16,7 @@ import apsw
 
 from archivist.errors import (
     BankDamagedError,
-    BankLockedError,
-    BankReadOnlyError,
+    BankError,
     BankTooNewError,
     InputError,
     NoBankError,
@@ -99,8 +98,8 @@ def rewrite_bank(path: Path, now: datetime) -> None:
         with map_errors(path, BUSY_TIMEOUT_S):
             _copy_pages(path, image)
         account, bank = _salvage_image(image, path, folder, now)
-        if not account.is_complete:
-            raise BankDamagedError(str(path), "not only indexes are; archivist verify names the damage")
+        if account.restored or not account.is_complete:
+            raise BankDamagedError(str(path), "more than its indexes; archivist verify names it")
         _check_copy(bank, "the damaged file was not changed")
         put_in_place(bank, path, "damaged", now)
 
@@ -117,19 +116,17 @@ def put_in_place(source: Path, path: Path, word: str, now: datetime) -> Path | N
         if os.path.lexists(kept):
             raise InputError(f"{str(kept)!r} exists already", hint="try again in a second")
         try:
-            _overwrite(source, path, kept)
-        except (apsw.BusyError, apsw.LockedError) as error:
-            kept.unlink(missing_ok=True)
-            raise BankLockedError(str(path), BUSY_TIMEOUT_S) from error
-        except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
-            kept.unlink(missing_ok=True)
-            raise BankReadOnlyError(str(path)) from error
-        except (apsw.Error, IsADirectoryError):
-            kept.unlink(missing_ok=True)
+            with map_errors(path, BUSY_TIMEOUT_S):
+                _overwrite(source, path, kept)
+        except (NotABankError, BankDamagedError, apsw.SQLError):
+            kept.unlink()
             for end in ("", *_SIDE_FILES):
                 with suppress(FileNotFoundError):
                     path.with_name(path.name + end).rename(kept.with_name(kept.name + end))
             _move(source, path)
+        except BankError:
+            kept.unlink()
+            raise
     else:
         _move(source, path)
     claim_bank_file(path)
@@ -280,18 +277,20 @@ def _apply_log(image: Path) -> None:
 
 
 def _salvage_image(image: Path, path: Path, folder: Path, now: datetime) -> tuple[SalvageAccount, Path]:
+    """Salvage a copy of a damaged file into a new bank beside it."""
     bank = folder / f"{image.stem}-salvaged.db"
     SqliteStore.open(bank, create=True).close()
+    known = {migration.name for migration in MIGRATIONS}
     with closing(apsw.Connection(str(bank))) as db, _map_file(image) as data:
         names = [str(name) for (name,) in db.execute("SELECT name FROM sqlite_schema")]
-        pages = PageReader(data, guess_page_bytes(data, names))
-        applied = _applied_migrations(pages)
-        known = {migration.name for migration in MIGRATIONS}
-        if known < applied:
-            raise BankTooNewError(str(path), min(applied - known))
-        db.execute("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE")
-        account = salvage_rows(db, pages, now, is_current=not applied or applied >= known)
-        db.execute("COMMIT")
+        with closing(PageReader(data, guess_page_bytes(data, names))) as pages:
+            applied = _applied_migrations(pages)
+            if known < applied:
+                raise BankTooNewError(str(path), min(applied - known))
+            # A payload is read before its entry may be.
+            db.execute("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE")
+            account = salvage_rows(db, pages, now, is_current=not applied or applied >= known)
+            db.execute("COMMIT")
     return account, bank
 
 
@@ -300,9 +299,8 @@ def _map_file(path: Path) -> Iterator[bytes | mmap]:
     if not path.is_file() or not path.stat().st_size:
         yield b""
         return
-    with path.open("rb") as file:
-        # Not closed by hand: the rows that were read still refer to it.
-        yield mmap(file.fileno(), 0, access=ACCESS_READ)
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        yield data
 
 
 def _applied_migrations(pages: PageReader) -> set[str]:

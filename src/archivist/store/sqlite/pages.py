@@ -49,6 +49,10 @@ class PageReader:
         self.seen: set[int] = set()
         self.damaged: set[int] = set()
 
+    def close(self) -> None:
+        """Let go of the file."""
+        self._data.release()
+
     def schema_roots(self) -> dict[str, int]:
         """Return the first page of each table and index that the schema still names."""
         return {

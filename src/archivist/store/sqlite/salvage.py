@@ -229,22 +229,24 @@ class _Salvage:
 
     def _events_entered(self, entry: LedgerEntry) -> int:
         """Return how many events a run had by the ledger; 0 when that is lost."""
-        for _, payload in self._writer.ledger(after=entry.seq - 1, limit=1):
-            return int(json.loads(payload)["events"]) if payload is not None else 0
-        return 0
+        try:
+            ((_, payload),) = self._writer.ledger(after=entry.seq - 1, limit=1)
+            return int(json.loads(payload or "")["events"])
+        except DECODING_ERRORS:
+            return 0
 
     # The ledger
 
     def _take_unsealed_entries(self) -> None:
         """Keep entries that were changed, where their number can be right: after that of a whole one."""
-        columns = [column.name for column in self._tables["ledger"].columns]
+        highest = self._writer.last_entry() + len(self._unsealed)
         for values in self._unsealed:
             try:
-                entry = _read_entry(dict(zip(columns, values, strict=True)))
+                entry = _read_entry(values)
             except DECODING_ERRORS:
                 continue
             there = self._db.execute("SELECT 1 FROM ledger WHERE seq = ?", (entry.seq,)).fetchone()
-            if there is None and 0 < entry.seq <= self._writer.last_entry() + len(self._unsealed):
+            if there is None and 0 < entry.seq <= highest:
                 self._writer.write_entry(entry)
 
     def _seal_ledger(self) -> None:
@@ -418,22 +420,16 @@ def _read_tables(db: apsw.Connection) -> dict[str, _Table]:
     return found
 
 
-def _read_entry(named: dict[str, Any]) -> LedgerEntry:
-    actor = Actor(ActorKind(named["actor_kind"]), named["actor_name"], named["actor_role"])
-    names = ("verb", "kind", "record", "payload_hash", "previous", "hash")
-    return LedgerEntry(named["seq"], from_text(named["time"]), actor, *(named[name] for name in names))
-
-
-_ENTRY_COLUMNS = (
-    "seq", "time", "actor_kind", "actor_name", "actor_role", "verb", "kind", "record", "payload_hash",
-    "previous", "hash",
-)  # fmt: skip
+def _read_entry(values: tuple[Any, ...]) -> LedgerEntry:
+    """Return the entry of a row of the ledger."""
+    seq, time, kind, name, role, *rest = values
+    return LedgerEntry(seq, from_text(time), Actor(ActorKind(kind), name, role), *rest)
 
 
 def _is_sealed(values: tuple[Any, ...]) -> bool:
     """Say whether a row of the ledger is what its own hash says."""
     try:
-        entry = _read_entry(dict(zip(_ENTRY_COLUMNS, values, strict=True)))
+        entry = _read_entry(values)
     except DECODING_ERRORS:
         return False
     return entry.hash == entry_hash(entry)

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
@@ -192,14 +192,12 @@ class SqliteStore:
 
         cause = ""
         # A closed connection, or one that others keep busy, cannot be asked.
-        with self._lock, suppress(apsw.Error):
-            is_outermost = self._db.get_autocommit()
-            # In one view: what another process writes meanwhile is no damage.
-            self._db.execute("BEGIN" if is_outermost else "SELECT 1")
-            try:
-                cause = find_cause(self._db, self._reader, self._migrations)
-            finally:
-                self._db.execute("ROLLBACK" if is_outermost else "SELECT 1")
+        with self._lock, suppress(apsw.Error), ExitStack() as cleanup:
+            if self._db.get_autocommit():
+                # In one view: what another process writes meanwhile is no damage.
+                self._db.execute("BEGIN")
+                cleanup.callback(self._db.execute, "ROLLBACK")
+            cause = find_cause(self._db, self._reader, self._migrations)
         if cause:
             raise BankDamagedError(str(self.path), cause) from error
         # Whoever calls this store within a call of it asks again about the same error.
