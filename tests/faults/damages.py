@@ -315,6 +315,7 @@ DAMAGES = [
     FileDamage("row: kind of an event", _sql("UPDATE events SET kind = 'nonsense', time = 'x'")),
     FileDamage("row: lessons of a brief", _sql("UPDATE briefs SET lessons = 'nope'")),
     FileDamage("row: settings", _sql("UPDATE settings SET value = '{'")),
+    FileDamage("row: a number", _sql("UPDATE settings SET value = 'x' WHERE name LIKE 'last%'")),
     FileDamage("row: captured files", _sql("UPDATE captured_files SET runs = '5'")),
     FileDamage("row: changed words", _change_lesson("summary = 'Trust me'")),
     FileDamage("row: removed", _sql("DELETE FROM lessons WHERE id = (SELECT max(id) FROM lessons)")),

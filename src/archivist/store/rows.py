@@ -1,6 +1,7 @@
 """Map any record to a row and back: scalars as columns, everything nested as JSON text."""
 
 import json
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -15,7 +16,9 @@ from archivist.records.plain import canonical_json, decoder, to_plain, types_of
 
 R = TypeVar("R")
 # What reading a nonsensical value raises.
-DECODING_ERRORS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+DECODING_ERRORS = (
+    ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, struct.error,
+)  # fmt: skip
 
 
 class TableMapping(NamedTuple, Generic[R]):

@@ -159,20 +159,32 @@ def _find_tree(db: apsw.Connection, line: str) -> int:
     return 0
 
 
-def _check_time(text: str) -> None:
-    if text:
-        from_text(text)
+def _check_setting(name: str, value: str) -> None:
+    # The counters are numbers; of the others some are one word, and those that look like JSON are an object.
+    if name.startswith("last_"):
+        int(value or 0)
+    elif value.startswith(("{", "[")):
+        _require_type(json.loads(value), dict)
 
 
-def _check_texts(text: str) -> None:
-    if not all(isinstance(each, str) for each in _require_type(json.loads(text), list)):
-        raise ValueError("not a list of texts")
+def _check_pending(_run: str, queued: str, leased_until: str) -> None:
+    from_text(queued)
+    if leased_until:
+        from_text(leased_until)
 
 
-def _check_setting(text: str) -> None:
-    # Some are one text or one number; those that look like JSON are read as such.
-    if text.startswith(("{", "[")):
-        json.loads(text)
+def _check_captured_file(_digest: str, runs: str) -> None:
+    for run in _require_type(json.loads(runs), list):
+        _require_type(run, str)
+
+
+def _check_answer(_id: str, time: str) -> None:
+    from_text(time)
+
+
+def _check_message(_id: int, time: str, data: str) -> None:
+    from_text(time)
+    _require_type(json.loads(data), dict)
 
 
 def _require_type(value: Any, kind: type) -> Any:
@@ -181,33 +193,31 @@ def _require_type(value: Any, kind: type) -> Any:
     return value
 
 
-# Table, key, and what each column must hold.
-_OTHER_ROWS: tuple[tuple[str, str, dict[str, Callable[[Any], object]]], ...] = (
-    ("settings", "name", {"value": _check_setting}),
-    ("pending", "run", {"queued": _check_time, "leased_until": _check_time}),
-    ("captured_files", "digest", {"runs": _check_texts}),
-    ("answers", "id", {"time": _check_time}),
-    ("messages", "id", {"time": _check_time, "data": lambda text: _require_type(json.loads(text), dict)}),
-)
+# The tables beside the records: the columns that are read as more than text, the key first, and their check.
+_OTHER_ROWS: dict[str, tuple[tuple[str, ...], Callable[..., None]]] = {
+    "settings": (("name", "value"), _check_setting),
+    "pending": (("run", "queued", "leased_until"), _check_pending),
+    "captured_files": (("digest", "runs"), _check_captured_file),
+    "answers": (("id", "time"), _check_answer),
+    "messages": (("id", "time", "data"), _check_message),
+}
 
 
 def _check_other_rows(db: apsw.Connection) -> Iterator[Damage]:
     """Check that the rows beside the records can be read."""
-    for table, key, checks in _OTHER_ROWS:
-        rows = db.execute(f"SELECT {', '.join((key, *checks))} FROM {table}")
-        for name, *values in rows:
+    for table, (columns, check) in _OTHER_ROWS.items():
+        for values in db.execute(f"SELECT {', '.join(columns)} FROM {table}"):
             try:
-                for check, value in zip(checks.values(), values, strict=True):
-                    check(_require_type(value, str))
+                check(*values)
             except DECODING_ERRORS as error:
-                yield Damage(f"{table} {str(name)[:80]!r}", str(error))
+                yield Damage(f"{table} {str(values[0])[:80]!r}", str(error))
 
 
 def check_other_row(table: str, values: Mapping[str, Any]) -> None:
     """Raise when a row of a table beside the records cannot be read."""
-    for name, _, checks in _OTHER_ROWS:
-        for column, check in checks.items() if name == table else ():
-            check(values[column])
+    if table in _OTHER_ROWS:
+        columns, check = _OTHER_ROWS[table]
+        check(*(values[column] for column in columns))
 
 
 def _check_derived(db: apsw.Connection) -> Iterator[Damage]:
