@@ -313,6 +313,10 @@ DAMAGES = [
     FileDamage("row: no text", _change_lesson("summary = CAST(x'ff41fe' AS TEXT)")),
     FileDamage("row: extra of a run", _sql("UPDATE episodes SET extra = '[]'")),
     FileDamage("row: kind of an event", _sql("UPDATE events SET kind = 'nonsense', time = 'x'")),
+    FileDamage("row: id of an event", _sql("UPDATE OR IGNORE events SET id = 'nonsense'")),
+    FileDamage(
+        "row: part of an id", _sql("UPDATE verdicts SET lesson = 'none'; UPDATE blocks SET role = 'x'")
+    ),
     FileDamage("row: lessons of a brief", _sql("UPDATE briefs SET lessons = 'nope'")),
     FileDamage("row: settings", _sql("UPDATE settings SET value = '{'")),
     FileDamage("row: a number", _sql("UPDATE settings SET value = 'x' WHERE name LIKE 'last%'")),

@@ -192,7 +192,11 @@ class _Salvage:
                 return
             if table.name in _RECORDS:
                 how: Any = mapping_for(_RECORDS[table.name].record)
-                how.to_record([named[name] for name in how.columns])
+                record_id = how.to_record([named[name] for name in how.columns]).id
+                # Some ids are made of other fields. The ledger has the right ones, but not of events.
+                if named["id"] != record_id and _RECORDS[table.name].has_ledger_entries:
+                    raise ValueError("the id of another record")
+                named["id"] = record_id
             else:
                 check_other_row(table.name, named)
             marks = ", ".join("?" * len(named))
