@@ -61,6 +61,9 @@ class Desk:
     def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
         """Allow everything."""
 
+    def explain(self, error: Exception) -> None:
+        """Explain nothing."""
+
     def bare(self) -> int:
         """Do nothing."""
         return 1

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import DENIAL, Layer, reads, writes
-from archivist.errors import ArchivistError, BankError
+from archivist.errors import ArchivistError, BankDamagedError, BankError
 from archivist.recall.query import LIVE, Query
 from archivist.recall.results import FRESH
 from archivist.records import ConflictStatus, Episode, Lesson, ProposalStatus, Status
 from archivist.service import BankService
 from archivist.store.filters import equals, one_of
+from archivist.store.rows import DECODING_ERRORS
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -63,8 +64,10 @@ def _say_waiting(count: int, noun: str) -> str:
 def _check_ledger(bank: Bank) -> tuple[bool, str]:
     found = bank.ledger.verify()
     if found.problems:
-        return False, f"{found.problems[0]}: archivist verify lists all problems"
-    return True, f"{found.entries} entries, all hashes and records match"
+        rest = len(found.problems) - _NAMED
+        more = f"; {rest} more, which archivist verify lists" if rest > 0 else ""
+        return False, f"{'; '.join(found.problems[:_NAMED])}{more}: {found.remedy}"
+    return True, f"{found.entries} entries; file, indexes, hashes and records match"
 
 
 def _check_writing(bank: Bank) -> tuple[bool, str]:
@@ -324,6 +327,11 @@ class Doctor(BankService):
                 found.append(Check(name, *check(bank)))
             except ArchivistError as error:
                 found.append(failed_check(name, error))
+            except DECODING_ERRORS as error:
+                # The first check names the damage that makes this one fail; without damage it is a bug.
+                if found[0].is_well:
+                    raise
+                found.append(Check(name, False, f"could not be checked in a damaged bank: {error}"))
         found.append(check_hook_failures(bank.path, bank.now()))
         # The rest of a path is nobody's business: reports are pasted into issues.
         folders = ((bank.root.absolute(), ""), (Path.home(), "~/"), (_home_or_none(), "$ARCHIVIST_HOME/"))
@@ -333,5 +341,21 @@ class Doctor(BankService):
 
     @writes(Layer.BANK)
     def reindex(self) -> None:
-        """Rebuild everything that is derived from the records."""
-        self._bank.store.reindex()
+        """Rebuild everything that is derived from the records; in a new file where pages are damaged."""
+        from archivist.store.sqlite.copies import rewrite_bank
+
+        store = self._bank.store
+        try:
+            store.reindex()
+            is_mended = not any(each.is_derived for each in store.find_damage())
+        except BankDamagedError:
+            is_mended = False
+        if not is_mended:
+            rewrite_bank(self._bank.path, self._bank.now())
+
+    @writes(Layer.BANK)
+    def back_up(self, file: Path, *, is_forced: bool = False) -> None:
+        """Copy the bank as it is now into a new file, while others read and write it."""
+        from archivist.store.sqlite.copies import write_backup
+
+        write_backup(self._bank.store, file, is_forced=is_forced)

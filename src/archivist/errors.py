@@ -157,8 +157,12 @@ class NotABankError(BankError):
 
     code = "not_a_bank"
 
-    def __init__(self, place: str, reason: str) -> None:
-        super().__init__(f"{place!r} is not a bank: {reason}", hint="name another file or folder with --bank")
+    def __init__(self, place: str, reason: str, *, is_damaged: bool = False) -> None:
+        hint = "name another file or folder with --bank"
+        if is_damaged:
+            hint += "; if it was one: archivist salvage copies what can be read, restore FILE brings a backup"
+        super().__init__(f"{place!r} is not a bank: {reason}", hint=hint)
+        self.reason = reason
 
 
 class BankTooNewError(BankError):
@@ -171,6 +175,7 @@ class BankTooNewError(BankError):
             f"{place!r} was made by a newer Archivist (it has {unknown!r}, which this one does not know)",
             hint="upgrade: pip install --upgrade archivist-memory",
         )
+        self.unknown = unknown
 
 
 class BankReadOnlyError(BankError):
@@ -209,12 +214,16 @@ class FilesLockedError(BankError):
 
 
 class BankDamagedError(BankError):
-    """The bank's file is broken."""
+    """The bank's file is broken, or a row in it cannot be what it says."""
 
     code = "bank_damaged"
 
-    def __init__(self, place: str, reason: str) -> None:
+    def __init__(self, place: str, where: str, *, hint: str = "") -> None:
         super().__init__(
-            f"{place!r} is damaged: {reason}",
-            hint="archivist doctor --reindex mends an index; else restore a copy, or import an export",
+            f"{repr(place) if place else 'this bank'} is damaged: {where}",
+            hint=hint
+            or "archivist doctor names all damage; doctor --reindex mends indexes, archivist salvage copies"
+            " what can be read into a new bank, archivist restore FILE puts a backup in its place",
         )
+        self.place = place
+        self.where = where

@@ -21,6 +21,10 @@ class BankService:
         """Refuse, and note in the ledger, what the actor may not do."""
         self._bank.require(layer, verb, owner=owner)
 
+    def explain(self, error: Exception) -> None:
+        """Raise BankDamagedError if the bank's content is why the code failed in a way nobody foresaw."""
+        self._bank.store.explain(error)
+
 
 def require_name(name: str, what: str) -> None:
     """Refuse a name that says nothing: a script's unset variable must not mean anything at all."""

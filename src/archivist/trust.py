@@ -96,6 +96,12 @@ def accept_bank(file: Path, store: Store) -> None:
         _note(home, file, store)
 
 
+def renew_note(file: Path, store: Store) -> None:
+    """Note a bank anew whose file was written anew, if it was noted before."""
+    if find_note(file) is not None:
+        accept_bank(file, store)
+
+
 def withdraw_trust(file: Path) -> bool:
     """Take back that a bank was accepted; return whether it was."""
     with _locked_home() as home:

@@ -161,7 +161,7 @@ def test_nothing_is_erased_between_what_an_export_reads_and_what_it_writes(
 ) -> None:
     refused: list[str] = []
 
-    def write_slowly(path: Path, values: Iterable[Mapping[str, object]], *, below: Path) -> int:
+    def write_slowly(path: Path, values: Iterable[Mapping[str, object]], **_options: object) -> int:
         hasty = Config(store=StoreRules(busy_timeout_s=0.05))
         with Bank.open(tmp_path / "memory", create=False, config=hasty) as other:
             try:

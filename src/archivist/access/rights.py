@@ -88,6 +88,9 @@ class SupportsRequire(Protocol):
     def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
         """Raise AccessError, and enter it in the ledger, unless the actor may do this."""
 
+    def explain(self, error: Exception) -> None:
+        """Raise BankDamagedError if the bank's content is why the code failed in a way nobody foresaw."""
+
 
 G = TypeVar("G", bound=SupportsRequire)
 
@@ -157,7 +160,12 @@ def _require_access(
         def check_and_call(self: G, /, *args: P.args, **kwargs: P.kwargs) -> T:
             def work() -> T:
                 self.require(layer, verb)
-                return method(self, *args, **kwargs)
+                try:
+                    return method(self, *args, **kwargs)
+                except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+                    # Nonsense in a damaged bank is told as damage, whatever it made the code do.
+                    self.explain(error)
+                    raise
 
             # A program that traces has imported the API; any other pays for this one lookup.
             if _TRACING_API not in sys.modules:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -62,7 +61,7 @@ class BankPages(BankService):
         file is not imported again, so that later changes of core memory stay.
         """
         with self._bank.reading() as reader:
-            known = json.loads(reader.setting(_BANKS) or "{}")
+            known = reader.json_setting(_BANKS)
         fresh: list[_Page] = []
         problems: list[str] = []
         unchanged = 0
@@ -155,7 +154,7 @@ def _import_page(bank: Bank, done: BankImportResult, page: _Page) -> BankImportR
     documents = build_documents(bank, page.name, about, digest=page.file.digest) if rest.strip() else []
     with bank.transaction() as writer:
         replace_documents(writer, page.name, documents, "import")
-        digests = json.loads(writer.setting(_BANKS) or "{}")
+        digests = writer.json_setting(_BANKS)
         writer.set_setting(_BANKS, canonical_json({**digests, page.name: page.file.digest}))
     roles = (part.removeprefix("role:") for part in sorted(imported) if part.startswith("role:"))
     return done._replace(

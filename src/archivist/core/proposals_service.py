@@ -335,7 +335,7 @@ class Proposals(BankService):
                 return known
         # An imported proposal may have a higher number than ours.
         highest = writer.select_fields(Proposal, ("number",), order=("-number",), limit=1)
-        number = max(int(writer.setting(_LAST) or 0), highest[0][0] if highest else 0) + 1
+        number = max(writer.int_setting(_LAST), highest[0][0] if highest else 0) + 1
         writer.set_setting(_LAST, str(number))
         proposal = Proposal(
             id=bank.new_id(now),

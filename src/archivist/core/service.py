@@ -76,7 +76,7 @@ class Core(BankService):
         def change(before: Content, now: str, writer: Writer) -> Content:
             # The number of a closed thread is not used again.
             known = {thread.id for thread in core.threads_of(before)}
-            numbers = count(int(writer.setting(_LAST_THREAD) or 0) + 1)
+            numbers = count(writer.int_setting(_LAST_THREAD) + 1)
             number = next(number for number in numbers if f"t-{number}" not in known)
             free = f"t-{number}"
             after = core.append_item(place, before, given, now=now, keep=keep, new_thread=free)

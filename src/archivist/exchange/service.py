@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -240,8 +239,7 @@ def _listed_name(path: Path) -> str:
 
 
 def _load_listed(reader: Reader) -> dict[str, str]:
-    listed: dict[str, str] = json.loads(reader.setting(_WRITTEN) or "{}")
-    return listed
+    return reader.json_setting(_WRITTEN)
 
 
 def _store_listed(writer: Writer, listed: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import DENIAL, Layer, Verb, may_see, reads, writes
-from archivist.errors import NotFoundError, NothingToUndoError
+from archivist.errors import BankDamagedError, NotFoundError, NothingToUndoError
 from archivist.ledger.lookup import find_by_name, pick_fact
 from archivist.lessons.quarantine import APPROVAL_HINT, is_hidden_from, may_release
 from archivist.records import Artifact, Document, Fact, Lesson
@@ -17,10 +17,10 @@ from archivist.records.plain import from_plain
 from archivist.records.tier_words import CoreSection
 from archivist.service import BankService
 from archivist.store.filters import equals
-from archivist.store.ledger import LedgerChange, undo_target
+from archivist.store.ledger import LedgerChange, Verification, undo_target
+from archivist.store.results import Damage, choose_remedy
 
 if TYPE_CHECKING:
-    from archivist.store.ledger import Verification
     from archivist.store.protocol import Reader, Writer
 
 # How people name the records whose ids they do not know.
@@ -91,9 +91,15 @@ class Ledger(BankService):
 
     @reads(Layer.BANK)
     def verify(self) -> Verification:
-        """Check the whole ledger, and every record against it."""
-        with self._bank.reading() as reader:
-            return reader.verify()
+        """Check the file, the whole ledger, and every record against it."""
+        damage = self._bank.store.find_damage()
+        try:
+            with self._bank.reading() as reader:
+                checked = reader.verify()
+        except BankDamagedError as error:
+            checked = Verification(0, 0, (error.where,))
+        remedy = choose_remedy([*damage, *(Damage("ledger", problem) for problem in checked.problems)])
+        return checked._replace(problems=(*map(str, damage), *checked.problems), remedy=remedy)
 
     def _undo_record(self, writer: Writer, name: str, record_id: str) -> Any:
         types = types_by_kind()

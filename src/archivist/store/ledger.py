@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.clock import to_text
 from archivist.cold_start import sha256
+from archivist.errors import BankDamagedError, RecordError
 from archivist.records.actor import Actor
 from archivist.records.kinds import types_by_kind
 from archivist.records.plain import canonical_json, to_plain
@@ -58,11 +59,12 @@ class EventSum(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """The result of checking the ledger; `problems` is empty when it is intact."""
+    """The result of checking the ledger; `problems` is empty when it is intact, `remedy` mends them."""
 
     entries: int
     erased: int
     problems: tuple[str, ...]
+    remedy: str = ""
 
     @property
     def is_whole(self) -> bool:
@@ -138,9 +140,12 @@ def _find_mismatches(reader: Reader, last: dict[tuple[str, str], tuple[int, str 
     removed = payload_hash(canonical_json(None))
     for kind, record_class in types_by_kind().items():
         seen = set()
-        for record in _all_records(reader, record_class):
-            seen.add(record.id)
-            seq, digest = last.get((kind, record.id), (0, ""))
+        for record_id, record in _all_records(reader, record_class):
+            seen.add(record_id)
+            seq, digest = last.get((kind, record_id), (0, ""))
+            if record is None or isinstance(record, BankDamagedError):
+                yield record.where if record else f"{kind} {record_id} is not found by its id"
+                continue
             is_same = digest in (None, payload_hash(canonical_json(to_plain(record))))
             if not (is_same or _matches_entry(reader, record, seq)):
                 yield f"{kind} {record.id} is not as entry {seq} left it"
@@ -149,31 +154,44 @@ def _find_mismatches(reader: Reader, last: dict[tuple[str, str], tuple[int, str 
                 yield f"{kind} {record_id} of entry {seq} is missing"
     for (entry_kind, run), (seq, digest) in last.items():
         if entry_kind == "event" and digest is not None:
-            events = canonical_json(sum_events(reader, run)._asdict())
-            if payload_hash(events) != digest:
+            try:
+                is_same = payload_hash(canonical_json(sum_events(reader, run)._asdict())) == digest
+            except UnicodeDecodeError:
+                is_same = False
+            if not is_same:
                 yield f"the events of run {run} are not as entry {seq} left them"
 
 
-def _all_records(reader: Reader, record_class: type[Any]) -> Iterator[Any]:
-    """Yield every record of a class without holding all of them."""
-    from archivist.store.filters import Filter, above
+def _all_records(reader: Reader, record_class: type[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the id of every record with it, or with the error of reading it, without holding all of them."""
+    from archivist.store.filters import Filter, above, one_of
 
     rest: tuple[Filter, ...] = ()
-    while page := reader.select(record_class, *rest, order=("id",), limit=_PAGE):
-        yield from page
-        rest = (above("id", page[-1].id),)
+    while page := reader.select_fields(record_class, ("id",), *rest, order=("id",), limit=_PAGE):
+        ids = [str(row[0]) for row in page]
+        rest = (above("id", ids[-1]),)
+        try:
+            yield from ((record.id, record) for record in reader.select(record_class, one_of("id", ids)))
+        except (BankDamagedError, UnicodeDecodeError):
+            yield from ((record_id, _get_or_error(reader, record_class, record_id)) for record_id in ids)
+
+
+def _get_or_error(reader: Reader, record_class: type[Any], record_id: str) -> Any:
+    try:
+        return reader.get(record_class, record_id)
+    except BankDamagedError as error:
+        return error
 
 
 def _matches_entry(reader: Reader, record: Any, seq: int) -> bool:
     """Say whether a record is what an entry says, apart from fields that records have gained since."""
-    from archivist.errors import RecordError
     from archivist.records.plain import from_plain
 
     for entry, payload in reader.ledger(after=seq - 1, limit=1):
         if entry.seq == seq and payload is not None:
             try:
                 return bool(from_plain(type(record), json.loads(payload)) == record)
-            except RecordError:
+            except (RecordError, ValueError):
                 return False
     return False
 

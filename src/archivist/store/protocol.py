@@ -11,16 +11,20 @@ from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from archivist.errors import BankDamagedError
 from archivist.records.kinds import BY_NAME, kind_of, record_type, record_types
 from archivist.store.filters import Condition, above, one_of
 from archivist.store.results import PendingEmbedding, split_batches
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from archivist.bus import Message, StoredMessage
     from archivist.records import Actor, Event, Tally
     from archivist.store.erasure import ErasureQuery
     from archivist.store.ledger import LedgerChange, LedgerEntry, Verification
     from archivist.store.results import (
+        Damage,
         IndexedDocument,
         IndexHit,
         QueuedRun,
@@ -289,6 +293,23 @@ class Reader(EngineReader, Protocol):
             found.append(str(rows[0][0]))
         return found[1:]
 
+    def json_setting(self, name: str) -> dict[str, Any]:
+        """Return a value of the bank itself that is a JSON object; an empty one when it was never set."""
+        try:
+            value = json.loads(self.setting(name) or "{}")
+        except ValueError as error:
+            raise BankDamagedError("", f"settings {name!r}: {error}") from error
+        if not isinstance(value, dict):
+            raise BankDamagedError("", f"settings {name!r}: not an object")
+        return value
+
+    def int_setting(self, name: str) -> int:
+        """Return a value of the bank itself that is a number; 0 when it was never set."""
+        try:
+            return int(self.setting(name) or 0)
+        except ValueError as error:
+            raise BankDamagedError("", f"settings {name!r}: {error}") from error
+
     def run_count(self) -> int:
         """Return how many runs have aged the bank."""
         rows = self.select_fields("episode", ("number",), order=("-number",), limit=1)
@@ -365,13 +386,13 @@ class Writer(Reader, EngineWriter, Protocol):
 
     def next_number(self) -> int:
         """Return the next number for a short id; never the same twice."""
-        number = int(self.setting(_LAST_NUMBER) or 0) + 1
+        number = self.int_setting(_LAST_NUMBER) + 1
         self.set_setting(_LAST_NUMBER, str(number))
         return number
 
     def reserve_number(self, number: int) -> None:
         """Keep later numbers above this one, which came from outside."""
-        if number > int(self.setting(_LAST_NUMBER) or 0):
+        if number > self.int_setting(_LAST_NUMBER):
             self.set_setting(_LAST_NUMBER, str(number))
 
     def record_denial(self, verb: str, layer: str) -> None:
@@ -475,6 +496,15 @@ class Store(Protocol):
     def version(self) -> int:
         """Return a number that changes whenever somebody else has changed the bank."""
 
+    def explain(self, error: Exception) -> None:
+        """Raise BankDamagedError if the bank's content is why the code failed in a way nobody foresaw.
+
+        In a bank that is whole such an error is a bug, and stays what it is.
+        """
+
+    def find_damage(self) -> list[Damage]:
+        """Check the file, its tables and indexes; the ledger and the records are checked by `verify`."""
+
     def reading(self) -> AbstractContextManager[Reader]:
         """Open a view that does not change while it is read."""
 
@@ -502,7 +532,10 @@ class Store(Protocol):
         """Return the number and size of each run's events, without the excluded ones."""
 
     def reindex(self) -> None:
-        """Build everything derived again: the text index and the tallies."""
+        """Build everything derived again: indexes, the text index and the tallies."""
+
+    def back_up(self, target: Path) -> None:
+        """Copy the bank as it is now into a new file, while others read and write it."""
 
     def close(self) -> None:
         """Close the bank."""

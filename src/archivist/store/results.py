@@ -110,6 +110,26 @@ class Sizes(NamedTuple):
         return int(self.share(size) * (self.total - self.free))
 
 
+class Damage(NamedTuple):
+    """Something in a bank's file that is not as it was written, and whether a reindex mends it."""
+
+    where: str
+    what: str
+    is_derived: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+def choose_remedy(damage: Sequence[Damage]) -> str:
+    """Return what mends all of this damage; empty when there is none."""
+    if not damage:
+        return ""
+    if all(each.is_derived for each in damage):
+        return "archivist doctor --reindex builds it again from the records"
+    return "archivist salvage copies what can be read into a new bank; archivist restore FILE brings a backup"
+
+
 def split_batches(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     """Cut a sequence into pieces that fit into one statement."""
     for start in range(0, len(values), size):

@@ -1,7 +1,8 @@
 """Map any record to a row and back: scalars as columns, everything nested as JSON text."""
 
 import json
-from collections.abc import Callable, Sequence
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
@@ -9,11 +10,15 @@ from types import NoneType, UnionType
 from typing import Any, Generic, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from archivist.clock import to_text
-from archivist.errors import RecordError
+from archivist.errors import BankDamagedError, RecordError
 from archivist.records.kinds import kind_for
 from archivist.records.plain import canonical_json, decoder, to_plain, types_of
 
 R = TypeVar("R")
+# What reading a nonsensical value raises.
+DECODING_ERRORS = (
+    ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, struct.error,
+)  # fmt: skip
 
 
 class TableMapping(NamedTuple, Generic[R]):
@@ -27,7 +32,11 @@ class TableMapping(NamedTuple, Generic[R]):
     columns: tuple[str, ...]
     has_derived_id: bool
     encoders: tuple[Callable[[Any], Any], ...]
-    decoders: tuple[Callable[[Any], Any], ...]
+    # Only of the columns that hold something else than the record.
+    decoders: Mapping[str, Callable[[Any], Any]]
+    # The types that each column may hold, and the combinations of them that rows were seen to have.
+    stored_types: tuple[tuple[type, ...], ...]
+    checked: set[tuple[type, ...]]
 
     @property
     def column_list(self) -> str:
@@ -41,13 +50,25 @@ class TableMapping(NamedTuple, Generic[R]):
         )
 
     def to_record(self, row: Sequence[Any]) -> R:
-        """Build the record that a row of these columns holds."""
-        values = {
-            name: decode(value) for name, decode, value in zip(self.columns, self.decoders, row, strict=True)
-        }
-        if self.has_derived_id:
-            del values["id"]
-        return self.record(**values)
+        """Build the record that a row of these columns holds; raise BankDamagedError when it holds none."""
+        try:
+            # A damaged page can hold a number where a text was written: one lookup checks a whole row.
+            if (types := tuple(map(type, row))) not in self.checked:
+                self._check_types(types)
+            values = dict(zip(self.columns, row, strict=True))
+            for name, decode in self.decoders.items():
+                values[name] = decode(values[name])
+            if self.has_derived_id:
+                del values["id"]
+            return self.record(**values)
+        except (RecordError, *DECODING_ERRORS) as error:
+            raise BankDamagedError("", f"{self.table} {str(row[0])[:80]!r}: {error}") from error
+
+    def _check_types(self, types: tuple[type, ...]) -> None:
+        for name, kind, allowed in zip(self.columns, types, self.stored_types, strict=True):
+            if kind not in allowed:
+                raise RecordError(f"{name} holds {kind.__name__}, not {allowed[0].__name__}")
+        self.checked.add(types)
 
 
 def mapping_for(record: type[R]) -> TableMapping[R]:
@@ -68,8 +89,19 @@ def _build_mapping(record: Any) -> TableMapping[Any]:
         tuple(types),
         has_derived_id,
         tuple(encode for encode, _ in codecs),
-        tuple(decode for _, decode in codecs),
+        {name: decode for name, (_, decode) in zip(types, codecs, strict=True) if decode is not _as_is},
+        tuple(_stored_types(kind) for kind in types.values()),
+        set(),
     )
+
+
+def _stored_types(kind: Any) -> tuple[type, ...]:
+    """Return the types that a column of this kind may hold."""
+    if get_origin(kind) in (Union, UnionType):
+        return *(
+            each for part in get_args(kind) if part is not NoneType for each in _stored_types(part)
+        ), NoneType
+    return {int: (int,), bool: (int,), float: (float, int)}.get(kind, (str,))
 
 
 def cursor_of(record: Any, order: Sequence[str]) -> tuple[str | int | float | None, ...]:
@@ -103,7 +135,7 @@ def _codec(kind: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
         encode, decode = _codec(next(part for part in get_args(kind) if part is not NoneType))
         return (
             lambda value: None if value is None else encode(value),
-            lambda value: None if value is None else decode(value),
+            _as_is if decode is _as_is else lambda value: None if value is None else decode(value),
         )
     if kind is datetime:
         return to_text, decoder(datetime)
@@ -114,8 +146,7 @@ def _codec(kind: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return str, kind
     if kind == tuple[str, ...]:
-        # Not checked again: they were when they were written, and a lesson's runs are the longest lists.
-        return _to_json, lambda text: tuple(json.loads(text)) if text != "[]" else ()
+        return _to_json, _texts_from_json
     read = decoder(kind)
 
     def from_json(text: str) -> Any:
@@ -125,6 +156,14 @@ def _codec(kind: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
         return read(json.loads(text)) if text != "{}" else read({})
 
     return _to_json, from_json
+
+
+def _texts_from_json(text: str) -> tuple[str, ...]:
+    items = json.loads(text) if text != "[]" else []
+    # Joining fails for anything but texts, and is the quickest test: a lesson's runs are the longest lists.
+    if type(items) is not list or "".join(items) is None:
+        raise RecordError("not a list of texts")
+    return tuple(items)
 
 
 def _as_is(value: Any) -> Any:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.errors import InputError
+from archivist.errors import BankDamagedError, InputError
 from archivist.records import Block, Entry
 from archivist.records.plain import canonical_json
 from archivist.records.tier_words import CoreSection
@@ -128,8 +127,11 @@ def validate_importance(importance: int) -> int:
 
 def marker_of(reader: Reader) -> Marker | None:
     """Return how far the stream was reflected on; None before its first entry."""
-    noted = reader.setting(_MARKER)
-    return Marker(**json.loads(noted)) if noted else None
+    noted = reader.json_setting(_MARKER)
+    try:
+        return Marker(**noted) if noted else None
+    except TypeError as error:
+        raise BankDamagedError("", f"settings {_MARKER!r}: {error}") from error
 
 
 def set_marker(writer: Writer, marker: Marker) -> None:

@@ -6,7 +6,6 @@ lessons are searched before it, so that other writers do not wait for the search
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -231,7 +230,7 @@ def _blocker_lines(reader: Reader) -> list[str]:
 
 def _own_blockers(reader: Reader) -> dict[str, Any]:
     """Return the blockers that reflections wrote, by their lines: their issues and words."""
-    noted: dict[str, Any] = json.loads(reader.setting(_BLOCKERS) or "{}")
+    noted: dict[str, Any] = reader.json_setting(_BLOCKERS)
     return noted
 
 

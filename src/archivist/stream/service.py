@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -493,7 +492,7 @@ def _move_entries(writer: Writer, hot_cycles: int, *, to_archive: bool) -> None:
 
 
 def _started_cycles(reader: Reader) -> dict[str, int]:
-    noted: dict[str, int] = json.loads(reader.setting(_BEGUN) or "{}")
+    noted: dict[str, int] = reader.json_setting(_BEGUN)
     return noted
 
 

@@ -64,6 +64,9 @@ class Workspace:
     def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
         """Allow everything: files without a bank belong to whoever can open them."""
 
+    def explain(self, error: Exception) -> None:
+        """Explain nothing: without a bank there is none that could be damaged."""
+
     def retrieve_plans(
         self,
         scope: str | WorkspaceScope = EVERYWHERE,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -120,7 +119,7 @@ class WorkspaceSearch(BankService):
         """Bring the index in step with the files when any of them changed; return what could not be read."""
         states = {str(topology.root.resolve()): self._fingerprint(topology) for topology in self._roots}
         with self._bank.reading() as reader:
-            noted: dict[str, str] = json.loads(reader.setting(_INDEXED) or "{}")
+            noted: dict[str, str] = reader.json_setting(_INDEXED)
         if all(state and noted.get(root) == state for root, state in states.items()):
             return ()
         # Which folders are indexed follows from the configuration, so no other actor decides it.
@@ -133,7 +132,7 @@ class WorkspaceSearch(BankService):
         for _ in archivist.vectors.embed_waiting():
             continue
         with archivist.transaction() as writer:
-            noted = json.loads(writer.setting(_INDEXED) or "{}")
+            noted = writer.json_setting(_INDEXED)
             writer.set_setting(_INDEXED, canonical_json({**noted, **states}))
         paths = {problem: (self._project / problem.split(":", 1)[0]).resolve() for problem in done.problems}
         return tuple(

@@ -260,7 +260,7 @@ class Transcripts(BankService):
             and not any(part.startswith(".") for part in path.relative_to(self._folder).parts)
         )
         with self._bank.reading() as reader:
-            noted: _Captures = json.loads(reader.setting(_NOTED) or "{}")
+            noted: _Captures = reader.json_setting(_NOTED)
             found = []
             for path in paths:
                 name, stat = path.relative_to(self._folder).as_posix(), path.stat()
@@ -307,7 +307,7 @@ class Transcripts(BankService):
             noted[transcript.name] = (transcript.size_bytes, transcript.mtime_ns, runs)
         if noted:
             with self._bank.transaction() as writer:
-                before: _Captures = json.loads(writer.setting(_NOTED) or "{}")
+                before: _Captures = writer.json_setting(_NOTED)
                 writer.set_setting(_NOTED, canonical_json({**before, **noted}))
         others = () if names else listing.others
         broken = [f"{name}: {reason}" for name, reason in others if _LOG_NAME.search(name)]

@@ -87,15 +87,16 @@ def undo(session: Session, name: str, is_global: bool) -> Answer:
 
 @options.bank_command(has_global=True)
 def verify(bank: Bank) -> Answer:
-    """Check the hash chain of the ledger, and each record against it; exit 1 on a mismatch."""
+    """Check the file, the hash chain of the ledger, and each record against it; exit 1 on any damage."""
     found = bank.ledger.verify()
-    view = {name: getattr(found, name) for name in ("entries", "erased", "is_whole", "problems")}
+    view = {name: getattr(found, name) for name in ("entries", "erased", "is_whole", "problems", "remedy")}
     intact = f"The ledger is intact: {pluralize(found.entries, 'change')}, {found.erased} erased."
-    return Answer(view, "\n".join(found.problems) or intact, code=0 if found.is_whole else 1)
+    hints = [f"hint: {found.remedy}"] if found.remedy else []
+    return Answer(view, "\n".join(found.problems) or intact, hints, code=0 if found.is_whole else 1)
 
 
 @options.command()
-@click.option("--reindex", is_flag=True, help="Rebuild text index, vectors and counters.")
+@click.option("--reindex", is_flag=True, help="Rebuild indexes, text index, vectors and counters.")
 def doctor(session: Session, reindex: bool) -> Answer:
     """Check the bank and the clients' connection to it; exit 1 on a warning."""
     if reindex:

@@ -71,6 +71,9 @@ COMMANDS = {
     "verify": ("banks:verify", "Check the ledger and every record against it."),
     "config": ("config:config", "Show settings and where each comes from; set and unset them."),
     "doctor": ("banks:doctor", "Check the bank; rebuild its index."),
+    "backup": ("copies:backup", "Copy the bank into a file, while others write."),
+    "restore": ("copies:restore", "Put a backup in the bank's place."),
+    "salvage": ("copies:salvage", "Copy what a damaged bank still holds into a new one."),
     "completion": ("banks:completion", "Print the completion script for a shell."),
 }
 

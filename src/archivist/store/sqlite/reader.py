@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 import apsw
 
 from archivist.clock import from_text
-from archivist.errors import CursorError
+from archivist.errors import BankDamagedError, CursorError
 from archivist.records.kinds import BY_NAME
 from archivist.store.filters import AnyOf, Condition, Filter
 from archivist.store.protocol import Reader
@@ -38,7 +38,10 @@ class SqliteReader(SqliteSearch, Reader):
     def get(self, record: type[R], record_id: str) -> R | None:
         how = mapping_for(record)
         sql = f"SELECT {how.column_list} FROM {how.table} WHERE id = ?"
-        row = self._db.execute(sql, (bind_value(record_id),)).fetchone()
+        try:
+            row = self._db.execute(sql, (bind_value(record_id),)).fetchone()
+        except UnicodeDecodeError as error:
+            raise BankDamagedError("", f"{how.table} {record_id!r}: {error}") from error
         return how.to_record(row) if row else None
 
     def select(
@@ -105,9 +108,16 @@ class SqliteReader(SqliteSearch, Reader):
             f" ORDER BY seq{' DESC' if newest_first else ''} LIMIT ?",
             (after, *wanted.values(), -1 if limit is None else limit),
         )
-        for seq, time, actor_kind, name, role, verb, of, record, digest, previous, seal, payload in rows:
-            actor = Actor(ActorKind(actor_kind), name, role)
-            yield LedgerEntry(seq, from_text(time), actor, verb, of, record, digest, previous, seal), payload
+        seq = after
+        try:
+            for seq, time, actor_kind, name, role, verb, of, record, digest, previous, seal, payload in rows:
+                actor = Actor(ActorKind(actor_kind), name, role)
+                yield (
+                    LedgerEntry(seq, from_text(time), actor, verb, of, record, digest, previous, seal),
+                    payload,
+                )
+        except (ValueError, TypeError) as error:
+            raise BankDamagedError("", f"ledger at or after entry {seq}: {error}") from error
 
     def last_entry(self) -> int:
         return int(self._query_value("SELECT coalesce(max(seq), 0) FROM ledger"))

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
@@ -27,12 +27,13 @@ from archivist.files.locks import find_lock_problem, is_checked, remember_checke
 from archivist.files.write import queue_at_folder
 from archivist.paths import home_folder
 from archivist.records import Actor
+from archivist.store.rows import DECODING_ERRORS
 from archivist.store.sqlite.reader import SqliteReader
 from archivist.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, Migration
 from archivist.store.sqlite.search import WEIGHED, VectorCache, score_bm25
 
 if TYPE_CHECKING:
-    from archivist.store.results import Sizes
+    from archivist.store.results import Damage, Sizes
     from archivist.store.sqlite.erase import SqliteEraser
     from archivist.store.sqlite.writer import SqliteWriter
 
@@ -62,6 +63,7 @@ class SqliteStore:
         self.is_reading = False
         self._identity = _file_stamp(path)[0]
         self._reopened = 0
+        self._unexplained = 0
         self._use_connection(opened)
 
     def _use_connection(self, opened: _Opened) -> None:
@@ -69,6 +71,7 @@ class SqliteStore:
         self._db.register_fts5_function(WEIGHED, score_bm25)
         self._cache = VectorCache()
         self._reader = SqliteReader(self._db, self._cache)
+        self._schema = -1
 
     @classmethod
     def open(
@@ -92,8 +95,11 @@ class SqliteStore:
         if not path.is_file():
             raise NoBankError(str(path))
         _require_locks(path)
-        with _map_errors(path, busy_timeout_s):
-            opened = _open_connection(path, busy_timeout_s, migrations, create=create)
+        with map_errors(path, busy_timeout_s):
+            try:
+                opened = _open_connection(path, busy_timeout_s, migrations, create=create)
+            except (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError) as error:
+                raise BankDamagedError(str(path), str(error)) from error
         return cls(path, opened, busy_timeout_s, migrations)
 
     @property
@@ -141,7 +147,7 @@ class SqliteStore:
     ) -> Iterator[SqliteWriter]:
         """Open a transaction; within one, join it. The outermost block commits."""
         lock_timeout_s = self._busy_timeout_s if lock_timeout_s is None else lock_timeout_s
-        with self._lock, _map_errors(self.path, lock_timeout_s):
+        with self._lock, map_errors(self.path, lock_timeout_s), self._explaining():
             from archivist.store.sqlite.writer import SqliteWriter
 
             if self._writer is not None:
@@ -151,9 +157,9 @@ class SqliteStore:
             if self.is_read_only:
                 raise BankReadOnlyError(str(self.path))
             with _immediate_transaction(self._db, self.path, self._busy_timeout_s, lock_timeout_s):
+                self._require_current_schema()
                 self._writer = SqliteWriter(self._db, self._cache, actor, now)
                 try:
-                    self._require_current_schema()
                     yield self._writer
                 finally:
                     self._writer = None
@@ -161,11 +167,52 @@ class SqliteStore:
     @contextmanager
     def _map_errors(self) -> Iterator[None]:
         """Let one thread use the connection, and map the driver's errors."""
-        with self._lock, _map_errors(self.path, self._busy_timeout_s):
+        with self._lock, map_errors(self.path, self._busy_timeout_s), self._explaining():
             yield
 
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        if self._writer is not None or self.is_reading:
+            yield
+            return
+        try:
+            yield
+        except (*DECODING_ERRORS, apsw.SQLError, apsw.ConstraintError, apsw.MismatchError) as error:
+            self.explain(error)
+            raise
+
+    def explain(self, error: Exception) -> None:
+        if id(error) == self._unexplained:
+            return
+        from archivist.store.sqlite.check import find_cause
+
+        cause = ""
+        # A closed connection, or one that others keep busy, cannot be asked.
+        with self._lock, suppress(apsw.Error), ExitStack() as cleanup:
+            if self._db.get_autocommit():
+                # In one view: what another process writes meanwhile is no damage.
+                self._db.execute("BEGIN")
+                cleanup.callback(self._db.execute, "ROLLBACK")
+            cause = find_cause(self._db, self._reader, self._migrations)
+        if cause:
+            raise BankDamagedError(str(self.path), cause) from error
+        # Whoever calls this store within a call of it asks again about the same error.
+        self._unexplained = id(error)
+
+    def find_damage(self) -> list[Damage]:
+        from archivist.store.sqlite.check import find_damage
+
+        with self.reading():
+            return list(find_damage(self._db, self._migrations))
+
     def _require_current_schema(self) -> None:
-        """Refuse a bank that newer code upgraded since it was opened: its tables may differ."""
+        """Refuse a bank that newer code upgraded since it was opened: its tables may differ.
+
+        A bank that was restored meanwhile is another one under the same name: nothing known of it counts.
+        """
+        if (schema := _query_int(self._db, "PRAGMA schema_version")) != self._schema:
+            self._cache, self._schema = VectorCache(), schema
+            self._reader = SqliteReader(self._db, self._cache)
         if _query_int(self._db, "SELECT count(*) FROM migrations") != len(self._migrations):
             _applied_migrations(self._db, self.path, self._migrations)
 
@@ -214,7 +261,13 @@ class SqliteStore:
 
         with self._map_errors(), _immediate_transaction(self._db, self.path, self._busy_timeout_s):
             self._require_current_schema()
+            self._db.execute("REINDEX")
             rebuild_derived(self._db)
+
+    def back_up(self, target: Path) -> None:
+        # It copies one state while others write, leaves deleted content behind, and the copy needs no log.
+        with self._map_errors():
+            self._db.execute("VACUUM INTO ?", (os.fsencode(target).decode("utf-8", "replace"),))
 
     def close(self) -> None:
         """Close the file."""
@@ -256,7 +309,7 @@ def _file_stamp(path: Path) -> _FileStamp:
 def _open_connection(
     path: Path, busy_timeout_s: float, migrations: Sequence[Migration], *, create: bool = False
 ) -> _Opened:
-    db, stamps = _connect(path, apsw.SQLITE_OPEN_READWRITE), None
+    db, stamps = connect(path, apsw.SQLITE_OPEN_READWRITE), None
     db.set_busy_timeout(int(busy_timeout_s * 1000))
     try:
         db.execute("PRAGMA schema_version").fetchall()
@@ -265,16 +318,21 @@ def _open_connection(
         # Others may write it from elsewhere, which only the stamps of the files show.
         db.close()
         stamps = _file_stamps(path)
-        db = _connect(path, apsw.SQLITE_OPEN_READONLY, "?immutable=1")
+        db = connect(path, apsw.SQLITE_OPEN_READONLY, "?immutable=1")
         db.set_busy_timeout(int(busy_timeout_s * 1000))
     try:
         db.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF")
         application_id = _query_int(db, "PRAGMA application_id")
         if application_id != APPLICATION_ID:
+            if (
+                _query_int(db, "SELECT count(*) FROM sqlite_schema WHERE name IN ('ledger', 'migrations')")
+                == 2
+            ):
+                raise BankDamagedError(str(path), "the header: it does not name Archivist as the owner")
             if application_id or _query_int(db, "SELECT count(*) FROM sqlite_schema"):
                 raise NotABankError(str(path), "it is another program's SQLite file")
             if not create:
-                raise NotABankError(str(path), "it is empty")
+                raise NotABankError(str(path), "it is empty", is_damaged=True)
         _migrate(db, path, migrations, busy_timeout_s)
     except BaseException:
         db.close()
@@ -282,7 +340,7 @@ def _open_connection(
     return db, stamps
 
 
-def _connect(path: Path, flags: int, options: str = "") -> apsw.Connection:
+def connect(path: Path, flags: int, options: str = "") -> apsw.Connection:
     """Open a file by its name, or by its bytes where its name is not text."""
     is_text = str(path).isascii() or os.fsencode(path) == str(path).encode("utf-8", "replace")
     if is_text and not options:
@@ -369,7 +427,7 @@ def _query_int(db: apsw.Connection, sql: str) -> int:
 
 
 @contextmanager
-def _map_errors(path: Path, busy_timeout_s: float) -> Iterator[None]:
+def map_errors(path: Path, busy_timeout_s: float) -> Iterator[None]:
     """Map the driver's errors to ours, once, here."""
     try:
         yield
@@ -378,12 +436,17 @@ def _map_errors(path: Path, busy_timeout_s: float) -> Iterator[None]:
     except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise BankReadOnlyError(str(path)) from error
     except apsw.NotADBError as error:
-        raise NotABankError(str(path), "it is not a SQLite file") from error
-    except (apsw.CorruptError, json.JSONDecodeError) as error:
+        raise NotABankError(str(path), "it is not a SQLite file", is_damaged=True) from error
+    except BankDamagedError as error:
+        if error.place:
+            raise
+        raise BankDamagedError(str(path), error.where, hint=error.hint) from error
+    except (apsw.CorruptError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise BankDamagedError(str(path), str(error)) from error
     except apsw.FullError as error:
         raise BankError(
             f"the disk is full: {str(path)!r}", hint="free some space; nothing was lost"
         ) from error
     except (apsw.CantOpenError, apsw.IOError) as error:
-        raise BankError(f"cannot use {str(path)!r}: {error}") from error
+        hint = "check the disk, and the permissions of the file and its folder"
+        raise BankError(f"cannot use {str(path)!r}: {error}", hint=hint) from error

@@ -27,6 +27,7 @@ from archivist.store.vectors import BLOCK, bit_width
 if TYPE_CHECKING:
     from archivist.bus import Message
     from archivist.records import Event
+    from archivist.store.ledger import LedgerEntry
 
 # A run whose reflection failed this often stays in the queue until somebody reflects on it by name.
 MAX_ATTEMPTS = 3
@@ -56,7 +57,7 @@ class SqliteWriter(SqliteReader, Writer):
         if before == record:
             return False
         how, kind = mapping_for(record_class), kind_of(record_class)
-        self._db.execute(_upsert_sql(record_class), how.to_row(record))
+        self._db.execute(upsert_sql(record_class), how.to_row(record))
         _index_record(self._db, kind, record)
         _update_tallies(self._db, kind, before, record)
         self.append_entry(verb, kind, record.id, to_plain(record))
@@ -79,7 +80,7 @@ class SqliteWriter(SqliteReader, Writer):
                     continue
                 total -= row_hash(before)
                 count -= 1
-            self._db.execute(_upsert_sql(Event), row)
+            self._db.execute(upsert_sql(Event), row)
             _index_record(self._db, "event", event)
             total, count, changed = (total + row_hash(row)) % HASH_SPACE, count + 1, changed + 1
         if changed:
@@ -113,15 +114,18 @@ class SqliteWriter(SqliteReader, Writer):
         row = self._db.execute("SELECT seq, hash FROM ledger ORDER BY seq DESC LIMIT 1").fetchone()
         seq, previous = (int(row[0]) + 1, str(row[1])) if row else (1, GENESIS)
         payload = canonical_json(after)
-        entry = seal_entry(previous, seq, self.now, self.actor, verb, kind, record, payload)
+        self.write_entry(seal_entry(previous, seq, self.now, self.actor, verb, kind, record, payload))
+        self._db.execute("INSERT INTO ledger_payloads VALUES (?, ?)", (seq, payload))
+
+    def write_entry(self, entry: LedgerEntry) -> None:
+        """Write the row of a sealed entry."""
         self._db.execute(
             "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                seq, to_text(entry.time), entry.actor.kind.value, entry.actor.name, entry.actor.role,
-                verb, kind, record, entry.payload_hash, previous, entry.hash,
+                entry.seq, to_text(entry.time), entry.actor.kind.value, entry.actor.name, entry.actor.role,
+                entry.verb, entry.kind, entry.record, entry.payload_hash, entry.previous, entry.hash,
             ),
         )  # fmt: skip
-        self._db.execute("INSERT INTO ledger_payloads VALUES (?, ?)", (seq, payload))
 
     def set_setting(self, name: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
@@ -267,7 +271,8 @@ def rebuild_derived(db: apsw.Connection) -> None:
 
 
 @cache
-def _upsert_sql(record: Any) -> str:
+def upsert_sql(record: Any) -> str:
+    """Return the statement that inserts or replaces a record."""
     how = mapping_for(record)
     changes = ", ".join(f"{name} = excluded.{name}" for name in how.columns if name != "id")
     return (
