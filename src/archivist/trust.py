@@ -84,9 +84,12 @@ def open_trusted(
     if _is_new(file):
         return _make_noted(file, open_store) if create else open_store()
     note, store = find_note(file), open_store()
-    if note is None or mark_of(store) != note.get("mark"):
+    try:
+        if note is None or mark_of(store) != note.get("mark"):
+            raise UntrustedBankError(str(file))
+    except BaseException:
         store.close()
-        raise UntrustedBankError(str(file))
+        raise
     return store
 
 
