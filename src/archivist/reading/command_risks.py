@@ -1,0 +1,521 @@
+"""Find commands in a text, and tell what they do that no run should be advised to do before a person agreed.
+
+A lesson's remedy is a command that a later run may copy. What it does decides, not the words around it:
+commands in backticks, in quotes or in a sentence of any language are taken apart by the same shell reader
+that reads runs. The rules name behaviours; programs only stand in the tables of those that do the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from posixpath import normpath
+
+from archivist.cold_start import lazy_pattern
+from archivist.reading import programs
+from archivist.reading.commands import is_preparation, is_read_only_step
+from archivist.reading.shell import Step, parse
+
+RUNS_FETCHED = "runs what it fetches"
+FOREIGN_SOURCE = "installs from another source"
+FETCHED_PACKAGE = "runs a package that it fetches"
+DELETES_OUTSIDE = "deletes outside the project"
+DISABLES_CHECKS = "disables checks or verification"
+CHANGES_SETTINGS = "writes start files or global settings"
+SENDS_PRIVATE = "sends private things away"
+
+# A lesson is a few sentences. What is longer is not read to its end, and so is not trusted either.
+LONGEST_TEXT = 20_000
+TOO_LONG = "too long to be checked"
+# Commands in a sentence overlap where one is an argument of another: only so many are read from each name on.
+_MOST_STARTS = 48
+_LONGEST_INLINE = 400
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_FETCHERS = _words(
+    "curl wget iwr irm invoke-webrequest invoke-restmethod aria2c httpie xh http https lynx nc ncat netcat"
+    " socat telnet ftp tftp fetch axel"
+)
+_INTERPRETERS = _words("python node ruby perl php lua deno bun osascript pwsh powershell r rscript tclsh")
+_SHELLS = programs.SHELLS | _words("fish csh tcsh ash busybox cmd")
+_EVALUATES = _words("eval source . iex invoke-expression")
+_EXTRACTS = _words("tar unzip gunzip 7z bsdtar unxz")
+_RUNS_FILES = (
+    _SHELLS | _INTERPRETERS | _EVALUATES | _words("chmod open start dpkg rpm installer msiexec pip npm")
+)
+_MANAGERS = _words(
+    "pip pipx uv conda mamba micromamba npm pnpm yarn bun gem bundle cargo go composer brew apt apt-get dnf"
+    " yum apk zypper choco winget scoop dotnet nuget helm poetry pdm rye pixi pipenv easy_install cpan cpanm"
+    " luarocks opam mix vcpkg install-module"
+)
+_INSTALL_VERBS = _words(
+    "install i add get require download sync ci update upgrade tap repo source sources lock wheel isntall"
+)
+_ENDPOINTS = frozenset((
+    "pypi.org", "files.pythonhosted.org", "registry.npmjs.org", "registry.yarnpkg.com", "rubygems.org",
+    "crates.io", "index.crates.io", "static.crates.io", "proxy.golang.org", "repo.maven.apache.org",
+    "repo1.maven.org", "api.nuget.org", "hex.pm", "repo.packagist.org",
+))  # fmt: skip
+_LOOPBACK = _words("localhost 127.0.0.1 [::1] 0.0.0.0 host.docker.internal")
+_CHANNELS = _words("conda-forge defaults main anaconda bioconda pytorch nvidia")
+_DELETES = _words("rm rmdir unlink shred srm del erase rd remove-item ri trash rimraf")
+_OVERWRITES = _words("dd wipefs mkfs fdisk parted diskpart format")
+_WRITES = _words("tee cp mv install ln sed dd rsync add-content set-content out-file")
+_SENDS = _FETCHERS | _words(
+    "scp rsync sftp ssh mail mailx sendmail mutt rclone gsutil aws az gcloud gh nslookup dig host s3cmd"
+)
+_UPLOADERS = _words("aws az gcloud gsutil gh s3cmd")
+_UPLOADS = _words("cp mv sync create upload put")
+_CONFIG_WORDS = _words("--global --system set --set --add --append --prepend -w")
+# The programs that change settings beyond the project, and the words by which they do.
+_SETTERS = {
+    "git": _words("--global --system"),
+    **dict.fromkeys(
+        _words("npm pnpm yarn pip conda poetry bun gem bundle"), _words("set --set --add --append --prepend")
+    ),
+    "go": _words("-w"),
+    "systemctl": _words("enable link"),
+    "launchctl": _words("load bootstrap enable submit"),
+    "reg": _words("add import"),
+    "sysctl": _words("-w --write"),
+    "schtasks": _words("/create"),
+    "defaults": _words("write"),
+    "gsettings": _words("set set-value"),
+}
+_LISTS = _words("-l --list list get --get --get-all --show-origin show --unset")
+
+# Names that are looked for in sentences; those that are common words are only recognised in code.
+_NAMED = (
+    _FETCHERS | _INTERPRETERS | _SHELLS | _MANAGERS | _DELETES | _OVERWRITES | _SENDS | frozenset(_SETTERS)
+    | _words(
+        "eval source iex invoke-expression npx uvx bunx git docker podman tee cp mv ln sed echo printf cat"
+        " export find base64 openssl xxd env printenv chmod sudo setenforce ufw spctl csrutil set-executionpolicy"
+        " set-mppreference nix python3 pip3 tar xargs pre-commit crontab add-apt-repository apt-key"
+        " add-content set-content"
+    )
+) - _words("r host http https fetch format rd ri mix trash defaults telnet mail scoop opam helm")  # fmt: skip
+_START = lazy_pattern(
+    rf"(?<![\w/.~$@=-])(?:{'|'.join(sorted(map(re.escape, _NAMED), key=len, reverse=True))})(?:\.exe)?"
+    r"(?![\w/.=@-])",
+    re.ASCII | re.IGNORECASE,
+)
+_CODE = lazy_pattern(r"`{1,3}([^`]+)`")
+# A sentence ends; in a command, a full stop or a comma that ends a word is followed by no space.
+_BREAK = lazy_pattern(
+    r"(?<=[^\s.])[.!?](?=\s|\Z)|,(?=\s|\Z)"
+    r"|[\n\u3002\uff01\uff1f\uff0c\u3001\uff1b]|\s[-\u2013\u2014]\s"
+)
+_FOREIGN_LETTERS = lazy_pattern(r"[^\x00-\x7f]+")
+_QUOTES = ("'", '"')
+_URL = lazy_pattern(
+    r"(?P<scheme>(?:(?:git|hg|svn|bzr)\+)?(?:https?|ftps?|git|ssh|s3|gs|file))://(?:[^\s/?#@'\"<>]{0,100}@)?"
+    r"(?P<host>[^\s/:?#'\"<>]{0,200})",
+    re.IGNORECASE,
+)
+_REPOSITORY = lazy_pattern(
+    r"(?:github|gitlab|bitbucket|gist):[\w.-]+|git@[\w.-]+:|[\w.@/-]{1,100}@(?:npm|github):", re.IGNORECASE
+)
+_SHORTHAND = lazy_pattern(r"[A-Za-z0-9][\w-]*/[A-Za-z0-9][\w.-]*(?:#\S+)?\Z")
+_FETCH_INSIDE = lazy_pattern(
+    rf"(?:[$<]\(|`)\s*+(?:sudo\s++)?(?:{'|'.join(sorted(map(re.escape, _FETCHERS)))})\b", re.IGNORECASE
+)
+_DOWNLOAD_CODE = lazy_pattern(
+    r"urlopen|urlretrieve|requests\.get|httpx\.get|b64decode|atob\(|fromhex|downloadstring|fetch\(|https?\.get\(",
+    re.IGNORECASE,
+)
+_RUNNING_CODE = lazy_pattern(
+    r"\b(?:exec|eval|system|popen|spawn|function|source|run|call|check_output|import)\s?\(", re.IGNORECASE
+)
+_REACH = 100
+_CODE_DELETES = lazy_pattern(
+    r"\b(?:rmtree|rmsync|rm_rf|removedirs|rimraf)\s?\(\s?(?:os\.path\.expanduser|path\.home|pathlib\.path\.home"
+    r"|os\.homedir|[\"'](?:~|\.\./|/(?!tmp/|var/tmp/)))",
+    re.IGNORECASE,
+)
+# Flags, variables and settings mean the same wherever they stand, also without their program.
+_SOURCE_SETTING = lazy_pattern(
+    r"(?:index|index[_-]url|find[_-]links|registry|registries|goproxy|--source|npmregistryserver|mirror)[\"']?"
+    r"(?:\s?[=:]\s?|\s)[\"']?(?P<url>(?:git\+)?[a-z]{2,8}://[^\s'\"`]{1,300})",
+    re.IGNORECASE,
+)
+_UNCHECKED = lazy_pattern(
+    r"(?<![\w-])--(?:no|skip|disable|ignore|allow)-?(?:[a-z]{1,20}-){0,3}(?:verify|verification|hooks?|gpg-?checks?"
+    r"|gpg-?sign|ssl|tls|certs?|certificates?|checksums?|signatures?|unauthenticated|untrusted)(?:-errors?)?"
+    r"(?![\w-])"
+    r"|(?<![\w-])--(?:insecure|trusted-host|yolo|dangerously-\w|no-?verify|strict-ssl[= ]false)"
+    r"|\bbypass-?permissions\b|\bstricthostkeychecking[= ]no\b|\bstrict-ssl[= ]false\b"
+    r"|\bnode_tls_reject_unauthorized[\"']?\s?=\s?[\"']?0"
+    r"|(?:ssl|tls|https|cert)_?-?verif\w{1,10}[\"']?\s?[=:\s]\s?[\"']?(?:0|false|no|off|none)\b"
+    r"|\bgit_ssl_no_verify\b|\bhusky=0|\bhusky_skip_hooks=1|\bgo(?:nosumcheck|nosumdb|insecure)\b|\bgosumdb=off\b"
+    r"|\bcore\.hookspath[= ][\"']?(?:/|~|[\"'])|(?<![\w.])verify\s?=\s?false\b"
+    r"|\brejectunauthorized[\"']?\s?:\s?false\b|\binsecureskipverify\s?:\s?true\b|_create_unverified_context"
+    r"|\bcert_none\b",
+    re.IGNORECASE,
+)
+_SWITCHED_OFF = lazy_pattern(
+    r"(?:setenforce 0|ufw disable|spctl --(?:master|global)-disable|csrutil disable|pre-commit uninstall"
+    r"|set-executionpolicy [^\n]{0,60}(?:bypass|unrestricted)|set-mppreference [^\n]{0,60}-disable"
+    r"|systemctl (?:stop|disable|mask) (?:firewalld|apparmor|auditd|ufw)|iptables -f)",
+    re.IGNORECASE,
+)
+_HOME = (
+    r"(?:~[\w-]*|\$\{?home\}?|\$env:(?:userprofile|home)|%userprofile%|/home/[^/\s]+|/users/[^/\s]+|/root)"
+)
+_OUTSIDE = lazy_pattern(rf"(?:{_HOME}(?:[/\\]|\Z)|/|\.\.(?:/|\Z)|[a-z]:(?:[\\/\w]|\Z))", re.IGNORECASE)
+_TEMPORARY = lazy_pattern(
+    r"(?:/tmp|/var/tmp|/private/tmp|/dev/(?:shm|null|stdout|stderr|fd)|\$\{?tmp\w*\}?|%temp%)(?:/|\Z)",
+    re.IGNORECASE,
+)
+_MADE_AGAIN = lazy_pattern(
+    r"(?:^|/)(?:[\w.-]*cache[\w.-]*(?:/|$)|(?:node_modules|__pycache__|\.?venv|build|dist|target|\.tox"
+    r"|[\w.-]+\.egg-info)$)",
+    re.IGNORECASE,
+)
+_DEVICE = lazy_pattern(r"(?:of=)?/dev/(?!null|zero|shm|stdout|stderr)")
+_START_FILE = lazy_pattern(
+    rf"{_HOME}[/\\](?:\.(?!cache\b)\w|library/(?:launch|preferences)|bin/)|\$profile\b"
+    r"|/(?:etc|usr|bin|sbin|lib\w*|boot|var/spool|library|system)(?:/|\Z)|[a-z]:\\(?:windows|program)"
+    r"|(?:[^\s]*/)?(?:\.git/hooks/|\.envrc\Z|\.mcp\.json\Z|\.(?:claude|cursor|codex|gemini)/|\.cursorrules\Z"
+    r"|(?:claude|agents|gemini)\.md\Z|\.vscode/(?:tasks|settings)\.json\Z|\.?(?:bash|zsh)(?:rc|_profile|env)\Z)",
+    re.IGNORECASE,
+)
+_PRIVATE_FILE = lazy_pattern(
+    r"(?:\.ssh(?:/(?!known_hosts)|\Z)|\bid_(?:rsa|ed25519|ecdsa|dsa)(?!\.pub)\b|\.aws(?:/|\Z)|\.netrc\b|\.pypirc\b"
+    r"|\.kube/config|\.docker/config|\.gnupg|/etc/(?:shadow|passwd)\b|\.git-credentials|\.npmrc\b|\.config/gh\b"
+    r"|(?:\A|[/@=])\.env(?:\.(?!example|sample|template)\w+)?\Z|_history\Z|\bcredentials(?:\.\w+)?\Z"
+    r"|keychain|cookies\.sqlite|wallet\.dat)",
+    re.IGNORECASE,
+)
+_DUMP = lazy_pattern(r"(?:\$\(|`)\s?(?:env|printenv|set|export -p|cat|base64|history|gpg|security|whoami)\b")
+_SECRET_IN_URL = lazy_pattern(
+    r"://[^\s\"']{0,300}?\$\{?\w{0,40}?(?:key|secret|token|passw|credential)", re.IGNORECASE
+)
+_SENDING_FLAG = lazy_pattern(
+    r"(?:-d|-F|-T|--data[\w-]*|--form|--upload-file|--post-file|--post-data|--json)\b"
+)
+
+
+def text_risk(text: str) -> str:
+    """Return what a text advises to run that a person must agree to, or an empty string."""
+    if len(text) > LONGEST_TEXT:
+        return TOO_LONG
+    return _text_risk(text)
+
+
+@lru_cache(maxsize=512)
+def _text_risk(text: str) -> str:
+    if _UNCHECKED.search(text):
+        return DISABLES_CHECKS
+    if _CODE_DELETES.search(text):
+        return DELETES_OUTSIDE
+    for setting in _SOURCE_SETTING.finditer(text):
+        if _is_elsewhere(setting["url"]):
+            return FOREIGN_SOURCE
+    for code in _DOWNLOAD_CODE.finditer(text):
+        if _RUNNING_CODE.search(text, max(0, code.start() - _REACH), code.start()):
+            return RUNS_FETCHED
+    return next(filter(None, map(command_risk, _find_commands(text))), "")
+
+
+def command_risk(command: str) -> str:
+    """Return what a command line does that a person must agree to, or an empty string."""
+    steps = parse(command)
+    return next((reason for reason, does in _BEHAVIOURS if does(steps)), "") if steps else ""
+
+
+def _find_commands(text: str) -> Iterator[str]:
+    """Find what may be a command line: spans of code, and from a program's name to the sentence's end."""
+    if not text.startswith("`"):
+        yield text
+    for code in _CODE.finditer(text):
+        yield code[1]
+    # In a script without spaces the name of a program stands directly between its letters.
+    plain = _FOREIGN_LETTERS.sub(lambda found: "\n" if _BREAK.search(found[0]) else " ", text)
+    starts = 0
+    for sentence in _BREAK.split(plain.replace("`", " ")):
+        read_to = 0
+        for name in _START.finditer(sentence):
+            start, starts = name.start(), starts + 1
+            if starts > _MOST_STARTS and start < read_to:
+                continue
+            quote = sentence[start - 1 : start]
+            closing = sentence.find(quote, start) if quote in _QUOTES else -1
+            read_to = min(closing if closing > 0 else len(sentence), start + _LONGEST_INLINE)
+            yield sentence[start:read_to]
+
+
+def _call(step: Step, names: frozenset[str]) -> tuple[str, tuple[str, ...]]:
+    """Return which of these programs a step calls, wrapped or not, and what it is given; empty for none."""
+    values = [word.value for word in step.words[len(step.assignments) :]]
+    for at, value in enumerate(values[:6]):
+        name = _base(value)
+        if name in names:
+            return name, tuple(values[at + 1 :])
+    return "", ()
+
+
+def _base(program: str) -> str:
+    return program.rsplit("/", 1)[-1].lower().removesuffix(".exe")
+
+
+def _is_elsewhere(value: str) -> bool:
+    """Say whether a value names a place on another machine that is no public registry's own."""
+    if _REPOSITORY.match(value):
+        return True
+    for url in _URL.finditer(value):
+        scheme, host = url["scheme"].lower(), url["host"].lower()
+        if scheme == "file" or host in _LOOPBACK:
+            continue
+        if scheme != "https" or host not in _ENDPOINTS:
+            return True
+    return False
+
+
+def _runs_fetched(steps: Sequence[Step]) -> bool:
+    """A step runs what an earlier one fetched or decoded: by a pipe, a file, a variable or a substitution."""
+    is_flowing = is_held = is_inside = False
+    names: set[str] = set()
+    for step in steps:
+        name = _base(step.program)
+        is_flowing = is_flowing and step.operator == "|"
+        if _runs_text(step, is_flowing=is_flowing, is_held=is_held) or _runs_file(step, names):
+            return True
+        if is_inside and not is_preparation(step) and not is_read_only_step(step):
+            return True
+        is_inside = is_inside or (name == "cd" and bool(names & set("/".join(step.arguments).split("/"))))
+        is_held = is_held or any(_FETCH_INSIDE.search(each) for each in step.assignments)
+        fetches = name in _FETCHERS or step.name == "git clone"
+        is_flowing = is_flowing or fetches or _decodes(name, step)
+        if fetches or (name in _EXTRACTS and names):
+            given = [word.value for word in step.words[1:] if not word.value.startswith("-")]
+            targets = (*given, *(redirect.target for redirect in step.redirects))
+            names |= {part for target in targets for part in (_last_part(target), _stem(target))} - {""}
+    return False
+
+
+def _runs_text(step: Step, *, is_flowing: bool, is_held: bool) -> bool:
+    """Say whether a step runs what flows into it, what a variable holds or what a substitution fetches."""
+    name = _base(step.program)
+    is_runner = name in _SHELLS or name in _EVALUATES
+    if is_flowing and (is_runner or (name in _INTERPRETERS and step.arguments in ((), ("-",)))):
+        return True
+    values = [word.value for word in step.words]
+    if any(value.startswith(("/dev/tcp/", "/dev/udp/")) for value in values):
+        return True
+    if name in ("nc", "ncat", "netcat") and not {"-e", "-c", "--exec"}.isdisjoint(step.flags):
+        return True
+    is_substituted = not step.assignments and values[:1] != [] and values[0].startswith(("$(", "`"))
+    if not (is_runner or is_substituted or step.subcommand in ("-c", "-e")):
+        return False
+    return bool(_FETCH_INSIDE.search(step.text)) or (is_held and "$" in step.text)
+
+
+def _decodes(name: str, step: Step) -> bool:
+    flag = {"base64": r"-\w*[dD]|--decode", "base32": r"-\w*d", "xxd": "-r", "openssl": r"-d\Z"}.get(name)
+    return flag is not None and any(re.match(flag, each) for each in step.flags)
+
+
+def _last_part(path: str) -> str:
+    return re.split(r"[?#]", path)[0].rstrip("/").rsplit("/", 1)[-1].removesuffix(".git")
+
+
+def _stem(path: str) -> str:
+    return _last_part(path).split(".", 1)[0]
+
+
+def _runs_file(step: Step, names: set[str]) -> bool:
+    """Say whether a step runs or installs one of these files, or a file of these folders."""
+    called = step.words[len(step.assignments) :][:1]
+    if not names or not called:
+        return False
+    paths = [called[0].value] if "/" in called[0].value else []
+    if _base(step.program) in _RUNS_FILES:
+        paths += step.arguments
+    return any(names & {*path.split("/"), _stem(path)} for path in paths)
+
+
+def _evaluates_download(steps: Sequence[Step]) -> bool:
+    names = {_base(step.program) for step in steps}
+    if not names & {"iex", "invoke-expression"}:
+        return False
+    return bool(names & _FETCHERS) or any("downloadstring" in step.text.lower() for step in steps)
+
+
+def _installs_elsewhere(steps: Sequence[Step]) -> bool:
+    """A package manager is given another index, a URL, a repository or a channel that is not well known."""
+    for step in steps:
+        name, given = _call(step, _MANAGERS)
+        if _base(step.program) in ("add-apt-repository", "apt-add-repository", "apt-key") and step.arguments:
+            return True
+        verb = next((value for value in given[:3] if value in _INSTALL_VERBS), "")
+        if not verb:
+            continue
+        if any(map(_is_elsewhere, given)) or (name == "brew" and verb == "tap"):
+            return True
+        packages = [value for value in given[given.index(verb) + 1 :] if not value.startswith("-")]
+        is_node = name in ("npm", "pnpm", "yarn", "bun")
+        if is_node and packages and _SHORTHAND.match(packages[0]) and packages[0] != "and/or":
+            return True
+        channels = [value for flag, value in pairwise(given) if flag in ("-c", "--channel")]
+        if name in ("conda", "mamba", "micromamba") and set(channels) - _CHANNELS:
+            return True
+    return False
+
+
+_RUNNERS = _words("npx bunx uvx pipx npm pnpm yarn bun uv go deno nix gem dnx")
+_FETCHING_VERBS = frozenset((
+    "pipx run", "pnpm dlx", "yarn dlx", "bun x", "uv tool", "gem exec", "npm create", "pnpm create",
+    "yarn create", "bun create", "npm init", "bunx", "uvx", "dnx",
+))  # fmt: skip
+
+
+def _runs_package(steps: Sequence[Step]) -> bool:
+    """A package is fetched and run at once, without being one of the project's own."""
+    for step in steps:
+        name, given = _call(step, _RUNNERS)
+        plain = [value for value in given if not value.startswith("-")]
+        if not plain:
+            continue
+        verb = f"{name} {plain[0]}"
+        is_told_yes = not {"-y", "--yes", "-p", "--package"}.isdisjoint(given)
+        if name in _FETCHING_VERBS or (verb in _FETCHING_VERBS and len(plain) > 1):
+            return verb != "uv tool" or plain[1] == "run"
+        if (name == "npx" and (is_told_yes or "@" in plain[0][1:])) or (verb == "npm exec" and is_told_yes):
+            return True
+        first = "".join(plain[1:2])
+        is_remote = (
+            _is_elsewhere(first) or first.startswith(("npm:", "jsr:")) or ("." in first and "@" in first)
+        )
+        if plain[0] == "run" and is_remote:
+            return True
+    return False
+
+
+def _is_outside(path: str) -> bool:
+    """Say whether a path leads out of the project, to something that no tool makes again."""
+    if not _OUTSIDE.match(path):
+        return ".." in path and normpath(path).startswith("..")
+    if ".." in path:
+        return True
+    return not _TEMPORARY.match(path) and not _MADE_AGAIN.search(path.rstrip("/*"))
+
+
+def _deletes_outside(steps: Sequence[Step]) -> bool:
+    before: Sequence[str] = ()
+    for step in steps:
+        name, arguments = _base(step.program), step.arguments
+        if name in _DELETES:
+            # In Windows, /s and /q are flags.
+            places = [each for each in arguments if not re.fullmatch(r"/[A-Za-z]", each)]
+            if any(map(_is_outside, (*places, *(before if step.operator == "|" else ())))):
+                return True
+        elif name == "find":
+            is_deleting = "-delete" in step.flags or ("-exec" in step.flags and "rm" in arguments)
+            if is_deleting and any(map(_is_outside, arguments[:1])):
+                return True
+        elif name in ("docker", "podman") and "prune" in step.subcommand:
+            if any(re.match(r"--all|--volumes|-\w*a", flag) for flag in step.flags):
+                return True
+        elif name.split(".")[0] in _OVERWRITES and any(map(_DEVICE.match, (*arguments, *step.flags))):
+            return True
+        before = arguments
+    return False
+
+
+def _disables_checks(steps: Sequence[Step]) -> bool:
+    for step in steps:
+        name = _base(step.program)
+        flags = [flag for flag in step.flags if re.fullmatch(r"-[A-Za-z]+", flag)]
+        if name == "curl" and any("k" in flag for flag in flags):
+            return True
+        if step.name == "git commit" and any("n" in flag for flag in flags):
+            return True
+        if name == "git" and any(each.startswith("SKIP=") for each in step.assignments):
+            return True
+        touches_hooks = any(".git/hooks" in argument for argument in step.arguments)
+        if touches_hooks and name in _DELETES | {"mv", "chmod", "truncate"}:
+            return True
+        if _SWITCHED_OFF.match(" ".join(word.value for word in step.words[len(step.assignments) :])):
+            return True
+    return False
+
+
+def _written_paths(step: Step) -> list[str]:
+    """Return the files that a step writes."""
+    name, arguments = _base(step.program), step.arguments
+    paths = [redirect.target for redirect in step.redirects if redirect.is_to_file]
+    if name in ("tee", "add-content", "set-content", "out-file"):
+        paths += arguments
+    elif name in ("cp", "mv", "install", "ln", "rsync") and len(arguments) > 1:
+        paths.append(arguments[-1])
+    elif name == "sed" and (step.subcommand == "-i" or any(flag.startswith("-i") for flag in step.flags)):
+        paths += arguments
+    elif name == "dd":
+        paths += [argument[3:] for argument in arguments if argument.startswith("of=")]
+    return paths
+
+
+def _changes_settings(steps: Sequence[Step]) -> bool:
+    for step in steps:
+        if any(_START_FILE.match(path) for path in _written_paths(step)):
+            return True
+        name, arguments = _base(step.program), step.arguments
+        if name == "crontab" and (step.operator == "|" or "-" in arguments or "-e" in step.flags):
+            return True
+        setter, given = _call(step, frozenset(_SETTERS))
+        words = set(given)
+        if not setter or words & _LISTS or len(given) < 2:
+            continue
+        needed = _SETTERS[setter]
+        is_config = given[0] == ("env" if setter == "go" else "config")
+        if words & needed and (is_config or not needed <= _CONFIG_WORDS):
+            return True
+    return False
+
+
+def _sends_private(steps: Sequence[Step]) -> bool:
+    """Keys, credentials or the environment go to another machine: as a file, by a pipe, in an address."""
+    is_private = False
+    for step in steps:
+        name, values = _base(step.program), [word.value for word in step.words]
+        files = [value for value in values if _PRIVATE_FILE.search(value) and not value.endswith(".pub")]
+        files += [redirect.target for redirect in step.redirects if _PRIVATE_FILE.search(redirect.target)]
+        is_private = is_private and step.operator == "|"
+        if name in _SENDS and (is_private or _sends_files(name, step, values, files)):
+            return True
+        is_dump = name in ("env", "printenv", "history") or step.text.strip() in ("set", "export -p")
+        is_private = is_private or is_dump or bool(files)
+    return False
+
+
+def _sends_files(name: str, step: Step, values: Sequence[str], files: Sequence[str]) -> bool:
+    """Say whether a step that speaks to another machine gives it private files or what they hold."""
+    if _DUMP.search(step.text) or _SECRET_IN_URL.search(step.text):
+        return name not in ("ssh", "gh", "aws", "az", "gcloud")
+    if name in ("curl", "wget"):
+        return bool(files) and any(map(_SENDING_FLAG.match, values))
+    if name in ("scp", "rsync", "sftp", "rclone"):
+        # The key by which a program signs in is not sent.
+        keys = {value for flag, value in pairwise(values) if flag in ("-i", "-e", "-F")}
+        return bool(set(files) - keys) and any(re.match(r"[\w.@-]+:", value) for value in values[1:])
+    if name in ("ssh", "nslookup", "dig", "host"):
+        return False
+    return bool(files) and (name not in _UPLOADERS or not _UPLOADS.isdisjoint(values))
+
+
+_BEHAVIOURS: tuple[tuple[str, Callable[[Sequence[Step]], bool]], ...] = (
+    (RUNS_FETCHED, _runs_fetched),
+    (RUNS_FETCHED, _evaluates_download),
+    (FOREIGN_SOURCE, _installs_elsewhere),
+    (FETCHED_PACKAGE, _runs_package),
+    (DELETES_OUTSIDE, _deletes_outside),
+    (DISABLES_CHECKS, _disables_checks),
+    (CHANGES_SETTINGS, _changes_settings),
+    (SENDS_PRIVATE, _sends_private),
+)
