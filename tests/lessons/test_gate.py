@@ -163,7 +163,7 @@ def test_a_file_brings_no_token_in(bank: Bank) -> None:
 
 
 @pytest.mark.req("M8")
-@pytest.mark.parametrize("provenance", [Provenance.SAID, Provenance.MINED, Provenance.IMPORTED])
+@pytest.mark.parametrize("provenance", [Provenance.TYPED, Provenance.MINED, Provenance.IMPORTED])
 def test_an_agent_does_not_choose_how_far_it_is_believed(bank: Bank, provenance: Provenance) -> None:
     agent = bank.acting_as(Actor.parse("agent:kit"))
     with pytest.raises(AccessError):

@@ -24,6 +24,8 @@ else:
     Bank = Failure = Lesson = Reader = Any
 
 _LIVE = one_of("status", (Status.ACTIVE, Status.CANDIDATE))
+# What nobody here vouches for is told to no run.
+_BELIEVED = equals("is_waiting", 0)
 _FIELDS = ("remedies", "id", "runs", "summary", "rule", "tags", "signature")
 # How many of the latest runs are asked what they did about an error, and how many lessons.
 _LATEST_RUNS = 500
@@ -227,7 +229,9 @@ def _failure_lessons(reader: Reader, key: str, subject: str, run: str) -> list[L
 def _select_rows(reader: Reader, *conditions: Condition) -> list[tuple[Any, ...]]:
     """Return the fields of live lessons, the most frequent first."""
     order = ("-frequency", "number")
-    return reader.select_fields("lesson", _FIELDS, *conditions, _LIVE, order=order, limit=_MAX_LESSONS)
+    return reader.select_fields(
+        "lesson", _FIELDS, *conditions, _LIVE, _BELIEVED, order=order, limit=_MAX_LESSONS
+    )
 
 
 def _is_relevant(row: tuple[Any, ...], subject: str, run: str) -> bool:

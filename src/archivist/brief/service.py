@@ -160,7 +160,11 @@ def _select_known_issues(
     if any(map(has_projects, sources)):
         with bank.reading() as reader:
             project, said_by = _resolve_project(bank, reader, "", [])
-    conditions: list[Condition] = [equals("status", Status.ACTIVE), one_of("repo", (project, ""))]
+    conditions: list[Condition] = [
+        equals("status", Status.ACTIVE),
+        equals("is_waiting", 0),
+        one_of("repo", (project, "")),
+    ]
     fitting = _audience_conditions(request.audience)
     if request.domain:
         fitting.append(one_of("domain", (request.domain, GENERAL)))
@@ -303,7 +307,8 @@ def _project_lessons(
 
     runs = reader.select_fields(Episode, ("finished",), equals("project", project))
     ended = sorted(str(row[0]) for row in runs if row[0])
-    conditions = (one_of("repo", (project, "")), *_audience_conditions(audience))
+    # What nobody here vouches for is told to no run.
+    conditions = (one_of("repo", (project, "")), equals("is_waiting", 0), *_audience_conditions(audience))
     lessons = _top_lessons(reader, conditions, ended)
     strays = {lesson.id for lesson in lessons if lesson.signature and not lesson.repo} if project else set()
     if strays and len(projects.run_projects(reader)) > 1:

@@ -91,7 +91,8 @@ class SessionBriefs(BankService):
             from archivist.brief.rank import match_prompt
 
             lessons = reader.records("lesson", ids).values()
-            ours = [lesson for lesson in lessons if lesson.status.is_live and lesson.repo in (project, "")]
+            told = [lesson for lesson in lessons if lesson.status.is_live and not lesson.is_waiting]
+            ours = [lesson for lesson in told if lesson.repo in (project, "")]
             known, _ = briefed_lessons(reader, run)
         matching = [lesson for lesson in match_prompt(words, ours) if lesson.id not in known]
         untold = matching[:_MAX_PROMPT_LESSONS]

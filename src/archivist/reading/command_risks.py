@@ -25,9 +25,10 @@ DELETES_OUTSIDE = "deletes outside the project"
 DISABLES_CHECKS = "disables checks or verification"
 CHANGES_SETTINGS = "writes start files or global settings"
 SENDS_PRIVATE = "sends private things away"
+OBSCURED = "hides what it runs"
 
 # A lesson is a few sentences. What is longer is not read to its end, and so is not trusted either.
-LONGEST_TEXT = 20_000
+LONGEST_TEXT = 50_000
 TOO_LONG = "too long to be checked"
 # Commands in a sentence overlap where one is an argument of another: only so many are read from each name on.
 _MOST_STARTS = 48
@@ -40,14 +41,14 @@ def _words(text: str) -> frozenset[str]:
 
 _FETCHERS = _words(
     "curl wget iwr irm invoke-webrequest invoke-restmethod aria2c httpie xh http https lynx nc ncat netcat"
-    " socat telnet ftp tftp fetch axel"
+    " socat telnet ftp tftp fetch axel certutil bitsadmin start-bitstransfer"
 )
 _INTERPRETERS = _words("python node ruby perl php lua deno bun osascript pwsh powershell r rscript tclsh")
 _SHELLS = programs.SHELLS | _words("fish csh tcsh ash busybox cmd")
 _EVALUATES = _words("eval source . iex invoke-expression")
 _EXTRACTS = _words("tar unzip gunzip 7z bsdtar unxz")
 _RUNS_FILES = (
-    _SHELLS | _INTERPRETERS | _EVALUATES | _words("chmod open start dpkg rpm installer msiexec pip npm")
+    _SHELLS | _INTERPRETERS | _EVALUATES | _words("chmod open start dpkg rpm installer msiexec pip npm code")
 )
 _MANAGERS = _words(
     "pip pipx uv conda mamba micromamba npm pnpm yarn bun gem bundle cargo go composer brew apt apt-get dnf"
@@ -64,7 +65,10 @@ _ENDPOINTS = frozenset((
 ))  # fmt: skip
 _LOOPBACK = _words("localhost 127.0.0.1 [::1] 0.0.0.0 host.docker.internal")
 _CHANNELS = _words("conda-forge defaults main anaconda bioconda pytorch nvidia")
-_DELETES = _words("rm rmdir unlink shred srm del erase rd remove-item ri trash rimraf")
+_DELETES = _words("rm rmdir unlink shred srm del erase rd remove-item ri trash rimraf truncate")
+_CLUSTER = _words("kubectl oc")
+_CONTAINERS = _words("docker podman nerdctl")
+_ARCHIVES = _words("tar zip 7z mysqldump pg_dump pg_dumpall mongodump")
 _OVERWRITES = _words("dd wipefs mkfs fdisk parted diskpart format")
 _WRITES = _words("tee cp mv install ln sed dd rsync add-content set-content out-file")
 _SENDS = _FETCHERS | _words(
@@ -93,10 +97,10 @@ _LISTS = _words("-l --list list get --get --get-all --show-origin show --unset")
 # Names that are looked for in sentences; those that are common words are only recognised in code.
 _NAMED = (
     _FETCHERS | _INTERPRETERS | _SHELLS | _MANAGERS | _DELETES | _OVERWRITES | _SENDS | frozenset(_SETTERS)
-    | _words(
+    | _CLUSTER | _ARCHIVES | _words(
         "eval source iex invoke-expression npx uvx bunx git docker podman tee cp mv ln sed echo printf cat"
-        " export find base64 openssl xxd env printenv chmod sudo setenforce ufw spctl csrutil set-executionpolicy"
-        " set-mppreference nix python3 pip3 tar xargs pre-commit crontab add-apt-repository apt-key"
+        " export find base64 openssl xxd env printenv chmod sudo setenforce ufw spctl csrutil"
+        " set-executionpolicy set-mppreference nix python3 pip3 tar xargs pre-commit crontab add-apt-repository apt-key"
         " add-content set-content"
     )
 ) - _words("r host http https fetch format rd ri mix trash defaults telnet mail scoop opam helm")  # fmt: skip
@@ -126,7 +130,7 @@ _FETCH_INSIDE = lazy_pattern(
     rf"(?:[$<]\(|`)\s*+(?:sudo\s++)?(?:{'|'.join(sorted(map(re.escape, _FETCHERS)))})\b", re.IGNORECASE
 )
 _DOWNLOAD_CODE = lazy_pattern(
-    r"urlopen|urlretrieve|requests\.get|httpx\.get|b64decode|atob\(|fromhex|downloadstring|fetch\(|https?\.get\(",
+    r"urlopen|urlretrieve|requests\.get|httpx\.get|b64decode|atob\(|fromhex|downloadstring|fetch\(|https?\.get\(|chr\(|fromcharcode",
     re.IGNORECASE,
 )
 _RUNNING_CODE = lazy_pattern(
@@ -155,7 +159,7 @@ _UNCHECKED = lazy_pattern(
     r"|\bgit_ssl_no_verify\b|\bhusky=0|\bhusky_skip_hooks=1|\bgo(?:nosumcheck|nosumdb|insecure)\b|\bgosumdb=off\b"
     r"|\bcore\.hookspath[= ][\"']?(?:/|~|[\"'])|(?<![\w.])verify\s?=\s?false\b"
     r"|\brejectunauthorized[\"']?\s?:\s?false\b|\binsecureskipverify\s?:\s?true\b|_create_unverified_context"
-    r"|\bcert_none\b",
+    r"|\bcert_none\b|allow_?insecure\w{0,30}\s?[=:(]\s?true\b",
     re.IGNORECASE,
 )
 _SWITCHED_OFF = lazy_pattern(
@@ -177,6 +181,8 @@ _MADE_AGAIN = lazy_pattern(
     r"|[\w.-]+\.egg-info)$)",
     re.IGNORECASE,
 )
+_UNSET_ROOT = lazy_pattern(r"\$\{?\w+\}?/\*?\Z")
+_SYSTEM_FOLDER = lazy_pattern(r"/(?:etc|usr|bin|sbin|lib\w*|boot|var/(?!tmp/)|home|root)(?:/|\Z)")
 _DEVICE = lazy_pattern(r"(?:of=)?/dev/(?!null|zero|shm|stdout|stderr)")
 _START_FILE = lazy_pattern(
     rf"{_HOME}[/\\](?:\.(?!cache\b)\w|library/(?:launch|preferences)|bin/)|\$profile\b"
@@ -189,15 +195,34 @@ _PRIVATE_FILE = lazy_pattern(
     r"(?:\.ssh(?:/(?!known_hosts)|\Z)|\bid_(?:rsa|ed25519|ecdsa|dsa)(?!\.pub)\b|\.aws(?:/|\Z)|\.netrc\b|\.pypirc\b"
     r"|\.kube/config|\.docker/config|\.gnupg|/etc/(?:shadow|passwd)\b|\.git-credentials|\.npmrc\b|\.config/gh\b"
     r"|(?:\A|[/@=])\.env(?:\.(?!example|sample|template)\w+)?\Z|_history\Z|\bcredentials(?:\.\w+)?\Z"
-    r"|keychain|cookies\.sqlite|wallet\.dat)",
+    r"|keychain|\.mozilla\b|cookies\b|login data|wallet\.dat)",
     re.IGNORECASE,
 )
+_HOME_ROOT = lazy_pattern(rf"{_HOME}/?", re.IGNORECASE)
+_SECRET_WORD = lazy_pattern(r"\bsecrets?\b|password|access-token|credentials?\b", re.IGNORECASE)
 _DUMP = lazy_pattern(r"(?:\$\(|`)\s?(?:env|printenv|set|export -p|cat|base64|history|gpg|security|whoami)\b")
 _SECRET_IN_URL = lazy_pattern(
     r"://[^\s\"']{0,300}?\$\{?\w{0,40}?(?:key|secret|token|passw|credential)", re.IGNORECASE
 )
+_PIECES = lazy_pattern(r"''|\"\"|\$\{?IFS|\$'|\$\{?\w+\}?\$|[A-Za-z]\\[A-Za-z]")
+_EMPTY_QUOTES = lazy_pattern(r"(?<=[A-Za-z])(?:''|\"\"|\\)(?=[A-Za-z])")
+_CODED = lazy_pattern(r"\$'([^'\n]{1,400})'")
+_CODE_POINT = lazy_pattern(r"\\[xuU]([0-9A-Fa-f]{2,4})")
+_SHORT_VALUE = lazy_pattern(r"(?<![\w$])(\w{1,30})=['\"]?([\w./-]{1,60})")
+_VARIABLE = lazy_pattern(r"\$\{?(\w{1,30})\}?")
+_CUT_OUT = lazy_pattern(r"\$\{\w{1,30}:\d{1,4}:\d{1,4}\}")
 _SENDING_FLAG = lazy_pattern(
     r"(?:-d|-F|-T|--data[\w-]*|--form|--upload-file|--post-file|--post-data|--json)\b"
+)
+
+
+_SHELL_START = lazy_pattern(
+    r"(?:(?:~|\$home)/\.(?:bash|zsh|profile|zprofile|login)\w*|/etc/(?:environment|profile)\b|\$profile\b"
+    r"|(?:~|\$home)/\.config/[\w./ -]{1,80}settings\.json)",
+    re.IGNORECASE,
+)
+_PUT_THERE = lazy_pattern(
+    r"\balias\s\w|\bexport\s\w|\b[A-Za-z_]\w{2,60}=[\w'\"/$]|\"[\w.]{1,60}\"\s?:\s?[\w\"\[{]"
 )
 
 
@@ -205,7 +230,18 @@ def text_risk(text: str) -> str:
     """Return what a text advises to run that a person must agree to, or an empty string."""
     if len(text) > LONGEST_TEXT:
         return TOO_LONG
-    return _text_risk(text)
+    spelled = _spell_plainly(text)
+    return _text_risk(text) or (_text_risk(spelled) if spelled != text else "")
+
+
+def _spell_plainly(text: str) -> str:
+    """Return a text as a shell reads it that spells its words in pieces, by codes or by variables."""
+    if not _PIECES.search(text):
+        return text
+    text = _EMPTY_QUOTES.sub("", text).replace("${IFS}", " ").replace("$IFS", " ")
+    text = _CODED.sub(lambda quoted: _CODE_POINT.sub(lambda code: chr(int(code[1], 16)), quoted[1]), text)
+    values = dict(_SHORT_VALUE.findall(text)[:_MOST_STARTS])
+    return _VARIABLE.sub(lambda name: values.get(name[1], name[0]), text) if values else text
 
 
 @lru_cache(maxsize=512)
@@ -214,9 +250,15 @@ def _text_risk(text: str) -> str:
         return DISABLES_CHECKS
     if _CODE_DELETES.search(text):
         return DELETES_OUTSIDE
+    if _SECRET_IN_URL.search(text):
+        return SENDS_PRIVATE
+    if _SHELL_START.search(text) and _PUT_THERE.search(text):
+        return CHANGES_SETTINGS
     for setting in _SOURCE_SETTING.finditer(text):
         if _is_elsewhere(setting["url"]):
             return FOREIGN_SOURCE
+    if _CUT_OUT.search(text):
+        return OBSCURED
     for code in _DOWNLOAD_CODE.finditer(text):
         if _RUNNING_CODE.search(text, max(0, code.start() - _REACH), code.start()):
             return RUNS_FETCHED
@@ -248,6 +290,10 @@ def _find_commands(text: str) -> Iterator[str]:
             closing = sentence.find(quote, start) if quote in _QUOTES else -1
             read_to = min(closing if closing > 0 else len(sentence), start + _LONGEST_INLINE)
             yield sentence[start:read_to]
+            for mark in _QUOTES:
+                # The quote was opened before the command.
+                if sentence.count(mark, start, read_to) % 2:
+                    yield sentence[start : sentence.index(mark, start)]
 
 
 def _call(step: Step, names: frozenset[str]) -> tuple[str, tuple[str, ...]]:
@@ -286,6 +332,8 @@ def _runs_fetched(steps: Sequence[Step]) -> bool:
         is_flowing = is_flowing and step.operator == "|"
         if _runs_text(step, is_flowing=is_flowing, is_held=is_held) or _runs_file(step, names):
             return True
+        if name in _CLUSTER and step.subcommand in ("apply", "create", "replace") and _names_url(step):
+            return True
         if is_inside and not is_preparation(step) and not is_read_only_step(step):
             return True
         is_inside = is_inside or (name == "cd" and bool(names & set("/".join(step.arguments).split("/"))))
@@ -297,6 +345,10 @@ def _runs_fetched(steps: Sequence[Step]) -> bool:
             targets = (*given, *(redirect.target for redirect in step.redirects))
             names |= {part for target in targets for part in (_last_part(target), _stem(target))} - {""}
     return False
+
+
+def _names_url(step: Step) -> bool:
+    return any(_is_elsewhere(word.value) for word in step.words)
 
 
 def _runs_text(step: Step, *, is_flowing: bool, is_held: bool) -> bool:
@@ -334,7 +386,7 @@ def _runs_file(step: Step, names: set[str]) -> bool:
     called = step.words[len(step.assignments) :][:1]
     if not names or not called:
         return False
-    paths = [called[0].value] if "/" in called[0].value else []
+    paths = [called[0].value] if called[0].value not in _NAMED else []
     if _base(step.program) in _RUNS_FILES:
         paths += step.arguments
     return any(names & {*path.split("/"), _stem(path)} for path in paths)
@@ -353,7 +405,7 @@ def _installs_elsewhere(steps: Sequence[Step]) -> bool:
         name, given = _call(step, _MANAGERS)
         if _base(step.program) in ("add-apt-repository", "apt-add-repository", "apt-key") and step.arguments:
             return True
-        verb = next((value for value in given[:3] if value in _INSTALL_VERBS), "")
+        verb = next((value for value in given[:3] if value in _INSTALL_VERBS or value == "config"), "")
         if not verb:
             continue
         if any(map(_is_elsewhere, given)) or (name == "brew" and verb == "tap"):
@@ -383,7 +435,9 @@ def _runs_package(steps: Sequence[Step]) -> bool:
         if not plain:
             continue
         verb = f"{name} {plain[0]}"
-        is_told_yes = not {"-y", "--yes", "-p", "--package"}.isdisjoint(given)
+        # What stands after the package's name is the package's own.
+        own = given[: given.index(plain[0]) + (2 if name == "npm" else 0)]
+        is_told_yes = not {"-y", "--yes", "-p", "--package"}.isdisjoint(own)
         if name in _FETCHING_VERBS or (verb in _FETCHING_VERBS and len(plain) > 1):
             return verb != "uv tool" or plain[1] == "run"
         if (name == "npx" and (is_told_yes or "@" in plain[0][1:])) or (verb == "npm exec" and is_told_yes):
@@ -408,24 +462,43 @@ def _is_outside(path: str) -> bool:
 
 def _deletes_outside(steps: Sequence[Step]) -> bool:
     before: Sequence[str] = ()
+    is_outside = False
     for step in steps:
         name, arguments = _base(step.program), step.arguments
-        if name in _DELETES:
-            # In Windows, /s and /q are flags.
-            places = [each for each in arguments if not re.fullmatch(r"/[A-Za-z]", each)]
-            if any(map(_is_outside, (*places, *(before if step.operator == "|" else ())))):
+        # In Windows, /s and /q are flags.
+        places = [each for each in arguments if not re.fullmatch(r"/[A-Za-z]", each)]
+        if name in ("cd", "pushd"):
+            is_outside = any(map(_is_outside, places))
+        elif name in _DELETES:
+            flowing = before if step.operator == "|" else ()
+            if (
+                is_outside
+                or any(map(_is_outside, (*places, *flowing)))
+                or any(map(_UNSET_ROOT.match, places))
+            ):
                 return True
-        elif name == "find":
-            is_deleting = "-delete" in step.flags or ("-exec" in step.flags and "rm" in arguments)
-            if is_deleting and any(map(_is_outside, arguments[:1])):
-                return True
-        elif name in ("docker", "podman") and "prune" in step.subcommand:
-            if any(re.match(r"--all|--volumes|-\w*a", flag) for flag in step.flags):
-                return True
-        elif name.split(".")[0] in _OVERWRITES and any(map(_DEVICE.match, (*arguments, *step.flags))):
+        elif _deletes_much(name, step):
             return True
         before = arguments
     return False
+
+
+def _deletes_much(name: str, step: Step) -> bool:
+    """Say whether a step deletes more than the files that it names."""
+    arguments, flags = step.arguments, step.flags
+    if name == "find":
+        is_deleting = "-delete" in flags or ("-exec" in flags and "rm" in arguments)
+        return is_deleting and any(map(_is_outside, arguments[:1]))
+    if name == "git":
+        elsewhere = [value for flag, value in pairwise(word.value for word in step.words) if flag == "-C"]
+        return "clean" in (step.subcommand, *arguments) and any(map(_is_outside, elsewhere))
+    if name == "mv":
+        return any(map(_SYSTEM_FOLDER.match, arguments[:-1]))
+    if name in _CONTAINERS:
+        return "prune" in step.subcommand and any(re.match(r"--all|--volumes|-\w*a", flag) for flag in flags)
+    if name in _CLUSTER:
+        return step.subcommand == "delete" and not {"--all-namespaces", "-A", "--all"}.isdisjoint(flags)
+    return name.split(".")[0] in _OVERWRITES and any(map(_DEVICE.match, (*arguments, *flags)))
 
 
 def _disables_checks(steps: Sequence[Step]) -> bool:
@@ -437,6 +510,9 @@ def _disables_checks(steps: Sequence[Step]) -> bool:
         if step.name == "git commit" and any("n" in flag for flag in flags):
             return True
         if name == "git" and any(each.startswith("SKIP=") for each in step.assignments):
+            return True
+        is_open = "--privileged" in step.flags or any(word.value.startswith("/:/") for word in step.words)
+        if name in _CONTAINERS and is_open:
             return True
         touches_hooks = any(".git/hooks" in argument for argument in step.arguments)
         if touches_hooks and name in _DELETES | {"mv", "chmod", "truncate"}:
@@ -480,18 +556,31 @@ def _changes_settings(steps: Sequence[Step]) -> bool:
 
 
 def _sends_private(steps: Sequence[Step]) -> bool:
-    """Keys, credentials or the environment go to another machine: as a file, by a pipe, in an address."""
-    is_private = False
+    """Keys, credentials, the environment or the whole project go to another machine: by a file or a pipe."""
+    is_private = is_new_remote = False
+    packed: set[str] = set()
     for step in steps:
         name, values = _base(step.program), [word.value for word in step.words]
-        files = [value for value in values if _PRIVATE_FILE.search(value) and not value.endswith(".pub")]
-        files += [redirect.target for redirect in step.redirects if _PRIVATE_FILE.search(redirect.target)]
+        files = [value for value in values if _is_private(value, packed)]
+        files += [redirect.target for redirect in step.redirects if _is_private(redirect.target, packed)]
         is_private = is_private and step.operator == "|"
         if name in _SENDS and (is_private or _sends_files(name, step, values, files)):
             return True
+        if name == "git" and "push" in values and (is_new_remote or _names_url(step)):
+            return True
+        is_new_remote = is_new_remote or step.subcommand in ("remote add", "remote set-url")
         is_dump = name in ("env", "printenv", "history") or step.text.strip() in ("set", "export -p")
-        is_private = is_private or is_dump or bool(files)
+        reads_secrets = any(map(_SECRET_WORD.search, values)) and name not in ("echo", "printf")
+        is_private = is_private or is_dump or bool(files) or reads_secrets or name in _ARCHIVES
+        if files and not name.startswith(tuple(_SENDS)):
+            packed |= {_last_part(value) for value in (*values, *(each.target for each in step.redirects))}
     return False
+
+
+def _is_private(value: str, packed: set[str]) -> bool:
+    if _HOME_ROOT.fullmatch(value) or (packed and _last_part(value.partition("@")[2] or value) in packed):
+        return True
+    return bool(_PRIVATE_FILE.search(value)) and not value.endswith(".pub")
 
 
 def _sends_files(name: str, step: Step, values: Sequence[str], files: Sequence[str]) -> bool:
