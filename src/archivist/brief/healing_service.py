@@ -97,9 +97,9 @@ def describe_recovery(
     for lesson, advice in () if worked else advised:
         repository = _repository_of(lesson.signature)
         where = f" in {repository}" if repository in elsewhere else ""
-        lines.append(
-            f"- advised by {lesson.short_id}, met in {_count_runs(len(lesson.runs))}{where}: {advice}"
-        )
+        brought = "" if lesson.provenance.is_own else f" ({lesson.provenance.label}, approved)"
+        met_in = f"met in {_count_runs(len(lesson.runs))}{where}"
+        lines.append(f"- advised by {lesson.short_id}{brought}, {met_in}: {advice}")
     return RenderedBrief("\n".join(lines) + "\n", tuple(BriefedLesson(lesson) for lesson in known))
 
 
@@ -116,6 +116,7 @@ def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[
     ways = {text: way for cure in cures for text, way in cure.items()}
     if not ways:
         return ()
+    from archivist.reading.command_risks import text_risk
     from archivist.reading.remedies import WARNING, is_destructive, proofs
 
     lines: list[str] = []
@@ -126,6 +127,9 @@ def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[
         runs, has_failed, *_ = proven[text]
         is_command = ways[text] not in _DESCRIBED
         shown = _as_code(text) if is_command else text
+        if text_risk(text):
+            # Its lesson waits for a person; notes that older versions or other banks wrote were not checked.
+            continue
         if is_command and is_destructive(text):
             # What one run destroyed is not repeated; what several did is shown as a warning.
             warnings += [f"{_count_runs(runs)} did {shown}, {WARNING}"] if runs > 1 else []

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, reads
 from archivist.brief.record_service import deliver, search_records
-from archivist.brief.render import fence_text, render_brief
+from archivist.brief.render import present_text, render_brief
 from archivist.brief.select import (
     GENERAL,
     BriefedLesson,
+    BriefFormat,
     BriefRequest,
     RenderedBrief,
     rules_for,
@@ -114,7 +115,8 @@ class Briefs(BankService):
         from archivist.brief.healing_service import heal
 
         found = heal(self._bank, error, tool=tool, command=command, repo=repo, project=project, run=run)
-        return found._replace(text=fence_text(found.text, "", found.chosen)) if fence else found
+        text = present_text(found.text, BriefFormat.MARKDOWN, is_fenced=fence, lessons=found.chosen)
+        return found._replace(text=text)
 
 
 def select_lessons(
@@ -129,9 +131,13 @@ def select_lessons(
     form, is_fenced = request.presentation()
 
     def count_tokens(chosen: Sequence[BriefedLesson]) -> int:
-        text = render_brief(chosen, form)
-        if is_fenced:
-            text = fence_text(text, "0" * _ID_CHARACTERS, chosen)
+        text = present_text(
+            render_brief(chosen, form),
+            form,
+            is_fenced=is_fenced,
+            brief_id="0" * _ID_CHARACTERS,
+            lessons=chosen,
+        )
         return -(-len(text) // CHARACTERS_PER_TOKEN) if tokens is None else tokens(text)
 
     if request.is_about_project:

@@ -139,7 +139,7 @@ _SHARED = tuple(
 # Fields that cannot be edited. A statement that sets one is a record of its own and has no twin.
 FIXED_FIELDS = frozenset((
     "id", "number", "created", "updated", "edited", "runs", "faded", "status", "evidence", "actor", "extra",
-    "confirmed", "provenance", "brought_by", "accepted",
+    "provenance", "brought_by", "accepted",
 ))  # fmt: skip
 _LINES = ("summary", "rule")
 _TEXTS = ("detail", "project", "repo", "task", "provider", "tool", "role", "domain", "origin")

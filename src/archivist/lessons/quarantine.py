@@ -195,7 +195,7 @@ def suspicion(*texts: str) -> str:
         given = [_WEIGHTLESS.sub("", unicodedata.normalize("NFKC", each)) for each in given]
         letters = _WEIGHTLESS.sub("", unicodedata.normalize("NFKD", text))
         text = letters.translate(_LOOKALIKES)
-    return next(filter(None, map(text_risk, given)), "") or _speech(text.lower())
+    return _speech(text.lower()) or next(filter(None, map(text_risk, given)), "")
 
 
 def _speech(text: str) -> str:

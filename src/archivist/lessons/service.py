@@ -337,7 +337,9 @@ class Lessons(BankService):
             {
                 **to_view(lesson, tallies.get(lesson.id, Tally()), count),
                 "quarantined_for": quarantine_reason(lesson),
-                "is_waiting": lesson.is_waiting,
+                "waits_for": "a person's approval, or a run of your own that meets it"
+                if lesson.is_waiting
+                else "",
             }
             for lesson in lessons
         ]
@@ -438,6 +440,8 @@ class Lessons(BankService):
 
     def _require_change(self, lesson: Lesson, changed: Lesson) -> None:
         """Refuse an agent that changes a lesson of others, or makes its own lesson believed."""
+        if changed.confirmed and not lesson.confirmed and self._bank.actor.kind is not ActorKind.HUMAN:
+            self._bank.refuse(Layer.LESSONS, Verb.DECIDE, what=lesson.short_id, hint=APPROVAL_HINT)
         if may(self._bank.actor, Layer.LESSONS, Verb.DECIDE):
             return
         is_raised = is_confirmed(changed) or any(

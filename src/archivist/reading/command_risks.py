@@ -47,9 +47,8 @@ _INTERPRETERS = _words("python node ruby perl php lua deno bun osascript pwsh po
 _SHELLS = programs.SHELLS | _words("fish csh tcsh ash busybox cmd")
 _EVALUATES = _words("eval source . iex invoke-expression")
 _EXTRACTS = _words("tar unzip gunzip 7z bsdtar unxz")
-_RUNS_FILES = (
-    _SHELLS | _INTERPRETERS | _EVALUATES | _words("chmod open start dpkg rpm installer msiexec pip npm code")
-)
+_INSTALLS_FILES = _words("dpkg rpm installer msiexec pip npm code apt apt-get")
+_RUNS_FILES = _SHELLS | _INTERPRETERS | _EVALUATES | _INSTALLS_FILES | _words("open start")
 _MANAGERS = _words(
     "pip pipx uv conda mamba micromamba npm pnpm yarn bun gem bundle cargo go composer brew apt apt-get dnf"
     " yum apk zypper choco winget scoop dotnet nuget helm poetry pdm rye pixi pipenv easy_install cpan cpanm"
@@ -343,7 +342,8 @@ def _runs_fetched(steps: Sequence[Step]) -> bool:
         if fetches or (name in _EXTRACTS and names):
             given = [word.value for word in step.words[1:] if not word.value.startswith("-")]
             targets = (*given, *(redirect.target for redirect in step.redirects))
-            names |= {part for target in targets for part in (_last_part(target), _stem(target))} - {""}
+            names |= set(map(_last_part, targets)) - {""}
+            names |= set(map(_stem, targets)) - {""} if name in _EXTRACTS else set()
     return False
 
 
@@ -387,9 +387,12 @@ def _runs_file(step: Step, names: set[str]) -> bool:
     if not names or not called:
         return False
     paths = [called[0].value] if called[0].value not in _NAMED else []
-    if _base(step.program) in _RUNS_FILES:
-        paths += step.arguments
-    return any(names & {*path.split("/"), _stem(path)} for path in paths)
+    name = _base(step.program)
+    if name == "chmod":
+        paths += step.arguments[1:] if re.search(r"x|[1357]", "".join(step.arguments[:1])) else ()
+    elif name in _RUNS_FILES:
+        paths += step.arguments if name in _INSTALLS_FILES else step.arguments[:1]
+    return any(names & set(path.split("/")) for path in paths)
 
 
 def _evaluates_download(steps: Sequence[Step]) -> bool:

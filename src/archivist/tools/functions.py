@@ -416,7 +416,7 @@ def lesson_add(
     run: Annotated[str, Meta(description="The run that learnt it.")] = "",
     evidence: Annotated[list[str] | None, Meta(description="Ids of runs, events or entries.")] = None,
 ) -> Answer:
-    """Keep a lesson for the runs to come. An agent's counts as seen once until another run meets it."""
+    """Keep a lesson for the runs to come. It waits until a person approves it or a run of theirs meets it."""
     from archivist.records.words import Status
 
     kept = bank.lessons.suggest(
@@ -427,6 +427,8 @@ def lesson_add(
     result = "kept" if kept.is_new else "met again"
     if lesson.status is Status.QUARANTINED:
         result = "quarantined until a person approves it"
+    elif lesson.is_waiting:
+        result += "; no run is told it before a person approves it or a run meets it"
     return {"id": lesson.short_id, "summary": lesson.summary, "status": lesson.status.value, "result": result}
 
 
@@ -442,7 +444,7 @@ def lesson_query(
     from archivist.recall.query import Query
 
     found = bank.lessons.query(Query(text=text, tool=tool, limit=offset + limit + 1))
-    fields = pick_fields("summary", "rule", "category", "tags", "status")
+    fields = pick_fields("summary", "rule", "category", "tags", "status", "provenance")
 
     def view(lesson: Lesson) -> Answer:
         return {"id": lesson.short_id, **fields(lesson)}
