@@ -220,7 +220,8 @@ def test_an_orchestrators_lesson_waits_for_a_person_by_every_way(bank: Bank) -> 
     )
     own = bank.lessons.add("Pin the linter")
     repeated = lead.lessons.add("Prefer small commits", confirmed=True)
-    for made in (added, suggested, repeated):
+    assert (repeated.id, repeated.is_waiting) == (added.id, True)
+    for made in (added, suggested):
         assert (made.status, made.provenance, made.is_waiting) == (
             Status.CANDIDATE,
             Provenance.SUGGESTED,

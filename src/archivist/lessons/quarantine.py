@@ -53,6 +53,8 @@ class _Sign(NamedTuple):
 _UNSEEN = lazy_pattern(
     "[\u200b\u2060-\u2064\ufeff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]|[\u200c\u200d]{2,}"
     "|(?<=[A-Za-z])[\u200c\u200d](?=[A-Za-z])|\u00ad.{0,40}\u00ad"
+    # One word in letters of two scripts.
+    "|[A-Za-z][\u0430-\u044f\u0410-\u042f]|[\u0430-\u044f\u0410-\u042f][A-Za-z]"
 )
 # Joiners, soft hyphens, fillers, variation selectors and marks above or below a letter: they part no word.
 _WEIGHTLESS = lazy_pattern(
@@ -211,7 +213,9 @@ def _speech(text: str) -> str:
 
 def lesson_suspicion(lesson: Lesson | Candidate) -> str:
     """Return why a lesson's or candidate's words are suspicious, whatever its status, or an empty string."""
-    return suspicion(lesson.summary, lesson.rule, lesson.detail, *lesson.remedies, *lesson.tags)
+    # Remedies that are harmless alone may be steps of one command.
+    steps = ("\n".join(lesson.remedies),) if len(lesson.remedies) > 1 else ()
+    return suspicion(lesson.summary, lesson.rule, lesson.detail, *lesson.remedies, *lesson.tags, *steps)
 
 
 def quarantine_reason(lesson: Lesson) -> str:
