@@ -238,7 +238,7 @@ class Exchange(BankService):
         kept = self._bank.lessons.keep_many(map(candidate_of, lessons), sighting)
         changed = sum(each.change is not LessonChange.UNCHANGED for each in kept)
         unknown = sum(
-            each.lesson.is_waiting or lesson_text(each.lesson) != lesson_text(lesson)
+            each.lesson.is_waiting or share.has_news(lesson, each.lesson)
             for lesson, each in zip(lessons, kept, strict=True)
         )
         return changed, unknown

@@ -16,7 +16,7 @@ from typing import Any
 
 from archivist.errors import RecordError
 from archivist.files.jsonl import LineProblem
-from archivist.lessons.standing import merge_lessons
+from archivist.lessons.standing import lesson_text, merge_lessons
 from archivist.records import Brief, Lesson, Status, Verdict
 from archivist.records.lesson import validate_lesson
 from archivist.records.plain import from_plain, to_plain
@@ -123,6 +123,14 @@ def to_shared_line(lesson: Lesson) -> dict[str, object]:
     """Write a lesson without what each bank counts for itself, its sets in sorted order."""
     plain: dict[str, object] = to_plain(replace(lesson, tags=tuple(sorted(set(lesson.tags)))))
     return {key: plain[key] for key in sorted(plain) if key not in _LOCAL}
+
+
+def has_news(version: Lesson, known: Lesson) -> bool:
+    """Say whether a clone's version of a lesson has other words, has retired it, or was met in other runs."""
+    is_retired = version.status.is_retired != known.status.is_retired
+    return (
+        is_retired or bool(set(version.runs) - set(known.runs)) or lesson_text(version) != lesson_text(known)
+    )
 
 
 def is_later(record: Brief | Verdict, known: Brief | Verdict) -> bool:
