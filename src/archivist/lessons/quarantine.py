@@ -181,6 +181,8 @@ _SIGNS = (
     ),
 )
 _UNSTATED = "quarantined earlier, for words it no longer has"
+# What a lesson that is not from own runs waits for, as people and agents read it.
+WAITS_FOR = "a person's approval, or a run of the user's own that meets it"
 APPROVAL_HINT = "a person must approve it: archivist lessons approve ID"
 
 

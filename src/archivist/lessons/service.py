@@ -32,6 +32,7 @@ from archivist.lessons.candidate import (
 )
 from archivist.lessons.quarantine import (
     APPROVAL_HINT,
+    WAITS_FOR,
     lesson_suspicion,
     may_release,
     quarantine_reason,
@@ -337,9 +338,7 @@ class Lessons(BankService):
             {
                 **to_view(lesson, tallies.get(lesson.id, Tally()), count),
                 "quarantined_for": quarantine_reason(lesson),
-                "waits_for": "a person's approval, or a run of your own that meets it"
-                if lesson.is_waiting
-                else "",
+                "waits_for": WAITS_FOR if lesson.is_waiting else "",
             }
             for lesson in lessons
         ]

@@ -280,7 +280,7 @@ SENDING_FLAG = lazy_pattern(
 
 CODE_INSTALLS = lazy_pattern(r"\binstall_(?:github|gitlab|git|url|bitbucket)\s?\(", re.IGNORECASE)
 GIT_RUNS = lazy_pattern(
-    r"\bgit config [^\n]{0,40}?(?:core\.fsmonitor [\w.~]*/|core\.sshcommand|alias\.\S{1,40} [\"']?!|insteadof)"
+    r"\bgit config [^\n]{0,40}?(?:core\.fsmonitor [\w.~]*/|core\.sshcommand|alias\.\S{1,9} [\"']?!|insteadof)"
     r"|\b(?:prompt_command|bash_env)=",
     re.IGNORECASE,
 )

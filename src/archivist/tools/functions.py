@@ -404,7 +404,7 @@ def recall(
     return page("hits", bank.recall(wanted).hits, _compact_hit, offset=offset, limit=limit)
 
 
-@tool(Toolset.ARCHIVIST, object_schema(id=TEXT, summary=TEXT, status=TEXT, result=TEXT))
+@tool(Toolset.ARCHIVIST, object_schema({"waits_for": TEXT}, id=TEXT, summary=TEXT, status=TEXT, result=TEXT))
 def lesson_add(
     bank: Bank,
     summary: Annotated[str, Meta(min_length=1, max_length=1000, description="One sentence.")],
@@ -417,6 +417,7 @@ def lesson_add(
     evidence: Annotated[list[str] | None, Meta(description="Ids of runs, events or entries.")] = None,
 ) -> Answer:
     """Keep a lesson for the runs to come. It waits until a person approves it or a run of theirs meets it."""
+    from archivist.lessons.quarantine import WAITS_FOR
     from archivist.records.words import Status
 
     kept = bank.lessons.suggest(
@@ -427,9 +428,13 @@ def lesson_add(
     result = "kept" if kept.is_new else "met again"
     if lesson.status is Status.QUARANTINED:
         result = "quarantined until a person approves it"
-    elif lesson.is_waiting:
-        result += "; no run is told it before a person approves it or a run meets it"
-    return {"id": lesson.short_id, "summary": lesson.summary, "status": lesson.status.value, "result": result}
+    answer = {
+        "id": lesson.short_id,
+        "summary": lesson.summary,
+        "status": lesson.status.value,
+        "result": result,
+    }
+    return {**answer, "waits_for": WAITS_FOR} if lesson.is_waiting else answer
 
 
 @tool(Toolset.ARCHIVIST, page_schema("lessons", {"id": TEXT, "summary": TEXT, "status": TEXT}), reads=True)

@@ -74,7 +74,7 @@ def list_(
 ) -> Answer:
     """Print the live and quarantined lessons as a table, or with --all every lesson.
 
-    Where some are not from your own runs, the table says where each comes from.
+    Below it stands which lessons are not from your own runs.
     """
     from archivist.lessons.quarantine import quarantine_reason
     from archivist.recall.query import LIVE, Query
@@ -88,18 +88,30 @@ def list_(
         # Without a question no lesson is the best, so they are numbered.
         found.sort(key=lambda lesson: lesson.number)
     has_status = with_retired or any(lesson.status is Status.QUARANTINED for lesson in found)
-    has_source = any(not lesson.provenance.is_own for lesson in found)
     rows = []
     for lesson in found:
         why = quarantine_reason(lesson)
         status_cell = [f"{lesson.status}: {why}" if why else lesson.status] if has_status else []
-        waits = ", waits" if lesson.is_waiting else ""
-        status_cell += [f"{lesson.provenance.label}{waits}"] if has_source else []
         cells = (lesson.type, lesson.domain, lesson.summary)
         rows.append((lesson.short_id, lesson.frequency, *status_cell, *cells))
-    extra = (*(("Status",) if has_status else ()), *(("From",) if has_source else ()))
-    headings = ("ID", "Freq", *extra, "Type", "Domain", "Description")
-    return Answer({"lessons": bank.lessons.views(found)}, tables=[(headings, rows)])
+    headings = ("ID", "Freq", *(("Status",) if has_status else ()), "Type", "Domain", "Description")
+    return Answer(
+        {"lessons": bank.lessons.views(found)}, notes=_source_notes(found), tables=[(headings, rows)]
+    )
+
+
+def _source_notes(found: Sequence[Lesson]) -> list[str]:
+    """Say which lessons are not from the user's own runs; the table is the document's."""
+    groups: dict[str, list[str]] = {}
+    for lesson in found:
+        if not lesson.provenance.is_own:
+            waits = ", waiting for approval" if lesson.is_waiting else ", approved"
+            groups.setdefault(f"{lesson.provenance.label}{waits}", []).append(lesson.short_id)
+    notes = []
+    for label, names in groups.items():
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        notes.append(f"{label}: {', '.join(names[:_LISTED])}{more}")
+    return notes
 
 
 @options.command(lessons)
