@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from archivist import Bank
 from archivist.config import BriefRules, Config, DecayRules, LessonRules
 from archivist.errors import InputError, NotFoundError, NothingToUndoError, RecordError
-from archivist.exchange.files import LessonFormat
+from archivist.exchange.files import FileImportResult, LessonFormat
 from archivist.recall.query import Query
 from archivist.records import (
     Actor,
@@ -375,11 +375,12 @@ def test_every_rule_is_a_setting(tmp_path: Path, clock: TickingClock) -> None:
 # Briefs
 
 
+def _take_in(bank: Bank, file: Path, lines: list[dict[str, Any]]) -> FileImportResult:
+    return bank.exchange.import_files([write_jsonl(file, lines)], is_approved=True)
+
+
 def _with_document_lessons(bank: Bank, tmp_path: Path) -> None:
-    taken = bank.exchange.import_files(
-        [write_jsonl(tmp_path / "lessons.jsonl", DOCUMENT_LESSONS)], is_approved=True
-    )
-    assert taken.problems == ()
+    assert _take_in(bank, tmp_path / "lessons.jsonl", DOCUMENT_LESSONS).problems == ()
 
 
 @pytest.mark.req("F5", "F11")
@@ -399,7 +400,7 @@ def test_a_brief_filters_by_domain_and_role_and_sorts_by_frequency(bank: Bank, t
 @pytest.mark.req("F5")
 def test_what_was_seen_five_times_is_always_told(bank: Bank, tmp_path: Path) -> None:
     often = {**DOCUMENT_LESSONS[2], "frequency": 5}
-    bank.exchange.import_files([write_jsonl(tmp_path / "lessons.jsonl", [often])], is_approved=True)
+    _take_in(bank, tmp_path / "lessons.jsonl", [often])
     assert [each.lesson.short_id for each in bank.brief(domain="code", role="guardian").chosen] == ["m-003"]
 
 
@@ -558,10 +559,7 @@ def test_an_export_taken_in_elsewhere_exports_the_same_bytes(
     bank: Bank, global_bank: Bank, tmp_path: Path, shape: LessonFormat
 ) -> None:
     _with_document_lessons(bank, tmp_path)
-    bank.exchange.import_files(
-        [write_jsonl(tmp_path / "memories.jsonl", [REFLECTIVE_LESSON, {**REFLECTIVE_LESSON, "id": "x"}])],
-        is_approved=True,
-    )
+    _take_in(bank, tmp_path / "memories.jsonl", [REFLECTIVE_LESSON, {**REFLECTIVE_LESSON, "id": "x"}])
     bank.lessons.edit("m-001", summary="Élan vital \U0001f600\u2028", rule="IF a THEN b")
     bank.lessons.add("A wish", tags=("zebra", "ape"))
     bank.forget("m-004")
@@ -603,7 +601,7 @@ def test_a_number_that_is_taken_is_given_anew(bank: Bank, tmp_path: Path) -> Non
 def test_a_grown_file_taken_in_again_updates_its_lessons(bank: Bank, tmp_path: Path) -> None:
     _with_document_lessons(bank, tmp_path)
     grown = {**DOCUMENT_LESSONS[0], "frequency": 3, "last_seen_run": "r-9", "ts": "2026-05-01T00:00:00Z"}
-    taken = bank.exchange.import_files([write_jsonl(tmp_path / "l.jsonl", [grown])], is_approved=True)
+    taken = _take_in(bank, tmp_path / "l.jsonl", [grown])
     assert (taken.changed, taken.renumbered) == ({"lessons": 1}, {})
     assert (bank.lessons.get("m-001").frequency, bank.lessons.get("m-001").last_seen_run) == (3, "r-9")
 
@@ -620,9 +618,7 @@ def test_audit_lines_of_the_document_are_taken_in(bank: Bank, tmp_path: Path) ->
         {"type": "effectiveness_check", "ts": "2026-04-04T12:00:00Z", "run_id": "2026-04-04-auth-fix",
          "lesson_id": "m-001", "effectiveness": "helpful"},
     ]  # fmt: skip
-    bank.exchange.import_files(
-        [write_jsonl(tmp_path / "all.jsonl", [*DOCUMENT_LESSONS, *lines])], is_approved=True
-    )
+    _take_in(bank, tmp_path / "all.jsonl", [*DOCUMENT_LESSONS, *lines])
     view = bank.lessons.views([bank.lessons.get("m-001")])[0]
     assert (view["usage_count"], view["helpful"]) == (1, 1)
 
@@ -651,9 +647,7 @@ def test_old_memories_that_repeat_a_failure_become_one_lesson(bank: Bank, tmp_pa
         "description": "Use the small model for lint",
         "memoryType": "procedural",
     }
-    taken = bank.exchange.import_files(
-        [write_jsonl(tmp_path / "memories.jsonl", [*lines, other, {"memoryType": "x"}])], is_approved=True
-    )
+    taken = _take_in(bank, tmp_path / "memories.jsonl", [*lines, other, {"memoryType": "x"}])
     assert [problem.reason for problem in taken.problems] == [
         "not a record: no lesson, run, audit record, stream entry or layer record"
     ]
@@ -661,9 +655,7 @@ def test_old_memories_that_repeat_a_failure_become_one_lesson(bank: Bank, tmp_pa
     assert (known.frequency, known.status, known.detail) == (3, Status.ACTIVE, "TS2322")
     assert (known.importance, known.category, known.prior_uses) == (0.7, Category.ANTI_PATTERN, 3)
     assert (once.frequency, once.status) == (1, Status.CANDIDATE)
-    again = bank.exchange.import_files(
-        [write_jsonl(tmp_path / "memories.jsonl", [*lines, other])], is_approved=True
-    )
+    again = _take_in(bank, tmp_path / "memories.jsonl", [*lines, other])
     assert (again.created, again.changed) == ({}, {})
 
 

@@ -10,9 +10,9 @@ import pytest
 from archivist import Bank
 from archivist.errors import AccessError
 from archivist.lessons import gate
-from archivist.lessons.candidate import Candidate, LessonChange, Provenance, Sighting, candidate_of
+from archivist.lessons.candidate import Candidate, LessonChange, Sighting, candidate_of
 from archivist.lessons.standing import with_status
-from archivist.records import ARCHIVIST, Actor, Lesson, LessonType, Status
+from archivist.records import ARCHIVIST, Actor, Lesson, LessonType, Provenance, Status
 from tests.samples import WHEN, lesson
 
 CANDIDATE = Candidate(

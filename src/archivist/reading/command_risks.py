@@ -506,7 +506,7 @@ def _sends_files(name: str, step: Step, values: Sequence[str], files: Sequence[s
         )
     if name in ("nslookup", "dig", "host"):
         return False
-    if name == "gh" and "gist" in values and "create" in values:
+    if name == "gh" and ({"gist", "create"} <= set(values) or "--visibility public" in " ".join(values)):
         return True
     return bool(files) and (name not in tables.UPLOADERS or not tables.UPLOADS.isdisjoint(values))
 

@@ -109,17 +109,19 @@ NAMED = (
         " set-executionpolicy set-mppreference nix python3 pip3 tar xargs pre-commit crontab apt-key history"
         " add-apt-repository add-content set-content mshta regsvr32 cookiecutter terraform vssadmin chown awk"
     )
-) - _words("r host http https fetch format rd ri mix trash defaults telnet mail scoop opam helm")  # fmt: skip
+)  # fmt: skip
+# Common words are recognised in a sentence where a flag, a path or a drive follows.
+COMMON_NAMES = _words("host http https fetch format rd ri mix trash defaults telnet mail scoop opam helm")
 START = lazy_pattern(
-    rf"(?<![\w/.~$@=-])(?:{'|'.join(sorted(map(re.escape, NAMED), key=len, reverse=True))})(?:\.exe)?"
-    r"(?![\w/.=@-])",
+    rf"(?<![\w/.~$@=-])(?:(?:{'|'.join(sorted(map(re.escape, NAMED - COMMON_NAMES), key=len, reverse=True))})"
+    rf"(?:\.exe)?(?![\w/.=@-])|(?:{'|'.join(sorted(COMMON_NAMES))})(?= (?:-\w|/|\w:)))",
     re.ASCII | re.IGNORECASE,
 )
 CODE = lazy_pattern(r"`{1,3}([^`]+)`")
 # A sentence ends; in a command, a full stop or a comma that ends a word is followed by no space.
 BREAK = lazy_pattern(
     r"(?<=[^\s.])[.!?](?=\s|\Z)|,(?=\s|\Z)"
-    r"|[\n\u3002\uff01\uff1f\uff0c\u3001\uff1b]|\s[-\u2013\u2014]\s"
+    r"|[\n\u3002\uff01\uff1f\uff0c\u3001\uff1b]|\s[\u2013\u2014]\s"
 )
 FOREIGN_LETTERS = lazy_pattern(r"[^\x00-\x7f]+")
 QUOTES = ("'", '"')

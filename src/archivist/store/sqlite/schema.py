@@ -265,6 +265,8 @@ _STEPS = {
         ALTER TABLE lessons ADD COLUMN is_waiting INTEGER GENERATED ALWAYS AS (
             provenance IN ('suggested', 'imported', 'shared') AND NOT accepted AND NOT confirmed
         ) VIRTUAL;
+        DROP INDEX lessons_by_standing;
+        CREATE INDEX lessons_by_standing ON lessons (status, is_waiting, frequency DESC, number, repo);
     """,
 }
 _REFILLING = ("create loop", "create search", "learn from runs", "search everything")
