@@ -428,13 +428,9 @@ def lesson_add(
     result = "kept" if kept.is_new else "met again"
     if lesson.status is Status.QUARANTINED:
         result = "quarantined until a person approves it"
-    answer = {
-        "id": lesson.short_id,
-        "summary": lesson.summary,
-        "status": lesson.status.value,
-        "result": result,
-    }
-    return {**answer, "waits_for": WAITS_FOR} if lesson.is_waiting else answer
+    waits: Answer = {"waits_for": WAITS_FOR} if lesson.is_waiting else {}
+    known = {"id": lesson.short_id, "summary": lesson.summary, "status": lesson.status.value}
+    return {**known, "result": result, **waits}
 
 
 @tool(Toolset.ARCHIVIST, page_schema("lessons", {"id": TEXT, "summary": TEXT, "status": TEXT}), reads=True)
