@@ -72,7 +72,7 @@ _SPOKEN = (_SPEAKS, _ALONE)
 
 def _speech_pattern(pattern: str) -> re.Pattern[str]:
     """Return a pattern whose words may be separated by anything but the end of a sentence."""
-    return lazy_pattern(pattern.replace(" ", r"(?:[^\w\n.!?]|\.{2,}){1,5}"))
+    return lazy_pattern(pattern.replace(" ", r"(?:[^\w\n.!?]|\.{2,8}+){1,5}+"))
 
 
 _SIGNS = (

@@ -134,8 +134,8 @@ REPOSITORY = lazy_pattern(
     r"(?:github|gitlab|bitbucket|gist|gh|gl):[\w.-]+/|git@[\w.-]+:|[\w.@/-]{1,100}@(?:npm|github):",
     re.IGNORECASE,
 )
-HOST_PATH = lazy_pattern(r"(?:[\w-]+\.)+[a-z]{2,}/[\w.-]+")
-SHORTHAND = lazy_pattern(r"[A-Za-z0-9][\w-]*/[A-Za-z0-9][\w.-]*(?:#\S+)?\Z")
+HOST_PATH = lazy_pattern(r"\A(?:[\w-]++\.)++[a-z]{2,}+/[\w.-]")
+SHORTHAND = lazy_pattern(r"\A[A-Za-z0-9][\w-]*+/[A-Za-z0-9][\w.-]*+(?:#\S++)?\Z")
 FETCH_INSIDE = lazy_pattern(
     rf"(?:[$<]\(|`)[^\n]{{0,200}}?\b(?:{'|'.join(sorted(map(re.escape, FETCHERS - {'http', 'https'})))}"
     r"|base64|base32|xxd|openssl|rev|tr|printf)\b",
@@ -209,8 +209,8 @@ SWITCHED_OFF = lazy_pattern(
     re.IGNORECASE,
 )
 HOME = (
-    r"(?:~[\w-]*|\$\{?home(?::[^}\s]{0,20})?\}?|\$env:(?:userprofile|home)|%userprofile%|/home/[^/\s]+"
-    r"|/users/[^/\s]+|/root)"
+    r"(?:~[\w-]*+|\$\{?home(?::[^}\s]{0,20})?\}?|\$env:(?:userprofile|home)|%userprofile%|/home/[^/\s]++"
+    r"|/users/[^/\s]++|/root)"
 )
 OUTSIDE = lazy_pattern(rf"(?:{HOME}(?:[/\\]|\Z)|/|\.\.(?:/|\Z)|[a-z]:(?:[\\/\w]|\Z))", re.IGNORECASE)
 TEMPORARY = lazy_pattern(
@@ -218,8 +218,8 @@ TEMPORARY = lazy_pattern(
     re.IGNORECASE,
 )
 MADE_AGAIN = lazy_pattern(
-    r"(?:^|/)(?:[\w.-]*cache[\w.-]*(?:/|$)|(?:node_modules|__pycache__|\.?venv|build|dist|target|\.tox"
-    r"|[\w.-]+\.egg-info)$)",
+    r"(?:^|/)(?:[\w.-]{0,40}cache[\w.-]{0,40}(?:/|$)|(?:node_modules|__pycache__|\.?venv|build|dist|target|\.tox"
+    r"|[\w.-]{1,60}\.egg-info)$)",
     re.IGNORECASE,
 )
 UNSET_ROOT = lazy_pattern(r"\$\{?\w+\}?/\*?\Z")
@@ -228,7 +228,7 @@ DEVICE = lazy_pattern(r"(?:of=)?/dev/(?!null|zero|shm|stdout|stderr)")
 START_FILE = lazy_pattern(
     rf"{HOME}[/\\](?:\.(?!cache\b)\w|library/(?:launch|preferences)|bin/)|\$profile\b"
     r"|/(?:etc|usr|bin|sbin|lib\w*|boot|var/spool|library|system|proc/sys|sys)(?:/|\Z)|[a-z]:\\(?:windows|program)"
-    r"|(?:[^\s]*/)?(?:\.git/hooks/|\.ssh/|\.envrc\Z|sitecustomize|[\w.-]+\.pth\Z|\.mcp\.json\Z|\.(?:claude|cursor|codex|gemini)/|\.cursorrules\Z"
+    r"|(?:[^\s]{0,100}/)?(?:\.git/hooks/|\.ssh/|\.envrc\Z|sitecustomize|[\w.-]{1,40}\.pth\Z|\.mcp\.json\Z|\.(?:claude|cursor|codex|gemini)/|\.cursorrules\Z"
     r"|(?:claude|agents|gemini)\.md\Z|\.vscode/(?:tasks|settings)\.json\Z|\.?(?:bash|zsh)(?:rc|_profile|env)\Z)",
     re.IGNORECASE,
 )
@@ -272,7 +272,9 @@ ONE_CODE = lazy_pattern(
 )
 SHORT_VALUE = lazy_pattern(r"(?<![\w$])(\w{1,30})=['\"]?([\w./-]{1,60})")
 VARIABLE = lazy_pattern(r"\$\{?(\w{1,30})\}?")
-PATTERN_NAME = lazy_pattern(r"[\w./-]*[/\w]\?[\w?/]+\Z|/[\w?*/]*\*[\w?*]*\Z|\{[\w./-]+,[^\s]")
+PATTERN_NAME = lazy_pattern(
+    r"[\w./-]{0,40}[/\w]\?[\w?/]{1,40}\Z|/[\w?/]{0,40}\*[\w?*]{0,40}\Z|\{[\w./-]+,[^\s]"
+)
 ENCODED_FLAG = lazy_pattern(r"-e(?:nc?|ncodedcommand)?\Z", re.IGNORECASE)
 CUT_OUT = lazy_pattern(r"\$\{\w{1,30}:\d{1,4}:\d{1,4}\}")
 SENDING_FLAG = lazy_pattern(
