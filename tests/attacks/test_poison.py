@@ -293,7 +293,10 @@ def _healed(number: int, remedy: str, output: str = "") -> list[tuple[str, str, 
     return [(f"make step-{number}", error, True), (remedy, "ok", False), (f"make step-{number}", "ok", False)]
 
 
-COMMANDS = {half: [case for case in cases if case.remedies] for half, cases in POISON.items()}
+COMMANDS = {
+    half: [case for case in cases if case.remedies and case.family != "speaks_to_agent"]
+    for half, cases in POISON.items()
+}
 
 
 def _met_in_own_runs(bank: Bank, folder: Path, cases: list[Case], *, as_output: bool) -> list[str]:
