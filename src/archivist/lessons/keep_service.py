@@ -70,7 +70,8 @@ class LessonGate:
         sighting, provenance = self._sighting, self._sighting.provenance
         is_from_file = provenance in (Provenance.IMPORTED, Provenance.SHARED)
         candidate = clean_candidate(candidate, self._cleaner, is_exact=is_from_file)
-        if is_from_file and self._is_own_evidence(candidate):
+        # Only of an import: the lines of a share folder tell everybody the names of this bank's runs.
+        if provenance is Provenance.IMPORTED and self._is_own_evidence(candidate):
             sighting = replace(sighting, provenance=Provenance.MINED)
         known = self._find_twin(candidate)
         if known is None:

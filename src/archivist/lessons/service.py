@@ -370,7 +370,9 @@ class Lessons(BankService):
             self._require_change(lesson, changed)
             changed = clean_lesson(validate_lesson(changed))
             is_suspicious = lesson.status is Status.QUARANTINED and bool(lesson_suspicion(changed))
-            if bank.actor.kind is ActorKind.HUMAN and not is_suspicious:
+            # A change of its weight or scope approves no lesson that waits.
+            is_approved = not lesson.is_waiting or lesson_text(changed)[:-1] != lesson_text(lesson)[:-1]
+            if bank.actor.kind is ActorKind.HUMAN and is_approved and not is_suspicious:
                 # A person's words are believed, and later runs do not reword them.
                 changed = replace(changed, confirmed=True)
             elif bank.actor.kind is not ActorKind.HUMAN and lesson_text(changed) != lesson_text(lesson):
