@@ -77,7 +77,7 @@ def test_the_documents_lessons_come_back_in_its_table(bank_cli: Command, project
     write_jsonl(project / "lessons.jsonl", DOCUMENT_LESSONS)
     imported = bank_cli("import", "lessons.jsonl")
     assert imported.out == "lessons: 4 new, 0 merged, 0 the same\n"
-    assert "4 lessons wait for you: archivist lessons approve m-001 m-002 m-003 m-004" in imported.err
+    assert "waiting for you: 4 lessons; archivist lessons approve m-001 m-002 m-003 m-004" in imported.err
     assert "from a file, waiting for approval: m-001" in bank_cli("lessons", "list").err
     assert bank_cli("lessons", "list").out == (
         "ID     Freq  Type            Domain   Description\n"

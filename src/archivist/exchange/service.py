@@ -250,6 +250,8 @@ class Exchange(BankService):
 
     def _accept_origins(self, origins: Sequence[str], trust: Sequence[str], *, own: str) -> list[str]:
         """Return the origins that a person accepted, now or before; the bank remembers them."""
+        if trust:
+            self._require_person("share")
         asked = set()
         for name in trust:
             found = [origin for origin in origins if origin.startswith(name)] if name else []
@@ -262,7 +264,6 @@ class Exchange(BankService):
         with self._bank.reading() as reader:
             known: list[str] = json.loads(reader.setting(_ACCEPTED) or "[]")
         if asked:
-            self._require_person("share")
             with self._bank.transaction() as writer:
                 # What stands in this bank's own file was changed by somebody: accepted once, not for good.
                 writer.set_setting(_ACCEPTED, canonical_json(sorted({*known, *asked} - {own})))

@@ -186,7 +186,7 @@ def import_(bank: Bank, paths: tuple[Path, ...], strict: bool, approve: bool) ->
         first, more = done.waiting[:_NAMED_LESSONS], len(done.waiting) - _NAMED_LESSONS
         names = " ".join(first) + (f" … ({more} more: archivist lessons list --waiting)" if more > 0 else "")
         count = pluralize(len(done.waiting), "lesson")
-        notes.append(f"{count} wait for you: archivist lessons approve {names}")
+        notes.append(f"waiting for you: {count}; archivist lessons approve {names}")
     if done.left:
         left = ", ".join(f"{number} {kind}" for kind, number in done.left.items())
         notes.append(f"left out: {left}; archivist import --approve takes them, if you trust the files")
@@ -217,8 +217,8 @@ def share(bank: Bank, folder: Path, trust: tuple[str, ...]) -> Answer:
         f"imported {lessons} and {pluralize(audits, 'audit record')};"
         f" wrote {pluralize(done.written['lessons'], 'lesson')} to {folder}",
         [
-            f"{pluralize(count, 'lesson')} of {origin} wait: git log {folder}/lessons/{origin}.jsonl says who"
-            f" wrote them, archivist share {folder} --trust {origin} believes that clone"
+            f"waiting from {origin}: {pluralize(count, 'lesson')}; git log {folder}/lessons/{origin}.jsonl"
+            f" says who wrote it, archivist share {folder} --trust {origin} believes that clone from now on"
             for origin, count in done.waiting.items()
         ],
         skipped=skipped,
