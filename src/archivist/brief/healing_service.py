@@ -116,7 +116,6 @@ def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[
     ways = {text: way for cure in cures for text, way in cure.items()}
     if not ways:
         return ()
-    from archivist.reading.command_risks import text_risk
     from archivist.reading.remedies import WARNING, is_destructive, proofs
 
     lines: list[str] = []
@@ -127,9 +126,6 @@ def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[
         runs, has_failed, *_ = proven[text]
         is_command = ways[text] not in _DESCRIBED
         shown = _as_code(text) if is_command else text
-        if text_risk(text):
-            # Its lesson waits for a person; notes that older versions or other banks wrote were not checked.
-            continue
         if is_command and is_destructive(text):
             # What one run destroyed is not repeated; what several did is shown as a warning.
             warnings += [f"{_count_runs(runs)} did {shown}, {WARNING}"] if runs > 1 else []
@@ -197,6 +193,7 @@ def heal(
             spelled = json.dumps(failure_family(key), ensure_ascii=False)[1:-1]
             extras = [extra for name, extra in rows if spelled in extra and not _is_same_run(run, name)]
             notes = [note for extra in extras if isinstance(note := json.loads(extra).get(NOTES), dict)]
+            notes = [note if note.get("judged") else _without_risky_cures(note) for note in notes]
             found = describe_recovery(key, failure.subject, failure.line, notes, lessons)
             if found.text:
                 return found
@@ -208,6 +205,13 @@ def heal(
     from archivist.brief.select import BriefFormat
 
     return RenderedBrief(render_brief(chosen, BriefFormat.MARKDOWN), chosen)
+
+
+def _without_risky_cures(notes: Mapping[str, Any]) -> dict[Any, Any]:
+    """Return the notes of an older version without the cures that it did not check."""
+    from archivist.reading.command_risks import drop_risky_cures
+
+    return drop_risky_cures(notes)
 
 
 def _failure_lessons(reader: Reader, key: str, subject: str, run: str) -> list[Lesson]:

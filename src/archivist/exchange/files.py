@@ -16,6 +16,7 @@ from archivist.clock import to_short_text, to_text
 from archivist.errors import RecordError
 from archivist.files.jsonl import JsonLine, LineProblem
 from archivist.ids import derived_id
+from archivist.reading.command_risks import drop_risky_cures
 from archivist.records import (
     Block,
     Brief,
@@ -99,6 +100,17 @@ class ImportBatch:
                 raise RecordError("not a record: no lesson, run, audit record, stream entry or layer record")
         except RecordError as error:
             self.problems.append(LineProblem(line.file, line.number, error.message))
+
+
+def without_risky_cures(batch: ImportBatch) -> ImportBatch:
+    """Return a batch whose runs note no risky commands as cures: those are told beside an error."""
+    episodes = [
+        replace(episode, extra={**episode.extra, NOTES: drop_risky_cures(notes)})
+        if isinstance(notes := episode.extra.get(NOTES), dict)
+        else episode
+        for episode in batch.episodes
+    ]
+    return replace(batch, episodes=episodes)
 
 
 def without_claims(batch: ImportBatch) -> tuple[ImportBatch, Counter[str]]:

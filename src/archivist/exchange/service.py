@@ -95,7 +95,9 @@ class Exchange(BankService):
             )
         self._bank.proposals.guard_import(batch.kept)
         left: Counter[str] = Counter()
-        if not is_approved:
+        if is_approved:
+            batch = files.without_risky_cures(batch)
+        else:
             batch, left = files.without_claims(batch)
         with self._bank.transaction() as writer:
             return self._import_batch(writer, batch, left, is_approved=is_approved)

@@ -8,10 +8,11 @@ that reads runs. The rules here name behaviours; the programs that do the same s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from posixpath import normpath
+from typing import Any
 
 from archivist.reading import risk_tables as tables
 from archivist.reading.commands import is_preparation, is_read_only_step
@@ -97,6 +98,20 @@ def _is_preceded(text: str, what: re.Pattern[str], before: re.Pattern[str]) -> b
     return any(
         before.search(text, max(0, code.start() - _REACH), code.start()) for code in what.finditer(text)
     )
+
+
+def drop_risky_cures(notes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the notes of a run without cures that a person must agree to: they are told beside an error."""
+    failures = notes.get("failures")
+    if not isinstance(failures, Mapping):
+        return dict(notes)
+    kept = {
+        key: {**failure, "cures": [cure for cure in failure["cures"] if not text_risk(str(cure[1]))]}
+        if isinstance(failure, Mapping) and failure.get("cures")
+        else failure
+        for key, failure in failures.items()
+    }
+    return {**notes, "failures": kept}
 
 
 def command_risk(command: str) -> str:
