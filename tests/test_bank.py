@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from archivist import Bank
 from archivist.config import BriefRules, Config, DecayRules, LessonRules
 from archivist.errors import InputError, NotFoundError, NothingToUndoError, RecordError
-from archivist.exchange.files import LessonFormat
+from archivist.exchange.files import FileImportResult, LessonFormat
 from archivist.recall.query import Query
 from archivist.records import (
     Actor,
@@ -375,9 +375,12 @@ def test_every_rule_is_a_setting(tmp_path: Path, clock: TickingClock) -> None:
 # Briefs
 
 
+def _take_in(bank: Bank, file: Path, lines: list[dict[str, Any]]) -> FileImportResult:
+    return bank.exchange.import_files([write_jsonl(file, lines)], is_approved=True)
+
+
 def _with_document_lessons(bank: Bank, tmp_path: Path) -> None:
-    taken = bank.exchange.import_files([write_jsonl(tmp_path / "lessons.jsonl", DOCUMENT_LESSONS)])
-    assert taken.problems == ()
+    assert _take_in(bank, tmp_path / "lessons.jsonl", DOCUMENT_LESSONS).problems == ()
 
 
 @pytest.mark.req("F5", "F11")
@@ -397,7 +400,7 @@ def test_a_brief_filters_by_domain_and_role_and_sorts_by_frequency(bank: Bank, t
 @pytest.mark.req("F5")
 def test_what_was_seen_five_times_is_always_told(bank: Bank, tmp_path: Path) -> None:
     often = {**DOCUMENT_LESSONS[2], "frequency": 5}
-    bank.exchange.import_files([write_jsonl(tmp_path / "lessons.jsonl", [often])])
+    _take_in(bank, tmp_path / "lessons.jsonl", [often])
     assert [each.lesson.short_id for each in bank.brief(domain="code", role="guardian").chosen] == ["m-003"]
 
 
@@ -556,9 +559,7 @@ def test_an_export_taken_in_elsewhere_exports_the_same_bytes(
     bank: Bank, global_bank: Bank, tmp_path: Path, shape: LessonFormat
 ) -> None:
     _with_document_lessons(bank, tmp_path)
-    bank.exchange.import_files(
-        [write_jsonl(tmp_path / "memories.jsonl", [REFLECTIVE_LESSON, {**REFLECTIVE_LESSON, "id": "x"}])]
-    )
+    _take_in(bank, tmp_path / "memories.jsonl", [REFLECTIVE_LESSON, {**REFLECTIVE_LESSON, "id": "x"}])
     bank.lessons.edit("m-001", summary="Élan vital \U0001f600\u2028", rule="IF a THEN b")
     bank.lessons.add("A wish", tags=("zebra", "ape"))
     bank.forget("m-004")
@@ -566,14 +567,14 @@ def test_an_export_taken_in_elsewhere_exports_the_same_bytes(
         bank.runs.start_run(f"r{number}", domain="writing")
         _finish(bank, f"r{number}", NULLS)
     bank.exchange.export(tmp_path / "one", shape=shape)
-    taken = global_bank.exchange.import_files(sorted((tmp_path / "one").iterdir()))
+    taken = global_bank.exchange.import_files(sorted((tmp_path / "one").iterdir()), is_approved=True)
     assert taken.problems == ()
     global_bank.exchange.export(tmp_path / "two", shape=shape)
     assert _lines(tmp_path / "one") == _lines(tmp_path / "two")
     assert set(_lines(tmp_path / "one")) == {
         "audit.jsonl", "episodes.jsonl", "lessons-archive.jsonl", "lessons.jsonl"
     }  # fmt: skip
-    again = global_bank.exchange.import_files(sorted((tmp_path / "one").iterdir()))
+    again = global_bank.exchange.import_files(sorted((tmp_path / "one").iterdir()), is_approved=True)
     assert (sum(again.created.values()), sum(again.changed.values())) == (0, 0)
 
 
@@ -600,7 +601,7 @@ def test_a_number_that_is_taken_is_given_anew(bank: Bank, tmp_path: Path) -> Non
 def test_a_grown_file_taken_in_again_updates_its_lessons(bank: Bank, tmp_path: Path) -> None:
     _with_document_lessons(bank, tmp_path)
     grown = {**DOCUMENT_LESSONS[0], "frequency": 3, "last_seen_run": "r-9", "ts": "2026-05-01T00:00:00Z"}
-    taken = bank.exchange.import_files([write_jsonl(tmp_path / "l.jsonl", [grown])])
+    taken = _take_in(bank, tmp_path / "l.jsonl", [grown])
     assert (taken.changed, taken.renumbered) == ({"lessons": 1}, {})
     assert (bank.lessons.get("m-001").frequency, bank.lessons.get("m-001").last_seen_run) == (3, "r-9")
 
@@ -617,7 +618,7 @@ def test_audit_lines_of_the_document_are_taken_in(bank: Bank, tmp_path: Path) ->
         {"type": "effectiveness_check", "ts": "2026-04-04T12:00:00Z", "run_id": "2026-04-04-auth-fix",
          "lesson_id": "m-001", "effectiveness": "helpful"},
     ]  # fmt: skip
-    bank.exchange.import_files([write_jsonl(tmp_path / "all.jsonl", [*DOCUMENT_LESSONS, *lines])])
+    _take_in(bank, tmp_path / "all.jsonl", [*DOCUMENT_LESSONS, *lines])
     view = bank.lessons.views([bank.lessons.get("m-001")])[0]
     assert (view["usage_count"], view["helpful"]) == (1, 1)
 
@@ -646,9 +647,7 @@ def test_old_memories_that_repeat_a_failure_become_one_lesson(bank: Bank, tmp_pa
         "description": "Use the small model for lint",
         "memoryType": "procedural",
     }
-    taken = bank.exchange.import_files(
-        [write_jsonl(tmp_path / "memories.jsonl", [*lines, other, {"memoryType": "x"}])]
-    )
+    taken = _take_in(bank, tmp_path / "memories.jsonl", [*lines, other, {"memoryType": "x"}])
     assert [problem.reason for problem in taken.problems] == [
         "not a record: no lesson, run, audit record, stream entry or layer record"
     ]
@@ -656,7 +655,7 @@ def test_old_memories_that_repeat_a_failure_become_one_lesson(bank: Bank, tmp_pa
     assert (known.frequency, known.status, known.detail) == (3, Status.ACTIVE, "TS2322")
     assert (known.importance, known.category, known.prior_uses) == (0.7, Category.ANTI_PATTERN, 3)
     assert (once.frequency, once.status) == (1, Status.CANDIDATE)
-    again = bank.exchange.import_files([write_jsonl(tmp_path / "memories.jsonl", [*lines, other])])
+    again = _take_in(bank, tmp_path / "memories.jsonl", [*lines, other])
     assert (again.created, again.changed) == ({}, {})
 
 
@@ -670,8 +669,11 @@ def test_prior_usage_is_counted_on(bank: Bank, tmp_path: Path) -> None:
 
 
 def _share(*banks: Bank, folder: Path) -> None:
+    """Share, and accept every clone that the command names."""
     for each in banks:
-        assert each.exchange.share(folder).problems == ()
+        done = each.exchange.share(folder)
+        done = each.exchange.share(folder, trust=tuple(done.waiting)) if done.waiting else done
+        assert (done.problems, done.waiting) == ((), {})
 
 
 @pytest.mark.req("N10")
@@ -739,7 +741,7 @@ def test_any_bank_exports_the_same_bytes_after_a_round_trip(
             writer.put(replace(each, number=writer.next_number()), "add")
     first.exchange.export(folder / "one", shape=shape)
     files = [path for path in sorted((folder / "one").iterdir()) if path.stat().st_size]
-    assert second.exchange.import_files(files).problems == ()
+    assert second.exchange.import_files(files, is_approved=True).problems == ()
     second.exchange.export(folder / "two", shape=shape)
     assert _lines(folder / "one") == _lines(folder / "two")
     first.close()

@@ -199,7 +199,9 @@ def _check_quarantine(bank: Bank) -> tuple[bool, str]:
         named = ", ".join(doubtful[:_NAMED])
         return False, f"{named} would be quarantined today: archivist lessons approve or forget"
     if not waiting:
-        return True, "no lesson waits for approval"
+        brought = sum(lesson.is_waiting for lesson in live)
+        listed = f"{_say_waiting(brought, 'lesson')} for a person or a run: archivist lessons list --waiting"
+        return True, listed if brought else "no lesson waits for approval"
     todo = f"{SHOW_QUARANTINED}, then lessons approve or forget"
     return False, f"{_say_waiting(waiting, 'lesson')} for approval: {todo}"
 
@@ -301,6 +303,7 @@ class Doctor(BankService):
             runs = reader.count("episode", equals("action", None))
             return {
                 **{f"{word}_lessons": reader.count("lesson", equals("status", word)) for word in Status},
+                "waiting_lessons": reader.count("lesson", equals("is_waiting", 1), one_of("status", LIVE)),
                 "runs": runs,
                 "runs_counted": reader.run_count(),
                 "runs_waiting": len(reader.queued_runs()),

@@ -22,8 +22,18 @@ from archivist.access.rights import Verb
 from archivist.archive.items_service import ItemChange, ItemName
 from archivist.capture.service import CaptureOverrides
 from archivist.errors import ArchivistError
-from archivist.lessons.candidate import Candidate, Provenance, Sighting
-from archivist.records import Actor, ActorKind, Entry, Episode, Event, EventKind, Evidence, Finding
+from archivist.lessons.candidate import Candidate, Sighting
+from archivist.records import (
+    Actor,
+    ActorKind,
+    Entry,
+    Episode,
+    Event,
+    EventKind,
+    Evidence,
+    Finding,
+    Provenance,
+)
 from archivist.reflect.trigger import ReflectionTrigger
 from archivist.tools.functions import call as call_tool
 from archivist.tools.functions import tools

@@ -310,7 +310,9 @@ def test_importing_is_no_way_around_approval_but_a_person_who_approves_may(
             with pytest.raises(AccessError, match="orchestrator may not decide proposals of"):
                 orchestrator.exchange.import_files([file])
         assert (other.core.render(), other.proposals.list()) == ("", [])
-        other.exchange.import_files(files)
+        done = other.exchange.import_files(files)
+        assert (other.core.render(), done.left) == ("", {"core blocks": 2})
+        other.exchange.import_files(files, is_approved=True)
         assert other.core.render() == bank.core.render()
         assert orchestrator.exchange.import_files(files).created == {}
         assert other.proposals.propose("rules", "- Two", reason="x").short_id == "p-002"

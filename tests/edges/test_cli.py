@@ -75,7 +75,10 @@ def test_the_bank_of_a_folder_above_is_found(bank_cli: Command, project: Path) -
 @pytest.mark.req("F7")
 def test_the_documents_lessons_come_back_in_its_table(bank_cli: Command, project: Path) -> None:
     write_jsonl(project / "lessons.jsonl", DOCUMENT_LESSONS)
-    assert bank_cli("import", "lessons.jsonl").out == "lessons: 4 new, 0 merged, 0 the same\n"
+    imported = bank_cli("import", "lessons.jsonl")
+    assert imported.out == "lessons: 4 new, 0 merged, 0 the same\n"
+    assert "waiting for you: 4 lessons; archivist lessons approve m-001 m-002 m-003 m-004" in imported.err
+    assert "from a file, waiting for approval: m-001" in bank_cli("lessons", "list").err
     assert bank_cli("lessons", "list").out == (
         "ID     Freq  Type            Domain   Description\n"
         "m-001  2     pattern         writing  Timeline references must match story start day\n"
@@ -271,11 +274,16 @@ def test_a_bank_under_home_is_not_taken_for_a_project(archivist: Command, home: 
 def test_export_import_and_share(bank_cli: Command, project: Path, tmp_path: Path) -> None:
     write_jsonl(project / "lessons.jsonl", DOCUMENT_LESSONS)
     bank_cli("import", "lessons.jsonl")
+    assert "wrote 0 lessons" in bank_cli("share", "shared").out
+    assert bank_cli("lessons", "approve", "m-001", "m-002", "--actor", "agent:ann").code != 0
+    assert bank_cli("lessons", "list", "--waiting", "--json").out.count('"imported"') == 4
+    bank_cli("import", "lessons.jsonl", "--approve")
+    assert _json(bank_cli("lessons", "list", "--waiting", "--json"))["lessons"] == []
     assert "lessons.jsonl  4 lines" in bank_cli("export", "out").out
     other = tmp_path / "other"
     other.mkdir()
     bank_cli("init", cwd=other)
-    assert bank_cli("import", str(project / "out"), cwd=other).code == 0
+    assert bank_cli("import", str(project / "out"), "--approve", cwd=other).code == 0
     bank_cli("export", "out", cwd=other)
     for path in (project / "out").iterdir():
         assert path.read_bytes() == (other / "out" / path.name).read_bytes()

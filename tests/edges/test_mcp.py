@@ -319,8 +319,11 @@ def test_a_call_that_waits_to_write_keeps_no_other_from_reading(
 ) -> None:
     other = apsw.Connection(str(folder / ".archivist" / "memory.db"))
 
+    with opening() as bank:
+        bank.acting_as(Actor.parse("human:ada")).lessons.add("Read before")
+
     async def talk(client: Client) -> Any:
-        assert not (await client.call_tool("lesson_add", {"summary": "Read before"})).is_error
+        assert not (await client.call_tool("lesson_add", {"summary": "Said before"})).is_error
         other.execute("BEGIN IMMEDIATE")
         waiting = asyncio.create_task(client.call_tool("lesson_add", {"summary": "Written after"}))
         recalled = await client.call_tool("recall", {"query": "read before"})
@@ -328,7 +331,10 @@ def test_a_call_that_waits_to_write_keeps_no_other_from_reading(
         assert not waiting.done()
         other.execute("ROLLBACK")
         assert not (await waiting).is_error
-        after = await client.call_tool("recall", {"query": "written after"})
+        # An agent's own suggestion waits: recall tells it to nobody, and its author can look it up.
+        untold = await client.call_tool("recall", {"query": "written after", "kinds": ["lesson"]})
+        assert "Written after" not in text_of(untold)
+        after = await client.call_tool("lesson_query", {"text": "written after"})
         return text_of(recalled), _text(shown), text_of(after)
 
     recalled, shown, after = connect(opening, talk)

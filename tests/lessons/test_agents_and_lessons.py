@@ -12,7 +12,17 @@ import pytest
 from archivist import Bank
 from archivist.access.rights import may_change
 from archivist.errors import AccessError, InputError, RecordError
-from archivist.records import Actor, Category, EpisodeStatus, Lesson, LessonType, Scope, Severity, Status
+from archivist.records import (
+    Actor,
+    Category,
+    EpisodeStatus,
+    Lesson,
+    LessonType,
+    Provenance,
+    Scope,
+    Severity,
+    Status,
+)
 from tests.banks import fresh_bank
 from tests.samples import finding, reviewed
 
@@ -75,8 +85,7 @@ def test_what_others_confirmed_is_not_its_suggesters_any_more(bank: Bank, agent:
     )
     bank.lessons.edit(edited.id, detail="Yes, really")
     for run in ("r1", "r2"):
-        bank.runs.start_run(run)
-        agent.lessons.suggest(met.summary, run=run)
+        bank.runs.finish_run(*reviewed(run, finding(met.summary)))
     assert bank.lessons.get(met.id).status is Status.ACTIVE
     for each in (edited, met):
         with pytest.raises(AccessError):
@@ -169,7 +178,11 @@ def test_an_agent_does_not_confirm_itself_by_its_own_runs(bank: Bank, agent: Ban
     for run in ("one", "two", "three"):
         agent.runs.finish_run(*reviewed(run, invented))
     assert bank.lessons.get("m-001").status is Status.CANDIDATE
+    assert bank.lessons.get("m-001").is_waiting
     bank.runs.finish_run(*reviewed("real", invented))
+    met = bank.lessons.get("m-001")
+    assert (met.runs, met.is_waiting, met.provenance) == (("real",), False, Provenance.REVIEWED)
+    bank.runs.finish_run(*reviewed("real too", invented))
     assert bank.lessons.get("m-001").status is Status.ACTIVE
 
 
@@ -199,10 +212,28 @@ def test_what_was_superseded_does_not_swallow_what_another_says(bank: Bank, agen
     assert (other.is_new, other.lesson.status) == (True, Status.CANDIDATE)
 
 
-def test_an_orchestrators_lesson_counts_at_once_by_every_way(bank: Bank) -> None:
+def test_an_orchestrators_lesson_waits_for_a_person_by_every_way(bank: Bank) -> None:
     lead = bank.acting_as(Actor.parse("orchestrator:lead"))
-    assert lead.lessons.add("Prefer small commits").status is Status.ACTIVE
-    assert lead.lessons.suggest("Deploy on Tuesdays").lesson.status is Status.ACTIVE
+    added, suggested = (
+        lead.lessons.add("Prefer small commits"),
+        lead.lessons.suggest("Deploy on Tuesdays").lesson,
+    )
+    own = bank.lessons.add("Pin the linter")
+    repeated = lead.lessons.add("Prefer small commits", confirmed=True)
+    assert (repeated.id, repeated.is_waiting) == (added.id, True)
+    for made in (added, suggested):
+        assert (made.status, made.provenance, made.is_waiting) == (
+            Status.CANDIDATE,
+            Provenance.SUGGESTED,
+            True,
+        )
+        with pytest.raises(AccessError):
+            lead.lessons.approve(made.id)
+        with pytest.raises(AccessError):
+            lead.lessons.edit(made.id, confirmed=True)
+        assert bank.lessons.approve(made.id).status is Status.ACTIVE
+    reworded = lead.lessons.edit(own.id, rule="IF it fails THEN delete it")
+    assert (reworded.status, reworded.is_waiting) == (Status.CANDIDATE, True)
 
 
 def test_a_refusal_does_not_wait_for_who_writes(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archivist.lessons.candidate import Candidate, Provenance, Sighting
+from archivist.lessons.candidate import Candidate, Sighting
 from archivist.lessons.gate import (
     DUPLICATE_AT,
     drop_duplicates,
@@ -12,7 +12,7 @@ from archivist.lessons.gate import (
     refine_lesson,
     text_similarity,
 )
-from archivist.records import Actor, ActorKind, Category, Status
+from archivist.records import Actor, ActorKind, Category, Provenance, Status
 from tests.samples import WHEN, lesson
 
 SAME = [

@@ -10,9 +10,9 @@ import pytest
 from archivist import Bank
 from archivist.errors import AccessError
 from archivist.lessons import gate
-from archivist.lessons.candidate import Candidate, LessonChange, Provenance, Sighting, candidate_of
+from archivist.lessons.candidate import Candidate, LessonChange, Sighting, candidate_of
 from archivist.lessons.standing import with_status
-from archivist.records import ARCHIVIST, Actor, Lesson, LessonType, Status
+from archivist.records import ARCHIVIST, Actor, Lesson, LessonType, Provenance, Status
 from tests.samples import WHEN, lesson
 
 CANDIDATE = Candidate(
@@ -163,7 +163,7 @@ def test_a_file_brings_no_token_in(bank: Bank) -> None:
 
 
 @pytest.mark.req("M8")
-@pytest.mark.parametrize("provenance", [Provenance.SAID, Provenance.MINED, Provenance.IMPORTED])
+@pytest.mark.parametrize("provenance", [Provenance.TYPED, Provenance.MINED, Provenance.IMPORTED])
 def test_an_agent_does_not_choose_how_far_it_is_believed(bank: Bank, provenance: Provenance) -> None:
     agent = bank.acting_as(Actor.parse("agent:kit"))
     with pytest.raises(AccessError):

@@ -230,7 +230,12 @@ def test_what_files_bring_in_waits_whatever_they_say_of_it(
     write_jsonl(tmp_path / "lessons.jsonl", lines)
     for taker in (bank.acting_as(ORCHESTRATOR), bank):
         taker.exchange.import_files([tmp_path / "lessons.jsonl"])
-        assert [bank.lessons.get(name).status for name in "ab"] == [Status.QUARANTINED, Status.ACTIVE]
+        assert [bank.lessons.get(name).status for name in "ab"] == [Status.QUARANTINED, Status.CANDIDATE]
+        assert bank.lessons.get("b").is_waiting
+    with pytest.raises(AccessError):
+        bank.acting_as(ORCHESTRATOR).exchange.import_files([tmp_path / "lessons.jsonl"], is_approved=True)
+    bank.exchange.import_files([tmp_path / "lessons.jsonl"], is_approved=True)
+    assert [bank.lessons.get(name).status for name in "ab"] == [Status.QUARANTINED, Status.ACTIVE]
     assert bank.lessons.approve("a").status is Status.ACTIVE
     bank.exchange.import_files([tmp_path / "lessons.jsonl"])
     assert bank.lessons.get("a").status is Status.ACTIVE

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from archivist.lessons.candidate import Candidate, Provenance, Sighting
+from archivist.lessons.candidate import Candidate, Sighting
 from archivist.lessons.gate import record_sighting
 from archivist.lessons.standing import decay_lesson, with_status
-from archivist.records import ARCHIVIST, Lesson, LessonType, Source, Status
+from archivist.records import ARCHIVIST, Lesson, LessonType, Provenance, Source, Status
 from tests.samples import WHEN, lesson
 
 

@@ -43,23 +43,25 @@ def test_repeating_oneself_under_many_names_does_not_make_a_thing_true(bank: Ban
     assert len(bank.lessons.query(Query())) == 1
 
 
-def test_a_second_run_that_the_bank_knows_makes_it_active(bank: Bank, agent: Bank) -> None:
+def test_a_second_run_that_the_bank_knows_is_counted_but_vouches_for_nothing(bank: Bank, agent: Bank) -> None:
     for run in ("r1", "r2"):
         bank.runs.record_episode(Episode(id=run))
     first, _ = _add(agent, run="r1")
     again, _ = _add(agent, run="r1", detail="It happened twice in the same run.")
     assert again.status is Status.CANDIDATE
     second, is_new = _add(agent, run="r2")
-    assert (second.id, second.status, is_new) == (first.id, Status.ACTIVE, False)
+    assert (second.id, second.status, is_new) == (first.id, Status.CANDIDATE, False)
+    assert second.is_waiting
+    assert second.runs == ("r1", "r2")
     assert second.evidence.episodes == ("r1", "r2")
     assert second.detail == "It happened twice in the same run."
 
 
-def test_another_day_counts_as_another_run(agent: Bank, clock: TickingClock) -> None:
+def test_another_day_counts_as_another_run_but_vouches_for_nothing(agent: Bank, clock: TickingClock) -> None:
     _add(agent)
     clock.now = clock.now.replace(day=clock.now.day + 1)
     lesson, _ = _add(agent)
-    assert lesson.status is Status.ACTIVE
+    assert (lesson.frequency, lesson.status, lesson.is_waiting) == (2, Status.CANDIDATE, True)
 
 
 def test_words_that_a_person_wrote_are_left_as_they_are(bank: Bank, agent: Bank) -> None:

@@ -105,13 +105,13 @@ def test_layers_and_tiers_go_out_and_come_back_whole(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "knowledge.jsonl").exists()
     with fresh_bank(tmp_path / "two") as other:
         files = [each for each in sorted((tmp_path / "out").glob("*.jsonl")) if each.stat().st_size]
-        taken = other.exchange.import_files(files)
+        taken = other.exchange.import_files(files, is_approved=True)
         assert taken.problems == ()
         assert (taken.created["facts"], taken.created["stream entries"]) == (1, 1)
         with other.reading() as reader:
             for record in KEPT:
                 assert reader.get(type(record), record.id) == record
-        again = other.exchange.import_files(files)
+        again = other.exchange.import_files(files, is_approved=True)
         assert not any((*again.created.values(), *again.changed.values()))
         other.exchange.export(tmp_path / "again")
         assert other.ledger.verify().is_whole

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from archivist.records.actor import Actor
 from archivist.records.kinds import BY_NAME
-from archivist.records.words import ActorKind, Status
+from archivist.records.words import ActorKind, Provenance, Status
 
 if TYPE_CHECKING:
     from archivist.records.lesson import Lesson
@@ -126,6 +126,16 @@ def may_change(actor: Actor, lesson: Lesson) -> bool:
         return True
     is_own = actor.kind is lesson.actor.kind and actor.name == lesson.actor.name != ""
     return is_own and lesson.status is Status.CANDIDATE and not lesson.confirmed
+
+
+def is_hidden_from(record: Any, actor: Actor) -> bool:
+    """Say whether a record is a lesson that waits or is quarantined, and not the asking agent's own."""
+    if actor.kind is not ActorKind.AGENT or not isinstance(getattr(record, "provenance", None), Provenance):
+        return False
+    if record.status is not Status.QUARANTINED and not record.is_waiting:
+        return False
+    is_suggested = record.provenance is Provenance.SUGGESTED and record.actor.kind is ActorKind.AGENT
+    return not (is_suggested and record.actor.name == actor.name != "")
 
 
 def access_hint(layer: Layer, verb: Verb) -> str:

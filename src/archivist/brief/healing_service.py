@@ -24,6 +24,8 @@ else:
     Bank = Failure = Lesson = Reader = Any
 
 _LIVE = one_of("status", (Status.ACTIVE, Status.CANDIDATE))
+# What nobody here vouches for is told to no run.
+_BELIEVED = equals("is_waiting", 0)
 _FIELDS = ("remedies", "id", "runs", "summary", "rule", "tags", "signature")
 # How many of the latest runs are asked what they did about an error, and how many lessons.
 _LATEST_RUNS = 500
@@ -95,9 +97,9 @@ def describe_recovery(
     for lesson, advice in () if worked else advised:
         repository = _repository_of(lesson.signature)
         where = f" in {repository}" if repository in elsewhere else ""
-        lines.append(
-            f"- advised by {lesson.short_id}, met in {_count_runs(len(lesson.runs))}{where}: {advice}"
-        )
+        brought = "" if lesson.provenance.is_own else f" ({lesson.provenance.label}, approved)"
+        met_in = f"met in {_count_runs(len(lesson.runs))}{where}"
+        lines.append(f"- advised by {lesson.short_id}{brought}, {met_in}: {advice}")
     return RenderedBrief("\n".join(lines) + "\n", tuple(BriefedLesson(lesson) for lesson in known))
 
 
@@ -191,6 +193,7 @@ def heal(
             spelled = json.dumps(failure_family(key), ensure_ascii=False)[1:-1]
             extras = [extra for name, extra in rows if spelled in extra and not _is_same_run(run, name)]
             notes = [note for extra in extras if isinstance(note := json.loads(extra).get(NOTES), dict)]
+            notes = [note if note.get("judged") else _without_risky_cures(note) for note in notes]
             found = describe_recovery(key, failure.subject, failure.line, notes, lessons)
             if found.text:
                 return found
@@ -202,6 +205,13 @@ def heal(
     from archivist.brief.select import BriefFormat
 
     return RenderedBrief(render_brief(chosen, BriefFormat.MARKDOWN), chosen)
+
+
+def _without_risky_cures(notes: Mapping[str, Any]) -> dict[Any, Any]:
+    """Return the notes of an older version without the cures that it did not check."""
+    from archivist.reading.command_risks import drop_risky_cures
+
+    return drop_risky_cures(notes)
 
 
 def _failure_lessons(reader: Reader, key: str, subject: str, run: str) -> list[Lesson]:
@@ -227,7 +237,9 @@ def _failure_lessons(reader: Reader, key: str, subject: str, run: str) -> list[L
 def _select_rows(reader: Reader, *conditions: Condition) -> list[tuple[Any, ...]]:
     """Return the fields of live lessons, the most frequent first."""
     order = ("-frequency", "number")
-    return reader.select_fields("lesson", _FIELDS, *conditions, _LIVE, order=order, limit=_MAX_LESSONS)
+    return reader.select_fields(
+        "lesson", _FIELDS, *conditions, _LIVE, _BELIEVED, order=order, limit=_MAX_LESSONS
+    )
 
 
 def _is_relevant(row: tuple[Any, ...], subject: str, run: str) -> bool:

@@ -40,7 +40,7 @@ def deliver(
     The last lessons of what is too long for a session are left out, and are not recorded either. The other
     options are those of `record_brief`.
     """
-    from archivist.brief.render import fence_text, render_brief
+    from archivist.brief.render import present_text, render_brief
 
     form, is_fenced = request.presentation()
     chosen, withheld = withhold(selection.chosen, request.run, bank.config.brief.holdout)
@@ -59,8 +59,7 @@ def deliver(
             open_run=open_run,
             is_session=is_session,
         )
-    if is_fenced:
-        text = fence_text(text, brief_id, chosen)
+    text = present_text(text, form, is_fenced=is_fenced, brief_id=brief_id, lessons=chosen)
     return selection._replace(text=text, chosen=chosen, brief_id=brief_id, withheld=withheld)
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, reads
 from archivist.brief.record_service import deliver, search_records
-from archivist.brief.render import fence_text, render_brief
+from archivist.brief.render import present_text, render_brief
 from archivist.brief.select import (
     GENERAL,
     BriefedLesson,
+    BriefFormat,
     BriefRequest,
     RenderedBrief,
     rules_for,
@@ -114,7 +115,8 @@ class Briefs(BankService):
         from archivist.brief.healing_service import heal
 
         found = heal(self._bank, error, tool=tool, command=command, repo=repo, project=project, run=run)
-        return found._replace(text=fence_text(found.text, "", found.chosen)) if fence else found
+        text = present_text(found.text, BriefFormat.MARKDOWN, is_fenced=fence, lessons=found.chosen)
+        return found._replace(text=text)
 
 
 def select_lessons(
@@ -129,9 +131,13 @@ def select_lessons(
     form, is_fenced = request.presentation()
 
     def count_tokens(chosen: Sequence[BriefedLesson]) -> int:
-        text = render_brief(chosen, form)
-        if is_fenced:
-            text = fence_text(text, "0" * _ID_CHARACTERS, chosen)
+        text = present_text(
+            render_brief(chosen, form),
+            form,
+            is_fenced=is_fenced,
+            brief_id="0" * _ID_CHARACTERS,
+            lessons=chosen,
+        )
         return -(-len(text) // CHARACTERS_PER_TOKEN) if tokens is None else tokens(text)
 
     if request.is_about_project:
@@ -160,7 +166,11 @@ def _select_known_issues(
     if any(map(has_projects, sources)):
         with bank.reading() as reader:
             project, said_by = _resolve_project(bank, reader, "", [])
-    conditions: list[Condition] = [equals("status", Status.ACTIVE), one_of("repo", (project, ""))]
+    conditions: list[Condition] = [
+        equals("status", Status.ACTIVE),
+        equals("is_waiting", 0),
+        one_of("repo", (project, "")),
+    ]
     fitting = _audience_conditions(request.audience)
     if request.domain:
         fitting.append(one_of("domain", (request.domain, GENERAL)))
@@ -303,7 +313,8 @@ def _project_lessons(
 
     runs = reader.select_fields(Episode, ("finished",), equals("project", project))
     ended = sorted(str(row[0]) for row in runs if row[0])
-    conditions = (one_of("repo", (project, "")), *_audience_conditions(audience))
+    # What nobody here vouches for is told to no run.
+    conditions = (one_of("repo", (project, "")), equals("is_waiting", 0), *_audience_conditions(audience))
     lessons = _top_lessons(reader, conditions, ended)
     strays = {lesson.id for lesson in lessons if lesson.signature and not lesson.repo} if project else set()
     if strays and len(projects.run_projects(reader)) > 1:

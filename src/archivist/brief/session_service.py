@@ -91,7 +91,8 @@ class SessionBriefs(BankService):
             from archivist.brief.rank import match_prompt
 
             lessons = reader.records("lesson", ids).values()
-            ours = [lesson for lesson in lessons if lesson.status.is_live and lesson.repo in (project, "")]
+            told = [lesson for lesson in lessons if lesson.status.is_live and not lesson.is_waiting]
+            ours = [lesson for lesson in told if lesson.repo in (project, "")]
             known, _ = briefed_lessons(reader, run)
         matching = [lesson for lesson in match_prompt(words, ours) if lesson.id not in known]
         untold = matching[:_MAX_PROMPT_LESSONS]
@@ -119,7 +120,7 @@ class SessionBriefs(BankService):
         from zlib import crc32
 
         from archivist.brief.record_service import briefed_lessons, record_brief
-        from archivist.brief.render import fence_text
+        from archivist.brief.render import present_text
         from archivist.brief.select import withhold
 
         mark = f"{crc32(found.text.encode('utf-8', 'replace')):08x}"
@@ -136,4 +137,7 @@ class SessionBriefs(BankService):
         )
         if withheld:
             return found._replace(text="", chosen=(), brief_id=brief_id, withheld=withheld)
-        return found._replace(text=fence_text(found.text, brief_id, found.chosen), brief_id=brief_id)
+        text = present_text(
+            found.text, BriefFormat.MARKDOWN, is_fenced=True, brief_id=brief_id, lessons=found.chosen
+        )
+        return found._replace(text=text, brief_id=brief_id)

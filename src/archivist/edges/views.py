@@ -69,10 +69,13 @@ def lesson_views(bank: Bank, lessons: Sequence[records.Lesson], *, mark: str = "
 def brief_view(bank: Bank | None, brief: RenderedBrief | None) -> View:
     """Return a brief: its text, and the lessons in it by the names that they have in every door."""
     if bank is None or brief is None:
-        return {"text": "", "lessons": [], "brief": "", "withheld": [], "stale": {}}
+        return {"text": "", "notice": "", "lessons": [], "brief": "", "withheld": [], "stale": {}}
+    from archivist.brief.render import NOTICE
+
     views = bank.lessons.views([each.lesson for each in brief.chosen])
     return {
         "text": brief.text,
+        "notice": NOTICE if brief.text else "",
         "lessons": [
             {**view, "id": each.name, "is_global": each.is_global}
             for view, each in zip(views, brief.chosen, strict=True)

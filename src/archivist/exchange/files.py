@@ -5,6 +5,7 @@ And how imported lines are recognised.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -15,7 +16,9 @@ from archivist.clock import to_short_text, to_text
 from archivist.errors import RecordError
 from archivist.files.jsonl import JsonLine, LineProblem
 from archivist.ids import derived_id
+from archivist.reading.command_risks import drop_risky_cures
 from archivist.records import (
+    Block,
     Brief,
     Effect,
     Entry,
@@ -31,6 +34,7 @@ from archivist.records import (
 )
 from archivist.records.kinds import record_type
 from archivist.records.plain import from_plain
+from archivist.records.words import NOTES
 from archivist.store.protocol import Reader
 
 LESSONS = "lessons.jsonl"
@@ -99,15 +103,47 @@ class ImportBatch:
             self.problems.append(LineProblem(line.file, line.number, error.message))
 
 
+def without_risky_cures(batch: ImportBatch) -> ImportBatch:
+    """Return a batch whose runs note no risky commands as cures: those are told beside an error."""
+    episodes = [
+        replace(episode, extra={**episode.extra, NOTES: drop_risky_cures(notes)})
+        if isinstance(notes := episode.extra.get(NOTES), dict)
+        else episode
+        for episode in batch.episodes
+    ]
+    return replace(batch, episodes=episodes)
+
+
+def without_claims(batch: ImportBatch) -> tuple[ImportBatch, Counter[str]]:
+    """Return a batch without what would be told or counted as it stands, and how many of which were left.
+
+    Verdicts decide which lessons are told, core memory is in every prompt, and the notes of a run say which
+    commands helped. Lessons stay: they wait.
+    """
+    kept: list[shapes.Kept] = [record for record in batch.kept if not isinstance(record, Block)]
+    episodes = [
+        replace(episode, extra={key: value for key, value in episode.extra.items() if key != NOTES})
+        for episode in batch.episodes
+    ]
+    left = Counter({"audit records": len(batch.audit), "core blocks": len(batch.kept) - len(kept)})
+    return replace(batch, kept=kept, episodes=episodes, audit=[]), +left
+
+
 @dataclass(frozen=True, slots=True)
 class FileImportResult:
-    """What an import did: counts per kind, lessons that got another short id, bad lines."""
+    """What an import did: counts per kind, lessons that got another short id, bad lines.
+
+    `waiting` are the lessons that a person must approve before runs are told them, and `left` counts, per
+    kind, what was not taken because nobody vouched for the files.
+    """
 
     created: Mapping[str, int]
     changed: Mapping[str, int]
     unchanged: Mapping[str, int]
     renumbered: Mapping[str, str]
     problems: tuple[LineProblem, ...]
+    waiting: tuple[str, ...] = ()
+    left: Mapping[str, int] = field(default_factory=dict)
 
 
 def export_lines(reader: Reader, lesson_format: LessonFormat) -> dict[str, list[dict[str, object]]]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote_to_bytes
 
-from archivist.access.rights import Layer, reads, writes
+from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.capture.clean import Cleaner
 from archivist.capture.service import CaptureOverrides
 from archivist.errors import BankReadOnlyError, InputError, RecordError
@@ -23,22 +24,28 @@ from archivist.lessons.candidate import (
     Candidate,
     KeptLesson,
     LessonChange,
-    Provenance,
     Sighting,
     candidate_of,
 )
+from archivist.lessons.standing import lesson_text
 from archivist.paths import as_text
-from archivist.records import Brief, Proposal
+from archivist.records import ActorKind, Brief, Lesson, Proposal, Provenance
 from archivist.records.kinds import kind_of
 from archivist.records.plain import canonical_json
 from archivist.records.shapes import later_record
 from archivist.service import BankService
+from archivist.text import make_legible
 
 if TYPE_CHECKING:
     from archivist.exchange.files import FileImportResult, ImportBatch, LessonFormat
     from archivist.exchange.share import SharedRecords, ShareResult
     from archivist.store.protocol import Reader, Writer
 
+# The setting that lists the origins of share folders that a person accepted. It lies in the bank: what is in
+# the folder, anybody can write.
+_ACCEPTED = "accepted_origins"
+# The ids of banks; an origin's name is shown, and typed again by a person.
+_ORIGIN = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 # The setting that lists the files that the bank wrote.
 _WRITTEN = "written_files"
 # Marks a path whose bytes are not UTF-8.
@@ -71,11 +78,17 @@ class Exchange(BankService):
         return self.write_listed_files([folder / name for name in files.EXPORTED], write)
 
     @writes(Layer.BANK)
-    def import_files(self, paths: Sequence[Path], *, is_strict: bool = False) -> FileImportResult:
+    def import_files(
+        self, paths: Sequence[Path], *, is_strict: bool = False, is_approved: bool = False
+    ) -> FileImportResult:
         """Import exported files: new records are added, known ones merged, bad lines left out.
 
-        With `is_strict` one bad line refuses all files.
+        With `is_strict` one bad line refuses all files. What a file claims is believed only where
+        `is_approved`: a person vouches for it. Otherwise its lessons wait, change no lesson that the bank
+        believes, and its verdicts, briefs and blocks of core memory are left out.
         """
+        if is_approved:
+            self._require_person("import")
         batch = files.ImportBatch()
         for path in paths:
             is_archive = path.name.removesuffix(".gz") in files.ARCHIVE_NAMES
@@ -87,10 +100,22 @@ class Exchange(BankService):
                 hint="without --strict the good lines are imported",
             )
         self._bank.proposals.guard_import(batch.kept)
+        left: Counter[str] = Counter()
+        if is_approved:
+            batch = files.without_risky_cures(batch)
+        else:
+            batch, left = files.without_claims(batch)
         with self._bank.transaction() as writer:
-            return self._import_batch(writer, batch)
+            return self._import_batch(writer, batch, left, is_approved=is_approved)
 
-    def _import_batch(self, writer: Writer, batch: ImportBatch) -> FileImportResult:
+    def _require_person(self, what: str) -> None:
+        if self._bank.actor.kind is not ActorKind.HUMAN:
+            hint = "only a person can vouch for what others wrote"
+            self._bank.refuse(Layer.BANK, Verb.DECIDE, what=what, hint=hint)
+
+    def _import_batch(
+        self, writer: Writer, batch: ImportBatch, left: Counter[str], *, is_approved: bool
+    ) -> FileImportResult:
         outcomes = (LessonChange.CREATED, LessonChange.MET, LessonChange.UNCHANGED)
         counts: dict[LessonChange, Counter[str]] = {outcome: Counter() for outcome in outcomes}
         problems = list(batch.problems)
@@ -109,8 +134,15 @@ class Exchange(BankService):
         runs = self._bank.runs.take(batch.episodes, CaptureOverrides(is_filed=True), verb="import")
         same = len(batch.episodes) - len(runs.created) - len(runs.updated)
         count_all("episodes", len(runs.created), len(runs.updated), same)
-        for number, kept in self._import_lessons(writer, batch):
+        lessons = self._import_lessons(writer, batch, is_approved=is_approved)
+        is_waiting = [kept.lesson.is_waiting and kept.lesson.status.is_live for *_, kept in lessons]
+        waiting = [
+            kept.lesson.short_id for (*_, kept), waits in zip(lessons, is_waiting, strict=True) if waits
+        ]
+        for (number, told, kept), waits in zip(lessons, is_waiting, strict=True):
             counts[kept.change]["lessons"] += 1
+            is_left = not is_approved and not waits and lesson_text(told) != lesson_text(kept.lesson)
+            left["changes of lessons"] += is_left
             if number:
                 ids[f"m-{number:03d}"] = kept.lesson.id
                 if number != kept.lesson.number:
@@ -137,27 +169,35 @@ class Exchange(BankService):
         stream = self._bank.stream.import_entries(batch.stream)
         count_all("stream entries", stream.added, stream.changed, stream.unchanged)
         created, changed, unchanged = (counts[outcome] for outcome in outcomes)
-        return files.FileImportResult(created, changed, unchanged, renumbered, tuple(problems))
+        return files.FileImportResult(
+            created, changed, unchanged, renumbered, tuple(problems), tuple(dict.fromkeys(waiting)), +left
+        )
 
-    def _import_lessons(self, writer: Writer, batch: ImportBatch) -> list[tuple[int, KeptLesson]]:
-        """Keep the lessons of files; return each with the number that its file gives it."""
-        numbers: list[int] = []
+    def _import_lessons(
+        self, writer: Writer, batch: ImportBatch, *, is_approved: bool
+    ) -> list[tuple[int, Lesson, KeptLesson]]:
+        """Keep the lessons of files; return each with the number and the words that its file gives it."""
+        read: list[tuple[int, Lesson]] = []
 
         def read_candidates() -> Iterator[Candidate]:
             # Each line is read when the lines before it are kept: it may be about the same lesson.
             for line, is_archive in batch.lessons:
                 imported = files.read_lesson(line.value, writer, is_archive=is_archive)
-                numbers.append(imported.number)
-                yield candidate_of(imported.lesson, number=imported.number, runs_since=imported.runs_since)
+                lesson = replace(imported.lesson, brought_by=Path(line.file).name)
+                read.append((imported.number, lesson))
+                yield candidate_of(lesson, number=imported.number, runs_since=imported.runs_since)
 
         # The episodes are in by now: lessons say how many runs did not meet them.
-        sighting = self._sighting(writer, Provenance.IMPORTED)
+        sighting = self._sighting(writer, Provenance.IMPORTED, is_accepted=is_approved)
         kept = self._bank.lessons.keep_many(read_candidates(), sighting)
-        return list(zip(numbers, kept, strict=True))
+        return [(*line, each) for line, each in zip(read, kept, strict=True)]
 
     @writes(Layer.BANK)
-    def share(self, folder: Path) -> ShareResult:
-        """Synchronise with a folder kept in git: import what others wrote, write what is new here."""
+    def share(self, folder: Path, *, trust: Sequence[str] = ()) -> ShareResult:
+        """Synchronise with a folder kept in git: import what others wrote, write what is new here.
+
+        Lessons of an origin wait until a person accepts it, once, by `trust`; the bank remembers that.
+        """
         bank = self._bank
         bank.erasure.finish_erasures()
         promote_at_runs = bank.config.lessons.promote_at_runs
@@ -166,20 +206,29 @@ class Exchange(BankService):
             if not replica:
                 replica = bank.new_id(bank.now())
                 writer.set_setting("bank_id", replica)
-        shared = _read_shared(folder, replica)
-        candidates = [candidate_of(each) for each in shared.merged_lessons(promote_at_runs=promote_at_runs)]
+        shared = _read_shared(folder)
+        paths = {name: folder / name / f"{replica}.jsonl" for name in (share.LESSONS, share.AUDIT)}
+        is_ours = self._is_as_written(paths.values())
+        others = [origin for origin in shared.origins if origin != replica or not is_ours]
+        accepted = self._accept_origins(others, trust, own=replica)
         with bank.transaction() as writer:
-            kept = bank.lessons.keep_many(candidates, self._sighting(writer, Provenance.SHARED))
+            merged = shared.merged_lessons(accepted, promote_at_runs=promote_at_runs)
             changed = Counter({share.LESSONS: 0, share.AUDIT: 0})
-            changed[share.LESSONS] += sum(each.change is not LessonChange.UNCHANGED for each in kept)
-            for record in map(Cleaner().clean, (*shared.other_audit.values(), *shared.own_audit.values())):
+            changed[share.LESSONS] += self._keep_shared(writer, merged, is_accepted=True)[0]
+            waiting: dict[str, int] = {}
+            for origin in others:
+                if origin not in accepted:
+                    lessons = shared.merged_lessons((origin,), promote_at_runs=promote_at_runs)
+                    new, unknown = self._keep_shared(writer, lessons, is_accepted=False)
+                    changed[share.LESSONS] += new
+                    waiting |= {origin: unknown} if unknown else {}
+            for record in map(Cleaner().clean, shared.audit_of(accepted).values()):
                 known = writer.get(type(record), record.id)
                 if known is None or share.is_later(record, known):
                     changed[share.AUDIT] += writer.put(record, "share")
-        paths = {name: folder / name / f"{replica}.jsonl" for name in (share.LESSONS, share.AUDIT)}
 
         def write(reader: Reader) -> dict[str, int]:
-            lines = share.own_lines(reader, shared, promote_at_runs=promote_at_runs)
+            lines = share.own_lines(reader, shared, replica, accepted, promote_at_runs=promote_at_runs)
             with _explain_write_errors(folder):
                 folder.mkdir(parents=True, exist_ok=True)
                 note = folder / "README.md"
@@ -190,7 +239,53 @@ class Exchange(BankService):
                 }
 
         written = self.write_listed_files([*paths.values()], write)
-        return share.ShareResult(changed=changed, written=written, problems=tuple(shared.problems))
+        return share.ShareResult(
+            changed=changed, written=written, problems=tuple(shared.problems), waiting=waiting
+        )
+
+    def _keep_shared(
+        self, writer: Writer, lessons: Sequence[Lesson], *, is_accepted: bool
+    ) -> tuple[int, int]:
+        """Keep lessons of other clones; return how many changed the bank, and how many wait."""
+        sighting = self._sighting(writer, Provenance.SHARED, is_accepted=is_accepted)
+        kept = self._bank.lessons.keep_many(map(candidate_of, lessons), sighting)
+        changed = sum(each.change is not LessonChange.UNCHANGED for each in kept)
+        unknown = sum(
+            each.lesson.is_waiting or share.has_news(lesson, each.lesson)
+            for lesson, each in zip(lessons, kept, strict=True)
+        )
+        return changed, unknown
+
+    def _is_as_written(self, paths: Iterable[Path]) -> bool:
+        """Say whether the files are as this bank wrote them last: anybody can write in its name.
+
+        One without a digest was being written when its process was killed.
+        """
+        written = self.written_files()
+        return all(
+            written.get(str(path.resolve())) in ("", _file_digest(path)) for path in paths if path.exists()
+        )
+
+    def _accept_origins(self, origins: Sequence[str], trust: Sequence[str], *, own: str) -> list[str]:
+        """Return the origins that a person accepted, now or before; the bank remembers them."""
+        if trust:
+            self._require_person("share")
+        asked = set()
+        for name in trust:
+            found = [origin for origin in origins if origin.startswith(name)] if name else []
+            if len(found) != 1 and name not in found:
+                raise InputError(
+                    f"no single origin {name!r} in this folder",
+                    hint=f"origins: {', '.join(origins) or 'none'}",
+                )
+            asked.add(name if name in found else found[0])
+        with self._bank.reading() as reader:
+            known: list[str] = reader.json_setting(_ACCEPTED).get("origins", [])
+        if asked:
+            with self._bank.transaction() as writer:
+                # What stands in this bank's own file was changed by somebody: accepted once, not for good.
+                writer.set_setting(_ACCEPTED, canonical_json({"origins": sorted({*known, *asked} - {own})}))
+        return [origin for origin in origins if origin in asked or (origin in known and origin != own)]
 
     @reads(Layer.BANK)
     def write_listed_files(self, paths: Sequence[Path], write: Callable[[Reader], _Written]) -> _Written:
@@ -227,9 +322,15 @@ class Exchange(BankService):
             for name, digest in listed.items()
         }
 
-    def _sighting(self, reader: Reader, provenance: Provenance) -> Sighting:
+    def _sighting(self, reader: Reader, provenance: Provenance, *, is_accepted: bool) -> Sighting:
         bank = self._bank
-        return Sighting(provenance=provenance, actor=bank.actor, now=bank.now(), run_count=reader.run_count())
+        return Sighting(
+            provenance=provenance,
+            actor=bank.actor,
+            now=bank.now(),
+            run_count=reader.run_count(),
+            is_accepted=is_accepted,
+        )
 
 
 def _listed_name(path: Path) -> str:
@@ -253,19 +354,22 @@ def _file_digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _read_shared(folder: Path, replica: str) -> SharedRecords:
+def _read_shared(folder: Path) -> SharedRecords:
     """Read every clone's files; a bad line costs only itself."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{str(folder)!r} is not a folder")
     shared = share.SharedRecords()
     for name, add in ((share.LESSONS, shared.add_lesson), (share.AUDIT, shared.add_audit_record)):
         for path in sorted(folder.glob(f"{name}/*.jsonl")):
+            if not _ORIGIN.fullmatch(path.stem):
+                shared.problems.append(LineProblem(make_legible(str(path)), 0, "no clone has this name"))
+                continue
             for line in read_lines(path) if path.stat().st_size else ():
                 if isinstance(line, LineProblem):
                     shared.problems.append(line)
                     continue
                 try:
-                    add(line.value, is_own=path.stem == replica)
+                    add(line.value, path.stem)
                 except RecordError as error:
                     shared.problems.append(LineProblem(line.file, line.number, error.message))
     return shared

@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from archivist.access.rights import DENIAL, Layer, Verb, may_see, reads, writes
+from archivist.access.rights import DENIAL, Layer, Verb, is_hidden_from, may_see, reads, writes
 from archivist.errors import BankDamagedError, NotFoundError, NothingToUndoError
 from archivist.ledger.lookup import find_by_name, pick_fact
-from archivist.lessons.quarantine import APPROVAL_HINT, is_hidden_from, may_release
+from archivist.lessons.quarantine import APPROVAL_HINT, may_release
 from archivist.records import Artifact, Document, Fact, Lesson
 from archivist.records.kinds import kind_of, types_by_kind
 from archivist.records.plain import from_plain

@@ -14,21 +14,21 @@ from typing import Any, NamedTuple
 from archivist.capture.clean import Cleaner
 from archivist.capture.redaction import without_secrets
 from archivist.capture.secret_rules import PLACEHOLDER_START
-from archivist.records import Actor, Category, Evidence, Lesson, LessonType, Scope, Severity, Source
+from archivist.records import (
+    Actor,
+    ActorKind,
+    Category,
+    Evidence,
+    Lesson,
+    LessonType,
+    Provenance,
+    Scope,
+    Severity,
+    Source,
+)
 from archivist.text import make_legible
 
 NO_EVIDENCE = Evidence()
-
-
-class Provenance(StrEnum):
-    """How a candidate came about, which decides how its twin is found and how far it is believed."""
-
-    MINED = "mined"
-    REVIEWED = "reviewed"
-    SAID = "said"
-    SUGGESTED = "suggested"
-    IMPORTED = "imported"
-    SHARED = "shared"
 
 
 class LessonChange(StrEnum):
@@ -100,7 +100,9 @@ class Sighting:
     """Where and when candidates were met, by whom, and how far their maker is believed.
 
     `counted` is the run that counts as having met them: a session with its parts and subagents
-    counts once. `run_count` is the bank's count of runs from which unseen runs are counted.
+    counts once. `run_count` is the bank's count of runs from which unseen runs are counted. A person has
+    accepted the file or the clone when `is_accepted`; an agent that reported a run itself has no
+    `is_own_run`, since it could have invented it.
     """
 
     provenance: Provenance
@@ -113,6 +115,21 @@ class Sighting:
     trajectories: tuple[str, ...] = ()
     project: str = ""
     seen: datetime | None = None
+    is_accepted: bool = False
+    is_own_run: bool = True
+
+    @property
+    def words_from(self) -> Provenance:
+        """Return where the words of its candidates come from: only a person types, agents only suggest."""
+        is_typed = self.provenance is Provenance.TYPED
+        is_review = self.provenance is Provenance.REVIEWED
+        if (
+            (is_typed and self.actor.kind is not ActorKind.HUMAN)
+            or (is_review and self.actor.kind is ActorKind.AGENT)
+            or not self.is_own_run
+        ):
+            return Provenance.SUGGESTED
+        return self.provenance
 
 
 # The fields that a candidate and a lesson have in common; a candidate's `key` is a lesson's `signature`.
@@ -122,6 +139,7 @@ _SHARED = tuple(
 # Fields that cannot be edited. A statement that sets one is a record of its own and has no twin.
 FIXED_FIELDS = frozenset((
     "id", "number", "created", "updated", "edited", "runs", "faded", "status", "evidence", "actor", "extra",
+    "provenance", "brought_by", "accepted",
 ))  # fmt: skip
 _LINES = ("summary", "rule")
 _TEXTS = ("detail", "project", "repo", "task", "provider", "tool", "role", "domain", "origin")

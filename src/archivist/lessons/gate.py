@@ -15,10 +15,10 @@ from dataclasses import replace
 from archivist.access.rights import may_change
 from archivist.capture.clean import Cleaner
 from archivist.lessons.candidate import Candidate, Sighting, clean_candidate, lesson_fields
-from archivist.lessons.quarantine import distrust_imported, lesson_suspicion
-from archivist.lessons.standing import is_confirmed, merge_evidence, merge_sets, merge_versions
+from archivist.lessons.quarantine import is_quarantined, lesson_suspicion
+from archivist.lessons.standing import is_confirmed, lesson_text, merge_evidence, merge_sets, merge_versions
 from archivist.reading.failures import have_different_subjects
-from archivist.records import Evidence, Lesson, Source, Status
+from archivist.records import Evidence, Lesson, Provenance, Source, Status
 
 SUMMARY_WEIGHT = 0.6
 NAME_WEIGHT = 0.3
@@ -133,8 +133,18 @@ def draft_lesson(candidate: Candidate, sighting: Sighting) -> Lesson:
     """Return the lesson that a candidate is as a new record; its id, number and status are still open."""
     said = lesson_fields(candidate)
     unseen_from = sighting.run_count - candidate.runs_since
+    words_from = sighting.words_from
     if candidate.record is not None:
-        return replace(candidate.record, **said, unseen_from=unseen_from)
+        draft = replace(
+            candidate.record,
+            **said,
+            unseen_from=unseen_from,
+            provenance=words_from,
+            accepted=sighting.is_accepted,
+        )
+        # Only a person's own words, or a file that a person accepted, may say that a person agreed.
+        is_vouched = words_from is Provenance.TYPED or sighting.is_accepted
+        return draft if is_vouched else replace(draft, confirmed=False)
     return Lesson(
         **(said | {"evidence": merge_evidence(candidate.evidence, _sighting_evidence(candidate, sighting))}),
         id="",
@@ -147,7 +157,18 @@ def draft_lesson(candidate: Candidate, sighting: Sighting) -> Lesson:
         last_seen_run=sighting.run,
         last_seen=sighting.seen,
         unseen_from=unseen_from,
+        provenance=words_from,
     )
+
+
+def adopt_lesson(known: Lesson, candidate: Candidate, sighting: Sighting, own_runs: Iterable[str]) -> Lesson:
+    """Return a lesson that others brought and that the user or an own run has now met: in the words of those.
+
+    What others wrote beside those words, and the runs that they claim, are not believed.
+    """
+    earlier = merge_sets(candidate.earlier_runs, tuple(own_runs))
+    draft = draft_lesson(replace(candidate, earlier_runs=earlier), sighting)
+    return replace(draft, id=known.id, number=known.number, created=min(known.created, draft.created))
 
 
 def refine_lesson(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson | None:
@@ -230,8 +251,45 @@ def meet_suggested(known: Lesson, candidate: Candidate, sighting: Sighting) -> L
 
 def meet_imported(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
     """Merge a file's version of a lesson into this bank's, as far as the file is believed."""
-    believed = distrust_imported(draft_lesson(candidate, sighting), known)
-    return known if believed is known else merge_versions(known, replace(believed, number=known.number))
+    believed = believe_imported(draft_lesson(candidate, sighting), known)
+    if believed is known:
+        return known
+    believed = replace(believed, number=known.number)
+    if known.is_waiting and not believed.is_waiting:
+        # The words of this bank's version come from elsewhere: what a person accepted replaces them.
+        return believed
+    merged = merge_versions(known, believed)
+    words_of = known if lesson_text(merged) == lesson_text(known) else believed
+    return replace(
+        merged,
+        provenance=words_of.provenance,
+        brought_by=words_of.brought_by,
+        accepted=words_of.accepted,
+    )
+
+
+def believe_imported(draft: Lesson, known: Lesson | None) -> Lesson:
+    """Return a file's version of a lesson as far as it is believed; the known lesson when it is not.
+
+    Anybody can write into a file that a person approved a lesson. So a file that nobody accepted never
+    changes what this bank believes. Suspicious words pass only when this bank approved the same words;
+    others are quarantined, and never reword or retire a lesson of this bank.
+    """
+    if known is not None and draft.is_waiting and not known.is_waiting:
+        return known
+    is_held = known is not None and known.status is Status.QUARANTINED
+    if not is_held and not lesson_suspicion(draft):
+        return draft
+    if known is None or is_held or known.is_waiting:
+        return _quarantine_draft(draft)
+    if known.status.is_retired or lesson_text(draft) != lesson_text(known):
+        return known
+    return _quarantine_draft(draft) if is_quarantined(known) else draft
+
+
+def _quarantine_draft(draft: Lesson) -> Lesson:
+    status = draft.status if draft.status.is_retired else Status.QUARANTINED
+    return replace(draft, confirmed=False, status=status)
 
 
 def meet_shared(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:

@@ -16,14 +16,13 @@ from archivist.lessons.candidate import (
     Candidate,
     KeptLesson,
     LessonChange,
-    Provenance,
     Sighting,
     clean_candidate,
 )
-from archivist.lessons.quarantine import distrust_imported, lesson_suspicion
-from archivist.lessons.standing import with_status
+from archivist.lessons.quarantine import lesson_suspicion
+from archivist.lessons.standing import is_own_run, with_status
 from archivist.recall.keywords import KeywordIndex, Overlap, keywords
-from archivist.records import Lesson, Status
+from archivist.records import Lesson, Provenance, Status
 from archivist.store.filters import contains_item, equals, not_equals, one_of
 from archivist.store.results import SearchFilter, TextQuery, scope_token
 
@@ -57,35 +56,44 @@ class LessonGate:
         ways: dict[Provenance, tuple[str, _FindTwin, _MeetTwin]] = {
             Provenance.MINED: ("reflect", self._find_by_key_or_likeness, gate.meet_mined),
             Provenance.REVIEWED: ("extract", self._find_by_keywords, gate.record_sighting),
-            Provenance.SAID: ("add", self._find_by_words_and_place, gate.meet_said),
+            Provenance.TYPED: ("add", self._find_by_words_and_place, gate.meet_said),
             Provenance.SUGGESTED: ("suggest", self._find_by_likeness, gate.meet_suggested),
             Provenance.IMPORTED: ("import", self._find_by_id, gate.meet_imported),
             Provenance.SHARED: ("share", self._find_by_id, gate.meet_shared),
         }
         self._verb, self._find_twin, self._meet_twin = ways[sighting.provenance]
+        if sighting.provenance is Provenance.TYPED and sighting.words_from is Provenance.SUGGESTED:
+            self._meet_twin = gate.meet_suggested
 
     def keep(self, candidate: Candidate, *, may_create: bool = True) -> KeptLesson:
         """Store what a candidate says as a new lesson or as one more sighting of a known one."""
         sighting, provenance = self._sighting, self._sighting.provenance
         is_from_file = provenance in (Provenance.IMPORTED, Provenance.SHARED)
         candidate = clean_candidate(candidate, self._cleaner, is_exact=is_from_file)
+        # Only of an import: the lines of a share folder tell everybody the names of this bank's runs.
+        if provenance is Provenance.IMPORTED and self._is_own_evidence(candidate):
+            sighting = replace(sighting, provenance=Provenance.MINED)
         known = self._find_twin(candidate)
         if known is None:
             draft = gate.draft_lesson(candidate, sighting)
             if not may_create or candidate.is_known_only:
                 return KeptLesson(draft, LessonChange.DROPPED)
-            draft = distrust_imported(draft, None) if is_from_file else draft
+            draft = gate.believe_imported(draft, None) if is_from_file else draft
             lesson = self._put_new(draft, candidate.number, self._verb)
             return KeptLesson(lesson, LessonChange.CREATED)
         is_mined = provenance is Provenance.MINED
-        better = gate.refine_lesson(known, candidate, sighting) if is_mined else None
+        may_refine = is_mined and not known.is_waiting and sighting.words_from.is_own
+        better = gate.refine_lesson(known, candidate, sighting) if may_refine else None
         if better is not None:
             better = self._put_new(better, 0, "refine")
             old = replace(known, status=Status.SUPERSEDED, superseded_by=better.id)
             self._writer.put(replace(old, updated=sighting.now, edited=sighting.now), "supersede")
             self._project_lessons.pop(known.id, None)
             return KeptLesson(better, LessonChange.REFINED)
-        met = self._meet_twin(known, candidate, sighting)
+        if known.is_waiting and known.status.is_live and sighting.words_from.is_own and not is_from_file:
+            met = gate.adopt_lesson(known, candidate, sighting, filter(self._is_own_run, known.runs))
+        else:
+            met = self._meet_twin(known, candidate, sighting)
         # A lesson that this sighting does not change keeps its status, whatever the rules say by now.
         after = met if met == known else self._settle(met, known)
         if not self._writer.put(after, self._verb if is_from_file else "see"):
@@ -108,8 +116,17 @@ class LessonGate:
         if self._sighting.provenance is Provenance.MINED:
             self._project_lessons[lesson.id] = lesson
         elif self._sighting.provenance is Provenance.REVIEWED:
-            self._keyword_index.add(lesson.id, lesson.summary, lesson.tags)
+            index = self._waiting_index if lesson.is_waiting else self._keyword_index
+            index.add(lesson.id, lesson.summary, lesson.tags)
         return lesson
+
+    def _is_own_evidence(self, candidate: Candidate) -> bool:
+        """Say whether all the runs that a file names for a lesson were captured in this bank."""
+        runs = candidate.record.runs if candidate.record else ()
+        return bool(runs) and all(map(self._is_own_run, runs))
+
+    def _is_own_run(self, run: str) -> bool:
+        return is_own_run(self._writer, run)
 
     def _settle(self, lesson: Lesson, before: Lesson | None) -> Lesson:
         """Return a lesson with the status that it has earned; an agent's own reviews earn none."""
@@ -129,12 +146,21 @@ class LessonGate:
 
     @cached_property
     def _keyword_index(self) -> KeywordIndex:
+        return self._index_keywords(is_waiting=False)
+
+    @cached_property
+    def _waiting_index(self) -> KeywordIndex:
+        return self._index_keywords(is_waiting=True)
+
+    def _index_keywords(self, *, is_waiting: bool) -> KeywordIndex:
         """Index the live lessons, and those that count this run: it must not create them again."""
         rules = self._bank.config.lessons
-        rows = self._writer.select_fields(Lesson, ("id", "summary", "tags"), one_of("status", _LIVE))
+        asked = (one_of("status", _LIVE), equals("is_waiting", int(is_waiting)))
+        rows = self._writer.select_fields(Lesson, ("id", "summary", "tags"), *asked)
         # Most lessons of reviewers have no tags, and reading each list took a tenth of the time.
         known = {row[0]: (row[1], json.loads(row[2]) if row[2] != "[]" else ()) for row in rows}
-        for lesson in self._writer.select(Lesson, contains_item("runs", self._sighting.counted)):
+        counting = contains_item("runs", self._sighting.counted)
+        for lesson in () if is_waiting else self._writer.select(Lesson, counting):
             known[lesson.id] = (lesson.summary, lesson.tags)
         index = KeywordIndex(Overlap(rules.finding_overlap, rules.lesson_overlap))
         for lesson_id, (summary, tags) in known.items():
@@ -147,12 +173,17 @@ class LessonGate:
         A lesson that people forgot must not be learnt again.
         """
         lessons = gate.comparable_lessons(candidate, self._project_lessons.values())
-        twin = gate.find_duplicate(candidate, lessons)
-        if twin is not None or not candidate.key:
-            return twin
+        # What others brought must not take the sightings of what this bank learnt itself.
+        for is_waiting in (False, True):
+            some = [lesson for lesson in lessons if lesson.is_waiting is is_waiting]
+            if twin := gate.find_duplicate(candidate, some):
+                return twin
+        if not candidate.key:
+            return None
         retired = self._writer.select(
             Lesson,
             equals("signature", candidate.key),
+            equals("is_waiting", 0),
             not_equals("status", Status.SUPERSEDED),
             order=("-updated",),
         )
@@ -160,7 +191,8 @@ class LessonGate:
 
     def _find_by_keywords(self, candidate: Candidate) -> Lesson | None:
         """Return the lesson that holds half of a finding's words; `detail` holds a long finding in full."""
-        match = self._keyword_index.find(candidate.detail or candidate.summary)
+        words = candidate.detail or candidate.summary
+        match = self._keyword_index.find(words) or self._waiting_index.find(words)
         return self._writer.get(Lesson, match.key) if match else None
 
     def _find_by_words_and_place(self, candidate: Candidate) -> Lesson | None:
@@ -176,7 +208,8 @@ class LessonGate:
     def _find_by_likeness(self, candidate: Candidate) -> Lesson | None:
         """Return the lesson that says the same; an agent need not name the repository or the provider."""
         query = TextQuery(tuple(sorted(keywords(candidate.summary))))
-        only_lessons = SearchFilter(groups=((scope_token("kind", "lesson"),),))
+        # What waits is hidden from searches, but said again it is the same.
+        only_lessons = SearchFilter(groups=((scope_token("kind", "lesson"),),), with_hidden=True)
         hits = self._writer.search(query, search_filter=only_lessons, limit=_COMPARED)
         documents = self._writer.indexed_documents([hit.place for hit in hits])
         found: Mapping[str, Lesson] = self._writer.records(

@@ -1,35 +1,28 @@
-"""Recognise text that looks like a prompt injection: such a lesson is quarantined until a person approves it.
+"""Recognise what must wait for a person: commands that are risky to copy, and orders to agents.
 
 Lessons are made of the output of tools, of files and of other models' words, and agents read them as facts.
-An error line that says "ignore previous instructions" would reach every later run. The patterns are narrow:
-an error may well say "you must set a region", and a user's wish is an instruction by nature.
+Where the words come from decides whether they are told (`Lesson.is_waiting`); this adds to it. An error line
+of an own run that says "ignore previous instructions" would reach every later run. The patterns of speech are
+narrow: an error may well say "you must set a region", and a user's wish is an instruction by nature.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.cold_start import lazy_pattern
-from archivist.records.words import ActorKind, Source, Status
+from archivist.reading.command_risks import LONGEST_TEXT, SENDS_PRIVATE, TOO_LONG, text_risk
+from archivist.records.words import ActorKind, Provenance, Status
 
 if TYPE_CHECKING:
     from archivist.lessons.candidate import Candidate
     from archivist.records import Actor, Lesson
 
-_SHELL = r"(?:sudo (?:-\S+ )*)?(?:env )?(?:/\S*/)?(?:(?:ba|z|da|k|fi|c|tc)?sh|iex|pwsh|powershell)\b"
-# An interpreter runs what it reads only when it is given nothing else to run.
-_INTERPRETER = r"(?:sudo )?(?:/\S*/)?(?:python[\d.]*|perl|ruby|node|php)(?: -)? ?(?=$|[`&;|)\"'\n])"
-_FETCH = r"\b(?:curl|wget|iwr|irm|invoke-webrequest|invoke-restmethod)\b"
-_FETCHES = ("curl", "wget", "iwr", "irm", "invoke-")
-_KEYS = (
-    r"(?:\.ssh/|\bid_(?:rsa|ed25519|ecdsa)\b|\.aws/credentials|\.netrc\b|\.pypirc\b|/etc/(?:shadow|passwd)\b"
-    r"|\.env\b)"
-)
 _PRIVATE = (
-    rf"(?:{_KEYS}|environment variables|(?:private|api|access|ssh) keys?\b|credentials"
+    r"(?:\.ssh/|\.aws/|\bid_(?:rsa|ed25519|ecdsa)\b|\.env\b|environment variables"
+    r"|(?:private|api|access|ssh) keys?\b|credentials"
     r"|passwords?\b(?! (?:re)?set| change| recovery)|secrets)"
 )
 # Users in general are a program's; the one that an agent works for has an article.
@@ -42,8 +35,6 @@ _NOT = r"\b(?:do not|don't|never|must not|without|stop|no need to) (?:ever )?"
 _SPEAKS = "speaks to the agent in place of its user"
 _MARKS = "marks of another speaker"
 _ALONE = "keeps the user out"
-_RUNS = "runs what it fetches"
-_SENDS = "sends private things away"
 _HIDDEN = "hidden characters"
 
 
@@ -61,6 +52,9 @@ class _Sign(NamedTuple):
 
 _UNSEEN = lazy_pattern(
     "[\u200b\u2060-\u2064\ufeff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]|[\u200c\u200d]{2,}"
+    "|(?<=[A-Za-z])[\u200c\u200d](?=[A-Za-z])|\u00ad.{0,40}\u00ad"
+    # One word in letters of two scripts.
+    "|[A-Za-z][\u0430-\u044f\u0410-\u042f]|[\u0430-\u044f\u0410-\u042f][A-Za-z]"
 )
 # Joiners, soft hyphens, fillers, variation selectors and marks above or below a letter: they part no word.
 _WEIGHTLESS = lazy_pattern(
@@ -78,7 +72,7 @@ _SPOKEN = (_SPEAKS, _ALONE)
 
 def _speech_pattern(pattern: str) -> re.Pattern[str]:
     """Return a pattern whose words may be separated by anything but the end of a sentence."""
-    return lazy_pattern(pattern.replace(" ", r"(?:[^\w\n.!?]|\.{2,}){1,5}"))
+    return lazy_pattern(pattern.replace(" ", r"(?:[^\w\n.!?]|\.{2,8}+){1,5}+"))
 
 
 _SIGNS = (
@@ -148,7 +142,7 @@ _SIGNS = (
         ("<system", "/system", "instruction", "function_", "tool_", "invoke"),
         lazy_pattern(
             r"</?(?:antml:)?(?:system(?:[-_](?:reminder|prompt|message))?|instructions?|function_(?:calls|results?)"
-            r"|tool_(?:result|use|call)|invoke)(?: [^>]*)?>"
+            r"|tool_(?:result|use|call)|invoke)(?: [^>]{0,200})?>"
             r"|#{1,6} (?:new|updated|system|important) instructions?\b"
         ),
     ),
@@ -177,63 +171,38 @@ _SIGNS = (
             r"|\bbypasspermissions\b"
         ),
     ),
-    _Sign(_ALONE, ("--dangerously-", "--yolo"), lazy_pattern(r"--dangerously-[\w-]+|--yolo\b")),
     _Sign(
-        _RUNS,
-        _FETCHES,
-        lazy_pattern(
-            rf"{_FETCH}[^\n]{{0,400}}?\| ?(?:xargs (?:-\S+ (?:\d+ )?)*)?(?:{_SHELL}|{_INTERPRETER})"
-            rf"|(?:\b(?:eval|source)|(?:^|[\s`;&|])\.|{_SHELL}) (?:-\w+ )*[\"']?(?:<\(|\$\(|`) ?{_FETCH}"
-            rf"|\b(?:iex|invoke-expression)\b[^\n]{{0,200}}?{_FETCH}"
-            # The name that it is fetched by or to is run, or made to be.
-            rf"|{_FETCH}[^\n|]{{0,300}}?[\s/>](?P<got>\w[\w.-]*)[\"']?(?=[\s&;])[^\n]{{0,200}}?(?:&&|;) ?"
-            r"(?:sudo )?(?:(?:(?:ba|z|da)?sh|source|\.|python[\d.]*|perl|ruby|node) (?:-\S+ )*"
-            r"|chmod (?:-\S+ )*(?:\S*x|[0-7]*[1357][0-7]*) )?"
-            r"[\"']?(?:[^\s&;\"']*/)?(?P=got)(?![\w-]|\.\w)"
-        ),
-    ),
-    _Sign(
-        _RUNS,
-        ("base64", "b64decode", "urlopen", "requests.get", "fromhex", "downloadstring"),
-        lazy_pattern(
-            rf"\bbase64 (?:-\w*d\w*|--decode)\b[^\n]{{0,200}}?\| ?(?:{_SHELL}|{_INTERPRETER})"
-            r"|\b(?:exec|eval) ?\([^\n]{0,200}?(?:urlopen|requests\.get|b64decode|fromhex)"
-            r"|\b(?:iex|invoke-expression)\b[^\n]{0,200}?downloadstring"
-        ),
-    ),
-    _Sign(
-        _SENDS,
+        SENDS_PRIVATE,
         ("mail ", "send ", "upload ", "post ", "exfiltrate ", "forward ", "leak "),
         lazy_pattern(
             rf"\b(?:e-?mail|send|upload|post|exfiltrate|forward|leak) [^\n]{{0,80}}?{_PRIVATE}[^\n]{{0,80}}?"
             r"\b(?:to|at) (?:https?:|\S+@\S)"
         ),
     ),
-    _Sign(
-        _SENDS,
-        ("curl ", "wget ", "nc ", "ncat ", "scp "),
-        lazy_pattern(
-            r"\b(?:scp|rsync) (?:[^\n|;&]{0,100}? )?(?<!-i )(?!\S*\.(?:env|pub)\b)"
-            rf"\S*{_KEYS}\S* [^\n|;&]{{0,100}}?\w:|"
-            rf"\b(?:curl|wget|nc|ncat) [^\n]{{0,200}}?(?:@|<|-t ?)\S*{_KEYS}"
-            rf"|\b(?:printenv|env|cat \S*{_KEYS}\S*) ?\|[^\n]{{0,80}}?\b(?:curl|wget|nc|ncat)\b"
-        ),
-    ),
 )
 _UNSTATED = "quarantined earlier, for words it no longer has"
-APPROVAL_HINT = "a person must approve a quarantined lesson: archivist lessons approve ID"
+# What a lesson that is not from own runs waits for, as people and agents read it.
+WAITS_FOR = "a person's approval, or a run of the user's own that meets it"
+APPROVAL_HINT = "a person must approve it: archivist lessons approve ID"
 
 
 def suspicion(*texts: str) -> str:
-    """Return why texts must be quarantined, or an empty string."""
-    text = "\n".join(" ".join(each.split()) for each in texts if each)
+    """Return why texts must be quarantined, by what they advise to run or order; else an empty string."""
+    given = [each for each in texts if each]
+    if sum(map(len, given)) > LONGEST_TEXT:
+        return TOO_LONG
+    text = "\n".join(" ".join(each.split()) for each in given)
     if not text.isascii():
         if _UNSEEN.search(text):
             return _HIDDEN
         # As a model reads it: whatever the width, style, marks or script of the letters.
+        given = [_WEIGHTLESS.sub("", unicodedata.normalize("NFKC", each)) for each in given]
         letters = _WEIGHTLESS.sub("", unicodedata.normalize("NFKD", text))
         text = letters.translate(_LOOKALIKES)
-    text = text.lower()
+    return _speech(text.lower()) or next(filter(None, map(text_risk, given)), "")
+
+
+def _speech(text: str) -> str:
     speech = text
     for mark in _EMPHASIS:
         speech = speech.replace(mark, "")
@@ -246,7 +215,9 @@ def suspicion(*texts: str) -> str:
 
 def lesson_suspicion(lesson: Lesson | Candidate) -> str:
     """Return why a lesson's or candidate's words are suspicious, whatever its status, or an empty string."""
-    return suspicion(lesson.summary, lesson.rule, lesson.detail, *lesson.remedies, *lesson.tags)
+    # Remedies that are harmless alone may be steps of one command.
+    steps = ("\n".join(lesson.remedies),) if len(lesson.remedies) > 1 else ()
+    return suspicion(lesson.summary, lesson.rule, lesson.detail, *lesson.remedies, *lesson.tags, *steps)
 
 
 def quarantine_reason(lesson: Lesson) -> str:
@@ -255,49 +226,16 @@ def quarantine_reason(lesson: Lesson) -> str:
 
 
 def is_quarantined(lesson: Lesson) -> bool:
-    """Say whether a lesson belongs in quarantine: its words are suspicious, and no person approved them.
+    """Say whether a lesson belongs in quarantine: its words are suspicious, and no person chose them.
 
     A quarantined lesson stays there until a person approves it, however its words change.
     """
     if lesson.confirmed or lesson.status is Status.QUARANTINED:
         return not lesson.confirmed
-    is_said = lesson.source is Source.MANUAL and lesson.actor.kind is ActorKind.HUMAN
-    return not is_said and bool(lesson_suspicion(lesson))
-
-
-def is_hidden_from(record: Any, actor: Actor) -> bool:
-    """Say whether a record is a quarantined lesson that another agent than its author asks for."""
-    if actor.kind is not ActorKind.AGENT or getattr(record, "status", None) is not Status.QUARANTINED:
-        return False
-    is_suggested = record.origin == ActorKind.AGENT and record.actor.kind is ActorKind.AGENT
-    return not (is_suggested and record.actor.name == actor.name != "")
+    return lesson.provenance is not Provenance.TYPED and bool(lesson_suspicion(lesson))
 
 
 def may_release(actor: Actor, lesson: Lesson) -> bool:
-    """Say whether an actor may make a lesson live: only a person may release a quarantined one."""
-    return lesson.status is not Status.QUARANTINED or actor.kind is ActorKind.HUMAN
-
-
-def distrust_imported(lesson: Lesson, known: Lesson | None) -> Lesson:
-    """Return a file's version of a lesson as far as it is believed; the known lesson when it is not.
-
-    Anybody can write into a file that a person approved a lesson. So suspicious words pass only when this
-    bank approved the same words; others are quarantined, and never reword or retire a lesson of this bank.
-    """
-    is_waiting = known is not None and known.status is Status.QUARANTINED
-    if not lesson_suspicion(lesson):
-        return _without_approval(lesson) if is_waiting else lesson
-    if known is None or is_waiting:
-        return _without_approval(lesson)
-    if known.status.is_retired or _lesson_text(lesson) != _lesson_text(known):
-        return known
-    return _without_approval(lesson) if is_quarantined(known) else lesson
-
-
-def _without_approval(lesson: Lesson) -> Lesson:
-    status = lesson.status if lesson.status.is_retired else Status.QUARANTINED
-    return replace(lesson, confirmed=False, status=status)
-
-
-def _lesson_text(lesson: Lesson) -> tuple[object, ...]:
-    return lesson.summary, lesson.rule, lesson.detail, lesson.remedies, sorted(lesson.tags)
+    """Say whether an actor may make a lesson live: what waits or is quarantined only a person may release."""
+    is_held = lesson.is_waiting or lesson.status is Status.QUARANTINED
+    return not is_held or actor.kind is ActorKind.HUMAN

@@ -7,7 +7,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from archivist.access.rights import Layer, Verb, decides, may, may_change, reads, writes
+from archivist.access.rights import (
+    Layer,
+    Verb,
+    decides,
+    is_hidden_from,
+    may,
+    may_change,
+    reads,
+    writes,
+)
 from archivist.capture.clean import Cleaner, clean_name
 from archivist.capture.secret_rules import PLACEHOLDER_START
 from archivist.errors import InputError, NotFoundError, RecordError
@@ -16,7 +25,6 @@ from archivist.lessons.candidate import (
     Candidate,
     KeptLesson,
     LessonChange,
-    Provenance,
     Sighting,
     candidate_of,
     clean_lesson,
@@ -24,12 +32,19 @@ from archivist.lessons.candidate import (
 )
 from archivist.lessons.quarantine import (
     APPROVAL_HINT,
-    is_hidden_from,
+    WAITS_FOR,
     lesson_suspicion,
     may_release,
     quarantine_reason,
 )
-from archivist.lessons.standing import AgeingResult, decay_lesson, find_lesson, is_confirmed, with_status
+from archivist.lessons.standing import (
+    AgeingResult,
+    decay_lesson,
+    find_lesson,
+    is_confirmed,
+    lesson_text,
+    with_status,
+)
 from archivist.recall.keywords import keywords
 from archivist.recall.query import LIVE, Query
 from archivist.records import (
@@ -40,6 +55,7 @@ from archivist.records import (
     Evidence,
     Lesson,
     LessonType,
+    Provenance,
     Source,
     Status,
     Tally,
@@ -164,10 +180,12 @@ class Lessons(BankService):
         record = self._new_record(values | given)
         with bank.transaction() as writer:
             sighting = Sighting(
-                provenance=Provenance.SAID,
+                provenance=Provenance.TYPED,
                 actor=bank.actor,
                 now=record.updated,
                 run_count=writer.run_count(),
+                run=MANUAL_RUN,
+                counted=MANUAL_RUN,
             )
             return self.keep(candidate_of(record, given=frozenset(given)), sighting)
 
@@ -232,9 +250,10 @@ class Lessons(BankService):
         return kept
 
     def _new_record(self, values: dict[str, Any]) -> Lesson:
-        now = self._bank.now()
+        now, actor = self._bank.now(), self._bank.actor
+        by = "" if actor.kind is ActorKind.HUMAN else actor.name
         times = {"created": now, "updated": now, "edited": now}
-        made = {"id": self._bank.new_id(now), "actor": self._bank.actor, **times}
+        made = {"id": self._bank.new_id(now), "actor": actor, "brought_by": by, **times}
         return validate_lesson(from_plain(Lesson, made | values))
 
     def _resolve_evidence(self, names: Sequence[str]) -> Evidence:
@@ -285,6 +304,7 @@ class Lessons(BankService):
             if not statuses:
                 return []
         query = query._replace(statuses=statuses, kinds=("lesson",))
+        actor = self._bank.actor
         with self._bank.reading() as reader:
             if query.text.strip():
                 limit = _TEXT_HITS if query.limit is None else query.limit
@@ -292,13 +312,17 @@ class Lessons(BankService):
                 hits = self._bank.searches.recall(query._replace(limit=limit, preset=preset)).hits
                 ids = [hit.id for hit in hits if not query.is_matching or is_match(hit.why.why)]
                 found = reader.records("lesson", ids)
-                return [found[lesson_id] for lesson_id in ids]
+                matching = [found[lesson_id] for lesson_id in ids]
+                return [lesson for lesson in matching if not is_hidden_from(lesson, actor)]
             query = query._replace(repo=query.repo and resolve_name(reader, query.repo))
             conditions: list[Condition] = [
                 equals(field, value) for field in _FILTERED if (value := getattr(query, field))
             ]
             if query.tags:
                 conditions.append(any_of(*((contains_item("tags", tag),) for tag in query.tags)))
+            if actor.kind is ActorKind.AGENT:
+                is_by_itself = (equals("provenance", Provenance.SUGGESTED), equals("brought_by", actor.name))
+                conditions.append(any_of((equals("is_waiting", 0),), is_by_itself))
             # Most lessons of a repository are live, so an index on the status would only slow this down.
             is_of_most = statuses == LIVE and len(conditions) == bool(query.repo)
             conditions.append((one_of_unindexed if is_of_most else one_of)("status", statuses))
@@ -314,6 +338,7 @@ class Lessons(BankService):
             {
                 **to_view(lesson, tallies.get(lesson.id, Tally()), count),
                 "quarantined_for": quarantine_reason(lesson),
+                "waits_for": WAITS_FOR if lesson.is_waiting else "",
             }
             for lesson in lessons
         ]
@@ -345,21 +370,33 @@ class Lessons(BankService):
             self._require_change(lesson, changed)
             changed = clean_lesson(validate_lesson(changed))
             is_suspicious = lesson.status is Status.QUARANTINED and bool(lesson_suspicion(changed))
-            if bank.actor.kind is ActorKind.HUMAN and not is_suspicious:
+            # A change of its weight or scope approves no lesson that waits.
+            is_approved = not lesson.is_waiting or lesson_text(changed)[:-1] != lesson_text(lesson)[:-1]
+            if bank.actor.kind is ActorKind.HUMAN and is_approved and not is_suspicious:
                 # A person's words are believed, and later runs do not reword them.
                 changed = replace(changed, confirmed=True)
+            elif bank.actor.kind is not ActorKind.HUMAN and lesson_text(changed) != lesson_text(lesson):
+                # What a person approved were other words.
+                changed = replace(
+                    changed,
+                    confirmed=False,
+                    accepted=False,
+                    provenance=Provenance.SUGGESTED,
+                    brought_by=bank.actor.name,
+                )
             changed = self._settle(changed)
-            if changed.status.is_live:
+            if lesson.status is Status.QUARANTINED and changed.status.is_live:
                 self._require_release(lesson)
             writer.put(changed, "edit")
         return changed
 
     @decides(Layer.LESSONS)
     def approve(self, name: str) -> Lesson:
-        """Approve a lesson as it is worded; only a person may approve a quarantined one."""
+        """Approve a lesson as it is worded; only a person may."""
         with self._bank.transaction() as writer:
             lesson = find_lesson(writer, name)
-            self._require_release(lesson)
+            if self._bank.actor.kind is not ActorKind.HUMAN:
+                self._bank.refuse(Layer.LESSONS, Verb.DECIDE, what=lesson.short_id, hint=APPROVAL_HINT)
             if lesson.status.is_retired:
                 raise InputError(
                     f"lesson {name!r} is {lesson.status}", hint=f"archivist undo {lesson.short_id}"
@@ -404,6 +441,8 @@ class Lessons(BankService):
 
     def _require_change(self, lesson: Lesson, changed: Lesson) -> None:
         """Refuse an agent that changes a lesson of others, or makes its own lesson believed."""
+        if changed.confirmed and not lesson.confirmed and self._bank.actor.kind is not ActorKind.HUMAN:
+            self._bank.refuse(Layer.LESSONS, Verb.DECIDE, what=lesson.short_id, hint=APPROVAL_HINT)
         if may(self._bank.actor, Layer.LESSONS, Verb.DECIDE):
             return
         is_raised = is_confirmed(changed) or any(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from archivist.clock import to_text
 from archivist.errors import NotFoundError, RecordError
 from archivist.lessons.quarantine import is_quarantined
-from archivist.records import Evidence, Lesson, LessonType, Source, Status
+from archivist.records import ActorKind, Episode, Evidence, Lesson, LessonType, Source, Status
 from archivist.records.lesson import SHORT_ID
 from archivist.records.plain import canonical_json, field_names, to_plain
 from archivist.store.filters import equals
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # What does not come from the version edited last: sets, counters and what each bank counts for itself.
 _APART = {
     "id", "number", "created", "updated", "tags", "evidence", "runs", "faded", "confirmed", "last_seen_run",
-    "last_seen", "unseen_from", "prior_uses", "prior_last_used",
+    "last_seen", "unseen_from", "prior_uses", "prior_last_used", "provenance", "brought_by", "accepted",
 }  # fmt: skip
 
 _CITED = field_names(Evidence)
@@ -42,18 +42,28 @@ def find_lesson(reader: Reader, name: str) -> Lesson:
     return lesson
 
 
+def is_own_run(reader: Reader, run: str) -> bool:
+    """Say whether a run was captured in this bank: neither imported, nor reported by an agent itself."""
+    if reader.get(Episode, run) is None:
+        return False
+    first = reader.changes(record_id=run, limit=1)
+    return (
+        bool(first) and first[0].entry.verb != "import" and first[0].entry.actor.kind is not ActorKind.AGENT
+    )
+
+
 def with_status(lesson: Lesson, *, promote_at_runs: int) -> Lesson:
     """Return the lesson as candidate, active or quarantined; a retired lesson keeps its status.
 
-    Preferences and what a person wrote or approved are active at once. Any other lesson is active while
-    `promote_at_runs` distinct runs have met it. A lesson that looks like a prompt injection stays quarantined
-    until a person approves it, however many runs met it.
+    What nobody here vouches for is a candidate, whatever it claims. Preferences and what a person wrote or
+    approved are active at once. Any other lesson is active while `promote_at_runs` distinct runs have met
+    it. Suspicious words stay quarantined until a person approves them, however many runs met them.
     """
     if lesson.status.is_retired:
         return lesson
     if is_quarantined(lesson):
         status = Status.QUARANTINED
-    elif is_confirmed(lesson) or lesson.frequency >= promote_at_runs:
+    elif not lesson.is_waiting and (is_confirmed(lesson) or lesson.frequency >= promote_at_runs):
         status = Status.ACTIVE
     else:
         status = Status.CANDIDATE
@@ -63,6 +73,11 @@ def with_status(lesson: Lesson, *, promote_at_runs: int) -> Lesson:
 def is_confirmed(lesson: Lesson) -> bool:
     """Say whether a lesson is active without a second run."""
     return lesson.confirmed or lesson.type is LessonType.PREFERENCE or lesson.source is Source.MANUAL
+
+
+def lesson_text(lesson: Lesson) -> tuple[object, ...]:
+    """Return a lesson's words: all that is told of it."""
+    return lesson.summary, lesson.rule, lesson.detail, lesson.remedies, sorted(lesson.tags)
 
 
 def merge_sets(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:

@@ -292,6 +292,8 @@ def _digest(reading: RunReading, suspicion: Callable[[str, str], str] | None) ->
     episode, usage = reading.episode, reading.episode.usage
     duration = (episode.finished - episode.started) if episode.started and episode.finished else None
     return {
+        # Cures were checked when they were noted: a hook has no time to do it.
+        "judged": suspicion is not None,
         "failures": {
             key: digest_failure(those, suspicion, _LONGEST_LINE)
             for key, those in list(by_key.items())[:_MOST_KEYS]

@@ -5,12 +5,12 @@ Missing vectors are made outside of transactions, a batch at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.access.rights import Layer, reads
+from archivist.access.rights import Layer, is_hidden_from, reads
 from archivist.errors import EmbedderError
 from archivist.recall import amendments, lexical
 from archivist.recall.query import Query, build_search_filter
@@ -89,6 +89,9 @@ class Recall(BankService):
                 if place in documents
                 and (question.search_filter.with_hidden or not documents[place].is_hidden)
             }
+            if question.search_filter.with_hidden:
+                hidden = self._hidden_places(reader, documents)
+                found = {place: why for place, why in found.items() if place not in hidden}
             found, documents = _add_neighbours(reader, question, found, documents, baseline)
             found = boost_scores(add_neighbour_scores(found, documents), documents, question.speakers)
             # Some vectors are always the nearest: without any support a document is no answer.
@@ -112,6 +115,12 @@ class Recall(BankService):
         # The few that were written a moment ago were embedded for this query.
         missed = waiting if waiting > FRESH else 0
         return RecallResult(tuple(hits), weights, words, question.embedder, missed, question.problem)
+
+    def _hidden_places(self, reader: Reader, documents: Mapping[int, IndexedDocument]) -> set[int]:
+        """Return where lessons stand that the actor must not see, though it asked for their status."""
+        places = {each.record: place for place, each in documents.items() if each.kind == "lesson"}
+        lessons = reader.records("lesson", list(places))
+        return {places[key] for key, lesson in lessons.items() if is_hidden_from(lesson, self._bank.actor)}
 
     def _prepare_question(self, query: Query) -> _Question:
         """Return the question without the names of speakers, and its vector, made outside of any view."""

@@ -24,14 +24,23 @@ if TYPE_CHECKING:
         ProposalStatus,
     )
     from archivist.records.tiers import Block, Document, Entry, Folder, Proposal, Working
-    from archivist.records.words import ActorKind, Category, LessonType, Scope, Severity, Source, Status
+    from archivist.records.words import (
+        ActorKind,
+        Category,
+        LessonType,
+        Provenance,
+        Scope,
+        Severity,
+        Source,
+        Status,
+    )
 
 __all__ = [
     "ARCHIVIST", "Action", "Actor", "ActorKind", "Artifact", "ArtifactType", "Block", "Brief", "Category",
     "Conflict", "ConflictStatus", "CoreSection", "Document", "DocumentType", "Effect", "Entry", "EntryType",
     "Episode", "EpisodeKind", "EpisodeStatus", "Event", "EventKind", "Evidence", "Fact", "Finding", "Folder",
-    "Following", "Lesson", "LessonType", "Proposal", "ProposalStatus", "Scope", "Severity", "Source",
-    "Status", "Tally", "Token", "Usage", "Verdict", "Working",
+    "Following", "Lesson", "LessonType", "Proposal", "ProposalStatus", "Provenance", "Scope", "Severity",
+    "Source", "Status", "Tally", "Token", "Usage", "Verdict", "Working",
 ]  # fmt: skip
 
 _FAMILIES = {
@@ -43,7 +52,7 @@ _FAMILIES = {
     "run_words": "Action Effect EpisodeKind EpisodeStatus EventKind Following",
     "tier_words": "ArtifactType ConflictStatus CoreSection DocumentType EntryType ProposalStatus",
     "tiers": "Block Document Entry Folder Proposal Working",
-    "words": "ActorKind Category LessonType Scope Severity Source Status",
+    "words": "ActorKind Category LessonType Provenance Scope Severity Source Status",
 }
 
 

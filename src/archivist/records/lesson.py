@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from archivist.errors import RecordError
 from archivist.records.actor import ARCHIVIST, Actor
-from archivist.records.words import Category, LessonType, Scope, Severity, Source, Status
+from archivist.records.words import Category, LessonType, Provenance, Scope, Severity, Source, Status
 
 SHORT_ID = re.compile(r"m-(\d{1,12})")
 # A brief must be short: this is ten times the longest summary that was mined from a run.
@@ -39,6 +39,9 @@ class Lesson:
     words win over new ones when two clones are merged. `unseen_from` is the bank's run count from which
     unseen runs are counted; a sighting and a decay move it. `signature` identifies the failure by which a
     later run is recognised to have met it again, `remedies` are what worked, best first.
+
+    `provenance` is set by the gate alone, never by a file or an agent. `brought_by` names the agent, the file
+    or the colleague's clone. A person has `accepted` that file or clone, or `confirmed` the lesson itself.
     """
 
     id: str
@@ -79,6 +82,9 @@ class Lesson:
     superseded_by: str = ""
     prior_uses: int = 0
     prior_last_used: datetime | None = None
+    provenance: Provenance = Provenance.MINED
+    brought_by: str = ""
+    accepted: bool = False
     extra: dict[str, object] = field(default_factory=dict)
 
     @property
@@ -90,6 +96,11 @@ class Lesson:
     def frequency(self) -> int:
         """Return how many distinct runs met it, minus decay."""
         return max(0, len(self.runs) - self.faded)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Say whether nobody here vouches for its words: no run is told them before a person approves it."""
+        return not (self.provenance.is_own or self.accepted or self.confirmed)
 
     def runs_since(self, run_count: int) -> int:
         """Return how many of the bank's runs have not met it since it was last seen."""

@@ -87,8 +87,9 @@ _EPISODE = {
     "finished": "finishedAt",
 }
 
-# Not exported: each bank numbers and counts for itself, and writes the results under the document's names.
-_LOCAL = ("number", "unseen_from", "extra")
+# Not exported: each bank numbers, counts and trusts for itself. What a file claims of that is not read.
+_TRUST = ("provenance", "brought_by", "accepted")
+_LOCAL = ("number", "unseen_from", "extra", *_TRUST)
 Kept: TypeAlias = "Fact | Conflict | Artifact | Block | Document | Folder | Proposal"
 # The kinds whose later version wins when two are merged.
 SHAPES = tuple(kind for kind in KINDS if kind.times)
@@ -142,7 +143,7 @@ def from_cross_run(value: Mapping[str, Any], *, known: Lesson | None = None) -> 
     """Read a line of the cross-run document; `known` is the lesson that the bank has under its id."""
     _require_texts(value, "description", "ts")
     fields = _read_keys(
-        value, _CROSS_RUN_KEYS, {"id", "frequency", "runs_since_last_seen", "usage_count", *_TALLY}
+        value, _CROSS_RUN_KEYS, {"id", "frequency", "runs_since_last_seen", "usage_count", *_TALLY, *_TRUST}
     )
     short = value.get("id")
     fields.setdefault("id", derived_id(str(short or ""), str(value["description"])))
@@ -183,7 +184,16 @@ def to_reflective(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, obj
 def from_reflective(value: Mapping[str, Any]) -> ImportedLesson:
     """Read a line of the reflective document. Its lessons have passed its own gate: they are active."""
     _require_texts(value, "id", "createdAt", "summary")
-    spent = {"usageCount", "lastUsedAt", "shortId", "frequency", "runsSinceLastSeen", *_TALLY}
+    spent = {
+        "usageCount",
+        "lastUsedAt",
+        "shortId",
+        "frequency",
+        "runsSinceLastSeen",
+        "broughtBy",
+        *_TALLY,
+        *_TRUST,
+    }
     fields = _read_keys(value, _REFLECTIVE_KEYS, spent)
     for name in ("updated", "edited"):
         fields.setdefault(name, value["createdAt"])

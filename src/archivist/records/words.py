@@ -69,6 +69,37 @@ class Source(StrEnum):
     MANUAL = "manual"
 
 
+class Provenance(StrEnum):
+    """Where a lesson's words come from: it decides how its twin is found and whether runs are told them."""
+
+    MINED = "mined"
+    REVIEWED = "reviewed"
+    TYPED = "typed"
+    SUGGESTED = "suggested"
+    IMPORTED = "imported"
+    SHARED = "shared"
+
+    @property
+    def is_own(self) -> bool:
+        """Say whether the words come from runs that were captured here, or from the user."""
+        return self in (Provenance.MINED, Provenance.REVIEWED, Provenance.TYPED)
+
+    @property
+    def label(self) -> str:
+        """Return it in words, as people and agents read it."""
+        return _PROVENANCE_LABELS[self]
+
+
+_PROVENANCE_LABELS = {
+    Provenance.MINED: "from own runs",
+    Provenance.REVIEWED: "from a review of own runs",
+    Provenance.TYPED: "typed by the user",
+    Provenance.SUGGESTED: "said by an agent",
+    Provenance.IMPORTED: "from a file",
+    Provenance.SHARED: "from a colleague",
+}
+
+
 class Status(StrEnum):
     """The state of a lesson."""
 

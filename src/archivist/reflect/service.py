@@ -18,7 +18,8 @@ from archivist.clock import to_text
 from archivist.config import Config, LessonRules
 from archivist.errors import ArchivistError
 from archivist.files.processes import is_process_gone, name_process
-from archivist.lessons.candidate import Candidate, LessonChange, Provenance, Sighting
+from archivist.lessons.candidate import Candidate, LessonChange, Sighting
+from archivist.lessons.standing import is_own_run
 from archivist.records import (
     ARCHIVIST,
     Category,
@@ -27,6 +28,7 @@ from archivist.records import (
     EventKind,
     Finding,
     Lesson,
+    Provenance,
     Scope,
     Severity,
     Status,
@@ -253,6 +255,7 @@ def _persist(
             trajectories=episode.trajectories,
             project=episode.project,
             seen=episode.finished or episode.started or now,
+            is_own_run=is_own_run(writer, episode.id),
         )
         dated = []
         for candidate in candidates:
@@ -288,7 +291,11 @@ def _announce_result(bank: Bank, done: Reflection) -> None:
     added = len(done.created)
     if added:
         bank.announce(messages.MEMORIES_ADDED, run=done.run, scenario=done.scenario.value, count=added)
-    told = [lesson for lesson in (*done.created, *done.updated) if lesson.status is not Status.QUARANTINED]
+    told = [
+        lesson
+        for lesson in (*done.created, *done.updated)
+        if lesson.status is not Status.QUARANTINED and not lesson.is_waiting
+    ]
     for lesson in told:
         is_pattern = lesson.frequency == bank.config.reflect.pattern_at_runs
         if lesson.importance >= _HIGHLIGHT_AT or is_pattern:
@@ -364,6 +371,7 @@ class Reflections(BankService):
                 run=run,
                 counted=run,
                 seen=now,
+                is_own_run=is_own_run(writer, run),
             )
             kept = bank.lessons.keep_many(candidates, sighting)
         return ExtractResult(

@@ -70,7 +70,7 @@ def _build_lesson(lesson: Lesson) -> SearchDocument:
         text=_with_split_names(said, " ".join(lesson.tags)),
         spoken=said[:_SPOKEN],
         scope=_scope_tokens("lesson", {name: getattr(lesson, name) for name in fields}, lesson.tags),
-        is_hidden=lesson.status in (Status.ARCHIVED, Status.QUARANTINED),
+        is_hidden=lesson.is_waiting or lesson.status in (Status.ARCHIVED, Status.QUARANTINED),
         superseded_by=lesson.superseded_by,
         time=lesson.last_seen or lesson.updated,
         importance=lesson.importance,

@@ -26,7 +26,7 @@ from archivist.records import (
     Proposal,
 )
 from archivist.records.plain import canonical_json, from_plain
-from archivist.store.filters import at_least, not_equals, one_of
+from archivist.store.filters import at_least, equals, not_equals, one_of
 from archivist.stream.entries import (
     Marker,
     current_sprint,
@@ -268,7 +268,8 @@ def _related_lessons(bank: Bank, chosen: list[Entry]) -> list[RelatedItem]:
         return []
     fields = ("number", "summary", "rule", "detail", "task")
     with bank.reading() as reader:
-        rows = reader.select_fields(Lesson, fields, one_of("status", LIVE), order=("number",))
+        told = (one_of("status", LIVE), equals("is_waiting", 0))
+        rows = reader.select_fields(Lesson, fields, *told, order=("number",))
     found = []
     for number, summary, *texts in rows:
         if issues := tuple(issue for issue in find_references(summary, *texts).issues if issue in met):

@@ -404,7 +404,7 @@ def recall(
     return page("hits", bank.recall(wanted).hits, _compact_hit, offset=offset, limit=limit)
 
 
-@tool(Toolset.ARCHIVIST, object_schema(id=TEXT, summary=TEXT, status=TEXT, result=TEXT))
+@tool(Toolset.ARCHIVIST, object_schema({"waits_for": TEXT}, id=TEXT, summary=TEXT, status=TEXT, result=TEXT))
 def lesson_add(
     bank: Bank,
     summary: Annotated[str, Meta(min_length=1, max_length=1000, description="One sentence.")],
@@ -416,7 +416,8 @@ def lesson_add(
     run: Annotated[str, Meta(description="The run that learnt it.")] = "",
     evidence: Annotated[list[str] | None, Meta(description="Ids of runs, events or entries.")] = None,
 ) -> Answer:
-    """Keep a lesson for the runs to come. An agent's counts as seen once until another run meets it."""
+    """Keep a lesson for the runs to come. It waits until a person approves it or a run of theirs meets it."""
+    from archivist.lessons.quarantine import WAITS_FOR
     from archivist.records.words import Status
 
     kept = bank.lessons.suggest(
@@ -427,7 +428,9 @@ def lesson_add(
     result = "kept" if kept.is_new else "met again"
     if lesson.status is Status.QUARANTINED:
         result = "quarantined until a person approves it"
-    return {"id": lesson.short_id, "summary": lesson.summary, "status": lesson.status.value, "result": result}
+    waits: Answer = {"waits_for": WAITS_FOR} if lesson.is_waiting else {}
+    known = {"id": lesson.short_id, "summary": lesson.summary, "status": lesson.status.value}
+    return {**known, "result": result, **waits}
 
 
 @tool(Toolset.ARCHIVIST, page_schema("lessons", {"id": TEXT, "summary": TEXT, "status": TEXT}), reads=True)
@@ -442,7 +445,7 @@ def lesson_query(
     from archivist.recall.query import Query
 
     found = bank.lessons.query(Query(text=text, tool=tool, limit=offset + limit + 1))
-    fields = pick_fields("summary", "rule", "category", "tags", "status")
+    fields = pick_fields("summary", "rule", "category", "tags", "status", "provenance")
 
     def view(lesson: Lesson) -> Answer:
         return {"id": lesson.short_id, **fields(lesson)}

@@ -11,7 +11,7 @@ from archivist.errors import NotFoundError
 from archivist.recall.query import LIVE
 from archivist.records import Lesson
 from archivist.records.plain import to_plain
-from archivist.store.filters import one_of
+from archivist.store.filters import equals, one_of
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -64,8 +64,8 @@ def read_resource(bank: Bank, uri: str) -> tuple[str, str]:
         case "lessons/recent":
             bank.require(Layer.LESSONS, Verb.READ)
             with bank.reading() as reader:
-                live = one_of("status", LIVE)
-                lessons = reader.select(Lesson, live, order=("-updated", "-number"), limit=_RECENT)
+                told = (one_of("status", LIVE), equals("is_waiting", 0))
+                lessons = reader.select(Lesson, *told, order=("-updated", "-number"), limit=_RECENT)
             lines = [
                 f"- {lesson.short_id} ({lesson.status.value}): {f'{lesson.summary} {lesson.rule}'.rstrip()}"
                 for lesson in lessons

@@ -178,7 +178,8 @@ def _draft_lessons(reading: RunReading, known: DraftContext) -> Iterator[Draft]:
         is_preference = lesson.type is LessonType.PREFERENCE
         # To edit a file is no remedy unless the lesson says how.
         is_useful = is_preference or bool(set(lesson.remedies) - {"edit"})
-        if reading.episode.id not in lesson.runs or not lesson.status.is_live or not is_useful:
+        is_told = lesson.status.is_live and not lesson.is_waiting
+        if reading.episode.id not in lesson.runs or not is_told or not is_useful:
             continue
         words = keywords(" ".join(lesson.remedies[:1])) if len(known.words) >= _MIN_DOCUMENTED_WORDS else None
         is_undocumented = words and len(words - known.words) >= len(words) / 2

@@ -53,11 +53,11 @@ def test_an_agent_gets_our_tools_with_our_schemas(bank: Bank) -> None:
 
 def test_what_an_agent_keeps_it_finds_again(bank: Bank) -> None:
     lesson = {"summary": "The checks want a seed", "rule": "IF checks fail THEN pass --seed 7"}
-    model, _ = scripted([("lesson_add", lesson)], [("recall", {"query": "seed for the checks"})])
+    model, _ = scripted([("lesson_add", lesson)], [("lesson_query", {"text": "seed for the checks"})])
     run = asyncio.run(Agent(model, toolsets=[ArchivistToolset(bank)]).run("go"))
     kept, found = answers(run.all_messages())
     assert kept["id"] == "m-001"
-    assert found["hits"][0]["name"] == "m-001"
+    assert found["lessons"][0]["id"] == "m-001"
     assert run.output == "done"
 
 

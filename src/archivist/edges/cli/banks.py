@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.doctor import Check
 
+# More short ids than a line has room for.
+_NAMED_LESSONS = 8
 # Enough to see that the text matched too much.
 _LISTED_TARGETS = 10
 
@@ -161,11 +163,14 @@ def export(bank: Bank, folder: Path, shape: str) -> Answer:
 @options.bank_command(name="import")
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--strict", is_flag=True, help="Import nothing when one line is bad.")
+@click.option("--approve", is_flag=True, help="You vouch for the files: their lessons are believed.")
 @options.is_global
-def import_(bank: Bank, paths: tuple[Path, ...], strict: bool) -> Answer:
+def import_(bank: Bank, paths: tuple[Path, ...], strict: bool, approve: bool) -> Answer:
     """Import lessons, episodes and audit records from files, or from all *.jsonl of a folder.
 
-    Both spellings are recognised by their content. A record that the bank knows is merged.
+    Both spellings are recognised by their content. A record that the bank knows is merged. Without --approve
+    no run is told the lessons before you approve them or a run of your own meets them, and verdicts, briefs
+    and core memory are left out.
     """
     files: list[Path] = []
     for path in paths:
@@ -173,7 +178,7 @@ def import_(bank: Bank, paths: tuple[Path, ...], strict: bool) -> Answer:
         if not inside:
             raise InputError(f"{str(path)!r} has no *.jsonl files")
         files += [file for file in inside if not path.is_dir() or file.stat().st_size]
-    done = bank.exchange.import_files(files, is_strict=strict)
+    done = bank.exchange.import_files(files, is_strict=strict, is_approved=approve)
     embed(bank)
     counts = {"created": done.created, "changed": done.changed, "unchanged": done.unchanged}
     known = ("lessons", "episodes", "briefs", "verdicts")
@@ -183,25 +188,46 @@ def import_(bank: Bank, paths: tuple[Path, ...], strict: bool) -> Answer:
         if new or merged or same:
             lines.append(f"{kind}: {new} new, {merged} merged, {same} the same")
     skipped = [str(problem) for problem in done.problems]
+    notes = [f"{old} is {name} here: the number was taken" for old, name in done.renumbered.items()]
+    if done.waiting:
+        first, more = done.waiting[:_NAMED_LESSONS], len(done.waiting) - _NAMED_LESSONS
+        names = " ".join(first) + (f" … ({more} more: archivist lessons list --waiting)" if more > 0 else "")
+        count = pluralize(len(done.waiting), "lesson")
+        notes.append(f"waiting for you: {count}; archivist lessons approve {names}")
+    if done.left:
+        left = ", ".join(f"{number} {kind}" for kind, number in done.left.items())
+        notes.append(f"left out: {left}; archivist import --approve takes them, if you trust the files")
+    waiting = {"waiting": done.waiting, "left": done.left}
     return Answer(
-        {**counts, "renumbered": done.renumbered, "skipped": skipped},
+        {**counts, "renumbered": done.renumbered, "skipped": skipped, **waiting},
         "\n".join(lines),
-        [f"{old} is {name} here: the number was taken" for old, name in done.renumbered.items()],
+        notes,
         skipped=skipped,
     )
 
 
 @options.bank_command()
 @click.argument("folder", type=click.Path(path_type=Path))
-def share(bank: Bank, folder: Path) -> Answer:
-    """Import what other clones wrote to FOLDER, and write what this bank knows. Commit FOLDER to git."""
-    done = bank.exchange.share(folder)
+@click.option(
+    "--trust", metavar="ORIGIN", multiple=True, help="Believe this clone from now on; may be repeated."
+)
+def share(bank: Bank, folder: Path, trust: tuple[str, ...]) -> Answer:
+    """Import what other clones wrote to FOLDER, and write what this bank knows. Commit FOLDER to git.
+
+    What a clone wrote is told to no run before you accept that clone, once, with --trust.
+    """
+    done = bank.exchange.share(folder, trust=trust)
     skipped = [str(problem) for problem in done.problems]
     lessons, audits = pluralize(done.changed["lessons"], "lesson"), done.changed["audit"]
     return Answer(
-        {"changed": done.changed, "written": done.written, "skipped": skipped},
+        {"changed": done.changed, "written": done.written, "skipped": skipped, "waiting": done.waiting},
         f"imported {lessons} and {pluralize(audits, 'audit record')};"
         f" wrote {pluralize(done.written['lessons'], 'lesson')} to {folder}",
+        [
+            f"waiting from {origin}: {pluralize(count, 'lesson')}; git log {folder}/lessons/{origin}.jsonl"
+            f" says who wrote it, archivist share {folder} --trust {origin} believes that clone from now on"
+            for origin, count in done.waiting.items()
+        ],
         skipped=skipped,
     )
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Fields of a lesson that `lessons show` prints, in this order, where they are not empty.
 _LESSON_FIELDS = (
-    "status", "quarantined_for",
+    "status", "quarantined_for", "provenance", "brought_by", "waits_for",
     "type", "category", "severity", "scope", "domain", "role", "repo", "task", "provider", "tool",
     "stale", "importance", "frequency", "runs_since_last_seen", "last_seen_run", "usage_count", "helpful",
     "ineffective", "superseded_by", "origin", "source", "created", "updated", "uid",
@@ -64,20 +64,26 @@ lessons = click.Group("lessons", help="List, show, add, edit and forget lessons.
 @_facet_options
 @click.option("--all", "with_retired", is_flag=True, help="Also superseded and archived ones.")
 @click.option("--status", type=options.enum_choice(Status), help="Only this status.")
+@click.option("--waiting", is_flag=True, help="Only those that no run is told before you approve them.")
 @click.option(
     "--matching", metavar="TEXT", help="Only lessons that match this text by words or meaning, best first."
 )
 @options.limit()
 def list_(
-    bank: Bank, /, with_retired: bool, status: str | None, matching: str | None, **asked: Any
+    bank: Bank, /, with_retired: bool, status: str | None, waiting: bool, matching: str | None, **asked: Any
 ) -> Answer:
-    """Print the live and quarantined lessons as a table, or with --all every lesson."""
+    """Print the live and quarantined lessons as a table, or with --all every lesson.
+
+    Below it stands which lessons are not from your own runs.
+    """
     from archivist.lessons.quarantine import quarantine_reason
     from archivist.recall.query import LIVE, Query
 
     statuses = (Status(status),) if status else tuple(Status) if with_retired else (*LIVE, Status.QUARANTINED)
     query = Query(text=matching or "", statuses=statuses, is_matching=True, **_drop_unset(asked))
     found = bank.lessons.query(query)
+    if waiting:
+        found = [lesson for lesson in found if lesson.is_waiting or lesson.status is Status.QUARANTINED]
     if not matching and not asked["limit"]:
         # Without a question no lesson is the best, so they are numbered.
         found.sort(key=lambda lesson: lesson.number)
@@ -89,7 +95,23 @@ def list_(
         cells = (lesson.type, lesson.domain, lesson.summary)
         rows.append((lesson.short_id, lesson.frequency, *status_cell, *cells))
     headings = ("ID", "Freq", *(("Status",) if has_status else ()), "Type", "Domain", "Description")
-    return Answer({"lessons": bank.lessons.views(found)}, tables=[(headings, rows)])
+    return Answer(
+        {"lessons": bank.lessons.views(found)}, notes=_source_notes(found), tables=[(headings, rows)]
+    )
+
+
+def _source_notes(found: Sequence[Lesson]) -> list[str]:
+    """Say which lessons are not from the user's own runs; the table is the document's."""
+    groups: dict[str, list[str]] = {}
+    for lesson in found:
+        if not lesson.provenance.is_own:
+            waits = ", waiting for approval" if lesson.is_waiting else ", approved"
+            groups.setdefault(f"{lesson.provenance.label}{waits}", []).append(lesson.short_id)
+    notes = []
+    for label, names in groups.items():
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        notes.append(f"{label}: {', '.join(names[:_LISTED])}{more}")
+    return notes
 
 
 @options.command(lessons)
@@ -151,12 +173,13 @@ def edit(session: Session, /, name: str, is_global: bool, **fields: Any) -> Answ
 
 
 def _saved_answer(bank: Bank, lesson: Lesson, mark: str = "") -> Answer:
-    """Return a lesson that was written, and how to approve it if it is quarantined."""
+    """Return a lesson that was written, and how to approve it if it is quarantined or waits."""
     from archivist.lessons.quarantine import quarantine_reason
 
     name = f"{mark}{lesson.short_id}"
     why = quarantine_reason(lesson)
-    notes = (f"quarantined ({why}): archivist lessons approve {name}",) if why else ()
+    held = f"quarantined ({why})" if why else "waits for a person" if lesson.is_waiting else ""
+    notes = (f"{held}: archivist lessons approve {name}",) if held else ()
     return Answer(lesson_views(bank, [lesson], mark=mark)[0], f"{name}  {lesson.summary}", notes)
 
 
@@ -177,7 +200,10 @@ def _status_answer(
 @click.argument("names", nargs=-1, required=True, metavar="ID…")
 @options.is_global
 def approve(session: Session, names: tuple[str, ...], is_global: bool) -> Answer:
-    """Approve the lessons ID: quarantined ones are briefed from now on."""
+    """Approve the lessons ID as they are worded: those that waited are briefed from now on.
+
+    Only a person can. archivist lessons list --waiting shows them, lessons show ID one of them in full.
+    """
     # One unknown id changes nothing at all.
     with session.bank_of(*names, is_global=is_global) as (bank, bare), bank.transaction():
         known = bank.lessons.get_many(bare)

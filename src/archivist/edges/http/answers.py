@@ -70,7 +70,7 @@ _CLAIM = "A fact that was stated, whether it changed anything, and what it contr
 FactPutOut = _shape("FactPutOut", _CLAIM, knowledge=FactRow, changed=bool, conflict=_OBJECT | None)
 
 # Lessons and runs.
-_LESSON = "id uid summary rule type category status quarantined_for"
+_LESSON = "id uid summary rule type category status quarantined_for provenance brought_by waits_for"
 LessonOut = _shape(
     "LessonOut", "A lesson with its counts.", _LESSON, tags=list[str], importance=float, frequency=int
 )

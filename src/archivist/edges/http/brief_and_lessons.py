@@ -212,7 +212,7 @@ def list_lessons(
 
 @router.post("", status_code=201, response_model=_LESSON)
 def add_lesson(bank: Bank, lesson: LessonBody) -> View:
-    """Add a lesson: active at once, or a candidate when an agent adds it."""
+    """Add a lesson: active at once; what an agent or orchestrator adds waits for a person."""
     return _lesson_answer(bank, bank.lessons.add(**lesson.provided_fields()))
 
 
@@ -234,7 +234,7 @@ def edit_lesson(bank: Bank, id: shapes.Id, changes: LessonEdit) -> View:  # noqa
 
 @router.post("/{id}/approve", response_model=_LESSON)
 def approve_lesson(bank: Bank, id: shapes.Id) -> View:  # noqa: A002
-    """Approve a lesson; only a person may approve a quarantined one."""
+    """Approve a lesson as it is worded; only a person may."""
     return _lesson_answer(bank, bank.lessons.approve(id))
 
 

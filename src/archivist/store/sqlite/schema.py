@@ -257,6 +257,17 @@ _STEPS = {
     """,
     # Find a lesson by its words, through an index of their beginning.
     "say again": f"CREATE INDEX lessons_by_beginning ON lessons (substr(summary, 1, {BEGINNING}))",
+    # Record where a lesson's words come from. Lessons of before count as the bank's own.
+    "trust by provenance": """
+        ALTER TABLE lessons ADD COLUMN provenance TEXT NOT NULL DEFAULT 'mined';
+        ALTER TABLE lessons ADD COLUMN brought_by TEXT NOT NULL DEFAULT '';
+        ALTER TABLE lessons ADD COLUMN accepted INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE lessons ADD COLUMN is_waiting INTEGER GENERATED ALWAYS AS (
+            provenance IN ('suggested', 'imported', 'shared') AND NOT accepted AND NOT confirmed
+        ) VIRTUAL;
+        DROP INDEX lessons_by_standing;
+        CREATE INDEX lessons_by_standing ON lessons (status, is_waiting, frequency DESC, number, repo);
+    """,
 }
 _REFILLING = ("create loop", "create search", "learn from runs", "search everything")
 

@@ -1,0 +1,550 @@
+"""Find commands in a text, and tell what they do that no run should be advised to do before a person agreed.
+
+A lesson's remedy is a command that a later run may copy. What it does decides, not the words around it:
+commands in backticks, in quotes or in a sentence of any language are taken apart by the same shell reader
+that reads runs. The rules here name behaviours; the programs that do the same stand in `risk_tables.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from posixpath import normpath
+from typing import Any
+
+from archivist.reading import risk_tables as tables
+from archivist.reading.commands import is_preparation, is_read_only_step
+from archivist.reading.shell import Step, parse
+
+RUNS_FETCHED = "runs what it fetches"
+FOREIGN_SOURCE = "installs from another source"
+FETCHED_PACKAGE = "runs a package that it fetches"
+DELETES_OUTSIDE = "deletes outside the project"
+DISABLES_CHECKS = "disables checks or verification"
+CHANGES_SETTINGS = "writes start files or global settings"
+SENDS_PRIVATE = "sends private things away"
+OBSCURED = "hides what it runs"
+
+# A lesson is a few sentences. What is longer is not read to its end, and so is not trusted either.
+LONGEST_TEXT = 50_000
+TOO_LONG = "too long to be checked"
+# Commands in a sentence overlap where one is an argument of another: only so many are read from each name on.
+_MOST_STARTS = 48
+_LONGEST_INLINE = 400
+# How far before code that fetches or reads stands the code that runs or sends it.
+_REACH = 100
+
+
+def text_risk(text: str) -> str:
+    """Return what a text advises to run that a person must agree to, or an empty string."""
+    if len(text) > LONGEST_TEXT:
+        return TOO_LONG
+    spelled = _spell_plainly(text)
+    return _text_risk(text) or (_text_risk(spelled) if spelled != text else "")
+
+
+def _spell_plainly(text: str) -> str:
+    """Return a text as a shell reads it that spells its words in pieces, by codes or by variables."""
+    if not tables.PIECES.search(text):
+        return text
+    text = tables.EMPTY_QUOTES.sub("", text).replace("\\\n", "").replace("${IFS}", " ").replace("$IFS", " ")
+    text = tables.CODED.sub(
+        lambda quoted: tables.CODE_POINT.sub(lambda code: chr(int(code[1], 16)), quoted[1]), text
+    )
+    text = tables.CODE_POINTS.sub(lambda codes: tables.ONE_CODE.sub(_decode, codes[0]), text)
+    values = dict(tables.SHORT_VALUE.findall(text)[:_MOST_STARTS])
+    return tables.VARIABLE.sub(lambda name: values.get(name[1], name[0]), text) if values else text
+
+
+def _decode(code: re.Match[str]) -> str:
+    base = {"octal": 8, "number": 10}.get(str(code.lastgroup), 16)
+    try:
+        return chr(int(code[code.lastgroup or 0], base))
+    except ValueError:
+        return code[0]
+
+
+# What means the same wherever it stands, also without its program.
+_SIGNS = (
+    (tables.UNCHECKED, DISABLES_CHECKS),
+    (tables.CODE_DELETES, DELETES_OUTSIDE),
+    (tables.SECRET_IN_URL, SENDS_PRIVATE),
+    (tables.CODE_INSTALLS, FOREIGN_SOURCE),
+    (tables.GIT_RUNS, CHANGES_SETTINGS),
+    (tables.CUT_OUT, OBSCURED),
+)
+
+
+@lru_cache(maxsize=512)
+def _text_risk(text: str) -> str:
+    for pattern, reason in _SIGNS:
+        if pattern.search(text):
+            return reason
+    if tables.SHELL_START.search(text) and tables.PUT_THERE.search(text):
+        return CHANGES_SETTINGS
+    if any(_is_elsewhere(setting["url"]) for setting in tables.SOURCE_SETTING.finditer(text)):
+        return FOREIGN_SOURCE
+    if _is_preceded(text, tables.PRIVATE_CODE, tables.SENDING_CODE):
+        return SENDS_PRIVATE
+    if _is_preceded(text, tables.DOWNLOAD_CODE, tables.RUNNING_CODE):
+        return RUNS_FETCHED
+    return next(filter(None, map(command_risk, _find_commands(text))), "")
+
+
+def _is_preceded(text: str, what: re.Pattern[str], before: re.Pattern[str]) -> bool:
+    """Say whether some code stands shortly behind other code: linear, unlike one pattern for both."""
+    return any(
+        before.search(text, max(0, code.start() - _REACH), code.start()) for code in what.finditer(text)
+    )
+
+
+def drop_risky_cures(notes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the notes of a run without cures that a person must agree to: they are told beside an error."""
+    failures = notes.get("failures")
+    if not isinstance(failures, Mapping):
+        return dict(notes)
+    kept = {
+        key: {**failure, "cures": [cure for cure in failure["cures"] if not text_risk(str(cure[1]))]}
+        if isinstance(failure, Mapping) and failure.get("cures")
+        else failure
+        for key, failure in failures.items()
+    }
+    return {**notes, "failures": kept}
+
+
+def command_risk(command: str) -> str:
+    """Return what a command line does that a person must agree to, or an empty string."""
+    steps = parse(command)
+    return next((reason for reason, does in _BEHAVIOURS if does(steps)), "") if steps else ""
+
+
+def _find_commands(text: str) -> Iterator[str]:
+    """Find what may be a command line: spans of code, and from a program's name to the sentence's end."""
+    if not text.startswith("`"):
+        yield text
+    for code in tables.CODE.finditer(text):
+        yield code[1]
+    # In a script without spaces the name of a program stands directly between its letters.
+    plain = tables.FOREIGN_LETTERS.sub(lambda found: "\n" if tables.BREAK.search(found[0]) else " ", text)
+    starts = 0
+    for sentence in tables.BREAK.split(re.sub(r"[ \t]{2,}", " ", plain.replace("`", " "))):
+        read_to = 0
+        for name in tables.START.finditer(sentence):
+            start, starts = name.start(), starts + 1
+            if starts > _MOST_STARTS and start < read_to:
+                continue
+            quote = sentence[start - 1 : start]
+            closing = sentence.find(quote, start) if quote in tables.QUOTES else -1
+            read_to = min(closing if closing > 0 else len(sentence), start + _LONGEST_INLINE)
+            yield sentence[start:read_to]
+            for mark in tables.QUOTES:
+                # The quote was opened before the command.
+                if sentence.count(mark, start, read_to) % 2:
+                    yield sentence[start : sentence.index(mark, start)]
+
+
+def _call(step: Step, names: frozenset[str]) -> tuple[str, tuple[str, ...]]:
+    """Return which of these programs a step calls, wrapped or not, and what it is given; empty for none."""
+    values = [word.value for word in step.words[len(step.assignments) :]]
+    for at, value in enumerate(values[:6]):
+        name = _base(value)
+        if name in names:
+            return name, tuple(values[at + 1 :])
+    return "", ()
+
+
+def _base(program: str) -> str:
+    return program.rsplit("/", 1)[-1].lower().removesuffix(".exe")
+
+
+def _is_elsewhere(value: str) -> bool:
+    """Say whether a value names a place on another machine that is no public registry's own."""
+    if tables.REPOSITORY.match(value):
+        return True
+    for url in tables.URL.finditer(value):
+        scheme, host = url["scheme"].lower(), url["host"].lower()
+        if scheme == "file" or host in tables.LOOPBACK:
+            continue
+        if scheme != "https" or host not in tables.ENDPOINTS:
+            return True
+    return False
+
+
+def _runs_fetched(steps: Sequence[Step]) -> bool:
+    """A step runs what an earlier one fetched or decoded: by a pipe, a file, a variable or a substitution."""
+    is_flowing = is_held = is_inside = False
+    names: set[str] = set()
+    for step in steps:
+        name = _base(step.program)
+        is_flowing = is_flowing and step.operator == "|"
+        if _runs_text(step, is_flowing=is_flowing, is_held=is_held) or _runs_file(step, names):
+            return True
+        if _runs_address(name, step):
+            return True
+        if is_inside and not is_preparation(step) and not is_read_only_step(step):
+            return True
+        is_inside = is_inside or (name == "cd" and bool(names & set("/".join(step.arguments).split("/"))))
+        is_held = is_held or any(tables.FETCH_INSIDE.search(each) for each in step.assignments)
+        is_clone = step.name in ("git clone", "gh repo", "hg clone", "svn checkout", "svn co")
+        fetches = name in tables.FETCHERS or is_clone
+        is_flowing = is_flowing or fetches or name in tables.SENDS or _decodes(name, step)
+        if fetches or (name in tables.EXTRACTS and names):
+            given = [word.value for word in step.words[1:] if not word.value.startswith("-")]
+            targets = (*given, *(redirect.target for redirect in step.redirects))
+            names |= set(map(_last_part, targets)) - {""}
+            names |= set(map(_stem, targets)) - {""} if name in tables.EXTRACTS else set()
+    return False
+
+
+def _runs_address(name: str, step: Step) -> bool:
+    """Say whether a step runs or applies what an address names."""
+    if name in tables.CLUSTER:
+        is_applying = step.subcommand in ("apply", "create", "replace")
+        return is_applying and (_names_url(step) or any(map(tables.HOST_PATH.match, step.arguments)))
+    if name in tables.CONTAINERS:
+        return bool({"build", "compose"} & set(step.name.split())) and _names_url(step)
+    return name in tables.RUNS_ADDRESS and _names_url(step)
+
+
+def _names_url(step: Step) -> bool:
+    return any(_is_elsewhere(word.value) for word in step.words)
+
+
+def _runs_text(step: Step, *, is_flowing: bool, is_held: bool) -> bool:
+    """Say whether a step runs what flows into it, what a variable holds or what a substitution fetches."""
+    name, values = _base(step.program), [word.value for word in step.words]
+    is_runner = name in tables.SHELLS or name in tables.EVALUATES
+    is_interpreter = name in tables.INTERPRETERS
+    if is_flowing:
+        is_bare = step.arguments in ((), ("-",)) and step.subcommand in ("", "-")
+        reads_code = is_runner or (is_bare and (is_interpreter or step.program.startswith("$")))
+        is_read = (
+            name in tables.READS_INPUT
+            or name in tables.SENDS
+            or is_interpreter
+            or name.startswith("python -m")
+        )
+        if reads_code or (not is_read and _takes_code(step)):
+            return True
+    if any(value.startswith(("/dev/tcp/", "/dev/udp/")) for value in values):
+        return True
+    if name in ("nc", "ncat", "netcat") and not {"-e", "-c", "--exec"}.isdisjoint(step.flags):
+        return True
+    is_substituted = not step.assignments and values[:1] != [] and values[0].startswith(("$(", "`"))
+    if not (is_runner or is_interpreter or is_substituted or "<(" in step.text):
+        return False
+    is_fetched = bool(tables.FETCH_INSIDE.search(step.text)) and name not in tables.READS_INPUT
+    return is_fetched or (is_held and is_runner and "$" in step.text)
+
+
+def _takes_code(step: Step) -> bool:
+    """Say whether a program that is no filter is told to read its input as its orders."""
+    return "-" in step.arguments or "/dev/stdin" in step.arguments or step.program in ("psql", "mysql", "at")
+
+
+def _decodes(name: str, step: Step) -> bool:
+    if name in tables.DECODERS:
+        return True
+    flag = {"base64": r"-\w*[dD]|--decode", "base32": r"-\w*d", "xxd": "-r", "openssl": r"-d\Z"}.get(name)
+    return flag is not None and any(re.match(flag, each) for each in step.flags)
+
+
+def _last_part(path: str) -> str:
+    return re.split(r"[?#]", path)[0].rstrip("/").rsplit("/", 1)[-1].removesuffix(".git")
+
+
+def _stem(path: str) -> str:
+    return _last_part(path).split(".", 1)[0]
+
+
+def _runs_file(step: Step, names: set[str]) -> bool:
+    """Say whether a step runs or installs one of these files, or a file of these folders."""
+    called = step.words[len(step.assignments) :][:1]
+    if not names or not called:
+        return False
+    paths = [called[0].value] if called[0].value not in tables.NAMED else []
+    name = _base(step.program)
+    if name == "chmod":
+        paths += step.arguments[1:] if re.search(r"x|[1357]", "".join(step.arguments[:1])) else ()
+    elif name in tables.RUNS_FILES:
+        paths += step.arguments if name in tables.INSTALLS_FILES else step.arguments[:1]
+    return any(names & set(path.split("/")) for path in paths)
+
+
+def _evaluates_download(steps: Sequence[Step]) -> bool:
+    names = {_base(step.program) for step in steps}
+    if not names & {"iex", "invoke-expression"}:
+        return False
+    return bool(names & tables.FETCHERS) or any("downloadstring" in step.text.lower() for step in steps)
+
+
+def _installs_elsewhere(steps: Sequence[Step]) -> bool:
+    """A package manager is given another index, a URL, a repository or a channel that is not well known."""
+    for step in steps:
+        name, given = _call(step, tables.MANAGERS)
+        if _base(step.program) in ("add-apt-repository", "apt-add-repository", "apt-key") and step.arguments:
+            return True
+        tool, _ = _call(step, tables.TAKES_ADDRESS)
+        is_extension = _base(step.program) == "gh" and {"extension", "install"} <= set(step.name.split())
+        if (tool and _names_url(step)) or is_extension:
+            return True
+        verb = next((value for value in given[:3] if value in tables.INSTALL_VERBS or value == "config"), "")
+        if not verb:
+            continue
+        if any(map(_is_elsewhere, given)) or (name == "brew" and verb == "tap"):
+            return True
+        if _names_foreign_package(name, verb, given):
+            return True
+    return False
+
+
+def _names_foreign_package(name: str, verb: str, given: Sequence[str]) -> bool:
+    """Say whether a package's name or channel leads elsewhere than to the manager's own registry."""
+    packages = [value for value in given[given.index(verb) + 1 :] if not value.startswith("-")]
+    first = packages[0] if packages else ""
+    if name in ("npm", "pnpm", "yarn", "bun"):
+        return bool(tables.SHORTHAND.match(first)) and first != "and/or"
+    if name == "brew":
+        return first.count("/") == 2
+    if name == "go":
+        return bool(tables.HOST_PATH.match(first)) and first.split("/")[0] not in tables.MODULE_HOSTS
+    if name == "cargo":
+        return not {"--registry", "--index", "--git"}.isdisjoint(given)
+    channels = [value for flag, value in pairwise(given) if flag in ("-c", "--channel")]
+    return name in ("conda", "mamba", "micromamba") and bool(set(channels) - tables.CHANNELS)
+
+
+def _runs_package(steps: Sequence[Step]) -> bool:
+    """A package is fetched and run at once, without being one of the project's own."""
+    for step in steps:
+        name, given = _call(step, tables.RUNNERS)
+        plain = [value for value in given if not value.startswith("-")]
+        if not plain:
+            continue
+        verb = f"{name} {plain[0]}"
+        # What stands after the package's name is the package's own.
+        own = given[: given.index(plain[0]) + (2 if name == "npm" else 0)]
+        is_told_yes = not {"-y", "--yes", "-p", "--package"}.isdisjoint(own)
+        if name in tables.FETCHING_VERBS or (verb in tables.FETCHING_VERBS and len(plain) > 1):
+            return verb != "uv tool" or plain[1] == "run"
+        is_package = any(value.startswith("--package=") for value in own) or _is_elsewhere(plain[0])
+        if (name == "npx" and (is_told_yes or is_package or "@" in plain[0][1:])) or (
+            verb == "npm exec" and is_told_yes
+        ):
+            return True
+        first = "".join(plain[1:2])
+        is_remote = (
+            _is_elsewhere(first) or first.startswith(("npm:", "jsr:")) or ("." in first and "@" in first)
+        )
+        if plain[0] == "run" and is_remote:
+            return True
+    return False
+
+
+def _is_outside(path: str) -> bool:
+    """Say whether a path leads out of the project, to something that no tool makes again."""
+    if not tables.OUTSIDE.match(path):
+        return ".." in path and (normpath(path).startswith("..") or "$" in path)
+    if ".." in path:
+        return True
+    return not tables.TEMPORARY.match(path) and not tables.MADE_AGAIN.search(path.rstrip("/*"))
+
+
+def _deletes_outside(steps: Sequence[Step]) -> bool:
+    before: Sequence[str] = ()
+    is_outside = False
+    for step in steps:
+        name, arguments = _base(step.program), step.arguments
+        # In Windows, /s and /q are flags.
+        places = [each for each in arguments if not re.fullmatch(r"/[A-Za-z]", each)]
+        if name in ("cd", "pushd"):
+            is_outside = any(map(_is_outside, places))
+        elif name in tables.DELETES:
+            flowing = before if step.operator == "|" else ()
+            if (
+                is_outside
+                or any(map(_is_outside, (*places, *flowing)))
+                or any(map(tables.UNSET_ROOT.match, places))
+            ):
+                return True
+        elif _deletes_much(name, step):
+            return True
+        before = arguments
+    return False
+
+
+def _deletes_much(name: str, step: Step) -> bool:
+    """Say whether a step deletes more than the files that it names."""
+    arguments, flags = step.arguments, step.flags
+    if name == "find":
+        is_deleting = "-delete" in flags or ("-exec" in flags and not tables.DELETES.isdisjoint(arguments))
+        return is_deleting and any(map(_is_outside, arguments[:1]))
+    if name == "git":
+        elsewhere = [value for flag, value in pairwise(word.value for word in step.words) if flag == "-C"]
+        return "clean" in (step.subcommand, *arguments) and any(map(_is_outside, (*elsewhere, *arguments)))
+    if name == "mv":
+        return any(map(tables.SYSTEM_FOLDER.match, arguments[:-1]))
+    if name in tables.CONTAINERS:
+        return "prune" in step.subcommand and any(re.match(r"--all|--volumes|-\w*a", flag) for flag in flags)
+    if name == "robocopy":
+        return "/mir" in " ".join(arguments).lower()
+    if name == "rsync":
+        return "--delete" in flags and any(map(_is_outside, arguments[-1:]))
+    if name in ("aws", "gsutil", "gcloud", "az", "terraform", "gh"):
+        words = {*step.subcommand.split(), *arguments[:4]}
+        return bool(words & {"rm", "rb", "delete", "destroy"}) and words.isdisjoint(("cache", "pod"))
+    if name in tables.CLUSTER:
+        return step.subcommand == "delete" and not {"--all-namespaces", "-A", "--all"}.isdisjoint(flags)
+    return name.split(".")[0] in tables.OVERWRITES and any(map(tables.DEVICE.match, (*arguments, *flags)))
+
+
+def _disables_checks(steps: Sequence[Step]) -> bool:
+    for step in steps:
+        name = _base(step.program)
+        flags = [flag for flag in step.flags if re.fullmatch(r"-[A-Za-z]+", flag)]
+        if name == "curl" and any("k" in flag for flag in flags):
+            return True
+        if step.name == "git commit" and any("n" in flag for flag in flags):
+            return True
+        if name == "git" and any(each.startswith("SKIP=") for each in step.assignments):
+            return True
+        is_open = "--privileged" in step.flags or any(word.value.startswith("/:/") for word in step.words)
+        if name in tables.CONTAINERS and is_open:
+            return True
+        is_removing = name in tables.DELETES or name in ("mv", "chmod") or step.name == "git rm"
+        emptied = [redirect.target for redirect in step.redirects if redirect.operator in (">", "1>", ">|")]
+        edited = _written_paths(step) if name == "sed" else ()
+        removed = step.arguments if is_removing else ()
+        if any(map(tables.CHECK_FILE.search, (*removed, *emptied, *edited))):
+            return True
+        if tables.SWITCHED_OFF.match(" ".join(word.value for word in step.words[len(step.assignments) :])):
+            return True
+    return False
+
+
+def _written_paths(step: Step) -> list[str]:
+    """Return the files that a step writes."""
+    name, arguments = _base(step.program), step.arguments
+    paths = [redirect.target for redirect in step.redirects if redirect.is_to_file]
+    if name in ("tee", "add-content", "set-content", "out-file"):
+        paths += arguments
+    elif name in ("cp", "mv", "install", "ln", "rsync") and len(arguments) > 1:
+        paths.append(arguments[-1])
+    elif name == "sed" and (step.subcommand == "-i" or any(flag.startswith("-i") for flag in step.flags)):
+        paths += arguments
+    elif name == "dd":
+        paths += [argument[3:] for argument in arguments if argument.startswith("of=")]
+    return paths
+
+
+def _changes_settings(steps: Sequence[Step]) -> bool:
+    for step in steps:
+        if any(tables.START_FILE.match(path) for path in _written_paths(step)):
+            return True
+        name, arguments = _base(step.program), step.arguments
+        if name == "crontab" and (
+            step.operator == "|" or "-" in arguments or not tables.EDITS.isdisjoint(step.flags)
+        ):
+            return True
+        if name in ("chmod", "chown") and (
+            re.search(r"\+s|\A[2467]\d{3}\Z", "".join(arguments[:1]))
+            or ("-R" in step.flags and any(map(_is_outside, arguments[1:])))
+        ):
+            return True
+        setter, given = _call(step, frozenset(tables.SETTERS))
+        words = {value.lower() for value in given}
+        if not setter or words & tables.LISTS or len(given) < 2:
+            continue
+        needed = tables.SETTERS[setter]
+        is_config = given[0] == ("env" if setter == "go" else "config")
+        if words & needed and (is_config or not needed <= tables.CONFIG_WORDS):
+            return True
+    return False
+
+
+def _sends_private(steps: Sequence[Step]) -> bool:
+    """Keys, credentials, the environment or the whole project go to another machine: by a file or a pipe."""
+    is_private = is_new_remote = False
+    packed: set[str] = set()
+    for step in steps:
+        name, values = _base(step.program), [word.value for word in step.words]
+        files = [value for value in values if _is_private(value, packed)]
+        files += [redirect.target for redirect in step.redirects if _is_private(redirect.target, packed)]
+        is_private = is_private and step.operator == "|"
+        is_login = "login" in values or "auth" in values
+        if name in tables.SENDS and (
+            (is_private and not is_login) or _sends_files(name, step, values, files)
+        ):
+            return True
+        if name == "git" and "push" in values and (is_new_remote or _names_url(step)):
+            return True
+        is_new_remote = is_new_remote or step.subcommand in ("remote add", "remote set-url")
+        is_revealed = bool(tables.REVEALS.match(step.text)) or any(map(tables.SECRET_VARIABLE.search, values))
+        reads_secrets = any(map(tables.SECRET_WORD.search, values)) and name not in ("echo", "printf")
+        is_private = is_private or is_revealed or bool(files) or reads_secrets or name in tables.ARCHIVES
+        if files and name not in tables.SENDS:
+            packed |= {_last_part(value) for value in (*values, *(each.target for each in step.redirects))}
+    return False
+
+
+def _is_private(value: str, packed: set[str]) -> bool:
+    _, at, named = value.partition("@")
+    if tables.HOME_ROOT.fullmatch(value) or (packed and _last_part(named or value) in packed):
+        return True
+    if at and value[:1] in "@f" and _is_outside(named):
+        return True
+    return bool(tables.PRIVATE_FILE.search(value)) and not value.endswith(".pub")
+
+
+def _sends_files(name: str, step: Step, values: Sequence[str], files: Sequence[str]) -> bool:
+    """Say whether a step that speaks to another machine gives it private files or what they hold."""
+    if tables.DUMP.search(step.text) or (
+        tables.READ_INSIDE.search(step.text) and tables.PRIVATE_FILE.search(step.text)
+    ):
+        return True
+    if name in ("curl", "wget"):
+        is_sending = any(map(tables.SENDING_FLAG.match, values))
+        if is_sending and tables.REVEAL_INSIDE.search(step.text):
+            return True
+        given = [value for flag, value in pairwise(values) if tables.SENDING_FLAG.match(flag)]
+        return is_sending and (bool(files) or any(map(tables.SECRET_VARIABLE.search, given)))
+    if name in ("scp", "rsync", "sftp", "rclone"):
+        # The key by which a program signs in is not sent.
+        keys = {value for flag, value in pairwise(values) if flag in ("-i", "-e", "-F")}
+        return bool(set(files) - keys) and any(re.match(r"[\w.@-]+:", value) for value in values[1:])
+    if name == "ssh":
+        return (
+            any(tables.PRIVATE_FILE.search(redirect.target) for redirect in step.redirects)
+            or "-R" in step.flags
+        )
+    if name in ("nslookup", "dig", "host"):
+        return False
+    if name == "gh" and ({"gist", "create"} <= set(values) or "--visibility public" in " ".join(values)):
+        return True
+    return bool(files) and (name not in tables.UPLOADERS or not tables.UPLOADS.isdisjoint(values))
+
+
+def _hides_program(steps: Sequence[Step]) -> bool:
+    """The name of a program is a pattern or a list that the shell completes, or its script is encoded."""
+    for step in steps:
+        called = step.words[len(step.assignments) :][:1]
+        if called and tables.PATTERN_NAME.match(called[0].raw):
+            return True
+        if _base(step.program) in ("powershell", "pwsh") and any(map(tables.ENCODED_FLAG.match, step.flags)):
+            return True
+    return False
+
+
+_BEHAVIOURS: tuple[tuple[str, Callable[[Sequence[Step]], bool]], ...] = (
+    (RUNS_FETCHED, _runs_fetched),
+    (RUNS_FETCHED, _evaluates_download),
+    (FOREIGN_SOURCE, _installs_elsewhere),
+    (FETCHED_PACKAGE, _runs_package),
+    (DELETES_OUTSIDE, _deletes_outside),
+    (DISABLES_CHECKS, _disables_checks),
+    (CHANGES_SETTINGS, _changes_settings),
+    (SENDS_PRIVATE, _sends_private),
+    (OBSCURED, _hides_program),
+)

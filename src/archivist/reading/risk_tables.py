@@ -1,0 +1,305 @@
+"""The programs, flags and files that `command_risks` knows, each table by what its members do.
+
+All patterns are linear: what may repeat is bounded or possessive.
+"""
+
+from __future__ import annotations
+
+import re
+
+from archivist.cold_start import lazy_pattern
+from archivist.reading import programs
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+FETCHERS = _words(
+    "curl wget iwr irm invoke-webrequest invoke-restmethod aria2c httpie xh http https lynx nc ncat netcat"
+    " socat telnet ftp tftp fetch axel certutil bitsadmin start-bitstransfer"
+)
+INTERPRETERS = _words("python node ruby perl php lua deno bun osascript pwsh powershell rscript julia tclsh")
+# Programs that run what an address names, and programs that only read, check or unpack what flows in.
+RUNS_ADDRESS = _words("mshta regsvr32 rundll32 msiexec cookiecutter copier degit rpm dpkg ansible-pull")
+SHELLS = programs.SHELLS | _words("fish csh tcsh ash busybox cmd")
+EVALUATES = _words("eval source . iex invoke-expression")
+EXTRACTS = _words("tar unzip gunzip 7z bsdtar unxz")
+READS_INPUT = (
+    programs.FILTERS
+    | programs.LOOKS
+    | EXTRACTS
+    | _words(
+        "gpg shasum sha1sum b2sum cksum pv dd xmllint html2text pandoc xq mlr jless gzip xz zstd bzip2 zcat"
+        " openssl base64 base32 iconv sponge pbcopy xclip fx gron dasel hexdump sqlite3 duckdb plutil aspell"
+    )
+)
+DECODERS = _words("rev tr")
+INSTALLS_FILES = _words("dpkg rpm installer msiexec pip npm code apt apt-get")
+RUNS_FILES = SHELLS | INTERPRETERS | EVALUATES | INSTALLS_FILES | _words("open start java wine dotnet")
+MANAGERS = _words(
+    "pip pipx uv conda mamba micromamba npm pnpm yarn bun gem bundle cargo go composer brew apt apt-get dnf"
+    " yum apk zypper choco winget scoop dotnet nuget helm poetry pdm rye pixi pipenv cpan cpanm deno"
+    " asdf mise pod flutter dart conan easy_install"
+    " luarocks opam mix vcpkg install-module"
+)
+# Programs that build or install from any address that they are given.
+TAKES_ADDRESS = _words(
+    "mvn mvnw gradle gradlew sbt lein nix nix-env nix-shell cpanm easy_install register-psrepository"
+    " add-appxpackage install-package install-module"
+)
+MODULE_HOSTS = frozenset((
+    "github.com", "gitlab.com", "bitbucket.org", "golang.org", "google.golang.org", "gopkg.in", "k8s.io",
+    "sigs.k8s.io", "go.uber.org", "honnef.co", "mvdan.cc", "gotest.tools", "cloud.google.com", "buf.build",
+    "go.opentelemetry.io", "connectrpc.com", "entgo.io", "gorm.io", "filippo.io", "rsc.io", "gonum.org",
+    "modernc.org", "goa.design", "codeberg.org", "go.etcd.io", "cuelang.org", "dario.cat",
+))  # fmt: skip
+INSTALL_VERBS = _words(
+    "install i add get require download sync ci update upgrade tap repo source sources lock wheel isntall"
+)
+ENDPOINTS = frozenset((
+    "pypi.org", "files.pythonhosted.org", "registry.npmjs.org", "registry.yarnpkg.com", "rubygems.org",
+    "crates.io", "index.crates.io", "cran.r-project.org", "cloud.r-project.org", "static.crates.io",
+    "proxy.golang.org", "repo.maven.apache.org",
+    "repo1.maven.org", "api.nuget.org", "hex.pm", "repo.packagist.org",
+))  # fmt: skip
+LOOPBACK = _words("localhost 127.0.0.1 [::1] 0.0.0.0 host.docker.internal")
+CHANNELS = _words("conda-forge defaults main anaconda bioconda pytorch nvidia")
+DELETES = _words("rm rmdir unlink shred srm del erase rd remove-item ri trash rimraf truncate")
+CLUSTER = _words("kubectl oc")
+CONTAINERS = _words("docker podman nerdctl")
+ARCHIVES = _words("tar zip 7z mysqldump pg_dump pg_dumpall mongodump")
+OVERWRITES = _words("dd wipefs mkfs fdisk parted diskpart format")
+WRITES = _words("tee cp mv install ln sed dd rsync add-content set-content out-file")
+SENDS = FETCHERS | _words(
+    "scp rsync sftp ssh mail mailx sendmail mutt rclone gsutil aws az gcloud gh nslookup dig host s3cmd"
+)
+EDITS = _words("-e -r")
+UPLOADERS = _words("aws az gcloud gsutil gh s3cmd")
+UPLOADS = _words("cp mv sync create upload put")
+CONFIG_WORDS = _words("--global --system set --set --add --append --prepend -w")
+# The programs that change settings beyond the project, and the words by which they do.
+SETTERS = {
+    "git": _words("--global --system"),
+    **dict.fromkeys(
+        _words("npm pnpm yarn pip conda poetry bun gem bundle"), _words("set --set --add --append --prepend")
+    ),
+    "go": _words("-w"),
+    "systemctl": _words("enable link"),
+    "launchctl": _words("load bootstrap enable submit"),
+    "reg": _words("add import"),
+    "sysctl": _words("-w --write"),
+    "schtasks": _words("/create"),
+    "defaults": _words("write"),
+    "gsettings": _words("set set-value"),
+    "update-alternatives": _words("--set --install"),
+    "loginctl": _words("enable-linger"),
+    "sc": _words("create config"),
+    **dict.fromkeys(_words("new-itemproperty set-itemproperty"), _words("-path -value -name")),
+    "register-scheduledtask": _words("-taskname -action"),
+}
+LISTS = _words("-l --list list get --get --get-all --show-origin show --unset")
+
+# Names that are looked for in sentences; those that are common words are only recognised in code.
+NAMED = (
+    FETCHERS | INTERPRETERS | SHELLS | MANAGERS | DELETES | OVERWRITES | SENDS | frozenset(SETTERS)
+    | CLUSTER | ARCHIVES | _words(
+        "eval source iex invoke-expression npx uvx bunx git docker podman tee cp mv ln sed echo printf cat"
+        " export find base64 openssl xxd env printenv chmod sudo setenforce ufw spctl csrutil"
+        " set-executionpolicy set-mppreference nix python3 pip3 tar xargs pre-commit crontab apt-key history"
+        " add-apt-repository add-content set-content mshta regsvr32 cookiecutter terraform vssadmin chown awk"
+    )
+)  # fmt: skip
+# Common words are recognised in a sentence where a flag, a path or a drive follows.
+COMMON_NAMES = _words("host http https fetch format rd ri mix trash defaults telnet mail scoop opam helm")
+START = lazy_pattern(
+    rf"(?<![\w/.~$@=-])(?:(?:{'|'.join(sorted(map(re.escape, NAMED - COMMON_NAMES), key=len, reverse=True))})"
+    rf"(?:\.exe)?(?![\w/.=@-])|(?:{'|'.join(sorted(COMMON_NAMES))})(?= (?:-\w|/|\w:)))",
+    re.ASCII | re.IGNORECASE,
+)
+CODE = lazy_pattern(r"`{1,3}([^`]+)`")
+# A sentence ends; in a command, a full stop or a comma that ends a word is followed by no space.
+BREAK = lazy_pattern(
+    r"(?<=[^\s.])[.!?](?=\s|\Z)|,(?=\s|\Z)"
+    r"|[\n\u3002\uff01\uff1f\uff0c\u3001\uff1b]|\s[\u2013\u2014]\s"
+)
+FOREIGN_LETTERS = lazy_pattern(r"[^\x00-\x7f]+")
+QUOTES = ("'", '"')
+URL = lazy_pattern(
+    r"(?P<scheme>(?:(?:git|hg|svn|bzr)\+)?(?:https?|ftps?|git|ssh|s3|gs|file))://(?:[^\s/?#@'\"<>]{0,100}@)?"
+    r"(?P<host>[^\s/:?#'\"<>]{0,200})",
+    re.IGNORECASE,
+)
+REPOSITORY = lazy_pattern(
+    r"(?:github|gitlab|bitbucket|gist|gh|gl):[\w.-]+/|git@[\w.-]+:|[\w.@/-]{1,100}@(?:npm|github):",
+    re.IGNORECASE,
+)
+HOST_PATH = lazy_pattern(r"\A(?:[\w-]++\.)++[a-z]{2,}+/[\w.-]")
+SHORTHAND = lazy_pattern(r"\A[A-Za-z0-9][\w-]*+/[A-Za-z0-9][\w.-]*+(?:#\S++)?\Z")
+FETCH_INSIDE = lazy_pattern(
+    rf"(?:[$<]\(|`)[^\n]{{0,200}}?\b(?:{'|'.join(sorted(map(re.escape, FETCHERS - {'http', 'https'})))}"
+    r"|base64|base32|xxd|openssl|rev|tr|printf)\b",
+    re.IGNORECASE,
+)
+DOWNLOAD_CODE = lazy_pattern(
+    r"urlopen|urlretrieve|requests\.get|httpx\.get|b64decode|atob\(|fromhex|downloadstring|fetch\(|https?\.get\(|chr\(|fromcharcode"
+    r"|file_get_contents|uri\.open|open-uri|lwp::|codecs\.decode|zlib\.decompress|marshal\.loads|unhexlify|https?://",
+    re.IGNORECASE,
+)
+RUNNING_CODE = lazy_pattern(
+    r"\b(?:exec|eval|source|loadstring|new function|instance_eval|scriptblock\]::create)\s?\(|\beval get\b",
+    re.IGNORECASE,
+)
+SENDING_CODE = lazy_pattern(r"\b(?:post|put|urlopen|sendall|fetch|sendmail|axios)\w{0,5}\s?\(", re.IGNORECASE)
+PRIVATE_CODE = lazy_pattern(
+    r"os\.environ|process\.env\b(?!\.)|open\(\s?[\"'](?:~|/etc|/home|\.env|\.\./)|expanduser|homedir\(",
+    re.IGNORECASE,
+)
+CODE_DELETES = lazy_pattern(
+    r"\b(?:rmtree|rmsync|rm_rf|removedirs|rimraf|os\.remove|os\.unlink|unlinksync)\s?\(\s?(?:os\.path\.expanduser|path\.home|pathlib\.path\.home"
+    r"|os\.homedir|[\"'](?:~|\.\./|/(?!tmp/|var/tmp/)))",
+    re.IGNORECASE,
+)
+# Flags, variables and settings mean the same wherever they stand, also without their program.
+SOURCE_SETTING = lazy_pattern(
+    r"(?:index|index[_-]url|find[_-]links|registry|registries|goproxy|--source|npmregistryserver|mirror|repos"
+    r"|repository[_-]url|remoterepositories|add\(url)[\"']?"
+    r"(?:\s?[=:]\s?|\s)[\"']?(?P<url>(?:git\+)?[a-z]{2,8}://[^\s'\"`]{1,300})",
+    re.IGNORECASE,
+)
+UNCHECKED = lazy_pattern(
+    r"(?<![\w-])--(?:no|skip|disable|ignore|allow)-?(?:[a-z]{1,20}-){0,3}(?:verify|verification|hooks?|gpg-?checks?"
+    r"|gpg-?sign|ssl|tls|certs?|certificates?|checksums?|signatures?|unauthenticated|untrusted)(?:-errors?)?"
+    r"(?![\w-])"
+    r"|(?<![\w-])--(?:insecure|trusted-host|yolo|dangerously-\w|no-?verify|strict-ssl[= ]false)"
+    r"|\bbypass-?permissions\b|\bstricthostkeychecking[= ]no\b|\bstrict-ssl[= ]false\b"
+    r"|\bnode_tls_reject_unauthorized[\"']?\s?=\s?[\"']?0"
+    r"|(?:ssl|tls|https|cert)_?-?verif\w{1,20}[\"']?\s?[=:\s]\s?[\"']?(?:0|false|no|off|none)\b"
+    r"|\b(?:ca_bundle|ssl_cert_file)=(?:[\"']{2}|\s|/dev/null)|\buserknownhostsfile[= ]/dev/null"
+    r"|verify(?:peer|host)\W{1,6}(?:0|false)\b|\bvalidate_certs[\"']?\s?[=:]\s?[\"']?(?:no|false|0)\b"
+    r"|\bgpg_?(?:sign|check)[= ](?:false|0|no)\b|\bfsckobjects[= ]false\b|\bsiglevel\s?=\s?never\b"
+    r"|\btrusted=yes\b|--no(?:signature|digest|-quarantine)\b|--force-yes\b|--dangerous(?![\w-])"
+    r"|-skipcertificatecheck\b|\bdisable-tls[= ]true\b|\bsecure-http[= ]false\b|certificatevalidationcallback"
+    r"|\bcom\.apple\.quarantine\b|\b(?:seccomp|apparmor|label)[=:](?:unconfined|disable)\b"
+    r"|--cap-add[= ]all\b|\bdanger-full-access\b|--ask-for-approval[= ]never\b|--yes-always\b"
+    r"|--allow-all-tools\b|\bssl\.(?:insecure|allowall)=true\b|\bverify_none\b|--trust-server-cert"
+    r"|check_?(?:revo\w{1,10}|certificate)\w{0,10}[\"']?\s?[=: ]\s?(?:false|0)\b|\binsecure-registr"
+    r"|--ssl-no-revoke|--trust-model always|\btrusted[_-]host\b|no_?(?:ssl_?)?verify\w{0,10}=(?:1|true)\b"
+    r"|\b(?:enable)?strict[_-]?ssl[\"']?\s?[=: ]\s?[\"']?false\b"
+    r"|\bapproval[_-]?(?:policy|mode)\W{1,4}never\b|\bfail-under[= ]0\b|-vet=off\b"
+    r"|\bauto_?-?approve\w{0,10}[\"']?\s?[=:]\s?[\"']?true\b"
+    r"|\bgit_ssl_no_verify\b|\bhusky=0|\bhusky_skip_hooks=1|\bgo(?:nosumcheck|nosumdb|insecure)\b|\bgosumdb=off\b"
+    r"|\bcore\.hookspath(?:[= ][\"']?(?:/|~|[\"'])|=(?:\s|\Z))|(?<![\w.])verify\s?=\s?false\b"
+    r"|\brejectunauthorized[\"']?\s?:\s?false\b"
+    r"|\binsecure[_-]?skip[_-]?(?:tls[_-]?)?verify[\"']?\s?[=:]\s?[\"']?true\b|_create_unverified_context"
+    r"|\bcert_none\b|allow_?insecure\w{0,30}\s?[=:(]\s?true\b",
+    re.IGNORECASE,
+)
+CHECK_FILE = lazy_pattern(
+    r"\.git/hooks|\.husky\b|\.pre-commit-config|\.github/workflows|\.gitlab-ci|\bcodeowners\b|\.semgrep|\.snyk"
+    r"|\.github/?\Z",
+    re.IGNORECASE,
+)
+SWITCHED_OFF = lazy_pattern(
+    r"(?:setenforce 0|ufw disable|spctl --(?:master|global)-disable|csrutil disable|pre-commit uninstall"
+    r"|set-executionpolicy [^\n]{0,60}(?:bypass|unrestricted)|set-mppreference [^\n]{0,60}-disable"
+    r"|systemctl (?:stop|disable|mask) (?:firewalld|apparmor|auditd|ufw)|iptables -f"
+    r"|history -c|unset histfile|netsh advfirewall [^\n]{0,60}off|gh pr merge [^\n]{0,60}--admin"
+    r"|auditctl -e 0|gh api [^\n]{0,60}delete[^\n]{0,100}/protection|unblock-file|vssadmin delete)",
+    re.IGNORECASE,
+)
+HOME = (
+    r"(?:~[\w-]*+|\$\{?home(?::[^}\s]{0,20})?\}?|\$env:(?:userprofile|home)|%userprofile%|/home/[^/\s]++"
+    r"|/users/[^/\s]++|/root)"
+)
+OUTSIDE = lazy_pattern(rf"(?:{HOME}(?:[/\\]|\Z)|/|\.\.(?:/|\Z)|[a-z]:(?:[\\/\w]|\Z))", re.IGNORECASE)
+TEMPORARY = lazy_pattern(
+    r"(?:/tmp|/var/tmp|/private/tmp|/dev/(?:shm|null|stdout|stderr|fd)|\$\{?tmp\w*\}?|%temp%)(?:/|\Z)",
+    re.IGNORECASE,
+)
+MADE_AGAIN = lazy_pattern(
+    r"(?:^|/)(?:[\w.-]{0,40}cache[\w.-]{0,40}(?:/|$)|(?:node_modules|__pycache__|\.?venv|build|dist|target|\.tox"
+    r"|[\w.-]{1,60}\.egg-info)$)",
+    re.IGNORECASE,
+)
+UNSET_ROOT = lazy_pattern(r"\$\{?\w+\}?/\*?\Z")
+SYSTEM_FOLDER = lazy_pattern(r"/(?:etc|usr|bin|sbin|lib\w*|boot|var/(?!tmp/)|home|root)(?:/|\Z)")
+DEVICE = lazy_pattern(r"(?:of=)?/dev/(?!null|zero|shm|stdout|stderr)")
+START_FILE = lazy_pattern(
+    rf"{HOME}[/\\](?:\.(?!cache\b)\w|library/(?:launch|preferences)|bin/)|\$profile\b"
+    r"|/(?:etc|usr|bin|sbin|lib\w*|boot|var/spool|library|system|proc/sys|sys)(?:/|\Z)|[a-z]:\\(?:windows|program)"
+    r"|(?:[^\s]{0,100}/)?(?:\.git/hooks/|\.ssh/|\.envrc\Z|sitecustomize|[\w.-]{1,40}\.pth\Z|\.mcp\.json\Z|\.(?:claude|cursor|codex|gemini)/|\.cursorrules\Z"
+    r"|(?:claude|agents|gemini)\.md\Z|\.vscode/(?:tasks|settings)\.json\Z|\.?(?:bash|zsh)(?:rc|_profile|env)\Z)",
+    re.IGNORECASE,
+)
+PRIVATE_FILE = lazy_pattern(
+    r"(?:\.ssh(?:/(?!known_hosts)|\Z)|\bid_(?:rsa|ed25519|ecdsa|dsa)(?!\.pub)\b|\.aws(?:/|\Z)|\.netrc\b|\.pypirc\b"
+    r"|\.kube/config|\.docker/config|\.gnupg|/etc/(?:shadow|passwd)\b|\.git-credentials|\.npmrc\b|\.config/gh\b"
+    r"|(?:\A|[/@=])\.env(?:\.(?!example|sample|template)\w+)?\Z|_history\Z|\bcredentials(?:\.\w+)?\Z"
+    r"|\.(?:pem|key|p12|pfx|jks|kdbx|sql|sqlite3?|tfstate|tfvars)\Z|\bsecrets?\.\w+\Z|config/(?:master|database)\b"
+    r"|keychain|\.mozilla\b|cookies\b|login data|wallet\.dat)",
+    re.IGNORECASE,
+)
+HOME_ROOT = lazy_pattern(rf"{HOME}/?", re.IGNORECASE)
+SECRET_WORD = lazy_pattern(r"\bsecrets?\b|password|access-token|credentials?\b", re.IGNORECASE)
+DUMP = lazy_pattern(
+    r"(?:\$\(|`)\s?(?:env|printenv|set|export -p|history|gpg|security|whoami|id|pass|vault)\b"
+    r"|://[^\s\"']{0,200}?(?:\$\(|`)\s?(?:cat|base64|hostname|git|ls|find|aws|gcloud|gh|kubectl|op|tar)\b"
+)
+REVEAL_INSIDE = lazy_pattern(r"(?:\$\(|`)\s?(?:git|ls|find|hostname|ps|docker|kubectl|aws|gcloud|op|tar)\b")
+READ_INSIDE = lazy_pattern(r"(?:\$\(|`)\s?(?:cat|base64|xxd|head|tail|grep|<)\b")
+SECRET_VARIABLE = lazy_pattern(r"\$\{?\w{0,40}?(?:key|secret|token|passw|credential)", re.IGNORECASE)
+REVEALS = lazy_pattern(
+    r"(?:env|printenv|history|set|export -p|ps aux|git (?:log|diff|bundle|archive|config|credential)"
+    r"|gh auth token|gcloud auth|aws configure|vault|op (?:read|item)|pass|security find|gpg --export-secret"
+    r"|kubectl config view|docker inspect|npm token)(?:\s|\Z)",
+    re.IGNORECASE,
+)
+SECRET_IN_URL = lazy_pattern(
+    r"://[^\s\"']{0,200}?\$\{?\w{0,40}?(?:key|secret|token|passw|credential)", re.IGNORECASE
+)
+PIECES = lazy_pattern(
+    r"''|\"\"|\$\{?\w|\$'|\\x[0-9a-f]|\\[0-7]{3}|[A-Za-z]\\[A-Za-z\n]|&#\w|%[2-7][0-9A-Fa-f]"
+)
+EMPTY_QUOTES = lazy_pattern(r"(?<=[A-Za-z])(?:''|\"\"|\\)(?=[A-Za-z])")
+CODED = lazy_pattern(r"\$'([^'\n]{1,400})'")
+CODE_POINT = lazy_pattern(r"\\[xuU]([0-9A-Fa-f]{2,4})")
+CODE_POINTS = lazy_pattern(
+    r"(?:\\x[0-9A-Fa-f]{2}){2,}|(?:\\[0-7]{3}){2,}|(?:%[2-7][0-9A-Fa-f]){2,}|(?:&#\w{2,5};){2,}"
+)
+ONE_CODE = lazy_pattern(
+    r"\\x(?P<hex>..)|\\(?P<octal>[0-7]{3})|%(?P<percent>..)|&#(?:x(?P<entity>\w{2,4})|(?P<number>\d{2,5}));"
+)
+SHORT_VALUE = lazy_pattern(r"(?<![\w$])(\w{1,30})=['\"]?([\w./-]{1,60})")
+VARIABLE = lazy_pattern(r"\$\{?(\w{1,30})\}?")
+PATTERN_NAME = lazy_pattern(
+    r"[\w./-]{0,40}[/\w]\?[\w?/]{1,40}\Z|/[\w?/]{0,40}\*[\w?*]{0,40}\Z|\{[\w./-]+,[^\s]"
+)
+ENCODED_FLAG = lazy_pattern(r"-e(?:nc?|ncodedcommand)?\Z", re.IGNORECASE)
+CUT_OUT = lazy_pattern(r"\$\{\w{1,30}:\d{1,4}:\d{1,4}\}")
+SENDING_FLAG = lazy_pattern(
+    r"(?:-d|-F|-T|--data[\w-]*|--form|--upload-file|--post-file|--post-data|--json)\b"
+)
+
+
+CODE_INSTALLS = lazy_pattern(r"\binstall_(?:github|gitlab|git|url|bitbucket)\s?\(", re.IGNORECASE)
+GIT_RUNS = lazy_pattern(
+    r"\bgit config [^\n]{0,40}?(?:core\.fsmonitor [\w.~]*/|core\.sshcommand|alias\.\S{1,9} [\"']?!|insteadof)"
+    r"|\b(?:prompt_command|bash_env)=",
+    re.IGNORECASE,
+)
+SHELL_START = lazy_pattern(
+    r"(?:(?:~|\$home)/\.(?:bash|zsh|profile|zprofile|login)\w*|/etc/(?:environment|profile)\b|\$profile\b"
+    r"|(?:~|\$home)/\.config/[\w./ -]{1,80}settings\.json)",
+    re.IGNORECASE,
+)
+PUT_THERE = lazy_pattern(
+    r"\balias\s\w|\bexport\s\w|\b[A-Za-z_]\w{2,60}=[\w'\"/$]|\"[\w.]{1,60}\"\s?:\s?[\w\"\[{]"
+)
+
+
+RUNNERS = _words("npx bunx uvx pipx npm pnpm yarn bun uv go deno nix gem dnx")
+FETCHING_VERBS = frozenset((
+    "pipx run", "pnpm dlx", "yarn dlx", "bun x", "uv tool", "gem exec", "npm create", "pnpm create",
+    "yarn create", "bun create", "npm init", "bunx", "uvx", "dnx",
+))  # fmt: skip
