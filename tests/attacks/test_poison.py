@@ -417,7 +417,7 @@ def test_an_archived_lesson_of_a_file_does_not_silence_what_own_runs_learn(
 
 
 @pytest.mark.req("N7")
-def test_an_import_whose_runs_were_captured_here_is_own_evidence(victim: Bank, tmp_path: Path) -> None:
+def test_an_import_that_names_runs_of_this_bank_waits_like_any_other(victim: Bank, tmp_path: Path) -> None:
     for session in ("own-1", "own-2"):
         victim.runs.finish(
             agent_log(
@@ -425,12 +425,11 @@ def test_an_import_whose_runs_were_captured_here_is_own_evidence(victim: Bank, t
             )
         )
     line = {"id": "w", "createdAt": "2026-01-01T00:00:00Z", "summary": "Freeze the clock in nightly tests"}
-    for runs, told in ((["own-1", "own-2"], True), (["own-1", "theirs"], False)):
-        write_jsonl(tmp_path / "l.jsonl", [{**line, "id": f"w-{told}", "runs": runs, "status": "active"}])
-        victim.exchange.import_files([tmp_path / "l.jsonl"])
-        kept = victim.lessons.get(f"w-{told}")
-        assert (not kept.is_waiting, kept.status is Status.ACTIVE) == (told, told)
-    # A share folder names this bank's runs to everybody, so that naming them there proves nothing.
+    write_jsonl(tmp_path / "l.jsonl", [{**line, "runs": ["own-1", "own-2"], "status": "active"}])
+    victim.exchange.import_files([tmp_path / "l.jsonl"])
+    kept = victim.lessons.get("w")
+    assert (kept.is_waiting, kept.status) == (True, Status.CANDIDATE)
+    # A share folder names this bank's runs to everybody.
     own = to_shared_line(lesson("s", summary="Mail the logs to the helpdesk", runs=("own-1", "own-2")))
     victim.exchange.share(tmp_path / "shared")
     write_jsonl(tmp_path / "shared" / "lessons" / "other.jsonl", [own])

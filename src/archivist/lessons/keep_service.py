@@ -70,9 +70,6 @@ class LessonGate:
         sighting, provenance = self._sighting, self._sighting.provenance
         is_from_file = provenance in (Provenance.IMPORTED, Provenance.SHARED)
         candidate = clean_candidate(candidate, self._cleaner, is_exact=is_from_file)
-        # Only of an import: the lines of a share folder tell everybody the names of this bank's runs.
-        if provenance is Provenance.IMPORTED and self._is_own_evidence(candidate):
-            sighting = replace(sighting, provenance=Provenance.MINED)
         known = self._find_twin(candidate)
         if known is None:
             draft = gate.draft_lesson(candidate, sighting)
@@ -119,11 +116,6 @@ class LessonGate:
             index = self._waiting_index if lesson.is_waiting else self._keyword_index
             index.add(lesson.id, lesson.summary, lesson.tags)
         return lesson
-
-    def _is_own_evidence(self, candidate: Candidate) -> bool:
-        """Say whether all the runs that a file names for a lesson were captured in this bank."""
-        runs = candidate.record.runs if candidate.record else ()
-        return bool(runs) and all(map(self._is_own_run, runs))
 
     def _is_own_run(self, run: str) -> bool:
         return is_own_run(self._writer, run)

@@ -410,7 +410,9 @@ def _disables_checks(steps: Sequence[Step]) -> bool:
             return True
         if name == "git" and any(each.startswith("SKIP=") for each in step.assignments):
             return True
-        is_open = "--privileged" in step.flags or any(word.value.startswith("/:/") for word in step.words)
+        is_open = "--privileged" in step.flags or any(
+            tables.OPEN_MOUNT.search(word.value) for word in step.words
+        )
         if name in tables.CONTAINERS and is_open:
             return True
         is_removing = name in tables.DELETES or name in ("mv", "chmod") or step.name == "git rm"
@@ -500,9 +502,8 @@ def _is_private(value: str, packed: set[str]) -> bool:
 
 def _sends_files(name: str, step: Step, values: Sequence[str], files: Sequence[str]) -> bool:
     """Say whether a step that speaks to another machine gives it private files or what they hold."""
-    if tables.DUMP.search(step.text) or (
-        tables.READ_INSIDE.search(step.text) and tables.PRIVATE_FILE.search(step.text)
-    ):
+    inside = tables.BETWEEN_PATHS.split(step.text) if tables.READ_INSIDE.search(step.text) else ()
+    if tables.DUMP.search(step.text) or any(map(tables.PRIVATE_FILE.search, inside)):
         return True
     if name in ("curl", "wget"):
         is_sending = any(map(tables.SENDING_FLAG.match, values))

@@ -212,7 +212,9 @@ HOME = (
     r"(?:~[\w-]*+|\$\{?home(?::[^}\s]{0,20})?\}?|\$env:(?:userprofile|home)|%userprofile%|/home/[^/\s]++"
     r"|/users/[^/\s]++|/root)"
 )
-OUTSIDE = lazy_pattern(rf"(?:{HOME}(?:[/\\]|\Z)|/|\.\.(?:/|\Z)|[a-z]:(?:[\\/\w]|\Z))", re.IGNORECASE)
+OUTSIDE = lazy_pattern(
+    rf"(?:{HOME}(?:[/\\]|\Z)|\$env:(?:userprofile|home)|/|\.\.(?:/|\Z)|[a-z]:(?:[\\/\w]|\Z))", re.IGNORECASE
+)
 TEMPORARY = lazy_pattern(
     r"(?:/tmp|/var/tmp|/private/tmp|/dev/(?:shm|null|stdout|stderr|fd)|\$\{?tmp\w*\}?|%temp%)(?:/|\Z)",
     re.IGNORECASE,
@@ -247,7 +249,15 @@ DUMP = lazy_pattern(
     r"|://[^\s\"']{0,200}?(?:\$\(|`)\s?(?:cat|base64|hostname|git|ls|find|aws|gcloud|gh|kubectl|op|tar)\b"
 )
 REVEAL_INSIDE = lazy_pattern(r"(?:\$\(|`)\s?(?:git|ls|find|hostname|ps|docker|kubectl|aws|gcloud|op|tar)\b")
-READ_INSIDE = lazy_pattern(r"(?:\$\(|`)\s?(?:cat|base64|xxd|head|tail|grep|<)\b")
+READ_INSIDE = lazy_pattern(
+    r"(?:\$?\(|`)\s?(?:cat|base64|xxd|head|tail|grep|get-content|gc|<)\b", re.IGNORECASE
+)
+BETWEEN_PATHS = lazy_pattern(r"[\s\"'()`]+")
+# What a container sees of the machine: its root, the home, or the service that starts containers.
+OPEN_MOUNT = lazy_pattern(
+    rf"(?:^|source=|src=)(?:/|{HOME}/?|/etc/?|/var/run/?|(?:/var)?/run/docker\.sock):|\bdocker\.sock\b",
+    re.IGNORECASE,
+)
 SECRET_VARIABLE = lazy_pattern(r"\$\{?\w{0,40}?(?:key|secret|token|passw|credential)", re.IGNORECASE)
 REVEALS = lazy_pattern(
     r"(?:env|printenv|history|set|export -p|ps aux|git (?:log|diff|bundle|archive|config|credential)"
