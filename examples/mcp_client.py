@@ -26,6 +26,8 @@ def main() -> None:
         for words in (["init"], ["lessons", "add", "Run make db-up before the tests"]):
             subprocess.run([ARCHIVIST, *words], cwd=project, check=True, stdout=subprocess.DEVNULL)
         asyncio.run(first_run(project))
+        # What an agent suggests waits until a person approves it, or a run meets it.
+        subprocess.run([ARCHIVIST, "lessons", "approve", "m-002"], cwd=project, check=True)
         asyncio.run(next_run(project))
 
 

@@ -228,7 +228,7 @@ def test_what_an_agent_suggested_is_believed_once_a_person_says_it(bank_cli: Com
     bank_cli("--actor", "agent:dev", "lessons", "add", "Freeze the clock in tests")
     assert bank_cli("lessons", "add", "Freeze the clock in tests").out.startswith("m-001")
     told = json.loads(bank_cli("lessons", "show", "m-001", "--json").out)
-    assert (told["status"], told["frequency"]) == ("active", 2)
+    assert (told["status"], told["provenance"]) == ("active", "typed")
 
 
 @pytest.mark.parametrize("actor", ["human:ada", "agent:dev"])

@@ -226,7 +226,8 @@ def test_an_erased_word_wins_over_another_clones_older_version(bank: Bank, tmp_p
     bank.lessons.add(f"About {SECRET}")
     bank.exchange.share(tmp_path / "share")
     with fresh_bank(tmp_path / "other") as other:
-        other.exchange.share(tmp_path / "share")
+        origin = next(iter(other.exchange.share(tmp_path / "share").waiting))
+        other.exchange.share(tmp_path / "share", trust=[origin])
         other.lessons.edit("m-001", tags=["theirs"])
         other.exchange.share(tmp_path / "share")
     receipt = bank.erasure.erase(matching=SECRET)

@@ -91,7 +91,7 @@ _SIGNS = (
         _SPEAKS,
         ("you are now",),
         _speech_pattern(
-            r"\byou are now (?:(?:an?|the) (?:\S+ ){0,3}(?:assistant|agent|ai|bot|model|hacker)\b"
+            r"\byou are now (?:(?:an?|the) (?:[\w-]{1,40} ){0,3}(?:assistant|agent|ai|bot|model|hacker)\b"
             r"|dan\b|free\b|unrestricted|jailbroken|in \w+ mode\b)"
         ),
     ),

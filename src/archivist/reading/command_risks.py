@@ -186,7 +186,7 @@ def _runs_fetched(steps: Sequence[Step]) -> bool:
         if is_inside and not is_preparation(step) and not is_read_only_step(step):
             return True
         is_inside = is_inside or (name == "cd" and bool(names & set("/".join(step.arguments).split("/"))))
-        is_held = is_held or any(tables.FETCH_INSIDE.search(each) for each in step.assignments)
+        is_held = is_held or any(map(_fetches_inside, step.assignments))
         is_clone = step.name in ("git clone", "gh repo", "hg clone", "svn checkout", "svn co")
         fetches = name in tables.FETCHERS or is_clone
         is_flowing = is_flowing or fetches or name in tables.SENDS or _decodes(name, step)
@@ -235,8 +235,13 @@ def _runs_text(step: Step, *, is_flowing: bool, is_held: bool) -> bool:
     is_substituted = not step.assignments and values[:1] != [] and values[0].startswith(("$(", "`"))
     if not (is_runner or is_interpreter or is_substituted or "<(" in step.text):
         return False
-    is_fetched = bool(tables.FETCH_INSIDE.search(step.text)) and name not in tables.READS_INPUT
+    is_fetched = _fetches_inside(step.text) and name not in tables.READS_INPUT
     return is_fetched or (is_held and is_runner and "$" in step.text)
+
+
+def _fetches_inside(text: str) -> bool:
+    """Say whether a substitution in a text fetches or decodes something."""
+    return _is_preceded(text, tables.FETCHING_NAME, tables.SUBSTITUTION)
 
 
 def _takes_code(step: Step) -> bool:

@@ -136,8 +136,9 @@ REPOSITORY = lazy_pattern(
 )
 HOST_PATH = lazy_pattern(r"\A(?:[\w-]++\.)++[a-z]{2,}+/[\w.-]")
 SHORTHAND = lazy_pattern(r"\A[A-Za-z0-9][\w-]*+/[A-Za-z0-9][\w.-]*+(?:#\S++)?\Z")
-FETCH_INSIDE = lazy_pattern(
-    rf"(?:[$<]\(|`)[^\n]{{0,200}}?\b(?:{'|'.join(sorted(map(re.escape, FETCHERS - {'http', 'https'})))}"
+SUBSTITUTION = lazy_pattern(r"[$<]\(|`")
+FETCHING_NAME = lazy_pattern(
+    rf"\b(?:{'|'.join(sorted(map(re.escape, FETCHERS - {'http', 'https'})))}"
     r"|base64|base32|xxd|openssl|rev|tr|printf)\b",
     re.IGNORECASE,
 )
