@@ -612,7 +612,7 @@ def test_lines_of_the_archive_are_archived(bank: Bank, tmp_path: Path) -> None:
 
 
 def test_audit_lines_of_the_document_are_taken_in(bank: Bank, tmp_path: Path) -> None:
-    lines = [
+    lines: list[dict[str, Any]] = [
         {"ts": "2026-04-04T10:00:00Z", "run_id": "2026-04-04-auth-fix", "domain": "code", "archetype": "",
          "lessons_injected": ["m-001", "m-003"], "lesson_count": 2},
         {"type": "effectiveness_check", "ts": "2026-04-04T12:00:00Z", "run_id": "2026-04-04-auth-fix",
