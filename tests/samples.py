@@ -10,6 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from archivist.lessons.quarantine import lesson_suspicion
 from archivist.lessons.standing import with_status
 from archivist.records import (
     Actor,
@@ -261,3 +262,7 @@ def lessons(draw: st.DrawFn, lesson_id: str | None = None, number: int = 0) -> L
         extra=draw(st.dictionaries(names.map(lambda name: f"x_{name}"), json_values, max_size=2)),
     )
     return with_status(made, promote_at_runs=2)
+
+
+# What is suspicious waits for a second approval in another bank.
+plain_lessons = lessons().filter(lambda each: not lesson_suspicion(each))

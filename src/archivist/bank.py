@@ -17,12 +17,12 @@ from archivist.access.rights import Layer, Verb, access_hint, may
 from archivist.clock import Clock, system_clock
 from archivist.config import Config
 from archivist.config.sources import load_effective
-from archivist.errors import AccessError, BankError
+from archivist.errors import AccessError, BankDamagedError, BankError
 from archivist.ids import IdSource, new_id
 from archivist.paths import FILE_NAME, bank_file, is_file, project_folder
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
-from archivist.trust import accept_bank, mark_of, open_trusted, places_of, refuse_links
+from archivist.trust import accept_bank, mark_of, open_trusted, places_of, refuse_links, release_log
 
 if TYPE_CHECKING:
     from typing import Self
@@ -163,6 +163,7 @@ class Bank:
         from shutil import copyfile
         from tempfile import TemporaryDirectory
 
+        from archivist.store.sqlite.check import find_planted
         from archivist.store.sqlite.store import SqliteStore
 
         refuse_links(file)
@@ -172,20 +173,26 @@ class Bank:
             for ending in ("", "-wal"):
                 if is_file(source := file.with_name(file.name + ending)):
                     copyfile(source, copy.with_name(copy.name + ending))
+            if planted := find_planted(copy):
+                raise BankDamagedError(str(file), f"Archivist made no {planted}")
             store = SqliteStore.open(copy)
             who = Actor(ActorKind.HUMAN)
             with cls(store, path=copy, actor=who, config=Config(), clock=system_clock, ids=new_id) as bank:
                 yield bank
 
     @classmethod
-    def accept(cls, file: Path, actor: Actor) -> int:
-        """Accept a bank as this user's; return how many tokens were revoked, which nobody here has given."""
+    def accept(cls, file: Path, actor: Actor, *, is_known: bool | None = None) -> int:
+        """Accept a bank as this user's; return how many tokens were revoked, which nobody here has given.
+
+        A bank is known when its mark was noted, here or where it was copied from.
+        """
         from archivist.store.sqlite.store import SqliteStore
 
         refuse_links(file)
         store = SqliteStore.open(file)
         with cls(store, path=file, actor=actor, config=Config(), clock=system_clock, ids=new_id) as bank:
-            given = [] if places_of(mark_of(store)) else bank.tokens.list()
+            is_known = bool(places_of(mark_of(store))) if is_known is None else is_known
+            given = [] if is_known else bank.tokens.list()
             for token in given:
                 bank.tokens.revoke(token.id)
             accept_bank(file, store)
@@ -267,6 +274,7 @@ class Bank:
     def close(self) -> None:
         """Let go of the bank."""
         self.store.close()
+        release_log(self.path)
 
     def __enter__(self) -> Self:
         return self

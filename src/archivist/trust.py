@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.errors import BankError, UntrustedBankError
-from archivist.paths import FOLDER, home_folder
+from archivist.paths import FOLDER, home_folder, state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +31,8 @@ MARK = "trust_mark"
 # What SQLite writes besides the bank itself.
 _SIDE_FILES = ("", "-wal", "-shm", "-journal")
 _MAGIC = b"SQLite format 3\0"
+# The note of the log that SQLite keeps beside a bank.
+_LOG_NOTE = "log"
 # Where the header of a SQLite file says whose it is.
 _APPLICATION = slice(68, 72)
 
@@ -38,7 +40,8 @@ _APPLICATION = slice(68, 72)
 def refuse_links(file: Path) -> None:
     """Raise BankError where a bank or its folder is a link: a repository must not reach beyond itself.
 
-    A pipe beside it is refused too: whoever opens one waits for ever.
+    A pipe beside it is refused too, since whoever opens one waits for ever, and a rollback journal: a bank
+    has none, and SQLite would write what one holds into the bank.
     """
     if _is_of_home(file):
         return
@@ -48,8 +51,9 @@ def refuse_links(file: Path) -> None:
             kind = stat.S_IFMT(path.lstat().st_mode)
         except OSError:
             continue
-        if kind not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK):
-            raise BankError(f"{str(path)!r} is no file", hint="remove it")
+        is_journal = path.name.endswith("-journal") and _size(path) > 0
+        if is_journal or kind not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK):
+            raise BankError(f"{str(path)!r} was not written by Archivist", hint="remove it")
         if kind == stat.S_IFLNK:
             raise BankError(
                 f"{str(path)!r} is a link, and a bank is not opened through one",
@@ -79,18 +83,91 @@ def open_trusted(
     refuse_links(file)
     if not is_accepted(file, folders) and _is_database(file):
         raise UntrustedBankError(str(file))
-    if _is_of_home(file) or _is_below(file, folders):
+    if _is_of_home(file):
+        return open_store()
+    is_below = _is_below(file, folders)
+    if is_below and _is_new(file):
         return open_store()
     if _is_new(file):
         return _make_noted(file, open_store) if create else open_store()
-    note, store = find_note(file), open_store()
+    note = find_note(file)
+    with _locked_state(file) as state:
+        _vouch_for_log(file, state, is_trusted=is_below)
+        store = open_store()
     try:
+        if is_below:
+            return store
         if note is None or mark_of(store) != note.get("mark"):
             raise UntrustedBankError(str(file))
     except BaseException:
         store.close()
         raise
     return store
+
+
+def release_log(file: Path) -> None:
+    """Forget SQLite's log beside a bank when the last process has closed it: the next one is another file."""
+    if (state := _state_or_none(file)) is None or not (state / _LOG_NOTE).exists():
+        return
+    with _locked_state(file):
+        if not os.path.lexists(file.with_name(f"{file.name}-wal")):
+            (state / _LOG_NOTE).unlink(missing_ok=True)
+
+
+def _vouch_for_log(file: Path, state: Path | None, *, is_trusted: bool) -> None:
+    """Refuse SQLite's log beside a bank unless a process of this user made it: SQLite takes any for its own.
+
+    A repository can bring one, which would rewrite the bank. So an empty one is made, and its number noted,
+    before SQLite fills it.
+    """
+    log = file.with_name(f"{file.name}-wal")
+    try:
+        found = log.lstat()
+    except FileNotFoundError:
+        try:
+            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
+            descriptor = os.open(log, flags, 0o600)
+        except OSError:
+            # A folder that cannot be written: the bank is only read.
+            return
+        found = os.fstat(descriptor)
+        os.close(descriptor)
+    note = None if state is None else state / _LOG_NOTE
+    known = note.read_bytes() if note is not None and note.exists() else b""
+    number = str(found.st_ino).encode()
+    if known == number:
+        return
+    if found.st_size and not is_trusted:
+        raise BankError(
+            f"{str(log)!r} was not written by a process of yours",
+            hint="remove it if it came with the repository; archivist salvage reads the bank with it",
+        )
+    if note is not None:
+        note.write_bytes(number)
+
+
+@contextmanager
+def _locked_state(file: Path) -> Iterator[Path | None]:
+    from archivist.files.write import lock_folder
+
+    state = _state_or_none(file)
+    try:
+        if state is not None:
+            state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        state = None
+    if state is None:
+        yield None
+        return
+    with lock_folder(state):
+        yield state
+
+
+def _state_or_none(file: Path) -> Path | None:
+    try:
+        return state_folder(file)
+    except RuntimeError:
+        return None
 
 
 def accept_bank(file: Path, store: Store) -> None:
@@ -141,11 +218,14 @@ def mark_of(store: Store) -> str:
 
 
 def _make_noted(file: Path, open_store: Callable[[], Store]) -> Store:
-    with _locked_home() as home:
+    with _locked_home() as home, _locked_state(file) as state:
         if _is_new(file):
             store = open_store()
             try:
                 _note(home, file, store)
+                if state is not None:
+                    log = file.with_name(f"{file.name}-wal")
+                    (state / _LOG_NOTE).write_text(str(_file_number(log)))
             except BaseException:
                 store.close()
                 raise

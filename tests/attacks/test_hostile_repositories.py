@@ -14,15 +14,18 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import cache
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import apsw
 import httpx
 import pytest
 
 from archivist import Bank
 from archivist.edges.hook_events import CLIENTS
+from archivist.paths import find_project, state_folder
 from tests.banks import bytes_of, fresh_bank
 from tests.conftest import Command, Ran
 from tests.samples import MISSING_MODULE, agent_log
@@ -407,3 +410,84 @@ def test_a_bank_is_trusted_where_and_as_it_was_accepted(
     (home / ".archivist" / "trusted.json").write_text("oops")
     assert archivist("status", cwd=project).code == 5
     assert victim.repository.is_dir()
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("ending", ["-wal", "-journal"])
+def test_a_log_that_a_pull_brings_is_not_taken_for_the_banks_own(
+    victim: Victim, archivist: Command, tmp_path: Path, ending: str
+) -> None:
+    """SQLite ties neither log to its file: a stranger's would rewrite the bank, mark and path untouched."""
+    project = tmp_path / "mine"
+    project.mkdir()
+    archivist("init", cwd=project)
+    archivist("lessons", "add", "Mine", cwd=project)
+    file = project / ".archivist" / f"memory.db{ending}"
+    assert not file.exists()
+    # The log of a bank that is open holds its last changes.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
+        with Bank.open(tmp_path / "theirs") as bank:
+            bank.lessons.add(PLANTED)
+            planted = (tmp_path / "theirs" / ".archivist" / "memory.db-wal").read_bytes()
+    file.write_bytes(planted)
+    ran = archivist("lessons", "list", cwd=project)
+    assert (ran.code, PLANTED in ran.out, file.name in ran.err) == (5, False, True)
+    said = json.dumps({"cwd": str(project), "session_id": "n-1"}).encode()
+    assert archivist("hook", "claude-code", "session-start", stdin=said).out == ""
+    file.unlink()
+    assert "Mine" in archivist("lessons", "list", cwd=project).out
+    # One that a killed process of our own left is still read.
+    with Bank.open(project) as bank:
+        bank.lessons.add("Also mine")
+        kept = file.with_name("memory.db-wal")
+        os.link(kept, tmp_path / "left")
+    os.link(tmp_path / "left", kept)
+    (state_folder(file.with_name("memory.db")) / "log").write_text(str(kept.stat().st_ino))
+    assert "Also mine" in archivist("lessons", "list", cwd=project).out
+    assert victim.repository.is_dir()
+
+
+@pytest.mark.req("N7")
+def test_a_worktree_that_its_repository_does_not_know_has_no_bank_of_it(tmp_path: Path) -> None:
+    mine, hostile = tmp_path / "mine", tmp_path / "hostile"
+    for folder in (mine / ".git" / "refs", hostile / "fake" / "worktrees" / "x"):
+        folder.mkdir(parents=True)
+    fresh_bank(mine).close()
+    (hostile / ".git").write_text("gitdir: fake/worktrees/x\n")
+    (hostile / "fake" / "worktrees" / "x" / "commondir").write_text("../../../../mine/.git\n")
+    (hostile / "fake" / "worktrees" / "x" / "gitdir").write_text("../../../.git\n")
+    assert find_project(hostile) is None
+
+
+@pytest.mark.req("N7")
+def test_a_bank_with_a_planted_trigger_is_not_accepted(archivist: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "theirs"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
+        Bank.open(folder).close()
+    with closing(apsw.Connection(str(folder / ".archivist" / "memory.db"))) as db:
+        db.execute("CREATE TRIGGER evil AFTER INSERT ON settings BEGIN DELETE FROM lessons; END")
+    ran = archivist("trust", "--yes", cwd=folder)
+    assert (ran.code, "Archivist made no trigger evil" in ran.err) == (5, True)
+    assert archivist("status", cwd=folder).code == 5
+
+
+@pytest.mark.req("N7")
+def test_a_strangers_backup_is_restored_only_when_the_user_says_so(
+    archivist: Command, tmp_path: Path
+) -> None:
+    project = tmp_path / "mine"
+    project.mkdir()
+    archivist("init", cwd=project)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
+        with Bank.open(tmp_path / "theirs") as bank:
+            bank.tokens.create("human:mallory")
+            bank.lessons.add(PLANTED)
+            bank.doctor.back_up(tmp_path / "theirs.db")
+    ran = archivist("restore", str(tmp_path / "theirs.db"), cwd=project)
+    assert (ran.code, "is no backup of a bank that you made" in ran.err) == (4, True)
+    assert archivist("restore", str(tmp_path / "theirs.db"), "--accept", cwd=project).code == 0
+    assert PLANTED in archivist("lessons", "list", cwd=project).out
+    assert archivist("token", "list", cwd=project).out.count("mallory") == 0

@@ -311,7 +311,7 @@ def test_importing_is_no_way_around_approval_but_a_person_who_approves_may(
                 orchestrator.exchange.import_files([file])
         assert (other.core.render(), other.proposals.list()) == ("", [])
         done = other.exchange.import_files(files)
-        assert (other.core.render(), done.left) == ("", {"core blocks": 2})
+        assert (other.core.render(), done.left) == ("", {"blocks": 2, "proposals": 1})
         other.exchange.import_files(files, is_approved=True)
         assert other.core.render() == bank.core.render()
         assert orchestrator.exchange.import_files(files).created == {}

@@ -78,5 +78,7 @@ def test_lines_come_in_through_a_pipe(bank: Bank, archivist_process: Command) ->
     out = bank.root / "out.jsonl"
     bank.stream.export(out)
     lay_bank(bank.root / "two")
-    done = archivist_process("import", "/dev/stdin", cwd=bank.root / "two", stdin=out.read_bytes())
+    done = archivist_process(
+        "import", "--approve", "/dev/stdin", cwd=bank.root / "two", stdin=out.read_bytes()
+    )
     assert (done.code, done.out) == (0, "stream entries: 1 new, 0 merged, 0 the same\n")

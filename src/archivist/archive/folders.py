@@ -88,6 +88,8 @@ def list_folder(root: Path, folder: Folder) -> Listing:
     if not top.is_dir():
         hint = "its texts are kept, archivist archive unwatch removes them"
         return Listing([], [], [f"{folder.id}: the folder is gone; {hint}"], is_whole=False)
+    if os.path.realpath(top) != os.path.normpath(root.resolve() / folder.id):
+        return Listing([], [], [f"{folder.id}: it is a link now, which is not followed"], is_whole=False)
     listing = Listing([], [], [], is_whole=True)
     errors: list[OSError] = []
     for place, folders, files in os.walk(top, onerror=errors.append):

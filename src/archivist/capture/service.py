@@ -19,7 +19,7 @@ from archivist.capture.runs import LATEST, find_run
 from archivist.errors import InputError
 from archivist.records.episode import Episode, Event, merge_episode
 from archivist.records.run_words import BEGAN, FOLDER, EpisodeStatus
-from archivist.records.words import PART
+from archivist.records.words import PART, ActorKind
 from archivist.service import BankService, require_name
 from archivist.store.filters import equals
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from archivist.brief.select import RenderedBrief
     from archivist.capture.json_stream import SkippedRecord
     from archivist.capture.results import ExtractResult, FinishedRun, FinishResult
+    from archivist.store.protocol import Reader
 
     LogItem: TypeAlias = Event | Episode | SkippedRecord
     LogSource: TypeAlias = str | Path | Iterable[LogItem]
@@ -113,6 +114,18 @@ class _Intake:
         else:
             self._reasons[self._cleaner.text(f"{item.where}: {item.reason}")] += 1
 
+    def _require_own(self, reader: Reader, run: str) -> None:
+        """Refuse an agent that writes into a run which it did not report itself."""
+        actor = self._bank.actor
+        if actor.kind is not ActorKind.AGENT:
+            return
+        first = reader.changes(record_id=run, limit=1)
+        owner = first[0].entry.actor if first else actor
+        if (owner.kind, owner.name) != (actor.kind, actor.name):
+            self._bank.refuse(
+                Layer.RUNS, Verb.WRITE, what=run, hint="agents report their own runs, under ids of their own"
+            )
+
     def finish(self) -> CaptureResult:
         from archivist import projects
 
@@ -137,6 +150,7 @@ class _Intake:
                 # An attempt is only written by an actor who may log attempts, also when a run has its id.
                 if episode.action or (known and known.action):
                     self._bank.require(Layer.EPISODES, Verb.WRITE)
+                self._require_own(writer, episode.id)
                 stored.append(merge_episode(known, episode) if known else episode)
                 if writer.put(stored[-1], self._verb):
                     self._changed += 1
@@ -162,6 +176,7 @@ class _Intake:
             for run, events in runs.items():
                 if run not in self._runs_with_events and (known := writer.get(Episode, run)) and known.action:
                     self._bank.require(Layer.EPISODES, Verb.WRITE)
+                self._require_own(writer, run)
                 self._runs_with_events.add(run)
                 self._changed += writer.put_events(run, events, self._verb)
         self._events.clear()

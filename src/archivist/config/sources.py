@@ -60,6 +60,7 @@ _WORDS = {"recall.preset": ["relevance", "archivist", "generative"]}
 _VARIABLES = "ARCHIVIST_"
 _NO_SETTINGS = ("ARCHIVIST_HOME", "ARCHIVIST_BANK", "ARCHIVIST_ACTOR")
 BOM = "\ufeff"
+_MOST_BYTES = 200 * 1024
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 Layer = Literal["default", "global", "project", "environment", "flag"]
@@ -237,8 +238,11 @@ def _read_text(path: Path) -> str:
     """Return a file's text; empty when there is no such file."""
     try:
         # A pipe or device that an archive was unpacked to would be waited for, for ever.
-        if stat.S_IFMT(path.stat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
+        found = path.stat()
+        if stat.S_IFMT(found.st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
             raise ConfigError(f"{str(path)!r} cannot be read: it is no file")
+        if found.st_size > _MOST_BYTES:
+            raise ConfigError(f"{str(path)!r} cannot be read: it is larger than {_MOST_BYTES >> 10} KiB")
         raw = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return ""

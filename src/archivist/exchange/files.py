@@ -18,7 +18,6 @@ from archivist.files.jsonl import JsonLine, LineProblem
 from archivist.ids import derived_id
 from archivist.reading.command_risks import drop_risky_cures
 from archivist.records import (
-    Block,
     Brief,
     Effect,
     Entry,
@@ -32,7 +31,7 @@ from archivist.records import (
     Verdict,
     shapes,
 )
-from archivist.records.kinds import record_type
+from archivist.records.kinds import kind_for, record_type
 from archivist.records.plain import from_plain
 from archivist.records.words import NOTES
 from archivist.store.protocol import Reader
@@ -117,16 +116,17 @@ def without_risky_cures(batch: ImportBatch) -> ImportBatch:
 def without_claims(batch: ImportBatch) -> tuple[ImportBatch, Counter[str]]:
     """Return a batch without what would be told or counted as it stands, and how many of which were left.
 
-    Verdicts decide which lessons are told, core memory is in every prompt, and the notes of a run say which
-    commands helped. Lessons stay: they wait.
+    Only runs and lessons stay, and the lessons wait. Verdicts decide which lessons are told, core memory is
+    in every prompt, facts, texts and the stream answer questions, a watched folder is read, and the notes of
+    a run say which commands helped.
     """
-    kept: list[shapes.Kept] = [record for record in batch.kept if not isinstance(record, Block)]
     episodes = [
         replace(episode, extra={key: value for key, value in episode.extra.items() if key != NOTES})
         for episode in batch.episodes
     ]
-    left = Counter({"audit records": len(batch.audit), "core blocks": len(batch.kept) - len(kept)})
-    return replace(batch, kept=kept, episodes=episodes, audit=[]), +left
+    left = Counter(kind_for(type(record)).plural for record in batch.kept)
+    left += Counter({"audit records": len(batch.audit), "stream entries": len(batch.stream)})
+    return replace(batch, kept=[], episodes=episodes, audit=[], stream=[]), left
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from archivist.lessons.candidate import (
 )
 from archivist.lessons.standing import lesson_text
 from archivist.paths import as_text
-from archivist.records import ActorKind, Brief, Lesson, Proposal, Provenance
+from archivist.records import ActorKind, Brief, Episode, Lesson, Proposal, Provenance
 from archivist.records.kinds import kind_of
 from archivist.records.plain import canonical_json
 from archivist.records.shapes import later_record
@@ -106,6 +106,10 @@ class Exchange(BankService):
         else:
             batch, left = files.without_claims(batch)
         with self._bank.transaction() as writer:
+            if not is_approved:
+                # Without a person's word a file changes no run that the bank knows.
+                new = [each for each in batch.episodes if writer.get(Episode, each.id) is None]
+                batch = replace(batch, episodes=new)
             return self._import_batch(writer, batch, left, is_approved=is_approved)
 
     def _require_person(self, what: str) -> None:

@@ -93,7 +93,8 @@ def _linked_common_dir(worktree: Path) -> Path | None:
     own = _git_dir(worktree)
     shared = _common_git_dir(own)
     known = _read_text(own / "gitdir").strip()
-    is_linked = shared != own and known
+    # Its side of the tie lies in the repository, where no other folder could have put it.
+    is_linked = known and Path(os.path.realpath(own)).parent == Path(os.path.realpath(shared)) / "worktrees"
     if is_linked and os.path.realpath(own / known) == os.path.realpath(worktree / ".git"):
         return shared
     return None

@@ -375,6 +375,9 @@ def _read_files(paths: Sequence[Path], root: Path) -> tuple[dict[str, SharedText
             files = sorted(file for file, parts in below.items() if not any(part[0] == "." for part in parts))
         for file in files:
             whole = file.resolve()
+            if file != path and not whole.is_relative_to(folders[-1]):
+                problems.append(f"{file}: a link that leaves the folder is not followed")
+                continue
             # Inside the project the origin is relative, so that it survives a move of the project.
             name = whole.relative_to(root) if whole.is_relative_to(root) else whole
             try:

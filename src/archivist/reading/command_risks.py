@@ -26,6 +26,7 @@ DISABLES_CHECKS = "disables checks or verification"
 CHANGES_SETTINGS = "writes start files or global settings"
 SENDS_PRIVATE = "sends private things away"
 OBSCURED = "hides what it runs"
+DECIDES = "decides in place of the user"
 
 # A lesson is a few sentences. What is longer is not read to its end, and so is not trusted either.
 LONGEST_TEXT = 50_000
@@ -117,6 +118,8 @@ def drop_risky_cures(notes: Mapping[str, Any]) -> dict[str, Any]:
 def command_risk(command: str) -> str:
     """Return what a command line does that a person must agree to, or an empty string."""
     steps = parse(command)
+    if any(tables.OWN_DECISION.match(step.text) for step in steps):
+        return DECIDES
     return next((reason for reason, does in _BEHAVIOURS if does(steps)), "") if steps else ""
 
 
@@ -176,6 +179,7 @@ def _runs_fetched(steps: Sequence[Step]) -> bool:
     """A step runs what an earlier one fetched or decoded: by a pipe, a file, a variable or a substitution."""
     is_flowing = is_held = is_inside = False
     names: set[str] = set()
+    cloned: set[str] = set()
     for step in steps:
         name = _base(step.program)
         is_flowing = is_flowing and step.operator == "|"
@@ -183,19 +187,26 @@ def _runs_fetched(steps: Sequence[Step]) -> bool:
             return True
         if _runs_address(name, step):
             return True
-        if is_inside and not is_preparation(step) and not is_read_only_step(step):
+        is_active = not is_preparation(step) and not is_read_only_step(step)
+        if is_active and (is_inside or (name != "cd" and _names_part(step, cloned))):
             return True
         is_inside = is_inside or (name == "cd" and bool(names & set("/".join(step.arguments).split("/"))))
         is_held = is_held or any(map(_fetches_inside, step.assignments))
         is_clone = step.name in ("git clone", "gh repo", "hg clone", "svn checkout", "svn co")
-        fetches = name in tables.FETCHERS or is_clone
+        is_remote = any(re.match(r"[\w.@-]+:", value) for value in step.arguments[:-1])
+        fetches = name in tables.FETCHERS or is_clone or (name in ("scp", "rsync") and is_remote)
         is_flowing = is_flowing or fetches or name in tables.SENDS or _decodes(name, step)
         if fetches or (name in tables.EXTRACTS and names):
             given = [word.value for word in step.words[1:] if not word.value.startswith("-")]
             targets = (*given, *(redirect.target for redirect in step.redirects))
             names |= set(map(_last_part, targets)) - {""}
+            cloned |= names if is_clone else set()
             names |= set(map(_stem, targets)) - {""} if name in tables.EXTRACTS else set()
     return False
+
+
+def _names_part(step: Step, names: set[str]) -> bool:
+    return bool(names) and any(names & set(word.value.split("/")) for word in step.words)
 
 
 def _runs_address(name: str, step: Step) -> bool:
@@ -287,12 +298,17 @@ def _evaluates_download(steps: Sequence[Step]) -> bool:
 
 def _installs_elsewhere(steps: Sequence[Step]) -> bool:
     """A package manager is given another index, a URL, a repository or a channel that is not well known."""
+    is_new_remote = False
     for step in steps:
         name, given = _call(step, tables.MANAGERS)
         if _base(step.program) in ("add-apt-repository", "apt-add-repository", "apt-key") and step.arguments:
             return True
         tool, _ = _call(step, tables.TAKES_ADDRESS)
-        is_extension = _base(step.program) == "gh" and {"extension", "install"} <= set(step.name.split())
+        words = {word.value for word in step.words}
+        is_extension = _base(step.program) in ("gh", "code") and bool(words & tables.EXTENSION_WORDS)
+        if step.name in ("git pull", "git fetch") and (is_new_remote or _names_url(step)):
+            return True
+        is_new_remote = is_new_remote or {"git", "remote", "add"} <= words or {"git", "set-url"} <= words
         if (tool and _names_url(step)) or is_extension:
             return True
         verb = next((value for value in given[:3] if value in tables.INSTALL_VERBS or value == "config"), "")
@@ -390,7 +406,7 @@ def _deletes_much(name: str, step: Step) -> bool:
         elsewhere = [value for flag, value in pairwise(word.value for word in step.words) if flag == "-C"]
         return "clean" in (step.subcommand, *arguments) and any(map(_is_outside, (*elsewhere, *arguments)))
     if name == "mv":
-        return any(map(tables.SYSTEM_FOLDER.match, arguments[:-1]))
+        return any(tables.SYSTEM_FOLDER.match(each) or _is_outside(each) for each in arguments[:-1])
     if name in tables.CONTAINERS:
         return "prune" in step.subcommand and any(re.match(r"--all|--volumes|-\w*a", flag) for flag in flags)
     if name == "robocopy":
@@ -452,7 +468,7 @@ def _changes_settings(steps: Sequence[Step]) -> bool:
             return True
         name, arguments = _base(step.program), step.arguments
         if name == "crontab" and (
-            step.operator == "|" or "-" in arguments or not tables.EDITS.isdisjoint(step.flags)
+            step.operator == "|" or arguments or not tables.EDITS.isdisjoint(step.flags)
         ):
             return True
         if name in ("chmod", "chown") and (

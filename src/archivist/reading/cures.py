@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from rapidfuzz import fuzz
 
 from archivist.reading.calls import FileEdit, ToolCall
+from archivist.reading.command_risks import text_risk
 from archivist.reading.commands import is_help
 from archivist.reading.failures import Failure
 from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
@@ -63,7 +64,18 @@ class Cure:
 
 
 def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
-    """Return what overcame the failure of the call at an index, or None when no call shows it."""
+    """Return what overcame the failure of the call at an index, or None when no call shows it.
+
+    In general terms a command may look harmless that was not: a risky one is kept as it was called.
+    """
+    cure = _find_cure(acts, at)
+    if cure is None or cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL):
+        return cure
+    risky = next((text for act in cure.acts if text_risk(text := act.event.text.strip())), "")
+    return replace(cure, remedy=cure.remedy._replace(text=risky)) if risky else cure
+
+
+def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     failed = acts[at]
     failure = failed.failure
     if failure is None:

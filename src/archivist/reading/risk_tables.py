@@ -64,6 +64,13 @@ ENDPOINTS = frozenset((
     "repo1.maven.org", "api.nuget.org", "hex.pm", "repo.packagist.org",
 ))  # fmt: skip
 LOOPBACK = _words("localhost 127.0.0.1 [::1] 0.0.0.0 host.docker.internal")
+EXTENSION_WORDS = _words("extension --install-extension")
+# Which banks are trusted and which lessons are told is the user's to say.
+OWN_DECISION = lazy_pattern(
+    r"(?:\S{0,80}/)?archivist (?:--?\w[\w-]* \S{1,80} ){0,3}(?:trust|lessons approve|config set|token create"
+    r"|proposals accept|import [^\n]{0,200}--approve|share [^\n]{0,200}--trust|uninstall|erase|restore)\b",
+    re.IGNORECASE,
+)
 CHANNELS = _words("conda-forge defaults main anaconda bioconda pytorch nvidia")
 DELETES = _words("rm rmdir unlink shred srm del erase rd remove-item ri trash rimraf truncate")
 CLUSTER = _words("kubectl oc")
@@ -206,7 +213,8 @@ SWITCHED_OFF = lazy_pattern(
     r"|set-executionpolicy [^\n]{0,60}(?:bypass|unrestricted)|set-mppreference [^\n]{0,60}-disable"
     r"|systemctl (?:stop|disable|mask) (?:firewalld|apparmor|auditd|ufw)|iptables -f"
     r"|history -c|unset histfile|netsh advfirewall [^\n]{0,60}off|gh pr merge [^\n]{0,60}--admin"
-    r"|auditctl -e 0|gh api [^\n]{0,60}delete[^\n]{0,100}/protection|unblock-file|vssadmin delete)",
+    r"|export skip=|auditctl -e 0"
+    r"|gh api [^\n]{0,60}delete[^\n]{0,100}/protection|unblock-file|vssadmin delete)",
     re.IGNORECASE,
 )
 HOME = (
@@ -295,8 +303,12 @@ SENDING_FLAG = lazy_pattern(
 
 CODE_INSTALLS = lazy_pattern(r"\binstall_(?:github|gitlab|git|url|bitbucket)\s?\(", re.IGNORECASE)
 GIT_RUNS = lazy_pattern(
-    r"\bgit config [^\n]{0,40}?(?:core\.fsmonitor [\w.~]*/|core\.sshcommand|alias\.\S{1,9} [\"']?!|insteadof)"
-    r"|\b(?:prompt_command|bash_env)=",
+    r"\bgit config [^\n]{0,40}?(?:core\.fsmonitor [\w.~]*/|core\.(?:sshcommand|pager|gitproxy|askpass)"
+    r"|alias\.\S{1,9} [\"']?!|insteadof|filter\.\S{1,40}\.(?:smudge|clean|process)|credential\.helper"
+    r"|--unset\S{0,9} core\.hookspath)"
+    r"|\b(?:prompt_command|bash_env|ld_preload|dyld_insert_libraries|git_ssh_command|git_external_diff|git_pager"
+    r"|pythonstartup|perl5opt|rubyopt)="
+    r"|\b(?:usermod|visudo|ssh-copy-id|passwd) (?:-\w|\S)|\bchmod -r 777 /",
     re.IGNORECASE,
 )
 SHELL_START = lazy_pattern(

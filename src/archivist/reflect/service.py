@@ -220,6 +220,8 @@ def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[S
     digest = to_plain(read_run(seen.episode, seen.events, suspicion=suspicion).digest)
     with bank.acting_as(ARCHIVIST).transaction() as writer:
         current = find_run(writer, run)
+        if not is_own_run(writer, run):
+            digest = {**digest, "failures": {}}
         writer.put(replace(current, extra={**current.extra, NOTES: digest}), "note")
     earlier = [_failures(_digest(episode)) for episode in seen.related]
     if is_recurring_failure(_failures(digest), earlier, at_runs=rules.pattern_at_runs):
@@ -268,6 +270,8 @@ def _persist(
         changed = (LessonChange.MET, LessonChange.REFINED)
         updated = [each.lesson for each in kept if each.change in changed]
         noted = to_plain({**digest, **asdict(story)})
+        if not sighting.is_own_run:
+            noted["failures"] = {}
         # What came in since we looked is not in it yet.
         writer.dequeue_run(episode.id, looked)
         current = find_run(writer, episode.id)

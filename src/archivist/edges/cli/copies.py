@@ -13,8 +13,8 @@ from archivist.edges.cli import options
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
-from archivist.errors import AccessError, ArchivistError, NoBankError, UntrustedBankError
-from archivist.trust import is_accepted, refuse_links
+from archivist.errors import AccessError, ArchivistError, InputError, NoBankError, UntrustedBankError
+from archivist.trust import find_note, is_accepted, mark_of, places_of, refuse_links
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -36,19 +36,31 @@ def backup(bank: Bank, file: Path, force: bool) -> Answer:
 
 @options.command()
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option("--accept", is_flag=True, help="Restore a backup of a bank that was not made here by you.")
 @options.is_global
-def restore(session: Session, file: Path, is_global: bool) -> Answer:
+def restore(session: Session, file: Path, accept: bool, is_global: bool) -> Answer:
     """Check the backup FILE and put it in the bank's place. The bank that was there is kept beside it.
 
-    Other processes may go on using the bank: they see the restored one from their next call on.
+    Other processes may go on using the bank: they see the restored one from their next call on. The access
+    tokens in a backup of a bank that was not made here are revoked.
     """
     from archivist.bank import Bank
     from archivist.store.sqlite.copies import restore_backup
 
     place = _bank_place(session, is_global, must_exist=False)
+    if not paths.is_file(file):
+        raise NoBankError(str(file))
+    folders = session.load_settings(None).config.trust.folders
+    with Bank.preview(file.absolute()) as copy:
+        is_known = bool(places_of(mark_of(copy.store))) or is_accepted(file.absolute(), folders)
+    if not is_known and not accept and not is_global:
+        raise InputError(
+            f"{str(file)!r} is no backup of a bank that you made or accepted here",
+            hint="archivist restore FILE --accept restores it all the same",
+        )
     kept = restore_backup(file, place, system_clock())
     if not is_global:
-        Bank.accept(place, session.actor())
+        Bank.accept(place, session.actor(), is_known=is_known)
     with session.bank(is_global=is_global) as bank:
         warnings = _embed_if_possible(bank)
     notes = [f"hint: the bank that was there is {kept}"] if kept else []
@@ -73,7 +85,7 @@ def salvage(session: Session, target: Path | None, replace: bool, is_global: boo
 
     place, now = _bank_place(session, is_global), system_clock()
     # What is salvaged of a bank that the user has not accepted is not accepted either.
-    is_ours = is_accepted(place, session.load_settings(None).config.trust.folders)
+    is_ours = is_accepted(place, session.load_settings(None).config.trust.folders) and _has_own_mark(place)
     if replace and not is_ours:
         raise UntrustedBankError(str(place))
     new = target or place.with_name(f"{place.name}.salvaged-{now:%Y%m%dT%H%M%S}")
@@ -98,6 +110,18 @@ def salvage(session: Session, target: Path | None, replace: bool, is_global: boo
     text = "\n".join([f"{'replaced' if kept else 'wrote'} {new}", *_account_lines(account)])
     code = 0 if account.is_complete else EXIT_PARTIAL
     return Answer(view, text, notes, code=code, warnings=warnings)
+
+
+def _has_own_mark(place: Path) -> bool:
+    """Say whether a bank's mark is the noted one; one that cannot be read is believed by its place."""
+    from archivist.bank import Bank
+
+    note = find_note(place)
+    try:
+        with Bank.preview(place) as copy:
+            return note is None or mark_of(copy.store) in ("", note.get("mark"))
+    except ArchivistError:
+        return True
 
 
 def _embed_if_possible(bank: Bank) -> list[str]:

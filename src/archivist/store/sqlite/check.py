@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import apsw
@@ -86,6 +87,19 @@ def reference_schema(migrations: Sequence[Migration] = MIGRATIONS) -> dict[str, 
 def _schema_of(db: apsw.Connection) -> dict[str, tuple[str, str, str]]:
     rows: Any = db.execute("SELECT name, type, tbl_name, sql FROM sqlite_schema")
     return {str(name): (str(kind), str(table), sql or "") for name, kind, table, sql in rows}
+
+
+def find_planted(path: Path) -> str:
+    """Return the first trigger or view of a file that Archivist did not make, which would run with it."""
+    expected = reference_schema()
+    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
+        try:
+            there = _schema_of(db)
+        except apsw.Error:
+            # Whoever opens it says what it is.
+            return ""
+    is_code = {name: row for name, row in there.items() if row[0] in ("trigger", "view")}
+    return next((f"{row[0]} {name}" for name, row in is_code.items() if expected.get(name) != row), "")
 
 
 def _check_schema(db: apsw.Connection, migrations: Sequence[Migration]) -> Iterator[Damage]:

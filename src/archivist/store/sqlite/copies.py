@@ -22,6 +22,7 @@ from archivist.errors import (
     NoBankError,
     NotABankError,
 )
+from archivist.files.write import refuse_links
 from archivist.store.sqlite.pages import HEADER_BYTES, MAGIC, PageReader, guess_page_bytes
 from archivist.store.sqlite.salvage import SalvageAccount, salvage_rows
 from archivist.store.sqlite.schema import APPLICATION_ID, MIGRATIONS
@@ -40,6 +41,7 @@ _NOTHING = (
 
 def write_backup(store: Store, file: Path, *, is_forced: bool = False) -> None:
     """Copy an open bank into a new file, while others read and write it, and check the copy."""
+    refuse_links(file)
     if file.is_symlink() or (os.path.lexists(file) and not (is_forced and file.is_file())):
         hint = "name a new file" if file.is_symlink() or not file.is_file() else "--force replaces it"
         raise InputError(f"{str(file)!r} exists already", hint=hint)
@@ -78,6 +80,7 @@ def salvage_bank(path: Path, target: Path, now: datetime) -> SalvageAccount:
     """Fill a new bank with everything that can be read of a damaged one, which stays as it is."""
     if not os.path.lexists(path):
         raise NoBankError(str(path))
+    refuse_links(target)
     if os.path.lexists(target):
         raise InputError(f"{str(target)!r} exists already", hint="name a new file with --to")
     with _private_folder(target.parent) as folder:
