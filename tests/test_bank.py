@@ -34,7 +34,15 @@ from archivist.records import (
 )
 from tests.banks import fresh_bank
 from tests.conftest import CountingIds, TickingClock
-from tests.samples import DOCUMENT_LESSONS, REFLECTIVE_LESSON, WHEN, finding, reviewed, write_jsonl
+from tests.samples import (
+    DOCUMENT_LESSONS,
+    REFLECTIVE_LESSON,
+    WHEN,
+    finding,
+    plain_lessons,
+    reviewed,
+    write_jsonl,
+)
 
 NULLS = "Missing null checks in API response handlers"
 
