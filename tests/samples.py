@@ -265,4 +265,4 @@ def lessons(draw: st.DrawFn, lesson_id: str | None = None, number: int = 0) -> L
 
 
 # What is suspicious waits for a second approval in another bank.
-plain_lessons = lessons().filter(lambda each: not lesson_suspicion(each))
+harmless = lessons().filter(lambda each: not lesson_suspicion(each))

@@ -34,15 +34,7 @@ from archivist.records import (
 )
 from tests.banks import fresh_bank
 from tests.conftest import CountingIds, TickingClock
-from tests.samples import (
-    DOCUMENT_LESSONS,
-    REFLECTIVE_LESSON,
-    WHEN,
-    finding,
-    plain_lessons,
-    reviewed,
-    write_jsonl,
-)
+from tests.samples import DOCUMENT_LESSONS, REFLECTIVE_LESSON, WHEN, finding, harmless, reviewed, write_jsonl
 
 NULLS = "Missing null checks in API response handlers"
 
@@ -736,7 +728,7 @@ def test_a_count_of_unseen_runs_is_each_banks_own(bank: Bank, global_bank: Bank,
 
 @pytest.mark.req("A3")
 @given(
-    made=st.lists(plain_lessons, max_size=5, unique_by=lambda each: each.id),
+    made=st.lists(harmless, max_size=5, unique_by=lambda each: each.id),
     shape=st.sampled_from(LessonFormat),
 )
 @settings(max_examples=40)
