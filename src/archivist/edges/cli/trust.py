@@ -30,9 +30,12 @@ _SUMMARY_CHARACTERS = 100
 @options.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--show", is_flag=True, help="Only show what it holds; with --json all of it.")
 @click.option("--remove", is_flag=True, help="Trust it no longer: it is silent from now on.")
 @click.option("--list", "is_list", is_flag=True, help="List the banks that you have accepted.")
-def trust(session: Session, folder: Path | None, yes: bool, remove: bool, is_list: bool) -> Answer:
+def trust(
+    session: Session, folder: Path | None, yes: bool, show: bool, remove: bool, is_list: bool
+) -> Answer:
     """Show what the bank of FOLDER (the current one by default) holds and where it comes from; accept it.
 
     A bank that you did not make on this machine, or that was moved or replaced, is silent until then: hooks
@@ -55,10 +58,13 @@ def trust(session: Session, folder: Path | None, yes: bool, remove: bool, is_lis
         return Answer({"bank": str(file), "trusted": False, "changed": was_there}, text)
     from archivist.bank import Bank
 
-    if is_accepted(file, session.load_settings(None).config.trust.folders) and _opens(session, file):
+    folders = session.load_settings(None).config.trust.folders
+    if not show and is_accepted(file, folders) and _opens(session, file):
         return Answer({"bank": str(file), "trusted": True, "changed": False}, f"It is trusted: {file}")
     with Bank.preview(file) as bank:
         view, lines = _describe_bank(bank, file)
+    if show:
+        return Answer({**view, "trusted": False, "changed": False}, "\n".join(lines))
     if not yes:
         if not sys.stdin.isatty():
             note("\n".join(lines))
@@ -93,9 +99,8 @@ def _describe_bank(bank: Bank, file: Path) -> tuple[dict[str, object], list[str]
     """Return what a bank holds and where it comes from, as a view and as lines."""
     from archivist.files.worktrees import remote_of, repository_of
     from archivist.recall.query import Query
-    from archivist.records import Block, Folder, Lesson
+    from archivist.records import Block, Folder
     from archivist.records.kinds import KINDS
-    from archivist.store.filters import equals
 
     with bank.reading() as reader:
         last = reader.last_entry()
@@ -103,10 +108,9 @@ def _describe_bank(bank: Bank, file: Path) -> tuple[dict[str, object], list[str]
         counts = {kind.plural: number for kind in KINDS if (number := reader.count(kind.name))}
         blocks = reader.select(Block, limit=_LISTED)
         watched = reader.select(Folder, limit=_LISTED)
-        active = reader.count(Lesson, equals("status", Status.ACTIVE))
     root = paths.project_folder(file)
     before = [str(place) for place in places_of(mark_of(bank.store)) if place != file]
-    lessons = bank.lessons.query(Query(limit=_LISTED, statuses=(Status.ACTIVE,)))
+    lessons = bank.lessons.query(Query(limit=None, statuses=(Status.ACTIVE,)))
     view: dict[str, object] = {
         "bank": str(file),
         "owner": _owner_of(file),
@@ -114,7 +118,10 @@ def _describe_bank(bank: Bank, file: Path) -> tuple[dict[str, object], list[str]
         "accepted_at": before,
         "counts": counts,
         "changes": [{"time": str(each.time), "actor": str(each.actor), "verb": each.verb} for each in ends],
-        "lessons": [{"id": each.short_id, "summary": each.summary} for each in lessons],
+        "lessons": [
+            {"id": each.short_id, "summary": each.summary, "rule": each.rule, "detail": each.detail}
+            for each in lessons
+        ],
         "blocks": [{"section": str(each.section), "content": each.content} for each in blocks],
         "folders": [each.id for each in watched],
     }
@@ -128,11 +135,12 @@ def _describe_bank(bank: Bank, file: Path) -> tuple[dict[str, object], list[str]
     lines.append(f"Holds    {', '.join(f'{name}: {number}' for name, number in counts.items()) or 'nothing'}")
     lines += [f"Watches  {each.id}" for each in watched]
     told = [(str(each.section), json.dumps(each.content, ensure_ascii=False)) for each in blocks]
-    told += [(each.short_id, each.summary) for each in lessons]
+    told += [(each.short_id, f"{each.summary} {each.rule}") for each in lessons[:_LISTED]]
     if told:
         lines.append("Agents would be told:")
         lines += [f"  {name}  {shorten_line(text, _SUMMARY_CHARACTERS)}" for name, text in told]
-        lines += [f"  … and {active - len(lessons)} more"] if active > len(lessons) else []
+        more = len(lessons) - _LISTED
+        lines += [f"  … and {more} more: archivist trust --show --json names all"] if more > 0 else []
     return view, lines
 
 
