@@ -15,6 +15,7 @@ SEARCHED_FORMS = "as given, in any case, as JSON and URLs escape it, in base64"
 NEAR_FORMS_NOT_SEARCHED = (
     "split over lines or fields", "with other spaces or accents", "reworded or translated",
     "hashed, encrypted, compressed or in another encoding",
+    "in backups and other copies of the bank",
 )  # fmt: skip
 
 
