@@ -79,6 +79,9 @@ def home(tmp_path: Path, shared_home: Path, monkeypatch: pytest.MonkeyPatch) -> 
     if shared.exists():
         (folder / ".archivist").mkdir(mode=0o700, parents=True)
         (folder / ".archivist" / trust.FILE_NAME).write_bytes(shared.read_bytes())
+        # A server of the whole module notes the log of its bank there.
+        (shared.parent / "state").mkdir(exist_ok=True)
+        (folder / ".archivist" / "state").symlink_to(shared.parent / "state")
     monkeypatch.setenv("ARCHIVIST_HOME", str(folder / ".archivist"))
     monkeypatch.setenv("HOME", str(folder))
     for name in ("ARCHIVIST_BANK", "ARCHIVIST_ACTOR"):
