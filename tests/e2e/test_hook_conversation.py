@@ -329,7 +329,7 @@ def test_work_that_waits_too_long_is_noted(shop: Path) -> None:
         pytest.skip("no lock there")
     import fcntl
 
-    _state(shop).mkdir(parents=True)
+    _state(shop).mkdir(parents=True, exist_ok=True)
     with (_state(shop) / hook_log.LOCK_NAME).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         _hurry("_LOCK_WAIT_S", "end", "codex", "n-1", "", str(shop), str(shop))

@@ -264,8 +264,7 @@ READ_INSIDE = lazy_pattern(
 BETWEEN_PATHS = lazy_pattern(r"[\s\"'()`]+")
 # What a container sees of the machine: its root, the home, or the service that starts containers.
 OPEN_MOUNT = lazy_pattern(
-    rf"(?:^|source=|src=)(?:/|{HOME}/?|/etc/?|/var/run/?|(?:/var)?/run/docker\.sock):|\bdocker\.sock\b",
-    re.IGNORECASE,
+    rf"(?:^|source=|src=)(?:/|{HOME}/?|/etc/?|(?:/var)?/run/?|(?:/var)?/run/docker\.sock)[:,]", re.IGNORECASE
 )
 SECRET_VARIABLE = lazy_pattern(r"\$\{?\w{0,40}?(?:key|secret|token|passw|credential)", re.IGNORECASE)
 REVEALS = lazy_pattern(
