@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from archivist.capture.formats import read_log
 from archivist.capture.json_stream import SkippedRecord
 from archivist.errors import InputError
 from archivist.files import open as opening
-from archivist.files.open import head_of, open_file
+from archivist.files.open import HEAD_BYTES, head_of, open_file
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -82,3 +83,15 @@ def test_missing_empty_and_wrong_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "damaged").write_bytes(b"\x1f\x8bnonsense")
     with pytest.raises(InputError):
         open_file(tmp_path / "damaged")
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd.compress])
+def test_the_head_of_a_packed_file_is_as_long_as_that_of_a_plain_one(
+    tmp_path: Path, pack: Callable[[bytes], bytes]
+) -> None:
+    """A log whose first line is long is recognised by it, packed or not."""
+    text = "".join(f"{number * 7919:x}" for number in range(HEAD_BYTES)).encode()
+    (tmp_path / "log").write_bytes(pack(text))
+    with open_file(tmp_path / "log") as source:
+        assert head_of(source) == text[:HEAD_BYTES]
+        assert source.read() == text

@@ -8,6 +8,7 @@ import io
 import sys
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -30,6 +31,12 @@ _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _BUFFER_BYTES = 256 * 1024
 
 
+def _raise(error: BaseException | None) -> Iterator[bytes]:
+    if error is not None:
+        raise error
+    yield b""
+
+
 class _ChunkReader(io.RawIOBase):
     """Chunks of bytes, made from other streams, as a file."""
 
@@ -42,11 +49,20 @@ class _ChunkReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: object) -> int:
+        """Fill the buffer, so that whoever peeks sees as much of a packed file as of a plain one."""
         view = memoryview(cast("bytearray", buffer))
-        self._ready = self._ready or next(filter(None, self._chunks), b"")
-        size = min(len(view), len(self._ready))
-        view[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
+        size = 0
+        try:
+            while size < len(view) and (ready := self._ready or next(filter(None, self._chunks), b"")):
+                piece = min(len(view) - size, len(ready))
+                view[size : size + piece] = ready[:piece]
+                self._ready = ready[piece:]
+                size += piece
+        except (OSError, InputError):
+            if not size:
+                raise
+            # What was read before the damage is given first; the damage is met again.
+            self._chunks = chain(_raise(sys.exc_info()[1]), self._chunks)
         return size
 
     def close(self) -> None:
