@@ -114,6 +114,22 @@ def release_log(file: Path) -> None:
             (state / _LOG_NOTE).unlink(missing_ok=True)
 
 
+def refuse_foreign_log(file: Path, folders: str = "") -> None:
+    """Raise BankError where the log beside a bank, which would be read with it, is not this user's."""
+    log, state = file.with_name(f"{file.name}-wal"), _state_or_none(file)
+    if not _size(log) or _is_of_home(file) or _is_below(file, folders):
+        return
+    note = state / _LOG_NOTE if state is not None else None
+    if note is None or not note.exists() or note.read_text() != str(_file_number(log)):
+        raise _foreign_log(log)
+
+
+def _foreign_log(log: Path) -> BankError:
+    return BankError(
+        f"{str(log)!r} was not written by a process of yours", hint="remove it: it came with the repository"
+    )
+
+
 def _vouch_for_log(file: Path, state: Path | None, *, is_trusted: bool) -> None:
     """Refuse SQLite's log beside a bank unless a process of this user made it: SQLite takes any for its own.
 
@@ -138,10 +154,7 @@ def _vouch_for_log(file: Path, state: Path | None, *, is_trusted: bool) -> None:
     if known == number:
         return
     if found.st_size and not is_trusted:
-        raise BankError(
-            f"{str(log)!r} was not written by a process of yours",
-            hint="remove it if it came with the repository; archivist salvage reads the bank with it",
-        )
+        raise _foreign_log(log)
     if note is not None:
         note.write_bytes(number)
 

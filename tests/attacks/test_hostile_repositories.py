@@ -435,6 +435,8 @@ def test_a_log_that_a_pull_brings_is_not_taken_for_the_banks_own(
     assert (ran.code, PLANTED in ran.out, file.name in ran.err) == (5, False, True)
     said = json.dumps({"cwd": str(project), "session_id": "n-1"}).encode()
     assert archivist("hook", "claude-code", "session-start", stdin=said).out == ""
+    ran = archivist("salvage", "--replace", cwd=project)
+    assert (ran.code, file.name in ran.err) == (5, True)
     file.unlink()
     assert "Mine" in archivist("lessons", "list", cwd=project).out
     # One that a killed process of our own left is still read.

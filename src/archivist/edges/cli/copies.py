@@ -14,7 +14,7 @@ from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
 from archivist.errors import AccessError, ArchivistError, InputError, NoBankError, UntrustedBankError
-from archivist.trust import find_note, is_accepted, mark_of, places_of, refuse_links
+from archivist.trust import find_note, is_accepted, mark_of, places_of, refuse_foreign_log, refuse_links
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -85,7 +85,11 @@ def salvage(session: Session, target: Path | None, replace: bool, is_global: boo
 
     place, now = _bank_place(session, is_global), system_clock()
     # What is salvaged of a bank that the user has not accepted is not accepted either.
-    is_ours = is_accepted(place, session.load_settings(None).config.trust.folders) and _has_own_mark(place)
+    folders = session.load_settings(None).config.trust.folders
+    is_ours = is_accepted(place, folders)
+    if is_ours:
+        refuse_foreign_log(place, folders)
+        is_ours = _has_own_mark(place)
     if replace and not is_ours:
         raise UntrustedBankError(str(place))
     new = target or place.with_name(f"{place.name}.salvaged-{now:%Y%m%dT%H%M%S}")
