@@ -145,10 +145,12 @@ class UntrustedBankError(BankError):
 
     code = "bank_untrusted"
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, log: str = "") -> None:
+        about = f"the log {log!r} beside the bank" if log else "the bank"
         super().__init__(
-            f"the bank {place!r} was not made here by you, or was moved or replaced since",
-            hint="archivist trust shows what it holds, and accepts it",
+            f"{about} {place!r} was not made here by you, or was moved or replaced since",
+            hint=f"archivist trust shows what it holds{' with it' if log else ''}, and accepts it"
+            f"{'; or remove the log' if log else ''}",
         )
 
 

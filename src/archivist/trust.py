@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import os
 import stat
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,11 @@ _SIDE_FILES = ("", "-wal", "-shm", "-journal")
 _MAGIC = b"SQLite format 3\0"
 # The note of the log that SQLite keeps beside a bank.
 _LOG_NOTE = "log"
+# Where the log's head holds two random numbers.
+_SALTS = slice(16, 24)
+_FILLED_NEXT = "next"
+_LOOKS = 20
+_LOOK_AGAIN_S = 0.005
 # Where the header of a SQLite file says whose it is.
 _APPLICATION = slice(68, 72)
 
@@ -77,23 +83,27 @@ def is_accepted(file: Path, folders: str = "") -> bool:
 
 
 def open_trusted(
-    file: Path, open_store: Callable[[], Store], *, folders: str = "", create: bool = False
+    file: Path, open_store: Callable[[LogNote | None], Store], *, folders: str = "", create: bool = False
 ) -> Store:
     """Open a bank that the user accepted, or make and note a new one; raise UntrustedBankError otherwise."""
     refuse_links(file)
     if not is_accepted(file, folders) and _is_database(file):
         raise UntrustedBankError(str(file))
     if _is_of_home(file):
-        return open_store()
+        return open_store(None)
     is_below = _is_below(file, folders)
     if is_below and _is_new(file):
-        return open_store()
+        return open_store(None)
     if _is_new(file):
-        return _make_noted(file, open_store) if create else open_store()
+        return _make_noted(file, open_store) if create else open_store(None)
     note = find_note(file)
-    with _locked_state(file) as state:
-        _vouch_for_log(file, state, is_trusted=is_below)
-        store = open_store()
+    log = LogNote(file)
+    with _locked_state(file):
+        if not is_below:
+            log.refuse_foreign()
+        log.make()
+        log.after_commit()
+        store = open_store(log)
     try:
         if is_below:
             return store
@@ -115,48 +125,94 @@ def release_log(file: Path) -> None:
 
 
 def refuse_foreign_log(file: Path, folders: str = "") -> None:
-    """Raise BankError where the log beside a bank, which would be read with it, is not this user's."""
-    log, state = file.with_name(f"{file.name}-wal"), _state_or_none(file)
-    if not _size(log) or _is_of_home(file) or _is_below(file, folders):
-        return
-    note = state / _LOG_NOTE if state is not None else None
-    if note is None or not note.exists() or note.read_text() != str(_file_number(log)):
-        raise _foreign_log(log)
+    """Raise UntrustedBankError where the log beside a bank, read with it, is not this user's."""
+    if not _is_of_home(file) and not _is_below(file, folders):
+        LogNote(file).refuse_foreign()
 
 
-def _foreign_log(log: Path) -> BankError:
-    return BankError(
-        f"{str(log)!r} was not written by a process of yours", hint="remove it: it came with the repository"
-    )
+class LogNote:
+    """What is noted of SQLite's log beside a bank: its file's number, and the salts in its head.
 
-
-def _vouch_for_log(file: Path, state: Path | None, *, is_trusted: bool) -> None:
-    """Refuse SQLite's log beside a bank unless a process of this user made it: SQLite takes any for its own.
-
-    A repository can bring one, which would rewrite the bank. So an empty one is made, and its number noted,
-    before SQLite fills it.
+    SQLite takes any log there for its own, and a repository can bring one, which would rewrite the bank. A
+    file system gives a number away again; the salts are SQLite's random numbers, which nobody else knows.
     """
-    log = file.with_name(f"{file.name}-wal")
-    try:
-        found = log.lstat()
-    except FileNotFoundError:
+
+    def __init__(self, file: Path) -> None:
+        self._bank, self._log = file, file.with_name(f"{file.name}-wal")
+        state = _state_or_none(file)
+        self._file = None if state is None else state / _LOG_NOTE
+        self._known = ""
+
+    def before_commit(self, *, is_rewritten: bool = False) -> None:
+        """Note that a log which is still empty, or will be, is about to be filled."""
+        number, size, _ = self._look()
+        if number and (is_rewritten or not size):
+            self._write(number, _FILLED_NEXT)
+
+    def after_commit(self) -> None:
+        """Note the log as it is now."""
+        number, _, salts = self._look()
+        if number:
+            self._write(number, salts)
+
+    def make(self) -> None:
+        """Make an empty log, before SQLite does, where there is none."""
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
+        # There may be one, or the folder cannot be written and the bank is only read.
+        with suppress(OSError):
+            os.close(os.open(self._log, flags, 0o600))
+
+    def refuse_foreign(self) -> None:
+        """Raise UntrustedBankError for a log that no process of this user wrote."""
+        for _ in range(_LOOKS):
+            noted = self._read()
+            number, size, salts = self._look()
+            if not size or (number == noted[0] and _follows(salts, noted[1])):
+                return
+            # A process of ours may write it just now.
+            time.sleep(_LOOK_AGAIN_S)
+        raise UntrustedBankError(str(self._bank), self._log.name)
+
+    def _look(self) -> tuple[int, int, str]:
+        """Return the number of the log's file, its size, and its salts; the number is 0 for none."""
         try:
-            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
-            descriptor = os.open(log, flags, 0o600)
+            descriptor = os.open(self._log, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         except OSError:
-            # A folder that cannot be written: the bank is only read.
+            return 0, 0, ""
+        try:
+            found = os.fstat(descriptor)
+            return found.st_ino, found.st_size, os.read(descriptor, _SALTS.stop)[_SALTS].hex()
+        finally:
+            os.close(descriptor)
+
+    def _read(self) -> tuple[int, str]:
+        try:
+            words = self._file.read_text().split() if self._file is not None else []
+            return (int(words[0]), words[1] if len(words) > 1 else "") if words else (0, "")
+        except (OSError, ValueError):
+            return 0, ""
+
+    def _write(self, number: int, salts: str) -> None:
+        # Always as long: it is overwritten in one go, which others may read at any time.
+        text = f"{number:<20} {salts:<16}"
+        if self._file is None or text == self._known:
             return
-        found = os.fstat(descriptor)
-        os.close(descriptor)
-    note = None if state is None else state / _LOG_NOTE
-    known = note.read_bytes() if note is not None and note.exists() else b""
-    number = str(found.st_ino).encode()
-    if known == number:
-        return
-    if found.st_size and not is_trusted:
-        raise _foreign_log(log)
-    if note is not None:
-        note.write_bytes(number)
+        with suppress(OSError):
+            descriptor = os.open(self._file, os.O_CREAT | os.O_WRONLY, 0o600)
+            try:
+                os.write(descriptor, text.encode())
+            finally:
+                os.close(descriptor)
+            self._known = text
+
+
+def _follows(salts: str, noted: str) -> bool:
+    """Say whether this is the noted log; SQLite adds one to the first salt when it starts the log anew."""
+    if noted == _FILLED_NEXT or salts == noted:
+        return noted != ""
+    with suppress(ValueError):
+        return len(noted) == len(salts) and int(salts[:8], 16) == (int(noted[:8], 16) + 1) % 2**32
+    return False
 
 
 @contextmanager
@@ -230,15 +286,12 @@ def mark_of(store: Store) -> str:
         return reader.setting(MARK)
 
 
-def _make_noted(file: Path, open_store: Callable[[], Store]) -> Store:
-    with _locked_home() as home, _locked_state(file) as state:
+def _make_noted(file: Path, open_store: Callable[[LogNote | None], Store]) -> Store:
+    with _locked_home() as home, _locked_state(file):
         if _is_new(file):
-            store = open_store()
+            store = open_store(LogNote(file))
             try:
                 _note(home, file, store)
-                if state is not None:
-                    log = file.with_name(f"{file.name}-wal")
-                    (state / _LOG_NOTE).write_text(str(_file_number(log)))
             except BaseException:
                 store.close()
                 raise
@@ -254,6 +307,7 @@ def _note(home: Path, file: Path, store: Store) -> None:
     mark = os.urandom(16).hex()
     with store.writing(ARCHIVIST, system_clock()) as writer:
         writer.set_setting(MARK, mark)
+    LogNote(file).after_commit()
     notes = {**_read_notes(home), _key(file): {"mark": mark, "number": _file_number(file)}}
     _write_notes(home, notes)
 

@@ -25,7 +25,7 @@ import pytest
 
 from archivist import Bank
 from archivist.edges.hook_events import CLIENTS
-from archivist.paths import find_project, state_folder
+from archivist.paths import find_project
 from tests.banks import bytes_of, fresh_bank
 from tests.conftest import Command, Ran
 from tests.samples import MISSING_MODULE, agent_log
@@ -439,15 +439,43 @@ def test_a_log_that_a_pull_brings_is_not_taken_for_the_banks_own(
     assert (ran.code, file.name in ran.err) == (5, True)
     file.unlink()
     assert "Mine" in archivist("lessons", "list", cwd=project).out
-    # One that a killed process of our own left is still read.
-    with Bank.open(project) as bank:
-        bank.lessons.add("Also mine")
-        kept = file.with_name("memory.db-wal")
-        os.link(kept, tmp_path / "left")
-    os.link(tmp_path / "left", kept)
-    (state_folder(file.with_name("memory.db")) / "log").write_text(str(kept.stat().st_ino))
-    assert "Also mine" in archivist("lessons", "list", cwd=project).out
     assert victim.repository.is_dir()
+
+
+@pytest.mark.req("N7")
+def test_a_log_that_a_killed_process_left_is_read_and_another_with_its_number_is_not(
+    archivist: Command, tmp_path: Path
+) -> None:
+    """A file system gives the number of a removed file away again, so that a number alone proves nothing."""
+    project, file = tmp_path / "mine", tmp_path / "mine" / ".archivist" / "memory.db-wal"
+    project.mkdir()
+    archivist("init", cwd=project)
+    code = "import os, sys; from archivist import Bank; b = Bank.open('.'); b.lessons.add(sys.argv[1])"
+
+    def leave_log(summary: str, more: str = "") -> bytes:
+        call = [sys.executable, "-c", f"{code}{more}; os._exit(0)", summary]
+        subprocess.run(call, cwd=project, check=True)
+        return file.read_bytes()
+
+    leave_log("Mine and killed")
+    assert "Mine and killed" in archivist("lessons", "list", cwd=project).out
+    leave_log("Mine, then erased", "; b.store.scrub(); b.lessons.add('After the scrub')")
+    assert "After the scrub" in archivist("lessons", "list", cwd=project).out
+    assert not file.exists()
+    for more in ("", "; b.store.scrub()"):
+        leave_log("Mine", more)
+        # The same file, as one that has got its number.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
+            with Bank.open(tmp_path / f"theirs{len(more)}") as bank:
+                bank.lessons.add(PLANTED)
+                planted = Path(f"{bank.path}-wal").read_bytes()
+        kept = file.read_bytes()
+        file.write_bytes(planted)
+        ran = archivist("lessons", "list", cwd=project)
+        assert (ran.code, PLANTED in ran.out, "archivist trust" in ran.err) == (5, False, True)
+        file.write_bytes(kept)
+        assert archivist("lessons", "list", cwd=project).code == 0
 
 
 @pytest.mark.req("N7")

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from archivist.store.results import Damage, Sizes
     from archivist.store.sqlite.erase import SqliteEraser
     from archivist.store.sqlite.writer import SqliteWriter
+    from archivist.trust import LogNote
 
     # Identity (device and inode), size and time of a file; no identity when there is none.
     _FileStamp = tuple[tuple[int, int] | None, int, int]
@@ -53,9 +54,15 @@ class SqliteStore:
     """
 
     def __init__(
-        self, path: Path, opened: _Opened, busy_timeout_s: float, migrations: Sequence[Migration]
+        self,
+        path: Path,
+        opened: _Opened,
+        busy_timeout_s: float,
+        migrations: Sequence[Migration],
+        log: LogNote | None,
     ) -> None:
         self.path = path
+        self._log = log
         self._busy_timeout_s = busy_timeout_s
         self._migrations = migrations
         self._lock = RLock()
@@ -77,6 +84,7 @@ class SqliteStore:
     def open(
         cls,
         path: Path,
+        log: LogNote | None = None,
         *,
         create: bool = False,
         busy_timeout_s: float = BUSY_TIMEOUT_S,
@@ -97,10 +105,10 @@ class SqliteStore:
         _require_locks(path)
         with map_errors(path, busy_timeout_s):
             try:
-                opened = _open_connection(path, busy_timeout_s, migrations, create=create)
+                opened = _open_connection(path, busy_timeout_s, migrations, log, create=create)
             except (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError) as error:
                 raise BankDamagedError(str(path), str(error)) from error
-        return cls(path, opened, busy_timeout_s, migrations)
+        return cls(path, opened, busy_timeout_s, migrations, log)
 
     @property
     def is_read_only(self) -> bool:
@@ -156,7 +164,7 @@ class SqliteStore:
                 return
             if self.is_read_only:
                 raise BankReadOnlyError(str(self.path))
-            with _immediate_transaction(self._db, self.path, self._busy_timeout_s, lock_timeout_s):
+            with _immediate_transaction(self._db, self.path, self._log, self._busy_timeout_s, lock_timeout_s):
                 self._require_current_schema()
                 self._writer = SqliteWriter(self._db, self._cache, actor, now)
                 try:
@@ -221,7 +229,7 @@ class SqliteStore:
         if self._stamps is None or self.is_reading or self._stamps == _file_stamps(self.path):
             return
         before = self._db
-        self._use_connection(_open_connection(self.path, self._busy_timeout_s, self._migrations))
+        self._use_connection(_open_connection(self.path, self._busy_timeout_s, self._migrations, self._log))
         self._reopened += 1
         before.close()
 
@@ -236,7 +244,12 @@ class SqliteStore:
         from archivist.store.sqlite.erase import scrub
 
         with self._map_errors(), queue_at_folder(self.path.parent, self._busy_timeout_s):
-            return scrub(self._db)
+            if self._log is not None:
+                self._log.before_commit(is_rewritten=True)
+            is_clean = scrub(self._db)
+            if self._log is not None:
+                self._log.after_commit()
+            return is_clean
 
     def count_raw_bytes(self, needles: Sequence[bytes]) -> dict[str, int]:
         from archivist.store.sqlite.erase import count_raw_bytes
@@ -259,7 +272,7 @@ class SqliteStore:
     def reindex(self) -> None:
         from archivist.store.sqlite.writer import rebuild_derived
 
-        with self._map_errors(), _immediate_transaction(self._db, self.path, self._busy_timeout_s):
+        with self._map_errors(), _immediate_transaction(self._db, self.path, self._log, self._busy_timeout_s):
             self._require_current_schema()
             self._db.execute("REINDEX")
             rebuild_derived(self._db)
@@ -307,7 +320,12 @@ def _file_stamp(path: Path) -> _FileStamp:
 
 
 def _open_connection(
-    path: Path, busy_timeout_s: float, migrations: Sequence[Migration], *, create: bool = False
+    path: Path,
+    busy_timeout_s: float,
+    migrations: Sequence[Migration],
+    log: LogNote | None,
+    *,
+    create: bool = False,
 ) -> _Opened:
     db, stamps = connect(path, apsw.SQLITE_OPEN_READWRITE), None
     db.set_busy_timeout(int(busy_timeout_s * 1000))
@@ -333,7 +351,7 @@ def _open_connection(
                 raise NotABankError(str(path), "it is another program's SQLite file")
             if not create:
                 raise NotABankError(str(path), "it is empty", is_damaged=True)
-        _migrate(db, path, migrations, busy_timeout_s)
+        _migrate(db, path, migrations, busy_timeout_s, log)
     except BaseException:
         db.close()
         raise
@@ -348,7 +366,13 @@ def connect(path: Path, flags: int, options: str = "") -> apsw.Connection:
     return apsw.Connection(path.absolute().as_uri() + options, flags=flags | apsw.SQLITE_OPEN_URI)
 
 
-def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration], busy_timeout_s: float) -> None:
+def _migrate(
+    db: apsw.Connection,
+    path: Path,
+    migrations: Sequence[Migration],
+    busy_timeout_s: float,
+    log: LogNote | None,
+) -> None:
     applied = _applied_migrations(db, path, migrations)
     pending = [migration for migration in migrations if migration.name not in applied]
     if not pending:
@@ -370,7 +394,7 @@ def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration], b
             time.sleep(0.01)
     needs_refill = False
     for migration in pending:
-        with _immediate_transaction(db, path, busy_timeout_s):
+        with _immediate_transaction(db, path, log, busy_timeout_s):
             # Another process may have applied it before we got the lock.
             if migration.name in _applied_migrations(db, path, migrations):
                 continue
@@ -387,7 +411,11 @@ def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration], b
 
 @contextmanager
 def _immediate_transaction(
-    db: apsw.Connection, path: Path, usual_timeout_s: float, timeout_s: float | None = None
+    db: apsw.Connection,
+    path: Path,
+    log: LogNote | None,
+    usual_timeout_s: float,
+    timeout_s: float | None = None,
 ) -> Iterator[None]:
     """Open a transaction that writes, when it is our turn; it fails when others write for too long."""
     timeout_s = usual_timeout_s if timeout_s is None else timeout_s
@@ -401,7 +429,11 @@ def _immediate_transaction(
             db.set_busy_timeout(int(usual_timeout_s * 1000))
         try:
             yield
+            if log is not None:
+                log.before_commit()
             db.execute("COMMIT")
+            if log is not None:
+                log.after_commit()
         except BaseException:
             if not db.get_autocommit():
                 db.execute("ROLLBACK")
