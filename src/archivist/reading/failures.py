@@ -31,9 +31,13 @@ ABOUT = "@"
 _SHELL_TOOL = lazy_pattern(r"bash|shell|terminal|exec|command|^run$|swe-agent|^$|console|^sh$", re.IGNORECASE)
 # The line in which a harness reports the exit code.
 _EXIT_LINE = lazy_pattern(r"\A\s*(?:Exit code:? |<returncode>)(-?\d+)[^\n]*(?:\n|\Z)")
-_REJECTED = lazy_pattern(
+# What a harness says of a call that the user refused, or that it did not make since another one failed.
+_NOT_MADE = lazy_pattern(
     r"The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
-    r"|user (?:rejected|declined|denied)"
+    r"|user (?:rejected|declined|denied|cancell?ed|aborted)"
+    r"|(?:rejected|declined|cancell?ed|aborted) by (?:the )?user"
+    r"|(?i:sibling|parallel|other) tool calls? (?:has )?(?:errored|failed)"
+    r"|[Tt]ool call (?:was )?(?:cancell?ed|aborted|skipped|not executed)"
 )
 _PASSED = lazy_pattern(
     r"^(?:=+ )?(?:\d+ passed\b(?!.*\b[1-9]\d* (?:failed|error))|OK(?: \(.*\))?$)|^test result: ok"
@@ -63,6 +67,9 @@ _HARNESS_REACH = 200
 _LONGEST_PATH = 300
 _SHORTEST_MESSAGE = 8
 _LAST_LINES = 3
+_MOST_STEPS = 20
+# An option or a subcommand, not a word of one instance such as a test's name.
+_REFUSED_WORD = lazy_pattern(r"-{0,2}[a-z](?:[\w-]|:(?!:)){0,24}|-?\w")
 _NOT_IN = lazy_pattern(r"cannot import name '?(\w+)'? from (?:partially initialized module )?'?([\w.]+)")
 _PATCHERS = ("patch", "git apply", "git am")
 # Scripts that come with a project's framework; nobody writes them for a task.
@@ -104,7 +111,7 @@ def detect_failure(
     if reported := _EXIT_LINE.match(output[:200]):
         output = output[reported.end() :]
         exit_code = int(reported[1]) if exit_code is None else exit_code
-    if is_error and _REJECTED.search(output[:400]):
+    if (is_error or exit_code) and _NOT_MADE.search(output[:400]):
         return None
     if not is_shell(tool):
         return _detect_in_tool(tool, command, is_error or bool(exit_code), output)
@@ -115,8 +122,20 @@ def detect_failure(
         clue = _clue_by_output(steps, exit_code, text)
     if clue is None:
         return None
-    step = main_step(steps)
+    step = _blamed_step(steps, clue)
     return _make_failure(step_purpose(step) if step else "", clue, steps)
+
+
+def _blamed_step(steps: tuple[Step, ...], clue: Clue) -> Step | None:
+    """Return the step that an error names, if it names one of several; else the one that the line is for."""
+    working = [step for step in steps if not step.is_filter and not is_preparation(step)]
+    words = {step: (step.subcommand or step.program).rsplit(" ", 1)[-1] for step in working[:_MOST_STEPS]}
+    named = [
+        step
+        for step, word in words.items()
+        if word in clue.line and re.search(rf"(?<![\w-]){re.escape(word)}(?![\w:-])", clue.line)
+    ]
+    return named[0] if len(words) > 1 and len(named) == 1 else main_step(steps)
 
 
 def _detect_in_tool(tool: str, target: str, is_error: bool, output: str) -> Failure | None:
@@ -234,11 +253,17 @@ def _make_failure(program: str, clue: Clue, steps: tuple[Step, ...]) -> Failure:
         kind=clue.kind,
         line=clue.line[:400],
         subject=clue.endpoint or clue.subject,
-        signature=clue_signature(program.lower(), clue),
+        signature=clue_signature(program.lower(), _said_of_call(clue, program)),
         is_own_code=_is_own_code(clue, steps),
         is_at_import=bool(trace and trace.is_at_import),
         files=(trace.files[:1] + trace.files[1:][-4:]) if trace else (),
     )
+
+
+def _said_of_call(clue: Clue, program: str) -> Clue:
+    """Return a complaint about a call's words as one of the whole call: `cargo test` knows other words."""
+    is_usage = clue.kind is FailureKind.USAGE and bool(program) and not program.endswith("<script>")
+    return clue._replace(program="") if is_usage else clue
 
 
 def _is_own_code(clue: Clue, steps: tuple[Step, ...]) -> bool:
@@ -279,8 +304,14 @@ def failure_key(failure: Failure) -> str:
             return f"{kind}:patch"
         case FailureKind.EDIT_NOT_APPLIED:
             return f"{kind}:{signature.program}:{signature.error}"
-        case FailureKind.MISSING_MODULE | FailureKind.PROVIDER | FailureKind.USAGE:
+        case FailureKind.MISSING_MODULE | FailureKind.PROVIDER:
             return f"{kind}:{signature.program}"
+        case FailureKind.USAGE:
+            is_word = _REFUSED_WORD.fullmatch(failure.subject)
+            return f"{kind}:{signature.program}:{failure.subject if is_word else signature.error}"
+        case FailureKind.MISSING_FILE if signature.words:
+            # Whoever looks for it, it is not there.
+            return f"{kind}:{signature.words[0]}"
         case FailureKind.IMPORT_ERROR if named := _NOT_IN.search(failure.line):
             # The same key whether the error was raised or printed.
             return f"{kind}:{signature.program}:{named[2]}.{named[1]}"

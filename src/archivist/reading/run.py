@@ -42,7 +42,8 @@ _MANY_RESTORED = 3
 _SOURCE_FILE = re.compile(r"\.(?!(?:md|txt|patch|log|json|lock)$)\w{1,5}$")
 # Steps that only let time pass.
 _PAUSES = frozenset(("sleep", "wait", "echo", "printf", "true", ":"))
-_OWN_MODULE = re.compile(r"^(?:test|tests|src)[._]|__(?:init|main)__|^[./]|^[@~#](?:/|$)")
+# An import by a path is of the project's own code.
+_BY_PATH = re.compile(r"__(?:init|main)__|^[./]|^[@~#](?:/|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +178,18 @@ def is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
     if (
         failure.is_own_code
         or failure.signature.error == "Traceback"
-        or (failure.kind is K.MISSING_MODULE and _OWN_MODULE.search(failure.subject))
-        or (failure.kind is K.MISSING_FILE and is_scratch(failure.subject))
+        or (failure.kind is K.MISSING_MODULE and _BY_PATH.search(failure.subject))
+        or (failure.kind is K.MISSING_FILE and _is_of_run(failure.subject, scratch))
     ):
         return True
     # A test that the run wrote itself says nothing about the project yet.
     arguments = act.main.arguments if act.main and act.is_test and failure.kind in CODE_KINDS else ()
     return any(base_name(argument.split("::")[0]) in scratch for argument in arguments)
+
+
+def _is_of_run(path: str, scratch: set[str]) -> bool:
+    """Say whether a file is one that the run made, or lies where only one run has its files."""
+    return base_name(path) in scratch or path.startswith(("/tmp/", "/var/", "/dev/", "/private/"))  # noqa: S108
 
 
 def _was_broken_by_run(calls: Sequence[ToolCall], failed: ToolCall) -> bool:

@@ -46,16 +46,22 @@ def test_another_failure_without_a_remedy_is_thin() -> None:
     assert learnt(run(sh("sqlite3 a.db 'select 1 from t'", "Error: in prepare, no such table: t", 1))) == []
 
 
-def test_several_wrong_ways_of_one_program_are_one_lesson() -> None:
-    lesson = one(
+@pytest.mark.req("N1")
+def test_each_wrong_use_of_a_program_is_a_lesson_of_its_own() -> None:
+    """One lesson for all that a program refuses would name the wrong one."""
+    no_number = "error: unexpected argument '--number' found"
+    found = learnt(
         run(
             sh("cargo pilot task get 631", NO_GET, 2),
             sh("cargo pilot task show 631", "open"),
-            sh("cargo pilot list --number 31", "error: unexpected argument '--number' found", 2),
+            sh("cargo pilot list --number 31", no_number, 2),
             sh("cargo pilot list", "31 open"),
         )
     )
-    assert lesson.summary.count("instead of `cargo pilot") == 2
+    assert {each.summary.partition(" fails ")[::2] for each in found} == {
+        ("widget: `cargo pilot task get <id>`", f"({NO_GET[7:]}): use `cargo pilot task show <id>`"),
+        ("widget: `cargo pilot list --number <id>`", f"({no_number[7:]}): leave out `--number <id>`"),
+    }
 
 
 def test_what_git_asks_for_is_advised() -> None:
@@ -138,31 +144,26 @@ def test_another_port_is_another_lesson(error: str, step: str) -> None:
     assert "3000" not in f"{lesson.summary} {lesson.rule}"
 
 
-def test_the_command_the_error_and_the_remedy_are_of_one_sighting() -> None:
-    wrong = run(sh("pilot list --all", "error: unexpected argument '--all' found", 2))
-    cured = run(
-        sh("pilot show --full 7", "error: unexpected argument '--full' found", 2),
-        sh("pilot show 7", "open"),
-        name="run-2",
-    )
-    assert one(wrong, cured).summary == (
-        "widget: use `pilot show 7` instead of `pilot show --full 7`; `pilot` does not know `--all`"
-    )
-    again = run(sh("pilot log --raw", "error: unexpected argument '--raw' found", 2), name="run-2")
-    assert one(wrong, again).summary == "widget: `pilot` does not know `--all` and `--raw`"
+def test_a_word_of_one_instance_is_no_part_of_what_a_program_refuses() -> None:
+    refused = "error: unexpected argument '{}' found"
+    runs = [
+        run(sh(f"pilot test a::b {name}", refused.format(name), 2), name=f"run-{name}")
+        for name in ("task::tests::one", "task::tests::two")
+    ]
+    assert one(*runs).key == one(runs[0]).key
+    other = run(sh("pilot test --raw", refused.format("--raw"), 2))
+    assert one(other).key != one(runs[0]).key
 
 
-def test_a_long_pair_does_not_keep_out_a_shorter_one() -> None:
-    no_show = "error: unrecognized subcommand 'show'"
-    got = (sh("cargo pilot task get d-004", NO_GET, 2), sh("cargo pilot task show d-004", "d-004 open"))
-    shown = (sh("cargo pilot issue show 636", no_show, 2), sh("cargo pilot issue list | grep 636", "636"))
-    given = "cargo pilot issue list --status blocked --sort-by priority"
-    long = (sh(f"{given} --task d-1", "error: unexpected argument '--task' found", 2), sh(given, "none"))
-    later = [run(*got, *long, name=f"run-{number}", task=str(number)) for number in (2, 3)]
-    assert one(run(*got, *shown), *later).summary == (
-        "widget: use `cargo pilot task show <id>` instead of `cargo pilot task get <id>`; "
-        "use `cargo pilot issue list` instead of `cargo pilot issue show <id>`"
-    )
+def test_a_call_that_was_never_made_has_not_failed() -> None:
+    cancelled = [sh("make lint", "Sibling tool call errored", 1)] * 2
+    assert learnt(run(*cancelled), run(*cancelled, name="run-2", task="another")) == []
+
+
+def test_of_several_steps_the_one_that_the_error_names_has_failed() -> None:
+    error = 'error: script "lint" exited with code 1'
+    alone, joined = run(sh("bun run lint", error, 1)), run(sh("bun run lint && bun run test", error, 1))
+    assert [met.key for met in alone.met] == [met.key for met in joined.met]
 
 
 LOCKED = sh("alembic upgrade head", "sqlite3.OperationalError: database is locked", 1)
