@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
-from archivist.brief.rank import cost_in_tokens, rank_lessons, score_row
+from archivist.brief.rank import LEAST_CHANCE, chance_of, cost_in_tokens, rank_lessons
 from archivist.brief.render import render_brief
 from archivist.brief.select import BriefedLesson, BriefFormat
 from archivist.config import BriefRules
@@ -19,23 +21,43 @@ def _known(name: str, frequency: int, number: int = 1, **fields: object) -> Less
     return lesson(name, runs=runs, status=status, number=number, **fields)
 
 
+def _chances(lessons: Iterable[Lesson], since: dict[str, int] | None = None) -> dict[str, float]:
+    ages = {each.id: [(since or {}).get(each.id, 0)] * each.frequency for each in lessons}
+    return {name: chance_of(those, 10, 0.5) for name, those in ages.items()}
+
+
 def _rank(*lessons: Lesson, since: dict[str, int] | None = None, **rules: object) -> list[str]:
     chosen = [BriefedLesson(each) for each in lessons]
-    found = rank_lessons(chosen, runs_since=since or {}, similarity={}, rules=BriefRules(**rules))  # type: ignore[arg-type]
+    chances, limits = _chances(lessons, since), BriefRules(**rules)  # type: ignore[arg-type]
+    found = rank_lessons(chosen, chances=chances, similarity={}, rules=limits)
     return [each.lesson.id for each in found]
 
 
 def test_often_comes_before_seldom_and_lately_before_long_ago() -> None:
     assert _rank(_known("a", 2), _known("b", 5)) == ["b", "a"]
-    assert _rank(_known("a", 3), _known("b", 3), since={"a": 40}) == ["b", "a"]
-    chances = [score_row(4, 0.5, has_remedy=True, runs_since=since)[0] for since in (0, 10, 100)]
+    assert _rank(_known("a", 3), _known("b", 3), since={"a": 6}) == ["b", "a"]
+    chances = [chance_of([since] * 4, 120, 0.5) for since in (0, 10, 100)]
     assert chances == sorted(chances, reverse=True)
     assert len(set(chances)) == 3
 
 
+@pytest.mark.req("N2")
+def test_the_chance_is_the_share_of_runs_that_met_it_of_the_last_ones_mostly() -> None:
+    always, half, gone = range(40), range(0, 40, 2), range(30, 40)
+    assert chance_of(always, 40, 0.5) > 0.75
+    assert 0.35 < chance_of(half, 40, 0.5) < 0.55
+    assert chance_of(gone, 40, 0.5) < LEAST_CHANCE + 0.1
+    assert chance_of([30], 40, 0.5) < LEAST_CHANCE
+
+
+@pytest.mark.req("N2")
+def test_what_was_met_once_is_told_only_where_lessons_are_met_again() -> None:
+    assert chance_of([0], 20, 0.05) < LEAST_CHANCE < chance_of([0], 20, 0.4)
+
+
 def test_what_was_seen_once_comes_last_and_only_when_it_may() -> None:
     once, often = _known("once", 1, importance=1.0, rule="IF a THEN b"), _known("often", 2, importance=0.0)
-    assert _rank(once, often, since={"often": 80}) == ["often", "once"]
+    assert _rank(once, often, since={"often": 8}) == ["often", "once"]
     assert _rank(once, often, max_candidates=0) == ["often"]
 
 
@@ -58,7 +80,11 @@ def test_a_tokenizer_of_the_user_counts() -> None:
     many = [BriefedLesson(_known(str(place), 3, number=place)) for place in range(1, 9)]
     rules = BriefRules(budget_tokens=40)
     told = rank_lessons(
-        many, runs_since={}, similarity={}, rules=rules, tokens=lambda text: 2 * len(text.split())
+        many,
+        chances=_chances(each.lesson for each in many),
+        similarity={},
+        rules=rules,
+        tokens=lambda text: 2 * len(text.split()),
     )
     assert len(told) == 3
 
@@ -66,13 +92,13 @@ def test_a_tokenizer_of_the_user_counts() -> None:
 def test_what_proved_helpful_comes_first_and_what_did_not_help_last() -> None:
     lessons = [BriefedLesson(_known(name, 3, number=place)) for place, name in enumerate(("a", "b", "c"), 1)]
     tallies = {"a": Tally(helpful=0, ineffective=6), "c": Tally(helpful=6, ineffective=0)}
-    told = rank_lessons(lessons, runs_since={}, similarity={}, rules=BriefRules(), tallies=tallies)
+    told = rank_lessons(lessons, chances={}, similarity={}, rules=BriefRules(), tallies=tallies)
     assert [each.lesson.id for each in told] == ["c", "b", "a"]
 
 
 def test_nothing_is_told_when_nothing_is_likely_any_more() -> None:
-    assert _rank(_known("a", 2), since={"a": 100}) == []
-    assert _rank(_known("a", 2), since={"a": 60}) == ["a"]
+    assert _rank(_known("a", 2), since={"a": 40}) == []
+    assert _rank(_known("a", 2), since={"a": 5}) == ["a"]
 
 
 def test_of_lessons_that_say_the_same_no_more_than_two_are_told() -> None:

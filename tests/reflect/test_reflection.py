@@ -158,6 +158,23 @@ def test_the_context_holds_what_reflection_looks_at(bank: Bank, tmp_path: Path) 
     assert seen.usage is not None
 
 
+@pytest.mark.req("F6")
+def test_each_run_that_is_reflected_on_ages_the_bank_once(bank: Bank, tmp_path: Path) -> None:
+    """Whoever only captures and reflects must not be told for ever what runs have stopped meeting."""
+    for number in range(2):
+        bank.runs.capture_file(agent_log(tmp_path / f"{number}.jsonl", MISSING_MODULE, session=f"s-{number}"))
+    list(bank.reflections.reflect_waiting())
+    (known,) = bank.lessons.query(Query(limit=None))
+    assert bank.lessons.views([known])[0]["runs_since_last_seen"] == 0
+    for number in range(2, 23):
+        bank.runs.capture_file(
+            agent_log(tmp_path / f"{number}.jsonl", [("ls", "a", False)], session=f"s-{number}")
+        )
+    list(bank.reflections.reflect_waiting())
+    assert bank.lessons.get(known.id).status is Status.ARCHIVED
+    assert list(bank.reflections.reflect_waiting()) == []
+
+
 @pytest.mark.req("A6", "A15")
 def test_waiting_runs_are_reflected_on_once_oldest_first(bank: Bank, tmp_path: Path) -> None:
     for session in ("s-2", "s-1", "s-3"):

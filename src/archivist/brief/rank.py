@@ -1,12 +1,15 @@
-"""Rank what a run on a project should be given: how often and how lately the project met it comes first.
+"""Rank what a run on a project should be given, by how much use it is expected to be, and stop there.
 
-    chance  = frequency · ½^(runs since / half-life)
+    chance  = the share of the project's runs that met it, of the last ones mostly: each run weighs half of
+              what one that is HALF_LIFE_RUNS later weighs. What was met once has shown nothing yet: its
+              chance is that of such lessons in the project, by how many of them were met again
     trust   = (helpful + 1) ÷ (helpful + ineffective + 2), the mean of a Beta posterior: ½ before any verdict;
               where the hold-out has withheld it often enough, the chance that giving it prevents its failure
-    merit   = (chance + importance / 2 + ¼ when the remedy is known) · (½ + trust)
+    merit   = chance · (½ + importance) · (½ + trust), and more when the remedy is known
 
-Likeness to the task's words only settles ties: it says little about which failures a run will meet. A lesson
-that is hardly likely any more is left out, and so is the third of lessons that say the same.
+What a person said or approved holds for every run. Likeness to the task's words only settles ties: it says
+little about which failures a run will meet. A lesson that is hardly likely is left out, and so is the third
+of lessons that say the same.
 
 The words of a prompt or a task are also matched with lessons that speak of the same, and with a project.
 """
@@ -17,13 +20,20 @@ from math import erf, sqrt
 from archivist.brief.select import BriefedLesson, says_remedy
 from archivist.config import BriefRules
 from archivist.recall.keywords import Overlap, keywords, matches
-from archivist.records import Lesson, Status, Tally
+from archivist.records import Lesson, LessonType, Source, Status, Tally
 from archivist.text import CHARACTERS_PER_TOKEN
 
-HALF_LIFE_RUNS = 20
-REMEDY_BONUS = 0.25
-# Below this chance a lesson is not worth its tokens: one sighting, seventy runs ago.
-LEAST_CHANCE = 0.09
+HALF_LIFE_RUNS = 12
+REMEDY_BONUS = 1.5
+# Below this chance a lesson is not worth its tokens.
+LEAST_CHANCE = 0.08
+# What is known of any lesson before runs tell: as if so many runs had met it in this share.
+_PRIOR_RUNS = 4
+_PRIOR_SHARE = 0.05
+# Of the lessons that will be met again, the share that the very next run meets.
+_MET_NEXT = 0.5
+# The chance of what a person said or approved.
+_SAID = 0.5
 # A line has a number and its counts besides the lesson's own words.
 _LINE_CHARACTERS = 28
 # Lessons that share this much of their words say the same; two such wordings of one thing may both help.
@@ -42,14 +52,31 @@ _IN_ANY_TASK = frozenset([
 ])  # fmt: skip
 
 
-def score_row(
-    frequency: int, importance: float, has_remedy: bool, runs_since: int, tally: Tally | None = None
-) -> tuple[float, float]:
-    """Return the merit and the chance of a lesson by what its row says, without making the record."""
+def chance_of(ages: Sequence[int], runs: int, recurrence: float) -> float:
+    """Return the chance that the next run meets what runs met, each so many runs ago, of so many in all.
+
+    `recurrence` is the share of the project's lessons that a second run met.
+    """
+    if len(ages) < 2:
+        return sum(_MET_NEXT * recurrence * _fading(age) for age in ages)
+    known = (1 - _fading(max(runs, max(ages) + 1))) / (1 - _fading(1))
+    return (sum(map(_fading, ages)) + _PRIOR_RUNS * _PRIOR_SHARE) / (known + _PRIOR_RUNS)
+
+
+def _fading(age: int) -> float:
+    return float(0.5 ** (age / HALF_LIFE_RUNS))
+
+
+def merit(chance: float, importance: float, has_remedy: bool, tally: Tally | None = None) -> float:
+    """Return how much use a lesson is expected to be to the next run."""
     trust = trust_in(tally) if tally is not None else 0.5
-    chance = frequency * 0.5 ** (runs_since / HALF_LIFE_RUNS)
-    remedy = REMEDY_BONUS if has_remedy else 0.0
-    return (chance + importance / 2 + remedy) * (0.5 + trust), chance
+    return chance * (0.5 + importance) * (0.5 + trust) * (REMEDY_BONUS if has_remedy else 1.0)
+
+
+def standing_chance(lesson: Lesson, chance: float) -> float:
+    """Return a lesson's chance, which is never small for what a person said or approved."""
+    is_said = lesson.confirmed or lesson.type is LessonType.PREFERENCE or lesson.source is Source.MANUAL
+    return max(chance, _SAID) if is_said else chance
 
 
 def trust_in(tally: Tally) -> float:
@@ -67,7 +94,7 @@ def trust_in(tally: Tally) -> float:
 def rank_lessons(
     offered: Sequence[BriefedLesson],
     *,
-    runs_since: Mapping[str, int],
+    chances: Mapping[str, float],
     similarity: Mapping[str, float],
     rules: BriefRules,
     tallies: Mapping[str, Tally] | None = None,
@@ -81,17 +108,13 @@ def rank_lessons(
     likely: list[tuple[bool, float, float, int, int]] = []
     for place, each in enumerate(offered):
         lesson = each.lesson
-        merit, chance = score_row(
-            lesson.frequency,
-            lesson.importance,
-            bool(lesson.rule or lesson.remedies),
-            runs_since.get(lesson.id, 0),
-            (tallies or {}).get(lesson.id),
-        )
+        chance = chances.get(lesson.id, _SAID)
         if chance >= LEAST_CHANCE:
+            has_remedy, tally = bool(lesson.rule or lesson.remedies), (tallies or {}).get(lesson.id)
+            use = merit(chance, lesson.importance, has_remedy, tally)
             is_candidate = lesson.status is Status.CANDIDATE
             likeness = similarity.get(lesson.id, 0.0)
-            likely.append((is_candidate, -round(merit, 3), -likeness, lesson.number, place))
+            likely.append((is_candidate, -round(use, 3), -likeness, lesson.number, place))
     chosen: list[BriefedLesson] = []
     words: dict[str, frozenset[str]] = {}
     room: float = rules.budget_tokens

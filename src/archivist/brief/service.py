@@ -29,6 +29,8 @@ from archivist.store.results import TextQuery
 from archivist.text import CHARACTERS_PER_TOKEN
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from archivist.bank import Bank
     from archivist.store.protocol import Reader
 
@@ -40,6 +42,8 @@ _HITS = 50
 _WEIGHED = 150
 _LOADED = 40
 _WEIGHTS = ("id", "number", "status", "frequency", "importance", "last_seen", "rule", "remedies")
+# More sightings make a lesson no more likely.
+_COUNTED = 50
 # The working tree is asked about this many times what is chosen: what would replace a stale lesson, too.
 _IN_RESERVE = 4
 # The id of a brief is not known before it is recorded, but its length is.
@@ -225,7 +229,7 @@ def _select_for_project(
         project, said_by = request.project, ""
         if not project:
             project, said_by = _resolve_project(bank, reader, request.repo, words)
-        lessons, since = reader.get_cached(
+        lessons, chances = reader.get_cached(
             ("met", project, audience), lambda: _project_lessons(reader, project, audience), kinds=_MET_OF
         )
         hits = _search_lessons(reader, words)
@@ -233,13 +237,14 @@ def _select_for_project(
     offered = [BriefedLesson(lesson) for lesson in lessons]
     if global_bank is not None:
         with global_bank.reading() as reader:
-            theirs, _ = _project_lessons(reader, "", audience)
+            theirs, their_chances = _project_lessons(reader, "", audience)
+            chances = {**chances, **their_chances}
             tallies |= reader.tallies([lesson.id for lesson in theirs])
         offered += [BriefedLesson(lesson, is_global=True) for lesson in theirs]
 
     def rank_within(some: list[BriefedLesson], limits: BriefRules) -> list[BriefedLesson]:
         return rank_lessons(
-            some, runs_since=since, similarity=hits, rules=limits, tallies=tallies, tokens=tokens
+            some, chances=chances, similarity=hits, rules=limits, tallies=tallies, tokens=tokens
         )
 
     reserve = rules._replace(
@@ -306,25 +311,37 @@ def _resolve_project(bank: Bank, reader: Reader, repo: str, words: list[str]) ->
 
 def _project_lessons(
     reader: Reader, project: str, audience: BriefRequest
-) -> tuple[list[Lesson], dict[str, int]]:
-    """Return the live lessons of a project and of none, and how many runs ended since each was seen."""
+) -> tuple[list[Lesson], dict[str, float]]:
+    """Return the live lessons of a project and of none, and how likely the next run is to meet each."""
     from archivist import projects
+    from archivist.brief.rank import chance_of, standing_chance
     from archivist.records import Episode
 
-    runs = reader.select_fields(Episode, ("finished",), equals("project", project))
-    ended = sorted(str(row[0]) for row in runs if row[0])
+    runs = reader.select_fields(Episode, ("id", "finished"), equals("project", project), equals("parent", ""))
+    ended = sorted((str(finished), str(run)) for run, finished in runs if finished)
     # What nobody here vouches for is told to no run.
     conditions = (one_of("repo", (project, "")), equals("is_waiting", 0), *_audience_conditions(audience))
-    lessons = _top_lessons(reader, conditions, ended)
+    lessons = _top_lessons(reader, conditions, [finished for finished, _ in ended])
     strays = {lesson.id for lesson in lessons if lesson.signature and not lesson.repo} if project else set()
     if strays and len(projects.run_projects(reader)) > 1:
         # Mined where the repository was unknown: about one of several projects, likely not this one.
         lessons = [lesson for lesson in lessons if lesson.id not in strays]
-    since = {
-        lesson.id: _runs_since(ended, to_text(lesson.last_seen) if lesson.last_seen else "")
-        for lesson in lessons
-    }
-    return lessons, since
+    repeated = sum(lesson.status is Status.ACTIVE for lesson in lessons if lesson.signature)
+    recurrence = (repeated + 1) / (sum(bool(lesson.signature) for lesson in lessons) + 3)
+    place = {run: len(ended) - 1 - index for index, (_, run) in enumerate(ended)}
+    chances: dict[str, float] = {}
+    count = reader.run_count()
+    for lesson in lessons:
+        ages = [place[run] for run in lesson.runs if run in place]
+        if lesson.repo == project and ages:
+            # While it was followed, its failure could not be met.
+            heeded = max(0, min(ages) - lesson.runs_since(count))
+            ages = [age - heeded for age in ages]
+        else:
+            # Met elsewhere: how often is all that is known.
+            ages = [_runs_since([at for at, _ in ended], lesson.last_seen)] * min(lesson.frequency, _COUNTED)
+        chances[lesson.id] = standing_chance(lesson, chance_of(ages, len(ended), recurrence))
+    return lessons, chances
 
 
 def _top_lessons(reader: Reader, conditions: Sequence[Condition], ended: list[str]) -> list[Lesson]:
@@ -332,7 +349,7 @@ def _top_lessons(reader: Reader, conditions: Sequence[Condition], ended: list[st
 
     A lesson that scores high was met often or lately, and both are read from an index.
     """
-    from archivist.brief.rank import score_row
+    from archivist.brief.rank import chance_of, merit
 
     rows: dict[str, tuple[Any, ...]] = {}
     is_all = True
@@ -351,14 +368,18 @@ def _top_lessons(reader: Reader, conditions: Sequence[Condition], ended: list[st
 
     def key(row: tuple[Any, ...]) -> tuple[bool, float, int]:
         lesson, number, status, frequency, importance, last_seen, rule, remedies = row
-        since = _runs_since(ended, last_seen or "")
+        since = len(ended) - bisect_right(ended, last_seen or "")
         has_remedy = rule != "" or remedies != "[]"
-        merit, _ = score_row(frequency, importance, has_remedy, since, tallies.get(lesson))
-        return status == Status.CANDIDATE.value, -merit, number
+        chance = chance_of([since] * min(frequency, _COUNTED), len(ended), 1.0)
+        return (
+            status == Status.CANDIDATE.value,
+            -merit(chance, importance, has_remedy, tallies.get(lesson)),
+            number,
+        )
 
     best = sorted(rows.values(), key=key)[:_LOADED]
     return list(reader.records("lesson", [str(row[0]) for row in best]).values())
 
 
-def _runs_since(ended: list[str], last_seen: str) -> int:
-    return len(ended) - (bisect_right(ended, last_seen) if last_seen else 0)
+def _runs_since(ended: list[str], last_seen: datetime | None) -> int:
+    return len(ended) - (bisect_right(ended, to_text(last_seen)) if last_seen else 0)

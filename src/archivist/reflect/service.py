@@ -229,6 +229,14 @@ def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[S
     return why, False
 
 
+def _age(bank: Bank, run: str) -> None:
+    """Let a run of the user's own age the bank; a subagent's is part of its session, which does."""
+    with bank.reading() as reader:
+        is_counted = not find_run(reader, run).parent and is_own_run(reader, run)
+    if is_counted:
+        bank.lessons.decay(run)
+
+
 def _error_text(error: Exception) -> str:
     return error.message if isinstance(error, ArchivistError) else repr(error)
 
@@ -420,7 +428,7 @@ class Reflections(BankService):
     def reflect_waiting(
         self, *, scenario: Scenario | None = None
     ) -> Iterator[Reflection | ReflectionOutcome]:
-        """Reflect on every queued run, oldest first, as the iterator is consumed.
+        """Reflect on every queued run, oldest first, as the iterator is consumed; each ages the bank.
 
         Each run is leased: two processes never reflect on the same one. The lease of a process that is gone
         ends at once, of one on another machine when its time is over. A failure is an outcome, and the run
@@ -444,6 +452,7 @@ class Reflections(BankService):
                     done = (
                         reflect(bank, run, why, memo) if is_wanted else _learn_findings_only(bank, run, why)
                     )
+                    _age(bank, run)
                 except Exception as failure:  # noqa: BLE001 one run that breaks a miner must not stop the others
                     # The lease is kept until the end, so that this round does not try the run again.
                     errors[run] = _error_text(failure)
