@@ -120,7 +120,8 @@ def read_failure(event: Event) -> Failure | None:
     line, message = _classify([line for line in lines if not _NOT_TELLING.match(line)])
     if not message:
         line = lines[0] if lines else ""
-        message = f"exit {event.exit_code}" if steps else _normalise(line)
+        message = "" if steps else _normalise(line)
+        message = message or f"exit {event.exit_code}"
     return Failure((SHELL if steps else event.tool.lower(), head_of(command), message), command, line)
 
 

@@ -16,6 +16,7 @@ precision      of the lines about failures: those whose kind is met, or whose re
 works          of the lines that only name a command: those whose command is run with success
 stale          of the lines about failures: those of which no kind was met in the last 10 sessions
 recurring      of the kinds in the last 40 % of sessions: those that were met before
+cases          kinds met in target sessions that the project had met before
 
 The rules may be tuned on the sets of the column "read"; nobody looks at a line of those in "unread".
 """
@@ -368,16 +369,17 @@ def _figures(result: SetResult) -> dict[str, object]:
 def _print(results: Sequence[SetResult]) -> None:
     measures = ("foreseen", "remedy", "precision", "lines")
     print(
-        f"{'':18}{'sessions':>9}{'not read':>9}{'recurring':>10}"
+        f"{'':18}{'sessions':>9}{'not read':>9}{'recurring':>10}{'cases':>6}"
         + "".join(f"{name:>26}" for name in measures)
     )
-    print(f"{'':46}" + "".join(f"{'ours task freq. recent':>26}" for _ in measures))
+    print(f"{'':52}" + "".join(f"{'ours task freq. recent':>26}" for _ in measures))
     for result in results:
         cells = [[_cell(result.share(side, name)) for side in SIDES] for name in measures[:3]]
         cells.append([f"{_mean_lines(result.scores[side]):.1f}" for side in SIDES])
         recurring = f"{result.late_known}/{result.late}"
+        cases = sum(score.of["foreseen"] for score in result.scores["ours"])
         print(
-            f"{result.name:18}{result.sessions:>9}{result.unread:>9}{recurring:>10}"
+            f"{result.name:18}{result.sessions:>9}{result.unread:>9}{recurring:>10}{cases:>6}"
             + "".join(f"  {''.join(f'{cell:>6}' for cell in group)}" for group in cells)
         )
     for column, sides in _columns(results).items():

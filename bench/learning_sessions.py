@@ -243,6 +243,7 @@ class Memory:
         self._now = datetime(2000, 1, 1, tzinfo=UTC)
         self._failures: dict[str, Failure] = {}
         self._kinds: dict[str, set[Kind]] = {}
+        self._programs: set[str] = set()
         self.bank = Bank.open(folder, clock=lambda: self._now)
         self.learn_s = 0.0
         self.brief_s = 0.0
@@ -273,6 +274,7 @@ class Memory:
         self._set_time(session.run.finished or max(times, default=None))
         self._failures |= session.failures
         self._kinds[session.run.id] = set(session.kinds)
+        self._programs |= {head_of(step) for event in session.events for step in steps_of(event)}
         begun = time.process_time()
         known = CaptureOverrides(run=session.run.parent or session.run.id)
         if self._is_of_one_project:
@@ -305,5 +307,11 @@ class Memory:
             kinds = set.intersection(*met) if met else set()
         tried = {failure.command for failure in failures}
         commands = [command for text in lesson.remedies for command in text.split("`")[1::2] or [text]]
-        advised = tuple(command for command in commands if command not in tried)
+        # Advice in words names no program that a session ever ran.
+        advised = tuple(
+            command
+            for command in commands
+            if command not in tried
+            and all(head_of(step) in self._programs for step in split_steps(command) or [""])
+        )
         return BriefLine(f"{lesson.summary} {lesson.rule}".strip(), frozenset(kinds), advised)

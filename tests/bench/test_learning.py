@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from bench.failure_kinds import head_of, read_failure, split_steps
-from bench.learning import DataSet, measure_set, score_session
+from bench.learning import DataSet, main, measure_set, score_session
 from bench.learning_sessions import BriefLine, Cure, KindHistory, Session, find_cures
 
 from archivist.records import Episode, Event, EventKind
@@ -226,8 +227,6 @@ def test_the_plain_lists_are_ordered_by_sessions_and_by_time() -> None:
 
 def _write_log(path: Path, number: int) -> None:
     """Write a session in the form of mini-swe-agent: a missing package, its install, the call again."""
-    import json
-
     began = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number)
 
     def turn(command: str, output: str, code: int, minute: int) -> list[dict[str, object]]:
@@ -287,3 +286,40 @@ def test_the_test_runs_of_a_pair_are_not_learnt_from(tmp_path: Path, monkeypatch
     result = measure_set(DataSet("pair", "read", "train", "test"), tmp_path)
     assert len(result.scores["ours"]) == 3
     assert all(score.hits["lines"] == 0 for scores in result.scores.values() for score in scores)
+
+
+# The command
+
+
+def test_without_data_the_command_says_how_to_name_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("ARCHIVIST_BENCH_DATA", raising=False)
+    monkeypatch.setattr("sys.argv", ["learning"])
+    assert main() == 2
+    assert capsys.readouterr().err == "no data: name its folder with --data or ARCHIVIST_BENCH_DATA\n"
+
+
+def test_an_unread_project_is_not_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.argv", ["learning", "--data", str(tmp_path), "--show", "cyspbot"])
+    assert main() == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err == "cyspbot is to stay unread; --unread shows it all the same\n"
+
+
+def test_a_pair_of_folders_is_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ARCHIVIST_HOME", str(tmp_path / "home"))
+    for name, numbers in (("train", (1, 2)), ("test", (3, 4))):
+        (tmp_path / name).mkdir()
+        for number in numbers:
+            _write_log(tmp_path / name / f"{number}.traj.json", number)
+    folders = ["--train", str(tmp_path / "train"), "--test", str(tmp_path / "test")]
+    monkeypatch.setattr("sys.argv", ["learning", *folders, "--json"])
+    assert main() == 0
+    (figures,) = json.loads(capsys.readouterr().out)["sets"]
+    assert figures["ours"]["foreseen"] == {"share": 1.0, "of": 2}
