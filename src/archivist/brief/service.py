@@ -326,8 +326,11 @@ def _project_lessons(
     if strays and len(projects.run_projects(reader)) > 1:
         # Mined where the repository was unknown: about one of several projects, likely not this one.
         lessons = [lesson for lesson in lessons if lesson.id not in strays]
-    repeated = sum(lesson.status is Status.ACTIVE for lesson in lessons if lesson.signature)
-    recurrence = (repeated + 1) / (sum(bool(lesson.signature) for lesson in lessons) + 3)
+    # Most lessons of a project in which nothing recurs are in the archive already.
+    learnt = reader.count(Lesson, equals("repo", project))
+    recurrence = (reader.count(Lesson, equals("repo", project), equals("status", Status.ACTIVE)) + 1) / (
+        learnt + 4
+    )
     place = {run: len(ended) - 1 - index for index, (_, run) in enumerate(ended)}
     chances: dict[str, float] = {}
     count = reader.run_count()
