@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from archivist.reading import commands
-from archivist.reading.failures import Failure, detect_failure, failure_key, is_shell
+from archivist.reading.failures import Failure, detect_failure, failure_key, is_shell, was_not_made
 from archivist.reading.packages import Install, installs, is_install
 from archivist.reading.shell import Step, parse
 from archivist.reading.wording import base_name, is_informative, mask_command
@@ -104,6 +104,8 @@ def read_tool_calls(events: Sequence[Event]) -> list[ToolCall]:
     scripts: dict[str, tuple[FileEdit, ...]] = {}
     for event in events:
         if event.kind not in CALL_KINDS or event.extra.get("call_missing"):
+            continue
+        if was_not_made(event.exit_code, event.is_error, event.output):
             continue
         act = _read_tool_call(event, len(calls))
         if event.kind is EventKind.EDIT:

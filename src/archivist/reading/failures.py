@@ -104,6 +104,11 @@ def is_shell(tool: str) -> bool:
     return bool(_SHELL_TOOL.search(tool))
 
 
+def was_not_made(exit_code: int | None, is_error: bool, output: str) -> bool:
+    """Say whether a call was refused or left out by the user or the harness: it shows nothing."""
+    return bool((is_error or exit_code) and _NOT_MADE.search(output[:_HARNESS_REACH]))
+
+
 def detect_failure(
     tool: str, command: str, exit_code: int | None, is_error: bool, output: str
 ) -> Failure | None:
@@ -111,7 +116,7 @@ def detect_failure(
     if reported := _EXIT_LINE.match(output[:200]):
         output = output[reported.end() :]
         exit_code = int(reported[1]) if exit_code is None else exit_code
-    if (is_error or exit_code) and _NOT_MADE.search(output[:400]):
+    if was_not_made(exit_code, is_error, output):
         return None
     if not is_shell(tool):
         return _detect_in_tool(tool, command, is_error or bool(exit_code), output)
