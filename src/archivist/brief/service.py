@@ -328,9 +328,8 @@ def _project_lessons(
         lessons = [lesson for lesson in lessons if lesson.id not in strays]
     # Most lessons of a project in which nothing recurs are in the archive already.
     learnt = reader.count(Lesson, equals("repo", project))
-    recurrence = (reader.count(Lesson, equals("repo", project), equals("status", Status.ACTIVE)) + 1) / (
-        learnt + 4
-    )
+    again = reader.count(Lesson, equals("repo", project), equals("status", Status.ACTIVE))
+    recurrence = (again + 2) / (learnt + 5)
     place = {run: len(ended) - 1 - index for index, (_, run) in enumerate(ended)}
     chances: dict[str, float] = {}
     count = reader.run_count()
