@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from archivist.capture.formats import SkippedRecord, codex, read_log
-from archivist.reading.calls import read_tool_calls
+from archivist.reading.calls import event_failure, read_tool_calls
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
@@ -262,3 +262,25 @@ def test_a_gateway_is_not_the_models_maker(capture: Read) -> None:
     context = {"type": "turn_context", "payload": {"model": "anthropic/claude-opus-5"}}
     _, (episode,), _ = capture(codex, meta, context, item(type="message", role="user", content="Hi"))
     assert (episode.agent, episode.provider, episode.model) == ("codex", "anthropic", "claude-opus-5")
+
+
+def test_a_web_search_is_one_call_and_leaves_nothing_open(capture: Read) -> None:
+    searched = item(type="web_search_call", status="completed", action={"type": "search", "query": "kiln"})
+    said = item(type="message", role="assistant", content=[{"type": "output_text", "text": "Found it."}])
+    (call, _), (episode,), _ = capture(codex, META, searched, said)
+    assert (call.tool, call.target, call.extra) == ("web_search", "kiln", {})
+    assert episode.status is EpisodeStatus.SUCCESS
+
+
+def test_a_search_for_tools_has_a_name(capture: Read) -> None:
+    row = item(type="tool_search_call", call_id="c", arguments={"query": "github"})
+    (call,), _, _ = capture(codex, META, row, item(type="tool_search_output", call_id="c", output="[]"))
+    assert (call.tool, call.target) == ("tool_search", "github")
+
+
+@pytest.mark.parametrize("said", ["aborted by user after 3.2s", "exec_command failed: rejected by user"])
+def test_a_call_that_the_user_refused_has_not_failed(capture: Read, said: str) -> None:
+    row = item(type="function_call", name="exec_command", call_id="c", arguments='{"cmd": "make"}')
+    (call,), _, _ = capture(codex, META, row, item(type="function_call_output", call_id="c", output=said))
+    assert call.extra["rejected"] is True
+    assert event_failure(call) is None

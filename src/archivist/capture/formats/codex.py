@@ -58,6 +58,8 @@ _FAILED_CALL = re.compile(
     r"|aborted by user|error[: ]|unable to|tool call (?:error|failed)|patch (?:rejected|failed))",
     re.IGNORECASE,
 )
+_REFUSED = re.compile(r"(?:rejected|aborted|denied) by (?:the )?user", re.IGNORECASE)
+_REFUSAL_CHARS = 400
 # Facts about calls whose output never comes must not pile up.
 _MAX_FACTS = 256
 
@@ -160,10 +162,11 @@ class _Thread(Recorder):
             *before, call = _calls(item)
             for each in before:
                 self.call_with_result(each, CallOutcome())
+            if kind == "web_search_call":
+                self.call_with_result(call, CallOutcome())
+                return
             self.call(call_id, call)
             self._ongoing.ask(call_id, call)
-            if kind == "web_search_call":
-                self.result(call_id, CallOutcome())
         elif kind in _RESULTS:
             call_id, output = text(item, "call_id"), item.get("output")
             texts = [content_text(each) for each in listing(output) or (output,)]
@@ -269,7 +272,8 @@ def _calls(item: Mapping[str, Any]) -> list[LoggedCall]:
         return [LoggedCall(tool, {"input": given})]
     if tool := {"local_shell_call": "shell", "web_search_call": "web_search"}.get(kind, ""):
         return [LoggedCall(tool, object_at(item, "action"))]
-    return [LoggedCall(text(item, "name"), arguments_from(item.get("arguments")))]
+    named = text(item, "name") or ("tool_search" if kind == "tool_search_call" else "")
+    return [LoggedCall(named, arguments_from(item.get("arguments")))]
 
 
 def _outcome(output: object) -> CallOutcome:
@@ -283,5 +287,6 @@ def _outcome(output: object) -> CallOutcome:
     content = content_text(output)
     outcome = read_outcome(content)
     if outcome.exit_code is None and _FAILED_CALL.match(content):
-        return replace(outcome, is_error=True)
+        extra = {"rejected": True} if _REFUSED.search(content[:_REFUSAL_CHARS]) else {}
+        return replace(outcome, is_error=True, extra={**outcome.extra, **extra})
     return outcome
