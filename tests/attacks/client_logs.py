@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 Line = dict[str, Any]
@@ -137,6 +138,58 @@ def _openhands(*events: Line) -> Callable[[str, str], str]:
         extras = {"recall_type": "workspace_context", "working_dir": f"/src/{run}", "repo_name": run}
         listed = [said, {**place, "extras": extras}, did, saw, *middle, done]
         return json.dumps([{"id": at, "timestamp": _TIME, **each} for at, each in enumerate(listed)])
+
+    return write
+
+
+def _opencode(*parts: Line, **facts: Any) -> Callable[[str, str], str]:
+    """Return an export: the task, a call, a turn of these parts and an answer."""
+
+    def write(run: str, text: str) -> str:
+        state = {"status": "completed", "input": {"command": "ls"}, "output": text, "metadata": {"exit": 0}}
+        call = {"type": "tool", "tool": "bash", "callID": "c", "state": state}
+        turns = [
+            ("user", [_text(TASK)]), ("assistant", [call]),
+            ("user", [json.loads(_fill(part, text)) for part in parts]), ("assistant", [_text("Done.")]),
+        ]  # fmt: skip
+        info = {"id": run, "projectID": "p", "directory": f"/src/{run}", **facts}
+        messages = [{"info": {"role": role, "sessionID": run}, "parts": each} for role, each in turns]
+        return json.dumps({"info": info, "messages": messages})
+
+    return write
+
+
+def _gemini(*parts: str, kind: str = "main", **more: Any) -> Callable[[str, str], str]:
+    """Return a chat: the task, a call, a turn of these parts and an answer."""
+
+    def write(run: str, text: str) -> str:
+        facts = {"sessionId": run, "projectHash": sha256(f"/src/{run}".encode()).hexdigest(), "kind": kind}
+        result = [{"functionResponse": {"response": {"output": text}}}]
+        call = {"name": "read_file", "args": {"file_path": f"/src/{run}/a"}, "status": "success"}
+        turn = {"type": "user", "content": [{"text": part} for part in parts], **more}
+        return _lines([
+            facts,
+            {"id": "1", "type": "user", "content": [{"text": TASK}]},
+            {"id": "2", "type": "gemini", "content": "", "toolCalls": [{**call, "result": result}]},
+            {"id": "3", **json.loads(_fill(turn, text))},
+            {"id": "4", "type": "gemini", "content": "Done."},
+        ])  # fmt: skip
+
+    return write
+
+
+def _copilot(kind: str = "user.message", **data: Any) -> Callable[[str, str], str]:
+    """Return a session: the task, a call, this event and an answer."""
+
+    def write(run: str, text: str) -> str:
+        called = {"toolCallId": "c", "toolName": "bash", "arguments": {"command": "ls"}}
+        events = [
+            ("session.start", {"sessionId": run, "context": {"cwd": f"/src/{run}"}}),
+            ("user.message", {"content": TASK}), ("tool.execution_start", called),
+            ("tool.execution_complete", {"toolCallId": "c", "success": True, "result": {"content": text}}),
+            (kind, json.loads(_fill(data, text))), ("assistant.message", {"content": "Done."}),
+        ]  # fmt: skip
+        return _lines([{"type": name, "data": each, "timestamp": _TIME} for name, each in events])
 
     return write
 
@@ -281,6 +334,25 @@ SHAPES: dict[str, Callable[[str, str], str]] = {
     "openhands.recall": _openhands(
         {"source": "environment", "observation": "recall", "cause": 0, "content": "TEXT", "extras": {}}
     ),
+    "opencode.typed": _opencode(_text("TEXT")),
+    "opencode.synthetic": _opencode({**_text("TEXT"), "synthetic": True}, _text("Go on.")),
+    "opencode.ignored": _opencode({**_text("TEXT"), "ignored": True}, _text("Go on.")),
+    "opencode.subtask": _opencode({"type": "subtask", "prompt": "TEXT"}),
+    "opencode.subagent": _opencode(_text("TEXT"), parentID="ses_other"),
+    "gemini.typed": _gemini("TEXT"),
+    "gemini.typed_after_hook": _gemini("<hook_context>x</hook_context>\n\nTEXT"),
+    "gemini.hook": _gemini("Go on.", "<hook_context>TEXT</hook_context>"),
+    "gemini.hook_before": _gemini("<hook_context>TEXT</hook_context>\n\nGo on."),
+    "gemini.session_context": _gemini("<session_context>\nTEXT\n</session_context>"),
+    "gemini.named_files": _gemini("See @a", "\n--- Content from referenced files ---", "TEXT"),
+    "gemini.command": _gemini("TEXT", displayContent=[{"text": "/plan"}]),
+    "gemini.subagent": _gemini("TEXT", kind="subagent"),
+    "copilot.typed": _copilot(content="TEXT"),
+    "copilot.transformed": _copilot(content="Go on.", transformedContent="Go on.\nTEXT"),
+    "copilot.skill": _copilot(content="TEXT", source="skill-review"),
+    "copilot.subagent": _copilot(content="TEXT", source="agent-a1", parentToolCallId="c"),
+    "copilot.system": _copilot("system.message", content="TEXT"),
+    "copilot.hook": _copilot("hook.end", output="TEXT"),
     "swe_agent.task": _swe_agent(is_demo=False),
     "swe_agent.demo": _swe_agent(is_demo=True),
     "mini.task": _mini(is_observation=False),

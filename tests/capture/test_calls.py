@@ -243,7 +243,7 @@ def test_the_project_is_told_by_instance_folder_or_remote() -> None:
 
 def test_the_provider_is_told_by_prefix_or_family() -> None:
     assert provider_and_model("deepseek/deepseek-chat") == ("deepseek", "deepseek-chat")
-    assert provider_and_model("openrouter/x/y") == ("openrouter", "x/y")
+    assert provider_and_model("openrouter/x/y") == ("x", "y")
     assert provider_and_model("claude-opus-5") == ("anthropic", "claude-opus-5")
     assert provider_and_model("homemade") == ("", "homemade")
 

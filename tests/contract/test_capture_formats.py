@@ -42,8 +42,12 @@ LOGS = {
     "claude-code-stream.jsonl": "claude-code",
     "codex-bare.jsonl": "codex",
     "codex-rollout.jsonl": "codex",
+    "copilot-cli.jsonl": "copilot-cli",
+    "gemini-cli.json": "gemini-cli",
+    "gemini-cli.jsonl": "gemini-cli",
     "mini-swe-agent-1.traj.json": "mini-swe-agent",
     "mini-swe-agent-2.traj.json": "mini-swe-agent",
+    "opencode.json": "opencode",
     "openhands-sdk.jsonl": "openhands",
     "openhands.json": "openhands",
     "stream.jsonl": "stream",
@@ -269,6 +273,15 @@ WORDS = (
     "token_count",
     "schema_version",
     "ATIF-v1.8",
+    "parts",
+    "sessionID",
+    "toolCalls",
+    "gemini",
+    "$set",
+    "session.start",
+    "tool.execution_start",
+    "tool.execution_complete",
+    "toolCallId",
 )
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.sampled_from(WORDS), st.text(max_size=12)

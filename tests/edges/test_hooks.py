@@ -656,3 +656,18 @@ fields = st.sampled_from(["error", "output", "exit_code", "metadata", "content",
 @given(st.recursive(plain, lambda inner: st.lists(inner) | st.dictionaries(fields, inner), max_leaves=8))
 def test_any_answer_of_a_tool_can_be_read(response: object) -> None:
     assert isinstance(dialects.response_failure(response), str)
+
+
+def test_a_session_is_told_of_its_harness_and_its_models_maker(
+    archivist: Command, hook: Hook, project: Path
+) -> None:
+    assert archivist("init", cwd=project).code == 0
+    for provider, summary in (
+        ("gemini-cli", "Split the suite"),
+        ("google", "Name the file"),
+        ("codex", "No"),
+    ):
+        words = ("lessons", "add", summary, "--scope", "provider", "--provider", provider, "--repo", "mill")
+        assert archivist(*words, cwd=project).code == 0
+    told = hook("gemini", "session-start", {"session_id": "s-1"}).out
+    assert ("Split the suite" in told, "Name the file" in told, "No" in told) == (True, True, False), told

@@ -184,7 +184,7 @@ class _CallLog:
 
 
 def _is_failed(event: Event) -> bool:
-    return event.is_error or bool(event.exit_code)
+    return (event.is_error or bool(event.exit_code)) and not event.extra.get("rejected")
 
 
 def _shows_failure(event: Event, failure: str) -> bool:

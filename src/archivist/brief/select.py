@@ -53,6 +53,7 @@ class BriefRequest(NamedTuple):
     domain: str = ""
     role: str = ""
     provider: str = ""
+    harness: str = ""
     tool: str = ""
     tags: tuple[str, ...] = ()
     preset: str | None = None
@@ -68,6 +69,7 @@ class BriefRequest(NamedTuple):
             domain=self.domain,
             role=self.role,
             provider=self.provider,
+            harness=self.harness,
             tool=self.tool,
             tags=tuple(self.tags),
         )

@@ -37,6 +37,7 @@ class SessionBriefs(BankService):
         *,
         folder: Path | None = None,
         provider: str = "",
+        harness: str = "",
         global_bank: Bank | None = None,
     ) -> RenderedBrief:
         """Brief a session that starts, and record the run with the repository of its folder."""
@@ -58,7 +59,7 @@ class SessionBriefs(BankService):
                 bank.runs.record_episode(begun)
             return is_known
 
-        request = _SESSION._replace(project=project, provider=provider, run=run)
+        request = _SESSION._replace(project=project, provider=provider, harness=harness, run=run)
         selection = select_lessons(bank, request, global_bank=global_bank)
         return deliver(bank, selection, request, global_bank=global_bank, open_run=open_run, is_session=True)
 

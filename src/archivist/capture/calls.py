@@ -35,14 +35,15 @@ _OLD_KEYS = ("old_string", "old_str", "oldString", "search", "old_text")
 _NEW_KEYS = (
     "new_string", "new_str", "newString", "content", "contents", "file_text", "new_source", "new_text",
 )  # fmt: skip
-_OTHER_TARGET_KEYS = ("pattern", "query", "url", "uri", "description", "prompt")
+_OTHER_TARGET_KEYS = ("pattern", "dir_path", "query", "url", "uri", "description", "prompt")
 # Values nested deeper are not clipped one by one; the whole is clipped afterwards.
 _MAX_DEPTH = 4
 _SHELLS = ("bash", "sh", "zsh")
 _EDITORS = frozenset(
     {
         "edit", "write", "multiedit", "notebookedit", "edit_file", "write_file", "create_file", "replace",
-        "str_replace", "insert", "write_to_file", "replace_in_file", "edit_block", "file_edit", "file_write",
+        "str_replace", "insert", "create", "write_to_file", "replace_in_file", "edit_block", "file_edit",
+        "file_write",
     }
 )  # fmt: skip
 # Editors whose first argument is a subcommand; viewing is not an edit.
@@ -157,6 +158,11 @@ def _decode_text(written: str) -> object:
         return decode(written.encode("utf-8", "replace"))
     except ValueError:
         return None
+
+
+def object_in(written: str) -> Mapping[str, Any]:
+    """Return the object that a text writes as JSON, else an empty one."""
+    return mapping(_decode_text(written)) if written.startswith("{") else {}
 
 
 def arguments_from(value: object) -> Mapping[str, Any]:

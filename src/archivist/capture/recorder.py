@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from archivist.capture.calls import REFUSED_EDIT, CallOutcome, LoggedCall, describe
@@ -69,6 +70,12 @@ _PROVIDERS = {
     "mistral": ("mistral", "devstral"),
     "meta": ("llama",),
 }
+# These serve the models of several makers; the model's name says which.
+GATEWAYS = frozenset((
+    "github-copilot", "copilot", "openrouter", "opencode", "azure", "bedrock", "amazon-bedrock", "vertex_ai",
+    "google-vertex", "vercel", "litellm", "litellm_proxy", "ollama", "lmstudio", "together", "together_ai",
+    "fireworks", "fireworks_ai", "groq",
+))  # fmt: skip
 
 
 def task_of(prompt: str) -> str:
@@ -111,10 +118,16 @@ def project_of_instance(instance: str) -> str:
 
 
 def provider_and_model(name: str) -> tuple[str, str]:
-    """Split `provider/model`, or derive the provider from a model's family."""
+    """Split `provider/model`, or derive the provider from a model's family.
+
+    The provider is the model's maker where the name tells it, not the gateway that serves the model.
+    """
     provider, slash, model = name.partition("/")
     if slash and provider and model:
-        return provider, model
+        if provider not in GATEWAYS:
+            return provider, model
+        maker, model = provider_and_model(model)
+        return maker or provider, model
     lowered = name.lower()
     return next((maker for maker, starts in _PROVIDERS.items() if lowered.startswith(starts)), ""), name
 
@@ -126,6 +139,7 @@ class LogOrigin:
     path_name: str = ""
     run: str = ""
     project: str = ""
+    folder: Path | None = None
     # By run: the numbers that other review logs of the same call gave to its events.
     numbers: dict[str, set[int]] = field(default_factory=dict)
 
@@ -305,6 +319,12 @@ class Recorder:
             # The same id twice: the first call keeps its place in the log without a result.
             self._close(known, None)
         self._wait(call_id, self._event_of_call(call, self._take_seq()), None)
+
+    def replace_call(self, call_id: str, call: LoggedCall) -> None:
+        """Describe a call that waits for its result by another one, whose result it brings."""
+        known, early = self._waiting.get(call_id, (None, None))
+        if known is not None and early is None:
+            self._waiting[call_id] = replace(self._event_of_call(call, known.seq), time=known.time), None
 
     def result(self, call_id: str, outcome: CallOutcome) -> None:
         """Record a call with its result; a result whose call is not known yet waits for it."""

@@ -289,7 +289,13 @@ class Runs(BankService):
         # A file is known unless one of its runs was erased since.
         if names is not None and len(episodes) == len(names):
             return CaptureResult(str(path), episodes, is_unchanged=True)
-        origin = LogOrigin(path.name, overrides.run, overrides.project, {} if numbers is None else numbers)
+        origin = LogOrigin(
+            path.name,
+            overrides.run,
+            overrides.project,
+            path.absolute().parent,
+            {} if numbers is None else numbers,
+        )
         taken = self.take(read_log(path, origin, format_name, fallback=fallback), overrides)
         with self._bank.transaction() as writer:
             writer.mark_file_captured(digest, [episode.id for episode in taken.episodes])

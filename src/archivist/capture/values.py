@@ -47,6 +47,17 @@ def text_between(given: str, start: str, end: str) -> str | None:
     return inner if found and closed else None
 
 
+def without_tag(given: str, tag: str) -> tuple[str, str]:
+    """Return a text without what stands in a tag, and what stood there; a tag without an end stays."""
+    kept, inner, rest = [], [], given
+    while (found := text_between(rest, f"<{tag}>", f"</{tag}>")) is not None:
+        before, _, rest = rest.partition(f"<{tag}>")
+        kept.append(before)
+        inner.append(found)
+        rest = rest[len(found) + len(tag) + 3 :]
+    return "".join((*kept, rest)).strip() if inner else given, "\n".join(inner)
+
+
 def mapping(value: object) -> Mapping[str, Any]:
     """Return the value when it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}

@@ -53,7 +53,7 @@ def remote_of(repository: Path) -> str:
     """Return the address that a repository was cloned from: that of `origin`, else of its first remote."""
     addresses: dict[str, str] = {}
     remote = ""
-    for line in _read_text(_common_git_dir(_git_dir(repository)) / "config").splitlines():
+    for line in read_small_text(_common_git_dir(_git_dir(repository)) / "config").splitlines():
         words = line.strip()
         if words.startswith("["):
             remote = words[9:-2] if words.startswith('[remote "') else ""
@@ -92,7 +92,7 @@ def _linked_common_dir(worktree: Path) -> Path | None:
         return None
     own = _git_dir(worktree)
     shared = _common_git_dir(own)
-    known = _read_text(own / "gitdir").strip()
+    known = read_small_text(own / "gitdir").strip()
     # Its side of the tie lies in the repository, where no other folder could have put it.
     is_linked = known and Path(os.path.realpath(own)).parent == Path(os.path.realpath(shared)) / "worktrees"
     if is_linked and os.path.realpath(own / known) == os.path.realpath(worktree / ".git"):
@@ -105,17 +105,18 @@ def _git_dir(worktree: Path) -> Path:
     mark = worktree / ".git"
     if not os.path.lexists(mark) and (worktree / "HEAD").is_file():
         return worktree
-    said = "" if mark.is_dir() else _read_text(mark)
+    said = "" if mark.is_dir() else read_small_text(mark)
     return worktree / said.removeprefix("gitdir:").strip() if said.startswith("gitdir:") else mark
 
 
 def _common_git_dir(own: Path) -> Path:
     """Return the folder that git keeps for all worktrees of a repository."""
-    said = _read_text(own / "commondir").strip()
+    said = read_small_text(own / "commondir").strip()
     return Path(os.path.normpath(own / said)) if said else own
 
 
-def _read_text(path: Path) -> str:
+def read_small_text(path: Path) -> str:
+    """Return the beginning of a small text file; nothing when it cannot be read."""
     try:
         # An archive can hold a pipe of this name, which must not be waited for.
         with open(path, "rb", opener=open_at_once) as stream:

@@ -28,6 +28,7 @@ _WRITTEN = re.compile(
 )
 _WRITES = re.compile(r"""\bopen\([^)\n]{0,200}?,\s{0,4}['"]w|\.write_text\(|writeFileSync\(""")
 _RESTORING = ("checkout", "restore", "stash", "reset")
+_NO_OUTCOME = frozenset(("call_missing", "running"))
 _NOT_RESTORING = ("stash list", "stash pop", "stash apply", "stash show")
 
 
@@ -103,7 +104,8 @@ def read_tool_calls(events: Sequence[Event]) -> list[ToolCall]:
     calls: list[ToolCall] = []
     scripts: dict[str, tuple[FileEdit, ...]] = {}
     for event in events:
-        if event.kind not in CALL_KINDS or event.extra.get("call_missing"):
+        # A command that still ran when its call returned is read where a later call brings its end.
+        if event.kind not in CALL_KINDS or not _NO_OUTCOME.isdisjoint(event.extra):
             continue
         if was_not_made(event.exit_code, event.is_error, event.output):
             continue
@@ -147,7 +149,9 @@ def _read_tool_call(event: Event, at: int) -> ToolCall:
 
 
 def event_failure(event: Event) -> Failure | None:
-    """Return what failed in the tool call of an event, or None."""
+    """Return what failed in the tool call of an event, or None; a call that the user refused did not fail."""
+    if event.extra.get("rejected"):
+        return None
     is_command = is_shell(event.tool) and event.kind is not EventKind.EDIT
     text = event.text if is_command else event.target
     return detect_failure(event.tool, text, event.exit_code, event.is_error, event.output)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ class PastRun:
     provider: str
     digest: Mapping[str, Any] = field(default_factory=dict)
     task: str = ""
+    harness: str = ""
 
     def digest_part(self, name: str) -> Mapping[str, Any]:
         """Return a table of the digest; empty when an older version wrote none."""
@@ -38,7 +39,7 @@ class AttemptCounts:
 
 
 class RunHistory:
-    """Earlier runs, by project, failure, purpose and provider."""
+    """Earlier runs, by project, failure, purpose, harness and provider."""
 
     def __init__(self, runs: Sequence[PastRun]) -> None:
         self._runs = runs
@@ -69,13 +70,26 @@ class RunHistory:
             run.project for run in self._runs if f"{run.project}|{family}" in run.digest_part("failures")
         )
 
-    def attempts(self, project: str, purpose: str) -> dict[str, AttemptCounts]:
-        """Return the attempts of each provider at a purpose in a project."""
+    def attempts(self, project: str, purpose: str, *, harness: str = "") -> dict[str, AttemptCounts]:
+        """Return the attempts of each provider at a purpose in a project; of no other harness than this."""
+        return self._attempts_by(
+            project,
+            purpose,
+            lambda run: run.provider if harness in ("", run.harness) or not run.harness else "",
+        )
+
+    def attempts_by_harness(self, project: str, purpose: str) -> dict[str, AttemptCounts]:
+        """Return the attempts of each harness at a purpose in a project."""
+        return self._attempts_by(project, purpose, lambda run: run.harness)
+
+    def _attempts_by(
+        self, project: str, purpose: str, name_of: Callable[[PastRun], str]
+    ) -> dict[str, AttemptCounts]:
         found: dict[str, AttemptCounts] = {}
         for run in self.runs_of(project):
             entry = run.digest_part("attempts").get(purpose)
-            if entry and run.provider:
-                ok, failed, timeout = (int(entry.get(name) or 0) for name in ("ok", "failed", "timeout"))
+            if entry and (name := name_of(run)):
+                ok, failed, timeout = (int(entry.get(key) or 0) for key in ("ok", "failed", "timeout"))
                 counts = AttemptCounts(ok, failed, timeout, float(entry.get("seconds") or 0))
-                found[run.provider] = found.get(run.provider, AttemptCounts()) + counts
+                found[name] = found.get(name, AttemptCounts()) + counts
         return found

@@ -168,6 +168,7 @@ def reflect(
                 provider=episode.provider,
                 digest=_digest(episode),
                 task=episode.task,
+                harness=episode.agent,
             )
             for episode in seen.related
         ]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from archivist.capture.formats import SkippedRecord, codex, read_log
+from archivist.reading.calls import event_failure, read_tool_calls
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
@@ -146,3 +147,140 @@ def test_arguments_that_are_no_json_are_kept_as_they_are(capture: Read) -> None:
 def test_unknown_records_are_counted(capture: Read) -> None:
     _, _, skipped = capture(codex, META, {"type": "hologram", "payload": {}}, {"type": "world_state"})
     assert len(skipped) == 1
+
+
+def script(call_id: str, source: str) -> dict[str, Any]:
+    return item(type="custom_tool_call", name="exec", call_id=call_id, input=source)
+
+
+def printed(call_id: str, *texts: str, kind: str = "custom_tool_call_output") -> dict[str, Any]:
+    return item(type=kind, call_id=call_id, output=[{"type": "input_text", "text": text} for text in texts])
+
+
+ENDED = "Script completed\nWall time 0.5 seconds\nOutput:\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "command"),
+    [
+        ('const r = await tools.exec_command({cmd:"make \\"all\\"", "n": 1000}); text(r)', 'make "all"'),
+        ("await tools.exec_command({ // build\n  cmd: 'make all',\n  workdir: `/src/mill`,\n});", "make all"),
+        ('const target = "all"; await tools.exec_command({cmd: `make ${target}`})', "make all"),
+        ('const cmd = "make " + "all"; await tools.exec_command({cmd, workdir: "/src"})', "make all"),
+        ('await tools.exec_command({cmd: ["make a", "make b"].join(" && ")})', "make a && make b"),
+        ('await Promise.all([tools.exec_command({cmd:"make a"}), tools.exec_command({cmd:"make b"})])',
+         "make a\nmake b"),
+        ('const patch = "tools.x(1)"; await tools.exec_command({cmd: "make all"})', "make all"),
+    ],
+)  # fmt: skip
+def test_a_command_inside_a_script_is_read(capture: Read, source: str, command: str) -> None:
+    events, _, _ = capture(codex, META, script("c", source), printed("c", ENDED, "built"))
+    assert [(event.tool, event.text, event.output) for event in events] == [
+        ("exec_command", command, "built")
+    ]
+
+
+def test_a_patch_inside_a_script_is_an_edit(capture: Read) -> None:
+    source = (
+        'const patch = "*** Begin Patch\\n*** Update File: a.py\\n@@\\n-x = 1\\n+x = 2\\n*** End Patch";\n'
+        "text(await tools.apply_patch(patch));"
+    )
+    (event,), _, _ = capture(codex, META, script("c", source), printed("c", ENDED, "{}"))
+    assert (event.kind, event.target, event.extra["new"]) == (EventKind.EDIT, "a.py", "x = 2")
+
+
+@pytest.mark.parametrize(
+    ("texts", "exit_code", "is_error"),
+    [
+        ((ENDED, '{"chunk_id":"a","wall_time_seconds":1,"exit_code":2,"output":"no rule"}'), 2, True),
+        ((ENDED, '{"wall_time_seconds":1,"exit_code":2}', "no rule"), 2, True),
+        ((ENDED, "exit=2\nno rule"), 2, True),
+        ((ENDED, '{"wall_time_seconds":1,"exit_code":0,"output":"ok"}'), 0, False),
+        ((ENDED, "no rule"), None, False),
+        (("Script failed\nWall time 0.0 seconds\nOutput:\n", "Script error:\nno rule"), None, True),
+    ],
+)
+def test_the_exit_code_is_read_from_what_a_script_prints(
+    capture: Read, texts: tuple[str, ...], exit_code: int | None, is_error: bool
+) -> None:
+    source = 'const r = await tools.exec_command({cmd:"make"}); text(r)'
+    (event,), _, _ = capture(codex, META, script("c", source), printed("c", *texts))
+    assert (event.exit_code, event.is_error) == (exit_code, is_error)
+    assert "no rule" in event.output or not is_error
+
+
+def test_the_end_of_a_command_that_went_on_is_told_of_the_command(capture: Read) -> None:
+    rows = [
+        META,
+        item(type="function_call", name="exec_command", call_id="a", arguments='{"cmd": "make test"}'),
+        item(
+            type="function_call_output",
+            call_id="a",
+            output="Wall time: 1.0 seconds\nProcess running with session ID 77\nOutput:\ncompiling\n",
+        ),
+        item(type="function_call", name="write_stdin", call_id="b", arguments='{"session_id": 77}'),
+        item(
+            type="function_call_output",
+            call_id="b",
+            output="Wall time: 9.0 seconds\nProcess exited with code 2\nOutput:\n1 failed\n",
+        ),
+    ]
+    (started, ended), _, _ = capture(codex, *rows)
+    assert (started.text, started.extra["running"], started.is_error) == ("make test", True, False)
+    assert (ended.tool, ended.text, ended.exit_code) == ("exec_command", "make test", 2)
+    # Only the end is an attempt.
+    assert [call.event.seq for call in read_tool_calls([started, ended])] == [ended.seq]
+
+
+def test_waiting_for_a_script_brings_the_end_of_its_command(capture: Read) -> None:
+    rows = [
+        META,
+        script("a", 'const r = await tools.exec_command({cmd:"make test"}); text(r)'),
+        item(
+            type="custom_tool_call_output",
+            call_id="a",
+            output="Script running with cell ID 9\nWall time 10.0 seconds\nOutput:\n",
+        ),
+        item(type="function_call", name="wait", call_id="b", arguments='{"cell_id": "9"}'),
+        printed("b", ENDED, '{"wall_time_seconds":1,"exit_code":2,"output":"1 failed"}'),
+    ]
+    (_, ended), _, _ = capture(codex, *rows)
+    assert (ended.tool, ended.text, ended.exit_code, ended.output) == (
+        "exec_command", "make test", 2, "1 failed",
+    )  # fmt: skip
+
+
+def test_names_that_double_each_other_do_not_fill_the_memory(capture: Read) -> None:
+    names = "".join(f"const a{at}=`${{a{at - 1}}}${{a{at - 1}}}`;" for at in range(1, 45))
+    source = f'const a0="xxxxxxxxxx";{names}tools.exec_command({{cmd:a44}})'
+    (event,), _, _ = capture(codex, META, script("c", source))
+    assert event.tool == "script"
+
+
+def test_a_gateway_is_not_the_models_maker(capture: Read) -> None:
+    meta = {"type": "session_meta", "payload": {"id": "t", "model_provider": "openrouter"}}
+    context = {"type": "turn_context", "payload": {"model": "anthropic/claude-opus-5"}}
+    _, (episode,), _ = capture(codex, meta, context, item(type="message", role="user", content="Hi"))
+    assert (episode.agent, episode.provider, episode.model) == ("codex", "anthropic", "claude-opus-5")
+
+
+def test_a_web_search_is_one_call_and_leaves_nothing_open(capture: Read) -> None:
+    searched = item(type="web_search_call", status="completed", action={"type": "search", "query": "kiln"})
+    said = item(type="message", role="assistant", content=[{"type": "output_text", "text": "Found it."}])
+    (call, _), (episode,), _ = capture(codex, META, searched, said)
+    assert (call.tool, call.target, call.extra) == ("web_search", "kiln", {})
+    assert episode.status is EpisodeStatus.SUCCESS
+
+
+def test_a_search_for_tools_has_a_name(capture: Read) -> None:
+    row = item(type="tool_search_call", call_id="c", arguments={"query": "github"})
+    (call,), _, _ = capture(codex, META, row, item(type="tool_search_output", call_id="c", output="[]"))
+    assert (call.tool, call.target) == ("tool_search", "github")
+
+
+@pytest.mark.parametrize("said", ["aborted by user after 3.2s", "exec_command failed: rejected by user"])
+def test_a_call_that_the_user_refused_has_not_failed(capture: Read, said: str) -> None:
+    row = item(type="function_call", name="exec_command", call_id="c", arguments='{"cmd": "make"}')
+    (call,), _, _ = capture(codex, META, row, item(type="function_call_output", call_id="c", output=said))
+    assert call.extra["rejected"] is True
+    assert event_failure(call) is None

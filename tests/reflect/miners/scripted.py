@@ -79,6 +79,7 @@ def past(*readings: RunReading) -> RunHistory:
                 provider=each.episode.provider,
                 digest=each.digest,
                 task=each.episode.task,
+                harness=each.episode.agent,
             )
             for each in readings
         ]

@@ -49,3 +49,27 @@ def test_a_run_of_the_better_provider_is_no_further_sighting() -> None:
     assert _quirks(slow, good[0], good[1]) == []
     again = run(SLOW, name="slow-2", provider="claude-code")
     assert len(_quirks(slow, *good, again)) == 1
+
+
+def test_two_harnesses_of_one_maker_are_compared() -> None:
+    slow = run(SLOW, SLOW, provider="anthropic", agent="opencode")
+    good = run(GOOD, name="run-2", provider="anthropic", agent="claude-code")
+    expected = (
+        "`bun test` timed out 2 times with opencode, while claude-code finished it: "
+        "run it in parts or use claude-code"
+    )
+    assert _quirks(slow, good) == [expected]
+
+
+def test_two_makers_in_one_harness_are_compared() -> None:
+    slow = run(SLOW, SLOW, provider="anthropic", agent="opencode")
+    good = run(GOOD, name="run-2", provider="openai", agent="opencode")
+    (quirk,) = _quirks(slow, good)
+    assert "timed out 2 times with anthropic, while openai finished it" in quirk
+
+
+def test_what_differs_in_both_is_laid_to_the_harness() -> None:
+    slow = run(SLOW, SLOW, provider="anthropic", agent="claude-code")
+    good = run(GOOD, name="run-2", provider="openai", agent="codex")
+    (quirk,) = _quirks(slow, good)
+    assert "timed out 2 times with claude-code, while codex finished it" in quirk

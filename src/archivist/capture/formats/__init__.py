@@ -11,8 +11,11 @@ from archivist.capture.formats import (
     atif,
     claude_code,
     codex,
+    copilot_cli,
+    gemini_cli,
     mini_swe_agent,
     native,
+    opencode,
     openhands,
     swe_agent,
 )
@@ -41,7 +44,8 @@ class Adapter(Protocol):
 
 # From the most to the least specific, since some formats embed the records of others.
 ADAPTERS: tuple[Adapter, ...] = (
-    atif, codex, mini_swe_agent, swe_agent, openhands, archeflow, native, claude_code,
+    atif, codex, opencode, gemini_cli, copilot_cli, mini_swe_agent, swe_agent, openhands, archeflow, native,
+    claude_code,
 )  # fmt: skip
 _BY_NAME = {adapter.name: adapter for adapter in ADAPTERS}
 
@@ -73,4 +77,4 @@ def read_log(
             adapter = recognise(head_of(source), path.name, fallback=fallback)
         else:
             adapter = adapter_named(format_name)
-        yield from adapter.read(source, origin or LogOrigin(path.name))
+        yield from adapter.read(source, origin or LogOrigin(path.name, folder=path.absolute().parent))

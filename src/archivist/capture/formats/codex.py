@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, from_structured, read_outcome
+from archivist.capture.formats.codex_scripts import OngoingCalls, calls_in_script, script_outcome
 from archivist.capture.json_stream import LogLine, preview_log, read_lines
-from archivist.capture.recorder import LogItem, LogOrigin, Recorder, project_of_remote, read_usage
+from archivist.capture.recorder import GATEWAYS, LogItem, LogOrigin, Recorder, project_of_remote, read_usage
 from archivist.capture.values import (
     as_float,
     as_integer,
@@ -57,6 +58,8 @@ _FAILED_CALL = re.compile(
     r"|aborted by user|error[: ]|unable to|tool call (?:error|failed)|patch (?:rejected|failed))",
     re.IGNORECASE,
 )
+_REFUSED = re.compile(r"(?:rejected|aborted|denied) by (?:the )?user", re.IGNORECASE)
+_REFUSAL_CHARS = 400
 # Facts about calls whose output never comes must not pile up.
 _MAX_FACTS = 256
 
@@ -90,6 +93,7 @@ class _Thread(Recorder):
     _has_meta: bool = False
     _has_person: bool = True
     _facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _ongoing: OngoingCalls = field(default_factory=OngoingCalls)
 
     def take(self, line: LogLine) -> None:
         value = line.value
@@ -128,7 +132,8 @@ class _Thread(Recorder):
             return
         self._has_meta = True
         self.extend_span(as_time(meta.get("timestamp")))
-        self.provider = text(meta, "model_provider")
+        provider = text(meta, "model_provider")
+        self.provider = "" if provider in GATEWAYS else provider
         self._read_context(meta)
         git = object_at(meta, "git")
         self.project = project_of_remote(text(git, "repository_url")) or self.project
@@ -154,12 +159,22 @@ class _Thread(Recorder):
         elif kind in _CALLS:
             self.stated = None
             call_id = text(item, "call_id", "id")
-            self.call(call_id, _call(item))
+            *before, call = _calls(item)
+            for each in before:
+                self.call_with_result(each, CallOutcome())
             if kind == "web_search_call":
-                self.result(call_id, CallOutcome())
+                self.call_with_result(call, CallOutcome())
+                return
+            self.call(call_id, call)
+            self._ongoing.ask(call_id, call)
         elif kind in _RESULTS:
-            call_id = text(item, "call_id")
-            self.result(call_id, replace(_outcome(item.get("output")), **self._facts.pop(call_id, {})))
+            call_id, output = text(item, "call_id"), item.get("output")
+            texts = [content_text(each) for each in listing(output) or (output,)]
+            outcome = script_outcome(texts) or _outcome(output)
+            outcome = replace(outcome, **self._facts.pop(call_id, {}))
+            if awaited := self._ongoing.answer(call_id, texts, outcome):
+                self.replace_call(call_id, awaited)
+            self.result(call_id, outcome)
 
     def _read_prompt(self, item: Mapping[str, Any], said: str) -> None:
         self.stated = None
@@ -249,13 +264,16 @@ class _Thread(Recorder):
                 self.note(EventKind.LOG, "error", text(item, "message"))
 
 
-def _call(item: Mapping[str, Any]) -> LoggedCall:
-    kind = text(item, "type")
+def _calls(item: Mapping[str, Any]) -> list[LoggedCall]:
+    kind, tool, given = text(item, "type"), text(item, "name"), text(item, "input")
+    if kind == "custom_tool_call" and tool == "exec":
+        return calls_in_script(given) or [LoggedCall("script", {"input": given})]
     if kind == "custom_tool_call":
-        return LoggedCall(text(item, "name"), {"input": text(item, "input")})
-    if tool := {"local_shell_call": "shell", "web_search_call": "web_search"}.get(kind):
-        return LoggedCall(tool, object_at(item, "action"))
-    return LoggedCall(text(item, "name"), arguments_from(item.get("arguments")))
+        return [LoggedCall(tool, {"input": given})]
+    if tool := {"local_shell_call": "shell", "web_search_call": "web_search"}.get(kind, ""):
+        return [LoggedCall(tool, object_at(item, "action"))]
+    named = text(item, "name") or ("tool_search" if kind == "tool_search_call" else "")
+    return [LoggedCall(named, arguments_from(item.get("arguments")))]
 
 
 def _outcome(output: object) -> CallOutcome:
@@ -269,5 +287,6 @@ def _outcome(output: object) -> CallOutcome:
     content = content_text(output)
     outcome = read_outcome(content)
     if outcome.exit_code is None and _FAILED_CALL.match(content):
-        return replace(outcome, is_error=True)
+        extra = {"rejected": True} if _REFUSED.search(content[:_REFUSAL_CHARS]) else {}
+        return replace(outcome, is_error=True, extra={**outcome.extra, **extra})
     return outcome

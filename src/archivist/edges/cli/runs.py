@@ -168,8 +168,8 @@ def _lesson_line(lesson: Lesson) -> str:
 
 # Written out: a format is imported when a log of it is read.
 _FORMATS = (
-    "auto", "atif", "claude-code", "codex", "swe-agent", "mini-swe-agent", "openhands", "archeflow",
-    "stream",
+    "auto", "atif", "claude-code", "codex", "opencode", "gemini-cli", "copilot-cli", "swe-agent",
+    "mini-swe-agent", "openhands", "archeflow", "stream",
 )  # fmt: skip
 
 

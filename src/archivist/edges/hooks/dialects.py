@@ -42,13 +42,15 @@ class HookPayload(NamedTuple):
 class Dialect(NamedTuple):
     """The form of one client's events and answers; most took Claude Code's over and changed a part.
 
-    `has_failure_event`: failed tool calls have an event of their own. `is_always_json`: an empty answer is an
-    empty object. `is_ended_by_stop`: no later event tells of the session's end.
+    `harness` is the client's name in runs, if it is another one. `has_failure_event`: failed tool calls have
+    an event of their own. `is_always_json`: an empty answer is an empty object. `is_ended_by_stop`: no later
+    event tells of the session's end.
     """
 
     name: str
     session_fields: tuple[str, ...] = ("session_id",)
     provider: str = ""
+    harness: str = ""
     has_failure_event: bool = False
     is_always_json: bool = False
     is_ended_by_stop: bool = False
@@ -106,7 +108,7 @@ DIALECTS = {
         Dialect("claude-code", provider="anthropic", has_failure_event=True),
         Dialect("codex", provider="openai"),
         Dialect("cursor", session_fields=("conversation_id", "session_id")),
-        Dialect("gemini", provider="google", is_always_json=True),
+        Dialect("gemini", provider="google", harness="gemini-cli", is_always_json=True),
         Dialect(
             "vscode", session_fields=("sessionId", "session_id"), is_always_json=True, is_ended_by_stop=True
         ),

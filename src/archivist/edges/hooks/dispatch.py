@@ -176,7 +176,12 @@ def _brief_from_banks(
             brief = bank.sessions.brief_subagent(run, project, role=payload.role, global_bank=global_bank)
         else:
             brief = bank.sessions.brief_session(
-                run, project, folder=folder, provider=dialect.provider, global_bank=global_bank
+                run,
+                project,
+                folder=folder,
+                provider=dialect.provider,
+                harness=dialect.harness or dialect.name,
+                global_bank=global_bank,
             )
         return brief.text if brief is not None else ""
 

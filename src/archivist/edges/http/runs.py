@@ -54,8 +54,9 @@ _Name = Annotated[
     str, Query(max_length=200, description="The log's own name, by which it may be recognised.")
 ]
 _Format = Literal[
-    "auto", "atif", "claude-code", "codex", "swe-agent", "mini-swe-agent", "openhands", "archeflow", "stream"
-]
+    "auto", "atif", "claude-code", "codex", "opencode", "gemini-cli", "copilot-cli", "swe-agent",
+    "mini-swe-agent", "openhands", "archeflow", "stream",
+]  # fmt: skip
 
 
 def _find_uploaded_log(request: Request) -> Path:

@@ -30,24 +30,38 @@ _OUTLIER_CALLS = 4
 
 
 def mine_providers(material: Material) -> Iterator[Candidate]:
-    """Say which provider fails or times out on a purpose of this run where another one succeeds."""
-    provider = material.reading.episode.provider
-    for purpose, here in material.reading.attempts.items() if provider else ():
-        attempts = material.past.attempts(material.project, purpose)
-        was_shown = bool(_reliable_providers(attempts))
-        attempts[provider] = attempts.get(provider, AttemptCounts()) + here
-        reliable = _reliable_providers(attempts)
-        for name, counts in attempts.items():
-            # A run of another provider shows the contrast once; after that this provider must fail itself.
-            if name != provider and was_shown:
-                continue
-            others = {other: attempts[other] for other in reliable if other != name}
-            is_sure = any(other.ok >= _LEAST_SUCCESSES and not other.failed for other in others.values())
-            has_failed = counts.ok == 0 and counts.failed >= _LEAST_FAILURES and is_sure
-            has_timed_out = counts.timeout >= _LEAST_TIMEOUTS and counts.timeout > counts.ok
-            if others and (has_timed_out or has_failed):
-                best = max(others, key=lambda other: others[other].ok)
-                yield _provider_lesson(material, purpose, name, counts, best)
+    """Say which harness or provider fails or times out on a purpose of this run where another one succeeds.
+
+    Providers are compared within one harness: between two, the harness may be the cause.
+    """
+    episode, past, project = material.reading.episode, material.past, material.project
+    for purpose, here in material.reading.attempts.items():
+        if episode.agent:
+            harnesses = past.attempts_by_harness(project, purpose)
+            yield from _compare(material, purpose, episode.agent, here, harnesses)
+        if episode.provider:
+            providers = past.attempts(project, purpose, harness=episode.agent)
+            yield from _compare(material, purpose, episode.provider, here, providers)
+
+
+def _compare(
+    material: Material, purpose: str, own: str, here: AttemptCounts, attempts: dict[str, AttemptCounts]
+) -> Iterator[Candidate]:
+    """Yield a lesson for each name in `attempts` that struggles, once this run's own attempts are added."""
+    was_shown = bool(_reliable_providers(attempts))
+    attempts[own] = attempts.get(own, AttemptCounts()) + here
+    reliable = _reliable_providers(attempts)
+    for name, counts in attempts.items():
+        # A run of another provider shows the contrast once; after that this provider must fail itself.
+        if name != own and was_shown:
+            continue
+        others = {other: attempts[other] for other in reliable if other != name}
+        is_sure = any(other.ok >= _LEAST_SUCCESSES and not other.failed for other in others.values())
+        has_failed = counts.ok == 0 and counts.failed >= _LEAST_FAILURES and is_sure
+        has_timed_out = counts.timeout >= _LEAST_TIMEOUTS and counts.timeout > counts.ok
+        if others and (has_timed_out or has_failed):
+            best = max(others, key=lambda other: others[other].ok)
+            yield _provider_lesson(material, purpose, name, counts, best)
 
 
 def _reliable_providers(attempts: Mapping[str, AttemptCounts]) -> list[str]:
