@@ -232,7 +232,7 @@ def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[S
 def _age(bank: Bank, run: str) -> None:
     """Let a run of the user's own age the bank; a subagent's is part of its session, which does."""
     with bank.reading() as reader:
-        is_counted = not find_run(reader, run).parent and is_own_run(reader, run)
+        is_counted = not find_run(reader, run).parent and reader.is_own_run(run)
     if is_counted:
         bank.lessons.decay(run)
 
