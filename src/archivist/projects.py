@@ -18,7 +18,8 @@ from archivist.files.worktrees import (
     to_main_worktree,
 )
 from archivist.paths import as_text, is_folder, project_of_folder, project_of_remote
-from archivist.store.filters import equals
+from archivist.records.words import Provenance
+from archivist.store.filters import equals, not_equals
 
 if TYPE_CHECKING:
     from archivist.records import Episode
@@ -35,6 +36,9 @@ _LATEST_RUNS = 20
 _RUNS_OF_EACH_PROJECT = 3
 # `repo`, `owner/repo`, and one folder more; longer names are paths.
 _MOST_NAMES = 3
+# What an agent reports or suggests must not decide what the user's own folders are called.
+_BELIEVED_RUN = not_equals("provenance", Provenance.SUGGESTED)
+_BELIEVED_LESSON = equals("is_waiting", 0)
 
 
 class Repository:
@@ -55,13 +59,13 @@ class Repository:
 
 
 def run_projects(reader: Reader) -> set[str]:
-    """Return the projects of the bank's runs."""
-    return set(reader.values("episode", "project"))
+    """Return the projects of the bank's runs, without those that agents reported."""
+    return set(reader.values("episode", "project", _BELIEVED_RUN))
 
 
 def all_projects(reader: Reader) -> set[str]:
     """Return the projects of the bank's runs and lessons."""
-    return run_projects(reader) | set(reader.values("lesson", "repo"))
+    return run_projects(reader) | set(reader.values("lesson", "repo", _BELIEVED_LESSON))
 
 
 def resolve_name(reader: Reader, name: str) -> str:
@@ -81,7 +85,7 @@ def resolve_project(reader: Reader, repo: str, folder: Path | None, root: Path) 
         project = project_at(reader, folder, root)
         if _is_known(reader, project) or is_repository(repository_of(folder, root)):
             return project, "by the folder"
-    projects = run_projects(reader) or set(reader.values("lesson", "repo"))
+    projects = run_projects(reader) or all_projects(reader)
     return (projects.pop(), "the only one there is") if len(projects) == 1 else ("", "")
 
 
@@ -169,9 +173,8 @@ def _candidate_names(folder: str) -> list[str]:
 
 def _is_owned(reader: Reader, name: str, repository: Repository, root: Path) -> bool | None:
     """Say whether a name is a repository's, by the latest run that can tell; None if none can."""
-    rows = reader.select_fields(
-        "episode", ("extra",), equals("project", name), order=("-finished",), limit=_LATEST_RUNS
-    )
+    filed = equals("project", name), _BELIEVED_RUN
+    rows = reader.select_fields("episode", ("extra",), *filed, order=("-finished",), limit=_LATEST_RUNS)
     answers = (_is_made_in(str(extra), repository, root) for (extra,) in rows)
     return next((answer for answer in answers if answer is not None), None)
 
@@ -185,6 +188,7 @@ def _find_by_checkout(reader: Reader, repository: Repository, root: Path) -> str
             "episode",
             ("finished", "extra"),
             equals("project", name),
+            _BELIEVED_RUN,
             order=("-finished",),
             limit=_RUNS_OF_EACH_PROJECT,
         )
@@ -239,10 +243,11 @@ def _is_made_in(extra: str, repository: Repository, root: Path) -> bool | None:
 
 
 def _is_known(reader: Reader, name: str) -> bool:
-    fields = {"lesson": "repo", "episode": "project"}
-    return any(
-        reader.select_fields(kind, ("id",), equals(field, name), limit=1) for kind, field in fields.items()
-    )
+    wanted = {
+        "lesson": (equals("repo", name), _BELIEVED_LESSON),
+        "episode": (equals("project", name), _BELIEVED_RUN),
+    }
+    return any(reader.select_fields(kind, ("id",), *given, limit=1) for kind, given in wanted.items())
 
 
 def _match_last_part(name: str, names: set[str]) -> str:

@@ -96,7 +96,18 @@ def test_recall_as_json(told: Command) -> None:
     found = _json(told("recall", "tests hang", "--json", "--preset", "archivist", "--window", "1"))
     assert found["weights"] == {"importance": 0.4, "recency": 0.3, "relevance": 0.3}
     for hit in found["hits"]:
-        assert set(hit) == {"id", "uid", "kind", "text", "score", "time", "notes", "window", "parts"}
+        assert set(hit) == {
+            "id",
+            "uid",
+            "kind",
+            "text",
+            "score",
+            "time",
+            "notes",
+            "window",
+            "parts",
+            "provenance",
+        }
         assert set(hit["parts"]) >= {"importance", "recency", "relevance", "words", "meaning", "cosine"}
         total = sum(found["weights"][name] * hit["parts"][name] for name in found["weights"])
         assert hit["score"] == pytest.approx(total, abs=1e-5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -12,6 +12,7 @@ from typing import NamedTuple
 from archivist.audit.lift import Posterior, wilson
 from archivist.records.episode import Episode, Usage
 from archivist.records.run_words import Action
+from archivist.records.words import Provenance
 
 # Logged when an attempt begins; every other action ends one.
 _BEGUN = (Action.ATTEMPTED, Action.RETRIED)
@@ -97,6 +98,7 @@ class ApproachResult(NamedTuple):
     agents: tuple[str, ...]
     last: Episode
     verdict: str
+    provenance: Provenance = Provenance.MINED
 
 
 def merge_attempts(attempts: Iterable[Episode]) -> list[MergedAttempt]:
@@ -180,23 +182,45 @@ def period_name(moment: datetime, step: PeriodUnit) -> str:
     return moment.strftime(formats[step])
 
 
-def approach_results(attempts: Iterable[Episode]) -> list[ApproachResult]:
-    """Return what was tried for each task and how it went, the most promising first."""
-    groups: dict[tuple[str, str], list[MergedAttempt]] = defaultdict(list)
-    for attempt in merge_attempts(attempts):
-        groups[attempt.last.task, fold_approach(attempt.last.approach)].append(attempt)
+def approach_results(
+    attempts: Iterable[Episode], provenances: Mapping[str, Provenance] | None = None
+) -> list[ApproachResult]:
+    """Return what was tried for each task and how it went, own attempts first, then the most promising.
+
+    What others brought is counted apart: `provenances` says where attempts come from, by their ids.
+    """
+    known = provenances or {}
+    by_provenance: dict[Provenance, list[Episode]] = defaultdict(list)
+    for episode in attempts:
+        by_provenance[known.get(episode.id, Provenance.MINED)].append(episode)
+    groups: dict[tuple[Provenance, str, str], list[MergedAttempt]] = defaultdict(list)
+    for provenance, episodes in by_provenance.items():
+        for attempt in merge_attempts(episodes):
+            last = attempt.last
+            groups[provenance, last.task, fold_approach(last.approach)].append(attempt)
     found = []
-    for group in groups.values():
+    for (provenance, *_), group in groups.items():
         ends, last = Counter(attempt.ended for attempt in group), group[-1].last
         completed, failed = ends[Action.COMPLETED], ends[Action.FAILED]
         agents = tuple(dict.fromkeys(attempt.last.agent for attempt in group if attempt.last.agent))
         verdict = _describe_result(completed, failed, len(group), last)
         found.append(
-            ApproachResult(last.task, last.approach, len(group), completed, failed, agents, last, verdict)
+            ApproachResult(
+                last.task,
+                last.approach,
+                len(group),
+                completed,
+                failed,
+                agents,
+                last,
+                verdict + provenance.mark,
+                provenance,
+            )
         )
     return sorted(
         found,
         key=lambda result: (
+            result.provenance.is_own,
             expected_success(result),
             result.last.finished.isoformat() if result.last.finished else "",
             result.approach,

@@ -34,7 +34,10 @@ class Audits(BankService):
 
     @writes(Layer.RUNS)
     def audit(self, run: str, *, global_bank: Bank | None = None) -> list[Verdict]:
-        """Judge each lesson that a run was told, by the failures it met and what its reviewers found."""
+        """Judge each lesson that a run was told, by the failures it met and what its reviewers found.
+
+        A run that an agent reported or a file brought judges nothing: it could have been invented.
+        """
         with self._bank.transaction() as writer:
             episode = find_run(writer, run)
             run = episode.id
@@ -43,6 +46,8 @@ class Audits(BankService):
                 raise InputError(
                     f"run {run!r} has no events yet", hint="import them with: archivist extract EVENTS.jsonl"
                 )
+            if not writer.is_own_run(run):
+                return []
             # A review that ran nothing could meet no failure: that it met none says nothing about a lesson.
             is_call = one_of("kind", (EventKind.TOOL_CALL, EventKind.EDIT))
             has_calls = writer.count(Event, equals("run", run), is_call)
@@ -82,7 +87,9 @@ class Audits(BankService):
                 places = [hit.place for hit in reader.search(words, search_filter=fixes, limit=_FIXES)]
                 documents = reader.indexed_documents(places).values()
                 similar |= reader.records("event", [document.record for document in documents])
-        newest = sorted(similar.values(), key=lambda fix: (fix.time is not None, fix.time), reverse=True)
+            provenances = reader.run_provenances(fix.run for fix in similar.values())
+        own = (fix for fix in similar.values() if fix.run in provenances and provenances[fix.run].is_own)
+        newest = sorted(own, key=lambda fix: (fix.time is not None, fix.time), reverse=True)
         return regressions(newest, findings, run=run, overlap=_overlap(self._bank))
 
 

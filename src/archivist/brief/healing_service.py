@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from archivist import projects
 from archivist.brief.select import BriefedLesson, RenderedBrief
-from archivist.records.words import NOTES, PART, Status
-from archivist.store.filters import Condition, any_of, contains_text, equals, one_of
+from archivist.records.words import NOTES, PART, Provenance, Status
+from archivist.store.filters import Condition, any_of, contains_text, equals, not_equals, one_of
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -26,6 +26,8 @@ else:
 _LIVE = one_of("status", (Status.ACTIVE, Status.CANDIDATE))
 # What nobody here vouches for is told to no run.
 _BELIEVED = equals("is_waiting", 0)
+# Nor what an agent reported. The notes of a file's runs are here only if a person accepted the file.
+_BELIEVED_RUNS = (equals("action", None), not_equals("provenance", Provenance.SUGGESTED))
 _FIELDS = ("remedies", "id", "runs", "summary", "rule", "tags", "signature")
 # How many of the latest runs are asked what they did about an error, and how many lessons.
 _LATEST_RUNS = 500
@@ -187,7 +189,7 @@ def heal(
             key = f"{project}|{failure_key(failure)}"
             lessons = _failure_lessons(reader, key, failure.subject, run)
             rows = reader.select_fields(
-                "episode", ("id", "extra"), equals("action", None), order=("-finished",), limit=_LATEST_RUNS
+                "episode", ("id", "extra"), *_BELIEVED_RUNS, order=("-finished",), limit=_LATEST_RUNS
             )
             # Most extras are not about the failure; finding that out by text is far cheaper than by parsing.
             spelled = json.dumps(failure_family(key), ensure_ascii=False)[1:-1]

@@ -22,7 +22,7 @@ from archivist.brief.select import (
 )
 from archivist.clock import to_text
 from archivist.config import BriefRules
-from archivist.records import Lesson, Status
+from archivist.records import Lesson, Provenance, Status
 from archivist.service import BankService
 from archivist.store.filters import Condition, any_of, at_least, contains_item, equals, one_of
 from archivist.store.results import TextQuery
@@ -323,7 +323,8 @@ def _project_lessons(
     from archivist.brief.rank import chance_of, standing_chance
     from archivist.records import Episode
 
-    runs = reader.select_fields(Episode, ("id", "finished"), equals("project", project), equals("parent", ""))
+    own_runs = equals("project", project), equals("parent", ""), equals("provenance", Provenance.MINED)
+    runs = reader.select_fields(Episode, ("id", "finished"), *own_runs)
     ended = sorted((str(finished), str(run)) for run, finished in runs if finished)
     # What nobody here vouches for is told to no run.
     conditions = (one_of("repo", (project, "")), equals("is_waiting", 0), *_audience_conditions(audience))

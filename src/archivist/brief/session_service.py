@@ -44,11 +44,13 @@ class SessionBriefs(BankService):
         from archivist import projects
         from archivist.brief.record_service import deliver
         from archivist.brief.service import select_lessons
+        from archivist.capture.runs import claim_run
         from archivist.records import Episode
 
         bank = self._bank
 
         def open_run(writer: Writer) -> bool:
+            claim_run(writer, run, bank.actor)
             # A session begins again when it is resumed, cleared or compacted.
             is_known = writer.get(Episode, run) is not None
             if not is_known:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from archivist.capture.clean import clean_name
 from archivist.errors import NotFoundError
 from archivist.records.episode import Episode
+from archivist.records.words import ActorKind
 from archivist.service import require_name
 
 if TYPE_CHECKING:
-    from archivist.store.protocol import Reader
+    from archivist.records.actor import Actor
+    from archivist.store.protocol import Reader, Writer
 
 LATEST = ("-finished", "-started", "id")
 
@@ -22,6 +24,16 @@ def find_run(reader: Reader, run: str) -> Episode:
     if episode is None:
         raise NotFoundError("run", run)
     return episode
+
+
+def claim_run(writer: Writer, run: str, actor: Actor) -> None:
+    """Remove what an agent or a file said of a run that the user's own log now tells."""
+    provenance = writer.run_provenances((run,)).get(run)
+    if actor.kind is ActorKind.AGENT or provenance is None or provenance.is_own:
+        return
+    writer.remove_events(run, "claim")
+    if not writer.remove(Episode, run, "claim"):
+        writer.append_entry("claim", "episode", run, None)
 
 
 def root_run(reader: Reader, episode: Episode) -> str:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.brief.select import BriefRequest
 from archivist.capture.clean import Cleaner, clean_name
-from archivist.capture.runs import LATEST, find_run
-from archivist.errors import InputError
+from archivist.capture.runs import LATEST, claim_run, find_run
+from archivist.errors import InputError, NotFoundError
 from archivist.records.episode import Episode, Event, merge_episode
 from archivist.records.run_words import BEGAN, FOLDER, EpisodeStatus
-from archivist.records.words import PART, ActorKind
+from archivist.records.words import PART, ActorKind, Provenance
 from archivist.service import BankService, require_name
 from archivist.store.filters import equals
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from archivist.brief.select import RenderedBrief
     from archivist.capture.json_stream import SkippedRecord
     from archivist.capture.results import ExtractResult, FinishedRun, FinishResult
-    from archivist.store.protocol import Reader
+    from archivist.store.protocol import Reader, Writer
 
     LogItem: TypeAlias = Event | Episode | SkippedRecord
     LogSource: TypeAlias = str | Path | Iterable[LogItem]
@@ -119,12 +119,17 @@ class _Intake:
         actor = self._bank.actor
         if actor.kind is not ActorKind.AGENT:
             return
-        first = reader.changes(record_id=run, limit=1)
-        owner = first[0].entry.actor if first else actor
+        origin = reader.run_origin(run)
+        owner = origin.actor if origin else actor
         if (owner.kind, owner.name) != (actor.kind, actor.name):
             self._bank.refuse(
                 Layer.RUNS, Verb.WRITE, what=run, hint="agents report their own runs, under ids of their own"
             )
+
+    def _claim(self, writer: Writer, run: str) -> None:
+        """Let the user's log replace what an agent or a file said of the same run."""
+        if self._verb != "import":
+            claim_run(writer, run, self._bank.actor)
 
     def finish(self) -> CaptureResult:
         from archivist import projects
@@ -146,6 +151,8 @@ class _Intake:
             self._write_events()
             for episode in (*self._episodes, *parts):
                 require_name(episode.id, "run")
+                if self._count and episode.id not in self._runs_with_events:
+                    self._claim(writer, episode.id)
                 known = writer.get(Episode, episode.id)
                 # An attempt is only written by an actor who may log attempts, also when a run has its id.
                 if episode.action or (known and known.action):
@@ -177,6 +184,8 @@ class _Intake:
                 if run not in self._runs_with_events and (known := writer.get(Episode, run)) and known.action:
                     self._bank.require(Layer.EPISODES, Verb.WRITE)
                 self._require_own(writer, run)
+                if run not in self._runs_with_events:
+                    self._claim(writer, run)
                 self._runs_with_events.add(run)
                 self._changed += writer.put_events(run, events, self._verb)
         self._events.clear()
@@ -285,9 +294,11 @@ class Runs(BankService):
         with self._bank.reading() as reader:
             names = reader.file_runs(digest)
             found = [reader.get(Episode, name) for name in names or ()]
+            provenances = reader.run_provenances(names or ())
         episodes = tuple(episode for episode in found if episode is not None)
-        # A file is known unless one of its runs was erased since.
-        if names is not None and len(episodes) == len(names):
+        # A file is known unless one of its runs was erased since, or an agent brought it before its user.
+        is_own = self._bank.actor.kind is ActorKind.AGENT or all(each.is_own for each in provenances.values())
+        if names is not None and len(episodes) == len(names) and is_own:
             return CaptureResult(str(path), episodes, is_unchanged=True)
         origin = LogOrigin(
             path.name,
@@ -328,6 +339,15 @@ class Runs(BankService):
             return find_run(reader, run)
 
     @reads(Layer.RUNS)
+    def provenance(self, run: str) -> Provenance:
+        """Return where a run comes from: own runs are mined, agents suggest theirs, files import others."""
+        with self._bank.reading() as reader:
+            found = reader.run_provenances((run,))
+        if run not in found:
+            raise NotFoundError("run", run)
+        return found[run]
+
+    @reads(Layer.RUNS)
     def episodes(
         self,
         *,
@@ -365,6 +385,7 @@ class Runs(BankService):
         asked = request or BriefRequest(**fields)
         with self._bank.transaction() as writer:
             name = clean_name(run)
+            claim_run(writer, name, self._bank.actor)
             if writer.get(Episode, name) is None:
                 self.record_episode(
                     Episode(

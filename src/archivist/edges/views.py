@@ -93,7 +93,7 @@ def hit_view(hit: Hit) -> View:
     return {
         "id": hit.name,
         "uid": hit.id,
-        **_pick(hit, "kind text time notes window"),
+        **_pick(hit, "kind text time notes window provenance"),
         "score": round(hit.score, 6),
         "parts": {name: None if part is None else round(part, 6) for name, part in parts.items()},
     }
@@ -157,8 +157,8 @@ def _describe_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] 
 # Runs
 
 
-def run_view(episode: records.Episode) -> View:
-    """Return a run under our names and under those of the reflective document."""
+def run_view(bank: Bank, episode: records.Episode) -> View:
+    """Return a run under our names and under those of the reflective document, and where it comes from."""
     from archivist.records.shapes import to_episode_line
 
     plain: View = to_plain(episode)
@@ -168,10 +168,11 @@ def run_view(episode: records.Episode) -> View:
         **plain,
         "started": time_text(episode.started),
         "finished": time_text(episode.finished),
+        "provenance": bank.runs.provenance(episode.id).value,
     }
 
 
-def attempt_view(attempt: records.Episode) -> View:
+def attempt_view(bank: Bank, attempt: records.Episode) -> View:
     """Return an attempt as a row of the documented `episodes` table; `run` is the run that it was made in."""
     from archivist.records.episode import reported_tokens
     from archivist.records.shapes import to_episode_line
@@ -191,6 +192,7 @@ def attempt_view(attempt: records.Episode) -> View:
         "created_at": time_text(ended),
         "provider": attempt.provider,
         "run": attempt.parent,
+        "provenance": bank.runs.provenance(attempt.id).value,
     }
     return {**row, **{name: value for name, value in to_episode_line(attempt).items() if name not in row}}
 
@@ -198,7 +200,7 @@ def attempt_view(attempt: records.Episode) -> View:
 def approach_view(result: ApproachResult) -> View:
     """Return what became of an approach to a task."""
     return {
-        **_pick(result, "task approach attempts completed failed verdict agents"),
+        **_pick(result, "task approach attempts completed failed verdict agents provenance"),
         "last": {**_pick(result.last, "id action outcome"), "time": time_text(result.last.finished)},
     }
 
@@ -216,13 +218,15 @@ def rate_view(rate: Rate) -> View:
     }
 
 
-def capture_view(results: Sequence[CaptureResult], *, refused: Sequence[str] = (), name: str = "") -> View:
+def capture_view(
+    bank: Bank, results: Sequence[CaptureResult], *, refused: Sequence[str] = (), name: str = ""
+) -> View:
     """Return what logs brought, all together and run by run; `name` is what the only log was called."""
     runs = [
         {
-            **run_view(episode),
+            **run_view(bank, episode),
             "file": name or result.file,
-            "episode": run_view(episode),
+            "episode": run_view(bank, episode),
             "events": result.events,
             "unchanged": result.is_unchanged,
         }
@@ -254,7 +258,14 @@ def reflection_view(bank: Bank, done: Sequence[Reflection], failed: Sequence[Ref
         "created": len(created),
         "updated": len(updated),
         "lessons": lesson_views(bank, bank.lessons.get_many({**created, **updated})),
-        "runs": [{**_pick(each, "run scenario failures"), **asdict(each.account)} for each in done],
+        "runs": [
+            {
+                **_pick(each, "run scenario failures"),
+                **asdict(each.account),
+                "provenance": bank.runs.provenance(each.run).value,
+            }
+            for each in done
+        ],
         "failed": [_pick(each, "run error") for each in failed],
     }
 

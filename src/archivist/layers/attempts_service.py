@@ -25,6 +25,7 @@ from archivist.records.episode import UNREPORTED, Episode, Usage, merge_episode
 from archivist.records.layers import NAME_CHARACTERS, VALUE_CHARACTERS
 from archivist.records.plain import decoder, from_plain
 from archivist.records.run_words import Action, EpisodeKind, EpisodeStatus
+from archivist.records.words import Provenance
 from archivist.service import BankService
 from archivist.store.filters import Condition, at_least, at_most, equals, one_of
 
@@ -124,12 +125,14 @@ class Attempts(BankService):
 
     @reads(Layer.EPISODES)
     def list_approaches(self, task: str) -> list[ApproachResult]:
-        """Return each approach to a task and its result, successful ones first."""
-        return approach_results(self.query(task=task)) if task else []
+        """Return each approach to a task and its result, own ones first, then successful ones."""
+        attempts = self.query(task=task) if task else []
+        with self._bank.reading() as reader:
+            return approach_results(attempts, reader.run_provenances(each.id for each in attempts))
 
     @reads(Layer.EPISODES)
     def similar(self, text: str, *, limit: int = 5) -> list[SimilarApproach]:
-        """Return the approaches tried for similar tasks: successful ones first, then by similarity.
+        """Return the approaches tried for similar tasks: own ones, successful ones, then by similarity.
 
         The score is that of the attempt by which the task was found.
         """
@@ -147,12 +150,15 @@ class Attempts(BankService):
             least = _LIKE_ENOUGH * max(similarity.values(), default=0.0)
             tasks = tuple(task for task, score in similarity.items() if score >= least)
             attempts = reader.select(Episode, one_of("task", tasks), one_of("action", tuple(Action)))
-        found = [SimilarApproach(result, similarity[result.task]) for result in approach_results(attempts)]
+            provenances = reader.run_provenances(attempt.id for attempt in attempts)
+        results = approach_results(attempts, provenances)
+        found = [SimilarApproach(result, similarity[result.task]) for result in results]
 
-        def rank(approach: SimilarApproach) -> tuple[float, float]:
+        def rank(approach: SimilarApproach) -> tuple[bool, float, float]:
             expected = expected_success(approach.tried)
             # Mostly worked, undecided, mostly failed.
-            return -(0.5 if expected == 0.5 else float(expected > 0.5)), -approach.score
+            worked = 0.5 if expected == 0.5 else float(expected > 0.5)
+            return not approach.tried.provenance.is_own, -worked, -approach.score
 
         return sorted(found, key=rank)[:limit]
 
@@ -165,10 +171,11 @@ class Attempts(BankService):
         until: datetime | None = None,
         step: PeriodUnit | str | None = None,
     ) -> Analytics:
-        """Return success rates by approach, agent, provider or task; with a step also over time."""
+        """Return success rates of own attempts by approach, agent, provider or task, also over time."""
         group: GroupBy = decoder(GroupBy)(str(by))
         span: PeriodUnit | None = decoder(PeriodUnit)(str(step)) if step else None
-        conditions: list[Condition] = [one_of("action", tuple(Action))]
+        is_own = equals("provenance", Provenance.MINED)
+        conditions: list[Condition] = [one_of("action", tuple(Action)), is_own]
         conditions += [at_least("finished", to_text(_as_utc(since)))] if since else []
         conditions += [at_most("finished", to_text(_as_utc(until)))] if until else []
         with self._bank.reading() as reader:

@@ -131,6 +131,12 @@ class Sighting:
             return Provenance.SUGGESTED
         return self.provenance
 
+    @property
+    def is_counted(self) -> bool:
+        """Say whether it counts for a believed lesson: an own run met it, or a person said it again."""
+        is_review = self.provenance is Provenance.REVIEWED
+        return self.words_from.is_own or (is_review and self.is_own_run)
+
 
 # The fields that a candidate and a lesson have in common; a candidate's `key` is a lesson's `signature`.
 _SHARED = tuple(

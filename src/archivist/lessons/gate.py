@@ -161,13 +161,12 @@ def draft_lesson(candidate: Candidate, sighting: Sighting) -> Lesson:
     )
 
 
-def adopt_lesson(known: Lesson, candidate: Candidate, sighting: Sighting, own_runs: Iterable[str]) -> Lesson:
+def adopt_lesson(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
     """Return a lesson that others brought and that the user or an own run has now met: in the words of those.
 
     What others wrote beside those words, and the runs that they claim, are not believed.
     """
-    earlier = merge_sets(candidate.earlier_runs, tuple(own_runs))
-    draft = draft_lesson(replace(candidate, earlier_runs=earlier), sighting)
+    draft = draft_lesson(candidate, sighting)
     return replace(draft, id=known.id, number=known.number, created=min(known.created, draft.created))
 
 

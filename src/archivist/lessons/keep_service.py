@@ -20,7 +20,7 @@ from archivist.lessons.candidate import (
     clean_candidate,
 )
 from archivist.lessons.quarantine import lesson_suspicion
-from archivist.lessons.standing import is_own_run, with_status
+from archivist.lessons.standing import with_status
 from archivist.recall.keywords import KeywordIndex, Overlap, keywords
 from archivist.records import Lesson, Provenance, Status
 from archivist.store.filters import contains_item, equals, not_equals, one_of
@@ -88,7 +88,10 @@ class LessonGate:
             self._project_lessons.pop(known.id, None)
             return KeptLesson(better, LessonChange.REFINED)
         if known.is_waiting and known.status.is_live and sighting.words_from.is_own and not is_from_file:
-            met = gate.adopt_lesson(known, candidate, sighting, filter(self._is_own_run, known.runs))
+            met = gate.adopt_lesson(known, candidate, sighting)
+        elif not (is_from_file or known.is_waiting or sighting.is_counted):
+            # What an agent or a file reported neither counts for what is believed nor rewords it.
+            met = known
         else:
             met = self._meet_twin(known, candidate, sighting)
         # A lesson that this sighting does not change keeps its status, whatever the rules say by now.
@@ -116,9 +119,6 @@ class LessonGate:
             index = self._waiting_index if lesson.is_waiting else self._keyword_index
             index.add(lesson.id, lesson.summary, lesson.tags)
         return lesson
-
-    def _is_own_run(self, run: str) -> bool:
-        return is_own_run(self._writer, run)
 
     def _settle(self, lesson: Lesson, before: Lesson | None) -> Lesson:
         """Return a lesson with the status that it has earned; an agent's own reviews earn none."""

@@ -216,10 +216,8 @@ class Lessons(BankService):
         now = record.created
         with bank.transaction() as writer:
             counted = f"told-{now.date().isoformat()}"
-            is_known = bool(run) and writer.get(Episode, run) is not None
-            first = writer.changes(record_id=run, limit=1) if is_known else []
-            # A run that the agent opened itself is as easy to invent as a name.
-            if first and first[0].entry.actor != bank.actor:
+            # A run that an agent reported is as easy to invent as a name.
+            if run and writer.is_own_run(run):
                 counted = run
                 cited = replace(cited, episodes=tuple(sorted({*cited.episodes, run})))
             record = replace(
@@ -473,7 +471,7 @@ class Lessons(BankService):
     def decay(self, run: str) -> AgeingResult:
         """Count a run, and lower the frequency of lessons that enough runs did not meet.
 
-        A run counts once. An agent's run does not count: by reporting runs it could retire any lesson.
+        A run counts once. Only own runs count: by reporting runs an agent could retire any lesson.
         """
         require_name(run, "run")
         if not may(self._bank.actor, Layer.LESSONS, Verb.DECIDE):
@@ -484,8 +482,9 @@ class Lessons(BankService):
         archived: list[Lesson] = []
         with self._bank.transaction() as writer:
             now = self._bank.now()
-            episode = writer.get(Episode, run) or Episode(id=run, started=now)
-            if episode.number is not None:
+            known = writer.get(Episode, run)
+            episode = known or Episode(id=run, started=now)
+            if episode.number is not None or (known and not writer.is_own_run(run)):
                 return AgeingResult(was_counted=False)
             count = writer.run_count() + 1
             writer.put(replace(episode, number=count), "age")

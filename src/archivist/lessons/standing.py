@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from archivist.clock import to_text
 from archivist.errors import NotFoundError, RecordError
 from archivist.lessons.quarantine import is_quarantined
-from archivist.records import ActorKind, Episode, Evidence, Lesson, LessonType, Source, Status
+from archivist.records import Evidence, Lesson, LessonType, Source, Status
 from archivist.records.lesson import SHORT_ID
 from archivist.records.plain import canonical_json, field_names, to_plain
 from archivist.store.filters import equals
@@ -40,16 +40,6 @@ def find_lesson(reader: Reader, name: str) -> Lesson:
     if lesson is None:
         raise NotFoundError("lesson", name)
     return lesson
-
-
-def is_own_run(reader: Reader, run: str) -> bool:
-    """Say whether a run was captured in this bank: neither imported, nor reported by an agent itself."""
-    if reader.get(Episode, run) is None:
-        return False
-    first = reader.changes(record_id=run, limit=1)
-    return (
-        bool(first) and first[0].entry.verb != "import" and first[0].entry.actor.kind is not ActorKind.AGENT
-    )
 
 
 def with_status(lesson: Lesson, *, promote_at_runs: int) -> Lesson:

@@ -11,7 +11,7 @@ from archivist.recall.scoring import Score, Weights
 from archivist.text import shorten_line
 
 if TYPE_CHECKING:
-    from archivist.records import Artifact, Document, Entry, Episode, Event, Fact, Lesson
+    from archivist.records import Artifact, Document, Entry, Episode, Event, Fact, Lesson, Provenance
 
 DEFAULT_LIMIT = 10
 # So few texts without a vector are embedded during a query: the bundled table takes under a millisecond.
@@ -23,7 +23,10 @@ _SPEECH = ("message", "log", "verdict", "fix")
 
 
 class Hit(NamedTuple):
-    """One result. `notes` explain its rank, `window` is the text around it."""
+    """One result. `notes` explain its rank, `window` is the text around it.
+
+    `provenance` says where a lesson, a run or an event of it comes from; other kinds have none.
+    """
 
     kind: str
     id: str
@@ -34,6 +37,7 @@ class Hit(NamedTuple):
     why: Score
     notes: tuple[str, ...] = ()
     window: tuple[str, ...] = ()
+    provenance: Provenance | None = None
 
 
 class RecallResult(NamedTuple):

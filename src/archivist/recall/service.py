@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from operator import mul
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.access.rights import Layer, is_hidden_from, reads
 from archivist.errors import EmbedderError
@@ -30,6 +30,7 @@ from archivist.recall.scoring import (
 from archivist.service import BankService
 
 if TYPE_CHECKING:
+    from archivist.records import Provenance
     from archivist.store.protocol import Reader
     from archivist.store.results import IndexedDocument, SearchFilter
 
@@ -252,6 +253,7 @@ def _build_hits(
     ordered, amended_by = amendments.apply_amendments(ordered, scored, texts, pairs, text)
     ordered = amendments.demote_superseded(ordered, documents)[: query.limit]
     records |= _load_records(reader, documents, [place for place in ordered if place not in records])
+    provenances = _find_provenances(reader, documents, {place: records[place] for place in ordered})
     hits = []
     for place in ordered:
         document, notes = documents[place], []
@@ -282,9 +284,22 @@ def _build_hits(
                 why=scored[place],
                 notes=tuple(notes),
                 window=tuple(window),
+                provenance=provenances.get(place),
             )
         )
     return hits
+
+
+def _find_provenances(
+    reader: Reader, documents: dict[int, IndexedDocument], records: dict[int, Any]
+) -> dict[int, Provenance]:
+    """Return where lessons, runs and the events of runs come from, by their places."""
+    kinds = {place: documents[place].kind for place in records}
+    known = {place: records[place].provenance for place, kind in kinds.items() if kind == "lesson"}
+    runs = {place: records[place].id for place, kind in kinds.items() if kind == "episode"}
+    runs |= {place: records[place].run for place, kind in kinds.items() if kind == "event"}
+    found = reader.run_provenances(runs.values()) if runs else {}
+    return known | {place: found[run] for place, run in runs.items() if run in found}
 
 
 def _load_records(

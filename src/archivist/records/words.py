@@ -89,6 +89,11 @@ class Provenance(StrEnum):
         """Return it in words, as people and agents read it."""
         return _PROVENANCE_LABELS[self]
 
+    @property
+    def mark(self) -> str:
+        """Return what is put behind a text that is not the user's own, or nothing."""
+        return "" if self.is_own else f" ({self.label})"
+
 
 _PROVENANCE_LABELS = {
     Provenance.MINED: "from own runs",

@@ -19,7 +19,6 @@ from archivist.config import Config, LessonRules
 from archivist.errors import ArchivistError
 from archivist.files.processes import is_process_gone, name_process
 from archivist.lessons.candidate import Candidate, LessonChange, Sighting
-from archivist.lessons.standing import is_own_run
 from archivist.records import (
     ARCHIVIST,
     Category,
@@ -118,9 +117,10 @@ def load_context(bank: Bank, run: str, memo: dict[str, Episode] | None = None) -
         else:
             events = reader.select(Event, of_run, order=("seq",), limit=_EVENTS_A_SIDE)
             events += reversed(reader.select(Event, of_run, order=("-seq",), limit=_EVENTS_A_SIDE))
-        # The latest runs that were reflected on before, without this one.
+        # The latest own runs that were reflected on before, without this one.
         memo = {} if memo is None else memo
-        others = (not_equals("id", episode.id), equals("action", None))
+        is_own = equals("provenance", Provenance.MINED)
+        others = (not_equals("id", episode.id), equals("action", None), is_own)
         limit = bank.config.reflect.related_runs
         latest = reader.select_fields(Episode, ("id",), *others, order=("-finished", "-id"), limit=limit)
         related = []
@@ -221,7 +221,7 @@ def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[S
     digest = to_plain(read_run(seen.episode, seen.events, suspicion=suspicion).digest)
     with bank.acting_as(ARCHIVIST).transaction() as writer:
         current = find_run(writer, run)
-        if not is_own_run(writer, run):
+        if not writer.is_own_run(run):
             digest = {**digest, "failures": {}}
         writer.put(replace(current, extra={**current.extra, NOTES: digest}), "note")
     earlier = [_failures(_digest(episode)) for episode in seen.related]
@@ -233,7 +233,7 @@ def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[S
 def _age(bank: Bank, run: str) -> None:
     """Let a run of the user's own age the bank; a subagent's is part of its session, which does."""
     with bank.reading() as reader:
-        is_counted = not find_run(reader, run).parent and is_own_run(reader, run)
+        is_counted = not find_run(reader, run).parent and reader.is_own_run(run)
     if is_counted:
         bank.lessons.decay(run)
 
@@ -266,7 +266,7 @@ def _persist(
             trajectories=episode.trajectories,
             project=episode.project,
             seen=episode.finished or episode.started or now,
-            is_own_run=is_own_run(writer, episode.id),
+            is_own_run=writer.is_own_run(episode.id),
         )
         dated = []
         for candidate in candidates:
@@ -384,7 +384,7 @@ class Reflections(BankService):
                 run=run,
                 counted=run,
                 seen=now,
-                is_own_run=is_own_run(writer, run),
+                is_own_run=writer.is_own_run(run),
             )
             kept = bank.lessons.keep_many(candidates, sighting)
         return ExtractResult(

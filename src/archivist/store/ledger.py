@@ -17,6 +17,7 @@ from archivist.errors import BankDamagedError, RecordError
 from archivist.records.actor import Actor
 from archivist.records.kinds import types_by_kind
 from archivist.records.plain import canonical_json, to_plain
+from archivist.records.words import ActorKind, Provenance
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader
@@ -75,6 +76,17 @@ class Verification(NamedTuple):
 def payload_hash(payload: str) -> str:
     """Return the hash that stands for a payload in its entry."""
     return sha256(payload.encode()).hexdigest()
+
+
+# Stands for the payload of an entry that removed its record.
+REMOVED = payload_hash("null")
+
+
+def provenance_of_run(origin: LedgerEntry) -> Provenance:
+    """Return where a run comes from by the entry that brought it: own runs count, others are only shown."""
+    if origin.actor.kind is ActorKind.AGENT:
+        return Provenance.SUGGESTED
+    return Provenance.IMPORTED if origin.verb == "import" else Provenance.MINED
 
 
 def seal_entry(

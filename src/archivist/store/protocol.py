@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from archivist.errors import BankDamagedError
 from archivist.records.kinds import BY_NAME, kind_of, record_type, record_types
+from archivist.records.words import Provenance
 from archivist.store.filters import Condition, above, one_of
 from archivist.store.results import PendingEmbedding, split_batches
 
@@ -189,6 +190,11 @@ class EngineWriter(EngineReader, Protocol):
     def remove(self, record: type[Any], record_id: str, verb: str) -> bool:
         """Remove a record and enter that in the ledger; False when there was none."""
 
+    def remove_events(
+        self, run: str, verb: str, *, only: Iterable[str] = (), excluded: Iterable[str] = ()
+    ) -> int:
+        """Remove a run's events, or only some, or all but some, under one ledger entry."""
+
     def append_entry(self, verb: str, kind: str, record: str, after: object) -> None:
         """Append an entry to the ledger, with what it leaves behind."""
 
@@ -252,11 +258,6 @@ class EngineEraser(EngineWriter, Protocol):
     def erase_payloads(self, entries: Sequence[int]) -> int:
         """Delete payloads; their entries stay in the chain and show as erased."""
 
-    def remove_events(
-        self, run: str, verb: str, *, only: Iterable[str] = (), excluded: Iterable[str] = ()
-    ) -> int:
-        """Remove a run's events, or only some, or all but some, under one ledger entry."""
-
     def forget_run(self, run: str) -> None:
         """Take a run out of the queue and off the files that held it; those files are not read again."""
 
@@ -285,11 +286,13 @@ class Reader(EngineReader, Protocol):
         found = (self.select(record_type(kind), one_of("id", batch)) for batch in batches)
         return {record.id: record for batch in found for record in batch}
 
-    def values(self, kind: str, field: str) -> list[str]:
-        """Return the distinct texts of a field, in order, without the empty one."""
+    def values(self, kind: str, field: str, *conditions: Condition) -> list[str]:
+        """Return the distinct texts of a field, in order, without the empty one, under these conditions."""
         found: list[str] = [""]
         # With an index on the field each step is one lookup, however many records share a value.
-        while rows := self.select_fields(kind, (field,), above(field, found[-1]), order=(field,), limit=1):
+        while rows := self.select_fields(
+            kind, (field,), above(field, found[-1]), *conditions, order=(field,), limit=1
+        ):
             found.append(str(rows[0][0]))
         return found[1:]
 
@@ -349,6 +352,39 @@ class Reader(EngineReader, Protocol):
             LedgerChange(entry, None if payload is None else json.loads(payload), is_erased=payload is None)
             for entry, payload in entries
         ]
+
+    def run_origin(self, run: str) -> LedgerEntry | None:
+        """Return the entry that brought a run: the first since it was removed, else the removal itself."""
+        from archivist.store.ledger import REMOVED
+
+        origin: LedgerEntry | None = None
+        for entry, _ in self.ledger(record_id=run, with_payloads=False):
+            # The id of a run can be that of a record of another kind.
+            if entry.kind not in ("episode", "event"):
+                continue
+            if origin is None or REMOVED in (entry.payload_hash, origin.payload_hash):
+                origin = entry
+        return origin
+
+    def run_provenances(self, runs: Iterable[str]) -> dict[str, Provenance]:
+        """Return where each of these runs comes from; unknown runs are left out."""
+        from archivist.store.ledger import REMOVED, provenance_of_run
+
+        found: dict[str, Provenance] = {}
+        names = list(dict.fromkeys(runs))
+        for batch in split_batches(names, _BATCH):
+            rows = self.select_fields("episode", ("id", "provenance"), one_of("id", batch))
+            found |= {str(run): Provenance(provenance) for run, provenance in rows}
+        for run in names:
+            # The events of a run are written before its record.
+            origin = self.run_origin(run) if run not in found else None
+            if origin is not None and origin.payload_hash != REMOVED:
+                found[run] = provenance_of_run(origin)
+        return found
+
+    def is_own_run(self, run: str) -> bool:
+        """Say whether a run was captured here: neither imported, nor reported by an agent itself."""
+        return any(provenance.is_own for provenance in self.run_provenances((run,)).values())
 
     def entries(self, *, after: int, limit: int) -> list[LedgerEntry]:
         """Return ledger entries in order, without the records."""

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.layers.attempts_service import SimilarApproach
     from archivist.recall.results import Hit
-    from archivist.records import Lesson
+    from archivist.records import Episode, Lesson
     from archivist.stream.service import StreamHit
 
 # Doors take the registry from here, so that the functions are registered when they use it.
@@ -75,6 +75,7 @@ Archived = Literal["cycle", "decision", "research", "spec", "lesson"]
 
 _ENTRY = {"id": TEXT, "cycle": COUNT, "action": TEXT, "content": TEXT}
 _HIT = {"kind": TEXT, "id": TEXT, "name": TEXT, "text": TEXT, "score": NUMBER}
+_TRIED = {"task": TEXT, "approach": TEXT, "verdict": TEXT, "provenance": TEXT}
 _SECTION = object_schema(section=TEXT, tokens=COUNT)
 
 
@@ -84,9 +85,9 @@ def _compact_hit(hit: Hit) -> Answer:
     Its id is the one that memory_get takes: the name of an entry, `cycle 5`, is that of several records.
     """
     view = hit_view(hit)
-    notes = {"notes": view["notes"]} if view["notes"] else {}
+    known = {name: view[name] for name in ("notes", "provenance") if view[name]}
     fields = {name: view[name] for name in ("kind", "text", "time")}
-    return {**fields, "id": view["uid"], "name": view["id"], "score": round(hit.score, 3), **notes}
+    return {**fields, "id": view["uid"], "name": view["id"], "score": round(hit.score, 3), **known}
 
 
 # The memory functions of the cognitive tiers
@@ -284,7 +285,7 @@ def episode_log(
     return {"id": episode.id, "task": task, "action": action}
 
 
-@tool(Toolset.LAYERS, page_schema("episodes", {"id": TEXT}), reads=True)
+@tool(Toolset.LAYERS, page_schema("episodes", {"id": TEXT, "provenance": TEXT}), reads=True)
 def episode_query(
     bank: Bank,
     task: Annotated[str, Meta(description="Attempts at this task.")] = "",
@@ -295,13 +296,17 @@ def episode_query(
 ) -> Answer:
     """See what was tried for a task, or how an agent fared, the latest first."""
     found = bank.attempts.query(task=task, agent=agent, action=action, limit=offset + limit + 1)
-    view = pick_fields("id", "task", "agent", "action", "approach", "outcome", "finished")
+    fields = pick_fields("id", "task", "agent", "action", "approach", "outcome", "finished")
+
+    def view(attempt: Episode) -> Answer:
+        return {**fields(attempt), "provenance": bank.runs.provenance(attempt.id).value}
+
     return page("episodes", found, view, offset=offset, limit=limit)
 
 
 @tool(
     Toolset.LAYERS,
-    page_schema("tried", {"id": TEXT, "task": TEXT, "approach": TEXT, "verdict": TEXT, "score": NUMBER}),
+    page_schema("tried", {**_TRIED, "id": TEXT, "score": NUMBER}),
     reads=True,
 )
 def what_worked(bank: Bank, task: Words, limit: Limit = 5, offset: Offset = 0) -> Answer:
@@ -312,7 +317,7 @@ def what_worked(bank: Bank, task: Words, limit: Limit = 5, offset: Offset = 0) -
         last = tried["last"]
         return {
             "id": last["id"],
-            **{name: tried[name] for name in ("task", "approach", "verdict")},
+            **{name: tried[name] for name in _TRIED},
             "outcome": last["outcome"],
             "score": round(found.score, 3),
         }

@@ -50,7 +50,10 @@ def read_memory(bank: Bank, name: str) -> tuple[str, str]:
     if text is not None:
         return "", text
     kind, record = bank.ledger.find(name)
-    return kind, json.dumps(to_plain(record), ensure_ascii=False, indent=1)
+    plain: dict[str, object] = to_plain(record)
+    if kind in ("episode", "event"):
+        plain["provenance"] = bank.runs.provenance(record.run if kind == "event" else record.id).value
+    return kind, json.dumps(plain, ensure_ascii=False, indent=1)
 
 
 def read_resource(bank: Bank, uri: str) -> tuple[str, str]:
@@ -68,6 +71,7 @@ def read_resource(bank: Bank, uri: str) -> tuple[str, str]:
                 lessons = reader.select(Lesson, *told, order=("-updated", "-number"), limit=_RECENT)
             lines = [
                 f"- {lesson.short_id} ({lesson.status.value}): {f'{lesson.summary} {lesson.rule}'.rstrip()}"
+                f"{lesson.provenance.mark}"
                 for lesson in lessons
             ]
             return "\n".join(["# Recent lessons", "", *(lines or ["None yet."]), ""]), _MARKDOWN

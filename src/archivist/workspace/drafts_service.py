@@ -8,9 +8,10 @@ from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads, writes
+from archivist.capture.runs import LATEST
 from archivist.reading.run import read_run
 from archivist.recall.keywords import keywords
-from archivist.records import Episode, Event, Lesson
+from archivist.records import Episode, Event, Lesson, Provenance
 from archivist.service import BankService
 from archivist.store.filters import equals, one_of
 from archivist.workspace.drafts import Draft, DraftContext, find_drafts, new_drafts, scope_of_project
@@ -115,4 +116,7 @@ class Drafts(BankService):
     def _episodes(self, runs: Sequence[str], latest: int) -> list[Episode]:
         if runs:
             return [self._bank.runs.episode(run) for run in runs]
-        return [episode for episode in self._bank.runs.episodes() if not episode.parent][:latest]
+        with self._bank.reading() as reader:
+            # What an agent or a file says of a run is read only if a person names the run.
+            wanted = equals("parent", ""), equals("provenance", Provenance.MINED)
+            return reader.select(Episode, *wanted, order=LATEST, limit=latest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -226,8 +227,8 @@ def list_runs(bank: Bank, /, project: str, agent: str, action: str | None, **ask
     if project and (agent or action):
         raise click.UsageError("--project is for runs, --agent and --action are for attempts")
     if agent or action:
-        return _list_episodes(bank.attempts.query(agent=agent, action=action, **asked))
-    return _list_episodes(bank.runs.episodes(project=project, **asked))
+        return _list_episodes(bank, bank.attempts.query(agent=agent, action=action, **asked))
+    return _list_episodes(bank, bank.runs.episodes(project=project, **asked))
 
 
 @options.bank_command(episodes, "show")
@@ -236,8 +237,9 @@ def show_run(bank: Bank, run: str) -> Answer:
     """Print the run RUN: its outcome, what worked, what failed, what was decided."""
     episode = bank.runs.episode(run)
     names = ("action", "approach", "outcome") if episode.action else ()
-    fields = field_lines((name, " ".join(str(getattr(episode, name)).split())) for name in names)
-    return Answer({"episode": _episode_view(episode)}, "\n".join((*episode_lines(episode), *fields)))
+    told = [(name, " ".join(str(getattr(episode, name)).split())) for name in names]
+    fields = field_lines([*told, ("provenance", bank.runs.provenance(episode.id).label)])
+    return Answer({"episode": _episode_view(bank, episode)}, "\n".join((*episode_lines(episode), *fields)))
 
 
 @episodes.command()
@@ -269,7 +271,7 @@ def log(bank: Bank, /, task: str, time: str | None, name: str, **fields: Any) ->
     except (ValueError, OverflowError):
         raise InputError(f"{time!r} is not a time", hint="like 2026-04-03T14:00:00Z") from None
     made = bank.attempts.log(task, time=ended, id=name, **fields)
-    return Answer({"episode": views.attempt_view(made)}, f"{made.id}  {_episode_summary(made)}")
+    return Answer({"episode": views.attempt_view(bank, made)}, f"{made.id}  {_episode_summary(made)}")
 
 
 @options.bank_command(episodes, "tried")
@@ -289,7 +291,7 @@ def list_tried(bank: Bank, task: str) -> Answer:
 def failures(bank: Bank, agent: str, limit: int | None) -> Answer:
     """List the failed attempts of AGENT, or of all agents, latest first."""
     found = bank.attempts.query(agent=agent, action=Action.FAILED, limit=limit)
-    return _list_episodes(found, empty="no failures")
+    return _list_episodes(bank, found, empty="no failures")
 
 
 @options.bank_command(episodes)
@@ -337,13 +339,16 @@ def stats(bank: Bank, /, svg: str | None, **asked: Any) -> Answer:
     return Answer(view, tables=tables)
 
 
-def _list_episodes(found: Sequence[Episode], *, empty: str = "") -> Answer:
-    columns = ("Run", "id"), "status", "project", "agent", ("Summary", _episode_summary)
-    return list_records("episodes", found, _episode_view, *columns, empty=empty)
+def _list_episodes(bank: Bank, found: Sequence[Episode], *, empty: str = "") -> Answer:
+    def summary(episode: Episode) -> str:
+        return f"{_episode_summary(episode)}{bank.runs.provenance(episode.id).mark}"
+
+    columns = ("Run", "id"), "status", "project", "agent", ("Summary", summary)
+    return list_records("episodes", found, partial(_episode_view, bank), *columns, empty=empty)
 
 
-def _episode_view(episode: Episode) -> dict[str, Any]:
-    return views.attempt_view(episode) if episode.action else views.run_view(episode)
+def _episode_view(bank: Bank, episode: Episode) -> dict[str, Any]:
+    return views.attempt_view(bank, episode) if episode.action else views.run_view(bank, episode)
 
 
 def _episode_summary(episode: Episode) -> str:

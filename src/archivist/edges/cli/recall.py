@@ -51,7 +51,8 @@ def recall(bank: Bank, /, text: str, importance: float, explain: bool, **asked: 
     lines = []
     for hit in found.hits:
         when = f"  {hit.time:%Y-%m-%d}" if hit.time else ""
-        lines += [f"{hit.score:.2f}  {hit.kind}  {hit.name}{when}", f"      {hit.text}"]
+        mark = hit.provenance.mark if hit.provenance else ""
+        lines += [f"{hit.score:.2f}  {hit.kind}  {hit.name}{when}{mark}", f"      {hit.text}"]
         lines += [f"      ({text})" for text in hit.notes]
         lines += [f"      │ {text}" for text in hit.window]
         if explain:

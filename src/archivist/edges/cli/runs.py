@@ -137,7 +137,7 @@ def decay(bank: Bank, run_id: str) -> Answer:
     from archivist.edges import views
 
     aged = bank.lessons.decay(run_id)
-    was = "" if aged.was_counted else " (this run had aged the bank before)"
+    was = "" if aged.was_counted else " (this run was counted before, or is not an own one)"
     return Answer(
         {"run": run_id, **views.ageing_view(bank, aged)},
         "\n".join(map(_lesson_line, (*aged.faded, *aged.archived))),
@@ -207,7 +207,8 @@ def capture(
             except InputError as error:
                 refused[f"{path}: {error.message}"] = error.hint
             advance(1)
-    problems = list(refused)
+        problems = list(refused)
+        view = views.capture_view(bank, taken, refused=problems)
     # One bad log among good ones is a partial success; nothing but bad ones is an error.
     if problems and not taken:
         for line in problem_lines(problems[1:]):
@@ -226,7 +227,7 @@ def capture(
     }
     rows = [("files", len(taken)), ("runs", len(runs)), *(row for row in more.items() if row[1])]
     return Answer(
-        views.capture_view(taken, refused=problems),
+        view,
         tables=[(("Captured", "Count"), rows)],
         warnings=[*problem_lines(problems), *problem_lines(skipped)],
         code=EXIT_PARTIAL if problems or skipped else 0,

@@ -122,7 +122,9 @@ def _capture_log(bank: Bank, task: FollowUpTask) -> None:
 def _finish_logs(bank: Bank, task: FollowUpTask) -> None:
     """Finish the runs of the session and its subagents, and audit what either bank briefed them with."""
     with bank.reading() as reader:
-        episode = reader.get(Episode, task.session) if task.session else None
+        # What an agent said of the session under its id does not decide where its log is filed.
+        is_own = bool(task.session) and reader.is_own_run(task.session)
+        episode = reader.get(Episode, task.session) if is_own else None
         # A session may end in another folder than it began in; it keeps its first folder and project.
         first_folder = projects.checkout_folder(episode) if episode is not None else ""
         folder = first_folder or task.folder or str(bank.root)

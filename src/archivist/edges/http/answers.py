@@ -60,7 +60,7 @@ ProblemOut = _shape("ProblemOut", "What went wrong.", "type title detail code hi
 _FACT = "id project category key value source created_at updated_at"
 FactRow = _shape("FactRow", "A row of the knowledge table.", _FACT, confidence=float)
 _NUMBERS = dict.fromkeys(("duration_ms", "tokens_in", "tokens_out"), _COUNT)
-_ATTEMPT = "id task_id agent_id action approach"
+_ATTEMPT = "id task_id agent_id action approach provenance"
 AttemptRow = _shape(
     "AttemptRow", "A row of the episodes table.", _ATTEMPT, outcome=_TEXT, created_at=_TEXT, **_NUMBERS
 )
@@ -74,12 +74,12 @@ _LESSON = "id uid summary rule type category status quarantined_for provenance b
 LessonOut = _shape(
     "LessonOut", "A lesson with its counts.", _LESSON, tags=list[str], importance=float, frequency=int
 )
-RunOut = _shape("RunOut", "A run.", "run task project status", started=_TEXT, finished=_TEXT)
+RunOut = _shape("RunOut", "A run.", "run task project status provenance", started=_TEXT, finished=_TEXT)
 BriefOut = _shape(
     "BriefOut", "A brief.", "text brief",
     lessons=_list_of(LessonOut), withheld=list[str], stale=dict[str, str],
 )  # fmt: skip
-HitOut = _shape("HitOut", "A search result.", "id uid kind text", score=float, time=_TEXT)
+HitOut = _shape("HitOut", "A search result.", "id uid kind text", score=float, time=_TEXT, provenance=_TEXT)
 ChangeOut = _shape(
     "ChangeOut", "A change of a record.", "time actor verb kind change", seq=int, after=_OBJECT | None
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
@@ -132,13 +133,14 @@ def episodes(
 ) -> View:
     """List attempts, the latest first: for a task, or by an agent."""
     wanted = {"task": task_id, "agent": agent_id, "action": action, "provider": provider}
-    return asked.page_by_order(bank.attempts.query, NEWEST_ATTEMPT, **wanted).view("episodes", attempt_view)
+    page = asked.page_by_order(bank.attempts.query, NEWEST_ATTEMPT, **wanted)
+    return page.view("episodes", partial(attempt_view, bank))
 
 
 @router.post("/episodes", status_code=201, response_model=answers.item_model("episode", answers.AttemptRow))
 def log_episode(bank: Bank, attempt: AttemptBody) -> View:
     """Log an attempt at a task; with an id, the same again changes nothing."""
-    return {"episode": attempt_view(bank.attempts.log(**attempt.provided_fields()))}
+    return {"episode": attempt_view(bank, bank.attempts.log(**attempt.provided_fields()))}
 
 
 @router.get("/artifacts", response_model=answers.page_model("artifacts", answers.ArtifactRow))

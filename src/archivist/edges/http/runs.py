@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -115,14 +116,14 @@ def start_run(bank: Bank, wanted: RunBody) -> View:
 def list_runs(bank: Bank, asked: Asked, project: shapes.Only = "", task: shapes.Only = "") -> View:
     """List the runs, the latest first."""
     return asked.page_by_order(bank.runs.episodes, LATEST, project=project, task=task).view(
-        "runs", views.run_view
+        "runs", partial(views.run_view, bank)
     )
 
 
 @router.get("/runs/{run:run}", response_model=answers.item_model("run", answers.RunOut))
 def show_run(bank: Bank, run: shapes.Id) -> View:
     """Return what a run was."""
-    return {"run": views.run_view(bank.runs.episode(run))}
+    return {"run": views.run_view(bank, bank.runs.episode(run))}
 
 
 @router.post("/runs/{run:path}/finish", response_model=answers.LearningOut)
@@ -179,7 +180,7 @@ def capture(
     """Take an agent's log in; its runs wait for reflection. The same log again changes nothing."""
     known = CaptureOverrides(run=run, project=project, status=EpisodeStatus(status) if status else None)
     taken = bank.runs.capture_file(log, format_name=format, overrides=known)
-    return views.capture_view([taken], name=name)
+    return views.capture_view(bank, [taken], name=name)
 
 
 @longer.post("/reflect", response_model=answers.LearningOut)

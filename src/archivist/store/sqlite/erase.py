@@ -11,10 +11,9 @@ from typing import Any
 
 import apsw
 
-from archivist.records import Actor, Brief, Episode, Event, Lesson, Verdict
+from archivist.records import Actor, Brief, Episode, Lesson, Verdict
 from archivist.records.plain import types_of
 from archivist.store.erasure import ErasureQuery, count_occurrences, redact_json_text
-from archivist.store.ledger import HASH_SPACE, EventSum, row_hash
 from archivist.store.protocol import Eraser
 from archivist.store.results import Sizes
 from archivist.store.rows import mapping_for
@@ -92,26 +91,6 @@ class SqliteEraser(SqliteWriter, Eraser):
     def erase_payloads(self, entries: Sequence[int]) -> int:
         self._db.executemany("DELETE FROM ledger_payloads WHERE seq = ?", [(seq,) for seq in entries])
         return len(entries)
-
-    def remove_events(
-        self, run: str, verb: str, *, only: Iterable[str] = (), excluded: Iterable[str] = ()
-    ) -> int:
-        known = self.event_sum(run)
-        total, removed, chosen, spared = int(known.digest, 16), 0, set(only), set(excluded)
-        rows = self._db.execute(f"SELECT {mapping_for(Event).column_list} FROM events WHERE run = ?", (run,))
-        for row in rows.fetchall():
-            if row[0] in spared or (chosen and row[0] not in chosen):
-                continue
-            self._db.execute("DELETE FROM events WHERE id = ?", (row[0],))
-            self.unindex_record("event", str(row[0]))
-            total, removed = (total - row_hash(row)) % HASH_SPACE, removed + 1
-        if removed:
-            after = EventSum(run, known.events - removed, f"{total:064x}")
-            self._db.execute("DELETE FROM event_sums WHERE run = ?", (run,))
-            if after.events:
-                self._db.execute("INSERT INTO event_sums VALUES (?, ?, ?)", after)
-            self.append_entry(verb, "event", run, after._asdict())
-        return removed
 
     def forget_run(self, run: str) -> None:
         self._db.execute("DELETE FROM pending WHERE run = ?", (run,))

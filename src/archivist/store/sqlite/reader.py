@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 # What a table computes by itself, beside the record's own fields.
-_COMPUTED = {"lessons": ("frequency", "is_waiting")}
+_COMPUTED = {"lessons": ("frequency", "is_waiting"), "episodes": ("provenance",)}
 # Texts that are found by an index of their beginnings.
 _INDEXED_TEXTS = {("lessons", "summary")}
 

@@ -19,7 +19,7 @@ from archivist.records.actor import ARCHIVIST, Actor
 from archivist.records.kinds import KINDS, types_by_kind
 from archivist.records.plain import canonical_json, from_plain, to_plain
 from archivist.records.words import ActorKind
-from archivist.store.ledger import GENESIS, LedgerEntry, entry_hash, payload_hash, sum_events
+from archivist.store.ledger import GENESIS, REMOVED, LedgerEntry, entry_hash, payload_hash, sum_events
 from archivist.store.rows import DECODING_ERRORS, mapping_for
 from archivist.store.sqlite.check import DERIVED_TABLES, check_other_row, reference_schema
 from archivist.store.sqlite.pages import PageReader, StoredRow, Value
@@ -27,7 +27,6 @@ from archivist.store.sqlite.search import VectorCache
 from archivist.store.sqlite.writer import SqliteWriter, rebuild_derived, upsert_sql
 
 SALVAGE = "salvage"
-_REMOVED = payload_hash(canonical_json(None))
 # More missing entries in a row than any bank has: the number of the next one is damaged.
 _MAX_GAP = 1_000_000
 _BATCH = 1000
@@ -263,7 +262,7 @@ class _Salvage:
                     return
                 for missing in range(seq + 1, entry.seq):
                     self._db.execute("DELETE FROM ledger_payloads WHERE seq = ?", (missing,))
-                    gap = LedgerEntry(missing, time, ARCHIVIST, "lost", SALVAGE, "", _REMOVED, previous, "")
+                    gap = LedgerEntry(missing, time, ARCHIVIST, "lost", SALVAGE, "", REMOVED, previous, "")
                     previous = self._write_entry(gap)
                     self._lost_entries += 1
                 seq, time = entry.seq, entry.time
@@ -305,7 +304,7 @@ class _Salvage:
             if entry is None or not self._is_proven(record, entry):
                 self._repair_record(kind, record, entry)
         for (entry_kind, name), entry in list(self._last.items()):
-            if entry_kind == kind and name not in there and entry.payload_hash != _REMOVED:
+            if entry_kind == kind and name not in there and entry.payload_hash != REMOVED:
                 self._restore(kind, record_class, entry)
 
     def _is_proven(self, record: Any, entry: LedgerEntry) -> bool:
@@ -325,7 +324,7 @@ class _Salvage:
             return
         is_ledger_whole = self._resealed_from is None and "ledger" not in self._incomplete
         if entry is not None and (is_ledger_whole or self._is_old_state(record, entry)):
-            if entry.payload_hash == _REMOVED:
+            if entry.payload_hash == REMOVED:
                 self._delete(record)
                 return
             if self._restore(kind, type(record), entry, is_row_there=True):

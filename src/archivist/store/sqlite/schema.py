@@ -268,6 +268,20 @@ _STEPS = {
         DROP INDEX lessons_by_standing;
         CREATE INDEX lessons_by_standing ON lessons (status, is_waiting, frequency DESC, number, repo);
     """,
+    # Keep beside each run where it comes from, by the first entry since one that removed it.
+    "mark runs": """
+        ALTER TABLE episodes ADD COLUMN provenance TEXT NOT NULL DEFAULT 'mined';
+        UPDATE episodes SET provenance = coalesce((
+            SELECT CASE WHEN actor_kind = 'agent' THEN 'suggested' WHEN verb = 'import' THEN 'imported'
+                ELSE 'mined' END
+            FROM ledger WHERE record = episodes.id AND kind IN ('episode', 'event') AND seq > coalesce((
+                SELECT max(seq) FROM ledger WHERE record = episodes.id AND kind = 'episode' AND payload_hash =
+                    '74234e98afe7498fb5daf1f36ac2d78acc339464f950703b8c019892f982b90b'
+            ), 0) ORDER BY seq LIMIT 1
+        ), 'mined');
+        DROP INDEX episodes_by_project;
+        CREATE INDEX episodes_by_project ON episodes (project, finished, provenance);
+    """,
 }
 _REFILLING = ("create loop", "create search", "learn from runs", "search everything")
 

@@ -14,7 +14,15 @@ from archivist.cold_start import blake2s
 from archivist.records.actor import Actor
 from archivist.records.kinds import kind_of, record_types
 from archivist.records.plain import canonical_json, to_plain
-from archivist.store.ledger import GENESIS, HASH_SPACE, EventSum, row_hash, seal_entry, sum_events
+from archivist.store.ledger import (
+    GENESIS,
+    HASH_SPACE,
+    EventSum,
+    provenance_of_run,
+    row_hash,
+    seal_entry,
+    sum_events,
+)
 from archivist.store.protocol import Writer
 from archivist.store.results import StoredResponse
 from archivist.store.rows import mapping_for
@@ -61,6 +69,8 @@ class SqliteWriter(SqliteReader, Writer):
         _index_record(self._db, kind, record)
         _update_tallies(self._db, kind, before, record)
         self.append_entry(verb, kind, record.id, to_plain(record))
+        if kind == "episode" and before is None:
+            set_run_provenance(self._db, self, record.id)
         return True
 
     def put_events(self, run: str, events: Iterable[Event], verb: str) -> int:
@@ -104,6 +114,28 @@ class SqliteWriter(SqliteReader, Writer):
         _update_tallies(self._db, kind, before, None)
         self.append_entry(verb, kind, record_id, None)
         return True
+
+    def remove_events(
+        self, run: str, verb: str, *, only: Iterable[str] = (), excluded: Iterable[str] = ()
+    ) -> int:
+        from archivist.records import Event
+
+        known = self.event_sum(run)
+        total, removed, chosen, spared = int(known.digest, 16), 0, set(only), set(excluded)
+        rows = self._db.execute(f"SELECT {mapping_for(Event).column_list} FROM events WHERE run = ?", (run,))
+        for row in rows.fetchall():
+            if row[0] in spared or (chosen and row[0] not in chosen):
+                continue
+            self._db.execute("DELETE FROM events WHERE id = ?", (row[0],))
+            self.unindex_record("event", str(row[0]))
+            total, removed = (total - row_hash(row)) % HASH_SPACE, removed + 1
+        if removed:
+            after = EventSum(run, known.events - removed, f"{total:064x}")
+            self._db.execute("DELETE FROM event_sums WHERE run = ?", (run,))
+            if after.events:
+                self._db.execute("INSERT INTO event_sums VALUES (?, ?, ?)", after)
+            self.append_entry(verb, "event", run, after._asdict())
+        return removed
 
     def unindex_record(self, kind: str, record_id: str) -> None:
         """Remove a record's document from the index, with its vectors."""
@@ -262,12 +294,24 @@ def rebuild_derived(db: apsw.Connection) -> None:
     reader = SqliteReader(db, VectorCache())
     for (run,) in db.execute("SELECT DISTINCT run FROM events").fetchall():
         db.execute("INSERT INTO event_sums VALUES (?, ?, ?)", sum_events(reader, str(run)))
+    for (run,) in db.execute("SELECT id FROM episodes").fetchall():
+        set_run_provenance(db, reader, str(run))
     for record_class in record_types():
         how: Any = mapping_for(record_class)
         for row in db.execute(f"SELECT {how.column_list} FROM {how.table}"):
             record = how.to_record(row)
             _index_record(db, kind_of(record_class), record)
             _update_tallies(db, kind_of(record_class), None, record)
+
+
+def set_run_provenance(db: apsw.Connection, reader: SqliteReader, run: str) -> None:
+    """Write beside a run's record where the ledger says that it comes from.
+
+    A ledger that lost entries must not make another's run an own one.
+    """
+    if origin := reader.run_origin(run):
+        sql = "UPDATE episodes SET provenance = ? WHERE id = ? AND provenance = 'mined'"
+        db.execute(sql, (provenance_of_run(origin).value, run))
 
 
 @cache
