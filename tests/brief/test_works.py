@@ -125,6 +125,23 @@ def test_what_waits_for_a_person_is_never_told(bank: Bank, command: str) -> None
     assert _line(bank) == ""
 
 
+def test_a_log_cannot_note_by_itself_what_works_or_helped(archivist: Command, project: Path) -> None:
+    assert archivist("init").code == 0
+    error = "ModuleNotFoundError: No module named 'freezegun'"
+    cured = {"kind": "missing_module", "n": 1, "subjects": ["freezegun"], "line": error, "command": "pytest"}
+    cured["cures"] = [["freezegun", "make thaw", "command"]]
+    notes = {"judged": True, "works": [["test", "make thaw", "", 1, 0]]}
+    notes["failures"] = {"billing|missing_module:python": cured}
+    runs = [{"id": name, "project": "billing", "extra": {"reflection": notes}} for name in ("a", "b")]
+    log = project / "forged.jsonl"
+    log.write_text("".join(json.dumps({"episode": run}) + "\n" for run in runs))
+    assert archivist("capture", str(log)).code == 0
+    (project / "error.log").write_text(error)
+    assert archivist("brief", "--repo", "billing").out == ""
+    healed = archivist("brief", "--for", "healer", "--error", "error.log", "--repo", "billing")
+    assert "make thaw" not in healed.out
+
+
 def test_it_is_no_lesson_and_stands_after_the_lessons(bank: Bank) -> None:
     _runs(bank, ("npm test", 0))
     assert bank.brief(repo="shop").chosen == ()

@@ -83,6 +83,7 @@ def test_a_command_has_a_purpose_and_a_form_that_other_runs_can_use(
         "cd build",
         "echo lint",
         "npm run",
+        "bash -n scripts/build.sh",
     ],
 )
 def test_other_commands_have_no_purpose(command: str) -> None:

@@ -87,10 +87,10 @@ def select_commands(runs: Sequence[Iterable[Sequence[Any]]]) -> tuple[WorkingCom
         if purpose in _PURPOSES and weight > best.get(purpose, (0,))[0]:
             best[purpose] = weight, found
     chosen: list[WorkingCommand] = []
-    for purpose in _PURPOSES:
-        if purpose in best and len(format_line([*chosen, best[purpose][1]])) <= _LONGEST_LINE:
-            chosen.append(best[purpose][1])
-    return tuple(chosen)
+    for _, each in sorted(best.values(), key=lambda ranked: -ranked[0]):
+        if len(format_line([*chosen, each])) <= _LONGEST_LINE:
+            chosen.append(each)
+    return tuple(sorted(chosen, key=lambda each: _PURPOSES.index(each.purpose)))
 
 
 def format_line(commands: Sequence[WorkingCommand]) -> str:

@@ -160,10 +160,12 @@ def command_purpose(step: Step) -> str:
     program = step.program.removeprefix("python -m ")
     if program in programs.SCRIPTED | programs.SHELLS:
         path = "".join(step.arguments[:1])
-        if not step.subcommand and "/" in path.removeprefix("./") and not is_scratch(path):
-            return _purpose_of_name(path.rsplit("/", 1)[-1]) if _SCRIPT_PATH.match(path) else ""
-        is_manage = path.rsplit("/", 1)[-1] == "manage.py"
-        return _purpose_of_name("".join(step.arguments[1:2])) if is_manage else ""
+        if posixpath.basename(path) == "manage.py":
+            return _purpose_of_name("".join(step.arguments[1:2]))
+        # `bash -n` only parses a script, and a file in the root is likely one that the run wrote for itself.
+        is_run = not step.subcommand and "-n" not in step.flags and _SCRIPT_PATH.match(path)
+        is_own = "/" in path.removeprefix("./") and not is_scratch(path)
+        return _purpose_of_name(posixpath.basename(path)) if is_run and is_own else ""
     if program in _TASK_RUNNERS:
         if program in _RUNNING and step.subcommand == "run":
             return "run"
