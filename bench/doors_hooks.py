@@ -27,6 +27,7 @@ from uuid import NAMESPACE_URL, uuid5
 from archivist import Bank
 from archivist.reading.failures import detect_failure, failure_key
 from archivist.records import Actor, ActorKind, Episode, Lesson, Status
+from archivist.records.words import NOTES
 
 MATCH_BAR_MS = 80.0
 SILENT_BAR_MS = 60.0
@@ -37,6 +38,17 @@ import sqlite3, sys
 db = sqlite3.connect(sys.argv[1])
 print(db.execute("SELECT rowid FROM texts WHERE texts MATCH 'word17' ORDER BY rank LIMIT 5").fetchall())
 """
+# What reflection notes of a middling run: 3,500 characters.
+_NOTES = {
+    "attempts": {f"make step-{number}": {"ok": 3, "failed": 1, "seconds": 2.5} for number in range(40)},
+    "passed": [f"pytest tests/test_word{number}.py" for number in range(12)],
+    "works": [
+        *(["one test", f"pytest tests/unit{number} -k <test>", "", 1, 0] for number in range(10)),
+        ["test", "make test", "", 2, 0],
+        ["lint", "make lint", "", 2, 0],
+        ["build", "pnpm build", "web", 1, 0],
+    ],
+}
 _PLAIN = "a bare Python, sqlite3, one FTS5 query"
 
 
@@ -157,7 +169,10 @@ def _write(bank: Bank, count: int) -> None:
     with bank.transaction() as writer:
         for number in range(RUNS):
             ended = start + timedelta(hours=number)
-            writer.put(Episode(id=f"run-{number}", project="shop", started=ended, finished=ended), "capture")
+            run = Episode(
+                id=f"run-{number}", project="shop", started=ended, finished=ended, extra={NOTES: _NOTES}
+            )
+            writer.put(run, "capture")
         for number in range(count):
             seen = draw.randrange(RUNS)
             name = words[number % len(words)]

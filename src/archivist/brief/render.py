@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, assert_never
 
 from archivist.brief.select import BriefedLesson, BriefFormat, says_remedy
+from archivist.brief.works import WorkingCommand, format_line
 from archivist.records.words import Status
 
 if TYPE_CHECKING:
@@ -16,8 +17,16 @@ _HELPED_IN = " (helped in "
 NOTICE = "Information from past runs, not instructions."
 
 
-def render_brief(lessons: Sequence[BriefedLesson], form: BriefFormat) -> str:
-    """Return the brief's text, ending in a newline; without lessons an empty text."""
+def render_brief(
+    lessons: Sequence[BriefedLesson], form: BriefFormat, works: Sequence[WorkingCommand] = ()
+) -> str:
+    """Return the brief's text, ending in a newline: the lessons, then what works; empty without either."""
+    if works:
+        text = render_brief(lessons, form)
+        if form is BriefFormat.YAML:
+            entries = (line for each in works for line in _yaml_fields(each._asdict()))
+            return text + "\n".join(("works:", *entries, ""))
+        return "\n".join((*([text] if text else []), _clean_line(format_line(works)), ""))
     if not lessons:
         return ""
     match form:
@@ -88,9 +97,6 @@ def _guideline(each: BriefedLesson) -> str:
 
 
 def _yaml_entry(each: BriefedLesson) -> list[str]:
-    """Return a lesson as an entry of a YAML list; every JSON string is a YAML one."""
-    import json
-
     lesson = each.lesson
     fields: dict[str, object] = {
         "id": each.name,
@@ -103,6 +109,13 @@ def _yaml_entry(each: BriefedLesson) -> list[str]:
         "scope": "global" if each.is_global else "",
         "from": ", ".join(source_marks(lesson)),
     }
+    return _yaml_fields(fields)
+
+
+def _yaml_fields(fields: Mapping[str, object]) -> list[str]:
+    """Return fields that say anything as an entry of a YAML list; every JSON string is a YAML one."""
+    import json
+
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items() if value]
     return [f"- {lines[0]}", *(f"  {line}" for line in lines[1:])]
 

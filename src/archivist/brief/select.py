@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from archivist.config import BriefRules
 
 if TYPE_CHECKING:
+    from archivist.brief.works import WorkingCommand
     from archivist.records import Lesson
 else:
     # A hook that finds nothing to say need not make the record's class for an annotation.
-    Lesson = Any
+    Lesson = WorkingCommand = Any
 
 GENERAL = "general"
 # The global bank and the project's both number their lessons from one, so that its names need a mark.
@@ -131,7 +132,8 @@ class RenderedBrief(NamedTuple):
     """A brief: its text, the lessons in it, and the id of its record when it was recorded.
 
     `withheld` are the lessons that the hold-out kept back, `stale` the names of stale ones, each with its
-    reason. `project` is the project that the brief is about, `project_by` how that was decided.
+    reason. `project` is the project that the brief is about, `project_by` how that was decided, `works` the
+    commands that work in it.
     """
 
     text: str
@@ -141,6 +143,7 @@ class RenderedBrief(NamedTuple):
     stale: tuple[tuple[str, str], ...] = ()
     project: str = ""
     project_by: str = ""
+    works: tuple[WorkingCommand, ...] = ()
 
 
 def says_remedy(lesson: Lesson) -> bool:

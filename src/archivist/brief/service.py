@@ -20,6 +20,7 @@ from archivist.brief.select import (
     RenderedBrief,
     rules_for,
 )
+from archivist.brief.works import WorkingCommand, find_working_commands
 from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.records import Lesson, Provenance, Status
@@ -54,6 +55,9 @@ _UNSAID = "neither the folder nor the words of the task say which"
 _SCORED = 5_000
 # The kinds of records that decide what a project has met.
 _MET_OF = frozenset(("lesson", "episode", "brief", "verdict"))
+_WORKS_OF = frozenset(("episode",))
+# The commands that work take this part of the budget at most.
+_SHARE_OF_WORKS = 3
 
 
 class Briefs(BankService):
@@ -134,9 +138,9 @@ def select_lessons(
     rules = rules_for(request, bank.config.brief)
     form, is_fenced = request.presentation()
 
-    def count_tokens(chosen: Sequence[BriefedLesson]) -> int:
+    def count_tokens(chosen: Sequence[BriefedLesson], works: Sequence[WorkingCommand] = ()) -> int:
         text = present_text(
-            render_brief(chosen, form),
+            render_brief(chosen, form, works),
             form,
             is_fenced=is_fenced,
             brief_id="0" * _ID_CHARACTERS,
@@ -224,7 +228,7 @@ def _select_for_project(
     rules: BriefRules,
     global_bank: Bank | None,
     tokens: CountTokens | None,
-    count_tokens: Callable[[Sequence[BriefedLesson]], int],
+    count_tokens: Callable[[Sequence[BriefedLesson], Sequence[WorkingCommand]], int],
 ) -> RenderedBrief:
     """Choose what the project of a request met, best first; likeness to the task settles ties."""
     from archivist.brief.rank import rank_lessons
@@ -237,6 +241,9 @@ def _select_for_project(
             project, said_by = _resolve_project(bank, reader, request.repo, words)
         lessons, chances = reader.get_cached(
             ("met", project, audience), lambda: _project_lessons(reader, project, audience), kinds=_MET_OF
+        )
+        works = reader.get_cached(
+            ("works", project), lambda: find_working_commands(reader, project), kinds=_WORKS_OF
         )
         hits = _search_lessons(reader, words)
         tallies = reader.tallies([lesson.id for lesson in lessons])
@@ -261,11 +268,13 @@ def _select_for_project(
     live, stale = _drop_stale(bank, rank_within(offered, reserve))
     chosen = rank_within(live, rules)
     room = rules.budget_tokens
+    if count_tokens((), works) > room // _SHARE_OF_WORKS:
+        works = ()
     # The heading and the fence take room from the lessons; ranking anew may let a shorter lesson in.
-    while chosen and (excess := count_tokens(chosen) - rules.budget_tokens) > 0:
+    while chosen and (excess := count_tokens(chosen, works) - rules.budget_tokens) > 0:
         room -= excess
         chosen = rank_within(live, rules._replace(budget_tokens=room))
-    return RenderedBrief("", tuple(chosen), stale=stale, project=project, project_by=said_by)
+    return RenderedBrief("", tuple(chosen), stale=stale, project=project, project_by=said_by, works=works)
 
 
 def _drop_stale(

@@ -19,7 +19,7 @@ from archivist.capture.runs import LATEST, claim_run, find_run
 from archivist.errors import InputError, NotFoundError
 from archivist.records.episode import Episode, Event, merge_episode
 from archivist.records.run_words import BEGAN, FOLDER, EpisodeStatus
-from archivist.records.words import PART, ActorKind, Provenance
+from archivist.records.words import NOTES, PART, ActorKind, Provenance
 from archivist.service import BankService, require_name
 from archivist.store.filters import equals
 
@@ -105,6 +105,9 @@ class _Intake:
                 self._write_events()
         elif isinstance(item, Episode):
             episode = self._assign_project(self._cleaner.clean(item))
+            # Only reflection notes what helped and what works: later runs are told it as it stands.
+            extra = {name: value for name, value in episode.extra.items() if name != NOTES}
+            episode = replace(episode, extra=extra)
             status = None if episode.parent else self._known.status
             if self._known.outcomes:
                 from archivist.capture.status import outcome_of

@@ -69,7 +69,15 @@ def lesson_views(bank: Bank, lessons: Sequence[records.Lesson], *, mark: str = "
 def brief_view(bank: Bank | None, brief: RenderedBrief | None) -> View:
     """Return a brief: its text, and the lessons in it by the names that they have in every door."""
     if bank is None or brief is None:
-        return {"text": "", "notice": "", "lessons": [], "brief": "", "withheld": [], "stale": {}}
+        return {
+            "text": "",
+            "notice": "",
+            "lessons": [],
+            "brief": "",
+            "withheld": [],
+            "stale": {},
+            "works": [],
+        }
     from archivist.brief.render import NOTICE
 
     views = bank.lessons.views([each.lesson for each in brief.chosen])
@@ -83,6 +91,7 @@ def brief_view(bank: Bank | None, brief: RenderedBrief | None) -> View:
         "brief": brief.brief_id,
         "withheld": [each.name for each in brief.withheld],
         "stale": dict(brief.stale),
+        "works": [each._asdict() for each in brief.works],
     }
 
 

@@ -103,9 +103,9 @@ class ImportBatch:
 
 
 def without_risky_cures(batch: ImportBatch) -> ImportBatch:
-    """Return a batch whose runs note no risky commands as cures: those are told beside an error."""
+    """Return a batch whose runs note no risky cures, and no command that works: a file proves none."""
     episodes = [
-        replace(episode, extra={**episode.extra, NOTES: drop_risky_cures(notes)})
+        replace(episode, extra={**episode.extra, NOTES: {**drop_risky_cures(notes), "works": []}})
         if isinstance(notes := episode.extra.get(NOTES), dict)
         else episode
         for episode in batch.episodes

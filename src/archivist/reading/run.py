@@ -18,8 +18,9 @@ from archivist.reading.packages import Install, is_being_written, is_own_module
 from archivist.reading.remedies import Remedy, RemedyKind, to_digest
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
-from archivist.reading.wording import advice, base_name, is_scratch, mask_command, relative_path
-from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind
+from archivist.reading.wording import advice, base_name, is_scratch, relative_path
+from archivist.reading.works import CommandCounts, count_commands
+from archivist.records import Episode, EpisodeKind, Event, EventKind
 
 # Failures of code as such. Only recurrence tells a fault of the environment from one of the task.
 CODE_KINDS = frozenset(
@@ -96,7 +97,9 @@ def read_run(
     """
     # Paths are made relative to the project, wherever a machine keeps it.
     root = str(episode.extra.get("cwd") or "").rstrip("/") + "/"
+    written: dict[int, str] = {}
     if len(root) >= _SHORTEST_ROOT:
+        written = {event.seq: event.text for event in events if root in event.text}
         events = [
             replace(
                 event,
@@ -109,6 +112,7 @@ def read_run(
             for event in events
         ]
     calls = read_tool_calls(events)
+    works = count_commands(calls, written, episode)
     user_messages = [event for event in events if event.kind is EventKind.MESSAGE and event.role == "user"]
     met = _observe_failures(calls, episode.project, sorted(event.seq for event in user_messages))
     # In a run that another one started, the other one's model speaks in the user's role.
@@ -116,7 +120,7 @@ def read_run(
     is_delegated = is_led or episode.kind is not EpisodeKind.ORCHESTRATOR_RUN
     said = tuple(event for event in user_messages if event.text and not is_delegated)
     reading = RunReading(episode, tuple(calls), met, _count_attempts(calls), said)
-    return replace(reading, digest=_digest(reading, suspicion))
+    return replace(reading, digest=_digest(reading, works, suspicion))
 
 
 def _observe_failures(
@@ -285,7 +289,9 @@ def _count_attempts(calls: Sequence[ToolCall]) -> dict[str, AttemptCounts]:
     return found
 
 
-def _digest(reading: RunReading, suspicion: Callable[[str, str], str] | None) -> dict[str, Any]:
+def _digest(
+    reading: RunReading, works: list[CommandCounts], suspicion: Callable[[str, str], str] | None
+) -> dict[str, Any]:
     by_key: dict[str, list[ObservedFailure]] = {}
     for met in reading.met:
         by_key.setdefault(met.key, []).append(met)
@@ -308,7 +314,8 @@ def _digest(reading: RunReading, suspicion: Callable[[str, str], str] | None) ->
             purpose: {**asdict(attempts), "seconds": round(attempts.seconds, 1)}
             for purpose, attempts in busiest[:_MOST_PURPOSES]
         },
-        "verified": verifying_command(reading),
+        # Told to later runs as they are, like cures.
+        "works": [each for each in works if suspicion is not None and not suspicion(str(each[1]), "")],
         "passed": list(dict.fromkeys(map(call_text, passed)))[:_MOST_PASSED],
         "thrashed": sorted(thrashed_files(reading)),
         "duration_s": max(0.0, duration.total_seconds()) if duration else 0.0,
@@ -363,18 +370,6 @@ def _test_folder(met: ObservedFailure) -> str:
         if "/" in path and not path.startswith(("/", "~", "-")):
             folder, _, name = path.rstrip("/").rpartition("/")
             return folder if "." in name else path.rstrip("/")
-    return ""
-
-
-def verifying_command(reading: RunReading) -> str:
-    """Return the test command that passed after the last change of a successful run, or an empty text."""
-    if reading.episode.status is not EpisodeStatus.SUCCESS:
-        return ""
-    for act in reversed(reading.acts):
-        if _edits_project(act):
-            return ""
-        if act.is_test and act.steps and not act.has_failed:
-            return mask_command(act.text)
     return ""
 
 

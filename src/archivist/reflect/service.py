@@ -222,7 +222,7 @@ def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[S
     with bank.acting_as(ARCHIVIST).transaction() as writer:
         current = find_run(writer, run)
         if not writer.is_own_run(run):
-            digest = {**digest, "failures": {}}
+            digest = {**digest, "failures": {}, "works": []}
         writer.put(replace(current, extra={**current.extra, NOTES: digest}), "note")
     earlier = [_failures(_digest(episode)) for episode in seen.related]
     if is_recurring_failure(_failures(digest), earlier, at_runs=rules.pattern_at_runs):
@@ -280,7 +280,7 @@ def _persist(
         updated = [each.lesson for each in kept if each.change in changed]
         noted = to_plain({**digest, **asdict(story)})
         if not sighting.is_own_run:
-            noted["failures"] = {}
+            noted |= {"failures": {}, "works": []}
         # What came in since we looked is not in it yet.
         writer.dequeue_run(episode.id, looked)
         current = find_run(writer, episode.id)

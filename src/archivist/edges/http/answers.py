@@ -75,9 +75,11 @@ LessonOut = _shape(
     "LessonOut", "A lesson with its counts.", _LESSON, tags=list[str], importance=float, frequency=int
 )
 RunOut = _shape("RunOut", "A run.", "run task project status provenance", started=_TEXT, finished=_TEXT)
+_WORKS = "A command that works in the project, and in how many of the runs that tried it."
+WorkingCommandOut = _shape("WorkingCommandOut", _WORKS, "purpose command folder", worked=int, tried=int)
 BriefOut = _shape(
     "BriefOut", "A brief.", "text brief",
-    lessons=_list_of(LessonOut), withheld=list[str], stale=dict[str, str],
+    lessons=_list_of(LessonOut), withheld=list[str], stale=dict[str, str], works=_list_of(WorkingCommandOut),
 )  # fmt: skip
 HitOut = _shape("HitOut", "A search result.", "id uid kind text", score=float, time=_TEXT, provenance=_TEXT)
 ChangeOut = _shape(

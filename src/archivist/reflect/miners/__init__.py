@@ -33,7 +33,6 @@ MINERS: tuple[Miner, ...] = (
     commands.mine_commands,
     commands.mine_recurring,
     runs.mine_thrashing,
-    testing.mine_verification,
     runs.mine_outliers,
 )
 

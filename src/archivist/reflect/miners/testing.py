@@ -1,4 +1,4 @@
-"""Tests: those that pass and fail by chance, those that failed before, and the check that ends a run."""
+"""Tests: those that pass and fail by chance, and those that failed before."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from archivist.lessons.candidate import Candidate
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
-from archivist.reading.run import CODE_KINDS, call_text, verifying_command
+from archivist.reading.run import CODE_KINDS, call_text
 from archivist.reading.wording import (
     clip_words,
     code,
@@ -18,9 +18,8 @@ from archivist.reading.wording import (
     general_command,
     is_informative,
     quote_error,
-    tags,
 )
-from archivist.records import Category, EpisodeStatus, Severity
+from archivist.records import Category, EpisodeStatus
 from archivist.reflect.miners.material import Case, Material, make_candidate
 
 # A flaky test costs every run, so it is told early.
@@ -29,11 +28,6 @@ _FLAKY_TEST_IMPORTANCE = 0.6
 _CHANCE_KINDS = (CODE_KINDS | {FailureKind.NETWORK, FailureKind.TIMEOUT}) - {FailureKind.SYNTAX}
 _TEST_NAME = re.compile(r"\b(?:test_\w+|\w+_tests?|\w+[._](?:test|spec)\.\w+|Test[A-Z]\w+)\b")
 _SHORTEST_QUOTE = 18
-_VERIFYING_RUNS = 3
-_VERIFYING_IMPORTANCE = 0.45
-_PLAIN_TEST = re.compile(
-    r"^(?:python3? -m )?pytest(?: <test>| -\w+| tests?/?)*$|^(?:npm|bun|cargo|go|yarn|pnpm) test$"
-)
 
 
 def mine_flaky(material: Material) -> Iterator[Candidate]:
@@ -138,27 +132,3 @@ def _is_preexisting(case: Case, material: Material) -> bool:
 
 def _quote_case(case: Case, remedy: Remedy | None = None) -> str:
     return clip_words(quote_error(case.failing_example(remedy)[1], 200).split(". ", 1)[0], 100)
-
-
-def mine_verification(material: Material) -> Iterator[Candidate]:
-    """Say how successful runs verified their work, if it is more than the obvious command."""
-    command = verifying_command(material.reading)
-    if not command or _PLAIN_TEST.match(command) or re.search(r"<test>|<expr>|<script>", command):
-        return
-    past = material.past.runs_of(material.project)
-    runs = 1 + sum(run.digest.get("verified") == command for run in past)
-    if runs < _VERIFYING_RUNS:
-        return
-    tests = [act for act in material.reading.acts if act.is_test and not act.has_failed]
-    yield Candidate(
-        key=f"{material.project}|verification:{command}",
-        summary=clip_words(f"{material.name}: {runs} successful runs were verified with {code(command)}"),
-        rule=format_rule(f"a change of {material.name} is done", f"verify it with {code(command)}"),
-        category=Category.TEST_STRATEGY,
-        repo=material.project,
-        tags=tags("verification"),
-        importance=_VERIFYING_IMPORTANCE,
-        severity=Severity.RECOMMENDATION,
-        events=(tests[-1].event.id,),
-        remedies=(command,),
-    )

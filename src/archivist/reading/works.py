@@ -1,0 +1,320 @@
+"""Tell which commands of a run tested, linted, built or started its project, and whether they worked.
+
+A command worked when its program did its job: a failing test or a lint finding is about the code. It failed
+when it could not run: not found, used wrongly, without its script or its own module. Anything else, such as
+a time-out, a refusal by the user or a fault of another step of the same line, says nothing about it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from archivist.cold_start import lazy_pattern
+from archivist.projects import checkout_folder
+from archivist.reading import programs
+from archivist.reading.calls import ToolCall
+from archivist.reading.remedies import is_destructive
+from archivist.reading.rules import FailureKind as K
+from archivist.reading.shell import Step, Word, parse
+from archivist.reading.wording import is_scratch
+from archivist.records import Episode
+from archivist.records.run_words import FOLDER
+
+# A purpose, a command, the folder it was run in, how often it worked and how often it could not run.
+CommandCounts: TypeAlias = "list[str | int]"
+# Bounds of what is stored with a run.
+_MOST_COMMANDS = 16
+_LONGEST_COMMAND = 80
+_LONGEST_VALUE = 30
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# What a task, a script or a program is for, by the words of its name.
+_PURPOSES = {
+    word: purpose
+    for purpose, named in {
+        "test": "test tests spec specs unittest pytest tox nox jest vitest mocha ava rspec ctest phpunit pest"
+        " nextest e2e cypress karma",
+        "lint": "lint linter eslint oxlint ruff flake8 pylint clippy vet golangci rubocop stylelint"
+        " shellcheck biome credo ktlint detekt",
+        "types": "types type typecheck tsc mypy pyright basedpyright dialyzer",
+        "format": "format fmt prettier black gofmt gofumpt rustfmt isort dprint spotless",
+        "build": "build compile package assemble bundle webpack rollup esbuild tsup",
+        "run": "start dev serve server runserver up preview",
+    }.items()
+    for word in named.split()
+}
+# Words that say less than any other of the same name.
+_WEAK_PURPOSES = dict.fromkeys(("check", "checks", "verify", "validate", "ci", "precommit"), "check")
+# Programs that run a task of the project by its name, and words before that name.
+_TASK_RUNNERS = _words(
+    "npm pnpm yarn bun deno make gmake just task cargo go dotnet mvn mvnw gradle gradlew mix rake rails"
+    " composer flutter dart swift zig bazel sbt lein stack cabal nx turbo lerna mise moon poe inv invoke"
+    " doit hatch pdm uv ruff biome vite next astro wrangler manage.py django-admin docker podman pre-commit"
+)
+_BEFORE_TASK = _words("run run-script r exec compose clean -- workspace")
+# With these, `run` is the task itself.
+_RUNNING = _words("cargo go dotnet swift flutter dart zig")
+# Tools that are known by their own name.
+_TOOLS = _words(
+    "pytest py.test tox nox jest vitest mocha ava rspec ctest phpunit pest cypress karma unittest eslint"
+    " oxlint flake8 pylint golangci-lint rubocop stylelint shellcheck ktlint detekt tsc mypy pyright"
+    " basedpyright prettier black gofmt gofumpt rustfmt isort dprint webpack rollup esbuild tsup"
+)
+_SCRIPT_PATH = lazy_pattern(r"(?:\./)?(?:[\w.-]+/)*[\w-]+(?:\.(?:sh|bash|py|js|mjs|cjs|ts|rb|pl|php))?$")
+_NAME_PART = lazy_pattern(r"[A-Z]?[a-z\d]+|[A-Z\d]+")
+# `pnpm lint` and `pnpm run lint` are one command; `bun test` and `bun run test` are two.
+_SAME_WITHOUT_RUN = _words("pnpm yarn")
+# Wrappers that change how long or where to a command runs, not what it does.
+_PASSING_WRAPPERS = _words("timeout gtimeout time nice ionice stdbuf nohup setsid unbuffer command exec env")
+_PASSING_VARIABLES = _words(
+    "CI NO_COLOR FORCE_COLOR CLICOLOR TERM COLUMNS PAGER GIT_PAGER RUST_BACKTRACE RUST_LOG DEBUG"
+    " PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE npm_config_loglevel"
+)
+_PRIVATE_NAME = lazy_pattern(r"(?i)pass|secret|token|key|auth|cred|url|dsn")
+_PLAIN_VALUE = lazy_pattern(rf"[\w.:,-]{{0,{_LONGEST_VALUE}}}$")
+# Flags that change what is printed or when to stop, not what is done.
+_PASSING_FLAG = lazy_pattern(
+    r"-(?:q+|v+|s|x|V|sx?v?|xvs?|vx|xq|ra|rA)$|--(?:silent|quiet|verbose|(?:no-)?colou?rs?(?:=.*)?|tb=.*|nocapture"
+    r"|no-header|no-summary|maxfail=.*|exitfirst|show-output|bail(?:=.*)?|reporters?=.*|durations=.*|nologo"
+    r"|failed-first|lf|ff|no-cov|runInBand|forceExit|progress=.*|message-format=.*)$"
+)
+_VALUED_PASSING_FLAGS = _words("--reporter --reporters --tb --maxfail --color --message-format --loglevel")
+# Flags before the name of tests, of a package, of a file that is part of the project's set-up.
+_TEST_FLAGS = _words("-k -t -g --grep --testNamePattern --test-name-pattern -run --run --tests --only")
+_PACKAGE_FLAGS = {
+    "cargo": _words("-p --package"),
+    "npm": _words("-w --workspace"),
+    **dict.fromkeys(("pnpm", "turbo", "nx"), _words("--filter -F")),
+}
+_SETUP_FLAGS = _words(
+    "-c -p -f -C -d --config --project --configfile --rcfile --tsconfig --manifest-path --file --prefix"
+    " --cwd --dir --env-file --bin --features --target --profile --example"
+)
+_FILE = lazy_pattern(r"(?:[\w.@*+\[\]()-]+/)*[\w.@*+\[\]()-]*[\w*)\]]\.[A-Za-z]\w{0,5}(?::\d+)*$")
+_TEST_NAME = lazy_pattern(r"test[_-].|.*[_-](?:test|spec)$|Test[A-Z]|[\w.]+Tests?$")
+_UNSTABLE = lazy_pattern(r"[$`{}\n]|<\(|\bREDACTED\b")
+# Outcomes in which the program did its job.
+_RAN = frozenset((K.TEST_FAILURE, K.BUILD, K.SYNTAX, K.TYPE_ERROR, K.ATTRIBUTE, K.VALUE, K.IMPORT_ERROR))
+_COULD_NOT_RUN = frozenset((K.MISSING_COMMAND, K.USAGE, K.PROMPT))
+_FINDING_CODES = (1, 2, 101)
+# The folder is no project of the tool's, or the project has no such task.
+_REFUSED = lazy_pattern(
+    r"(?i)no rule to make target|does not contain recipe|task .{1,60} not found|no package\.json"
+    r"|(?:cargo\.toml|go\.mod|package\.json)\b.{0,20} not found"
+    r"|could not find .?(?:cargo\.toml|package\.json)"
+)
+_IN_BACKGROUND = lazy_pattern(r"(?i)running in (?:the )?background|^\[\d+\] \d+\s*$")
+_FIXES = lazy_pattern(r"\bfix\b|--write\b")
+_WORKTREE = lazy_pattern(r"(?:.*/)?[\w.-]*worktrees?/[^/]+")
+_OUTSIDE = ".."
+
+
+def count_commands(
+    calls: Sequence[ToolCall], written: Mapping[int, str], episode: Episode
+) -> list[CommandCounts]:
+    """Return the commands of a run that tested, linted, built or started its project.
+
+    `written` holds the command lines as the log has them, by the sequence number of their events.
+    """
+    began = str(episode.extra.get(FOLDER) or "").rstrip("/")
+    root = checkout_folder(episode).rstrip("/")
+    if not root.startswith("/") or not f"{began}/".startswith(f"{root}/"):
+        root = began
+    counts: dict[tuple[str, str, str], list[int]] = {}
+    for act in calls:
+        if not act.steps or act.is_look:
+            continue
+        steps = parse(written.get(act.event.seq, act.event.text))
+        folder = str(act.event.extra.get(FOLDER) or began)
+        is_first = True
+        for step in steps:
+            if step.program in ("cd", "pushd") and step.arguments:
+                folder = posixpath.normpath(posixpath.join(folder or ".", step.arguments[0]))
+                continue
+            purpose = command_purpose(step) if step.operator not in ("|", "||") else ""
+            if not purpose:
+                continue
+            outcome = _has_worked(act, step, purpose, is_first=is_first)
+            is_first = False
+            place, command = _relative_folder(folder, root), general_form(step, root, purpose)
+            if outcome is None or not command or place == _OUTSIDE:
+                continue
+            if purpose == "test" and "<" in command:
+                purpose = "one test"
+            elif purpose in ("lint", "format") and _FIXES.search(command):
+                purpose = "fix"
+            counts.setdefault((purpose, command, place), [0, 0])[not outcome] += 1
+    often = sorted(counts.items(), key=lambda item: -sum(item[1]))[:_MOST_COMMANDS]
+    return [[*names, *worked] for names, worked in often if not is_destructive(names[1])]
+
+
+def command_purpose(step: Step) -> str:
+    """Return what a step does for the project: test, lint, types, format, build, check, run; else nothing."""
+    program = step.program.removeprefix("python -m ")
+    if program in programs.SCRIPTED | programs.SHELLS:
+        path = "".join(step.arguments[:1])
+        if posixpath.basename(path) == "manage.py":
+            return _purpose_of_name("".join(step.arguments[1:2]))
+        # `bash -n` only parses a script, and a file in the root is likely one that the run wrote for itself.
+        is_run = not step.subcommand and "-n" not in step.flags and _SCRIPT_PATH.match(path)
+        is_own = "/" in path.removeprefix("./") and not is_scratch(path)
+        return _purpose_of_name(posixpath.basename(path)) if is_run and is_own else ""
+    if program in _TASK_RUNNERS:
+        if program in _RUNNING and step.subcommand == "run":
+            return "run"
+        if program in ("docker", "podman") and not step.subcommand.startswith("compose"):
+            return ""
+        task = _task_name(step)
+        if program in ("make", "gmake") and not task:
+            return "build"
+        by_task = "" if _FILE.match(task) else _purpose_of_name(task)
+        return by_task if by_task not in ("", "check") else _PURPOSES.get(program, by_task)
+    if program in _TOOLS:
+        return _purpose_of_name(program)
+    call = next((word.value for word in step.words if word.value.endswith(step.program)), "")
+    is_own_script = "/" in call.removeprefix("./") and not call.startswith(("/", "~"))
+    return _purpose_of_name(step.program) if is_own_script and _SCRIPT_PATH.match(call) else ""
+
+
+def _task_name(step: Step) -> str:
+    """Return the name of the task that a runner runs, or nothing."""
+    names = [*step.subcommand.split(), *step.arguments]
+    while len(names) > 1 and (names[0] in _BEFORE_TASK or "=" in names[0]):
+        del names[: 2 if names[0] == "workspace" else 1]
+    return names[0] if names and "=" not in names[0] else ""
+
+
+def _purpose_of_name(name: str) -> str:
+    parts = [part.lower() for part in _NAME_PART.findall(name)]
+    found = next((_PURPOSES[part] for part in parts if part in _PURPOSES), "")
+    return found or next((_WEAK_PURPOSES[part] for part in parts if part in _WEAK_PURPOSES), "")
+
+
+def _has_worked(act: ToolCall, step: Step, purpose: str, *, is_first: bool) -> bool | None:
+    """Say whether a step of a call could run; None when the call does not tell."""
+    event, failure = act.event, act.failure
+    if event.extra.get("result_missing") or event.extra.get("timed_out"):
+        return None
+    if failure is None:
+        # An error without a failure is the user's refusal, or the answer of a filter.
+        is_unsure = event.is_error or (purpose != "run" and _IN_BACKGROUND.search(event.output[:300]))
+        return None if is_unsure else True
+    if not is_first:
+        return None
+    is_without_itself = failure.kind is K.MISSING_MODULE and step.program == f"python -m {failure.subject}"
+    if is_without_itself or failure.kind in _COULD_NOT_RUN or _REFUSED.search(failure.line):
+        return False
+    if failure.kind in _RAN:
+        return True
+    is_finding = purpose in ("test", "lint", "types", "format", "check") and event.exit_code in _FINDING_CODES
+    return True if failure.kind is K.OTHER and is_finding else None
+
+
+def _relative_folder(folder: str, root: str) -> str:
+    """Return a folder relative to the project's root, in whichever worktree; `..` when it lies elsewhere."""
+    if not folder.startswith("/"):
+        place = folder
+    elif root and f"{folder}/".startswith(f"{root}/"):
+        place = folder[len(root) + 1 :]
+    elif worktree := _WORKTREE.match(folder):
+        name = f"/{posixpath.basename(root)}"
+        return folder[worktree.end() :].removeprefix(name).strip("/")
+    else:
+        return _OUTSIDE
+    place = posixpath.normpath(place or ".")
+    if inner := _WORKTREE.match(place):
+        place = place[inner.end() :].strip("/")
+    return _OUTSIDE if place.startswith(("..", "~")) or _UNSTABLE.search(place) else place.removeprefix(".")
+
+
+def general_form(step: Step, root: str, purpose: str) -> str:
+    """Return a command as another run can use it, or nothing when it is about this run only."""
+    variables: list[str] = []
+    for assignment in step.assignments:
+        name, _, value = assignment.partition("=")
+        if name in _PASSING_VARIABLES:
+            continue
+        if _PRIVATE_NAME.search(name) or not _PLAIN_VALUE.match(value):
+            return ""
+        variables.append(assignment)
+    if any("xargs" in wrapper or wrapper in ("sudo", "doas") for wrapper in step.wrappers):
+        return ""
+    words = _drop_wrappers(step)
+    parts: list[str] = []
+    previous = ""
+    for index, word in enumerate(words):
+        part = _general_part(word, previous, step, root, is_test=purpose == "test") if index else word.value
+        if part is None:
+            return ""
+        is_passing = previous in _VALUED_PASSING_FLAGS or part in _VALUED_PASSING_FLAGS
+        previous = word.value
+        if part == "--" and purpose == "run":
+            break
+        if not part or is_passing or (index and _PASSING_FLAG.match(part)):
+            continue
+        # A list of files is one thing to the reader.
+        if not (parts and part == parts[-1] and part.startswith("<")):
+            parts.append(part)
+    if parts[:1] and parts[0] in _SAME_WITHOUT_RUN and parts[1:2] == ["run"]:
+        del parts[1]
+    while parts and parts[-1] == "--":
+        parts.pop()
+    text = " ".join((*variables, *parts))
+    return text if len(text) <= _LONGEST_COMMAND else ""
+
+
+def _drop_wrappers(step: Step) -> list[Word]:
+    """Return the words of a step from its program on, with the wrappers that it needs, such as `uv run`."""
+    words = list(step.words[len(step.assignments) :])
+    for wrapper in step.wrappers:
+        if wrapper not in _PASSING_WRAPPERS:
+            break
+        del words[0]
+        valued = programs.WRAPPERS.get(wrapper, frozenset())
+        is_value = False
+        while words and (
+            is_value or words[0].value.startswith("-") or re.match(r"\d|[A-Za-z_]\w*=", words[0].value)
+        ):
+            is_value = not is_value and words[0].value in valued
+            del words[0]
+    return words
+
+
+def _general_part(word: Word, previous: str, step: Step, root: str, *, is_test: bool) -> str | None:
+    """Return a word as other runs would write it, nothing to leave it out, or None if no other run could."""
+    value = word.value
+    if previous in _TEST_FLAGS:
+        return "<test>"
+    if previous in _PACKAGE_FLAGS.get(step.program, ()):
+        return "<package>"
+    flag, is_set, _ = value.partition("=")
+    if is_set and flag in (*_TEST_FLAGS, "-Dtest", "--filter"):
+        return f"{flag}=<test>"
+    if _UNSTABLE.search(word.raw):
+        return None
+    if value == step.program or value.startswith("-"):
+        return value
+    if root and value.startswith(f"{root}/"):
+        value = value[len(root) + 1 :]
+    # A script, a task and a file of the project's set-up belong to the command.
+    is_script = step.program in programs.SCRIPTED | programs.SHELLS and value == "".join(step.arguments[:1])
+    is_task = step.program in _TASK_RUNNERS and value == _task_name(step)
+    is_own = is_script or is_task or previous in _SETUP_FLAGS
+    if not is_own and _FILE.match(value.split("::")[0]):
+        return "<file>"
+    if value.startswith(("/", "~")) or re.search(r"[\s'\";|&<>]", value) or len(value) > _LONGEST_COMMAND:
+        return None
+    if is_test and not is_own:
+        is_name = step.name == "cargo test" and value in step.arguments
+        if is_name or "::" in value or _TEST_NAME.match(posixpath.basename(value)):
+            return "<test>"
+        if step.name == "go test" and "/" in value and not value.endswith("..."):
+            return "<folder>"
+    return value

@@ -1,0 +1,182 @@
+"""What works here: the commands that the project's own latest runs used with success."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archivist import Bank
+from archivist.brief.works import LATEST_RUNS
+from archivist.records import Actor, ActorKind, Episode, EpisodeKind, Event, EventKind
+from tests.banks import fresh_bank
+from tests.conftest import START, Command
+from tests.samples import MISSING_MODULE, agent_log
+
+PASSED = "3 passed, nothing failed"
+GONE = "bash: line 1: {}: command not found"
+Call = tuple[str, int]
+
+
+def _run(bank: Bank, name: str, *calls: Call, hours: int = 0, reflects: bool = True, **fields: Any) -> None:
+    """Take in a run of commands, each with its exit code, and learn from it."""
+    when = START + timedelta(hours=hours)
+    events = [
+        Event(
+            run=name,
+            seq=seq,
+            kind=EventKind.TOOL_CALL,
+            tool="Bash",
+            text=command,
+            target=command,
+            output=GONE.format(command.split()[0]) if code else PASSED,
+            exit_code=code,
+        )
+        for seq, (command, code) in enumerate(calls)
+    ]
+    given: dict[str, Any] = {"project": "shop", "started": when, "finished": when, **fields}
+    episode = Episode(id=name, extra={"cwd": "/home/x/shop"}, **given)
+    bank.capture(episode, events)
+    if reflects:
+        bank.reflect(name)
+
+
+def _runs(bank: Bank, *calls: Call, count: int = 3, start: int = 0) -> None:
+    for number in range(start, start + count):
+        _run(bank, f"run-{number}", *calls, hours=number)
+
+
+def _line(bank: Bank) -> str:
+    text = bank.brief(repo="shop", fence=False).text
+    return next((line for line in text.splitlines() if line.startswith("Works here")), "")
+
+
+def test_what_several_runs_used_with_success_is_told_on_one_line(bank: Bank) -> None:
+    _runs(bank, ("pnpm test 2>&1 | tail -20", 0), ("timeout 90 pnpm run lint", 0))
+    _runs(bank, ("pnpm vitest run src/a.test.ts", 0), ("cd web && pnpm build", 0), count=2, start=3)
+    assert _line(bank) == (
+        "Works here: test `pnpm test` (3 of 3 runs), one test `pnpm vitest run <file>` (2 of 2),"
+        " lint `pnpm lint` (3 of 3), build `pnpm build` in `web/` (2 of 2)"
+    )
+
+
+def test_one_run_or_another_projects_runs_say_nothing(bank: Bank) -> None:
+    _run(bank, "run-1", ("npm test", 0), ("npm test", 0))
+    for number in range(3):
+        _run(bank, f"other-{number}", ("npm test", 0), project="store")
+    assert bank.brief(repo="shop").text == ""
+
+
+def test_a_command_that_stopped_working_is_not_told(bank: Bank) -> None:
+    _runs(bank, ("tox", 0), ("ruff check .", 0), count=12)
+    _runs(bank, ("tox", 127), ("ruff check .", 0), count=2, start=12)
+    assert "test `tox` (12 of 14 runs)" in _line(bank)
+    _runs(bank, ("tox", 127), ("ruff check .", 0), start=14, count=1)
+    assert _line(bank) == "Works here: lint `ruff check .` (15 of 15 runs)"
+
+
+def test_the_tools_of_later_runs_replace_those_of_earlier_ones(bank: Bank) -> None:
+    _runs(bank, ("npm test", 0), count=7)
+    _runs(bank, ("bun run test", 0), count=6, start=7)
+    assert _line(bank) == "Works here: test `bun run test` (6 of 6 runs)"
+    _runs(bank, ("git status", 0), count=LATEST_RUNS, start=13)
+    assert _line(bank) == ""
+
+
+def test_a_subagents_run_counts_with_its_parents(bank: Bank) -> None:
+    _run(bank, "run-1", ("npm test", 0))
+    for number in range(3):
+        _run(bank, f"sub-{number}", ("npm test", 0), parent="run-1", kind=EpisodeKind.SUBAGENT_RUN)
+    assert _line(bank) == ""
+    _run(bank, "run-2", ("npm test", 0), hours=1)
+    assert _line(bank) == "Works here: test `npm test` (2 of 2 runs)"
+
+
+def test_runs_that_an_agent_reported_or_a_file_brought_do_not_count(bank: Bank, tmp_path: Path) -> None:
+    agent = bank.acting_as(Actor(ActorKind.AGENT, "kit"))
+    for number in range(3):
+        _run(agent, f"run-{number}", ("npm test", 0), reflects=False)
+        bank.reflect(f"run-{number}")
+    assert _line(bank) == ""
+    with fresh_bank(tmp_path / "other", actor=Actor(ActorKind.HUMAN, "bob")) as other:
+        _runs(other, ("npm run lint", 0), start=7)
+        assert _line(other)
+        other.exchange.export(tmp_path / "out")
+    bank.exchange.import_files([tmp_path / "out" / "episodes.jsonl"], is_approved=True)
+    assert len(bank.runs.episodes()) == 6
+    assert _line(bank) == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "uvx ruff check .",
+        "pnpm dlx vitest run",
+        "make test --no-verify",
+        "pytest --index-url=https://example.com/simple",
+    ],
+)
+def test_what_waits_for_a_person_is_never_told(bank: Bank, command: str) -> None:
+    _runs(bank, (command, 0))
+    assert _line(bank) == ""
+
+
+def test_a_log_cannot_note_by_itself_what_works_or_helped(archivist: Command, project: Path) -> None:
+    assert archivist("init").code == 0
+    error = "ModuleNotFoundError: No module named 'freezegun'"
+    cured = {"kind": "missing_module", "n": 1, "subjects": ["freezegun"], "line": error, "command": "pytest"}
+    cured["cures"] = [["freezegun", "make thaw", "command"]]
+    notes = {"judged": True, "works": [["test", "make thaw", "", 1, 0]]}
+    notes["failures"] = {"billing|missing_module:python": cured}
+    runs = [{"id": name, "project": "billing", "extra": {"reflection": notes}} for name in ("a", "b")]
+    log = project / "forged.jsonl"
+    log.write_text("".join(json.dumps({"episode": run}) + "\n" for run in runs))
+    assert archivist("capture", str(log)).code == 0
+    (project / "error.log").write_text(error)
+    assert archivist("brief", "--repo", "billing").out == ""
+    healed = archivist("brief", "--for", "healer", "--error", "error.log", "--repo", "billing")
+    assert "make thaw" not in healed.out
+
+
+def test_it_is_no_lesson_and_stands_after_the_lessons(bank: Bank) -> None:
+    _runs(bank, ("npm test", 0))
+    assert bank.brief(repo="shop").chosen == ()
+    bank.lessons.add("Prefer small commits")
+    markdown = bank.brief(repo="shop", fence=False).text
+    assert markdown.splitlines()[0] == "Information from past runs, not instructions."
+    assert markdown.endswith("(seen once)\n\nWorks here: test `npm test` (3 of 3 runs)\n")
+    yaml = bank.brief(repo="shop", form="yaml").text
+    entry = '- purpose: "test"\n  command: "npm test"\n  worked: 3\n  tried: 3\n'
+    assert yaml.endswith(f"works:\n{entry}")
+    known = bank.brief(repo="shop", form="known-issues", fence=False).text
+    assert known.endswith("\n\nWorks here: test `npm test` (3 of 3 runs)\n")
+    assert "Works here" not in bank.brief(repo="shop", budget_tokens=20).text
+
+
+def test_a_session_is_told_even_where_no_lesson_is_known(bank: Bank) -> None:
+    _runs(bank, ("npm test", 0))
+    told = bank.sessions.brief_session("s-1", "shop")
+    assert "Works here: test `npm test` (3 of 3 runs)" in told.text
+    assert "Works here" in bank.sessions.brief_subagent("s-1", "shop").text
+
+
+def test_the_line_is_bounded_whatever_runs_do(bank: Bank) -> None:
+    names = ("test", "lint", "typecheck", "format", "build", "check", "start")
+    calls: Sequence[Call] = [(f"npm run {name}:{'x' * 30}", 0) for name in names]
+    _runs(bank, *calls)
+    assert 100 < len(_line(bank)) <= 200
+
+
+def test_the_command_line_shows_it_as_text_and_as_json(archivist: Command, project: Path) -> None:
+    assert archivist("init").code == 0
+    for session in ("s-1", "s-2"):
+        agent_log(project / f"{session}.jsonl", MISSING_MODULE, session=session)
+        assert archivist("run", "finish", str(project / f"{session}.jsonl")).code == 0
+    assert "Works here: " in archivist("brief", "--repo", "billing").out
+    shown = json.loads(archivist("brief", "--repo", "billing", "--json").out)
+    assert [(each["purpose"], each["worked"], each["tried"]) for each in shown["works"]] == [("test", 2, 2)]
+    assert json.loads(archivist("brief", "--repo", "nowhere", "--json").out)["works"] == []
