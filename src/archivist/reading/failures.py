@@ -68,6 +68,7 @@ _LONGEST_PATH = 300
 _SHORTEST_MESSAGE = 8
 _LAST_LINES = 3
 _MOST_STEPS = 20
+_OF_INSTANCE = frozenset(("unexpected argument", "unrecognized arguments", "argument error", "invalid value"))
 # An option or a subcommand, not a word of one instance such as a test's name.
 _REFUSED_WORD = lazy_pattern(r"-{0,2}[a-z](?:[\w-]|:(?!:)){0,24}|-?\w")
 _NOT_IN = lazy_pattern(r"cannot import name '?(\w+)'? from (?:partially initialized module )?'?([\w.]+)")
@@ -312,7 +313,9 @@ def failure_key(failure: Failure) -> str:
         case FailureKind.MISSING_MODULE | FailureKind.PROVIDER:
             return f"{kind}:{signature.program}"
         case FailureKind.USAGE:
-            is_word = _REFUSED_WORD.fullmatch(failure.subject)
+            # A word that no option begins is one of the instance, unless it stands for a subcommand.
+            is_flag = failure.subject.startswith("-") or signature.error not in _OF_INSTANCE
+            is_word = is_flag and _REFUSED_WORD.fullmatch(failure.subject)
             return f"{kind}:{signature.program}:{failure.subject if is_word else signature.error}"
         case FailureKind.MISSING_FILE if signature.words:
             # Whoever looks for it, it is not there.

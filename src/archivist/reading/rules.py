@@ -147,7 +147,7 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
     K.MISSING_COMMAND: (
         rule("bash: command not found", "~ommand not found", r"^(?:\S*sh: |.{0,60}?: line \d+: "
              r"|\S+: \d+: )(?:line \d+: |\d+: |eval: line \d+: )?(?P<subject>[^\s:]+): command not found"
-             r"|^(?:bash|zsh|fish): (?:command not found|Unknown command): (?P<subject2>\S+)"),
+             r"|^(?:bash|zsh|fish)(?::\d+)?: (?:command not found|Unknown command): (?P<subject2>\S+)"),
         rule("bash: command not found", "not found",
              r"^(?:/bin/|/usr/bin/)?(?:sh|dash|ash|bash): (?:line )?\d*+:? ?(?:eval: )?(?P<subject>[^\s:]+): "
              r"not found|^\S+\.sh: (?:line )?\d+: (?P<subject2>[^\s:]+): not found"),

@@ -28,7 +28,6 @@ from archivist.reading.wording import (
     code,
     format_list,
     format_rule,
-    is_scratch,
     quote_error,
     relative_path,
 )
@@ -187,9 +186,14 @@ def mine_missing_files(material: Material) -> Iterator[Candidate]:
             )
             continue
         subject = case.first.failure.subject.rstrip("/")
-        is_of_project = "/" in subject and "::" not in subject and not is_scratch(subject)
-        is_found = any(subject in act.event.text for act in material.reading.acts if not act.has_failed)
-        if case.runs > 1 and is_of_project and not is_found:
+        is_of_project = not subject.startswith(("/", "~")) and not re.search(r"::|[*?<>$|\s]", subject)
+        is_found = any(
+            subject == argument.rstrip("/").removeprefix("./")
+            for act in material.reading.acts
+            if not act.has_failed
+            for argument in (act.event.target, *(word for step in act.steps for word in step.arguments))
+        )
+        if case.runs > 1 and subject and is_of_project and not is_found:
             summary = f"{material.name} has no {code(relative_path(case.first.failure.subject))}"
             yield make_candidate(material, case, summary, category=Category.HEURISTIC)
 
