@@ -117,9 +117,12 @@ class Bank:
         timeout_s: float | None = None,
         folder: Path | None = None,
     ) -> None:
+        from archivist.capture.clean import Cleaner
+
         self.store = store
         self.path = path
-        self.actor = actor
+        # Each entry of the ledger names its actor.
+        self.actor = Cleaner().clean(actor)
         self.config = config
         self.now = clock
         self._ids = ids
