@@ -22,6 +22,7 @@ from archivist.ids import IdSource, new_id
 from archivist.paths import FILE_NAME, bank_file, is_file, project_folder
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
+from archivist.text import cannot_hold_secret
 from archivist.trust import accept_bank, mark_of, open_trusted, places_of, refuse_links, release_log
 
 if TYPE_CHECKING:
@@ -117,12 +118,14 @@ class Bank:
         timeout_s: float | None = None,
         folder: Path | None = None,
     ) -> None:
-        from archivist.capture.clean import Cleaner
+        if not (cannot_hold_secret(actor.name) and cannot_hold_secret(actor.role)):
+            from archivist.capture.clean import Cleaner
 
+            # Each entry of the ledger names its actor.
+            actor = Cleaner().clean(actor)
         self.store = store
         self.path = path
-        # Each entry of the ledger names its actor.
-        self.actor = Cleaner().clean(actor)
+        self.actor = actor
         self.config = config
         self.now = clock
         self._ids = ids

@@ -126,12 +126,12 @@ def test_no_failure_of_a_hook_stores_a_secret(archivist: Command, tmp_path: Path
     tokens = Tokens()
     archivist("init")
     for words in ([tokens.make("client"), "stop"], ["claude-code", f"no-event {tokens.make('event')}"]):
-        archivist("hook", *words, input="{}")
+        archivist("hook", *words, stdin=b"{}")
     # A name that is too long is not told, but the text beside it is.
     long = {"session_id": f"{tokens.make('session')} " * 400, "cwd": tokens.make("folder"), "prompt": "a"}
     for event in ("session-start", "prompt", "session-end"):
-        archivist("hook", "claude-code", event, input=json.dumps(long))
-        archivist("hook", "claude-code", event, input=f'{{"a": "{tokens.make("broken JSON")}')
+        archivist("hook", "claude-code", event, stdin=json.dumps(long).encode())
+        archivist("hook", "claude-code", event, stdin=f'{{"a": "{tokens.make("broken")}'.encode())
     logs = [path.read_text() for path in tmp_path.rglob("hooks.log")]
     assert "no client" in "".join(logs)
     assert tokens.leaks_in(tmp_path) == ""
