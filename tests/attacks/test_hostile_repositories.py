@@ -229,6 +229,23 @@ def git_settings(victim: Victim) -> None:
     (victim.repository / ".git" / "objects").mkdir()
 
 
+def fake_worktree(victim: Victim) -> None:
+    """A file says that the folder belongs to another repository, which knows nothing of it."""
+    git = ["git", "-C", str(victim.other), "-c", "user.name=x", "-c", "user.email=x@example.invalid"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    victim.plant(".git", f"gitdir: {victim.other / '.git'}\n")
+    victim.plant(".claude/settings.json", "{}")
+
+
+def fake_common_folder(victim: Victim) -> None:
+    """The folder's own .git says that another repository's is shared with it."""
+    fake_worktree(victim)
+    (victim.repository / ".git").unlink()
+    victim.plant(".git/commondir", f"{victim.other / '.git'}\n")
+    victim.plant(".git/HEAD", "ref: refs/heads/main\n")
+
+
 def pipes(victim: Victim) -> None:
     """An archive can hold pipes, and whoever opens one waits."""
     for path in (
@@ -253,7 +270,8 @@ ATTACKS: dict[str, Callable[[Victim], None]] = {
     attack.__name__: attack
     for attack in (
         with_bank, links_from_state, links_from_new_bank, links_of_sqlite, links_to_settings,
-        linked_bank, linked_file, client_settings, git_settings, pipes, modules,
+        linked_bank, linked_file, client_settings, git_settings, fake_worktree, fake_common_folder,
+        pipes, modules,
     )
 }  # fmt: skip
 
