@@ -27,6 +27,7 @@ from archivist import Bank
 from archivist.edges.hook_events import CLIENTS
 from archivist.paths import find_project
 from tests.banks import bytes_of, fresh_bank
+from tests.commands import PROGRAM
 from tests.conftest import Command, Ran
 from tests.samples import MISSING_MODULE, agent_log
 
@@ -539,3 +540,41 @@ def test_a_strangers_backup_is_restored_only_when_the_user_says_so(
     assert archivist("restore", str(tmp_path / "theirs.db"), "--accept", cwd=project).code == 0
     assert PLANTED in archivist("lessons", "list", cwd=project).out
     assert archivist("token", "list", cwd=project).out.count("mallory") == 0
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("ending", ["", "-wal"])
+def test_a_bank_that_is_replaced_while_the_user_looks_is_not_accepted(
+    archivist: Command, project: Path, tmp_path: Path, ending: str
+) -> None:
+    import pty
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
+        for name, text in (("harmless", "Use tabs"), ("theirs", PLANTED)):
+            with Bank.open(tmp_path / name) as bank:
+                bank.lessons.add(text)
+                if name == "theirs" and ending:
+                    planted = bank.path.with_name(f"{bank.path.name}-wal").read_bytes()
+    file = project / ".archivist" / "memory.db"
+    file.parent.mkdir()
+    file.write_bytes((tmp_path / "harmless" / ".archivist" / "memory.db").read_bytes())
+    if not ending:
+        planted = (tmp_path / "theirs" / ".archivist" / "memory.db").read_bytes()
+    ours, theirs = pty.openpty()
+    asking = subprocess.Popen(
+        [PROGRAM, "trust"], cwd=project, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert asking.stderr is not None
+    shown = b""
+    while b"Accept it?" not in shown:
+        shown += asking.stderr.read(1)
+    assert b"Use tabs" in shown
+    file.with_name(file.name + ending).write_bytes(planted)
+    os.write(ours, b"y\n")
+    _, told = asking.communicate(timeout=60)
+    assert (asking.returncode, b"was changed while you looked" in told) == (5, True), told
+    assert archivist("brief").out == ""
+    assert archivist("lessons", "list").code != 0
+    for descriptor in (ours, theirs):
+        os.close(descriptor)
