@@ -22,7 +22,16 @@ from archivist.ids import IdSource, new_id
 from archivist.paths import FILE_NAME, bank_file, is_file, project_folder
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
-from archivist.trust import accept_bank, mark_of, open_trusted, places_of, refuse_links, release_log
+from archivist.text import cannot_hold_secret
+from archivist.trust import (
+    accept_bank,
+    bank_digest,
+    mark_of,
+    open_trusted,
+    places_of,
+    refuse_links,
+    release_log,
+)
 
 if TYPE_CHECKING:
     from typing import Self
@@ -73,6 +82,9 @@ _MESSAGES = 1_000
 class Bank:
     """The memory of one project."""
 
+    # What the files held of which this bank is a copy that the user is shown.
+    shown_digest = ""
+
     # The services, by where their classes stand: each is imported and made when it is first asked for.
     lessons: archivist.lessons.service.Lessons
     runs: archivist.capture.service.Runs
@@ -117,6 +129,11 @@ class Bank:
         timeout_s: float | None = None,
         folder: Path | None = None,
     ) -> None:
+        if not (cannot_hold_secret(actor.name) and cannot_hold_secret(actor.role)):
+            from archivist.capture.clean import Cleaner
+
+            # Each entry of the ledger names its actor.
+            actor = Cleaner().clean(actor)
         self.store = store
         self.path = path
         self.actor = actor
@@ -173,22 +190,27 @@ class Bank:
             for ending in ("", "-wal"):
                 if is_file(source := file.with_name(file.name + ending)):
                     copyfile(source, copy.with_name(copy.name + ending))
+            digest = bank_digest(copy)
             if planted := find_planted(copy):
                 raise BankDamagedError(str(file), f"Archivist made no {planted}")
             store = SqliteStore.open(copy)
             who = Actor(ActorKind.HUMAN)
             with cls(store, path=copy, actor=who, config=Config(), clock=system_clock, ids=new_id) as bank:
+                bank.shown_digest = digest
                 yield bank
 
     @classmethod
-    def accept(cls, file: Path, actor: Actor, *, is_known: bool | None = None) -> int:
+    def accept(cls, file: Path, actor: Actor, *, is_known: bool | None = None, shown: str = "") -> int:
         """Accept a bank as this user's; return how many tokens were revoked, which nobody here has given.
 
-        A bank is known when its mark was noted, here or where it was copied from.
+        A bank is known when its mark was noted, here or where it was copied from. With the digest of what the
+        user was shown, a bank that was changed or replaced since is refused.
         """
         from archivist.store.sqlite.store import SqliteStore
 
         refuse_links(file)
+        if shown and bank_digest(file) != shown:
+            raise BankError(f"{str(file)!r} was changed while you looked", hint="look at it again")
         store = SqliteStore.open(file)
         with cls(store, path=file, actor=actor, config=Config(), clock=system_clock, ids=new_id) as bank:
             is_known = bool(places_of(mark_of(store))) if is_known is None else is_known

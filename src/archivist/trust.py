@@ -239,6 +239,20 @@ def _state_or_none(file: Path) -> Path | None:
         return None
 
 
+def bank_digest(file: Path) -> str:
+    """Return a digest of a bank's file and of the log beside it, which is read with it."""
+    from hashlib import sha256
+
+    digest = sha256()
+    for path in (file, file.with_name(f"{file.name}-wal")):
+        digest.update(f"{_size(path)} ".encode())
+        if _size(path):
+            with path.open("rb") as stream:
+                while chunk := stream.read(1 << 20):
+                    digest.update(chunk)
+    return digest.hexdigest()
+
+
 def accept_bank(file: Path, store: Store) -> None:
     """Note a bank as accepted, under a new mark: whoever knew the old one has no use for it."""
     with _locked_home() as home:

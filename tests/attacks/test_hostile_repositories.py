@@ -27,6 +27,7 @@ from archivist import Bank
 from archivist.edges.hook_events import CLIENTS
 from archivist.paths import find_project
 from tests.banks import bytes_of, fresh_bank
+from tests.commands import PROGRAM
 from tests.conftest import Command, Ran
 from tests.samples import MISSING_MODULE, agent_log
 
@@ -229,6 +230,23 @@ def git_settings(victim: Victim) -> None:
     (victim.repository / ".git" / "objects").mkdir()
 
 
+def fake_worktree(victim: Victim) -> None:
+    """A file says that the folder belongs to another repository, which knows nothing of it."""
+    git = ["git", "-C", str(victim.other), "-c", "user.name=x", "-c", "user.email=x@example.invalid"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    victim.plant(".git", f"gitdir: {victim.other / '.git'}\n")
+    victim.plant(".claude/settings.json", "{}")
+
+
+def fake_common_folder(victim: Victim) -> None:
+    """The folder's own .git says that another repository's is shared with it."""
+    fake_worktree(victim)
+    (victim.repository / ".git").unlink()
+    victim.plant(".git/commondir", f"{victim.other / '.git'}\n")
+    victim.plant(".git/HEAD", "ref: refs/heads/main\n")
+
+
 def pipes(victim: Victim) -> None:
     """An archive can hold pipes, and whoever opens one waits."""
     for path in (
@@ -253,7 +271,8 @@ ATTACKS: dict[str, Callable[[Victim], None]] = {
     attack.__name__: attack
     for attack in (
         with_bank, links_from_state, links_from_new_bank, links_of_sqlite, links_to_settings,
-        linked_bank, linked_file, client_settings, git_settings, pipes, modules,
+        linked_bank, linked_file, client_settings, git_settings, fake_worktree, fake_common_folder,
+        pipes, modules,
     )
 }  # fmt: skip
 
@@ -521,3 +540,41 @@ def test_a_strangers_backup_is_restored_only_when_the_user_says_so(
     assert archivist("restore", str(tmp_path / "theirs.db"), "--accept", cwd=project).code == 0
     assert PLANTED in archivist("lessons", "list", cwd=project).out
     assert archivist("token", "list", cwd=project).out.count("mallory") == 0
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("ending", ["", "-wal"])
+def test_a_bank_that_is_replaced_while_the_user_looks_is_not_accepted(
+    archivist: Command, project: Path, tmp_path: Path, ending: str
+) -> None:
+    import pty
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
+        for name, text in (("harmless", "Use tabs"), ("theirs", PLANTED)):
+            with Bank.open(tmp_path / name) as bank:
+                bank.lessons.add(text)
+                if name == "theirs" and ending:
+                    planted = bank.path.with_name(f"{bank.path.name}-wal").read_bytes()
+    file = project / ".archivist" / "memory.db"
+    file.parent.mkdir()
+    file.write_bytes((tmp_path / "harmless" / ".archivist" / "memory.db").read_bytes())
+    if not ending:
+        planted = (tmp_path / "theirs" / ".archivist" / "memory.db").read_bytes()
+    ours, theirs = pty.openpty()
+    asking = subprocess.Popen(
+        [PROGRAM, "trust"], cwd=project, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert asking.stderr is not None
+    shown = b""
+    while b"Accept it?" not in shown:
+        shown += asking.stderr.read(1)
+    assert b"Use tabs" in shown
+    file.with_name(file.name + ending).write_bytes(planted)
+    os.write(ours, b"y\n")
+    _, told = asking.communicate(timeout=60)
+    assert (asking.returncode, b"was changed while you looked" in told) == (5, True), told
+    assert archivist("brief").out == ""
+    assert archivist("lessons", "list").code != 0
+    for descriptor in (ours, theirs):
+        os.close(descriptor)

@@ -107,6 +107,36 @@ def test_no_field_of_a_command_stores_a_secret(archivist: Command, tmp_path: Pat
     assert tokens.leaks_in(tmp_path, in_names=False) == ""
 
 
+@pytest.mark.req("N7")
+def test_no_name_of_an_actor_stores_a_secret(archivist: Command, tmp_path: Path) -> None:
+    tokens = Tokens()
+    archivist("init")
+    for kind in ("human", "orchestrator", "agent"):
+        for name in (tokens.make(kind), f"ann:{tokens.make(f'role of {kind}')}"):
+            archivist("--actor", f"{kind}:{name}", "lessons", "add", f"Check nulls as {kind}")
+            archivist("--actor", f"{kind}:{name}", "lessons", "approve", "m-001")
+            archivist("token", "create", f"{kind}:{name}")
+            if kind == "human":
+                archivist("--actor", f"{kind}:{name}", "token", "create", "agent:bob")
+    assert tokens.leaks_in(tmp_path) == ""
+
+
+@pytest.mark.req("N7")
+def test_no_failure_of_a_hook_stores_a_secret(archivist: Command, tmp_path: Path) -> None:
+    tokens = Tokens()
+    archivist("init")
+    for words in ([tokens.make("client"), "stop"], ["claude-code", f"no-event {tokens.make('event')}"]):
+        archivist("hook", *words, stdin=b"{}")
+    # A name that is too long is not told, but the text beside it is.
+    long = {"session_id": f"{tokens.make('session')} " * 400, "cwd": tokens.make("folder"), "prompt": "a"}
+    for event in ("session-start", "prompt", "session-end"):
+        archivist("hook", "claude-code", event, stdin=json.dumps(long).encode())
+        archivist("hook", "claude-code", event, stdin=f'{{"a": "{tokens.make("broken")}'.encode())
+    logs = [path.read_text() for path in tmp_path.rglob("hooks.log")]
+    assert "no client" in "".join(logs)
+    assert tokens.leaks_in(tmp_path) == ""
+
+
 def _resolve(schema: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
     while "$ref" in schema:
         schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
@@ -177,8 +207,10 @@ def test_no_field_of_a_route_stores_a_secret(bank: Bank, tmp_path: Path) -> None
             changes += [(values, changed) for changed in variants(body, place, tokens)]
             for given, sent in changes:
                 asked = {each: text for each, text in given.items() if f"{{{each}}}" not in path}
-                code = client.request(method, path.format(**given), params=asked, json=sent).status_code
-                answered.setdefault(place, code)
+                # With a key the answer is stored too.
+                key = {"Idempotency-Key": tokens.make(f"{place} idempotency key")}
+                answer = client.request(method, path.format(**given), params=asked, json=sent, headers=key)
+                answered.setdefault(place, answer.status_code)
     assert tokens.leaks_in(tmp_path) == ""
     assert {place for place, code in answered.items() if code >= 300} == REFUSED
     assert max(answered.values()) < 500

@@ -20,6 +20,7 @@ from tests.commands import Command
 pytestmark = pytest.mark.req("N7")
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "wishes" / "cases.json"
 CASES: dict[str, list[dict[str, str]]] = json.loads(FIXTURE.read_text("utf-8"))
+PASTES: dict[str, Any] = json.loads((FIXTURE.parent / "pastes.json").read_text("utf-8"))
 # The ways by which a person's own words come in; by all others it was a client, a program or another agent.
 TYPED = {
     "claude.typed", "claude.typed_image", "claude.queued", "codex.typed", "codex.typed_request",
@@ -91,6 +92,20 @@ def test_a_task_has_its_own_always_and_never(archivist: Command, project: Path) 
 )
 def test_a_paste_cannot_close_the_marks_around_it(message: str) -> None:
     assert find_wishes(message) == []
+
+
+@pytest.mark.parametrize("wish", ["Always use npm instead of yarn", "From now on always use npm, never yarn"])
+def test_what_is_pasted_as_people_paste_it_is_no_wish(wish: str) -> None:
+    pastes: dict[str, str] = PASTES["pastes"]
+    taken = [name for name, text in pastes.items() if find_wishes(text.replace("@WISH@", wish))]
+    # A paste without any mark looks like typing.
+    assert len(taken) <= 0.04 * len(pastes), taken
+
+
+def test_what_people_type_beside_it_still_is() -> None:
+    typed: list[str] = PASTES["typed"]
+    lost = [text for text in typed if not find_wishes(text)]
+    assert len(lost) <= 0.16 * len(typed), lost
 
 
 def test_a_quoted_command_stays_in_the_wish() -> None:

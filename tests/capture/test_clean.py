@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.capture.clean import Cleaner, cannot_hold_secret, fence
+from archivist.capture.clean import Cleaner, fence
 from archivist.capture.redaction import redact
 from archivist.records import Episode, Event, EventKind
+from archivist.text import cannot_hold_secret
 from tests.samples import finding
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"

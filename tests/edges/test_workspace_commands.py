@@ -89,7 +89,7 @@ def test_overview_and_learnings_are_printed(line: Line) -> None:
         (["plans", "--root", "nowhere"], 2, "nowhere"),
         (["save"], 2, "nothing to save"),
         (["save", "devtools", "text", "--on-conflict", "win"], 4, "one of refuse, supersede, keep_both"),
-        (["save", "devtools", "--from", "nowhere.json"], 4, "cannot read 'nowhere.json'"),
+        (["save", "devtools", "--from", "nowhere.json"], 4, "no such file: 'nowhere.json'"),
     ],
 )
 def test_what_is_off_is_said_on_stderr(line: Line, words: list[str], code: int, told: str) -> None:

@@ -143,7 +143,7 @@ def test_a_rule_is_demoted_and_a_lesson_promoted(banked: Run, root: Path) -> Non
         (("search", "  "), 4, "nothing to search for"),
         (("search", "x", "--scope", "../etc"), 4, "is not a scope"),
         (("skills", "show", "nothing"), 3, "no skill 'nothing'"),
-        (("skills", "save", "Bad Name", "--from", "x", "--scope", "shop"), 4, "cannot be used"),
+        (("skills", "save", "Bad Name", "--from", "x", "--scope", "shop"), 4, "no such file: 'x'"),
         (("graph", "--root", "/nowhere"), 2, "does not exist"),
         (("link", "emacs"), 2, "'emacs' is not one of"),
     ],

@@ -356,3 +356,19 @@ def test_a_backup_is_restored_where_there_is_no_bank_or_a_broken_one(
     assert kept.read_bytes() == b"garbage" * 999
     refused = archivist("--actor", "agent:ci", "restore", "copy.db")
     assert refused.code == 9
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_of_a_whole_bank_salvage_says_that_it_is_whole(
+    archivist: Command, project: Path, is_new: bool
+) -> None:
+    archivist("init")
+    if not is_new:
+        archivist("lessons", "add", "Use tabs")
+    ran = archivist("salvage", "--to", "new.db")
+    assert (ran.code, "is whole: nothing needs to be salvaged" in ran.err) == (0, True), ran.err
+    assert archivist("--bank", "new.db", "verify").code == 0
+    for damage in (b"", b"x" * 5000):
+        (project / "bad.db").write_bytes(damage)
+        ran = archivist("--bank", "bad.db", "salvage", "--to", "newer.db")
+        assert (ran.code, "nothing in it can be read" in ran.err) == (5, True), ran.err

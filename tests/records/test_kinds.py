@@ -51,7 +51,7 @@ def test_what_other_rooms_know_of_kinds_is_what_the_rows_say() -> None:
 
 def test_every_file_of_an_export_is_named_by_a_row(bank: Bank) -> None:
     with bank.reading() as reader:
-        files = export_lines(reader, LessonFormat.CROSS_RUN)
+        files = export_lines(reader, LessonFormat.CROSS_RUN, bank.actor)
     assert set(files) == {kind.file for kind in KINDS if kind.file} | {ARCHIVE}
 
 

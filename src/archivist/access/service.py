@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from dataclasses import replace
 from datetime import timedelta
@@ -9,7 +10,8 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from archivist.access.rights import Layer, Verb, decides
-from archivist.capture.redaction import redact
+from archivist.capture.clean import Cleaner
+from archivist.capture.redaction import redact, without_secrets
 from archivist.errors import InputError, NotFoundError
 from archivist.records.actor import Actor
 from archivist.records.layers import Token, TokenState
@@ -46,7 +48,7 @@ class Tokens(BankService):
     @decides(Layer.BANK)
     def create(self, actor: Actor | str, *, name: str = "", expires_days: float | None = None) -> IssuedToken:
         """Create a token in an actor's name; without days it is valid until it is revoked."""
-        who = Actor.parse(actor) if isinstance(actor, str) else actor
+        who = Cleaner().clean(Actor.parse(actor) if isinstance(actor, str) else actor)
         if who.kind is ActorKind.AGENT and not who.name.strip():
             # An agent without a name would be every agent.
             raise InputError("an agent's token needs the agent's name", hint="agent:NAME or agent:NAME:ROLE")
@@ -136,5 +138,9 @@ class IdempotencyStore(BankService):
 
     def store_answer(self, request: str, digest: str, status: int, body: str) -> None:
         """Store the response to a request; within the request's transaction both are stored or neither."""
+        answer = json.loads(body) if body else None
+        # An answer can repeat a secret of the request, which the bank does not hold.
+        if (cleaned := without_secrets(answer, is_exact=True)) != answer:
+            body = json.dumps(cleaned, ensure_ascii=False)
         with self._bank.transaction() as writer:
             writer.store_response(request, StoredResponse(digest, status, body, self._bank.now()))

@@ -15,7 +15,7 @@ from types import NoneType
 from typing import Any, Final, TypeVar
 
 from archivist.cold_start import lazy_pattern
-from archivist.text import make_legible, replace_surrogates
+from archivist.text import cannot_hold_secret, make_legible, replace_surrogates
 
 FENCE_MARK: Final = "archivist:brief"
 FENCE_CLOSE: Final = "<!-- /archivist:brief -->"
@@ -84,13 +84,6 @@ V = TypeVar("V")
 _REMEMBERED_CHARACTERS = 128
 _MAX_REMEMBERED = 10_000
 _WITHOUT_TEXT = frozenset((int, float, bool, NoneType, datetime))
-# Texts in which no rule finds a secret: the ids that clients give to sessions, short words such as domains
-# and roles, and paths of short names. A session that starts has often no others, and importing the rules
-# takes a hook 4 ms.
-_HEXADECIMAL = frozenset("0123456789abcdef-")
-_PATH_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/#")
-_SHORTEST_SECRET = 8
-_LONGEST_NAME = 15
 
 
 class Cleaner:
@@ -161,15 +154,6 @@ class Cleaner:
 def clean_name(name: str) -> str:
     """Return the name under which something with this name is stored: secrets are redacted in names too."""
     return Cleaner().text(name)
-
-
-def cannot_hold_secret(text: str) -> bool:
-    """Say whether a text is too short or too plain for any rule of secrets, and needs no other cleaning."""
-    if not text.isascii():
-        return False
-    if len(text) < _SHORTEST_SECRET or _HEXADECIMAL.issuperset(text):
-        return True
-    return _PATH_CHARACTERS.issuperset(text) and max(map(len, text.split("/"))) <= _LONGEST_NAME
 
 
 @lru_cache(maxsize=1024)

@@ -508,21 +508,19 @@ def _file_digest(path: Path, overrides: CaptureOverrides) -> str:
     """Return the hash of a file and of the overrides that change what is stored of it."""
     from hashlib import sha256
 
+    from archivist.files.open import open_regular
+
     said = (overrides.run, overrides.project, overrides.status, sorted(overrides.outcomes.items()))
     digest = sha256(repr(said).encode())
-    try:
-        # A pipe would be waited for, and is empty when it is read a second time.
-        if path.exists() and not path.is_file() and not path.is_dir():
-            raise InputError(f"{str(path)!r} is no regular file", hint="write the log to a file first")
-        with path.open("rb") as stream:
+    # A pipe is empty when it is read a second time.
+    if path.is_fifo():
+        raise InputError(f"{str(path)!r} is no regular file", hint="write the log to a file first")
+    with open_regular(path) as stream:
+        try:
             while chunk := stream.read(_CHUNK_BYTES):
                 digest.update(chunk)
-    except FileNotFoundError:
-        raise InputError(f"no such file: {str(path)!r}", hint="check its name and the folder") from None
-    except IsADirectoryError:
-        raise InputError(f"{str(path)!r} is a folder", hint="name the files in it") from None
-    except OSError as error:
-        raise InputError(f"cannot read {str(path)!r}: {error.strerror}", hint="check its rights") from error
+        except OSError as error:
+            raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from error
     return digest.hexdigest()
 
 
@@ -551,11 +549,10 @@ def read_outcomes(path: Path) -> dict[str, EpisodeStatus]:
     import msgspec
 
     from archivist.capture.status import parse_outcomes
+    from archivist.files.open import read_bounded
 
     try:
-        value = msgspec.json.decode(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from None
+        value = msgspec.json.decode(read_bounded(path))
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"{str(path)!r} is not JSON: {error}") from None
     hint = '{"run id": "success", …}'

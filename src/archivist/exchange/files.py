@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from archivist.access.rights import is_hidden_from
 from archivist.capture.calls import arguments_from, target_of
 from archivist.clock import to_short_text, to_text
 from archivist.errors import RecordError
@@ -18,6 +19,7 @@ from archivist.files.jsonl import JsonLine, LineProblem
 from archivist.ids import derived_id
 from archivist.reading.command_risks import drop_risky_cures
 from archivist.records import (
+    Actor,
     Brief,
     Effect,
     Entry,
@@ -146,9 +148,12 @@ class FileImportResult:
     left: Mapping[str, int] = field(default_factory=dict)
 
 
-def export_lines(reader: Reader, lesson_format: LessonFormat) -> dict[str, list[dict[str, object]]]:
-    """Return the lines of every file, in a stable order."""
-    lessons = reader.select(Lesson, order=("number",))
+def export_lines(
+    reader: Reader, lesson_format: LessonFormat, actor: Actor
+) -> dict[str, list[dict[str, object]]]:
+    """Return the lines of every file with what an actor may read, in a stable order."""
+    every = reader.select(Lesson, order=("number",))
+    lessons = [lesson for lesson in every if not is_hidden_from(lesson, actor)]
     tallies = reader.tallies([lesson.id for lesson in lessons])
     count = reader.run_count()
     write = shapes.to_cross_run if lesson_format is LessonFormat.CROSS_RUN else shapes.to_reflective

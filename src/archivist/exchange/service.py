@@ -63,7 +63,7 @@ class Exchange(BankService):
         self._bank.erasure.finish_erasures()
 
         def write(reader: Reader) -> dict[str, int]:
-            lines = files.export_lines(reader, shape or files.LessonFormat.CROSS_RUN)
+            lines = files.export_lines(reader, shape or files.LessonFormat.CROSS_RUN, self._bank.actor)
             # An empty file is written only where the last export left a file that is now out of date.
             lines = {
                 name: values

@@ -1,18 +1,25 @@
-"""Open a file for reading: plain, gzip or zstd, UTF-8 or UTF-16, with a limit on what it unpacks to."""
+"""Open a file that somebody else wrote: a regular one only, and never more of it than a limit.
+
+Logs may be plain, gzip or zstd, UTF-8 or UTF-16.
+"""
 
 from __future__ import annotations
 
 import codecs
 import gzip
 import io
+import os
+import stat
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from archivist.errors import InputError
+from archivist.files.worktrees import open_at_once
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -29,6 +36,10 @@ _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _BUFFER_BYTES = 256 * 1024
+# No text that is read whole is this long.
+MAX_TEXT_BYTES = 64 * 1024**2
+# What the user's own shell gives as a pipe.
+_OWN_PIPES = ("/dev/stdin", "/dev/fd/")
 
 
 def _raise(error: BaseException | None) -> Iterator[bytes]:
@@ -100,16 +111,43 @@ def _transcode(source: BinaryIO, encoding: str) -> Iterator[bytes]:
     yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
-def open_file(path: Path) -> BinaryIO:
-    """Open a file for streaming; raise InputError when it cannot be read, is empty or is a bomb."""
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file, or the pipe of the user's shell; raise InputError for any other.
+
+    A link can lead to a device without an end, or to a pipe that nobody writes to.
+    """
     try:
-        source: BinaryIO = path.open("rb", buffering=_BUFFER_BYTES)
+        source = open(path, "rb", buffering=_BUFFER_BYTES, opener=open_at_once)  # noqa: SIM115
     except FileNotFoundError:
-        raise InputError(f"no such file: {str(path)!r}") from None
+        raise InputError(f"no such file: {str(path)!r}", hint="check its name and the folder") from None
     except IsADirectoryError:
         raise InputError(f"{str(path)!r} is a folder", hint="name the files in it") from None
     except OSError as error:
-        raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from error
+        raise InputError(f"cannot read {str(path)!r}: {error.strerror}", hint="check its rights") from error
+    mode = os.fstat(source.fileno()).st_mode
+    if stat.S_ISFIFO(mode) and str(path).startswith(_OWN_PIPES):
+        os.set_blocking(source.fileno(), True)
+    elif not stat.S_ISREG(mode):
+        source.close()
+        raise InputError(f"{str(path)!r} is no regular file", hint="write what it holds to a file first")
+    return source
+
+
+def read_bounded(name: str | Path, max_bytes: int = MAX_TEXT_BYTES, *, hint: str = "") -> bytes:
+    """Return the bytes of a regular file, of stdin for `-`; raise InputError when there are more."""
+    with nullcontext(sys.stdin.buffer) if name == "-" else open_regular(Path(name)) as source:
+        try:
+            data = source.read(max_bytes + 1)
+        except OSError as error:
+            raise InputError(f"cannot read {str(name)!r}: {error.strerror}") from error
+    if len(data) > max_bytes:
+        raise InputError(f"{str(name)!r} is larger than {max_bytes >> 20} MiB", hint=hint)
+    return data
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file for streaming; raise InputError when it cannot be read, is empty or is a bomb."""
+    source = open_regular(path)
     # The beginning is peeked at, because a pipe cannot seek back.
     magic = head_of(source)[:4]
     if not magic:

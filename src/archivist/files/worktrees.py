@@ -44,6 +44,20 @@ def repository_of(folder: Path, root: Path) -> Path:
     return top
 
 
+def shared_git_dir(folder: Path) -> Path | None:
+    """Return the folder that git keeps for all worktrees of a folder's repository; None outside of one.
+
+    A repository elsewhere is only believed to be the folder's when it knows the worktree.
+    """
+    for each in (folder, *folder.parents):
+        own = each / ".git"
+        if own.is_dir() and not own.is_symlink():
+            return own if _common_git_dir(own) == own else None
+        if os.path.lexists(own):
+            return _linked_common_dir(each)
+    return None
+
+
 def is_repository(folder: Path) -> bool:
     """Say whether a folder is a repository of its own: with a worktree, or bare."""
     return os.path.lexists(folder / ".git") or ((folder / "HEAD").is_file() and (folder / "refs").is_dir())

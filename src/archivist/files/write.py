@@ -5,6 +5,7 @@ Nothing is written through a link: a repository can hold links to anywhere, such
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -22,6 +23,7 @@ _DEFAULT_MODE = 0o666
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _LOCK_TIMEOUT_S = 30.0
+_MOST_BYTES = 64 * 1024**2
 TEMPORARY_SUFFIX = ".archivist"
 _swept_folders: set[Path] = set()
 # The lines in which this process is first, by thread and folder.
@@ -143,9 +145,13 @@ def read_bytes(path: Path) -> bytes | None:
     """Return a file's bytes, or None when there is no file."""
     try:
         with open(path, "rb", opener=open_at_once) as stream:
-            return stream.read()
+            # A link can lead to a device without an end.
+            data = stream.read(_MOST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    if len(data) > _MOST_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+    return data
 
 
 def replace_if_unchanged(path: Path, before: bytes | None, after: bytes) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from posixpath import normpath
 from typing import Any
 
@@ -75,11 +75,14 @@ _SIGNS = (
     (tables.CODE_INSTALLS, FOREIGN_SOURCE),
     (tables.GIT_RUNS, CHANGES_SETTINGS),
     (tables.CUT_OUT, OBSCURED),
+    (tables.RUNS_VARIABLE, OBSCURED),
 )
 
 
 @lru_cache(maxsize=512)
 def _text_risk(text: str) -> str:
+    for built in tables.BUILT.findall(text):
+        text = text.replace(built, built.replace("/", "-"))
     for pattern, reason in _SIGNS:
         if pattern.search(text):
             return reason
@@ -117,10 +120,22 @@ def drop_risky_cures(notes: Mapping[str, Any]) -> dict[str, Any]:
 
 def command_risk(command: str) -> str:
     """Return what a command line does that a person must agree to, or an empty string."""
-    steps = parse(command)
+    steps = [inner for step in parse(command) for inner in (step, *_inner_steps(step))]
     if any(tables.OWN_DECISION.match(step.text) for step in steps):
         return DECIDES
     return next((reason for reason, does in _BEHAVIOURS if does(steps)), "") if steps else ""
+
+
+def _inner_steps(step: Step) -> Iterator[Step]:
+    """Yield what `find` runs for each file, with the folder where it searches in the file's place."""
+    if step.program != "find":
+        return
+    start = "".join(step.arguments[:1]).rstrip("/")
+    for at, flag in enumerate(step.words):
+        if flag.value in tables.FIND_RUNS:
+            words = takewhile(lambda word: word.value not in (";", "+"), step.words[at + 1 :])
+            command = " ".join(word.raw for word in words)
+            yield from parse(command.replace(tables.PLACEHOLDER, f"{start}/{tables.PLACEHOLDER}"))
 
 
 def _find_commands(text: str) -> Iterator[str]:
@@ -148,10 +163,10 @@ def _find_commands(text: str) -> Iterator[str]:
                     yield sentence[start : sentence.index(mark, start)]
 
 
-def _call(step: Step, names: frozenset[str]) -> tuple[str, tuple[str, ...]]:
+def _call(step: Step, names: frozenset[str], *, within: int = 6) -> tuple[str, tuple[str, ...]]:
     """Return which of these programs a step calls, wrapped or not, and what it is given; empty for none."""
     values = [word.value for word in step.words[len(step.assignments) :]]
-    for at, value in enumerate(values[:6]):
+    for at, value in enumerate(values[:within]):
         name = _base(value)
         if name in names:
             return name, tuple(values[at + 1 :])
@@ -190,6 +205,8 @@ def _runs_fetched(steps: Sequence[Step]) -> bool:
         is_active = not is_preparation(step) and not is_read_only_step(step)
         if is_active and (is_inside or (name != "cd" and _names_part(step, cloned))):
             return True
+        if is_active and not names.isdisjoint(tables.BUILD_FILES):
+            return True
         is_inside = is_inside or (name == "cd" and bool(names & set("/".join(step.arguments).split("/"))))
         is_held = is_held or any(map(_fetches_inside, step.assignments))
         is_clone = step.name in ("git clone", "gh repo", "hg clone", "svn checkout", "svn co")
@@ -214,8 +231,9 @@ def _runs_address(name: str, step: Step) -> bool:
     if name in tables.CLUSTER:
         is_applying = step.subcommand in ("apply", "create", "replace")
         return is_applying and (_names_url(step) or any(map(tables.HOST_PATH.match, step.arguments)))
-    if name in tables.CONTAINERS:
-        return bool({"build", "compose"} & set(step.name.split())) and _names_url(step)
+    if name in tables.CONTAINERS or name.endswith("-compose"):
+        is_building = name.endswith("-compose") or {"build", "compose"} & set(step.name.split())
+        return bool(is_building) and _names_url(step)
     return name in tables.RUNS_ADDRESS and _names_url(step)
 
 
@@ -228,6 +246,14 @@ def _runs_text(step: Step, *, is_flowing: bool, is_held: bool) -> bool:
     name, values = _base(step.program), [word.value for word in step.words]
     is_runner = name in tables.SHELLS or name in tables.EVALUATES
     is_interpreter = name in tables.INTERPRETERS
+    if is_flowing and (name in tables.RUNS_INPUT or step.name in ("git apply", "git am")):
+        return True
+    if is_flowing and name in tables.PASSES_INPUT and _call(step, tables.SHELLS, within=12)[0]:
+        return True
+    if name in tables.INTERPRETERS and any(map(tables.INLINE_CODE.match, values)):
+        is_fetching = tables.DOWNLOAD_CODE.search(step.text) and _is_elsewhere(step.text)
+        if tables.RUNS_CODE.search(step.text) and (is_fetching or tables.DECODES_CODE.search(step.text)):
+            return True
     if is_flowing:
         is_bare = step.arguments in ((), ("-",)) and step.subcommand in ("", "-")
         reads_code = is_runner or (is_bare and (is_interpreter or step.program.startswith("$")))
@@ -364,6 +390,23 @@ def _runs_package(steps: Sequence[Step]) -> bool:
     return False
 
 
+def _runs_image(steps: Sequence[Step]) -> bool:
+    """A container is started from an image of a publisher that is not well known."""
+    for step in steps:
+        name, given = _call(step, tables.CONTAINERS | tables.CLUSTER)
+        image = next((value.partition("=")[2] for value in given if value.startswith("--image=")), "")
+        if name in tables.CONTAINERS and {"run", "create"} & set(given[:2]):
+            at = next(at for at, value in enumerate(given) if value in ("run", "create")) + 1
+            while at < len(given) and given[at].startswith("-"):
+                at += 1 if "=" in given[at] or tables.ALONE.match(given[at]) else 2
+            image = "".join(given[at : at + 1])
+        publisher, slash, _ = image.removeprefix("docker.io/").partition("/")
+        is_known = publisher in tables.PUBLISHERS or publisher.split(":")[0] in tables.LOOPBACK
+        if slash and tables.IMAGE.match(image) and not is_known:
+            return True
+    return False
+
+
 def _is_outside(path: str) -> bool:
     """Say whether a path leads out of the project, to something that no tool makes again."""
     if not tables.OUTSIDE.match(path):
@@ -400,8 +443,7 @@ def _deletes_much(name: str, step: Step) -> bool:
     """Say whether a step deletes more than the files that it names."""
     arguments, flags = step.arguments, step.flags
     if name == "find":
-        is_deleting = "-delete" in flags or ("-exec" in flags and not tables.DELETES.isdisjoint(arguments))
-        return is_deleting and any(map(_is_outside, arguments[:1]))
+        return "-delete" in flags and any(map(_is_outside, arguments[:1]))
     if name == "git":
         elsewhere = [value for flag, value in pairwise(word.value for word in step.words) if flag == "-C"]
         return "clean" in (step.subcommand, *arguments) and any(map(_is_outside, (*elsewhere, *arguments)))
@@ -455,11 +497,43 @@ def _written_paths(step: Step) -> list[str]:
         paths += arguments
     elif name in ("cp", "mv", "install", "ln", "rsync") and len(arguments) > 1:
         paths.append(arguments[-1])
-    elif name == "sed" and (step.subcommand == "-i" or any(flag.startswith("-i") for flag in step.flags)):
+    elif name in tables.WRITES_TO:
+        flags = tables.WRITES_TO[name]
+        paths += [
+            value for flag, value in pairwise(word.value for word in step.words) if _ends_as(flag, flags)
+        ]
+    elif name in ("sed", "perl", "ruby") and any(
+        re.match(r"-\w{0,3}i", flag) for flag in (*step.flags, step.subcommand)
+    ):
         paths += arguments
     elif name == "dd":
         paths += [argument[3:] for argument in arguments if argument.startswith("of=")]
     return paths
+
+
+def _is_for_many(step: Step) -> bool:
+    return "-R" in step.flags or any(tables.PLACEHOLDER in value for value in step.arguments)
+
+
+def _ends_as(word: str, flags: frozenset[str]) -> bool:
+    """Say whether a word is one of these flags, or short flags of which the last is one: `-Lo`."""
+    return word in flags or (bool(re.fullmatch(r"-[A-Za-z]{2,6}", word)) and f"-{word[-1]}" in flags)
+
+
+def _loads_code(steps: Sequence[Step]) -> bool:
+    """A variable makes programs load code or settings from a place where anybody can put them."""
+    for step in steps:
+        is_setting = _base(step.program) in ("export", "declare", "typeset", "setenv", "")
+        program = next((at for at, word in enumerate(step.words) if "=" not in word.raw), len(step.words))
+        for at, word in enumerate(step.words):
+            value = word.value
+            if "=" not in value or not (is_setting or at < program or "env" in step.wrappers):
+                continue
+            if tables.CODE_OPTION.match(value) and tables.LOADED_CODE.search(value):
+                return True
+            if tables.SEARCH_PATH.match(value) and tables.ANYBODYS_FOLDER.search(value):
+                return True
+    return False
 
 
 def _changes_settings(steps: Sequence[Step]) -> bool:
@@ -471,9 +545,16 @@ def _changes_settings(steps: Sequence[Step]) -> bool:
             step.operator == "|" or arguments or not tables.EDITS.isdisjoint(step.flags)
         ):
             return True
+        is_fed = (
+            step.operator == "|" or "-f" in step.flags or any("<" in each.operator for each in step.redirects)
+        )
+        if name in ("at", "batch") and (is_fed or any(map(tables.CLOCK_TIME.match, arguments[:1]))):
+            return True
+        if name == "systemd-run" and any(flag.startswith("--on-") for flag in step.flags):
+            return True
         if name in ("chmod", "chown") and (
             re.search(r"\+s|\A[2467]\d{3}\Z", "".join(arguments[:1]))
-            or ("-R" in step.flags and any(map(_is_outside, arguments[1:])))
+            or (_is_for_many(step) and any(map(_is_outside, arguments[1:])))
         ):
             return True
         setter, given = _call(step, frozenset(tables.SETTERS))
@@ -531,7 +612,8 @@ def _sends_files(name: str, step: Step, values: Sequence[str], files: Sequence[s
         if is_sending and tables.REVEAL_INSIDE.search(step.text):
             return True
         given = [value for flag, value in pairwise(values) if tables.SENDING_FLAG.match(flag)]
-        return is_sending and (bool(files) or any(map(tables.SECRET_VARIABLE.search, given)))
+        is_each = any(tables.PLACEHOLDER in value for value in given)
+        return is_sending and (is_each or bool(files) or any(map(tables.SECRET_VARIABLE.search, given)))
     if name in ("scp", "rsync", "sftp", "rclone"):
         # The key by which a program signs in is not sent.
         keys = {value for flag, value in pairwise(values) if flag in ("-i", "-e", "-F")}
@@ -564,9 +646,11 @@ _BEHAVIOURS: tuple[tuple[str, Callable[[Sequence[Step]], bool]], ...] = (
     (RUNS_FETCHED, _evaluates_download),
     (FOREIGN_SOURCE, _installs_elsewhere),
     (FETCHED_PACKAGE, _runs_package),
+    (FETCHED_PACKAGE, _runs_image),
     (DELETES_OUTSIDE, _deletes_outside),
     (DISABLES_CHECKS, _disables_checks),
     (CHANGES_SETTINGS, _changes_settings),
+    (CHANGES_SETTINGS, _loads_code),
     (SENDS_PRIVATE, _sends_private),
     (OBSCURED, _hides_program),
 )

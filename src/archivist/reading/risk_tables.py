@@ -305,8 +305,8 @@ GIT_RUNS = lazy_pattern(
     r"\bgit config [^\n]{0,40}?(?:core\.fsmonitor [\w.~]*/|core\.(?:sshcommand|pager|gitproxy|askpass)"
     r"|alias\.\S{1,9} [\"']?!|insteadof|filter\.\S{1,40}\.(?:smudge|clean|process)|credential\.helper"
     r"|--unset\S{0,9} core\.hookspath)"
-    r"|\b(?:prompt_command|bash_env|ld_preload|dyld_insert_libraries|git_ssh_command|git_external_diff|git_pager"
-    r"|pythonstartup|perl5opt|rubyopt)="
+    r"|\b(?:prompt_command|bash_env|ld_preload|ld_audit|dyld_insert_libraries|git_ssh_command|git_external_diff"
+    r"|pythonstartup|perl5opt|rubyopt)=|\bgit_pager=(?!cat\b|less\b)"
     r"|\b(?:usermod|visudo|ssh-copy-id|passwd) (?:-\w|\S)|\bchmod -r 777 /",
     re.IGNORECASE,
 )
@@ -318,6 +318,68 @@ SHELL_START = lazy_pattern(
 PUT_THERE = lazy_pattern(
     r"\balias\s\w|\bexport\s\w|\b[A-Za-z_]\w{2,60}=[\w'\"/$]|\"[\w.]{1,60}\"\s?:\s?[\w\"\[{]"
 )
+
+
+# Wrappers that hand their input to the shell that they start, or run it line by line.
+PASSES_INPUT = CONTAINERS | CLUSTER | _words("ssh")
+RUNS_INPUT = _words("at batch parallel patch")
+PLACEHOLDER = "{}"
+# The flags of a container's start that take no value.
+ALONE = lazy_pattern(
+    r"-[ditPq]{1,4}\Z|--(?:rm|detach|interactive|tty|init|privileged|read-only|publish-all|quiet)\Z"
+)
+# The name that an image gets where it is built.
+BUILT = lazy_pattern(r"\bbuild\b[^\n|;&]{0,200}?\s(?:-t|--tag)[= ]([\w.:-]{1,60}/[\w.:/-]{1,100})")
+IMAGE = lazy_pattern(
+    r"[a-z0-9][\w.-]{0,60}(?::\d{1,5}(?=/))?(?:/[\w.-]{1,60}){0,4}(?::[\w.-]{1,60})?(?:@sha256:\w+)?\Z"
+)
+# The flags by which `find` runs a program for each file.
+FIND_RUNS = _words("-exec -execdir -ok -okdir")
+# Files that are run by a program that does not name them.
+BUILD_FILES = frozenset((
+    "Makefile", "makefile", "GNUmakefile", "Rakefile", "Justfile", "justfile", "conftest.py", "setup.py",
+    "package.json", "build.gradle", "pom.xml", "Dockerfile", "compose.yml", "docker-compose.yml", "build.rs",
+    "noxfile.py", "tasks.py", "Gemfile", "pyproject.toml",
+))  # fmt: skip
+# Who publishes images that everybody uses; an image without a publisher is Docker's own or was built here.
+PUBLISHERS = frozenset((
+    "library", "bitnami", "grafana", "prom", "hashicorp", "mcr.microsoft.com", "docker.elastic.co", "docker",
+    "hadolint", "registry.k8s.io", "nvidia", "nvcr.io", "apache", "jenkins", "gitlab", "sonarsource",
+    "semgrep", "aquasec", "openpolicyagent", "testcontainers", "selenium", "cypress", "localstack", "minio",
+    "confluentinc", "amazon", "pgvector", "postgis", "otel", "jaegertracing", "opensearchproject", "redis",
+    "mongodb", "percona", "tensorflow", "pytorch", "jupyter", "rocker", "continuumio", "circleci", "cimg",
+))  # fmt: skip
+# Variables in which programs are searched for, or from which a program loads code before its own.
+SEARCH_PATH = lazy_pattern(
+    r"(?:(?:python|node_|class|gem_|lua_c?|(?:dy)?ld_(?:\w{1,20}_)?)?path|rubylib|perl5lib|pythonhome|\w{0,20}_wrapper"
+    r"|git_config\w{0,20}|pip_config_file|uv_config_file|npm_config_\w{0,10}config|bundle_app_config|condarc)=",
+    re.IGNORECASE,
+)
+ANYBODYS_FOLDER = lazy_pattern(r"[=:](?:/private)?(?:/tmp|/var/tmp|/dev/shm)(?:/|:|\Z)")
+CODE_OPTION = lazy_pattern(r"[A-Z_]{0,20}(?:OPTS|OPTIONS|FLAGS)=", re.IGNORECASE)
+LOADED_CODE = lazy_pattern(
+    r"(?:--?(?:require|import|loader|experimental-loader|r)[= ]|-javaagent:|-agentpath:|-toolexec[= ])"
+    r"[\"']?(?:/|~|\$\{?home|[a-z]{2,8}://)",
+    re.IGNORECASE,
+)
+# All that is run is what a variable, or a line that flows in, holds.
+RUNS_VARIABLE = lazy_pattern(
+    r"(?:\b(?:ba|z|da|k|fi)?sh\s+-\w{0,3}c|\beval)\s+[\"']?(?:\{\}|%|\$(?:\{\w{1,30}\}|\w{1,30}|@))[\"']?(?=\s*(?:[;&|`)]|\Z))"
+)
+CLOCK_TIME = lazy_pattern(r"now|noon|midnight|teatime|tomorrow|\d{1,2}:?\d\d")
+INLINE_CODE = lazy_pattern(r"-\w{0,3}[ce]\Z|-r\Z|--?eval\Z|eval\Z|-command\Z", re.IGNORECASE)
+RUNS_CODE = lazy_pattern(
+    r"\b(?:eval|exec|execsync|execfile|instance_eval|class_eval|loadstring|spawn|spawnsync|popen|os\.system"
+    r"|subprocess|child_process|new function)\b|(?<![.\w])system\s?[(\"']|\bimport\s?\(\s?[\"']https?:",
+    re.IGNORECASE,
+)
+DECODES_CODE = lazy_pattern(
+    r"b64decode|atob\(|fromhex|unhexlify|codecs\.decode|zlib\.decompress", re.IGNORECASE
+)
+WRITES_TO = {
+    "curl": _words("-o --output"), "wget": _words("-O --output-document -P"), "gpg": _words("-o --output"),
+    "tar": _words("-C --directory"), "unzip": _words("-d"), "openssl": _words("-out"),
+}  # fmt: skip
 
 
 RUNNERS = _words("npx bunx uvx pipx npm pnpm yarn bun uv go deno nix gem dnx")

@@ -6,6 +6,7 @@ Only marks and the grammar of quoting count, not what a text is about. In doubt 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 # A longer line was pasted: nobody types that much without a break.
 _LONGEST_TYPED_LINE = 1500
@@ -15,14 +16,30 @@ _BLOCK_START = re.compile(
     r"^[ \t]*+(?P<fence>`{3,}+|~{3,}+)|(?P<line>^[ \t]*+)?<(?P<tag>[A-Za-z][\w:.-]*+)", re.MULTILINE
 )
 _IMAGE = re.compile(r"\[Image #?\d{0,6}\]")
-# Lines that stand by themselves between typed ones: indented code, tables, changes, comments.
-_FOREIGN_LINE = re.compile(r"\A(?:(?:  |\t)\s*+(?![-*\u2022\d])|    |\s*+(?:\||[+\-@]\S|//|/\*))")
+# Lines that stand by themselves between typed ones: indented code, tables, changes, comments, check lists,
+# and what a program marked with an arrow, a box or a tick.
+_FOREIGN_LINE = re.compile(
+    r"\A(?:(?:  |\t)\s*+(?![-*\u2022\d])|    |\s*+(?:\||[+\-@]\S|//|/\*|' |[-*] \[[ xX]\]"
+    r"|[\u2190-\u21ff\u2300-\u27bf])|[^\t]{1,200}\t)"
+)
+# What stands before such a line is what it points at, or the message of a stack of calls.
+_POINTS_UP = re.compile(r"\A\s*+(?:\^|[\u261d\u2191\u2b06\U0001f446])")
+_CALL_FRAME = re.compile(r"\A\s+(?:at \S|File \")")
 # From such a line on a message is a document, data, code, a chat, a letter, or what a program printed.
 _FOREIGN_REST = re.compile(
     r"\A(?:#{1,6}(?:\s|$)|(?:={3,}|-{3,}|\*{3,}|_{3,})$|<[<!]|[\[{$]|\d{2,4}[-:/]\d)"
-    r"|\A[\w'-]+(?: [\w'-]+){0,2},$|\d:\d\d(?:\s?[ap]m)?$|[{};]$",
+    r"|\A[\w'-]+(?: [\w'-]+){0,2},$|\d:\d\d(?:\s?[ap]m)?$|[{};]$"
+    # The title of a ticket, and a version.
+    r"|\A[a-z]{2,10}-\d{1,6}\b[^.!?,]*$|\Av?\d+\.\d+(?:\.\d+)?$",
     re.IGNORECASE,
 )
+_SPEAKER = re.compile(r"\A[A-Za-z][\w.]{1,20}(?: [A-Z]\w{1,20})? [-\u2013\u2014] \S")
+# A letter ends with such a line and a name.
+_FAREWELL = re.compile(
+    r"\A(?:thanks|thank you|cheers|regards|best|sincerely|yours|(?:kind|best|warm) (?:regards|wishes))\W?\Z",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"\A[A-Z][\w'-]+(?: [A-Z][\w'.-]*){0,2}\Z")
 # Nobody types a longer list.
 _LONGEST_LIST = 5
 _LIST_ITEM = re.compile(r"\A\s*+(?:[-*\u2022]|\d{1,2}[.)])\s")
@@ -49,7 +66,10 @@ _POINTS_ON = re.compile(
     r"|\b(?:text|message|e?-?mail|docs?|documentation|readme|guide|guideline|rule|wiki|review|comment|ticket|log"
     r"|output|spec|specification|policy|prompt|note|page|chat|slack|transcript|snippet|article|letter|post|thread"
     r"|draft|handbook|manual|changelog|template|paragraph|section|instruction|description|feedback)s?\b"
-    r"|\w\.(?:md|txt|rst|adoc|html?|json|ya?ml|toml|log|pdf|docx?)\b",
+    r"|\w\.(?:md|txt|rst|adoc|html?|json|ya?ml|toml|log|pdf|docx?)\b"
+    # What is worked on as a text, and what a program or somebody else gave.
+    r"|\b(?:translate|summari[sz]e|tl;?dr|proofread|rephrase|reword|paraphrase|grammar|spelling)\b"
+    r"|\b(?:got|found|copied|answer) (?:this |it )?from\b|\bi (?:see|get|got)(?: an?)?(?: error)?$",
     re.IGNORECASE,
 )
 # What somebody else said is told in the same line.
@@ -127,12 +147,25 @@ def _typed_lines(text: str) -> list[str]:
     """Return the lines before the first that begins a foreign text, without foreign lines between them."""
     lines = [_IMAGE.sub("", line) for line in text.splitlines() if line.strip(" \t")]
     is_list_pasted = sum(_LIST_ITEM.match(line) is not None for line in lines) > _LONGEST_LIST
+    is_chat = sum(_SPEAKER.match(line) is not None for line in lines) > 1
     kept: list[str] = []
-    for line in lines:
+    if any(_FAREWELL.match(line.strip()) and _NAME.match(name.strip()) for line, name in pairwise(lines)):
+        return kept
+    for place, line in enumerate(lines):
         bare = line.strip()
         if bare.startswith(">"):
             kept.append(_BLOCK)
-        elif len(line) > _LONGEST_TYPED_LINE or _FOREIGN_REST.search(bare) or (_is_title(bare) and lines[1:]):
+        elif _POINTS_UP.match(bare):
+            kept.clear()
+        elif _CALL_FRAME.match(line):
+            if kept and kept[-1] == lines[place - 1]:
+                kept.pop()
+        elif (
+            len(line) > _LONGEST_TYPED_LINE
+            or _FOREIGN_REST.search(bare)
+            or (_is_title(bare) and lines[1:])
+            or (is_chat and _SPEAKER.match(line))
+        ):
             break
         elif not (_FOREIGN_LINE.match(line) or (is_list_pasted and _LIST_ITEM.match(line))):
             kept.append(line)

@@ -130,8 +130,7 @@ def load_context(bank: Bank, run: str, memo: dict[str, Episode] | None = None) -
             if other in memo and NOTES in memo[other].extra:
                 related.append(memo[other])
         lessons = reader.select(Lesson, one_of("status", _LIVE), one_of("repo", (episode.project, "")))
-    path = _progress_file(bank)
-    progress = path.read_text("utf-8", "replace") if path.is_file() else ""
+    progress = _read_progress(_progress_file(bank))
     return ReflectionContext(
         bank.config, episode, tuple(events), tuple(related), tuple(lessons), progress, episode.usage
     )
@@ -332,7 +331,7 @@ def _announce_result(bank: Bank, done: Reflection) -> None:
         from archivist.reflect.summary import with_lessons
 
         path = _progress_file(bank)
-        before = path.read_text("utf-8", "replace") if path.is_file() else ""
+        before = _read_progress(path)
         after = with_lessons(before, told)
         # A link leads to somebody else's file; what was learnt is in the bank all the same.
         if after != before and not path.is_symlink():
@@ -341,6 +340,12 @@ def _announce_result(bank: Bank, done: Reflection) -> None:
 
 def _progress_file(bank: Bank) -> Path:
     return bank.path.absolute().parent.parent / "progress.md"
+
+
+def _read_progress(path: Path) -> str:
+    from archivist.files.open import read_bounded
+
+    return read_bounded(path).decode("utf-8", "replace") if path.is_file() else ""
 
 
 def is_abandoned(queued: QueuedRun) -> bool:

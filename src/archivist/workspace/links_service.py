@@ -467,7 +467,7 @@ class _Linker:
         if path.is_symlink() and _points_into(path, self.root / self.folder):
             form = "link"
         else:
-            before = path.read_bytes()
+            before = read_bytes(path) or b""
             if _SECTION.search(before):
                 if is_edited_section(before):
                     raise _LeftAloneError(_EDITED_SECTION)

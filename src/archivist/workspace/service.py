@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, reads, writes
+from archivist.errors import InputError
 from archivist.service import BankService
+from archivist.workspace.files_service import read_bytes
 from archivist.workspace.markdown_service import Workspace
 
 if TYPE_CHECKING:
@@ -37,6 +39,6 @@ class WorkspaceService(BankService, Workspace):
             homes = [(root / folder).resolve() for folder in (rules.resources, rules.learnings)]
             if file.suffix != ".md" or not any(file.is_relative_to(home) for home in homes):
                 return None
-            return file.read_text("utf-8")
-        except (OSError, ValueError, RuntimeError):
+            return read_bytes(file, path).decode("utf-8")
+        except (InputError, OSError, ValueError, RuntimeError):
             return None

@@ -251,7 +251,7 @@ def erase(
 
     if bool(names) == (matching is not None):
         raise click.UsageError("give IDs or --matching TEXT\nhint: archivist erase m-001")
-    text = sys.stdin.read().strip() if matching == "-" else matching or ""
+    text = options.read_text_argument("-").strip() if matching == "-" else matching or ""
     with session.bank_of(*names, is_global=is_global) as (bank, bare):
         targets = bank.erasure.find_erasure_targets(bare, matching=text)
         if not yes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -51,7 +51,7 @@ _LESSON_FORMS = ("known-issues", "yaml")
 )
 @click.option(
     "--error",
-    type=click.File(encoding="utf-8", errors="replace"),
+    metavar="FILE",
     help="The error for a healer; - for stdin.",
 )
 @click.option("--command", metavar="CMD", default="", help="The command that failed with --error.")
@@ -71,7 +71,7 @@ _LESSON_FORMS = ("known-issues", "yaml")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def brief(
-    session: Session, /, error: TextIO | None, explain: bool, form: str | None, as_json: bool, **fields: Any
+    session: Session, /, error: str | None, explain: bool, form: str | None, as_json: bool, **fields: Any
 ) -> None:
     """Print what a new run should know, the most useful lessons first; nothing without a bank or lessons."""
     command = fields.pop("command")
@@ -85,6 +85,11 @@ def brief(
                 raise click.UsageError(
                     f"{name} is not for a healer, who gets at most three remedies, in markdown or json"
                 )
+    error_text = ""
+    if error is not None:
+        from archivist.files.open import read_bounded
+
+        error_text = read_bounded(error, hint="give its last lines").decode("utf-8", "replace")
     bank, global_bank = session.bank_if_any(), session.global_bank()
     lead = bank or global_bank
     as_json = as_json or form == "json"
@@ -93,7 +98,7 @@ def brief(
         return
     if error is not None:
         asked = {name: fields[name] for name in ("tool", "repo", "run")}
-        found = lead.briefs.heal(error.read(), command=command, fence=bool(fields["fence"]), **asked)
+        found = lead.briefs.heal(error_text, command=command, fence=bool(fields["fence"]), **asked)
         print_brief(lead, found, as_json)
         if not found.text:
             note("no remedy known for this error")

@@ -109,6 +109,8 @@ def salvage(session: Session, target: Path | None, replace: bool, is_global: boo
     view["kept"] = str(kept) if kept else None
     if kept:
         notes = [f"hint: the damaged file is {kept}"]
+    elif account.is_complete and not account.restored and not account.damaged_pages:
+        notes = [f"{place} is whole: nothing needs to be salvaged"]
     else:
         notes = ["hint: archivist salvage --replace puts such a bank in place of the damaged one"]
     text = "\n".join([f"{'replaced' if kept else 'wrote'} {new}", *_account_lines(account)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -65,7 +64,11 @@ class DashTextCommand(click.Command):
 
 def read_text_argument(given: str) -> str:
     """Return an argument's text; `-` reads it from stdin."""
-    return sys.stdin.buffer.read().decode("utf-8", "replace") if given == "-" else given
+    if given != "-":
+        return given
+    from archivist.files.open import read_bounded
+
+    return read_bounded(given).decode("utf-8", "replace")
 
 
 def combine(*options: Callable[[F], F]) -> Callable[[F], F]:

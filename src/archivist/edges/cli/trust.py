@@ -63,6 +63,7 @@ def trust(
         return Answer({"bank": str(file), "trusted": True, "changed": False}, f"It is trusted: {file}")
     with Bank.preview(file) as bank:
         view, lines = _describe_bank(bank, file)
+        shown = bank.shown_digest
     if show:
         return Answer({**view, "trusted": False, "changed": False}, "\n".join(lines))
     if not yes:
@@ -75,7 +76,7 @@ def trust(
         if not click.confirm("Accept it?", err=True):
             return Answer({**view, "trusted": False, "changed": False}, "It stays silent.")
         lines = []
-    revoked = Bank.accept(file, actor)
+    revoked = Bank.accept(file, actor, shown=shown)
     view = {**view, "trusted": True, "changed": True, "tokens_revoked": revoked}
     end = [f"Accepted: {file}"]
     if revoked:

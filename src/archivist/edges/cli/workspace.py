@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -102,16 +101,11 @@ def require_bank(session: Session) -> Bank:
 
 def read_source(source: str, max_bytes: int, hint: str) -> str:
     """Return the text of a file, or of stdin; the hint is for one that is too large."""
-    if source == "-":
-        data = sys.stdin.buffer.read(max_bytes + 1)
-    else:
-        with Path(source).open("rb") as file:
-            data = file.read(max_bytes + 1)
-    if len(data) > max_bytes:
-        raise InputError(f"{source!r} is larger than {max_bytes >> 20} MiB", hint=hint)
+    from archivist.files.open import read_bounded
+
     try:
         # Editors on Windows begin a file with a byte order mark.
-        return data.decode("utf-8-sig")
+        return read_bounded(source, max_bytes, hint=hint).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{source!r} is not UTF-8: byte {error.start}", hint="save it as UTF-8") from None
 
@@ -254,10 +248,7 @@ def _read_items(source: str) -> Sequence[MemoryItem | SaveOutcome]:
     """Read the items of a JSON list, of one object, or of one object a line."""
     from archivist.workspace.save import items_from
 
-    try:
-        text = read_source(source, _MAX_INPUT, "save it in parts")
-    except OSError as error:
-        raise InputError(f"cannot read {source!r}: {error.strerror}") from error
+    text = read_source(source, _MAX_INPUT, "save it in parts")
     try:
         whole = json.loads(text)
     except json.JSONDecodeError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +13,6 @@ from archivist.edges.cli.output import EXIT_PARTIAL, Answer, list_records, note,
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.workspace import read_source, require_bank, root_option
 from archivist.errors import InputError
-from archivist.files.write import explain_os_errors
 from archivist.text import shorten_line
 from archivist.workspace import links_service
 from archivist.workspace.files_service import Topology, find_scope
@@ -321,8 +319,7 @@ def save(
     """Save a text as the skill NAME of a scope; secrets in it are redacted."""
     from archivist.workspace.skills_service import Skills, save_skill
 
-    with explain_os_errors(Path(source)):
-        text = read_source(source, _MAX_SKILL_BYTES, "put long material into files beside the skill")
+    text = read_source(source, _MAX_SKILL_BYTES, "put long material into files beside the skill")
     bank = session.bank_if_any()
     with bank or nullcontext():
         save_text = Skills(bank, topology).save if bank else partial(save_skill, topology)

@@ -279,6 +279,7 @@ def note_failure(what: str, error: Exception, place: Path | None) -> None:
     """Log a failure under the user's home, where the doctor looks: that of the bank, or of none."""
     from contextlib import suppress
 
+    from archivist.capture.clean import clean_name
     from archivist.clock import system_clock
     from archivist.files import hook_log
     from archivist.paths import bank_file, home_folder, state_folder
@@ -286,7 +287,7 @@ def note_failure(what: str, error: Exception, place: Path | None) -> None:
     # Where the home cannot be written, the failure is lost.
     with suppress(OSError, RuntimeError, ValueError):
         folder = home_folder() if place is None else state_folder(bank_file(place))
-        hook_log.log_failure(folder, f"{what}: {error_text(error)}", system_clock())
+        hook_log.log_failure(folder, clean_name(f"{what}: {error_text(error)}"), system_clock())
 
 
 def is_silent(error: Exception) -> bool:

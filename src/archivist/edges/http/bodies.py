@@ -284,5 +284,6 @@ def _record_idempotency_key(request: Request, body_digest: str) -> None:
         raise Refusal(400, "bad_key", "the Idempotency-Key is malformed", hint=hint)
     whole = f"{request.method} {request.url.path}?{request.url.query}\n{body_digest}"
     digest = sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
-    name = f"{request.scope[KEY].token}:{key}"
+    # Clients put anything into a key: only its digest is stored.
+    name = f"{request.scope[KEY].token}:{sha256(key.encode()).hexdigest()}"
     request.scope[_REPEATABLE] = (name, digest)

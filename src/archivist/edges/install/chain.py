@@ -48,7 +48,7 @@ def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
         (install.client, program, bank)
         for install in installs
         for path in sorted(install.hooks)
-        for program, bank in dict.fromkeys(named_programs(path.read_text("utf-8", "replace"), str(path)))
+        for program, bank in dict.fromkeys(named_programs(_read_hooks(path), str(path)))
     ]
     programs = [program for _, program, _ in calls] or [PROGRAM]
     command = next(filter(None, map(shutil.which, programs)), None)
@@ -99,6 +99,10 @@ def double_hook_warnings(installs: Sequence[ClientInstall]) -> list[str]:
         for install in installs
         if install.client == "vscode" and install.hooks and hook_files.get("claude-code")
     ]
+
+
+def _read_hooks(path: Path) -> str:
+    return (changes.read_file(path) or b"").decode("utf-8", "replace")
 
 
 def _find_disabling_file(root: Path, home: Path | None) -> str:

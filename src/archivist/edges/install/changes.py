@@ -8,7 +8,6 @@ entries. A folder that was there and empty gets an empty backup file as a mark. 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from difflib import unified_diff
@@ -18,6 +17,7 @@ from typing import NamedTuple
 from archivist.edges.install.clients import InstallTarget
 from archivist.errors import InputError
 from archivist.files.git import run_git
+from archivist.files.worktrees import shared_git_dir
 from archivist.files.write import refuse_links, refuse_read_only, replace_file
 
 SUFFIX = ".archivist-backup"
@@ -67,16 +67,13 @@ class InstallChange(NamedTuple):
 
 def read_file(path: Path) -> bytes | None:
     """Return a file's bytes, or None when there is no file."""
+    from archivist.files.open import read_bounded
+
     try:
-        if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
-            raise InputError(f"{str(path)!r} is no file", hint="correct or move it, then try again")
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise InputError(
-            f"{str(path)!r} cannot be read: {error.strerror}", hint="correct or move it, then try again"
-        ) from None
+        return read_bounded(path) if path.exists() else None
+    except InputError as error:
+        hint = "correct or move it, then try again"
+        raise InputError(f"settings cannot be read: {error.message}", hint=hint) from None
 
 
 def plan_install(targets: Sequence[InstallTarget]) -> list[InstallChange]:
@@ -286,9 +283,12 @@ def _has_backups(folder: Path) -> bool:
 
 
 def _exclude_file(folder: Path) -> Path | None:
-    """Return `info/exclude` of a folder's repository; None outside of repositories, or without git."""
-    found = _run_git(folder, "rev-parse", "--git-path", "info/exclude")
-    return None if found is None else folder / os.fsdecode(found.removesuffix(b"\n"))
+    """Return `info/exclude` of a folder's own repository; None outside of repositories, or without git."""
+    found, own = _run_git(folder, "rev-parse", "--git-path", "info/exclude"), shared_git_dir(folder)
+    if found is None or own is None:
+        return None
+    path = folder / os.fsdecode(found.removesuffix(b"\n"))
+    return path if os.path.realpath(path) == os.path.realpath(own / "info" / "exclude") else None
 
 
 def _run_git(folder: Path, *words: str) -> bytes | None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _NEW = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 _SIDE_FILES = ("-wal", "-shm")
+_IMAGE = "image.db"
 _NOTHING = (
     "archivist restore FILE brings a backup; else move the file away, and archivist init makes a new bank"
 )
@@ -85,7 +86,7 @@ def salvage_bank(path: Path, target: Path, now: datetime) -> SalvageAccount:
         raise InputError(f"{str(target)!r} exists already", hint="name a new file with --to")
     with _private_folder(target.parent) as folder:
         account, bank = _salvage_best(path, folder, now)
-        if not account.records and not account.entries:
+        if not account.records and not account.entries and not _is_whole(folder / _IMAGE):
             raise BankDamagedError(str(path), "nothing in it can be read", hint=_NOTHING)
         _check_copy(bank, "the damaged file was not changed")
         _move(bank, target)
@@ -98,7 +99,7 @@ def rewrite_bank(path: Path, now: datetime) -> None:
     This mends what building indexes again cannot: damaged pages of indexes and of the list of free pages.
     """
     with _private_folder(path.parent) as folder:
-        image = folder / "image.db"
+        image = folder / _IMAGE
         with map_errors(path, BUSY_TIMEOUT_S):
             _copy_pages(path, image)
         account, bank = _salvage_image(image, path, folder, now)
@@ -196,6 +197,15 @@ def _check_copy(path: Path, hint: str, *, name: Path | None = None) -> None:
         raise BankDamagedError(str(name or path), problems[0], hint=hint)
 
 
+def _is_whole(path: Path) -> bool:
+    """Say whether a file is a bank without damage, as a new one is, which holds nothing."""
+    try:
+        _check_copy(path, "")
+    except (BankDamagedError, NotABankError):
+        return False
+    return True
+
+
 # Pages
 
 
@@ -249,7 +259,7 @@ def _salvage_best(path: Path, folder: Path, now: datetime) -> tuple[SalvageAccou
 
 def _copy_image(path: Path, folder: Path) -> Path:
     """Copy a damaged file with the committed part of its log; also one that SQLite does not open."""
-    image = folder / "image.db"
+    image = folder / _IMAGE
     try:
         _make_empty_file(image)
         _copy_pages(path, image)
