@@ -46,17 +46,20 @@ def wishes(archivist: Command, *options: str) -> list[dict[str, Any]]:
     return sorted(json.loads(found.out)["lessons"], key=lambda lesson: str(lesson["id"]))
 
 
-def test_only_contradicting_wishes_supersede(archivist: Command, project: Path) -> None:
+@pytest.mark.parametrize("first", range(0, len(SEQUENCES), 5))
+def test_only_contradicting_wishes_supersede(archivist: Command, project: Path, first: int) -> None:
     archivist("init")
+    # Few at once: wishes fade when many runs of the bank do not repeat them.
+    sequences = SEQUENCES[first : first + 5]
     sessions = [
-        (f"p{place:02}", day, message)
-        for place, sequence in enumerate(SEQUENCES)
+        (f"p{place}", day, message)
+        for place, sequence in enumerate(sequences)
         for day, message in enumerate(sequence["messages"], 1)
     ]
     learn(archivist, project, sessions)
     listed = wishes(archivist, "--all")
-    for place, sequence in enumerate(SEQUENCES):
-        told = [lesson for lesson in listed if lesson["repo"] == f"p{place:02}"]
+    for place, sequence in enumerate(sequences):
+        told = [lesson for lesson in listed if lesson["repo"] == f"p{place}"]
         old = [at for at, lesson in enumerate(told) if lesson["status"] == "superseded"]
         assert (len(told), old) == (len(sequence["messages"]), sequence["superseded"]), sequence
 
@@ -100,6 +103,23 @@ def test_a_superseded_wish_is_not_learnt_again_from_its_own_session(
     archivist("capture", str(project / "logs-1"))
     archivist("reflect")
     assert [lesson["status"] for lesson in wishes(archivist, "--all")] == ["superseded", "active"]
+
+
+def test_a_wish_that_faded_is_kept_when_it_is_said_again(archivist: Command, project: Path) -> None:
+    archivist("init")
+    others = [("shop", day, f"Look at page {day}.") for day in range(2, 14)]
+    learn(archivist, project, [("shop", 1, "We use pnpm here."), *others])
+    assert wishes(archivist) == []
+    learn(archivist, project, [("shop", 20, "We use pnpm here.")])
+    assert [lesson["frequency"] for lesson in wishes(archivist)] == [1]
+
+
+def test_a_wish_that_was_forgotten_stays_so(archivist: Command, project: Path) -> None:
+    archivist("init")
+    learn(archivist, project, [("shop", 1, "We use pnpm here.")])
+    archivist("lessons", "forget", "m-001")
+    learn(archivist, project, [("shop", 2, "We use pnpm here.")])
+    assert wishes(archivist) == []
 
 
 def test_within_a_session_the_last_word_holds(archivist: Command, project: Path) -> None:

@@ -24,7 +24,7 @@ from archivist.lessons.quarantine import lesson_suspicion
 from archivist.lessons.standing import with_status
 from archivist.recall.keywords import KeywordIndex, Overlap, keywords
 from archivist.records import Lesson, LessonType, Provenance, Status
-from archivist.store.filters import any_of, contains_item, equals, not_equals, one_of
+from archivist.store.filters import any_of, at_least, contains_item, equals, not_equals, one_of
 from archivist.store.results import SearchFilter, TextQuery, scope_token
 
 if TYPE_CHECKING:
@@ -190,7 +190,8 @@ class LessonGate:
     def _find_by_key_or_likeness(self, candidate: Candidate) -> Lesson | None:
         """Return the lesson of the same key or of like words, else a retired one of the same key.
 
-        A lesson that people forgot must not be learnt again, nor a superseded one from a run that it counts.
+        A lesson that people forgot must not be learnt again. One that faded or was superseded may be, but not
+        from a run that it counts.
         """
         lessons = gate.comparable_lessons(candidate, self._project_lessons.values())
         contradicted = {wish.id for wish in find_contradicted(candidate, lessons)}
@@ -202,13 +203,12 @@ class LessonGate:
                 return twin
         if not candidate.key:
             return None
+        is_forgotten = (not_equals("status", Status.SUPERSEDED), at_least("frequency", 1))
         retired = self._writer.select(
             Lesson,
             equals("signature", candidate.key),
             equals("is_waiting", 0),
-            any_of(
-                (not_equals("status", Status.SUPERSEDED),), (contains_item("runs", self._sighting.counted),)
-            ),
+            any_of(is_forgotten, (contains_item("runs", self._sighting.counted),)),
             order=("-updated",),
         )
         return next(iter(gate.comparable_lessons(candidate, retired)), None)
