@@ -13,7 +13,13 @@ from archivist.reading.wording import clip_words, format_rule, tags
 from archivist.records import LessonType, Severity
 from archivist.records.run_words import TYPED
 from archivist.reflect.miners.material import Material
-from archivist.reflect.miners.wish_frames import CLAUSE_MARKS, ENGLISH, LANGUAGES, LONGEST_WISH
+from archivist.reflect.miners.wish_frames import (
+    CLAUSE_MARKS,
+    ENGLISH,
+    FROM_NOW_ON,
+    LANGUAGES,
+    LONGEST_WISH,
+)
 from archivist.reflect.own_words import hide_quotations, own_words
 
 # What the user says outweighs what is inferred from failures, whatever the counts.
@@ -26,7 +32,7 @@ _SHORTEST_RULE = 8
 # Nobody types more wishes at once: a longer list was pasted.
 _MOST_WISHES = 5
 _SENTENCE_END = re.compile(
-    r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bz\.B\.)\s+|(?<=[\u3002\uff01\uff1f])|\n+"
+    r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bz\.B\.)\s+(?!ever[.!])|(?<=[\u3002\uff01\uff1f])|\n+"
     r"|;\s+(?=don't|do not|never|always)",
     re.IGNORECASE,
 )
@@ -35,19 +41,16 @@ _IMPERATIVE = (
     r"(?:always|never)\s+(?!(?:get|got|see|saw|had|have|ran|was|were|been|is|are|hit|happen|work|fail|mind)\b)"
     r"(?!\w*[^\Wsu]s\b|\w{3,}ed\b)"
 )
-_FROM_NOW_ON = (
-    r"(?:from now on|going forward|in (?:the )?future|as a rule|next time|for (?:all )?(?:future|later) \w+)"
-)
 _HERE = r"(?:in|for) (?:this|our) (?:repo|repository|project|codebase|workspace)"
 _YOU = r"(?:please |you (?:should |must )?|we |i want you to )?"
 _STANDING = re.compile(
     r"(?:^|[,;:] |\b(?:please|and|but|also|so|then|let's"
     r"|(?:you|we|i)(?: should| must| will| need to| want to)?"
-    rf"|(?:you|us|remember|want|prefer|like|sure) to|{_HERE}[,:]?|{_FROM_NOW_ON}[,:]?) ){_IMPERATIVE}"
+    rf"|(?:you|us|remember|want|prefer|like|sure) to|{_HERE}[,:]?|{FROM_NOW_ON}[,:]?) ){_IMPERATIVE}"
     rf"|^(?:before|after|when) [^,]{{3,60}} {_IMPERATIVE}"
-    rf"|(?:^|[,;:] |\b(?:please|and|but|also|so|then) ){_FROM_NOW_ON}\b|\b{_FROM_NOW_ON}[.!]*$"
+    rf"|(?:^|[,;:] |\b(?:please|and|but|also|so|then) ){FROM_NOW_ON}\b|\b{FROM_NOW_ON}[.!]*$"
     r"|\b(?:every time|whenever) you\b"
-    r"|^(?:please |and |but |so )*(?:don't|do not) ever\b|^(?:don't|do not) .*\bever$",
+    r"|^(?:please |and |but |so )*(?:don't|do not) ever\b|^(?:don't|do not) .*\bever[.!]*$",
     re.IGNORECASE,
 )
 # In the clause before a wish: what a program, a text or somebody else should do or did.
@@ -66,7 +69,7 @@ _OWN_CLAUSE = re.compile(
 # A task has its own always and never; a wish that comes with it must say that it is for later too.
 _STANDING_IN_TASK = re.compile(
     r"^(?:please |also |and |note: |important: )*(?:"
-    rf"{_FROM_NOW_ON}[,:]? {_YOU}(?:always|never|use|prefer|run|write|only|stop|avoid|keep|make sure|do not"
+    rf"{FROM_NOW_ON}[,:]? {_YOU}(?:always|never|use|prefer|run|write|only|stop|avoid|keep|make sure|do not"
     r"|don't|put|name|commit|format|answer|ask)\b"
     rf"|{_HERE}[,:]? {_YOU}{_IMPERATIVE}"
     r"|(?<=please )remember\b|remember[,:]? (?:to |that (?:you |we )?(?:should |must )?)?(?:always|never)\b)",
