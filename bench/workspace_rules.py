@@ -13,11 +13,11 @@ from collections.abc import Callable
 from tests.workspace import figures
 from tests.workspace.figures import Judged
 
+from archivist.reading.similarity import COSINE, Likeness, Statement, compare
 from archivist.recall.keywords import keywords
 from archivist.records import Event
 from archivist.workspace.drafts import draft_decisions, find_causes, message_sentences
 from archivist.workspace.save import MemoryKind, category_of, kind_of, status_of
-from archivist.workspace.similarity import COSINE, Likeness, Statement, compare
 
 SETS = ("known", "tuning", "unseen")
 _NEGATION = re.compile(r"\b(?:not|never|no|don't|avoid|without)\b", re.IGNORECASE)

@@ -255,6 +255,13 @@ def _stream(mark: Line) -> Callable[[str, str], str]:
     return write
 
 
+def _rejected_plan(run: str, text: str) -> str:
+    """Return a session of an older client, which does not say who denied a call."""
+    call = {"type": "tool_use", "id": "t9", "name": "ExitPlanMode", "input": {"plan": "Use yarn."}}
+    turn = _turn([{**_RESULT, "content": _REFUSAL, "is_error": True}], toolUseResult=f"Error: {_REFUSAL}")
+    return _claude({**_turn([call]), "type": "assistant"}, turn)(run, text)
+
+
 _SUMMARY = "This session is being continued from a previous conversation that ran out of context.\nTEXT"
 _COMMAND = "<command-message>review</command-message>\n<command-name>/review</command-name>"
 _NOTIFICATION = "<task-notification>\n<task-id>b1</task-id>\n<result>TEXT</result>\n</task-notification>"
@@ -262,6 +269,7 @@ _REFUSAL = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected. "
     "To tell you how to proceed, the user said:\nTEXT"
 )
+_CLARIFIED = _REFUSAL.replace("TEXT", "The user wants to clarify these questions.\n\n- TEXT")
 _AGENTS = "# AGENTS.md instructions for /src/app\n\n<INSTRUCTIONS>\nTEXT\n</INSTRUCTIONS>"
 _IDE = (
     "# Context from my IDE setup:\n\n## Active file: src/app.ts\n\n## Active selection of the file:\nTEXT\n\n"
@@ -301,6 +309,23 @@ SHAPES: dict[str, Callable[[str, str], str]] = {
     "claude.tool_result": _claude(_turn([_RESULT], toolUseResult="TEXT")),
     "claude.tool_result_list": _claude(_turn([{**_RESULT, "content": [_text("TEXT")]}, _text("TEXT")])),
     "claude.denied_tool": _claude(_turn([{**_RESULT, "content": _REFUSAL, "is_error": True}])),
+    "claude.rejected_edit": _claude(
+        _turn([{**_RESULT, "content": _REFUSAL, "is_error": True}], toolDenialKind="user-rejected")
+    ),
+    "claude.rejected_plan": _rejected_plan,
+    "claude.rejected_in_sidechain": _claude(
+        _turn(
+            [{**_RESULT, "content": _REFUSAL, "is_error": True}],
+            toolDenialKind="user-rejected",
+            isSidechain=True,
+        )
+    ),
+    "claude.denied_by_hook": _claude(
+        _turn([{**_RESULT, "content": _REFUSAL, "is_error": True}], toolDenialKind="hook-denied")
+    ),
+    "claude.questions_rejected": _claude(
+        _turn([{**_RESULT, "content": _CLARIFIED, "is_error": True}], toolDenialKind="user-rejected")
+    ),
     "claude.task_notification": _claude(_turn(_NOTIFICATION, origin={"kind": "task-notification"})),
     "claude.plan": _claude(_turn("Implement the following plan:\n\nTEXT", planContent="TEXT")),
     "claude.sdk": _sdk,

@@ -270,9 +270,20 @@ def test_a_missing_file_is_named_by_the_target_when_the_tool_does_not() -> None:
     assert found.signature.key == "read:no such file:b.py"
 
 
-def test_a_refusal_by_the_user_is_no_failure() -> None:
-    output = "The user doesn't want to proceed with this tool use. The tool use was rejected"
-    assert detect_failure("Bash", "rm -rf x", None, True, output) is None
+@pytest.mark.parametrize(
+    ("tool", "output"),
+    [
+        ("Bash", "The user doesn't want to proceed with this tool use. The tool use was rejected"),
+        ("Edit", "Permission for this tool use was denied. The tool use was rejected. The user said:\nno"),
+        ("ExitPlanMode", "The agent proposed a plan that was rejected by the user.\n\nRejected plan:\nx"),
+        ("Bash", "User rejected tool use"),
+        ("shell", "exec command rejected by user"),
+        ("apply_patch", "patch rejected by user"),
+        ("shell", "aborted by user after 3.2s"),
+    ],
+)
+def test_a_refusal_by_the_user_is_no_failure(tool: str, output: str) -> None:
+    assert detect_failure(tool, "rm -rf x", None, True, output) is None
 
 
 def test_the_exit_code_is_read_from_the_harness_own_line() -> None:

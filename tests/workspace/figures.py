@@ -12,10 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from archivist.reading.similarity import Likeness, Statement
 from archivist.recall.embedders.static import StaticEmbedder
 from archivist.records import Event, EventKind
 from archivist.workspace.save import split_title
-from archivist.workspace.similarity import Likeness, Statement
 from tests.workspace import labelled_texts, spoken_pairs, statement_pairs
 
 SAME = {Likeness.KNOWN, Likeness.MEANING}

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archivist.reading.similarity import Comparison, Likeness, Statement, compare, find_conflict
 from archivist.recall.embedders.static import StaticEmbedder
 from archivist.workspace.save import split_title
-from archivist.workspace.similarity import Comparison, Likeness, Statement, compare, find_conflict
 from tests.workspace import statement_pairs as pairs
 from tests.workspace.figures import Figures, judge_pairs, macro_f1, measure
 from tests.workspace.spoken_pairs import Said

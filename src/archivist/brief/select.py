@@ -146,6 +146,21 @@ class RenderedBrief(NamedTuple):
     works: tuple[WorkingCommand, ...] = ()
 
 
+def drop_contradicted(offered: list[BriefedLesson]) -> list[BriefedLesson]:
+    """Of wishes that contradict each other keep the one that holds: the project's own, else the later."""
+    wishes = [each for each in offered if each.lesson.type == "preference"]
+    if not wishes[1:]:
+        return offered
+    from archivist.lessons.contradiction import find_contradicted, standing_of
+
+    wishes.sort(key=lambda each: (bool(each.lesson.repo), not each.is_global, standing_of(each.lesson)))
+    dropped: set[str] = set()
+    for place, each in enumerate(wishes):
+        if find_contradicted(each.lesson, (later.lesson for later in wishes[place + 1 :])):
+            dropped.add(each.name)
+    return [each for each in offered if each.name not in dropped]
+
+
 def says_remedy(lesson: Lesson) -> bool:
     """Say whether the summary alone says what to do; a mined one does unless it was cut off."""
     return not lesson.rule or (bool(lesson.signature) and not lesson.summary.endswith("…"))

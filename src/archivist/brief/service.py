@@ -18,6 +18,7 @@ from archivist.brief.select import (
     BriefFormat,
     BriefRequest,
     RenderedBrief,
+    drop_contradicted,
     rules_for,
 )
 from archivist.brief.works import WorkingCommand, find_working_commands
@@ -191,7 +192,7 @@ def _select_known_issues(
                 Lesson, *conditions, order=("-frequency", "number"), limit=rules.max_lessons
             )
         offered += [BriefedLesson(lesson, is_global=source is global_bank) for lesson in lessons]
-    live, stale = _drop_stale(bank, offered)
+    live, stale = _drop_stale(bank, drop_contradicted(offered))
     live.sort(key=lambda each: (-each.lesson.frequency, each.is_global, each.lesson.number))
     chosen = live[: rules.max_lessons]
     if request.budget_tokens is not None:
@@ -265,7 +266,7 @@ def _select_for_project(
         budget_tokens=rules.budget_tokens * _IN_RESERVE,
         max_candidates=rules.max_candidates * _IN_RESERVE,
     )
-    live, stale = _drop_stale(bank, rank_within(offered, reserve))
+    live, stale = _drop_stale(bank, drop_contradicted(rank_within(offered, reserve)))
     chosen = rank_within(live, rules)
     room = rules.budget_tokens
     if count_tokens((), works) > room // _SHARE_OF_WORKS:

@@ -15,10 +15,11 @@ from dataclasses import replace
 from archivist.access.rights import may_change
 from archivist.capture.clean import Cleaner
 from archivist.lessons.candidate import Candidate, Sighting, clean_candidate, lesson_fields
+from archivist.lessons.contradiction import wish_likeness
 from archivist.lessons.quarantine import is_quarantined, lesson_suspicion
 from archivist.lessons.standing import is_confirmed, lesson_text, merge_evidence, merge_sets, merge_versions
 from archivist.reading.failures import have_different_subjects
-from archivist.records import Evidence, Lesson, Provenance, Source, Status
+from archivist.records import Evidence, Lesson, LessonType, Provenance, Source, Status
 
 SUMMARY_WEIGHT = 0.6
 NAME_WEIGHT = 0.3
@@ -34,6 +35,8 @@ _COMMON_NAMES = frozenset(["pip", "install", "python", "run", "the", "npm", "git
 
 def text_similarity(first: Lesson | Candidate, second: Lesson | Candidate) -> float:
     """Return how alike two lessons are, from 0 to 1; a part that only one of them has is not compared."""
+    if first.remedies and second.remedies and {first.type, second.type} == {LessonType.PREFERENCE}:
+        return wish_likeness(first, second)
     names, other_names = _names_in_code(first), _names_in_code(second)
     if names and other_names and not names & other_names:
         return 0.0

@@ -19,11 +19,12 @@ from archivist.lessons.candidate import (
     Sighting,
     clean_candidate,
 )
+from archivist.lessons.contradiction import find_contradicted, standing_of
 from archivist.lessons.quarantine import lesson_suspicion
 from archivist.lessons.standing import with_status
 from archivist.recall.keywords import KeywordIndex, Overlap, keywords
-from archivist.records import Lesson, Provenance, Status
-from archivist.store.filters import contains_item, equals, not_equals, one_of
+from archivist.records import Lesson, LessonType, Provenance, Status
+from archivist.store.filters import any_of, at_least, contains_item, equals, not_equals, one_of
 from archivist.store.results import SearchFilter, TextQuery, scope_token
 
 if TYPE_CHECKING:
@@ -38,6 +39,10 @@ _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
 _COMPARED = 20
 # The same words for another place are another lesson.
 _PLACE = ("scope", "project", "repo", "task", "provider", "tool", "role", "domain")
+
+
+def _is_believed_wish(lesson: Lesson) -> bool:
+    return lesson.type is LessonType.PREFERENCE and lesson.status.is_live and not lesson.is_waiting
 
 
 class LessonGate:
@@ -66,7 +71,24 @@ class LessonGate:
             self._meet_twin = gate.meet_suggested
 
     def keep(self, candidate: Candidate, *, may_create: bool = True) -> KeptLesson:
-        """Store what a candidate says as a new lesson or as one more sighting of a known one."""
+        """Store what a candidate says as a new lesson or as one more sighting of a known one.
+
+        Of a wish and those that it contradicts, only the one that holds stays live.
+        """
+        kept = self._keep_candidate(candidate, may_create=may_create)
+        is_said = self._sighting.provenance in (Provenance.MINED, Provenance.TYPED)
+        if not is_said or kept.change is LessonChange.DROPPED or not _is_believed_wish(kept.lesson):
+            return kept
+        asked = (one_of("status", _LIVE), equals("repo", kept.lesson.repo), equals("is_waiting", 0))
+        others = [lesson for lesson in self._writer.select(Lesson, *asked) if _is_believed_wish(lesson)]
+        for other in find_contradicted(kept.lesson, others):
+            earlier, later = sorted((kept.lesson, other), key=standing_of)
+            earlier = self._supersede(earlier, later)
+            if earlier.id == kept.lesson.id:
+                return KeptLesson(earlier, kept.change)
+        return kept
+
+    def _keep_candidate(self, candidate: Candidate, *, may_create: bool) -> KeptLesson:
         sighting, provenance = self._sighting, self._sighting.provenance
         is_from_file = provenance in (Provenance.IMPORTED, Provenance.SHARED)
         candidate = clean_candidate(candidate, self._cleaner, is_exact=is_from_file)
@@ -83,9 +105,7 @@ class LessonGate:
         better = gate.refine_lesson(known, candidate, sighting) if may_refine else None
         if better is not None:
             better = self._put_new(better, 0, "refine")
-            old = replace(known, status=Status.SUPERSEDED, superseded_by=better.id)
-            self._writer.put(replace(old, updated=sighting.now, edited=sighting.now), "supersede")
-            self._project_lessons.pop(known.id, None)
+            self._supersede(known, better)
             return KeptLesson(better, LessonChange.REFINED)
         if known.is_waiting and known.status.is_live and sighting.words_from.is_own and not is_from_file:
             met = gate.adopt_lesson(known, candidate, sighting)
@@ -101,6 +121,14 @@ class LessonGate:
         if is_mined:
             self._project_lessons[after.id] = after
         return KeptLesson(after, LessonChange.MET)
+
+    def _supersede(self, old: Lesson, new: Lesson) -> Lesson:
+        now = self._sighting.now
+        old = replace(old, status=Status.SUPERSEDED, superseded_by=new.id, updated=now, edited=now)
+        self._writer.put(old, "supersede")
+        if self._sighting.provenance is Provenance.MINED:
+            self._project_lessons.pop(old.id, None)
+        return old
 
     def _put_new(self, draft: Lesson, wanted_number: int, verb: str) -> Lesson:
         """Give a draft its id, number and status, and store it."""
@@ -162,9 +190,12 @@ class LessonGate:
     def _find_by_key_or_likeness(self, candidate: Candidate) -> Lesson | None:
         """Return the lesson of the same key or of like words, else a retired one of the same key.
 
-        A lesson that people forgot must not be learnt again.
+        A lesson that people forgot must not be learnt again. One that faded or was superseded may be, but not
+        from a run that it counts.
         """
         lessons = gate.comparable_lessons(candidate, self._project_lessons.values())
+        contradicted = {wish.id for wish in find_contradicted(candidate, lessons)}
+        lessons = [lesson for lesson in lessons if lesson.id not in contradicted]
         # What others brought must not take the sightings of what this bank learnt itself.
         for is_waiting in (False, True):
             some = [lesson for lesson in lessons if lesson.is_waiting is is_waiting]
@@ -172,11 +203,12 @@ class LessonGate:
                 return twin
         if not candidate.key:
             return None
+        is_forgotten = (not_equals("status", Status.SUPERSEDED), at_least("frequency", 1))
         retired = self._writer.select(
             Lesson,
             equals("signature", candidate.key),
             equals("is_waiting", 0),
-            not_equals("status", Status.SUPERSEDED),
+            any_of(is_forgotten, (contains_item("runs", self._sighting.counted),)),
             order=("-updated",),
         )
         return next(iter(gate.comparable_lessons(candidate, retired)), None)

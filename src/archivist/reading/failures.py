@@ -34,10 +34,10 @@ _EXIT_LINE = lazy_pattern(r"\A\s*(?:Exit code:? |<returncode>)(-?\d+)[^\n]*(?:\n
 # What a harness says of a call that the user refused, or that it did not make since another one failed.
 _NOT_MADE = lazy_pattern(
     r"The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
-    r"|user (?:rejected|declined|denied|cancell?ed|aborted)"
-    r"|(?:rejected|declined|cancell?ed|aborted) by (?:the )?user"
+    r"|(?i:user) (?:rejected|declined|denied|cancell?ed|aborted)"
+    r"|(?:rejected|declined|denied|cancell?ed|aborted) by (?:the )?user"
     r"|(?i:sibling|parallel|other) tool calls? (?:has )?(?:errored|failed)"
-    r"|[Tt]ool call (?:was )?(?:cancell?ed|aborted|skipped|not executed)"
+    r"|[Tt]ool (?:call|use) (?:was )?(?:cancell?ed|aborted|skipped|not executed|rejected)"
 )
 _PASSED = lazy_pattern(
     r"^(?:=+ )?(?:\d+ passed\b(?!.*\b[1-9]\d* (?:failed|error))|OK(?: \(.*\))?$)|^test result: ok"

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from archivist.capture.redaction import redact
 from archivist.errors import InputError
+from archivist.reading.similarity import Comparison, Likeness, Statement, compare
 from archivist.workspace import learnings
 from archivist.workspace.documents import Plan, PlanStatus, clip_text, find_plan, strip_markup
 from archivist.workspace.learnings import Learning, LearningEntry
-from archivist.workspace.similarity import Comparison, Likeness, Statement, compare
 from archivist.workspace.terms import TOOLS
 from archivist.workspace.topology import LEVELS, WorkspaceScope
 

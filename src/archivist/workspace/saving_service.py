@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from archivist.errors import ArchivistError, BankError, InputError
 from archivist.files.write import explain_os_errors, lock_folder, read_bytes, replace_if_unchanged
+from archivist.reading.similarity import Statement
 from archivist.workspace import front_matter, learnings, save
 from archivist.workspace.documents import field_text
 from archivist.workspace.files_service import FileCache
 from archivist.workspace.learnings import Learning, LearningEntry
 from archivist.workspace.save import MemoryItem, MemoryKind, OnConflict, SaveOutcome, SaveResult
-from archivist.workspace.similarity import Statement
 from archivist.workspace.topology import LEARNINGS, FileKind, WorkspaceScope, decode
 
 if TYPE_CHECKING:

@@ -182,6 +182,23 @@ def test_a_refused_call_is_marked(capture: Read) -> None:
     assert episodes[-1].status is EpisodeStatus.ABORTED
 
 
+@pytest.mark.parametrize(
+    ("told", "typed"),
+    [
+        ("To tell you how to proceed, the user said:\nKeep the old flag.", ["Keep the old flag."]),
+        ("The user provided the following reason for the rejection:  Keep it.", ["Keep it."]),
+        ("the user said:\nNo.\n\nNote: The user's next message may contain a correction.", ["No."]),
+        ("the user said:\nThe user wants to clarify these questions.\n- Which one?", []),
+        ("STOP what you are doing and wait for the user to tell you how to proceed.", []),
+    ],
+)
+def test_the_reason_of_a_refusal_is_what_the_user_typed(capture: Read, told: str, typed: list[str]) -> None:
+    refusal = f"The user doesn't want to proceed with this tool use. The tool use was rejected. {told}"
+    line = {**said("user", got("t", refusal, is_error=True)), "toolDenialKind": "user-rejected"}
+    events, _, _ = capture(claude_code, said("assistant", use("t", command="rm x")), line)
+    assert [event.text for event in events if event.role == "user" and event.extra["typed"]] == typed
+
+
 def test_a_result_without_its_call_is_kept(capture: Read) -> None:
     events, _, _ = capture(claude_code, said("user", got("gone", "output")))
     assert events[0].output == "output"

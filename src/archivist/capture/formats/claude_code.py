@@ -24,6 +24,7 @@ from archivist.capture.values import (
     text,
     text_between,
 )
+from archivist.cold_start import lazy_pattern
 from archivist.ids import derived_id
 from archivist.records import EpisodeStatus, EventKind, Usage
 
@@ -42,6 +43,12 @@ _REFUSED = (
     "The user doesn't want to proceed with this tool use",
     "The user doesn't want to take this action",
 )
+# Beside its refusal of a call the user may type why, or what to do instead.
+_REASON = lazy_pattern("(?:the user said|reason for the rejection):", longest=400)
+_REASON_END = "\n\nNote: The user's next message may contain"
+_CLARIFIED = "The user wants to clarify these questions"
+# The client itself words the errors of these tools; that of another may only look like a refusal.
+_OWN_TOOLS = frozenset(("Edit", "MultiEdit", "Write", "NotebookEdit", "ExitPlanMode"))
 _CONTINUED = "This session is being continued from a previous conversation"
 _BY_CLIENT = (
     "<system-reminder>",
@@ -282,7 +289,8 @@ class _Session(_Chain):
                 chain.read_words(text(block, "text"), value, is_typed=is_typed)
             elif block.get("type") == "tool_result":
                 call_id = text(block, "tool_use_id")
-                outcome = _outcome(block, value, chain.pending_tool(call_id))
+                tool = chain.pending_tool(call_id)
+                outcome = _outcome(block, value, tool)
                 # A call may have started a sidechain, which then ended as the call did.
                 name = str(outcome.extra.pop("chain", call_id))
                 if name != call_id or name in self._children:
@@ -292,6 +300,8 @@ class _Session(_Chain):
                     self._children[name].stated = ended
                 chain.ending.is_interrupted = "rejected" in outcome.extra
                 chain.result(call_id, outcome)
+                if outcome.is_error and "rejected" in outcome.extra:
+                    chain.message("user", _typed_reason(block, value, tool), is_typed=True)
 
 
 def _is_typed(line: Mapping[str, Any]) -> bool:
@@ -302,6 +312,19 @@ def _is_typed(line: Mapping[str, Any]) -> bool:
         return False
     origin = text(object_at(line, "origin"), "kind")
     return origin == "human" or (not origin and text(line, "promptSource") in ("", "typed", "queued"))
+
+
+def _typed_reason(block: Mapping[str, Any], line: Mapping[str, Any], tool: str) -> str:
+    """Return what the user typed when they refused a call; nothing where a tool could have made it up."""
+    is_denied_by_user = text(line, "toolDenialKind") == "user-rejected"
+    marks = ("toolUseResult", "toolDenialKind", "sourceToolAssistantUUID")
+    own_line = {key: value for key, value in line.items() if key not in marks}
+    content = content_text(block.get("content"))
+    found = _REASON.search(content)
+    if not found or not (is_denied_by_user or tool in _OWN_TOOLS) or not _is_typed(own_line):
+        return ""
+    reason = content[found.end() :].partition(_REASON_END)[0].strip()
+    return "" if reason.startswith(_CLARIFIED) else reason
 
 
 def _remember(memory: dict[str, Any], key: str, value: Any, limit: int = _REMEMBERED_LINES) -> None:

@@ -4,45 +4,53 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from archivist.lessons.candidate import Candidate
+from archivist.lessons.contradiction import contradicts
 from archivist.reading.signatures import message_words
 from archivist.reading.wording import clip_words, format_rule, tags
 from archivist.records import LessonType, Severity
 from archivist.records.run_words import TYPED
 from archivist.reflect.miners.material import Material
+from archivist.reflect.miners.wish_frames import (
+    CLAUSE_MARKS,
+    ENGLISH,
+    FROM_NOW_ON,
+    LANGUAGES,
+    LONGEST_WISH,
+)
 from archivist.reflect.own_words import hide_quotations, own_words
 
 # What the user says outweighs what is inferred from failures, whatever the counts.
 _STANDING_IMPORTANCE = 0.9
 _CORRECTION_IMPORTANCE = 0.75
 _LONGEST_MESSAGE = 1500
-_LONGEST_WISH = 170
+# In bytes: a Chinese word is two characters, of three bytes each.
 _SHORTEST_WISH = 12
+_SHORTEST_RULE = 8
 # Nobody types more wishes at once: a longer list was pasted.
 _MOST_WISHES = 5
 _SENTENCE_END = re.compile(
-    r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)\s+|\n+|;\s+(?=don't|do not|never|always)", re.IGNORECASE
+    r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bz\.B\.)\s+(?!ever[.!])|(?<=[\u3002\uff01\uff1f])|\n+"
+    r"|;\s+(?=don't|do not|never|always)",
+    re.IGNORECASE,
 )
 # "It always fails" and "never returns None" are statements; "always run ruff" is a wish.
 _IMPERATIVE = (
     r"(?:always|never)\s+(?!(?:get|got|see|saw|had|have|ran|was|were|been|is|are|hit|happen|work|fail|mind)\b)"
     r"(?!\w*[^\Wsu]s\b|\w{3,}ed\b)"
 )
-_FROM_NOW_ON = (
-    r"(?:from now on|going forward|in (?:the )?future|as a rule|next time|for (?:all )?(?:future|later) \w+)"
-)
-_HERE = r"in (?:this|our) (?:repo|repository|project|codebase|workspace)"
+_HERE = r"(?:in|for) (?:this|our) (?:repo|repository|project|codebase|workspace)"
 _YOU = r"(?:please |you (?:should |must )?|we |i want you to )?"
 _STANDING = re.compile(
-    rf"(?:^|[,;:] |\b(?:please|and|but|also|so|then|(?:you|we|i)(?: should| must| will| need to| want to)?"
-    rf"|(?:you|us|remember|want|prefer|like|sure) to|{_HERE}[,:]?|{_FROM_NOW_ON}[,:]?) ){_IMPERATIVE}"
+    r"(?:^|[,;:] |\b(?:please|and|but|also|so|then|let's"
+    r"|(?:you|we|i)(?: should| must| will| need to| want to)?"
+    rf"|(?:you|us|remember|want|prefer|like|sure) to|{_HERE}[,:]?|{FROM_NOW_ON}[,:]?) ){_IMPERATIVE}"
     rf"|^(?:before|after|when) [^,]{{3,60}} {_IMPERATIVE}"
-    rf"|(?:^|[,;:] |\b(?:please|and|but|also|so|then) ){_FROM_NOW_ON}\b|\b{_FROM_NOW_ON}[.!]*$"
+    rf"|(?:^|[,;:] |\b(?:please|and|but|also|so|then) ){FROM_NOW_ON}\b|\b{FROM_NOW_ON}[.!]*$"
     r"|\b(?:every time|whenever) you\b"
-    r"|^(?:i|we) (?:prefer|want you to|like|don't want|do not want)\b|^(?:please )?prefer\b|^my preference\b"
-    r"|^(?:please )?remember (?:to|that)\b|^please remember\b"
-    r"|^(?:please |and |but |so )*(?:don't|do not) ever\b|^(?:don't|do not) .*\bever$",
+    r"|^(?:please |and |but |so )*(?:don't|do not) ever\b|^(?:don't|do not) .*\bever[.!]*$",
     re.IGNORECASE,
 )
 # In the clause before a wish: what a program, a text or somebody else should do or did.
@@ -50,7 +58,7 @@ _ABOUT_OTHERS = re.compile(
     r"\b(?:that|which|who|so|saying|should|must|will|would|wants?|promises?|is|are|was|were|has|have|had|\w{3,}ed)\b",
     re.IGNORECASE,
 )
-_CLAUSE_END = re.compile(r"[,;:]| - ")
+_CLAUSE_END = re.compile(rf"[{CLAUSE_MARKS}]| - ")
 # Longer clauses before a wish state something, unless they begin with the occasion or with who speaks.
 _LONGEST_REMARK = 4
 _OWN_CLAUSE = re.compile(
@@ -61,31 +69,15 @@ _OWN_CLAUSE = re.compile(
 # A task has its own always and never; a wish that comes with it must say that it is for later too.
 _STANDING_IN_TASK = re.compile(
     r"^(?:please |also |and |note: |important: )*(?:"
-    rf"{_FROM_NOW_ON}[,:]? {_YOU}(?:always|never|use|prefer|run|write|only|stop|avoid|keep|make sure|do not"
+    rf"{FROM_NOW_ON}[,:]? {_YOU}(?:always|never|use|prefer|run|write|only|stop|avoid|keep|make sure|do not"
     r"|don't|put|name|commit|format|answer|ask)\b"
     rf"|{_HERE}[,:]? {_YOU}{_IMPERATIVE}"
     r"|(?<=please )remember\b|remember[,:]? (?:to |that (?:you |we )?(?:should |must )?)?(?:always|never)\b)",
     re.IGNORECASE,
 )
-_CORRECTION = re.compile(
-    r"^(?:no|nope|wrong|stop|not (?:that|like that)|actually|please)?[,.!: -]*+(?:please |let's )?"
-    r"(?:(?:don't|do not|stop|avoid) (?:use|using|run|running|add|adding|write|writing|create|creating"
-    r"|commit|committing|push|pushing|touch|edit|mock|mocking|skip|install|put|leave|call)\b"
-    r"|(?:we|you should|you must|you need to) use\b|use \S.* (?:instead|not|rather than)\b"
-    r"|use \S+ (?:instead|for)\b)"
-    r"|^(?:no|nope|wrong)[,.! ]++.*\b(?:use|run|should|must|instead)\b",
-    re.IGNORECASE,
-)
-# A correction of what is being made is no wish for good, except where it names the whole project.
-_TEMPORARY = re.compile(
-    r"\b(?:for now|this time|yet|today|right now|just now|again)\b"
-    r"|\bth(?:is|ese) (?!repo|project|codebase|workspace|machine|computer)",
-    re.IGNORECASE,
-)
 _BULLET = re.compile(r"[ \t\-*\u2022]*+(?:\d{1,2}[.)][ \t]++)?")
 # A line without an end, then one with a capital: the second may begin a text that the first names.
 _NEW_STYLE = re.compile(r"[^.!?,;:\n]\n[ \t\-*\u2022\d.)]*+[A-Z]")
-_OPENING = re.compile(r"^(?:no|nope|wrong|please|actually)[,.!: -]++", re.IGNORECASE)
 
 
 def mine_wishes(material: Material) -> list[Candidate]:
@@ -97,8 +89,7 @@ def mine_wishes(material: Material) -> list[Candidate]:
         if event.extra.get(TYPED) is not True:
             continue
         for sentence, is_standing in find_wishes(event.text, is_task=has_task and not place):
-            wish = _OPENING.sub("", sentence).rstrip(".!")
-            wish = wish[:1].lower() + wish[1:] if not wish[:2].isupper() else wish
+            wish = state_rule(sentence)
             lesson = Candidate(
                 key=f"{material.project}|wish:{'-'.join(message_words(wish)[:8])}",
                 summary=clip_words(f"The user's wish: {wish}"),
@@ -111,13 +102,16 @@ def mine_wishes(material: Material) -> list[Candidate]:
                 events=(event.id,),
                 remedies=(wish,),
             )
+            # In one run too, the last word holds.
+            for earlier in [key for key, known in found.items() if contradicts(known.remedies[0], wish)]:
+                del found[earlier]
             found.setdefault(lesson.key, lesson)
     return list(found.values())
 
 
 def find_wishes(message: str, *, is_task: bool = False) -> list[tuple[str, bool]]:
     """Return the sentences in a user's own words that express a wish, and whether it is for good."""
-    words = own_words(message)
+    words = own_words(_join_announced(message))
     if len(words) > _LONGEST_MESSAGE:
         return []
     found: list[tuple[str, bool]] = []
@@ -126,29 +120,92 @@ def find_wishes(message: str, *, is_task: bool = False) -> list[tuple[str, bool]
     new_style = _NEW_STYLE.search(spoken_words)
     strict_from = 0 if is_task else new_style.start() if new_style else len(words)
     for spoken, start in _sentences(spoken_words):
-        if not _SHORTEST_WISH <= len(spoken) <= _LONGEST_WISH or spoken.endswith("?"):
+        if len(spoken) > LONGEST_WISH or len(spoken.encode()) < _SHORTEST_WISH:
             continue
         sentence = words[start : start + len(spoken)]
         if start >= strict_from:
-            if _STANDING_IN_TASK.search(spoken):
+            if _is_standing_in_task(spoken):
                 found.append((sentence, True))
-        elif _is_standing(spoken):
-            found.append((sentence, True))
-        elif _CORRECTION.search(spoken) and not _TEMPORARY.search(spoken):
-            found.append((sentence, False))
+        elif wish := _find_wish(spoken):
+            found.append((sentence, wish.is_standing))
     return found if len(found) <= _MOST_WISHES else []
 
 
-def _is_standing(sentence: str) -> bool:
-    """Say whether a sentence tells the agent what to do for good."""
+def state_rule(sentence: str) -> str:
+    """Return the rule in a user's sentence: without remarks before it, marks of a rule, and politeness."""
+    wish = _find_wish(sentence)
+    rule = sentence[wish.start :].lstrip(f"{CLAUSE_MARKS} -") if wish else sentence
+    for frames in LANGUAGES:
+        if opening := frames.opening.match(rule):
+            rule = rule[opening.end() :]
+        if end := frames.polite_end.search(rule):
+            rule = rule[: end.start()]
+    rule = rule.strip(".!?\u3002\uff01\uff1f ")
+    if len(rule.encode()) < _SHORTEST_RULE:
+        rule = sentence.rstrip(".!")
+    return rule[:1].lower() + rule[1:] if not rule[:2].isupper() else rule
+
+
+class _Wish(NamedTuple):
+    start: int
+    is_standing: bool
+
+
+def _join_announced(message: str) -> str:
+    """Return a message in which no colon stands behind a mark of a rule: what follows is not quoted."""
+    for frames in LANGUAGES:
+        if announced := frames.announced.match(message):
+            return f"{message[: announced.end()]},{message[announced.end() + 1 :]}"
+    return message
+
+
+def _find_wish(sentence: str) -> _Wish | None:
+    """Return where in a sentence the wish begins, and whether it is for good."""
+    sentence = sentence.replace("\u2019", "'")
+    if sentence.endswith(("?", "\uff1f")):
+        asked = (frames.requests.match(sentence) for frames in LANGUAGES)
+        return next((_Wish(0, is_standing=True) for found in asked if found), None)
     for wish in _STANDING.finditer(sentence):
         # A mark that the pattern begins with ends the clause before it.
-        *clauses, last = _CLAUSE_END.split(sentence[: wish.start() + 1])
-        if not _ABOUT_OTHERS.search(last) and all(
-            len(clause.split()) <= _LONGEST_REMARK or _OWN_CLAUSE.match(clause) for clause in clauses
-        ):
-            return True
-    return False
+        before = sentence[: wish.start() + 1]
+        if not _ABOUT_OTHERS.search(_CLAUSE_END.split(before)[-1]) and _is_remark(before):
+            return _Wish(_after_remarks(sentence, wish.start()), is_standing=True)
+    for frames in LANGUAGES:
+        for pattern in (frames.standing, frames.corrections, frames.facts):
+            for wish in pattern.finditer(sentence):
+                if not _is_remark(sentence[: wish.start() + 1]) or frames.once.search(sentence):
+                    continue
+                if pattern is frames.facts and frames.trouble.search(sentence[wish.start() :]):
+                    continue
+                is_standing = pattern is frames.standing
+                return _Wish(_after_remarks(sentence, wish.start()), is_standing=is_standing)
+    return None
+
+
+def _is_standing_in_task(sentence: str) -> bool:
+    if sentence.endswith(("?", "\uff1f")):
+        return False
+    return bool(_STANDING_IN_TASK.search(sentence)) or any(
+        frames.in_task.match(sentence) for frames in LANGUAGES if frames is not ENGLISH
+    )
+
+
+def _is_remark(before: str) -> bool:
+    """Say whether the clauses before a wish are short remarks, or say when or for whom it is."""
+    return all(
+        len(clause.split()) <= _LONGEST_REMARK or _OWN_CLAUSE.match(clause)
+        for clause in _CLAUSE_END.split(before)[:-1]
+    )
+
+
+def _after_remarks(sentence: str, wish: int) -> int:
+    """Return where the first clause begins that belongs to the wish at `wish`."""
+    start = 0
+    for end in _CLAUSE_END.finditer(sentence, 0, wish + 1):
+        if _OWN_CLAUSE.match(sentence[start : end.start()]):
+            break
+        start = end.end()
+    return start
 
 
 def _sentences(text: str) -> Iterator[tuple[str, int]]:

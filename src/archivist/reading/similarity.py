@@ -160,7 +160,7 @@ _OPPOSITES = (
 # Choices, and properties of which a thing has exactly one.
 _EXCLUSIVE = _stems(
     "use choose chose pick picked adopt prefer switched go written write migrated store kept save put return "
-    "default primary main minimum maximum level branch version limit size format language"
+    "default primary main minimum maximum level branch version limit size format language live belong"
 )
 _LINKS = ("is", "are", "in", "on", "as", "to", "with")
 _RELATIONS = ("over", "befor", "after", "than", "from", "to", "not", "depend")
@@ -193,6 +193,11 @@ def _read_sentence(text: str) -> _Sentence:
     return _Sentence(
         tuple(words[at] for at in kept), tuple(stems[at] for at in kept), content, amounts, is_negated
     )
+
+
+def content_stems(text: str) -> frozenset[str]:
+    """Return the stems of a text's words that carry its meaning."""
+    return _read_sentence(text).content
 
 
 def _first_sentence(statement: Statement) -> _Sentence:
@@ -296,8 +301,13 @@ def _find_other_choice(first: _Sentence, second: _Sentence) -> str:
     # Before a noun that both have, a word only describes it: `unit tests` and `integration tests`.
     if behind and behind[0] not in _FUNCTION_WORDS:
         return ""
+    # After a word that only describes it, or alone behind a verb, another thing is no other choice.
+    if (before and before[-1] not in _FUNCTION_WORDS | _EXCLUSIVE) or not _subjects(
+        before + behind
+    ) - _EXCLUSIVE:
+        return ""
     is_named = all(any(word[0].isupper() or word[0].isdigit() for word in each) for each in words)
     is_exclusive = not _EXCLUSIVE.isdisjoint(before or behind[:4]) or (
-        is_named and before[-1:] and before[-1] in _LINKS
+        before[-1:] == ("from",) or (is_named and before[-1:] and before[-1] in _LINKS)
     )
     return _oppose(*words) if is_exclusive and all(_subjects(map(_stem, each)) for each in words) else ""
