@@ -43,7 +43,7 @@ def test_pairs_and_lists_are_understood(tmp_path: Path) -> None:
 def test_a_file_without_outcomes_is_a_clear_error(tmp_path: Path, value: str) -> None:
     with pytest.raises(InputError):
         _read(tmp_path, value)
-    with pytest.raises(InputError, match="cannot read"):
+    with pytest.raises(InputError, match="no such file"):
         read_outcomes(tmp_path / "nothing.json")
 
 

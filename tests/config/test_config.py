@@ -41,7 +41,7 @@ def test_the_defaults_are_the_documented_constants(tmp_path: Path) -> None:
     assert (config.lessons.finding_overlap, config.lessons.promote_at_runs) == (0.5, 2)
     assert config.lessons.candidate_severity is Severity.WARNING
     assert (config.brief.max_lessons, config.brief.always_at_frequency) == (10, 5)
-    assert (config.decay.unseen_runs, config.decay.preferences_fade) == (10, True)
+    assert (config.decay.unseen_runs, config.decay.preferences_fade) == (10, False)
     assert config.store.busy_timeout_s == 30
 
 
@@ -49,10 +49,10 @@ def test_values_are_read(tmp_path: Path) -> None:
     config = _load(
         tmp_path,
         '[lessons]\ncandidate_severity = "bug"\nfinding_overlap = 0.6\n'
-        "[decay]\npreferences_fade = false\n[store]\nbusy_timeout_s = 5\n",
+        "[decay]\npreferences_fade = true\n[store]\nbusy_timeout_s = 5\n",
     )
     assert config.lessons.candidate_severity is Severity.BUG
-    assert (config.lessons.finding_overlap, config.decay.preferences_fade) == (0.6, False)
+    assert (config.lessons.finding_overlap, config.decay.preferences_fade) == (0.6, True)
     assert config.store.busy_timeout_s == 5.0
     assert _load(tmp_path, "[brief]\nmax_candidates = 0\n").brief.max_candidates == 0
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archivist.records.words import NOTES
+from archivist.records.words import NOTES, Provenance
 from archivist.store.filters import equals
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def find_working_commands(reader: "Reader", project: str) -> tuple[WorkingComman
         ("id", "parent", "extra"),
         equals("project", project),
         equals("action", None),
+        equals("provenance", Provenance.MINED),
         order=("-finished",),
         limit=_READ_RECORDS,
     )

@@ -105,9 +105,10 @@ class _Intake:
                 self._write_events()
         elif isinstance(item, Episode):
             episode = self._assign_project(self._cleaner.clean(item))
-            # Only reflection notes what helped and what works: later runs are told it as it stands.
-            extra = {name: value for name, value in episode.extra.items() if name != NOTES}
-            episode = replace(episode, extra=extra)
+            if not self._known.is_filed:
+                # Only reflection notes what helped and what works: later runs are told it as it stands.
+                extra = {name: value for name, value in episode.extra.items() if name != NOTES}
+                episode = replace(episode, extra=extra)
             status = None if episode.parent else self._known.status
             if self._known.outcomes:
                 from archivist.capture.status import outcome_of

@@ -36,7 +36,7 @@ class DecayRules(NamedTuple):
     """How a lesson decays: after `unseen_runs` runs without recurrence its frequency drops by one."""
 
     unseen_runs: int = 10
-    preferences_fade: bool = True
+    preferences_fade: bool = False
 
 
 class ReflectRules(NamedTuple):

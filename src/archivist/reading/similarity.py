@@ -176,12 +176,20 @@ class _Sentence(NamedTuple):
     is_negated: bool
 
 
+# A number after one of these names a thing, and measures nothing.
+_NAMED_BY_NUMBER = frozenset(
+    ("number", "no", "nr", "item", "step", "issue", "rule", "point", "part", "ticket")
+)
+
+
 @lru_cache(maxsize=8192)
 def _read_sentence(text: str) -> _Sentence:
     words = _TOKEN.findall(_CONTRACTION.sub(" not", text))
     stems = [_stem(word) for word in words]
     amounts = {}
-    for word, stem, unit in zip(words, stems, [*stems, ""][1:], strict=True):
+    for before, word, stem, unit in zip(["", *stems], words, stems, [*stems, ""][1:], strict=False):
+        if before in _NAMED_BY_NUMBER:
+            continue
         is_one = word in ("a", "an") and unit in _UNITS and len(unit) > 2
         number = re.fullmatch(r"\d+(?:\.\d+)?", "1" if is_one else stem.replace(",", "").replace(":", "."))
         if number:

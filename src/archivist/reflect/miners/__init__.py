@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.history import RunHistory
+from archivist.reading.rules import FailureKind
 from archivist.reading.run import RunReading
+from archivist.reading.signatures import message_words
 from archivist.reading.wording import without_paths
 from archivist.records import LessonType
 from archivist.reflect.miners import commands, missing, runs, testing, wishes
@@ -37,6 +39,26 @@ MINERS: tuple[Miner, ...] = (
 )
 
 
+# Words of messages that say no more than that something failed.
+_HOLLOW = frozenset((
+    "error", "errors", "failed", "fails", "failing", "failure", "exit", "exited", "code", "status", "script",
+    "command", "process", "task", "returned", "found", "one", "more", "non-zero", "unknown", "with",
+))  # fmt: skip
+# Failures of these kinds have no words of their own but the message.
+_UNNAMED = (FailureKind.OTHER, FailureKind.BUILD, FailureKind.CRASH)
+
+
+def says_nothing(candidate: Candidate) -> bool:
+    """Say whether a lesson names neither what helps nor what is wrong, only that a call fails."""
+    kind = candidate.key.partition("|")[2].partition(":")[0]
+    if kind not in _UNNAMED or candidate.remedies or candidate.rule:
+        return False
+    called = {
+        word for tag in (candidate.tool, *candidate.tags) for word in message_words(tag.replace("-", " "))
+    }
+    return not {*message_words(candidate.detail.replace(":", " "))} - _HOLLOW - called
+
+
 def mine_candidates(reading: RunReading, history: RunHistory) -> list[Candidate]:
     """Return what a run suggests, each phenomenon once, the most important first."""
     material = gather_material(reading, history)
@@ -51,5 +73,6 @@ def mine_candidates(reading: RunReading, history: RunHistory) -> list[Candidate]
                     rule=without_paths(candidate.rule),
                     remedies=tuple(map(without_paths, candidate.remedies)),
                 )
-            found.setdefault(candidate.key, candidate)
+            if not says_nothing(candidate):
+                found.setdefault(candidate.key, candidate)
     return sorted(found.values(), key=lambda candidate: (-candidate.importance, candidate.key))
