@@ -163,3 +163,9 @@ def test_the_digest_says_what_was_done_in_vain() -> None:
     met = next(each for key, each in failures.items() if "network" in key)
     assert met["in_vain"] == ["docker compose up -d redis", "make redis-check"]
     assert met["cures"] == [["6379", "just services-up", "step"]]
+
+
+def test_what_a_call_prints_when_it_succeeds_is_not_why_it_failed() -> None:
+    noise, refused = "ERROR: Failed parsing extensions", "Error: connect ECONNREFUSED 127.0.0.1:5432"
+    run = reading(("make test", f"{noise}\n{refused}\n", 1), ("make test", f"{noise}\nall is well\n", 0))
+    assert [act.failure.line if act.failure else "" for act in run.acts] == [refused, ""]

@@ -32,8 +32,9 @@ _PRIOR_RUNS = 4
 _PRIOR_SHARE = 0.05
 # Of the lessons that will be met again, the share that the very next run meets.
 _MET_NEXT = 0.5
-# The chance of what a person said or approved.
+# The chance of what a person said for good or approved, and from which importance on a wish is for good.
 _SAID = 0.5
+_FOR_GOOD = 0.8
 # A line has a number and its counts besides the lesson's own words.
 _LINE_CHARACTERS = 28
 # Lessons that share this much of their words say the same; two such wordings of one thing may both help.
@@ -74,8 +75,13 @@ def merit(chance: float, importance: float, has_remedy: bool, tally: Tally | Non
 
 
 def standing_chance(lesson: Lesson, chance: float) -> float:
-    """Return a lesson's chance, which is never small for what a person said or approved."""
-    is_said = lesson.confirmed or lesson.type is LessonType.PREFERENCE or lesson.source is Source.MANUAL
+    """Return a lesson's chance, which is never small for what a person said for good or approved.
+
+    A correction that was made once may be about the work of that run alone.
+    """
+    is_wish = lesson.type is LessonType.PREFERENCE
+    is_for_good = lesson.importance >= _FOR_GOOD or lesson.frequency > 1
+    is_said = lesson.confirmed or lesson.source is Source.MANUAL or (is_wish and is_for_good)
     return max(chance, _SAID) if is_said else chance
 
 

@@ -83,6 +83,9 @@ def _known_issue(each: BriefedLesson) -> str:
 def _guideline(each: BriefedLesson) -> str:
     lesson = each.lesson
     text = _clean_line(lesson.summary)
+    if lesson.signature and lesson.repo:
+        # A brief about a project need not name it in each line.
+        text = text.removeprefix(f"{lesson.repo.rsplit('/', 1)[-1]}: ")
     if not says_remedy(lesson):
         text = f"{text.rstrip('.')}. {_clean_line(lesson.rule)}"
     marks = ["seen once" if lesson.frequency <= 1 else f"seen {lesson.frequency}x"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from archivist.reading import commands
 from archivist.reading.failures import Failure, detect_failure, failure_key, is_shell, was_not_made
 from archivist.reading.packages import Install, installs, is_install
+from archivist.reading.rules import LONGEST_LINE
 from archivist.reading.shell import Step, parse
 from archivist.reading.wording import base_name, is_informative, mask_command
 from archivist.records import Event, EventKind
@@ -27,6 +28,11 @@ _WRITTEN = re.compile(
     r"|Path\(\s*['\"]([^'\"\n]+)['\"]\s*\)\.write_text"
 )
 _WRITES = re.compile(r"""\bopen\([^)\n]{0,200}?,\s{0,4}['"]w|\.write_text\(|writeFileSync\(""")
+# A line that a call prints when it succeeds says nothing about why it failed.
+_LIKE_AN_ERROR = re.compile(r"(?i)error|fail|cannot|unable|not found|denied|warning")
+_NUMBER = re.compile(r"\d+")
+_NOISE_CHARACTERS = 16_000
+_NOISE_LINES = 400
 _RESTORING = ("checkout", "restore", "stash", "reset")
 _NO_OUTCOME = frozenset(("call_missing", "running"))
 _NOT_RESTORING = ("stash list", "stash pop", "stash apply", "stash show")
@@ -101,15 +107,22 @@ class ToolCall:
 
 def read_tool_calls(events: Sequence[Event]) -> list[ToolCall]:
     """Understand every tool call of a run, in order."""
+    # A command that still ran when its call returned is read where a later call brings its end.
+    made = [
+        event
+        for event in events
+        if event.kind in CALL_KINDS
+        and _NO_OUTCOME.isdisjoint(event.extra)
+        and not was_not_made(event.exit_code, event.is_error, event.output)
+    ]
     calls: list[ToolCall] = []
     scripts: dict[str, tuple[FileEdit, ...]] = {}
-    for event in events:
-        # A command that still ran when its call returned is read where a later call brings its end.
-        if event.kind not in CALL_KINDS or not _NO_OUTCOME.isdisjoint(event.extra):
-            continue
-        if was_not_made(event.exit_code, event.is_error, event.output):
-            continue
+    noise = _harmless_lines(made)
+    for event in made:
         act = _read_tool_call(event, len(calls))
+        if act.failure and _without_numbers(act.failure.line) in noise.get(act.purpose, ()):
+            act = _read_tool_call(_without_noise(event, noise[act.purpose]), len(calls))
+            act = replace(act, event=event)
         if event.kind is EventKind.EDIT:
             scripts |= {base_name(change.file): tuple(script_edits(change.new)) for change in act.changes}
         for step in act.steps:
@@ -122,6 +135,30 @@ def read_tool_calls(events: Sequence[Event]) -> list[ToolCall]:
         by_scripts = tuple(change for name in act.scripts for change in scripts.get(name, ()))
         calls.append(replace(act, changes=act.changes + by_scripts) if by_scripts else act)
     return calls
+
+
+def _harmless_lines(events: Sequence[Event]) -> dict[str, set[str]]:
+    """Return lines that look like errors and that calls printed which succeeded, by the calls' purpose."""
+    failing = {event.text.split(" ", 1)[0] for event in events if event.exit_code and is_shell(event.tool)}
+    found: dict[str, set[str]] = {}
+    for event in events:
+        if event.exit_code != 0 or not is_shell(event.tool) or event.text.split(" ", 1)[0] not in failing:
+            continue
+        main = commands.main_step(parse(event.text))
+        lines = event.output[-_NOISE_CHARACTERS:].splitlines() if main else []
+        told = {_without_numbers(line) for line in lines[-_NOISE_LINES:] if _LIKE_AN_ERROR.search(line)}
+        if main and told:
+            found.setdefault(commands.step_purpose(main), set()).update(told)
+    return found
+
+
+def _without_noise(event: Event, noise: set[str]) -> Event:
+    kept = (line for line in event.output.splitlines() if _without_numbers(line) not in noise)
+    return replace(event, output="\n".join(kept))
+
+
+def _without_numbers(line: str) -> str:
+    return _NUMBER.sub("#", line.strip()[:LONGEST_LINE])
 
 
 def _read_tool_call(event: Event, at: int) -> ToolCall:
