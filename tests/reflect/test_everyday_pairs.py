@@ -1,4 +1,4 @@
-"""Everyday failures and their remedies, in plain words: told whole where one worked, not told where none did."""
+"""Everyday failures and their remedies, in plain words: told whole where one worked, else not told."""
 
 from __future__ import annotations
 
