@@ -23,11 +23,11 @@ from archivist.reading.replacements import (
     cure_by_variant,
     edits_project,
     is_asked_for,
+    join_steps,
 )
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step, parse
 from archivist.reading.wording import (
-    TO_NO_FILE,
     base_name,
     differing_words,
     general_command,
@@ -366,19 +366,12 @@ def _changing_steps(act: ToolCall, failed: ToolCall, command: str = "") -> str:
 
     if act.is_test and not command:
         return ""
-    return _join_steps([step for step in (parse(command) if command else act.steps) if is_changing(step)])
+    return join_steps([step for step in (parse(command) if command else act.steps) if is_changing(step)])
 
 
 def _plain_command(act: ToolCall) -> str:
     """Return a command line without filters of its output and without redirections to no file."""
-    return act.event.text.strip() if any(step.bodies for step in act.steps) else _join_steps(act.steps)
-
-
-def _join_steps(steps: Sequence[Step]) -> str:
-    kept = [step for step in steps if not step.is_filter]
-    joints = ["", *("; " if step.operator in ("", ";") else f" {step.operator} " for step in kept[1:])]
-    texts = [TO_NO_FILE.sub("", step.text) for step in kept]
-    return "".join(joint + text for joint, text in zip(joints, texts, strict=False))
+    return act.event.text.strip() if any(step.bodies for step in act.steps) else join_steps(act.steps)
 
 
 def _step_remedy(failed: ToolCall, texts: Sequence[str]) -> Remedy:

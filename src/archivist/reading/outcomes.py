@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.command_risks import text_risk
+from archivist.reading.commands import is_display_step
 from archivist.reading.remedies import Remedy, RemedyKind, is_destructive
 from archivist.reading.shell import parse
 from archivist.reading.signatures import clean_output
@@ -63,7 +64,7 @@ _OFFER = lazy_pattern(
     r"(?<![\w(-])(?:(?:please )?(?:use|run|try|execute)(?: the following(?: command)?)?(?: instead)?:?"
     r"|by running|installed (?:with|by):?"
     r"|(?:update|fix|install|create|generate|start)\b[^.`'\"]{0,60}\b(?:with|using|by)"
-    r"|please (?:run|use|install|set)|you must (?:either )?|need to specify|consider \w+ing[^.`]{0,40}"
+    r"|please (?:run|use|install|set)|you must(?: either)?|need to specify|consider \w+ing[^.`]{0,40}"
     r"|pass(?:ing)?(?:, e\.g\.,)?(?=\s+[`'\"]?-)|to add:?)\s+(?P<rest>\S.*)",
     re.IGNORECASE,
 )
@@ -139,6 +140,9 @@ def asking_sentences(output: str) -> Iterator[str]:
 
 def find_offer(act: ToolCall) -> Remedy | None:
     """Return what a failed call's own message tells the caller to do, as far as another run can do it."""
+    # A displayed file tells its own readers what to do.
+    if any(is_display_step(step) and not step.is_filter for step in act.steps):
+        return None
     if not act.steps and len(act.event.output) > _LONGEST_REFUSAL:
         return None
     for sentence in asking_sentences(act.event.output):

@@ -10,18 +10,18 @@ from itertools import pairwise
 from rapidfuzz import fuzz
 
 from archivist.reading.calls import ToolCall
-from archivist.reading.commands import is_help, is_preparation
+from archivist.reading.commands import is_help, is_preparation, is_read_only_step
 from archivist.reading.failures import Failure
 from archivist.reading.outcomes import asking_sentences, has_worked
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
 from archivist.reading.wording import (
+    TO_NO_FILE,
     base_name,
     general_command,
     is_informative,
     is_scratch,
-    mask_command,
     relative_path,
 )
 
@@ -61,11 +61,29 @@ class Cure:
 
 def replacement(act: ToolCall, failed: ToolCall) -> Cure:
     """Return the cure of running one call instead of another."""
-    right, wrong = mask_command(act.text), mask_command(failed.text)
+    right, wrong = general_command(_worked_part(act, failed)), general_command(_worked_part(failed, failed))
     if not is_informative(right):
         # What general terms leave out, such as the name of a script, is the point here.
         right, wrong = act.display_text, failed.display_text
     return Cure(Remedy(RemedyKind.COMMAND, right, wrong), (act,))
+
+
+def _worked_part(act: ToolCall, failed: ToolCall) -> str:
+    """Return a command line without looks at its end; where words were refused, the step that had them."""
+    working = [index for index, step in enumerate(act.steps) if not is_read_only_step(step)]
+    steps = act.steps[: working[-1] + 1] if working else act.steps
+    main, is_usage = act.main, failed.failure is not None and failed.failure.kind is K.USAGE
+    if is_usage and main and failed.main and main.program == failed.main.program:
+        steps = tuple(step for step in steps if step is main or is_preparation(step))
+    return join_steps(steps) or act.event.text
+
+
+def join_steps(steps: Sequence[Step]) -> str:
+    """Return steps as one command line, without filters of their output and redirections to no file."""
+    kept = [step for step in steps if not step.is_filter]
+    joints = ["", *("; " if step.operator in ("", ";") else f" {step.operator} " for step in kept[1:])]
+    texts = [TO_NO_FILE.sub("", step.text) for step in kept]
+    return "".join(joint + text for joint, text in zip(joints, texts, strict=False))
 
 
 def edits_project(act: ToolCall) -> bool:
@@ -159,7 +177,11 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
             if similarity >= _LEAST_SIMILARITY and (best is None or similarity > highest + 3):
                 best, highest = act, similarity
         found = replacement(best, failed) if best else None
-        if found and is_informative(found.remedy.text) and found.remedy.text != found.remedy.instead:
+        # In general terms a refused word may be gone from the call: then nothing shows what helped.
+        is_refused = failure.kind is K.USAGE and failure.subject in failed.event.text
+        is_hidden = found and is_refused and failure.subject not in found.remedy.instead
+        is_new = found and is_informative(found.remedy.text) and found.remedy.text != found.remedy.instead
+        if is_new and not is_hidden:
             return found
     return None
 
@@ -341,7 +363,9 @@ def _general_texts(used: Sequence[ToolCall]) -> list[str]:
     """Return the last calls that led to a success, each once, without what matters to one run only."""
     texts: dict[str, None] = {}
     for call in used[-3:]:
-        text = re.sub(r"git commit .{0,400}?(?= &&|$)", "git commit", general_command(call.event.text))
+        text = re.sub(
+            r"git commit .{0,400}?(?= &&|$)", "git commit", general_command(_worked_part(call, call))
+        )
         # Which files a conflict was in matters to this run only.
         texts[re.sub(r"git add (?:(?!&&).){0,400}&& (?=.{0,400}--continue)", "", text)] = None
     return list(texts)

@@ -265,8 +265,7 @@ def _succeeds_unchanged(failed: ToolCall, others: Sequence[ToolCall]) -> bool:
             return False
         if call_text(act) == call:
             if has_worked(act):
-                # An error that the passing call prints as well is not why the other one failed.
-                return not failed.failure or failed.failure.line not in act.event.output
+                return True
             continue
         is_pause = bool(act.steps) and all(_is_pause(step) for step in act.steps)
         if act.installs or not (act.is_look or act.is_test or is_pause):

@@ -104,7 +104,7 @@ def _is_worth_telling(case: Case) -> bool:
         return True
     # Without advice the failure must last, and the call must say what it called.
     is_anonymous = case.kind is K.NETWORK and "<url>" in case.first.act.text
-    return case.runs > 1 and not case.fleeting and not is_anonymous
+    return case.runs > 1 and not case.is_passing_by_itself and not is_anonymous
 
 
 def _lesson_of_several(
@@ -231,7 +231,7 @@ def mine_recurring(material: Material) -> Iterator[Candidate]:
     refused = [case for case in material.of_kind(K.USAGE, K.PERMISSION) if not case.first.act.steps]
     for case in [*material.of_kind(*_RECURRING_KINDS), *refused]:
         # A failure that goes away by itself is reported as flaky, or not at all.
-        if case.fleeting and not case.remedies:
+        if case.is_passing_by_itself and not case.remedies:
             continue
         is_of_code = case.is_of_code and not case.best_remedy(RemedyKind.STEP, RemedyKind.COMMAND)
         count = case.tasks if is_of_code else case.runs
@@ -240,16 +240,12 @@ def mine_recurring(material: Material) -> Iterator[Candidate]:
         is_specific = len(case.first.failure.signature.words) >= _SPECIFIC_WORDS
         if count < (_MANY if is_of_task else 2) or (is_of_task and not is_specific):
             continue
-        act, remedy = case.first.act, case.best_remedy() or case.offer
+        act, remedy, offer = case.first.act, case.best_remedy(), case.offer
         line = case.failing_example(remedy)[1]
         error = quote_error(line, 120 if remedy else 160)
         what = code(act.purpose) if act.steps else f"the {act.event.tool} tool"
         problem = f"{material.name}: {what} {'keeps failing' if act.steps else 'refuses a call'}"
-        done = ""
-        if remedy is not None:
-            done = (
-                describe_remedy(case, remedy) if dict(case.remedies).get(remedy) else describe_offer(remedy)
-            )
+        done = describe_remedy(case, remedy) if remedy else describe_offer(offer) if offer else ""
         yield make_candidate(
             material,
             case,

@@ -93,6 +93,11 @@ class Case:
         return tuple(dict.fromkeys(found))
 
     @property
+    def is_passing_by_itself(self) -> bool:
+        """Say whether it mostly went away with nothing done. What most runs had to mend does not."""
+        return 0 < self.runs <= self.fleeting * 2
+
+    @property
     def offer(self) -> Remedy | None:
         """Return what the failure's own message tells the caller to do; nobody need have tried it."""
         if self.kind is FailureKind.TEST_FAILURE:
@@ -262,7 +267,10 @@ def lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, ac
         case,
         fit_summary(f"{material.name}: {command} fails", line, action),
         rule=format_rule(condition, action),
-        remedies=(remedy.text if remedy else action,),
+        # What a message offers is told as that; it is no remedy until a run has shown it.
+        remedies=(remedy.text if remedy else action,)
+        if remedy is None or remedy.way is not RemedyKind.SAID
+        else (),
         words=(case.first.act.purpose, case.first.failure.subject),
     )
 

@@ -170,7 +170,6 @@ def mine_missing_commands(material: Material) -> Iterator[Candidate]:
                 case,
                 f"{summary}: {said}" if said else summary,
                 rule=format_rule(f"{missing} is needed in {material.name}", said) if said else "",
-                remedies=(offer.text,) if offer else (),
                 category=Category.INFRA,
             )
             continue

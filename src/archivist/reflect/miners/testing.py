@@ -31,14 +31,11 @@ _SHORTEST_QUOTE = 18
 
 
 def mine_flaky(material: Material) -> Iterator[Candidate]:
-    """Say which call failed and succeeded with nothing done in between. Except for tests, once is chance.
-
-    What most runs had to do something about does not go away by itself.
-    """
+    """Say which call failed and succeeded with nothing done in between. Except for tests, once is chance."""
     for case in material.cases:
         act = case.first.act
         is_cured = any(remedy.way is not RemedyKind.EDIT for remedy, _ in case.remedies)
-        if case.fleeting * 2 < case.runs or is_cured or case.kind not in _CHANCE_KINDS or not act.steps:
+        if not case.is_passing_by_itself or is_cured or case.kind not in _CHANCE_KINDS or not act.steps:
             continue
         shown = general_command(act.event.text)
         if not act.is_test and (case.fleeting == 1 or not is_informative(shown) or "<url>" in shown):
