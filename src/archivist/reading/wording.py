@@ -175,5 +175,12 @@ def advice(remedy: Remedy) -> str:
         opening = {RemedyKind.PATH: "it is ", RemedyKind.STEP: "first "}.get(remedy.way, "")
         return opening + (remedy.text if remedy.way is RemedyKind.SAID else code(remedy.text))
     first, _, rest = remedy.instead.partition(" ")
-    # A wrapper that is missing is left out whatever it wraps; else the whole command is the advice.
-    return f"leave out {code(first)}" if rest and rest == remedy.text else f"use {code(remedy.text)}"
+    if rest and rest == remedy.text:
+        # A wrapper that is missing is left out whatever it wraps.
+        return f"leave out {code(first)}"
+    before = remedy.instead.split()
+    gained = [word for word in remedy.text.split() if word not in before]
+    # Among the words of one instance the flags that helped are named.
+    if "<" in remedy.text and gained and before and all(word.startswith("-") for word in gained):
+        return f"add {format_list([code(flag) for flag in gained])}, as in {code(remedy.text)}"
+    return f"use {code(remedy.text)}"

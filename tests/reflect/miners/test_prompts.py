@@ -15,7 +15,7 @@ def test_the_flag_that_keeps_it_from_asking_is_named() -> None:
         run(sh("tidy fix test_a.sql --all", NO_TTY, 1), sh("tidy fix test_a.sql --all --force", "fixed"))
     )
     assert lesson.summary.endswith(
-        "asks on a terminal and dies without one: use `tidy fix <file> --all --force`"
+        "asks on a terminal and dies without one: add `--force`, as in `tidy fix <file> --all --force`"
     )
 
 
