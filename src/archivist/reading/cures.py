@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
-
-from rapidfuzz import fuzz
+from dataclasses import replace
 
 from archivist.reading.calls import FileEdit, ToolCall
 from archivist.reading.command_risks import text_risk
-from archivist.reading.commands import is_help
 from archivist.reading.failures import Failure
+from archivist.reading.outcomes import has_worked
 from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
 from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.replacements import (
+    ORDINARY,
+    Cure,
+    cure_by_flags,
+    cure_by_interpreter,
+    cure_by_other_runner,
+    cure_by_path,
+    cure_by_sequence,
+    cure_by_variant,
+    edits_project,
+    is_asked_for,
+    join_steps,
+)
 from archivist.reading.rules import FailureKind as K
-from archivist.reading.shell import parse
+from archivist.reading.shell import Step, parse
 from archivist.reading.wording import (
     base_name,
     differing_words,
@@ -30,37 +40,19 @@ from archivist.reading.wording import (
 # How many later calls are searched: installs and edits may come late, another try of a command comes soon.
 HORIZON = 40
 _NEAR = 12
-_LEAST_SIMILARITY = 60
 _LONGEST_CHANGE = 110
 _PYTHON = ("python", "pytest", "unittest", "<script>")
 # Words of a message that name something: they hold a digit, an underscore or an inner capital.
 _NAME_IN_MESSAGE = re.compile(r"\b(?=\w*(?:\d|_|[a-z][A-Z]))(?!\d+\b)\w{2,}(?<!Error)(?<!Exception)\b")
-_INSTANCE_ID = re.compile(r"(?<![\w.-])(?:[a-z]{1,3}-)?\d{2,}(?![\w.])")
-# Flags that leave tests out: the failing test is then merely not run.
-_SELECTING = re.compile(
-    r"-k|-m$|--deselect|--ignore|--lf|--ff|--last|--exclude|--skip|-t$|--testName|--grep|<test>"
+# A call that only checks changes nothing, unless it also mends what it finds.
+_CHECK = re.compile(
+    r"(?:^|[\s:_-])(?:check|lint|typecheck|type-check|verify|validate|vet|tsc|clippy)(?:$|[\s:_-])"
 )
+_MENDS = re.compile(r"(?:^|[\s:_-])(?:fix|write|format|fmt|prettier|black)(?:$|[\s:=_-])")
 _INSTALLED = re.compile(r"site-packages/([\w-]+)")
-# Every project has files of these names, so finding another one says nothing about the missing one.
-_GENERIC_FILES = frozenset(
-    ("__init__.py", "mod.rs", "lib.rs", "main.rs", "index.ts", "index.js", "main.py", "Cargo.toml",
-     "package.json", "README.md", "Makefile", "index.tsx", "conftest.py", "setup.py")
-)  # fmt: skip
 # Such calls do not succeed because of something done elsewhere, except when another process held the lock.
 _UNAFFECTED = frozenset((K.GIT, K.USAGE, K.SYNTAX, K.EDIT_NOT_APPLIED))
 _LOCKED = "index locked"
-# A pull or merge that ends in a conflict was still needed.
-_CONFLICT = "merge conflict"
-# Steps that come before any push and so explain nothing.
-_ORDINARY = frozenset(("git add", "git commit", "git push", "git status", "git diff", "git log"))
-
-
-@dataclass(frozen=True, slots=True)
-class Cure:
-    """A remedy with the calls that show it."""
-
-    remedy: Remedy
-    acts: tuple[ToolCall, ...]
 
 
 def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
@@ -121,21 +113,25 @@ def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall])
         return found
     match failure.kind:
         case K.MISSING_MODULE if is_standard(failure.subject):
-            return _cure_by_change(failed, failure, later) or _cure_by_interpreter(failed, later)
+            return _cure_by_change(failed, failure, later) or cure_by_interpreter(failed, later)
         case K.MISSING_MODULE | K.VERSION_CONFLICT | K.IMPORT_ERROR | K.NETWORK:
             return _cure_by_change(failed, failure, later)
         case K.MISSING_COMMAND:
-            return _cure_by_install(failed, failure, later) or _cure_by_variant(failed, failure, near)
+            return _cure_by_install(failed, failure, later) or cure_by_variant(failed, failure, near)
         case K.MISSING_FILE:
-            return _cure_by_path(failure, near)
+            return cure_by_path(failure, near)
         case K.EDIT_NOT_APPLIED:
             return _cure_by_other_edit(failed, later)
         case K.GIT:
-            return _cure_by_sequence(failed, near)
+            return cure_by_sequence(failed, near)
         case K.ATTRIBUTE | K.TYPE_ERROR | K.VALUE | K.TEST_FAILURE | K.SYNTAX:
-            return _cure_by_change(failed, failure, later) or _cure_by_flags(failed, near)
+            return (
+                _cure_by_change(failed, failure, later)
+                or cure_by_flags(failed, near)
+                or cure_by_other_runner(failed, failure, near)
+            )
         case _:
-            return _cure_by_variant(failed, failure, near)
+            return cure_by_variant(failed, failure, near) or cure_by_other_runner(failed, failure, near)
 
 
 def _fails_alike(act: ToolCall, failed: ToolCall) -> bool:
@@ -157,11 +153,6 @@ def _has_same_purpose(act: ToolCall, failed: ToolCall) -> bool:
     return act.purpose == failed.purpose
 
 
-def _replacement(act: ToolCall, failed: ToolCall) -> Cure:
-    """Return the cure of running one call instead of another."""
-    return Cure(Remedy(RemedyKind.COMMAND, mask_command(act.text), mask_command(failed.text)), (act,))
-
-
 def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the installs or edits after which the same call no longer failed in this way."""
     is_module = failure.kind is K.MISSING_MODULE
@@ -173,7 +164,7 @@ def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
             # What was installed so far did not help; an edit may be half of the cure.
             tried = [call for call in tried if _related_edits(call, failed, failure)]
             continue
-        tried.append(act)
+        tried = [*_without_reverted(tried, act), act]
         broken = _INSTALLED.search(act.failure.files[-1]) if act.failure and act.failure.files else None
         if is_module and broken and package_name(broken[1]) == distribution_name(failure.subject):
             # The call fails inside the module that was missing: the installed version does not work.
@@ -197,6 +188,19 @@ def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
         if not act.has_failed and any(_has_package(install, failure) for install in act.installs):
             return Cure(Remedy(RemedyKind.INSTALL, _install_text([act])), (act,))
     return None
+
+
+def _without_reverted(tried: Sequence[ToolCall], act: ToolCall) -> list[ToolCall]:
+    """Leave out the calls whose edits a later one takes back: it restores the files, or edits the reverse."""
+
+    def is_reverted(edit: FileEdit) -> bool:
+        return any(
+            (change.is_restored and change.file in ("", edit.file))
+            or (edit.file == change.file and edit.old and (edit.old, edit.new) == (change.new, change.old))
+            for change in act.changes
+        )
+
+    return [call for call in tried if not call.changes or not all(map(is_reverted, call.changes))]
 
 
 def _has_package(install: Install, failure: Failure) -> bool:
@@ -262,7 +266,7 @@ def _cure_by_install(failed: ToolCall, failure: Failure, later: Sequence[ToolCal
 
 def _related_edits(act: ToolCall, failed: ToolCall, failure: Failure) -> tuple[FileEdit, ...]:
     """Return the edits of a call that can be related to the failure."""
-    if any(step.program == "cd" and "site-packages" in step.text for step in act.steps):
+    if act.has_failed or any(step.program == "cd" and "site-packages" in step.text for step in act.steps):
         return ()
     names = {failure.subject.rsplit(".", 1)[-1], *_NAME_IN_MESSAGE.findall(failure.line)} - {""}
     files = {base_name(file) for file in failure.files} | {
@@ -308,163 +312,66 @@ def _cure_by_other_edit(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | N
     return None
 
 
-def _cure_by_interpreter(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
-    """Look for the same call with another Python, which has the missing module."""
-    for act in later:
-        if act.has_failed or not act.main or not failed.main or act.purpose != failed.purpose:
-            continue
-        is_same = (act.main.flags, act.main.arguments) == (failed.main.flags, failed.main.arguments)
-        if is_same and act.text != failed.text:
-            return _replacement(act, failed)
-    return None
-
-
-def _cure_by_flags(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
-    """Look for the same tests passing with more flags and nothing changed: they were run in the wrong way."""
-    before = set(failed.text.split())
-    for act in later if failed.is_test else ():
-        if act.changes or act.installs:
-            return None
-        words = act.text.split()
-        gained = [word for word in words if word not in before]
-        is_selection = any(_SELECTING.match(word) for word in gained)
-        if act.has_failed or act.purpose != failed.purpose or is_selection or not is_informative(act.text):
-            continue
-        # Only flags came in addition, each with its value if it has one.
-        if (
-            gained
-            and before <= set(words)
-            and all(
-                word.startswith("-") or (previous.startswith("-") and previous in gained and "/" not in word)
-                for previous, word in pairwise(("", *words))
-                if word in gained
-            )
-        ):
-            return _replacement(act, failed)
-    return None
-
-
-def _cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
-    """Look for the most similar call that succeeded, or else one that got further.
-
-    A test run that failed on its tests got past what kept the failed call from running any.
-    """
-    wrong = failed.text
-    tried = [act for act in later if failed.steps and _can_replace(act, failed, failure)]
-    got_further = [
-        act
-        for act in tried
-        if act.failure and act.is_test and act.failure.kind is K.TEST_FAILURE and act.key != failed.key
-    ]
-    for acts in ([act for act in tried if not act.has_failed], got_further):
-        best: ToolCall | None = None
-        highest = 0.0
-        for act in acts:
-            similarity = fuzz.ratio(wrong, act.text)
-            if set(wrong.split()) < set(act.text.split()):
-                similarity = max(similarity, _LEAST_SIMILARITY)
-            # The first of nearly equal calls is the one that was tried because of the failure.
-            if similarity >= _LEAST_SIMILARITY and (best is None or similarity > highest + 3):
-                best, highest = act, similarity
-        found = _replacement(best, failed) if best else None
-        if found and is_informative(found.remedy.text) and found.remedy.text != found.remedy.instead:
-            return found
-    return None
-
-
-def _can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
-    """Say whether a call can replace another: the same purpose, or one that the error itself asks for.
-
-    It must be about the same thing: name the same number, or only leave words out.
-    """
-    if not act.steps or act.text == failed.text or is_help(act.event.text):
-        return False
-    numbers = _INSTANCE_ID.findall(failed.event.text)
-    is_named = not numbers or any(number in act.event.text for number in numbers)
-    if not is_named and not set(act.text.split()) <= set(failed.text.split()):
-        return False
-    if act.purpose == failed.purpose:
-        return True
-    right, wrong = act.main, failed.main
-    if failure.kind is K.MISSING_COMMAND:
-        return bool(right and wrong and wrong.arguments and right.arguments == wrong.arguments)
-    if failure.subject and failure.subject in failed.purpose.split():
-        return bool(right and wrong and right.program == wrong.program)
-    return " " in act.purpose and act.purpose in failure.line
-
-
-def _cure_by_path(failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
-    """Look for the path where a missing file was found."""
-    wrong = failure.subject.split("::")[0].strip("'\"").rstrip("/")
-    name = base_name(wrong)
-    if not name or name in _GENERIC_FILES or is_scratch(wrong) or not re.search(r"\w", name):
-        return None
-    for act in later:
-        if act.has_failed:
-            continue
-        arguments = [argument for step in act.steps for argument in step.arguments]
-        # The value of a variable is no file that was found.
-        named = [word for word in arguments if "/" in word and not re.search(r"[*?<>|]|^\w+=", word)]
-        for path in [word.split("::")[0] for word in named] if act.steps else [act.event.target]:
-            one, other = path.removeprefix("./").rstrip("/"), wrong.removeprefix("./")
-            is_same = one.endswith(other) or other.endswith(one)
-            if base_name(path) == name and not is_same and not is_scratch(path):
-                return Cure(Remedy(RemedyKind.PATH, relative_path(path), relative_path(wrong)), (act,))
-    return None
-
-
-def _cure_by_sequence(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
-    """Look for the calls of the same program that led to its success."""
-    program = failed.main.program if failed.main else ""
-    used: list[ToolCall] = []
-    for act in later:
-        if act.is_look or not act.main or act.main.program != program:
-            continue
-        if act.failure and act.failure.signature.error != _CONFLICT:
-            continue
-        used.append(act)
-        if not act.has_failed and failed.main and any(step.name == failed.main.name for step in act.steps):
-            texts: dict[str, None] = {}
-            for call in used[-3:]:
-                text = re.sub(
-                    r"git commit .{0,400}?(?= &&|$)", "git commit", general_command(call.event.text)
-                )
-                # Which files a conflict was in matters to this run only.
-                texts[re.sub(r"git add (?:(?!&&).){0,400}&& (?=.{0,400}--continue)", "", text)] = None
-            text = " && ".join(texts)
-            is_new = any(
-                step.name not in _ORDINARY for call in used for step in call.steps if step.program == program
-            )
-            is_told = is_new and is_informative(text)
-            return Cure(Remedy(RemedyKind.COMMAND, text, failed.text), tuple(used)) if is_told else None
-    return None
-
-
 def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for what was done before the very same call succeeded: something started, created or set.
 
     When files of the project were changed in between, the change may be what helped.
     """
-    wrong = failed.event.text.strip()
+    wrong = _plain_command(failed)
     done: list[ToolCall] = []
     for act in later if failed.steps else ():
+        if edits_project(act):
+            return None
         if act.is_look or not act.steps:
             continue
-        if any(change.file and not is_scratch(change.file) for change in act.changes):
-            return None
-        text = act.event.text.strip()
-        # The call may be the end of a longer line, but not the end of another word.
-        is_repeated = text == wrong or (text.endswith(wrong) and text[-len(wrong) - 1] in " \t\n;&|(")
+        text = _plain_command(act)
+        # The call may end a longer line, or have variables set before it.
+        before = text.removesuffix(wrong).rstrip()
+        is_repeated = text == wrong or (
+            text.endswith(wrong) and (before[-1:] in (";", "&", "|", "(") or not parse(before)[0].program)
+        )
         if not is_repeated:
-            done += [] if act.has_failed or act.is_test or act.purpose in _ORDINARY else [act]
-        elif act.has_failed:
+            done += [act] if has_worked(act) and act.purpose not in ORDINARY else []
+        elif not has_worked(act):
             done = []
         else:
-            before = text.removesuffix(wrong).rstrip(" ;&\n")
-            texts = [call.event.text for call in done[-2:]] + [before] * bool(before)
+            # Where the error asks for one of them, the others were done for another reason.
+            done = [call for call in done if is_asked_for(call, failed)] or done
+            changing = {text: call for call in done if (text := _changing_steps(call, failed))}
+            leading = _changing_steps(act, failed, before.rstrip(" ;&")) if before else ""
+            texts = [*list(changing)[-2:], *[leading] * bool(leading)]
             remedy = _step_remedy(failed, texts)
-            return Cure(remedy, (*done, act)[-3:]) if texts and is_informative(remedy.text) else None
+            acts = (*list(changing.values())[-2:], act)
+            return Cure(remedy, acts) if texts and is_informative(remedy.text) else None
     return None
+
+
+def mends_style(command: str) -> bool:
+    """Say whether a command corrects files by itself, as a formatter does."""
+    return bool(_MENDS.search(command))
+
+
+def _changing_steps(act: ToolCall, failed: ToolCall, command: str = "") -> str:
+    """Return the steps of a call that can be why another one works then: no tests, and no checks.
+
+    What mends the style of files helps only where something judges it: a check, or a hook of git.
+    """
+    is_judged = bool(_CHECK.search(failed.event.text)) or "git" in [step.program for step in failed.steps]
+
+    def is_changing(step: Step) -> bool:
+        is_ordinary = any(name in step.text for name in ORDINARY)
+        if is_ordinary or not {"--check", "--dry-run"}.isdisjoint(step.flags):
+            return False
+        return is_judged if mends_style(step.text) else not _CHECK.search(step.text)
+
+    if act.is_test and not command:
+        return ""
+    return join_steps([step for step in (parse(command) if command else act.steps) if is_changing(step)])
+
+
+def _plain_command(act: ToolCall) -> str:
+    """Return a command line without filters of its output and without redirections to no file."""
+    return act.event.text.strip() if any(step.bodies for step in act.steps) else join_steps(act.steps)
 
 
 def _step_remedy(failed: ToolCall, texts: Sequence[str]) -> Remedy:
@@ -475,6 +382,6 @@ def _step_remedy(failed: ToolCall, texts: Sequence[str]) -> Remedy:
     done = " && ".join(dict.fromkeys(masked))
     if texts and all(not step.program for step in parse(texts[-1])):
         # Variables that are set for the call are no step of their own.
-        call = mask_command(failed.event.text.strip())
+        call = mask_command(_plain_command(failed))
         return Remedy(RemedyKind.COMMAND, f"{done} {call}", call)
     return Remedy(RemedyKind.STEP, done, failed.text)

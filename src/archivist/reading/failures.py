@@ -215,6 +215,9 @@ def _ends_output(clue: Clue, text: str, steps: tuple[Step, ...]) -> bool:
     """Say whether a general "error: ..." ends the output of a program that the agent did not write itself."""
     if run_scripts(steps) or any(step.subcommand in ("-c", "-e", "-") for step in steps):
         return False
+    own = [step for step in steps if not step.is_filter]
+    if own and is_display_step(own[-1]):
+        return False
     after = text[clue.at :]
     return (
         after.rstrip().count("\n") <= _LAST_LINES or "backtrace" in after[:800] or "Caused by:" in after[:800]

@@ -11,11 +11,13 @@ from itertools import takewhile
 from typing import Any
 
 from archivist.reading.calls import ToolCall, read_tool_calls
-from archivist.reading.cures import Cure, failed_remedies, find_cure
+from archivist.reading.cures import failed_remedies, find_cure, mends_style
 from archivist.reading.failures import Failure
 from archivist.reading.history import AttemptCounts
+from archivist.reading.outcomes import has_worked
 from archivist.reading.packages import Install, is_being_written, is_own_module
 from archivist.reading.remedies import Remedy, RemedyKind, to_digest
+from archivist.reading.replacements import Cure
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
 from archivist.reading.wording import advice, base_name, is_scratch, relative_path
@@ -36,7 +38,7 @@ _SHORTEST_ROOT = 5
 _MOST_KEYS = 40
 _MOST_PURPOSES = 40
 _MOST_PASSED = 12
-_LONGEST_LINE = 200
+_LONGEST_LINE = 300
 # From here on a file counts as edited over and over.
 _MANY_EDITS = 8
 _MANY_RESTORED = 3
@@ -139,10 +141,14 @@ def _observe_failures(
         if failure and failure.kind in _NAMING_KINDS:
             is_expected = is_being_written(failure.line, failure.subject, changed, made)
             failure = None if is_expected else failure
-        if failure and not is_own_fault(act, failure, scratch) and not _was_broken_by_run(calls, act):
+        if failure is None or _was_broken_by_run(calls, act):
+            is_fleeting, cure, is_lesson = False, None, False
+        else:
             is_fleeting = _is_transient(calls, act, user_turns)
             # Nothing cured a failure that went away by itself.
             cure = None if is_fleeting else find_cure(calls, act.at)
+            is_lesson = _is_mended_without_edit(failure, cure) or not is_own_fault(act, failure, scratch)
+        if failure and is_lesson:
             # A script that the run wrote or ran produced the failure in the project's code.
             is_own_script = not failure.is_at_import and any(
                 base_name(file) in scratch | act.scripts for file in failure.files[:1]
@@ -191,6 +197,15 @@ def is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
     return any(base_name(argument.split("::")[0]) in scratch for argument in arguments)
 
 
+def _is_mended_without_edit(failure: Failure, cure: Cure | None) -> bool:
+    """Say whether a check passed when run in another way, once something was installed, or by a formatter."""
+    if cure is None or failure.files:
+        return False
+    is_step = cure.remedy.way is RemedyKind.STEP
+    is_mending = mends_style(cure.remedy.text) or any(act.installs for act in cure.acts)
+    return cure.remedy.way is RemedyKind.COMMAND or (is_step and is_mending)
+
+
 def _is_of_run(path: str, scratch: set[str]) -> bool:
     """Say whether a file is one that the run made, or lies where only one run has its files."""
     return base_name(path) in scratch or path.startswith(("/tmp/", "/var/", "/dev/", "/private/"))  # noqa: S108
@@ -224,7 +239,7 @@ def _is_fixed_later(calls: Sequence[ToolCall], failed: ToolCall) -> bool:
 
 
 def _edits_project(act: ToolCall) -> bool:
-    return any(not change.is_whole and not is_scratch(change.file) for change in act.changes)
+    return any(not is_scratch(change.file) and not change.is_restored for change in act.changes)
 
 
 def _is_transient(calls: Sequence[ToolCall], failed: ToolCall, user_turns: Sequence[int]) -> bool:
@@ -249,7 +264,7 @@ def _succeeds_unchanged(failed: ToolCall, others: Sequence[ToolCall]) -> bool:
         if act.changes:
             return False
         if call_text(act) == call:
-            if not act.has_failed:
+            if has_worked(act):
                 return True
             continue
         is_pause = bool(act.steps) and all(_is_pause(step) for step in act.steps)

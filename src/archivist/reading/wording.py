@@ -16,10 +16,15 @@ _LONGEST_QUOTE = 110
 _PATH = lazy_pattern(
     r"\b[A-Za-z][A-Za-z\d+.-]{1,20}://[^/\s][^\s`'\"<>]*|(?<![\w.<])(?:~|/(?!dev/(?:tty|null)))[\w.@+-]*(?:/[\w.@+-]+)+/?"
 )
+# A redirection that writes no file says nothing about the command.
+TO_NO_FILE = lazy_pattern(r"\s*(?:\d?>>?|&>>?)\s*(?:&\d|/dev/(?:null|stdout|stderr))\b")
 _ID = lazy_pattern(r"(?<![\w.<=-])(?:#?\d{2,}|[a-z]{1,3}-\d{2,}|[0-9a-f]{8,40}|[0-9a-f-]{36})(?![\w.>-])")
 _QUOTED = lazy_pattern(r"\"[^\"]{13,}\"|'[^']{13,}'")
 _FILE = lazy_pattern(
     r"(?<![\w/<-])(?:\./)?(?:(?=[\w-]*(?:test|repro))[\w-]++|sample|example|input|tmp[\w-]*)\.\w{2,4}\b"
+)
+_NEW_BRANCH = lazy_pattern(
+    r"(\bgit (?:checkout -[bB]|switch (?:-[cC]|--create)|worktree add -b) )(?!<)[^\s;&]+"
 )
 # Names that agents give to files which they write for themselves in the project's root.
 _SCRATCH = lazy_pattern(
@@ -36,13 +41,17 @@ _PREFIX = lazy_pattern(
     r"^(?:E {1,8}|collecting \.\.\. |(?:/[\w.-]+)+/python[\d.]*: |\S*\bbash: line \d+: |(?:/bin/)?bash: "
     r"|> |\* |!\s+)"
 )
+_ERROR_CLASS = lazy_pattern(r"(?:\w+\.)*([A-Z]\w+:) ")
+_ASKING = lazy_pattern(
+    r"\b(?:must|should|use|run|try|set|pass|call|install|define|specify|please)\b", re.IGNORECASE
+)
 _LOCATION = lazy_pattern(r" ?\((?:/|[A-Za-z]:\\)[^)]{0,400}\)|, line \d+")
 
 
 def mask_command(text: str) -> str:
     """Return a command with placeholders for numbers, scratch files and long texts."""
-    text = _QUOTED.sub('"…"', without_paths(text))
-    return _FILE.sub("<file>", _ID.sub("<id>", text))
+    text = _QUOTED.sub('"…"', without_paths(TO_NO_FILE.sub("", text)))
+    return _NEW_BRANCH.sub(r"\1<branch>", _FILE.sub("<file>", _ID.sub("<id>", text)))
 
 
 def general_command(command: str) -> str:
@@ -137,7 +146,13 @@ def quote_error(line: str, longest: int = _LONGEST_QUOTE) -> str:
     for _ in range(3):
         line = _PREFIX.sub("", line)
     line = re.sub(r"^(?:error|Error|ERROR|fatal): ", "", without_paths(line)).strip()
-    return clip_words(line if line.count("`") % 2 == 0 else line.replace("`", "'"), longest).rstrip(".")
+    line = line if line.count("`") % 2 == 0 else line.replace("`", "'")
+    if len(line) > longest:
+        # The end of a message often says what to do: what stands before that is cut instead.
+        kind = _ERROR_CLASS.match(line)
+        asking = next((part for part in line.split(". ")[1:] if _ASKING.search(part)), "")
+        line = f"{kind[1] if kind else '…'} {asking}" if asking else line
+    return clip_words(line, longest).rstrip(".")
 
 
 def format_rule(condition: str, action: str) -> str:
@@ -159,17 +174,13 @@ def advice(remedy: Remedy) -> str:
     if remedy.way is not RemedyKind.COMMAND:
         opening = {RemedyKind.PATH: "it is ", RemedyKind.STEP: "first "}.get(remedy.way, "")
         return opening + (remedy.text if remedy.way is RemedyKind.SAID else code(remedy.text))
-    before, after = remedy.instead.split(), remedy.text.split()
-    gained = [word for word in after if word not in before]
-    lost = [word for word in before if word not in after]
-    if gained and not lost and all(word.startswith("-") for word in gained):
-        return f"add {format_list([code(flag) for flag in gained])}"
-    dropped = " ".join(dict.fromkeys(lost))
-    is_only_shorter = bool(after) and [word for word in before if word in after] == after
-    # When more is left out than kept, the whole command is the shorter advice.
-    if is_only_shorter and dropped and len(dropped) <= len(remedy.text):
-        return f"leave out {code(dropped)}"
-    settings = [word for word in gained if re.match(r"[A-Z_]+=", word)]
-    if settings and remedy.instead and remedy.text == f"{' '.join(settings)} {remedy.instead}":
-        return f"set {format_list([code(setting) for setting in settings])}"
-    return remedy.text if "`" in remedy.text or " " not in remedy.text else f"use {code(remedy.text)}"
+    first, _, rest = remedy.instead.partition(" ")
+    if rest and rest == remedy.text:
+        # A wrapper that is missing is left out whatever it wraps.
+        return f"leave out {code(first)}"
+    before = remedy.instead.split()
+    gained = [word for word in remedy.text.split() if word not in before]
+    # Among the words of one instance the flags that helped are named.
+    if "<" in remedy.text and gained and before and all(word.startswith("-") for word in gained):
+        return f"add {format_list([code(flag) for flag in gained])}, as in {code(remedy.text)}"
+    return f"use {code(remedy.text)}"

@@ -158,7 +158,7 @@ def test_what_belongs_to_a_newer_python_is_not_to_be_installed() -> None:
 def test_what_a_newer_python_dropped_is_told_so() -> None:
     calls = (sh("python setup.py build", no_module("distutils"), 1), sh("pip install setuptools"))
     lesson = one(run(*calls, sh("python3.11 setup.py build", "running build")))
-    assert "`distutils` was removed in Python 3.12: use `python3.11 <script> build`" in lesson.summary
+    assert "`distutils` was removed in Python 3.12: use `python3.11 setup.py build`" in lesson.summary
 
 
 def test_a_part_that_a_package_lacks_does_not_mean_that_the_package_is_missing() -> None:

@@ -14,7 +14,9 @@ def test_the_flag_that_keeps_it_from_asking_is_named() -> None:
     lesson = one(
         run(sh("tidy fix test_a.sql --all", NO_TTY, 1), sh("tidy fix test_a.sql --all --force", "fixed"))
     )
-    assert lesson.summary.endswith("asks on a terminal and dies without one: add `--force`")
+    assert lesson.summary.endswith(
+        "asks on a terminal and dies without one: add `--force`, as in `tidy fix <file> --all --force`"
+    )
 
 
 def test_sudo_is_named_and_not_what_it_runs() -> None:

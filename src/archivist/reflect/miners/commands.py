@@ -18,7 +18,15 @@ from archivist.reading.wording import (
     quote_error,
 )
 from archivist.records import Category
-from archivist.reflect.miners.material import Case, Material, describe_remedy, make_candidate
+from archivist.reflect.miners.material import (
+    Case,
+    Material,
+    describe_offer,
+    describe_remedy,
+    fit_summary,
+    lesson_with_advice,
+    make_candidate,
+)
 
 _KINDS = (K.USAGE, K.GIT, K.PERMISSION, K.NETWORK, K.OTHER, K.BUILD)
 # What git's own messages ask for.
@@ -29,7 +37,6 @@ _GIT_ADVICE = {
 # This error only says that something before it failed.
 _UNINFORMATIVE = "failed to push"
 _MOST_REPLACEMENTS = 4
-_LONGEST_PAIR = 150
 _LONGEST_JOINED = 184
 _KILLED = re.compile(r"SIGKILL|[Kk]illed|out of memory|OOM")
 _PATCH = "edit_not_applied:patch"
@@ -69,12 +76,13 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
         if len(replacements) > 1 or (replacements and unknown):
             yield _lesson_of_several(material, case, replacements, unknown)
         elif best := next(iter(replacements), None) or case.best_remedy(RemedyKind.STEP):
-            yield _lesson_with_advice(material, case, best, describe_remedy(case, best))
+            yield lesson_with_advice(material, case, best, describe_remedy(case, best))
         elif asked := _GIT_ADVICE.get(case.first.failure.signature.error):
-            yield _lesson_with_advice(material, case, None, asked)
+            yield lesson_with_advice(material, case, None, asked)
+        elif offer := case.offer:
+            yield lesson_with_advice(material, case, offer, describe_offer(offer))
         else:
-            shown, line = case.failing_example()
-            text = f"{_command(shown, case)} fails: {quote_error(line, 80)}"
+            text = f"{case.shown_command} fails: {quote_error(case.line, 80)}"
             if case.kind is K.USAGE and len(case.subjects) > 1:
                 text = _unknown_words(case, list(case.subjects))
             yield make_candidate(material, case, f"{material.name}: {text}", words=_tag_words(case))
@@ -96,50 +104,35 @@ def _is_worth_telling(case: Case) -> bool:
         return True
     # Without advice the failure must last, and the call must say what it called.
     is_anonymous = case.kind is K.NETWORK and "<url>" in case.first.act.text
-    return case.runs > 1 and not case.fleeting and not is_anonymous
-
-
-def _lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, action: str) -> Candidate:
-    """Say which call failed, how, and what helped, all three from one occurrence."""
-    shown, line = case.failing_example(remedy)
-    command = _command(remedy.instead if remedy and remedy.way is RemedyKind.COMMAND else shown, case)
-    problem = f"{material.name}: {command} fails"
-    # The advice must be whole; the quoted error is cut first, and then left out.
-    quoted = (f"{problem} ({quote_error(line, longest)}): {action}" for longest in (80, 40))
-    # A word that a program does not know fails each time; anything else need not.
-    is_certain = case.kind is K.USAGE
-    condition = f"{command} is to be run" if is_certain else f"{command} fails with “{quote_error(line, 80)}”"
-    return make_candidate(
-        material,
-        case,
-        next((text for text in quoted if len(text) <= LONGEST_SUMMARY), f"{problem}: {action}"),
-        rule=format_rule(condition, action),
-        remedies=(remedy.text if remedy else action,),
-        words=_tag_words(case),
-    )
+    return case.runs > 1 and not case.is_passing_by_itself and not is_anonymous
 
 
 def _lesson_of_several(
     material: Material, case: Case, replacements: list[Remedy], unknown: list[str]
 ) -> Candidate:
     """Name each wrong use of a program with the right one, and the words that it does not know."""
-    parts = [f"use {code(remedy.text)} instead of {code(remedy.instead)}" for remedy in replacements]
+    parts: dict[str, Remedy | None] = {
+        f"use {code(remedy.text)} instead of {code(remedy.instead)}": remedy for remedy in replacements
+    }
     if unknown:
-        parts.append(_unknown_words(case, unknown))
+        parts[_unknown_words(case, unknown)] = None
     room = min(_LONGEST_JOINED, LONGEST_SUMMARY - len(f"{material.name}: "))
-    first, text = replacements[0], ""
-    for part in parts:
+    told: list[Remedy] = []
+    text = ""
+    for part, remedy in parts.items():
         # A part that is too long does not keep out the later ones.
         longer = f"{text}; {part}" if text else part
-        text = longer if len(longer) <= room else text
-    if not text:
-        return _lesson_with_advice(material, case, first, describe_remedy(case, first))
+        if len(longer) <= room:
+            text, told = longer, [*told, remedy] if remedy else told
+    first = (told or replacements)[0]
+    if not told:
+        return lesson_with_advice(material, case, first, describe_remedy(case, first))
     return make_candidate(
         material,
         case,
         f"{material.name}: {text}",
         rule=format_rule(f"{code(first.instead)} is to be run", advice(first)),
-        remedies=tuple(remedy.text for remedy in replacements),
+        remedies=tuple(remedy.text for remedy in told),
         words=_tag_words(case),
     )
 
@@ -147,10 +140,6 @@ def _lesson_of_several(
 def _unknown_words(case: Case, words: list[str]) -> str:
     program = case.first.failure.signature.program or case.first.act.purpose
     return f"{code(program)} does not know {format_list([code(word) for word in words])}"
-
-
-def _command(shown: str, case: Case) -> str:
-    return code(shown if len(shown) < _LONGEST_PAIR else case.first.act.purpose)
 
 
 def _tag_words(case: Case) -> tuple[str, ...]:
@@ -239,9 +228,10 @@ def mine_recurring(material: Material) -> Iterator[Candidate]:
     For failing code only runs of different tasks count: a task tried twice fails in the same way twice. Code
     that works once something is started, created or set was not at fault, whatever the task.
     """
-    for case in material.of_kind(*_RECURRING_KINDS):
+    refused = [case for case in material.of_kind(K.USAGE, K.PERMISSION) if not case.first.act.steps]
+    for case in [*material.of_kind(*_RECURRING_KINDS), *refused]:
         # A failure that goes away by itself is reported as flaky, or not at all.
-        if case.fleeting and not case.remedies:
+        if case.is_passing_by_itself and not case.remedies:
             continue
         is_of_code = case.is_of_code and not case.best_remedy(RemedyKind.STEP, RemedyKind.COMMAND)
         count = case.tasks if is_of_code else case.runs
@@ -250,14 +240,16 @@ def mine_recurring(material: Material) -> Iterator[Candidate]:
         is_specific = len(case.first.failure.signature.words) >= _SPECIFIC_WORDS
         if count < (_MANY if is_of_task else 2) or (is_of_task and not is_specific):
             continue
-        act, remedy = case.first.act, case.best_remedy()
-        error = quote_error(case.failing_example(remedy)[1], 120)
+        act, remedy, offer = case.first.act, case.best_remedy(), case.offer
+        line = case.failing_example(remedy)[1]
+        error = quote_error(line, 120 if remedy else 160)
         what = code(act.purpose) if act.steps else f"the {act.event.tool} tool"
-        done = describe_remedy(case, remedy) if remedy else ""
+        problem = f"{material.name}: {what} {'keeps failing' if act.steps else 'refuses a call'}"
+        done = describe_remedy(case, remedy) if remedy else describe_offer(offer) if offer else ""
         yield make_candidate(
             material,
             case,
-            f"{material.name}: {what} keeps failing: {error}" + (f": {done}" if done else ""),
+            fit_summary(problem, line, done) if done else f"{problem}: {error}",
             rule=format_rule(f"{what} fails with “{error}”", done) if done else "",
             remedies=(remedy.text,) if remedy else (),
             category=Category.TOOL_USAGE if done else Category.ANTI_PATTERN,

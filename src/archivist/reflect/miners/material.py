@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.history import RunHistory
+from archivist.reading.outcomes import find_offer
 from archivist.reading.remedies import (
     WARNING,
     Proof,
@@ -19,13 +20,24 @@ from archivist.reading.remedies import (
 )
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, digest_failure
-from archivist.reading.wording import advice, base_name, clip_words, code, format_run_count, tags
+from archivist.reading.wording import (
+    LONGEST_SUMMARY,
+    advice,
+    base_name,
+    clip_words,
+    code,
+    format_rule,
+    format_run_count,
+    quote_error,
+    tags,
+)
 from archivist.records import Category, Scope
 
 # A failure of a tool that this many projects met is a matter of the tool, not of a project.
 COMMON_TO_PROJECTS = 3
 # Remedies that are commands, which another run may carry out as they stand.
 _COMMANDS = (RemedyKind.STEP, RemedyKind.COMMAND)
+_LONGEST_SHOWN = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +91,23 @@ class Case:
         found = [met.act.event.id for met in self.met[:4]]
         found += [act.event.id for met in self.met[:4] if met.cure for act in met.cure.acts[:2]]
         return tuple(dict.fromkeys(found))
+
+    @property
+    def is_passing_by_itself(self) -> bool:
+        """Say whether it mostly went away with nothing done. What most runs had to mend does not."""
+        return 0 < self.runs <= self.fleeting * 2
+
+    @property
+    def offer(self) -> Remedy | None:
+        """Return what the failure's own message tells the caller to do; nobody need have tried it."""
+        if self.kind is FailureKind.TEST_FAILURE:
+            return None
+        return next(filter(None, (find_offer(met.act) for met in self.met)), None)
+
+    @property
+    def shown_command(self) -> str:
+        """Return the call that failed first, if it is short enough to be read, else its purpose."""
+        return code(self.command if len(self.command) < _LONGEST_SHOWN else self.first.act.purpose)
 
     def failing_example(self, remedy: Remedy | None = None) -> tuple[str, str]:
         """Return a call that failed and its error, both of one occurrence: that of a remedy, if given."""
@@ -211,6 +240,39 @@ def describe_remedy(case: Case, remedy: Remedy, *, is_whole: bool = False) -> st
     if vain := case.vain.get(remedy.text, 0):
         return f"{text} (helped in {runs} of {runs + vain} tries)"
     return text if runs >= case.runs else f"{text} (helped in {format_run_count(runs)})"
+
+
+def describe_offer(offer: Remedy) -> str:
+    """Say what a message tells the caller to do."""
+    return f"its message says “{offer.text}”"
+
+
+def fit_summary(problem: str, error: str, action: str) -> str:
+    """Join a problem, its error and what to do. What to do stays whole; the error is cut or left out."""
+    quoted = (f"{problem} ({quote_error(error, longest)}): {action}" for longest in (110, 80, 40))
+    whole = f"{problem}: {action}"
+    return next((text for text in (*quoted, whole) if len(text) <= LONGEST_SUMMARY), problem)
+
+
+def lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, action: str) -> Candidate:
+    """Say which call failed, how, and what helped, all three from one occurrence."""
+    shown, line = case.failing_example(remedy)
+    shown = remedy.instead if remedy and remedy.way is RemedyKind.COMMAND else shown
+    command = code(shown if len(shown) < _LONGEST_SHOWN else case.first.act.purpose)
+    # A word that a program does not know fails each time; anything else need not.
+    is_certain = case.kind is FailureKind.USAGE
+    condition = f"{command} is to be run" if is_certain else f"{command} fails with “{quote_error(line, 80)}”"
+    return make_candidate(
+        material,
+        case,
+        fit_summary(f"{material.name}: {command} fails", line, action),
+        rule=format_rule(condition, action),
+        # What a message offers is told as that; it is no remedy until a run has shown it.
+        remedies=(remedy.text if remedy else action,)
+        if remedy is None or remedy.way is not RemedyKind.SAID
+        else (),
+        words=(case.first.act.purpose, case.first.failure.subject),
+    )
 
 
 def make_candidate(

@@ -32,7 +32,14 @@ from archivist.reading.wording import (
     relative_path,
 )
 from archivist.records import Category
-from archivist.reflect.miners.material import Case, Material, describe_remedy, make_candidate
+from archivist.reflect.miners.material import (
+    Case,
+    Material,
+    describe_offer,
+    describe_remedy,
+    lesson_with_advice,
+    make_candidate,
+)
 
 # From this many runs on, a module that a single run missed is taken for a wish of its task.
 _MANY_RUNS = 3
@@ -64,6 +71,10 @@ def mine_missing_modules(material: Material) -> Iterator[Candidate]:
         often = [module for module, runs in counts.items() if runs > 1 or case.runs < _MANY_RUNS]
         needed = sorted(often or counts, key=lambda module: -counts[module])
         command = _install_command(case, own, needed)
+        step = case.best_remedy(RemedyKind.STEP)
+        if not command and step:
+            yield lesson_with_advice(material, case, step, describe_remedy(case, step))
+            continue
         things = [f"{material.name} itself"] * bool(own) + [code(module) for module in needed[:_MOST_MODULES]]
         are = "is" if len(things) == 1 else "are"
         missing = f"{format_list(things, most=_MOST_MODULES)} {are} not installed"
@@ -152,8 +163,15 @@ def mine_missing_commands(material: Material) -> Iterator[Candidate]:
             continue
         missing = code(subject)
         if remedy is None:
-            summary = f"{missing} is not installed where {material.name} runs"
-            yield make_candidate(material, case, summary, category=Category.INFRA)
+            summary, offer = f"{missing} is not installed where {material.name} runs", case.offer
+            said = describe_offer(offer) if offer else ""
+            yield make_candidate(
+                material,
+                case,
+                f"{summary}: {said}" if said else summary,
+                rule=format_rule(f"{missing} is needed in {material.name}", said) if said else "",
+                category=Category.INFRA,
+            )
             continue
         done, is_install = advice(remedy), remedy.way is RemedyKind.INSTALL
         lacks = "is not found until it is installed" if is_install else "is not installed here"

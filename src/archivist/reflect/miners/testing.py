@@ -35,7 +35,7 @@ def mine_flaky(material: Material) -> Iterator[Candidate]:
     for case in material.cases:
         act = case.first.act
         is_cured = any(remedy.way is not RemedyKind.EDIT for remedy, _ in case.remedies)
-        if not case.fleeting or is_cured or case.kind not in _CHANCE_KINDS or not act.steps:
+        if not case.is_passing_by_itself or is_cured or case.kind not in _CHANCE_KINDS or not act.steps:
             continue
         shown = general_command(act.event.text)
         if not act.is_test and (case.fleeting == 1 or not is_informative(shown) or "<url>" in shown):
@@ -121,7 +121,7 @@ def _is_preexisting(case: Case, material: Material) -> bool:
     # What fails first and passes after the change is what the task was about.
     is_fixed = any(met.is_of_task or met.cure for met in case.met)
     # The same task tried twice shows the same failure, and it may be the one to fix.
-    if case.tasks > 1 and (case.untouched or case.remedies or not is_fixed):
+    if case.tasks > 1 and (case.remedies or not is_fixed):
         return True
     # A run that finished its task left the failure as it was, after another test had passed.
     is_left = material.reading.episode.status is EpisodeStatus.SUCCESS and any(

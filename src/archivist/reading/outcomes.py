@@ -1,0 +1,166 @@
+"""What a call's output says: whether it did what was asked, and what it tells the caller to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from archivist.cold_start import lazy_pattern
+from archivist.reading.calls import ToolCall
+from archivist.reading.command_risks import text_risk
+from archivist.reading.commands import is_display_step
+from archivist.reading.remedies import Remedy, RemedyKind, is_destructive
+from archivist.reading.shell import parse
+from archivist.reading.signatures import clean_output
+
+# An answer in this many lines and characters is read as one message.
+_SHORT_LINES = 4
+_SHORT_ANSWER = 400
+_LONGEST_OFFER = 170
+# A tool of the harness that refuses a call says no more than that.
+_LONGEST_REFUSAL = 1000
+_LONGEST_SENTENCE = 400
+_MOST_LINES = 400
+_USAGE = lazy_pattern(r"\s*usage:", re.IGNORECASE)
+_REFUSES = lazy_pattern(
+    r"\b(?:requires? |must (?:be|specify|provide|pass|have)|is required|did you mean"
+    r"|please (?:specify|provide)"
+    r"|no (?:such|files?|match(?:es)?|results?)\b|unknown|unrecogni[sz]ed|unexpected argument|invalid"
+    r"|cannot|can't|could(?: not|n't)|unable to|denied|refused|aborted"
+    r"|not (?:found|supported|allowed|permitted|implemented|installed|available))|^(?:error|fatal)\b|^use: ",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SUCCEEDS = lazy_pattern(
+    r"\b(?:pass(?:ed|es)?|ok|success\w*|succeeded|finished|done|completed?|created|installed|updated"
+    r"|up[ -]to[ -]date|built|compiled|fixed|started|clean|saved|wrote|written|added|pushed|merged|resolved"
+    r"|applied|reformatted)\b|\b(?:0|no) (?:errors?|fail\w*|problems?|issues?|warnings?|fixes)\b|[✓✔✅]",
+    re.IGNORECASE,
+)
+_FAILS = lazy_pattern(
+    r"\b[1-9]\d* (?:\w+ )?(?:fail\w*|errors?|problems?)\b|[✗✖]"
+    r"|(?<![\w-])(?<!0 )(?<!no )(?:errors?|failed)(?![\w-])",
+    re.IGNORECASE,
+)
+# Flags that leave what failed as it is.
+_GIVING_UP = frozenset(("--skip", "--abort", "--quit"))
+# A status that the command line prints itself, such as `; echo "exit $?"`.
+_PRINTED_STATUS = lazy_pattern(r"\$\?|\bPIPESTATUS\b|\$pipestatus\b")
+_LAST_NUMBER = lazy_pattern(r"(?<!\d)(\d{1,3})\D{0,12}\Z")
+
+_ASKS = lazy_pattern(
+    r"\b(?:use|run|try|pass|set|call|add|install|must|should|needs? to|have to|please|instead|hint|help|fix"
+    r"|through|by (?:running|passing|adding|setting)|with|consider|to add|similar name exists"
+    r"|did you mean)\b",
+    re.IGNORECASE,
+)
+# Offers to look closer, to do the same again or to give up are no remedies.
+_LOOKS_ON = lazy_pattern(
+    r"--help|--verbose|--list\b|\b(?:see|help|information|info|details?|documentation|docs|logs?|list|view|show"
+    r"|display|backtrace|trace|debug|rerun|re-run|again|later|report|issue|abort|skip|undo|ignore|https?:)\b"
+    r"|\bRUST_BACKTRACE",
+    re.IGNORECASE,
+)
+_OFFER = lazy_pattern(
+    r"(?<![\w(-])(?:(?:please )?(?:use|run|try|execute)(?: the following(?: command)?)?(?: instead)?:?"
+    r"|by running|installed (?:with|by):?"
+    r"|(?:update|fix|install|create|generate|start)\b[^.`'\"]{0,60}\b(?:with|using|by)"
+    r"|please (?:run|use|install|set)|you must(?: either)?|need to specify|consider \w+ing[^.`]{0,40}"
+    r"|pass(?:ing)?(?:, e\.g\.,)?(?=\s+[`'\"]?-)|to add:?)\s+(?P<rest>\S.*)",
+    re.IGNORECASE,
+)
+_QUOTED = lazy_pattern(r"`([^`\n]{2,100})`|(?<!\w)'([a-z][^'\n]{2,100})'|\"([a-z][^\"\n]{2,100})\"")
+_OPTION = lazy_pattern(r"(?<![\w-])--?\w[\w-]*|\b[A-Z][A-Z\d]*_[A-Z\d_]+\b")
+_AS_VALUE = lazy_pattern(r"['\"`]-- ")
+_SENTENCE_END = lazy_pattern(r"(?<=[.!?]) +(?=[A-Z`'\"])")
+_MARGIN = lazy_pattern(
+    r"^(?:npm (?:ERR!|error)|hint:|help:|note:|tip:|remote:|error:|fatal:|\[\w+\]|[|║│*!╰─]|\s)+|[|║│\s]+$"
+)
+_NOT_ASKING = (">", "$", "+", "(", "-", "#")
+_INSTANCE = lazy_pattern(r"(?<![\w.])/(?:home|Users|tmp|private|var/folders|root)/\S+|\b[0-9a-f]{12,}\b")
+
+
+def has_worked(act: ToolCall) -> bool:
+    """Say whether a call did what was asked: it did not fail, did not refuse, and its status is its own.
+
+    Behind a pipe the status is that of the filter, so the output must speak of success.
+    """
+    if act.has_failed:
+        return False
+    output = clean_output(act.event.output).strip()
+    if refuses(output) or any(not _GIVING_UP.isdisjoint(step.flags) for step in act.steps):
+        return False
+    if not output and (not act.steps or act.event.exit_code is None):
+        return False
+    if not act.steps:
+        return True
+    if _PRINTED_STATUS.search(act.event.text):
+        status = _LAST_NUMBER.search(output)
+        return not status or status[1] == "0"
+    return has_own_status(act) or bool(_SUCCEEDS.search(output) and not _FAILS.search(output))
+
+
+def has_own_status(act: ToolCall) -> bool:
+    """Say whether the status of a command line is that of the step it is for."""
+    main = act.main
+    if main is None or "pipefail" in act.event.text:
+        return True
+    after = act.steps[act.steps.index(main) + 1 :]
+    return not any(step.operator in ("|", "||", ";") for step in after)
+
+
+def refuses(output: str) -> bool:
+    """Say whether an output only says what the call lacks, that nothing was found, or how it is used."""
+    if _USAGE.match(output):
+        return True
+    is_short = len(output) <= _SHORT_ANSWER and output.count("\n") < _SHORT_LINES
+    return is_short and bool(_REFUSES.search(output)) and not _SUCCEEDS.search(output)
+
+
+def asking_sentences(output: str) -> Iterator[str]:
+    """Yield the sentences of an output that tell the caller what to do, each with the lines it announces."""
+    lines = [_MARGIN.sub("", line) for line in clean_output(output).split("\n")[-_MOST_LINES:]]
+    for at, line in enumerate(lines):
+        # What runs is echoed, a hint in brackets is about another purpose, a list is a document.
+        if line.startswith(_NOT_ASKING):
+            continue
+        sentences = _SENTENCE_END.split(line[:_LONGEST_SENTENCE])
+        # A quotation that starts a line may go on with the sentence of the line before.
+        if at and sentences[0][:1] in ("'", '"') and re.search(r"\w$", lines[at - 1]):
+            sentences[0] = f"{lines[at - 1]} {sentences[0]}"
+        # A line that ends in a colon, or in the middle of a sentence, announces the command below it.
+        below = next((text for text in lines[at + 1 : at + 4] if text), "")
+        if (
+            below
+            and not below.startswith(_NOT_ASKING)
+            and re.search(r"(?::|\b(?:use|run|running))$", sentences[-1])
+        ):
+            sentences[-1] = f"{sentences[-1]} {below}"
+        yield from filter(_ASKS.search, sentences)
+
+
+def find_offer(act: ToolCall) -> Remedy | None:
+    """Return what a failed call's own message tells the caller to do, as far as another run can do it."""
+    # A displayed file tells its own readers what to do.
+    if any(is_display_step(step) and not step.is_filter for step in act.steps):
+        return None
+    if not act.steps and len(act.event.output) > _LONGEST_REFUSAL:
+        return None
+    for sentence in asking_sentences(act.event.output):
+        found = _OFFER.search(sentence)
+        if found is None or _LOOKS_ON.search(sentence) or len(sentence) > _LONGEST_OFFER:
+            continue
+        offer = sentence.strip().rstrip(".")
+        # `-- word` only tells the program to take a refused word as a value.
+        if _AS_VALUE.search(sentence):
+            continue
+        quoted = next((next(filter(None, match.groups())) for match in _QUOTED.finditer(offer)), "")
+        command = quoted or found["rest"]
+        is_known = any(step.program == own.program for step in parse(command) for own in act.steps)
+        # What a tool of the harness asks for needs no command.
+        is_concrete = bool(quoted or is_known or not act.steps or _OPTION.search(offer))
+        if not is_concrete or _INSTANCE.search(offer) or text_risk(command) or is_destructive(command):
+            continue
+        if is_known and not quoted:
+            offer = offer.replace(command.rstrip("."), f"`{command.rstrip('.')}`")
+        return Remedy(RemedyKind.SAID, offer[:1].lower() + offer[1:], act.display_text)
+    return None

@@ -1,0 +1,371 @@
+"""Find the call that did what a failed one was for: the same verb and target, or what its error asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rapidfuzz import fuzz
+
+from archivist.reading.calls import ToolCall
+from archivist.reading.commands import is_help, is_preparation, is_read_only_step
+from archivist.reading.failures import Failure
+from archivist.reading.outcomes import asking_sentences, has_worked
+from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.rules import FailureKind as K
+from archivist.reading.shell import Step
+from archivist.reading.wording import (
+    TO_NO_FILE,
+    base_name,
+    general_command,
+    is_informative,
+    is_scratch,
+    relative_path,
+)
+
+_LEAST_SIMILARITY = 60
+_SHORTEST_NAME = 4
+_INSTANCE_ID = re.compile(r"(?<![\w.-])(?:[a-z]{1,3}-)?\d{2,}(?![\w.])")
+# A subcommand, a task or a name: what a call is about, no path, number or text.
+_BARE_WORD = re.compile(r"[a-z][a-z_-]*(?::[a-z_-]+)*$")
+# Without these a check becomes the mending itself.
+_CHECK_FLAG = re.compile(r"--(?:check|dry-run|diff|list-different|check-only|verify)?$")
+# Flags that leave tests out: the failing test is then merely not run.
+_SELECTING = re.compile(
+    r"-k|-m$|--deselect|--ignore|--lf|--ff|--last|--exclude|--skip|-t$|--testName|--grep|<test>"
+)
+# A pattern or the value of a variable is no file that was found.
+_NO_PATH = re.compile(r"[*?<>|\[{]|^\w+=")
+# Every project has files of these names, so finding another one says nothing about the missing one.
+_GENERIC_FILES = frozenset(
+    ("__init__.py", "mod.rs", "lib.rs", "main.rs", "index.ts", "index.js", "main.py", "Cargo.toml",
+     "package.json", "README.md", "Makefile", "index.tsx", "conftest.py", "setup.py")
+)  # fmt: skip
+# The program ran and found a fault: fewer targets or other options only keep it from finding it again.
+_FOUND_FAULT = frozenset((K.OTHER, K.BUILD, K.CRASH))
+# A pull or merge that ends in a conflict was still needed.
+_CONFLICT = "merge conflict"
+# Steps that come before any push and so explain nothing.
+ORDINARY = frozenset(("git add", "git commit", "git push", "git status", "git diff", "git log"))
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """A remedy with the calls that show it."""
+
+    remedy: Remedy
+    acts: tuple[ToolCall, ...]
+
+
+def replacement(act: ToolCall, failed: ToolCall) -> Cure:
+    """Return the cure of running one call instead of another."""
+    right, wrong = general_command(_worked_part(act, failed)), general_command(_worked_part(failed, failed))
+    if not is_informative(right):
+        # What general terms leave out, such as the name of a script, is the point here.
+        right, wrong = act.display_text, failed.display_text
+    return Cure(Remedy(RemedyKind.COMMAND, right, wrong), (act,))
+
+
+def _worked_part(act: ToolCall, failed: ToolCall) -> str:
+    """Return a command line without looks at its end; where words were refused, the step that had them."""
+    working = [index for index, step in enumerate(act.steps) if not is_read_only_step(step)]
+    steps = act.steps[: working[-1] + 1] if working else act.steps
+    main, is_usage = act.main, failed.failure is not None and failed.failure.kind is K.USAGE
+    if is_usage and main and failed.main and main.program == failed.main.program:
+        steps = tuple(step for step in steps if step is main or is_preparation(step))
+    return join_steps(steps) or act.event.text
+
+
+def join_steps(steps: Sequence[Step]) -> str:
+    """Return steps as one command line, without filters of their output and redirections to no file."""
+    kept = [step for step in steps if not step.is_filter]
+    joints = ["", *("; " if step.operator in ("", ";") else f" {step.operator} " for step in kept[1:])]
+    texts = [TO_NO_FILE.sub("", step.text) for step in kept]
+    return "".join(joint + text for joint, text in zip(joints, texts, strict=False))
+
+
+def edits_project(act: ToolCall) -> bool:
+    """Say whether a call changed files of the project."""
+    return any(change.file and not is_scratch(change.file) for change in act.changes)
+
+
+def cure_by_interpreter(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the same call with another Python, which has the missing module."""
+    for act in later:
+        if not has_worked(act) or not act.main or not failed.main or act.purpose != failed.purpose:
+            continue
+        is_same = (act.main.flags, act.main.arguments) == (failed.main.flags, failed.main.arguments)
+        if is_same and act.text != failed.text:
+            return replacement(act, failed)
+    return None
+
+
+def cure_by_flags(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the same tests passing with more flags and nothing changed: they were run in the wrong way."""
+    before = set(failed.text.split())
+    for act in later if failed.is_test else ():
+        if act.changes or act.installs:
+            return None
+        words = act.text.split()
+        gained = [word for word in words if word not in before]
+        is_selection = any(_SELECTING.match(word) for word in gained)
+        if not has_worked(act) or act.purpose != failed.purpose or is_selection:
+            continue
+        # Only flags came in addition, each with its value if it has one.
+        if (
+            gained
+            and is_informative(act.text)
+            and before <= set(words)
+            and all(
+                word.startswith("-") or (previous.startswith("-") and previous in gained and "/" not in word)
+                for previous, word in pairwise(("", *words))
+                if word in gained
+            )
+        ):
+            return replacement(act, failed)
+    return None
+
+
+def cure_by_other_runner(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for another program that ran all tests, when the first came to none and nothing was changed."""
+    is_blocked = failed.is_test and failure.kind in _FOUND_FAULT | {K.TEST_FAILURE}
+    for act in later if is_blocked and failed.main and not failed.main.arguments else ():
+        if edits_project(act) or act.installs:
+            return None
+        if not act.is_test or not act.main or act.main.arguments or not has_worked(act):
+            continue
+        if failed.main and act.main.program != failed.main.program:
+            return replacement(act, failed)
+    return None
+
+
+def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the most similar call that succeeded, or else one that got further.
+
+    A test run that failed on its tests got past what kept the failed call from running any.
+    """
+    wrong = failed.text
+    if failure.kind in _FOUND_FAULT:
+        # A change of the project may be what helped.
+        edited = next((index for index, act in enumerate(later) if edits_project(act)), len(later))
+        later = later[:edited]
+    # What came before the very same call succeeded is a step towards it, no replacement.
+    is_repeated = any(act.text == wrong and has_worked(act) for act in later)
+    tried = [
+        act
+        for act in later
+        if failed.steps
+        and not (is_repeated and act.purpose != failed.purpose)
+        and can_replace(act, failed, failure)
+    ]
+    got_further = [
+        act
+        for act in tried
+        if act.failure and act.is_test and act.failure.kind is K.TEST_FAILURE and act.key != failed.key
+    ]
+    for acts in ([act for act in tried if has_worked(act)], got_further):
+        best: ToolCall | None = None
+        highest = 0.0
+        for act in acts:
+            similarity = fuzz.ratio(wrong, act.text)
+            is_other_program = act.main and failed.main and act.main.program != failed.main.program
+            if is_other_program or set(wrong.split()) < set(act.text.split()):
+                similarity = max(similarity, _LEAST_SIMILARITY)
+            # The first of nearly equal calls is the one that was tried because of the failure.
+            if similarity >= _LEAST_SIMILARITY and (best is None or similarity > highest + 3):
+                best, highest = act, similarity
+        found = replacement(best, failed) if best else None
+        # In general terms a refused word may be gone from the call: then nothing shows what helped.
+        is_refused = failure.kind is K.USAGE and failure.subject in failed.event.text
+        is_hidden = found and is_refused and failure.subject not in found.remedy.instead
+        is_new = found and is_informative(found.remedy.text) and found.remedy.text != found.remedy.instead
+        if is_new and not is_hidden:
+            return found
+    return None
+
+
+def can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
+    """Say whether a call does what another was for: the same verb on the same target.
+
+    It may also be what the error asks for. It must name the same number, or only leave words out.
+    """
+    right, wrong = act.main, failed.main
+    if not right or not wrong or act.text == failed.text or is_help(act.event.text):
+        return False
+    if _leaves_steps_out(act, failed):
+        return False
+    own = " ".join(step.text for step in act.steps if not step.is_filter)
+    numbers = _INSTANCE_ID.findall(failed.event.text)
+    is_named = not numbers or any(number in own for number in numbers)
+    if not is_named and not set(act.text.split()) <= set(failed.text.split()):
+        return False
+    if is_asked_for(act, failed):
+        return True
+    if right.program == wrong.program:
+        return _keeps_purpose(right, wrong, failed, failure)
+    if failure.kind is K.MISSING_COMMAND and _does_same_job(act, failed):
+        return True
+    words, wanted = _values(right), _values(wrong)
+    # Another program does the rest of the same words: one that the error names, or one that runs the first.
+    is_same_rest = bool(wanted[1:]) and words[1:] == wanted[1:]
+    is_wrapped = words[-len(wanted) :] == [wanted[0].removeprefix("./"), *wanted[1:]]
+    return (is_same_rest and _names(failed, words[0])) or is_wrapped or act.purpose == failed.purpose
+
+
+def _values(step: Step) -> list[str]:
+    return [word.value for word in step.words]
+
+
+def _names(failed: ToolCall, word: str) -> bool:
+    """Say whether the error of a call names a word, or what it asks the caller to do does."""
+    line = f"{failed.failure.line} {failed.failure.subject}" if failed.failure else ""
+    said = (line, *asking_sentences(failed.event.output))
+    whole = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
+    return any(word in text and whole.search(text) for text in said)
+
+
+def _leaves_steps_out(act: ToolCall, failed: ToolCall) -> bool:
+    """Say whether a command line is another one without some steps, perhaps without the one at fault."""
+    rest, whole = (
+        [step.name for step in call.steps if not step.is_filter and not is_preparation(step)]
+        for call in (act, failed)
+    )
+    return len(rest) < len(whole) and set(rest) <= set(whole)
+
+
+def _keeps_purpose(right: Step, wrong: Step, failed: ToolCall, failure: Failure) -> bool:
+    """Say whether a call of the same program has the same verb and target, but for what the error names."""
+    dropped, added = set(wrong.flags) - set(right.flags), set(right.flags) - set(wrong.flags)
+    unset, values = (
+        {word for flag, word in pairwise(_values(step)) if flag in flags}
+        for step, flags in ((wrong, dropped), (right, added))
+    )
+    words, wanted = ({*step.subcommand.split(), *step.arguments} for step in (right, wrong))
+    lost, gained = (
+        list(filter(_BARE_WORD.match, some)) for some in (wanted - words - unset, words - wanted - values)
+    )
+    has_found_fault = failure.kind in _FOUND_FAULT
+    # A program that ran and names its task does not refuse it; only the task that mends does the same job.
+    verbs = wrong.subcommand.split() if has_found_fault else []
+    is_asked = bool(gained) and all(_names(failed, word) for word in gained)
+    is_mending = bool(gained) and all(re.match(rf"{verb}[:_-]", word) for verb in lost for word in gained)
+    if not (is_asked or is_mending) and any(word in verbs or not _names(failed, word) for word in lost):
+        return False
+    if not has_found_fault:
+        return True
+    if any(not _names(failed, word) for word in wanted - words - unset - set(lost)):
+        return False
+    is_mending = bool(dropped) and not added and all(_CHECK_FLAG.match(flag) for flag in dropped)
+    if any(not _names(failed, flag) for flag in dropped) and not is_mending:
+        return False
+    # A new word is the value of a new flag, a setting, or replaces what the error names.
+    new = {word for word in words - wanted - values if "=" not in word and word[:1] != "+"}
+    return not new or bool(wanted - words)
+
+
+def _does_same_job(act: ToolCall, failed: ToolCall) -> bool:
+    """Say whether a call does the job of a command that is missing.
+
+    The words are the same but for the first or for their spelling, both run tests, or the other call is of
+    something with a part of the command's name, as `make lint` is of `golangci-lint`.
+    """
+    right, wrong = act.main, failed.main
+    if not right or not wrong or act.is_look != failed.is_look:
+        return False
+    words, wanted = _values(right), _values(wrong)
+    if (wanted[1:] and words[1:] == wanted[1:]) or (act.is_test and failed.is_test):
+        return True
+    if re.sub(r"\W", "", "".join(words)) == re.sub(r"\W", "", "".join(wanted)):
+        return True
+    parts = {part for part in re.split(r"\W+", wrong.program) if len(part) >= _SHORTEST_NAME}
+    return not parts.isdisjoint(re.split(r"\W+", " ".join(words)))
+
+
+def is_asked_for(act: ToolCall, failed: ToolCall) -> bool:
+    """Say whether the error asks for a call: it names its first words, or its object by the initials."""
+    if not act.main or act.purpose == failed.purpose:
+        return False
+    name = act.main.name.split()
+    for sentence in asking_sentences(failed.event.output):
+        words = re.findall(r"[\w.:-]*\w", sentence)
+        if len(name) > 1 and f" {' '.join(name)} " in f" {' '.join(words)} ":
+            return True
+        # A pull request is made with `pr`, a merge request with `mr`.
+        initials = {one[0] + other[0] for one, other in pairwise(words)}
+        if act.main.program != failed.purpose.split()[0] and not initials.isdisjoint(name[1:]):
+            return True
+    return False
+
+
+def cure_by_path(failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the path where a missing file was found. A folder must lie on the way that was looked for."""
+    wrong = failure.subject.split("::")[0].strip("'\"").rstrip("/")
+    name = base_name(wrong)
+    if not name or name in _GENERIC_FILES or is_scratch(wrong) or not re.search(r"\w", name):
+        return None
+    for act in later:
+        if not has_worked(act):
+            continue
+        arguments = [argument for step in act.steps for argument in step.arguments if "/" in argument]
+        for path in [word.split("::")[0] for word in arguments] if act.steps else [act.event.target]:
+            one, other = path.removeprefix("./").rstrip("/"), wrong.removeprefix("./")
+            is_same = one.endswith(other) or other.endswith(one)
+            if base_name(path) != name or is_same or is_scratch(path) or _NO_PATH.search(path):
+                continue
+            if "." in name or _lies_on_way(one.split("/"), other.split("/")):
+                return Cure(Remedy(RemedyKind.PATH, relative_path(path), relative_path(wrong)), (act,))
+    return None
+
+
+def _lies_on_way(one: list[str], other: list[str]) -> bool:
+    """Say whether one path only has more folders in between than the other."""
+    short, long = sorted((one, other), key=len)
+    rest = iter(long)
+    return all(part in rest for part in short)
+
+
+def cure_by_sequence(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the calls of the same program that led to its success, or to what the error asks for."""
+    program = failed.main.program if failed.main else ""
+    used: list[ToolCall] = []
+    asked = next((act for act in later if is_asked_for(act, failed) and has_worked(act)), None)
+    for act in later:
+        if act is asked:
+            text = " && ".join([*_general_texts(used), general_command(act.event.text)])
+            text = text if is_informative(text) else general_command(act.event.text)
+            remedy = Remedy(RemedyKind.COMMAND, text, failed.text)
+            return Cure(remedy, (*used[-2:], act)) if is_informative(text) else None
+        if act.is_look or not act.main or act.main.program != program:
+            continue
+        if act.failure and act.failure.signature.error != _CONFLICT:
+            continue
+        used.append(act)
+        if asked or not failed.main or not has_worked(act):
+            continue
+        same = [step for step in act.steps if step.name == failed.main.name]
+        if same:
+            text = " && ".join(_general_texts(used))
+            # The same with fewer words does less.
+            is_new = set(_values(same[-1])) - set(_values(failed.main)) or any(
+                step.name not in ORDINARY | {failed.main.name}
+                for call in used
+                for step in call.steps
+                if step.program == program
+            )
+            is_told = bool(is_new) and is_informative(text)
+            return Cure(Remedy(RemedyKind.COMMAND, text, failed.text), tuple(used)) if is_told else None
+    return None
+
+
+def _general_texts(used: Sequence[ToolCall]) -> list[str]:
+    """Return the last calls that led to a success, each once, without what matters to one run only."""
+    texts: dict[str, None] = {}
+    for call in used[-3:]:
+        text = re.sub(
+            r"git commit .{0,400}?(?= &&|$)", "git commit", general_command(_worked_part(call, call))
+        )
+        # Which files a conflict was in matters to this run only.
+        texts[re.sub(r"git add (?:(?!&&).){0,400}&& (?=.{0,400}--continue)", "", text)] = None
+    return list(texts)
