@@ -34,7 +34,7 @@ _PRIOR_SHARE = 0.05
 _MET_NEXT = 0.5
 # The chance of what a person said for good or approved, and from which importance on a wish is for good.
 _SAID = 0.5
-_FOR_GOOD = 0.8
+_FOR_GOOD = 0.7
 # A line has a number and its counts besides the lesson's own words.
 _LINE_CHARACTERS = 28
 # Lessons that share this much of their words say the same; two such wordings of one thing may both help.
@@ -77,7 +77,7 @@ def merit(chance: float, importance: float, has_remedy: bool, tally: Tally | Non
 def standing_chance(lesson: Lesson, chance: float) -> float:
     """Return a lesson's chance, which is never small for what a person said for good or approved.
 
-    A correction that was made once may be about the work of that run alone.
+    A correction of what was being made may hold for that alone, until it is made again.
     """
     is_wish = lesson.type is LessonType.PREFERENCE
     is_for_good = lesson.importance >= _FOR_GOOD or lesson.frequency > 1

@@ -24,9 +24,9 @@ from archivist.brief.select import (
 from archivist.brief.works import WorkingCommand, find_working_commands
 from archivist.clock import to_text
 from archivist.config import BriefRules
-from archivist.records import Lesson, Provenance, Status
+from archivist.records import Lesson, LessonType, Provenance, Status
 from archivist.service import BankService
-from archivist.store.filters import Condition, any_of, at_least, contains_item, equals, one_of
+from archivist.store.filters import Condition, any_of, at_least, contains_item, equals, not_equals, one_of
 from archivist.store.results import TextQuery
 from archivist.text import CHARACTERS_PER_TOKEN
 
@@ -344,8 +344,11 @@ def _project_lessons(
         # Mined where the repository was unknown: about one of several projects, likely not this one.
         lessons = [lesson for lesson in lessons if lesson.id not in strays]
     # Most lessons of a project in which nothing recurs are in the archive already.
-    learnt = reader.count(Lesson, equals("repo", project))
-    again = reader.count(Lesson, equals("repo", project), equals("status", Status.ACTIVE))
+    mined = equals("repo", project), not_equals("type", LessonType.PREFERENCE)
+    learnt, again = (
+        reader.count(Lesson, *mined),
+        reader.count(Lesson, *mined, equals("status", Status.ACTIVE)),
+    )
     recurrence = (again + 2) / (learnt + 5)
     place = {run: len(ended) - 1 - index for index, (_, run) in enumerate(ended)}
     chances: dict[str, float] = {}

@@ -25,6 +25,8 @@ from archivist.reflect.own_words import hide_quotations, own_words
 # What the user says outweighs what is inferred from failures, whatever the counts.
 _STANDING_IMPORTANCE = 0.9
 _CORRECTION_IMPORTANCE = 0.75
+# A correction that names nothing which the agent ran may be about what is being made, not about how.
+_ONCE_IMPORTANCE = 0.5
 _LONGEST_MESSAGE = 1500
 # In bytes: a Chinese word is two characters, of three bytes each.
 _SHORTEST_WISH = 12
@@ -85,11 +87,19 @@ def mine_wishes(material: Material) -> list[Candidate]:
     found: dict[str, Candidate] = {}
     # The task belongs to the first part of a run; a later part begins with what was said later.
     has_task = not material.reading.episode.is_part
+    ran = {
+        word
+        for act in material.reading.acts
+        for step in act.steps
+        for word in (step.program, *step.subcommand.split())
+    }
     for place, event in enumerate(material.reading.said):
         if event.extra.get(TYPED) is not True:
             continue
         for sentence, is_standing in find_wishes(event.text, is_task=has_task and not place):
             wish = state_rule(sentence)
+            is_about_work = not ran.isdisjoint(re.findall(r"[\w.:+-]{2,40}", wish.lower()))
+            correction = _CORRECTION_IMPORTANCE if is_about_work else _ONCE_IMPORTANCE
             lesson = Candidate(
                 key=f"{material.project}|wish:{'-'.join(message_words(wish)[:8])}",
                 summary=clip_words(f"The user's wish: {wish}"),
@@ -97,7 +107,7 @@ def mine_wishes(material: Material) -> list[Candidate]:
                 type=LessonType.PREFERENCE,
                 repo=material.project,
                 tags=tags("preference"),
-                importance=_STANDING_IMPORTANCE if is_standing else _CORRECTION_IMPORTANCE,
+                importance=_STANDING_IMPORTANCE if is_standing else correction,
                 severity=Severity.RECOMMENDATION,
                 events=(event.id,),
                 remedies=(wish,),
