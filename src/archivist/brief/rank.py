@@ -81,8 +81,9 @@ def standing_chance(lesson: Lesson, chance: float) -> float:
     """
     is_wish = lesson.type is LessonType.PREFERENCE
     is_for_good = lesson.importance >= _FOR_GOOD or lesson.frequency > 1
-    is_said = lesson.confirmed or lesson.source is Source.MANUAL or (is_wish and is_for_good)
-    return max(chance, _SAID) if is_said else chance
+    if lesson.confirmed or lesson.source is Source.MANUAL or (is_wish and is_for_good):
+        return max(chance, _SAID)
+    return 0.0 if is_wish else chance
 
 
 def trust_in(tally: Tally) -> float:
