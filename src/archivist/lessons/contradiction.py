@@ -35,6 +35,16 @@ _POLARITY = {
 }
 # What follows the rule itself is a reason or an addition.
 _CLAUSE = lazy_pattern(r"[^,;\uff0c\uff1b]*", longest=_LONGEST_WISH)
+# Two numbers contradict each other where they measure something; else they name two things.
+_NUMBERS = lazy_pattern(r"'[\d.,:]+' against '[\d.,:]+'")
+_MEASURE = lazy_pattern(
+    r"\b(?:under|below|above|over|most|least|maximum|max|minimum|min|limit|port|version|width|timeout|level"
+    r"|python|node|java|to|with|after|every|within|than|at|of|v)[ =:]{1,2}\d(?!\d* of\b)"
+    r"|\d ?(?:%|ms\b|s\b|[kmg]b\b|(?:second|minute|hour|day|week|space|line|column|character|word|test|commit"
+    r"|retr|time|review|people|approval)\w{0,3}\b)",
+    re.IGNORECASE,
+    longest=_LONGEST_WISH,
+)
 # The share of the other wish that one must repeat to rule out what it names.
 _SHARED = 0.5
 
@@ -76,7 +86,10 @@ def contradicts(first: str, second: str) -> bool:
             return True
     old, new = (Statement("", _in_english(asked)) for asked, _ in pair)
     # The words decide: the vectors of two short rules about one thing are near.
-    return bool(find_conflict(old, new, 1.0))
+    conflict = find_conflict(old, new, 1.0)
+    if _NUMBERS.fullmatch(conflict):
+        return all(_MEASURE.search(asked) for asked, _ in pair)
+    return bool(conflict)
 
 
 def _in_english(text: str) -> str:

@@ -73,7 +73,7 @@ _OPTION = lazy_pattern(r"(?<![\w-])--?\w[\w-]*|\b[A-Z][A-Z\d]*_[A-Z\d_]+\b")
 _AS_VALUE = lazy_pattern(r"['\"`]-- ")
 _SENTENCE_END = lazy_pattern(r"(?<=[.!?]) +(?=[A-Z`'\"])")
 _MARGIN = lazy_pattern(
-    r"^(?:npm (?:ERR!|error)|hint:|help:|note:|tip:|remote:|error:|fatal:|\[\w+\]|[|║│*!╰─]|\s)+|[|║│\s]+$"
+    r"\A(?:npm (?:ERR!|error)|hint:|help:|note:|tip:|remote:|error:|fatal:|\[\w+\]|[|║│*!╰─]|\s)++"
 )
 _NOT_ASKING = (">", "$", "+", "(", "-", "#")
 _INSTANCE = lazy_pattern(r"(?<![\w.])/(?:home|Users|tmp|private|var/folders|root)/\S+|\b[0-9a-f]{12,}\b")
@@ -118,7 +118,9 @@ def refuses(output: str) -> bool:
 
 def asking_sentences(output: str) -> Iterator[str]:
     """Yield the sentences of an output that tell the caller what to do, each with the lines it announces."""
-    lines = [_MARGIN.sub("", line) for line in clean_output(output).split("\n")[-_MOST_LINES:]]
+    lines = [
+        _MARGIN.sub("", line).rstrip("|║│ \t") for line in clean_output(output).split("\n")[-_MOST_LINES:]
+    ]
     for at, line in enumerate(lines):
         # What runs is echoed, a hint in brackets is about another purpose, a list is a document.
         if line.startswith(_NOT_ASKING):

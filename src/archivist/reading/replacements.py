@@ -49,6 +49,7 @@ _FOUND_FAULT = frozenset((K.OTHER, K.BUILD, K.CRASH))
 _CONFLICT = "merge conflict"
 # Steps that come before any push and so explain nothing.
 ORDINARY = frozenset(("git add", "git commit", "git push", "git status", "git diff", "git log"))
+_LONGEST_SENTENCE = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +290,7 @@ def is_asked_for(act: ToolCall, failed: ToolCall) -> bool:
         return False
     name = act.main.name.split()
     for sentence in asking_sentences(failed.event.output):
-        words = re.findall(r"[\w.:-]*\w", sentence)
+        words = re.findall(r"[\w.:-]{0,80}\w", sentence[:_LONGEST_SENTENCE])
         if len(name) > 1 and f" {' '.join(name)} " in f" {' '.join(words)} ":
             return True
         # A pull request is made with `pr`, a merge request with `mr`.

@@ -17,7 +17,7 @@ _PATH = lazy_pattern(
     r"\b[A-Za-z][A-Za-z\d+.-]{1,20}://[^/\s][^\s`'\"<>]*|(?<![\w.<])(?:~|/(?!dev/(?:tty|null)))[\w.@+-]*(?:/[\w.@+-]+)+/?"
 )
 # A redirection that writes no file says nothing about the command.
-TO_NO_FILE = lazy_pattern(r"\s*(?:\d?>>?|&>>?)\s*(?:&\d|/dev/(?:null|stdout|stderr))\b")
+TO_NO_FILE = lazy_pattern(r"\s?(?:\d?>>?|&>>?)\s?(?:&\d|/dev/(?:null|stdout|stderr))\b")
 _ID = lazy_pattern(r"(?<![\w.<=-])(?:#?\d{2,}|[a-z]{1,3}-\d{2,}|[0-9a-f]{8,40}|[0-9a-f-]{36})(?![\w.>-])")
 _QUOTED = lazy_pattern(r"\"[^\"]{13,}\"|'[^']{13,}'")
 _FILE = lazy_pattern(

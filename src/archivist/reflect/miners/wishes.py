@@ -77,6 +77,12 @@ _STANDING_IN_TASK = re.compile(
     r"|(?<=please )remember\b|remember[,:]? (?:to |that (?:you |we )?(?:should |must )?)?(?:always|never)\b)",
     re.IGNORECASE,
 )
+# An order to do something with what is at hand; a wish about the project speaks of it, or of us.
+_DONE_NOW = re.compile(r"\A\W{0,3}(?:use|do not|don't|add|avoid|stop|put|write|leave|only)\b", re.IGNORECASE)
+_OF_PROJECT = re.compile(
+    r"\b(?:we|our|us|here|(?:this|the|every|all|each) (?:repo|repository|project|codebase|file|commit|test))",
+    re.IGNORECASE,
+)
 _BULLET = re.compile(r"[ \t\-*\u2022]*+(?:\d{1,2}[.)][ \t]++)?")
 # A line without an end, then one with a capital: the second may begin a text that the first names.
 _NEW_STYLE = re.compile(r"[^.!?,;:\n]\n[ \t\-*\u2022\d.)]*+[A-Z]")
@@ -99,7 +105,8 @@ def mine_wishes(material: Material) -> list[Candidate]:
         for sentence, is_standing in find_wishes(event.text, is_task=has_task and not place):
             wish = state_rule(sentence)
             is_about_work = not ran.isdisjoint(re.findall(r"[\w.:+-]{2,40}", wish.lower()))
-            correction = _CORRECTION_IMPORTANCE if is_about_work else _ONCE_IMPORTANCE
+            is_doubtful = _DONE_NOW.search(wish) and not is_about_work and not _OF_PROJECT.search(sentence)
+            correction = _ONCE_IMPORTANCE if is_doubtful else _CORRECTION_IMPORTANCE
             lesson = Candidate(
                 key=f"{material.project}|wish:{'-'.join(message_words(wish)[:8])}",
                 summary=clip_words(f"The user's wish: {wish}"),
