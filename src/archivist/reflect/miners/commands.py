@@ -6,13 +6,11 @@ import re
 from collections.abc import Iterator
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.remedies import RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.wording import (
-    LONGEST_SUMMARY,
     advice,
     code,
-    format_list,
     format_rule,
     general_command,
     quote_error,
@@ -56,26 +54,11 @@ _SPECIFIC_WORDS = 4
 
 
 def mine_commands(material: Material) -> Iterator[Candidate]:
-    """Say what to run instead. Several wrong uses of one program make one lesson."""
+    """Say what to run instead, or first."""
     for case in material.of_kind(*_KINDS):
         if not case.first.act.steps or not _is_worth_telling(case):
             continue
-        # For each call that failed, the best proven call that worked instead.
-        by_failed: dict[str, Remedy] = {}
-        for remedy, _ in case.remedies:
-            if remedy.way is RemedyKind.COMMAND and remedy.instead:
-                by_failed.setdefault(remedy.instead, remedy)
-        replacements = list(by_failed.values())[:_MOST_REPLACEMENTS]
-        # Words that the program does not know, and that no replacement helped with or uses itself.
-        covered = "\n".join(
-            text
-            for remedy in replacements
-            for text in (remedy.instead, remedy.text, case.failing_example(remedy)[1])
-        )
-        unknown = [word for word in case.subjects if case.kind is K.USAGE and word not in covered]
-        if len(replacements) > 1 or (replacements and unknown):
-            yield _lesson_of_several(material, case, replacements, unknown)
-        elif best := next(iter(replacements), None) or case.best_remedy(RemedyKind.STEP):
+        if best := case.best_remedy(RemedyKind.COMMAND, RemedyKind.STEP):
             yield lesson_with_advice(material, case, best, describe_remedy(case, best))
         elif asked := _GIT_ADVICE.get(case.first.failure.signature.error):
             yield lesson_with_advice(material, case, None, asked)
@@ -83,8 +66,6 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
             yield lesson_with_advice(material, case, offer, describe_offer(offer))
         else:
             text = f"{case.shown_command} fails: {quote_error(case.line, 80)}"
-            if case.kind is K.USAGE and len(case.subjects) > 1:
-                text = _unknown_words(case, list(case.subjects))
             yield make_candidate(material, case, f"{material.name}: {text}", words=_tag_words(case))
 
 
@@ -105,41 +86,6 @@ def _is_worth_telling(case: Case) -> bool:
     # Without advice the failure must last, and the call must say what it called.
     is_anonymous = case.kind is K.NETWORK and "<url>" in case.first.act.text
     return case.runs > 1 and not case.is_passing_by_itself and not is_anonymous
-
-
-def _lesson_of_several(
-    material: Material, case: Case, replacements: list[Remedy], unknown: list[str]
-) -> Candidate:
-    """Name each wrong use of a program with the right one, and the words that it does not know."""
-    parts: dict[str, Remedy | None] = {
-        f"use {code(remedy.text)} instead of {code(remedy.instead)}": remedy for remedy in replacements
-    }
-    if unknown:
-        parts[_unknown_words(case, unknown)] = None
-    room = min(_LONGEST_JOINED, LONGEST_SUMMARY - len(f"{material.name}: "))
-    told: list[Remedy] = []
-    text = ""
-    for part, remedy in parts.items():
-        # A part that is too long does not keep out the later ones.
-        longer = f"{text}; {part}" if text else part
-        if len(longer) <= room:
-            text, told = longer, [*told, remedy] if remedy else told
-    first = (told or replacements)[0]
-    if not told:
-        return lesson_with_advice(material, case, first, describe_remedy(case, first))
-    return make_candidate(
-        material,
-        case,
-        f"{material.name}: {text}",
-        rule=format_rule(f"{code(first.instead)} is to be run", advice(first)),
-        remedies=tuple(remedy.text for remedy in told),
-        words=_tag_words(case),
-    )
-
-
-def _unknown_words(case: Case, words: list[str]) -> str:
-    program = case.first.failure.signature.program or case.first.act.purpose
-    return f"{code(program)} does not know {format_list([code(word) for word in words])}"
 
 
 def _tag_words(case: Case) -> tuple[str, ...]:
