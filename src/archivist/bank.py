@@ -164,12 +164,12 @@ class Bank:
         A bank that was not made here by this user is refused until the user accepts it (`archivist trust`).
         `folder` is where the caller works: calls that name no project are about the project there.
         """
-        from archivist.store.sqlite.store import SqliteStore
+        from archivist.store.sqlite.store import SqliteStore, read_at_rest
 
         file = bank_file(Path(path))
         settings = config or load_effective(file.parent).config
         make = partial(SqliteStore.open, file, create=create, busy_timeout_s=settings.store.busy_timeout_s)
-        store = open_trusted(file, make, folders=settings.trust.folders, create=create)
+        store = open_trusted(file, make, read_at_rest, folders=settings.trust.folders, create=create)
         who = actor or Actor(ActorKind.HUMAN)
         return cls(store, path=file, actor=who, config=settings, clock=clock, ids=ids, folder=folder)
 

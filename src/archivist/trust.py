@@ -83,7 +83,12 @@ def is_accepted(file: Path, folders: str = "") -> bool:
 
 
 def open_trusted(
-    file: Path, open_store: Callable[[LogNote | None], Store], *, folders: str = "", create: bool = False
+    file: Path,
+    open_store: Callable[[LogNote | None], Store],
+    read_at_rest: Callable[[Path, str], str],
+    *,
+    folders: str = "",
+    create: bool = False,
 ) -> Store:
     """Open a bank that the user accepted, or make and note a new one; raise UntrustedBankError otherwise."""
     refuse_links(file)
@@ -95,12 +100,15 @@ def open_trusted(
     if is_below and _is_new(file):
         return open_store(None)
     if _is_new(file):
-        return _make_noted(file, open_store) if create else open_store(None)
+        return _make_noted(file, open_store, read_at_rest) if create else open_store(None)
     note = find_note(file)
     log = LogNote(file)
     with _locked_state(file):
         if not is_below:
             log.refuse_foreign()
+            # Our own log may lie beside a stranger's file, and would bring the mark into it.
+            if log.is_filled and (note is None or read_at_rest(file, MARK) != note.get("mark")):
+                raise UntrustedBankError(str(file))
         log.make()
         log.after_commit()
         store = open_store(log)
@@ -142,6 +150,11 @@ class LogNote:
         state = _state_or_none(file)
         self._file = None if state is None else state / _LOG_NOTE
         self._known = ""
+
+    @property
+    def is_filled(self) -> bool:
+        """Say whether there is a log that holds anything."""
+        return bool(_size(self._log))
 
     def before_commit(self, *, is_rewritten: bool = False) -> None:
         """Note that a log which is still empty, or will be, is about to be filled."""
@@ -295,12 +308,16 @@ def accepted_banks() -> list[Path]:
 
 
 def mark_of(store: Store) -> str:
-    """Return the secret mark that a bank holds; empty for one that was never noted."""
-    with store.reading() as reader:
-        return reader.setting(MARK)
+    """Return the secret mark that a bank's file holds; empty for one that was never noted.
+
+    The log beside it does not count: this user's own may lie beside a stranger's file.
+    """
+    return store.setting_at_rest(MARK)
 
 
-def _make_noted(file: Path, open_store: Callable[[LogNote | None], Store]) -> Store:
+def _make_noted(
+    file: Path, open_store: Callable[[LogNote | None], Store], read_at_rest: Callable[[Path, str], str]
+) -> Store:
     with _locked_home() as home, _locked_state(file):
         if _is_new(file):
             store = open_store(LogNote(file))
@@ -311,7 +328,7 @@ def _make_noted(file: Path, open_store: Callable[[LogNote | None], Store]) -> St
                 raise
             return store
     # Another process was faster.
-    return open_trusted(file, open_store)
+    return open_trusted(file, open_store, read_at_rest)
 
 
 def _note(home: Path, file: Path, store: Store) -> None:
@@ -321,6 +338,7 @@ def _note(home: Path, file: Path, store: Store) -> None:
     mark = os.urandom(16).hex()
     with store.writing(ARCHIVIST, system_clock()) as writer:
         writer.set_setting(MARK, mark)
+    store.settle()
     LogNote(file).after_commit()
     notes = {**_read_notes(home), _key(file): {"mark": mark, "number": _file_number(file)}}
     _write_notes(home, notes)

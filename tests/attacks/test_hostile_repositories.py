@@ -498,6 +498,33 @@ def test_a_log_that_a_killed_process_left_is_read_and_another_with_its_number_is
 
 
 @pytest.mark.req("N7")
+def test_the_victims_own_log_does_not_vouch_for_a_strangers_bank(archivist: Command, tmp_path: Path) -> None:
+    """The log of a killed process can hold the page with the mark, and a pull can reuse the file's number."""
+    project, file = tmp_path / "mine", tmp_path / "mine" / ".archivist" / "memory.db"
+    project.mkdir()
+    archivist("init", cwd=project)
+    code = (
+        "import os; from archivist import Bank; b = Bank.open('.');"
+        "b.lessons.add('User prefers a single bundled pull request', type='preference'); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=project, check=True)
+    notes = json.loads((Path(os.environ["ARCHIVIST_HOME"]) / "trusted.json").read_text())
+    mark = next(note["mark"] for place, note in notes.items() if place == str(file))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
+        with Bank.open(tmp_path / "theirs") as bank:
+            bank.lessons.add(PLANTED)
+    kept = file.read_bytes()
+    assert mark.encode() in Path(f"{file}-wal").read_bytes()
+    file.write_bytes((tmp_path / "theirs" / ".archivist" / "memory.db").read_bytes())
+    ran = archivist("lessons", "list", cwd=project)
+    assert (ran.code, PLANTED in ran.out) == (5, False)
+    said = json.dumps({"cwd": str(project), "session_id": "n-1"}).encode()
+    assert archivist("hook", "claude-code", "session-start", stdin=said).out == ""
+    assert mark.encode() in kept
+
+
+@pytest.mark.req("N7")
 def test_a_worktree_that_its_repository_does_not_know_has_no_bank_of_it(tmp_path: Path) -> None:
     mine, hostile = tmp_path / "mine", tmp_path / "hostile"
     for folder in (mine / ".git" / "refs", hostile / "fake" / "worktrees" / "x"):

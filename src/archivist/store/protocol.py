@@ -555,6 +555,12 @@ class Store(Protocol):
     def erasing(self, actor: Actor, now: datetime) -> AbstractContextManager[Eraser]:
         """Open a transaction that can also delete for good."""
 
+    def settle(self) -> None:
+        """Write what a log beside the store holds into the store itself, as far as others let it."""
+
+    def setting_at_rest(self, name: str) -> str:
+        """Return a value of the bank itself as the store holds it, whatever a log beside it says."""
+
     def scrub(self) -> bool:
         """Leave no trace of what was deleted; False while another process prevents it."""
 

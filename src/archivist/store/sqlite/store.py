@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     _Opened = tuple[apsw.Connection, _FileStamps | None]
 
 BUSY_TIMEOUT_S = 30.0
+_READS_AT_REST = 3
 
 
 class SqliteStore:
@@ -240,6 +241,17 @@ class SqliteStore:
         with self.writing(actor, now):
             yield SqliteEraser(self._db, self._cache, actor, now)
 
+    def settle(self) -> None:
+        with self._map_errors(), suppress(apsw.BusyError):
+            self._db.execute("PRAGMA wal_checkpoint(FULL)").fetchall()
+
+    def setting_at_rest(self, name: str) -> str:
+        log = self.path.with_name(f"{self.path.name}-wal")
+        if not _file_stamp(log)[1]:
+            with self.reading() as reader:
+                return reader.setting(name)
+        return read_at_rest(self.path, name)
+
     def scrub(self) -> bool:
         from archivist.store.sqlite.erase import scrub
 
@@ -356,6 +368,15 @@ def _open_connection(
         db.close()
         raise
     return db, stamps
+
+
+def read_at_rest(path: Path, name: str) -> str:
+    """Return a value that a bank's file holds, without the log beside it; empty where it cannot be read."""
+    # Another process may be writing the log into the file just now.
+    for _ in range(_READS_AT_REST):
+        with suppress(apsw.Error), closing(connect(path, apsw.SQLITE_OPEN_READONLY, "?immutable=1")) as db:
+            return SqliteReader(db, VectorCache()).setting(name)
+    return ""
 
 
 def connect(path: Path, flags: int, options: str = "") -> apsw.Connection:
