@@ -57,7 +57,7 @@ def test_what_was_met_once_is_told_only_where_lessons_are_met_again() -> None:
 
 def test_what_was_seen_once_comes_last_and_only_when_it_may() -> None:
     once, often = _known("once", 1, importance=1.0, rule="IF a THEN b"), _known("often", 2, importance=0.0)
-    assert _rank(once, often, since={"often": 8}) == ["often", "once"]
+    assert _rank(once, often, since={"often": 1}) == ["often", "once"]
     assert _rank(once, often, max_candidates=0) == ["often"]
 
 
@@ -97,8 +97,15 @@ def test_what_proved_helpful_comes_first_and_what_did_not_help_last() -> None:
 
 
 def test_nothing_is_told_when_nothing_is_likely_any_more() -> None:
-    assert _rank(_known("a", 2), since={"a": 40}) == []
-    assert _rank(_known("a", 2), since={"a": 5}) == ["a"]
+    known = _known("a", 2, rule="IF a THEN b")
+    assert _rank(known, since={"a": 40}) == []
+    assert _rank(known, since={"a": 5}) == ["a"]
+
+
+@pytest.mark.req("N2")
+def test_a_warning_without_a_remedy_must_be_likelier() -> None:
+    known, bare = _known("known", 2, rule="IF a THEN b"), _known("bare", 2, number=2)
+    assert _rank(known, bare, since={"known": 5, "bare": 5}) == ["known"]
 
 
 def test_of_lessons_that_say_the_same_no_more_than_two_are_told() -> None:

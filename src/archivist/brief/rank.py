@@ -115,10 +115,10 @@ def rank_lessons(
     likely: list[tuple[bool, float, float, int, int]] = []
     for place, each in enumerate(offered):
         lesson = each.lesson
-        chance = chances.get(lesson.id, _SAID)
-        if chance >= LEAST_CHANCE:
-            has_remedy, tally = bool(lesson.rule or lesson.remedies), (tallies or {}).get(lesson.id)
-            use = merit(chance, lesson.importance, has_remedy, tally)
+        chance, has_remedy = chances.get(lesson.id, _SAID), bool(lesson.rule or lesson.remedies)
+        # A warning that does not say what to do must be twice as likely to be worth its line.
+        if chance >= (LEAST_CHANCE if has_remedy else 2 * LEAST_CHANCE):
+            use = merit(chance, lesson.importance, has_remedy, (tallies or {}).get(lesson.id))
             is_candidate = lesson.status is Status.CANDIDATE
             likeness = similarity.get(lesson.id, 0.0)
             likely.append((is_candidate, -round(use, 3), -likeness, lesson.number, place))

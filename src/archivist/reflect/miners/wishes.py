@@ -80,7 +80,8 @@ _STANDING_IN_TASK = re.compile(
 # An order to do something with what is at hand; a wish about the project speaks of it, or of us.
 _DONE_NOW = re.compile(r"\A\W{0,3}(?:use|do not|don't|add|avoid|stop|put|write|leave|only)\b", re.IGNORECASE)
 _OF_PROJECT = re.compile(
-    r"\b(?:we|our|us|here|(?:this|the|every|all|each) (?:repo|repository|project|codebase|file|commit|test))",
+    r"\b(?:we|our|us|here"
+    r"|(?:this|the|every|all|each) (?:repo|repository|project|codebase|file|commit|test)s?)\b",
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"[ \t\-*\u2022]*+(?:\d{1,2}[.)][ \t]++)?")
