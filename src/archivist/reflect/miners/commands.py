@@ -34,8 +34,6 @@ _GIT_ADVICE = {
 }
 # This error only says that something before it failed.
 _UNINFORMATIVE = "failed to push"
-_MOST_REPLACEMENTS = 4
-_LONGEST_JOINED = 184
 _KILLED = re.compile(r"SIGKILL|[Kk]illed|out of memory|OOM")
 _PATCH = "edit_not_applied:patch"
 # What an editing tool refuses, and what its message asks for.
