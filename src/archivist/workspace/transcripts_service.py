@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.workspace.files_service import Topology
 
-# The usual names of logs; a file with another name can be a log too.
-_LOG_NAME = re.compile(r"\.(?:jsonl|traj|(?:traj|atif|trajectory)\.json)(?:\.gz|\.zst)?\Z")
 _ENDINGS = re.compile(
     r"(?<=.)(?:\.(?:jsonl|json|traj|atif|trajectory|log|txt)){0,4}(?:\.gz|\.zst)?\Z", re.DOTALL
 )
@@ -212,7 +210,7 @@ def _is_same_time(value: object, time: datetime) -> bool:
 # The setting with the state of each transcript when it was captured.
 _NOTED = "transcripts"
 _CONTEXT_LINES = 2
-_NO_LOG = "not a log of a known format"
+_KEPT = "kept beside a log, such as the output of a tool"
 _FORMATS = "archivist capture FILE --format NAME captures a log whose format is not recognised"
 
 
@@ -253,12 +251,9 @@ class Transcripts(BankService):
         A file is a transcript when a capture format recognises its beginning. A transcript that changed since
         it was captured counts as not captured.
         """
-        paths = sorted(
-            path
-            for path in self._folder.rglob("*")
-            if path.is_file()
-            and not any(part.startswith(".") for part in path.relative_to(self._folder).parts)
-        )
+        from archivist.capture.log_files import scan_log_folder, why_no_log
+
+        paths, beside = scan_log_folder(self._folder)
         with self._bank.reading() as reader:
             noted: _Captures = reader.json_setting(_NOTED)
             found = []
@@ -271,7 +266,9 @@ class Transcripts(BankService):
                 left = tuple(run for run in runs if run is not None) if all(runs) else ()
                 found.append(Transcript(name, stat.st_size, stat.st_mtime_ns, left))
         # Captured files are known to be transcripts; the others are opened, outside the transaction.
-        reasons = {each.name: "" if each.runs else self._problem_with(each) for each in found}
+        reasons = {each.name: "" if each.runs else why_no_log(self._folder / each.name) for each in found}
+        kept = (f"/{path.relative_to(self._folder).as_posix()}" for path in beside)
+        reasons |= {name[1:]: _KEPT for name in kept if "/." not in name}
         return TranscriptListing(
             latest_first(each for each in found if not reasons[each.name]),
             tuple((name, reason) for name, reason in reasons.items() if reason),
@@ -286,6 +283,8 @@ class Transcripts(BankService):
     @writes(Layer.RUNS)
     def capture(self, names: Sequence[str] = ()) -> TranscriptCapture:
         """Capture all transcripts, or those named. An unchanged one is not opened again."""
+        from archivist.capture.log_files import LOG_NAME
+
         listing = self.scan_folder()
         wanted: Sequence[Transcript] = listing.transcripts
         if names:
@@ -310,13 +309,13 @@ class Transcripts(BankService):
                 before: _Captures = writer.json_setting(_NOTED)
                 writer.set_setting(_NOTED, canonical_json({**before, **noted}))
         others = () if names else listing.others
-        broken = [f"{name}: {reason}" for name, reason in others if _LOG_NAME.search(name)]
+        broken = {name: reason for name, reason in others if LOG_NAME.search(name) and reason != _KEPT}
         return TranscriptCapture(
             captured=tuple(each for each in self.scan_folder().transcripts if each.name in noted),
             unchanged=sum(bool(transcript.runs) for transcript in wanted),
             events=events,
-            problems=(*broken, *problems),
-            others=tuple(name for name, _ in others if not _LOG_NAME.search(name)),
+            problems=(*(f"{name}: {reason}" for name, reason in broken.items()), *problems),
+            others=tuple(name for name, _ in others if name not in broken),
         )
 
     @reads(Layer.RUNS)
@@ -349,21 +348,6 @@ class Transcripts(BankService):
             return TranscriptLines(transcript)
         lines = lines_between(self._read_lines(transcript), max(1, number - around), number + around)
         return TranscriptLines(transcript, _redact_lines(lines), number)
-
-    def _problem_with(self, transcript: Transcript) -> str:
-        """Return why a file is not a transcript, by its beginning; empty for a transcript."""
-        from archivist.capture.formats import ADAPTERS
-        from archivist.files.open import head_of, open_file
-
-        if not transcript.size_bytes:
-            return "it is empty"
-        name = PurePosixPath(transcript.name).name
-        try:
-            with open_file(self._folder / transcript.name) as source:
-                head = head_of(source)
-        except InputError as error:
-            return error.message
-        return "" if any(adapter.recognises(head, name) for adapter in ADAPTERS) else _NO_LOG
 
     def _read_lines(self, transcript: Transcript) -> Iterator[str]:
         from archivist.files.open import open_file

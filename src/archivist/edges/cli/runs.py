@@ -166,6 +166,7 @@ def _lesson_line(lesson: Lesson) -> str:
     return f"{lesson.short_id}  {lesson.frequency}x  {lesson.status}  {lesson.summary}"
 
 
+_NAME_FILE = "archivist capture FILE takes a file that lies or is named unlike a log"
 # Written out: a format is imported when a log of it is read.
 _FORMATS = (
     "auto", "atif", "claude-code", "codex", "opencode", "gemini-cli", "copilot-cli", "swe-agent",
@@ -189,16 +190,17 @@ def capture(
 ) -> Answer:
     """Import agent logs, also whole folders; each becomes a run that waits for reflection.
 
-    Secrets are redacted before anything is stored. The same log again changes nothing, a longer one adds.
+    Of a folder, what clients keep beside their logs is left out, such as the outputs of tools. Secrets are
+    redacted before anything is stored. The same log again changes nothing, a longer one adds.
     """
     from archivist.capture.service import CaptureOverrides
     from archivist.edges import views
 
     taken: list[CaptureResult] = []
     refused: dict[str, str] = {}
-    paths: list[Path] = []
-    for file in files:
-        paths += sorted(path for path in file.rglob("*") if path.is_file()) if file.is_dir() else [file]
+    paths, others = _log_paths(files, is_checked=format_name == "auto")
+    if others and not paths:
+        raise InputError(f"no logs among {pluralize(others, 'file')}", hint=_NAME_FILE)
     with session.bank() as bank, progress(len(paths), "capture") as advance:
         known = CaptureOverrides(**about, outcomes=bank.runs.outcomes_in(outcomes) if outcomes else {})
         for path in paths:
@@ -225,13 +227,36 @@ def capture(
         "records skipped": sum(each.skipped for each in taken),
         "secrets redacted": sum(sum(each.secrets.values()) for each in taken),
     }
+    words = "is no log" if others == 1 else "are no logs"
     rows = [("files", len(taken)), ("runs", len(runs)), *(row for row in more.items() if row[1])]
     return Answer(
         view,
         tables=[(("Captured", "Count"), rows)],
+        notes=[f"skipped {pluralize(others, 'file')} that {words}"] if others else [],
         warnings=[*problem_lines(problems), *problem_lines(skipped)],
         code=EXIT_PARTIAL if problems or skipped else 0,
     )
+
+
+def _log_paths(files: Iterable[Path], *, is_checked: bool) -> tuple[list[Path], int]:
+    """Return the files that were named and the logs of folders, and how many files there are no logs."""
+    from archivist.capture.log_files import LOG_NAME, scan_log_folder, why_no_log
+
+    paths: list[Path] = []
+    others = 0
+    for file in files:
+        if not file.is_dir():
+            paths.append(file)
+            continue
+        found = scan_log_folder(file)
+        others += len(found.others)
+        for path in found.candidates:
+            # A file that is named like a log and is none is reported by its name.
+            if is_checked and not LOG_NAME.search(path.name) and why_no_log(path):
+                others += 1
+            else:
+                paths.append(path)
+    return paths, others
 
 
 @options.command()
