@@ -47,6 +47,15 @@ _BY_FORM, _BY_PLACE, _BY_NAME, _BY_ECHO = range(4)
 
 def redact(text: str) -> RedactedText:
     """Replace every secret by `[redacted:kind]`; text without any comes back as the same object."""
+    redacted = _redact_whole(text)
+    if "\x1b" not in text or not rules.SPLIT_BY_CODE.search(redacted.text):
+        return redacted
+    # A colour that changes inside a secret hides its form.
+    joined = _redact_whole(without_controls(redacted.text))
+    return RedactedText(joined.text, (*redacted.found, *joined.found)) if joined.found else redacted
+
+
+def _redact_whole(text: str) -> RedactedText:
     spans = _find(text)
     if not spans:
         return RedactedText(text)
@@ -113,10 +122,13 @@ def _vendor_key(text: str, after: int) -> Iterator[_Span]:
         start = after - len(rule.prefix)
         if start < rule.lead or not text.startswith(rule.prefix, start):
             continue
-        if not rule.lead and not _is_at_boundary(text, start):
+        is_inside = not rule.lead and not _is_at_boundary(text, start)
+        if is_inside and text[start - 1] not in "-_":
             continue
         body = rule.body.match(text, after)
-        if body and not rules.is_blank(body[0]) and (not rule.is_mixed or rules.is_mixed(body[0])):
+        if not body or (is_inside and not rules.is_drawn(body[0], is_mixed=rule.is_mixed)):
+            continue
+        if not rules.is_blank(body[0]) and (not rule.is_mixed or rules.is_mixed(body[0])):
             yield _Span(start - rule.lead, body.end(), rule.kind, _BY_FORM)
             return
 
@@ -125,7 +137,9 @@ def _keys_without_separator(text: str) -> Iterator[_Span]:
     """Find keys that begin with capitals, and private keys, whole or cut off."""
     for kind, pattern in rules.CAPITAL_RULES:
         for match in pattern.finditer(text):
-            if (kind != "jwt" or "." in match[0]) and _is_at_boundary(text, match.start()):
+            start = match.start()
+            is_fresh = text[start - 1 : start] in ("-", "_") or _is_at_boundary(text, start)
+            if is_fresh and (kind != "jwt" or "." in match[0]):
                 yield _Span(*match.span(), kind, _BY_FORM)
                 if kind == "aws-access-key":
                     yield from _aws_secrets(text, *match.span())

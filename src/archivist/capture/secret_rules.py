@@ -18,7 +18,8 @@ class VendorRule(NamedTuple):
     """A key that names its vendor: a prefix that ends in a separator, then a body.
 
     `lead` characters before the prefix belong to the key. `is_mixed` asks for a digit and an unbroken
-    stretch, where the prefix alone could be the start of an ordinary hyphenated word.
+    stretch, where the prefix alone could be the start of an ordinary hyphenated word, and for capitals and
+    small letters in it where the prefix follows a hyphen.
     """
 
     kind: str
@@ -50,7 +51,7 @@ VENDOR_RULES: Final[tuple[VendorRule, ...]] = (
     *_vendor("anthropic-key", "sk-ant-", _WORDY + "{20,255}"),
     *_vendor("openrouter-key", "sk-or-", _WORDY + "{24,255}", is_mixed=True),
     *_vendor("openai-key", "sk-", "(?!ant-|or-)" + _WORDY + "{20,255}", is_mixed=True),
-    *_vendor("elevenlabs-key", "sk_", _HEX + "{40,64}"),
+    *_vendor("elevenlabs-key", "sk_", _HEX + "{40,64}", is_mixed=True),
     *_vendor("google-oauth-secret", "GOCSPX-", _WORDY + "{20,64}"),
     *_vendor("google-oauth-token", "ya29.", r"[\w.\-]{20,2048}"),
     *_vendor("npm-token", "npm_", _ALNUM + "{30,255}"),
@@ -61,7 +62,7 @@ VENDOR_RULES: Final[tuple[VendorRule, ...]] = (
     *_vendor("azure-client-secret", "7Q~ 8Q~", r"[\w.~\-]{28,40}", lead=3),
     *_vendor("shopify-token", "shpat_ shpca_ shppa_ shpss_", _HEX + "{32}"),
     *_vendor("square-token", "sq0atp- sq0csp- sq0idp-", _WORDY + "{22,64}"),
-    *_vendor("mailgun-key", "key-", r"[0-9a-f]{32}(?![0-9a-zA-Z])"),
+    *_vendor("mailgun-key", "key-", r"[0-9a-f]{32}(?![0-9a-zA-Z])", is_mixed=True),
     *_vendor("brevo-key", "xkeysib-", r"[0-9a-f]{32,64}-\w{8,32}"),
     *_vendor("postman-key", "PMAK-", _HEX + r"{24}-[0-9a-f]{34}"),
     *_vendor("newrelic-key", "NRAK-", "[A-Z0-9]{27}"),
@@ -74,7 +75,7 @@ VENDOR_RULES: Final[tuple[VendorRule, ...]] = (
     *_vendor("vault-token", "hvs. hvb. hvr.", _WORDY + "{20,300}"),
     *_vendor("doppler-token", "dp.pt. dp.st. dp.ct. dp.sa.", _ALNUM + "{32,64}"),
     *_vendor("terraform-token", ".atlasv1.", r"[\w=\-]{40,120}", lead=14),
-    *_vendor("pulumi-token", "pul-", _HEX + "{40}"),
+    *_vendor("pulumi-token", "pul-", _HEX + "{40}", is_mixed=True),
     *_vendor("rubygems-key", "rubygems_", _HEX + "{40,64}"),
     *_vendor("figma-token", "figd_ figo_", _WORDY + "{32,64}"),
     *_vendor("replicate-token", "r8_", _ALNUM + "{32,64}"),
@@ -119,9 +120,13 @@ VENDOR_BODY: Final = lazy_pattern(r"[A-Za-z0-9_.~\-]{16}")
 VENDOR_SEPARATORS: Final = tuple((separator, _separator_pattern(separator)) for separator in "_-.~")
 _UNBROKEN: Final = lazy_pattern(_ALNUM + r"{10}")
 _LONG_UNBROKEN: Final = lazy_pattern(_ALNUM + r"{24}")
-# What a key may follow: no word character, or the last character of an escape that stands for none.
+_STRETCH: Final = lazy_pattern(_ALNUM + r"{16,}")
+# A code of a terminal inside what may be a key.
+SPLIT_BY_CODE: Final = lazy_pattern(r"[\w.~\-]\x1b[^\n]{1,40}?[@-~][\w.~\-]")
+# What a key may follow: no word character, the last character of an escape that stands for none, or the mark
+# of a removed line.
 FRESH_START: Final = lazy_pattern(
-    r"(?:^|[^A-Za-z0-9_\-]|\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9A-Fa-f]{2}|\x1b\[[\d;]*m)\Z"
+    r"(?:(?:^|\n|\\n)-?|[^A-Za-z0-9_\-]|\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9A-Fa-f]{2}|\x1b\[[\d;]*m)\Z"
 )
 
 # Forms without a separator. Each has a hint that survives in the text once all but capitals, digits, y and z
@@ -131,7 +136,7 @@ THIN_DELETE: Final = bytes(set(range(256)) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ012
 THIN_HINT: Final = re.compile(rb"A(?:KIA|SIA|Iz)|SK\d{6}|yJ[A-Z0-9yz]{0,4}O|BEGIN")
 CAPITAL_RULES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("aws-access-key", lazy_pattern(r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])")),
-    ("google-api-key", lazy_pattern(r"AIza[\w\-]{35}(?![\w\-])")),
+    ("google-api-key", lazy_pattern(r"AIza[A-Za-z0-9_\-]{35}(?![A-Za-z0-9])")),
     ("twilio-key", lazy_pattern(r"SK[0-9a-f]{32}(?![A-Za-z0-9])")),
     # One without a dot is none. It is matched all the same, so that it is not looked for inside it again.
     ("jwt", lazy_pattern(r"eyJ[\w\-]{8,4096}+(?:\.[\w\-]{8,8192}+(?:\.[\w\-]{0,4096}){0,3})?")),
@@ -346,6 +351,15 @@ def is_template(value: str) -> bool:
 def is_mixed(body: str) -> bool:
     """Say whether a key's body has a digit and an unbroken stretch, as hyphenated words have not."""
     return any(map(str.isdigit, body)) and _UNBROKEN.search(body) is not None
+
+
+def is_drawn(body: str, *, is_mixed: bool) -> bool:
+    """Say whether a key's body is drawn by chance, as the rest of a name with this prefix inside is not."""
+    pieces = _STRETCH.findall(body) if is_mixed else [body]
+    return any(
+        not (piece.islower() or piece.isupper()) or (not is_mixed and any(map(str.isdigit, piece)))
+        for piece in pieces
+    )
 
 
 def is_blank(body: str) -> bool:
