@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from archivist.capture.log_files import scan_log_folder
+from archivist.capture.log_files import scan_log_folder, why_no_log
 from archivist.workspace.files_service import Topology
 from archivist.workspace.transcripts_service import Transcripts
 from tests.attacks.client_logs import SHAPES
@@ -102,3 +102,21 @@ def test_other_files_of_a_folder_are_counted_in_one_line(archivist: Command, tmp
     assert archivist("init").code == 0
     done = archivist("capture", str(tmp_path / "logs"))
     assert (done.code, done.err.strip()) == (0, "skipped 3 files that are no logs"), done.err
+
+
+@pytest.mark.parametrize("shape", ["claude.typed", "codex.typed", "gemini.typed", "copilot.typed"])
+@pytest.mark.parametrize("size", [66_000, 70_001, 600_000])
+def test_a_log_that_begins_with_a_long_paste_is_recognised(
+    archivist: Command, tmp_path: Path, shape: str, size: int
+) -> None:
+    first, _, rest = SHAPES[shape]("long", "Fix it.").partition("\n")
+    record = json.loads(first)
+    paste = 'ж\\n"x" {[' * (size // 9)
+    place = record.get("payload") or record.get("data") or record.get("message") or record
+    place["content" if "content" in place else "instructions"] = paste
+    log = tmp_path / "long.jsonl"
+    log.write_text(f"{json.dumps(record, ensure_ascii=False)}\n{rest}", "utf-8")
+    assert why_no_log(log) == ""
+    assert archivist("init").code == 0
+    done = archivist("capture", "--json", str(log))
+    assert (done.code, len(json.loads(done.out)["runs"])) == (0, 1), done.err

@@ -41,6 +41,9 @@ _UP_TO_BRACKET = re.compile(rb'[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*"[^"{}\[\
 _STRING_TEXT = re.compile(rb'[^"\\]*+(?:\\(?:u[^"\\]{4}|[^u])[^"\\]*+)*', re.DOTALL)
 # The first bytes of a UTF-8 character that goes on in the next chunk.
 _HALF_CHARACTER = re.compile(rb"(?:[\xc0-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xff][\x80-\xbf]{0,2})\Z")
+_TOKEN = re.compile(
+    rb'(?P<open>[{\[])|(?P<close>[}\]])|"' + _STRING_TEXT.pattern + rb'(?P<quote>"?)', re.DOTALL
+)
 _QUOTE, _OPEN_LIST, _CLOSE_LIST, _OPEN, _CLOSE = b'"[]{}'
 _LONGEST_ESCAPE = 6
 _MAX_SCALAR_BYTES = 4096
@@ -414,5 +417,25 @@ def preview_log(head: bytes) -> LogPreview:
             arrays.setdefault(part.key, []).append(part.value)
     if listed := objects(arrays.pop("", None)):
         return LogPreview({}, listed[:_GLIMPSED_OBJECTS])
-    members |= arrays
+    # A first prompt may be longer than the head: the member that is cut is read as far as it reaches.
+    members = {**_read_cut_object(head), **members, **arrays}
     return LogPreview(members, (members,) if members else ())
+
+
+def _read_cut_object(head: bytes) -> dict[str, Any]:
+    """Read an object that ends inside one of its strings; nothing when it ends elsewhere."""
+    closing: list[str] = []
+    for token in _TOKEN.finditer(head):
+        if bracket := token["open"]:
+            closing.append("}" if bracket == b"{" else "]")
+        elif token["close"]:
+            del closing[-1:]
+        elif not token["quote"]:
+            text = head[: token.end()].decode("utf-8", "replace")
+            break
+    else:
+        return {}
+    with suppress(ValueError):
+        value = json.loads(f'{text}"{"".join(reversed(closing))}')
+        return value if isinstance(value, dict) else {}
+    return {}
