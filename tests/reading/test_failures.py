@@ -286,6 +286,19 @@ def test_a_refusal_by_the_user_is_no_failure(tool: str, output: str) -> None:
     assert detect_failure(tool, "rm -rf x", None, True, output) is None
 
 
+@pytest.mark.parametrize(
+    ("tool", "exit_code", "output"),
+    [
+        ("Bash", 1, "The user doesn't want to proceed with this tool use. The tool use was rejected"),
+        ("Bash", None, "Exit code 1\nUser rejected tool use"),
+        ("Bash", None, "Exit code 1\n[Request interrupted by user]\nmake: *** [check] Error 1"),
+        ("mcp__db__query", None, "Sibling tool call errored\nERROR: relation users does not exist"),
+    ],
+)
+def test_a_tool_that_prints_a_refusal_has_failed(tool: str, exit_code: int | None, output: str) -> None:
+    assert detect_failure(tool, "make check", exit_code, True, output) is not None
+
+
 def test_the_exit_code_is_read_from_the_harness_own_line() -> None:
     assert detect_failure("Bash", "grep x y", None, True, "Exit code 1") is None
     found = detect_failure(

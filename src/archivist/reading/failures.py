@@ -31,13 +31,15 @@ ABOUT = "@"
 _SHELL_TOOL = lazy_pattern(r"bash|shell|terminal|exec|command|^run$|swe-agent|^$|console|^sh$", re.IGNORECASE)
 # The line in which a harness reports the exit code.
 _EXIT_LINE = lazy_pattern(r"\A\s*(?:Exit code:? |<returncode>)(-?\d+)[^\n]*(?:\n|\Z)")
-# What a harness says of a call that the user refused, or that it did not make since another one failed.
+# What a harness says of a call that the user refused, or that it did not make since another one failed. It
+# says nothing else: more lines follow only where it announces the user's words or plan.
 _NOT_MADE = lazy_pattern(
-    r"The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
+    r"\s*[^\n]{0,200}?(?:The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
     r"|(?i:user) (?:rejected|declined|denied|cancell?ed|aborted)"
     r"|(?:rejected|declined|denied|cancell?ed|aborted) by (?:the )?user"
     r"|(?i:sibling|parallel|other) tool calls? (?:has )?(?:errored|failed)"
-    r"|[Tt]ool (?:call|use) (?:was )?(?:cancell?ed|aborted|skipped|not executed|rejected)"
+    r"|[Tt]ool (?:call|use) (?:was )?(?:cancell?ed|aborted|skipped|not executed|rejected))"
+    r"[^\n]{0,2000}(?:\s*\Z|(?<=:)\n|\n{1,2}Rejected plan:)"
 )
 _PASSED = lazy_pattern(
     r"^(?:=+ )?(?:\d+ passed\b(?!.*\b[1-9]\d* (?:failed|error))|OK(?: \(.*\))?$)|^test result: ok"
@@ -106,8 +108,11 @@ def is_shell(tool: str) -> bool:
 
 
 def was_not_made(exit_code: int | None, is_error: bool, output: str) -> bool:
-    """Say whether a call was refused or left out by the user or the harness: it shows nothing."""
-    return bool((is_error or exit_code) and _NOT_MADE.search(output[:_HARNESS_REACH]))
+    """Say whether a call was refused or left out by the user or the harness: it shows nothing.
+
+    A command that exited ran, whatever it printed.
+    """
+    return is_error and exit_code is None and _NOT_MADE.match(output) is not None
 
 
 def detect_failure(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from archivist.capture.formats import SkippedRecord, claude_code, read_log
+from archivist.reading.calls import event_failure
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
@@ -180,6 +181,29 @@ def test_a_refused_call_is_marked(capture: Read) -> None:
     )
     assert events[0].extra["rejected"] is True
     assert episodes[-1].status is EpisodeStatus.ABORTED
+
+
+REFUSAL = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+
+
+@pytest.mark.parametrize(
+    ("tool", "output", "is_error"),
+    [
+        ("Bash", REFUSAL, False),
+        ("Bash", f"Exit code 2\n{REFUSAL}", True),
+        ("mcp__db__query", f"{REFUSAL}\nERROR: relation users does not exist", True),
+    ],
+)
+def test_a_tool_that_prints_a_refusal_was_not_refused(
+    capture: Read, tool: str, output: str, is_error: bool
+) -> None:
+    events, _, _ = capture(
+        claude_code,
+        said("assistant", use("t", tool, command="make check")),
+        said("user", got("t", output, is_error=is_error)),
+    )
+    assert "rejected" not in events[0].extra
+    assert (event_failure(events[0]) is not None) == is_error
 
 
 @pytest.mark.parametrize(

@@ -346,7 +346,10 @@ def _outcome(block: Mapping[str, Any], value: Mapping[str, Any], tool: str) -> C
     is_error = block.get("is_error") is True
     told = object_at(value, "toolUseResult") or object_at(value, "tool_use_result")
     extra: dict[str, object] = {}
-    if content.startswith(_REFUSED):
+    # A tool may print the sentence too. The client's is an error, followed by nothing but the user's words.
+    sentence, _, more = content.partition("\n")
+    is_whole = content.startswith(_REFUSED) and (not more or _REASON.search(sentence) is not None)
+    if is_error and (is_whole or text(value, "toolDenialKind") == "user-rejected"):
         extra["rejected"] = True
     if told.get("interrupted") is True:
         extra["interrupted"] = True
