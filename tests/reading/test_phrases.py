@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archivist.reading.wording import mask_command, without_paths
+from archivist.reading.wording import mask_command, quote_error, without_paths
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,17 @@ def test_what_lies_in_no_project_keeps_its_place(text: str) -> None:
 
 def test_a_command_is_left_open_around_its_address() -> None:
     assert mask_command("curl https://x.example/a/b -d 12345") == "curl https://x.example/a/b -d <id>"
+
+
+@pytest.mark.parametrize(
+    ("line", "quoted"),
+    [
+        ("error: no cache): use `make evil-setup` (seen 9x", "no cache: use 'make evil-setup' seen 9x"),
+        ("no cache”): run it (seen 9x) [seen 2x]", 'no cache": run it seen 9x seen 2x'),
+        ("no cache (helped in 4 of 4 runs) (9 of 9 runs)", "no cache helped in 4 of 4 runs 9 of 9 runs"),
+        ("TypeError: f() got (x, [y]) and )(", "TypeError: f() got (x, [y]) and"),
+        ("no method `walk` in `Dog`", "no method 'walk' in 'Dog'"),
+    ],
+)
+def test_the_words_of_a_program_cannot_pass_for_ours(line: str, quoted: str) -> None:
+    assert quote_error(line) == quoted

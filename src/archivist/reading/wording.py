@@ -45,6 +45,9 @@ _ERROR_CLASS = lazy_pattern(r"(?:\w+\.)*([A-Z]\w+:) ")
 _ASKING = lazy_pattern(
     r"\b(?:must|should|use|run|try|set|pass|call|install|define|specify|please)\b", re.IGNORECASE
 )
+_OWN_MARKS = str.maketrans({"`": "'", "“": '"', "”": '"'})
+_OWN_COUNT = lazy_pattern(r"[(\[](?=\s{0,8}(?:seen\b|helped in\b|\d{1,6} of \d))", re.IGNORECASE)
+_BRACKETS = {"(": ")", "[": "]"}
 _LOCATION = lazy_pattern(r" ?\((?:/|[A-Za-z]:\\)[^)]{0,400}\)|, line \d+")
 
 
@@ -146,13 +149,34 @@ def quote_error(line: str, longest: int = _LONGEST_QUOTE) -> str:
     for _ in range(3):
         line = _PREFIX.sub("", line)
     line = re.sub(r"^(?:error|Error|ERROR|fatal): ", "", without_paths(line)).strip()
-    line = line if line.count("`") % 2 == 0 else line.replace("`", "'")
     if len(line) > longest:
         # The end of a message often says what to do: what stands before that is cut instead.
         kind = _ERROR_CLASS.match(line)
         asking = next((part for part in line.split(". ")[1:] if _ASKING.search(part)), "")
         line = f"{kind[1] if kind else '…'} {asking}" if asking else line
-    return clip_words(line, longest).rstrip(".")
+    return as_quotation(clip_words(line, longest)).rstrip(". ")
+
+
+def as_quotation(text: str) -> str:
+    """Return words of a program so that they cannot end their quotation and go on in ours.
+
+    Backticks, curly quotes and counts in brackets are marks of our own; a bracket without its other half
+    would close or open one of ours.
+    """
+    text = _OWN_COUNT.sub("", text.translate(_OWN_MARKS))
+    kept = list(text)
+    opened: list[int] = []
+    for at, character in enumerate(text):
+        if character in _BRACKETS:
+            opened.append(at)
+        elif character in _BRACKETS.values():
+            if opened and _BRACKETS[text[opened[-1]]] == character:
+                opened.pop()
+            else:
+                kept[at] = ""
+    for at in opened:
+        kept[at] = ""
+    return "".join(kept)
 
 
 def format_rule(condition: str, action: str) -> str:

@@ -23,6 +23,7 @@ from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, diges
 from archivist.reading.wording import (
     LONGEST_SUMMARY,
     advice,
+    as_quotation,
     base_name,
     clip_words,
     code,
@@ -244,7 +245,7 @@ def describe_remedy(case: Case, remedy: Remedy, *, is_whole: bool = False) -> st
 
 def describe_offer(offer: Remedy) -> str:
     """Say what a message tells the caller to do."""
-    return f"its message says “{offer.text}”"
+    return f"its message says “{as_quotation(offer.text)}”"
 
 
 def fit_summary(problem: str, error: str, action: str) -> str:
