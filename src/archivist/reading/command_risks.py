@@ -73,7 +73,7 @@ _SIGNS = (
     (tables.CODE_DELETES, DELETES_OUTSIDE),
     (tables.SECRET_IN_URL, SENDS_PRIVATE),
     (tables.CODE_INSTALLS, FOREIGN_SOURCE),
-    (tables.GIT_RUNS, CHANGES_SETTINGS),
+    (tables.RUNS_BY_VARIABLE, CHANGES_SETTINGS),
     (tables.CUT_OUT, OBSCURED),
     (tables.RUNS_VARIABLE, OBSCURED),
 )
@@ -212,7 +212,8 @@ def _runs_fetched(steps: Sequence[Step]) -> bool:
         is_clone = step.name in ("git clone", "gh repo", "hg clone", "svn checkout", "svn co")
         is_remote = any(re.match(r"[\w.@-]+:", value) for value in step.arguments[:-1])
         fetches = name in tables.FETCHERS or is_clone or (name in ("scp", "rsync") and is_remote)
-        is_flowing = is_flowing or fetches or name in tables.SENDS or _decodes(name, step)
+        is_connected = name == "openssl" and "s_client" in step.arguments
+        is_flowing = is_flowing or fetches or is_connected or name in tables.SENDS or _decodes(name, step)
         if fetches or (name in tables.EXTRACTS and names):
             given = [word.value for word in step.words[1:] if not word.value.startswith("-")]
             targets = (*given, *(redirect.target for redirect in step.redirects))
@@ -234,6 +235,8 @@ def _runs_address(name: str, step: Step) -> bool:
     if name in tables.CONTAINERS or name.endswith("-compose"):
         is_building = name.endswith("-compose") or {"build", "compose"} & set(step.name.split())
         return bool(is_building) and _names_url(step)
+    if name in ("terraform", "tofu", "terragrunt"):
+        return any(flag.lstrip("-").startswith("from-module") for flag in step.flags) and _names_url(step)
     return name in tables.RUNS_ADDRESS and _names_url(step)
 
 
@@ -268,6 +271,8 @@ def _runs_text(step: Step, *, is_flowing: bool, is_held: bool) -> bool:
     if any(value.startswith(("/dev/tcp/", "/dev/udp/")) for value in values):
         return True
     if name in ("nc", "ncat", "netcat") and not {"-e", "-c", "--exec"}.isdisjoint(step.flags):
+        return True
+    if name == "socat" and any(re.match(r"(?i:exec|system|shell):", value) for value in values):
         return True
     is_substituted = not step.assignments and values[:1] != [] and values[0].startswith(("$(", "`"))
     if not (is_runner or is_interpreter or is_substituted or "<(" in step.text):
@@ -335,7 +340,8 @@ def _installs_elsewhere(steps: Sequence[Step]) -> bool:
         if step.name in ("git pull", "git fetch") and (is_new_remote or _names_url(step)):
             return True
         is_new_remote = is_new_remote or {"git", "remote", "add"} <= words or {"git", "set-url"} <= words
-        if (tool and _names_url(step)) or is_extension:
+        is_moved = step.name == "git remote set-url" and _names_url(step)
+        if (tool and _names_url(step)) or is_extension or is_moved:
             return True
         verb = next((value for value in given[:3] if value in tables.INSTALL_VERBS or value == "config"), "")
         if not verb:
@@ -568,6 +574,30 @@ def _changes_settings(steps: Sequence[Step]) -> bool:
     return False
 
 
+def _registers_program(steps: Sequence[Step]) -> bool:
+    """A setting of git, or an extension of an agent's client, names a program that is started later."""
+    for step in steps:
+        name, values = _base(step.program), [word.value for word in step.words[len(step.assignments) :]]
+        is_extension = name in tables.AGENT_CLIENTS and tables.CLIENT_EXTENSIONS & set(values[1:3])
+        if is_extension and {"add", "add-json", "install", "link"} & set(values[2:4]):
+            return True
+        if name != "git":
+            continue
+        pairs = [value.partition("=")[::2] for flag, value in pairwise(values) if flag == "-c"]
+        if step.subcommand.startswith("config") and tables.LISTS.isdisjoint(values):
+            pairs += pairwise(values)
+        for key, value in pairs:
+            is_run = not key.lower().startswith("alias.") or value.startswith("!")
+            if (
+                value
+                and is_run
+                and tables.GIT_PROGRAM.fullmatch(key)
+                and not tables.GIT_HARMLESS.fullmatch(value)
+            ):
+                return True
+    return False
+
+
 def _sends_private(steps: Sequence[Step]) -> bool:
     """Keys, credentials, the environment or the whole project go to another machine: by a file or a pipe."""
     is_private = is_new_remote = False
@@ -636,6 +666,10 @@ def _hides_program(steps: Sequence[Step]) -> bool:
         called = step.words[len(step.assignments) :][:1]
         if called and tables.PATTERN_NAME.match(called[0].raw):
             return True
+        # `xargs sh -c` without a script: the first word that flows in is the script.
+        is_fed = "xargs" in step.wrappers and _base(step.program) in tables.SHELLS and not step.arguments
+        if is_fed and any(re.fullmatch(r"-\w{0,3}c", flag) for flag in step.flags):
+            return True
         if _base(step.program) in ("powershell", "pwsh") and any(map(tables.ENCODED_FLAG.match, step.flags)):
             return True
     return False
@@ -651,6 +685,7 @@ _BEHAVIOURS: tuple[tuple[str, Callable[[Sequence[Step]], bool]], ...] = (
     (DISABLES_CHECKS, _disables_checks),
     (CHANGES_SETTINGS, _changes_settings),
     (CHANGES_SETTINGS, _loads_code),
+    (CHANGES_SETTINGS, _registers_program),
     (SENDS_PRIVATE, _sends_private),
     (OBSCURED, _hides_program),
 )

@@ -115,6 +115,7 @@ NAMED = (
         " export find base64 openssl xxd env printenv chmod sudo setenforce ufw spctl csrutil"
         " set-executionpolicy set-mppreference nix python3 pip3 tar xargs pre-commit crontab apt-key history"
         " add-apt-repository add-content set-content mshta regsvr32 cookiecutter terraform vssadmin chown awk"
+        " tofu claude codex"
     )
 )  # fmt: skip
 # Common words are recognised in a sentence where a flag, a path or a drive follows.
@@ -133,7 +134,7 @@ BREAK = lazy_pattern(
 FOREIGN_LETTERS = lazy_pattern(r"[^\x00-\x7f]+")
 QUOTES = ("'", '"')
 URL = lazy_pattern(
-    r"(?P<scheme>(?:(?:git|hg|svn|bzr)\+)?(?:https?|ftps?|git|ssh|s3|gs|file))://(?:[^\s/?#@'\"<>]{0,100}@)?"
+    r"(?P<scheme>(?:(?:git|hg|svn|bzr)\+)?(?:https?|ftps?|git|ssh|s3|gs|oci|file))://(?:[^\s/?#@'\"<>]{0,100}@)?"
     r"(?P<host>[^\s/:?#'\"<>]{0,200})",
     re.IGNORECASE,
 )
@@ -301,15 +302,26 @@ SENDING_FLAG = lazy_pattern(
 
 
 CODE_INSTALLS = lazy_pattern(r"\binstall_(?:github|gitlab|git|url|bitbucket)\s?\(", re.IGNORECASE)
-GIT_RUNS = lazy_pattern(
-    r"\bgit config [^\n]{0,40}?(?:core\.fsmonitor [\w.~]*/|core\.(?:sshcommand|pager|gitproxy|askpass)"
-    r"|alias\.\S{1,9} [\"']?!|insteadof|filter\.\S{1,40}\.(?:smudge|clean|process)|credential\.helper"
-    r"|--unset\S{0,9} core\.hookspath)"
+RUNS_BY_VARIABLE = lazy_pattern(
+    r"\bgit config [^\n]{0,40}?--unset\S{0,9} core\.hookspath"
     r"|\b(?:prompt_command|bash_env|ld_preload|ld_audit|dyld_insert_libraries|git_ssh_command|git_external_diff"
     r"|pythonstartup|perl5opt|rubyopt)=|\bgit_pager=(?!cat\b|less\b)"
     r"|\b(?:usermod|visudo|ssh-copy-id|passwd) (?:-\w|\S)|\bchmod -r 777 /",
     re.IGNORECASE,
 )
+# Settings by which git runs programs or goes elsewhere, and the values that do neither.
+GIT_PROGRAM = lazy_pattern(
+    r"core\.(?:hookspath|sshcommand|fsmonitor|pager|editor|askpass|gitproxy)|(?:sequence|gui)\.editor|diff\.external"
+    r"|diff\.\S{1,60}\.(?:command|textconv)|merge\.\S{1,60}\.driver|filter\.\S{1,60}\.(?:smudge|clean|process)"
+    r"|credential\.(?:\S{1,200}\.)?helper|gpg\.(?:\S{1,20}\.)?program|include(?:if\.\S{1,200})?\.path"
+    r"|init\.templatedir|url\.\S{1,200}\.(?:push)?insteadof|remote\.\S{1,60}\.(?:url|uploadpack|receivepack)"
+    r"|protocol\.(?:\S{1,20}\.)?allow|alias\.\S{1,40}",
+    re.IGNORECASE,
+)
+GIT_HARMLESS = lazy_pattern(r"(?:cat|less|more|true|false|:|vim?|nano)?(?: -\S{1,10})?|auto|never|always")
+# Clients of agents, and the words by which they take in a program that they start from then on.
+AGENT_CLIENTS = _words("claude codex gemini cursor-agent copilot qwen opencode goose amp")
+CLIENT_EXTENSIONS = _words("mcp plugin plugins extension extensions marketplace")
 SHELL_START = lazy_pattern(
     r"(?:(?:~|\$home)/\.(?:bash|zsh|profile|zprofile|login)\w*|/etc/(?:environment|profile)\b|\$profile\b"
     r"|(?:~|\$home)/\.config/[\w./ -]{1,80}settings\.json)",
