@@ -15,7 +15,9 @@ from archivist.files.open import head_of, open_file
 
 # The usual names of logs; a file with another name can be a log too.
 LOG_NAME: Final = re.compile(r"\.(?:jsonl|traj|(?:traj|atif|trajectory)\.json)(?:\.gz|\.zst)?\Z")
-_SUBAGENT_LOG: Final = re.compile(r"subagents/(?:[^/]+/)*agent-[^/]*\.jsonl(?:\.gz|\.zst)?", re.DOTALL)
+_SUBAGENT_LOG: Final = re.compile(
+    r"subagents/(?:[^/]{1,255}/){0,2}agent-[^/]{1,255}\.jsonl(?:\.gz|\.zst)?", re.DOTALL
+)
 _SESSION_LOG: Final = re.compile(r"events\.jsonl")
 _OTHER_FOLDERS: Final = frozenset((
     "tool-results", "tool_results", "tool-outputs", "tool_outputs", "tool-output", "file-history",

@@ -34,12 +34,12 @@ _EXIT_LINE = lazy_pattern(r"\A\s*(?:Exit code:? |<returncode>)(-?\d+)[^\n]*(?:\n
 # What a harness says of a call that the user refused, or that it did not make since another one failed. It
 # says nothing else: more lines follow only where it announces the user's words or plan.
 _NOT_MADE = lazy_pattern(
-    r"\s*[^\n]{0,200}?(?:The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
+    r"[^\n]{0,200}?(?:The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
     r"|(?i:user) (?:rejected|declined|denied|cancell?ed|aborted)"
     r"|(?:rejected|declined|denied|cancell?ed|aborted) by (?:the )?user"
     r"|(?i:sibling|parallel|other) tool calls? (?:has )?(?:errored|failed)"
     r"|[Tt]ool (?:call|use) (?:was )?(?:cancell?ed|aborted|skipped|not executed|rejected))"
-    r"[^\n]{0,2000}(?:\s*\Z|(?<=:)\n|\n{1,2}Rejected plan:)"
+    r"[^\n]{0,2000}(?:\Z|(?<=:)\n|\n{1,2}Rejected plan:)"
 )
 _PASSED = lazy_pattern(
     r"^(?:=+ )?(?:\d+ passed\b(?!.*\b[1-9]\d* (?:failed|error))|OK(?: \(.*\))?$)|^test result: ok"
@@ -66,6 +66,7 @@ _FIRST_SIGNAL_CODE = 128
 # What a harness says about a call stands at the start of a short output.
 _SHORT_OUTPUT = 2000
 _HARNESS_REACH = 200
+_LONGEST_REFUSAL = 4000
 _LONGEST_PATH = 300
 _SHORTEST_MESSAGE = 8
 _LAST_LINES = 3
@@ -112,7 +113,7 @@ def was_not_made(exit_code: int | None, is_error: bool, output: str) -> bool:
 
     A command that exited ran, whatever it printed.
     """
-    return is_error and exit_code is None and _NOT_MADE.match(output) is not None
+    return is_error and exit_code is None and _NOT_MADE.match(output[:_LONGEST_REFUSAL].strip()) is not None
 
 
 def detect_failure(
