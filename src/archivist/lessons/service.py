@@ -18,6 +18,7 @@ from archivist.access.rights import (
     writes,
 )
 from archivist.capture.clean import Cleaner, clean_name
+from archivist.capture.runs import require_own_run
 from archivist.capture.secret_rules import PLACEHOLDER_START
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.lessons.candidate import (
@@ -474,13 +475,14 @@ class Lessons(BankService):
         A run counts once. Only own runs count: by reporting runs an agent could retire any lesson.
         """
         require_name(run, "run")
-        if not may(self._bank.actor, Layer.LESSONS, Verb.DECIDE):
-            return AgeingResult(was_counted=False)
         rules = self._bank.config.decay
         run = clean_name(run)
         faded: list[Lesson] = []
         archived: list[Lesson] = []
         with self._bank.transaction() as writer:
+            require_own_run(self._bank, writer, run)
+            if not may(self._bank.actor, Layer.LESSONS, Verb.DECIDE):
+                return AgeingResult(was_counted=False)
             now = self._bank.now()
             known = writer.get(Episode, run)
             episode = known or Episode(id=run, started=now)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from archivist.errors import BankDamagedError
 from archivist.records.kinds import BY_NAME, kind_of, record_type, record_types
-from archivist.records.words import Provenance
+from archivist.records.words import ActorKind, Provenance
 from archivist.store.filters import Condition, above, one_of
 from archivist.store.results import PendingEmbedding, split_batches
 
@@ -381,6 +381,11 @@ class Reader(EngineReader, Protocol):
             if origin is not None and origin.payload_hash != REMOVED:
                 found[run] = provenance_of_run(origin)
         return found
+
+    def is_by_agent(self, record_id: str) -> bool:
+        """Say whether an agent wrote the first version of a record."""
+        entries = self.ledger(record_id=record_id, limit=1, with_payloads=False)
+        return any(entry.actor.kind is ActorKind.AGENT for entry, _ in entries)
 
     def is_own_run(self, run: str) -> bool:
         """Say whether a run was captured here: neither imported, nor reported by an agent itself."""
