@@ -458,3 +458,70 @@ def test_commands_and_services_refuse_an_agent_that_acts_on_the_users_runs(
         agent.runs.finish_run(*reviewed("theirs-2", finding("Skip the tests")))
         assert agent.reflections.recent_runs(36_500) == ["theirs-2"]
         assert [queued.run for queued in agent.reflections.waiting_runs()] == ["user-1"]
+
+
+# The count of runs
+
+
+def _numbered(folder: Path, run: str, number: int) -> Path:
+    lines = [
+        {"episode": {"id": run, "project": "billing", "number": number}},
+        {"run": run, "seq": 1, "kind": "finish", "name": "success"},
+    ]
+    return write_jsonl(folder / f"{run}.jsonl", lines)
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("number", [2**63 - 1, 5_000, 1, -1])
+def test_no_log_says_how_many_runs_aged_the_bank(tmp_path: Path, number: int) -> None:
+    with fresh_bank(tmp_path / "served") as bank:
+        lesson = _lesson_of_runs(bank, tmp_path, "own", "own-2")
+    with serving(tmp_path / "served") as server, server.client("agent:mallory") as client:
+        log = _numbered(tmp_path, "mal-1", number).read_bytes()
+        assert client.post("/api/capture", content=log).status_code == 201
+    with Bank.open(tmp_path / "served") as bank:
+        bank.runs.capture_file(_numbered(tmp_path, "mine", number))
+        done = bank.runs.finish(_log(tmp_path, "next", [("ls", "a", False)])).runs[0]
+        assert (done.aged.was_counted, bank.runs.episode("next").number) == (True, 3)
+        assert bank.lessons.get(lesson.id) == lesson
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("is_approved", [True, False])
+def test_an_import_brings_only_free_and_plausible_numbers(
+    bank: Bank, tmp_path: Path, is_approved: bool
+) -> None:
+    _lesson_of_runs(bank, tmp_path, "own", "own-2")
+    numbers = {"huge": 2**63 - 1, "high": 8, "taken": 2, "free": 4, "twice": 4, "own": 3}
+    runs = [Episode(id=name, finished=WHEN, number=number) for name, number in numbers.items()]
+    lines = [to_episode_line(run) for run in runs]
+    file = write_jsonl(tmp_path / "episodes.jsonl", [*lines, lines[3]])
+    bank.exchange.import_files([file], is_approved=is_approved)
+    found = {name: bank.runs.episode(name).number for name in numbers}
+    kept = 4 if is_approved else None
+    assert found == {
+        "huge": None,
+        "high": 8 if is_approved else None,
+        "taken": None,
+        "free": kept,
+        "twice": None,
+        "own": 1,
+    }
+    bank.runs.finish(_log(tmp_path, "next"))
+    assert bank.runs.episode("next").number == (9 if is_approved else 3)
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("number", [2**63 - 1, 1_000_000, 5_000, 3])
+def test_a_bank_that_holds_the_number_of_a_log_goes_on(
+    bank: Bank, agent: Bank, tmp_path: Path, number: int
+) -> None:
+    lesson = _lesson_of_runs(bank, tmp_path, "own", "own-2")
+    with agent.transaction() as writer:
+        writer.put(Episode(id="mal-1", number=number), "capture")
+    for session, count in (("next", 3), ("next-2", 4)):
+        bank.runs.finish(_log(tmp_path, session, [("ls", "a", False)]))
+        assert bank.runs.episode(session).number == count
+    assert bank.lessons.get(lesson.id) == lesson
+    with bank.reading() as reader:
+        assert (reader.run_count(), reader.verify().is_whole) == (4, True)

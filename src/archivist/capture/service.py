@@ -106,9 +106,10 @@ class _Intake:
         elif isinstance(item, Episode):
             episode = self._assign_project(self._cleaner.clean(item))
             if not self._known.is_filed:
-                # Only reflection notes what helped and what works: later runs are told it as it stands.
+                # Only reflection notes what helped and what works: later runs are told it as it stands. Only
+                # the ageing of the bank counts runs: a log could stop it, or archive every lesson.
                 extra = {name: value for name, value in episode.extra.items() if name != NOTES}
-                episode = replace(episode, extra=extra)
+                episode = replace(episode, extra=extra, number=None)
             status = None if episode.parent else self._known.status
             if self._known.outcomes:
                 from archivist.capture.status import outcome_of

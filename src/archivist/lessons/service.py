@@ -63,6 +63,7 @@ from archivist.records import (
 )
 from archivist.records.lesson import validate_lesson
 from archivist.records.plain import decoder, from_plain, types_of
+from archivist.records.run_words import MAX_RUN_COUNT
 from archivist.records.shapes import USER_FEEDBACK, to_view
 from archivist.service import BankService, require_name
 from archivist.store.filters import (
@@ -488,7 +489,10 @@ class Lessons(BankService):
             episode = known or Episode(id=run, started=now)
             if episode.number is not None or (known and not writer.is_own_run(run)):
                 return AgeingResult(was_counted=False)
-            count = writer.run_count() + 1
+            count = min(writer.run_count() + 1, MAX_RUN_COUNT)
+            # In a bank of before a log may have given it to a run.
+            for holder in writer.select(Episode, equals("number", count)):
+                writer.put(replace(holder, number=None), "age")
             writer.put(replace(episode, number=count), "age")
             due = any_of(
                 (at_most("unseen_from", count - rules.unseen_runs),), (equals("last_seen_run", run),)
