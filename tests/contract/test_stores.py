@@ -354,7 +354,11 @@ def test_no_word_breaks_the_text_index(tmp_path_factory: pytest.TempPathFactory,
 
 
 def test_runs_are_counted_by_their_numbers(store: Store) -> None:
-    _put(store, Episode(id="r1", number=1), Episode(id="r2", status=EpisodeStatus.FAILED))
+    with store.writing(Actor(ActorKind.ARCHIVIST), WHEN) as writer:
+        writer.put(Episode(id="r1", number=1), "add")
+        writer.put(Episode(id="r2", status=EpisodeStatus.FAILED), "add")
+    # An agent's run ages nothing.
+    _put(store, Episode(id="r3", number=3))
     with store.reading() as reader:
         assert reader.run_count() == 1
 
