@@ -32,8 +32,8 @@ from archivist.paths import as_text
 from archivist.records import ActorKind, Brief, Episode, Lesson, Proposal, Provenance
 from archivist.records.kinds import kind_of
 from archivist.records.plain import canonical_json
-from archivist.records.run_words import MAX_RUN_COUNT
 from archivist.records.shapes import later_record
+from archivist.records.words import MAX_RUN_COUNT
 from archivist.service import BankService
 from archivist.store.filters import above
 from archivist.text import make_legible

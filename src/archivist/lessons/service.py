@@ -63,8 +63,8 @@ from archivist.records import (
 )
 from archivist.records.lesson import validate_lesson
 from archivist.records.plain import decoder, from_plain, types_of
-from archivist.records.run_words import MAX_RUN_COUNT
 from archivist.records.shapes import USER_FEEDBACK, to_view
+from archivist.records.words import MAX_RUN_COUNT
 from archivist.service import BankService, require_name
 from archivist.store.filters import (
     Condition,

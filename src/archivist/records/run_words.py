@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-# No bank has counted more runs: a hundred a day take 27 years.
-MAX_RUN_COUNT = 1_000_000
-
 
 class EpisodeKind(StrEnum):
     """What sort of run an episode records."""

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from archivist.errors import BankDamagedError
 from archivist.records.kinds import BY_NAME, kind_of, record_type, record_types
-from archivist.records.run_words import MAX_RUN_COUNT
-from archivist.records.words import ActorKind, Provenance
+from archivist.records.words import MAX_RUN_COUNT, ActorKind, Provenance
 from archivist.store.filters import Condition, above, at_most, not_equals, one_of
 from archivist.store.results import PendingEmbedding, split_batches
 
