@@ -14,9 +14,10 @@ from archivist import Bank
 from archivist.edges.hooks import follow_up
 from archivist.errors import AccessError
 from archivist.recall.query import Query
-from archivist.records import Actor, Episode, Event, Lesson, Provenance, Status
+from archivist.records import Actor, Brief, Episode, Event, Lesson, Provenance, Status, Verdict
 from archivist.records.shapes import to_episode_line
 from archivist.records.words import NOTES
+from archivist.reflect.trigger import ReflectionTrigger
 from archivist.store.filters import equals
 from archivist.tools.functions import call
 from archivist.tools.resources_service import read_memory
@@ -328,3 +329,199 @@ def test_a_bank_of_before_learns_whose_its_runs_are(bank: Bank, agent: Bank, tmp
         "mined",
         "imported",
     ]
+
+
+# What an agent may do to the user's runs
+
+
+def _lesson_of_runs(bank: Bank, folder: Path, *sessions: str) -> Lesson:
+    """Return the active lesson that the user's runs taught."""
+    for session in sessions:
+        bank.runs.finish(_log(folder, session))
+    (lesson,) = bank.lessons.query(Query(limit=None))
+    assert lesson.status is Status.ACTIVE
+    return lesson
+
+
+@pytest.mark.req("N7")
+def test_no_agent_retires_a_lesson_by_briefing_and_judging_the_users_runs(tmp_path: Path) -> None:
+    sessions = [f"user-{number}" for number in range(8)]
+    with fresh_bank(tmp_path / "served") as bank:
+        lesson = _lesson_of_runs(bank, tmp_path, *sessions)
+    with serving(tmp_path / "served") as server, server.client("agent:mallory") as client:
+        for run in sessions:
+            asked = {"run": run, "task": "run the tests", "repo": "billing"}
+            for path, code in (("/api/brief", 200), ("/api/runs", 201)):
+                told = client.post(path, json=asked)
+                assert (told.status_code, lesson.summary in told.text) == (code, True)
+            assert client.post("/api/audit/check", json={"run": run}).status_code == 403
+    with Bank.open(tmp_path / "served") as bank:
+        tool = call(bank.acting_as(AGENT), "brief", {"task": "run the tests", "run": "user-1"})
+        assert lesson.short_id in str(tool["text"])
+        assert bank.runs.finish(_log(tmp_path, "last", [("ls", "a", False)])).runs[0].verdicts == ()
+        assert bank.lessons.get(lesson.id).status is Status.ACTIVE
+        with bank.reading() as reader:
+            assert (reader.count(Brief), reader.count(Verdict)) == (0, 0)
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("is_known", [True, False])
+def test_what_an_agent_was_told_does_not_count_as_told_to_the_users_session(
+    bank: Bank, agent: Bank, is_known: bool
+) -> None:
+    lesson = bank.lessons.add("The search index is rebuilt nightly")
+    prompt = "Rebuild the search index nightly"
+    if is_known:
+        bank.runs.start_run("session", repo="elsewhere", max_lessons=0)
+    told = agent.brief(run="session", task=prompt, repo="billing")
+    assert [each.lesson.id for each in told.chosen] == [lesson.id]
+    reminder = bank.sessions.brief_prompt("session", "billing", prompt)
+    assert reminder is not None
+    assert lesson.summary in reminder.text
+    assert bank.sessions.brief_prompt("session", "billing", prompt) is None
+
+
+@pytest.mark.req("N7")
+def test_what_an_agent_was_told_before_a_session_began_judges_nothing(
+    bank: Bank, agent: Bank, tmp_path: Path
+) -> None:
+    lesson = _lesson_of_runs(bank, tmp_path, "own", "own-2")
+    assert agent.brief(run="session", repo="billing").brief_id
+    assert bank.runs.finish(_log(tmp_path, "session")).runs[0].verdicts == ()
+    assert bank.brief(run="briefed", repo="billing").brief_id
+    (verdict,) = bank.runs.finish(_log(tmp_path, "briefed")).runs[0].verdicts
+    assert verdict.lesson == lesson.id
+
+
+@pytest.mark.req("N7")
+def test_a_brief_is_not_recorded_on_a_finished_run(bank: Bank, tmp_path: Path) -> None:
+    lesson = _lesson_of_runs(bank, tmp_path, "own", "own-2")
+    told = bank.brief(run="own", repo="billing")
+    assert ([each.lesson.id for each in told.chosen], told.brief_id) == ([lesson.id], "")
+    assert bank.runs.start_run("own", repo="billing").brief_id == ""
+    assert bank.audit("own") == []
+    # A session that is resumed goes on.
+    assert bank.sessions.brief_session("own", "billing").brief_id
+
+
+@pytest.mark.req("N7")
+def test_no_door_lets_an_agent_close_reflect_on_or_judge_the_users_runs(tmp_path: Path) -> None:
+    log = _log(tmp_path, "user-1")
+    with fresh_bank(tmp_path / "served") as bank:
+        bank.runs.capture_file(log)
+        bank.runs.start_run("open")
+    with serving(tmp_path / "served") as server, server.client("agent:mallory") as client:
+        before = client.get("/api/runs/user-1").json()
+        refused = [
+            client.post("/api/runs/user-1/log?status=failed", content=log.read_bytes()),
+            client.post("/api/runs/user-1/log", content=log.read_bytes()),
+            client.post("/api/capture", content=log.read_bytes()),
+            client.post("/api/runs/user-1/finish", json={"status": "failed"}),
+            client.post("/api/runs/open/finish", json={}),
+            client.post("/api/reflect", json={"run": "user-1"}),
+            client.post("/api/audit/check", json={"run": "user-1"}),
+        ]
+        assert [answer.status_code for answer in refused] == [403] * len(refused)
+        for which in ({"days": 36_500}, {}):
+            assert client.post("/api/reflect", json=which).json()["created"] == 0
+        assert client.get("/api/runs/user-1").json() == before
+    with Bank.open(tmp_path / "served") as bank:
+        assert [queued.run for queued in bank.reflections.waiting_runs()] == ["user-1"]
+        with bank.reading() as reader:
+            assert (reader.run_count(), reader.count(Lesson)) == (0, 0)
+
+
+@pytest.mark.req("N7")
+def test_commands_and_services_refuse_an_agent_that_acts_on_the_users_runs(
+    archivist: Command, project: Path, tmp_path: Path
+) -> None:
+    assert archivist("init").code == 0
+    log = str(_log(tmp_path, "user-1"))
+    archivist("run", "finish", str(_log(tmp_path, "user-2")))
+    archivist("capture", log)
+    for words in (
+        ("run", "finish", log, "--run", "user-1"),
+        ("run", "finish", "--run", "user-1"),
+        ("capture", log),
+        ("extract", log, "--run", "user-1"),
+        ("reflect", "--run", "user-1"),
+        ("decay", "--run", "user-1"),
+        ("audit", "check", "user-1"),
+    ):
+        done = archivist("--actor", "agent:mallory", *words)
+        assert (done.code != 0, "agent:mallory may not" in done.err) == (True, True), words
+    with Bank.open(project, actor=AGENT) as agent:
+        assert agent.reflections.maybe_reflect(ReflectionTrigger("user-1")).status == "skipped"
+        assert list(agent.reflections.reflect_waiting()) == []
+        agent.runs.capture_file(_log(tmp_path, "theirs"))
+        assert [each.run for each in agent.reflections.reflect_waiting()] == ["theirs"]
+        agent.runs.finish_run(*reviewed("theirs-2", finding("Skip the tests")))
+        assert agent.reflections.recent_runs(36_500) == ["theirs-2"]
+        assert [queued.run for queued in agent.reflections.waiting_runs()] == ["user-1"]
+
+
+# The count of runs
+
+
+def _numbered(folder: Path, run: str, number: int) -> Path:
+    lines = [
+        {"episode": {"id": run, "project": "billing", "number": number}},
+        {"run": run, "seq": 1, "kind": "finish", "name": "success"},
+    ]
+    return write_jsonl(folder / f"{run}.jsonl", lines)
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("number", [2**63 - 1, 5_000, 1, -1])
+def test_no_log_says_how_many_runs_aged_the_bank(tmp_path: Path, number: int) -> None:
+    with fresh_bank(tmp_path / "served") as bank:
+        lesson = _lesson_of_runs(bank, tmp_path, "own", "own-2")
+    with serving(tmp_path / "served") as server, server.client("agent:mallory") as client:
+        log = _numbered(tmp_path, "mal-1", number).read_bytes()
+        assert client.post("/api/capture", content=log).status_code == 201
+    with Bank.open(tmp_path / "served") as bank:
+        bank.runs.capture_file(_numbered(tmp_path, "mine", number))
+        done = bank.runs.finish(_log(tmp_path, "next", [("ls", "a", False)])).runs[0]
+        assert (done.aged.was_counted, bank.runs.episode("next").number) == (True, 3)
+        assert bank.lessons.get(lesson.id) == lesson
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("is_approved", [True, False])
+def test_an_import_brings_only_free_and_plausible_numbers(
+    bank: Bank, tmp_path: Path, is_approved: bool
+) -> None:
+    _lesson_of_runs(bank, tmp_path, "own", "own-2")
+    numbers = {"huge": 2**63 - 1, "high": 8, "taken": 2, "free": 4, "twice": 4, "own": 3}
+    runs = [Episode(id=name, finished=WHEN, number=number) for name, number in numbers.items()]
+    lines = [to_episode_line(run) for run in runs]
+    file = write_jsonl(tmp_path / "episodes.jsonl", [*lines, lines[3]])
+    bank.exchange.import_files([file], is_approved=is_approved)
+    found = {name: bank.runs.episode(name).number for name in numbers}
+    kept = 4 if is_approved else None
+    assert found == {
+        "huge": None,
+        "high": 8 if is_approved else None,
+        "taken": None,
+        "free": kept,
+        "twice": None,
+        "own": 1,
+    }
+    bank.runs.finish(_log(tmp_path, "next"))
+    assert bank.runs.episode("next").number == (9 if is_approved else 3)
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("number", [2**63 - 1, 1_000_000, 5_000, 3])
+def test_a_bank_that_holds_the_number_of_a_log_goes_on(
+    bank: Bank, agent: Bank, tmp_path: Path, number: int
+) -> None:
+    lesson = _lesson_of_runs(bank, tmp_path, "own", "own-2")
+    with agent.transaction() as writer:
+        writer.put(Episode(id="mal-1", number=number), "capture")
+    for session, count in (("next", 3), ("next-2", 4)):
+        bank.runs.finish(_log(tmp_path, session, [("ls", "a", False)]))
+        assert bank.runs.episode(session).number == count
+    assert bank.lessons.get(lesson.id) == lesson
+    with bank.reading() as reader:
+        assert (reader.run_count(), reader.verify().is_whole) == (4, True)

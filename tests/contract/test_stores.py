@@ -18,7 +18,6 @@ from archivist.records import (
     Brief,
     Effect,
     Episode,
-    EpisodeStatus,
     Event,
     EventKind,
     Lesson,
@@ -64,8 +63,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
-def _put(store: Store, *records: Any, verb: str = "add") -> list[bool]:
-    with store.writing(ACTOR, WHEN) as writer:
+def _put(store: Store, *records: Any, verb: str = "add", actor: Actor = ACTOR) -> list[bool]:
+    with store.writing(actor, WHEN) as writer:
         return [writer.put(record, verb) for record in records]
 
 
@@ -354,7 +353,7 @@ def test_no_word_breaks_the_text_index(tmp_path_factory: pytest.TempPathFactory,
 
 
 def test_runs_are_counted_by_their_numbers(store: Store) -> None:
-    _put(store, Episode(id="r1", number=1), Episode(id="r2", status=EpisodeStatus.FAILED))
+    _put(store, Episode(id="r1", number=1), Episode(id="r2"), actor=Actor(ActorKind.HUMAN))
     with store.reading() as reader:
         assert reader.run_count() == 1
 

@@ -204,8 +204,9 @@ def test_what_a_reviewer_found_is_looked_at_too(bank: Bank, tmp_path: Path, acto
     for run in ("r1", "r2", "r3"):
         file = tmp_path / f"{run}.jsonl"
         write_jsonl(file, run_lines(run, finding))
-        bank.runs.capture_file(file)
-        bank.acting_as(Actor.parse(actor)).reflections.extract(run)
+        reporter = bank.acting_as(Actor.parse(actor))
+        reporter.runs.capture_file(file)
+        reporter.reflections.extract(run)
     (lesson,) = _waiting(bank)
     assert len(lesson.runs) == 3
 

@@ -10,7 +10,7 @@ from archivist.access.rights import Layer, reads, writes
 from archivist.audit.lift import HOLDOUT_SHARE
 from archivist.audit.report import RecommendedStep, Report, build_report, recommend_steps
 from archivist.audit.verdicts import Regression, RunEvidence, judge_lessons, regressions
-from archivist.capture.runs import find_run
+from archivist.capture.runs import find_run, require_own_run
 from archivist.errors import InputError
 from archivist.recall.keywords import Overlap, keywords
 from archivist.records import Brief, Effect, Event, EventKind, Following, Lesson, LessonType, Status, Verdict
@@ -41,6 +41,7 @@ class Audits(BankService):
         with self._bank.transaction() as writer:
             episode = find_run(writer, run)
             run = episode.id
+            require_own_run(self._bank, writer, run)
             notes, reviews = episode.extra.get(NOTES), _reviews(writer, run)
             if not writer.count(Event, equals("run", run)):
                 raise InputError(
@@ -108,8 +109,15 @@ def _reviews(reader: Reader, run: str) -> list[Event]:
 def _judge(
     bank: Bank, writer: Writer, run: str, evidence: RunEvidence, events: Sequence[Event]
 ) -> list[Verdict]:
-    """Write one bank's verdicts on the lessons that a run was told, and on those withheld from it."""
-    briefs = writer.select(Brief, equals("run", run), order=("time", "id"))
+    """Write one bank's verdicts on the lessons that a run was told, and on those withheld from it.
+
+    What an agent recorded under the id of the user's run does not count.
+    """
+    briefs = [
+        brief
+        for brief in writer.select(Brief, equals("run", run), order=("time", "id"))
+        if not writer.is_by_agent(brief.id)
+    ]
     verdicts = judge_lessons(
         _load_lessons(writer, [lesson for brief in briefs for lesson in brief.lessons]),
         evidence,

@@ -14,6 +14,7 @@ from archivist.errors import BankLockedError, BankReadOnlyError
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.brief.select import BriefRequest
+    from archivist.records.actor import Actor
     from archivist.store.protocol import Reader, Writer
     from archivist.store.results import TextQuery
 
@@ -78,7 +79,8 @@ def record_brief(
 
     `open_run` stores the run in the same transaction and says whether it was known already; a new run that
     was given nothing needs no record of that. `recovery` marks what was shown next to an error. A session
-    that is given nothing, or whose bank cannot be written now, has no record and the id is empty.
+    that is given nothing, or whose bank cannot be written now, has no record and the id is empty; so has a
+    run that is finished, or not the asking agent's own.
     """
     from archivist.capture.clean import clean_name
     from archivist.records import Brief
@@ -87,7 +89,7 @@ def record_brief(
     if is_empty and open_run is None:
         return ""
     now = bank.now()
-    name = bank.new_id(now)
+    name, run = bank.new_id(now), clean_name(request.run)
 
     def build_record(is_global: bool, extra: dict[str, object]) -> Brief:
         given, kept = (
@@ -97,7 +99,7 @@ def record_brief(
         return Brief(
             id=name,
             time=now,
-            run=clean_name(request.run),
+            run=run,
             domain=clean_name(request.domain),
             role=clean_name(request.role),
             lessons=given,
@@ -107,6 +109,8 @@ def record_brief(
 
     try:
         with bank.transaction() as writer:
+            if not _may_record(writer, run, bank.actor, is_session=is_session):
+                return ""
             began_again = open_run is not None and open_run(writer)
             if open_run is None or began_again or chosen or withheld:
                 extra: dict[str, object] = {RECOVERY_MARK: recovery} if recovery else {}
@@ -121,10 +125,22 @@ def record_brief(
     return "" if is_empty else name
 
 
+def _may_record(reader: Reader, run: str, actor: Actor, *, is_session: bool) -> bool:
+    """Say whether a brief may be recorded on a run: a finished one cannot have read it."""
+    from archivist.capture.runs import is_run_of
+    from archivist.records import Episode
+    from archivist.records.run_words import EpisodeStatus
+
+    # A session that was finished can be resumed.
+    known = None if is_session else reader.get(Episode, run)
+    is_open = known is None or known.status is EpisodeStatus.RUNNING
+    return is_open and is_run_of(reader, run, actor)
+
+
 def briefed_lessons(reader: Reader, run: str) -> tuple[set[str], set[str]]:
     """Return what a run was given since it last began: the ids of lessons, and the marks of recoveries.
 
-    A lesson that was withheld counts as given.
+    A lesson that was withheld counts as given. What an agent was given does not, unless the run is its own.
     """
     import json
 
@@ -132,10 +148,14 @@ def briefed_lessons(reader: Reader, run: str) -> tuple[set[str], set[str]]:
 
     if not run:
         return set(), set()
-    rows = reader.select_fields("brief", ("lessons", "withheld", "extra"), equals("run", run), order=("id",))
+    fields = ("id", "lessons", "withheld", "extra")
+    rows = reader.select_fields("brief", fields, equals("run", run), order=("id",))
+    provenance = reader.run_provenances((run,)).get(run)
+    if provenance is None or provenance.is_own:
+        rows = [row for row in rows if not reader.is_by_agent(row[0])]
     begun = [place for place, (*_, extra) in enumerate(rows) if f'"{BEGAN_AGAIN}"' in extra]
     rows = rows[begun[-1] :] if begun else rows
-    lessons = {str(lesson) for *fields, _ in rows for field in fields for lesson in json.loads(field)}
+    lessons = {str(lesson) for _, *told, _ in rows for field in told for lesson in json.loads(field)}
     return lessons, {str(json.loads(extra).get(RECOVERY_MARK, "")) for *_, extra in rows} - {""}
 
 

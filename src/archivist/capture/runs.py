@@ -1,9 +1,10 @@
-"""Find runs: one by its id, the run that a part belongs to, the order of lists."""
+"""Find runs, and say whose they are: one by its id, the run that a part belongs to, the order of lists."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from archivist.access.rights import Layer, Verb
 from archivist.capture.clean import clean_name
 from archivist.errors import NotFoundError
 from archivist.records.episode import Episode
@@ -11,6 +12,7 @@ from archivist.records.words import ActorKind
 from archivist.service import require_name
 
 if TYPE_CHECKING:
+    from archivist.bank import Bank
     from archivist.records.actor import Actor
     from archivist.store.protocol import Reader, Writer
 
@@ -24,6 +26,21 @@ def find_run(reader: Reader, run: str) -> Episode:
     if episode is None:
         raise NotFoundError("run", run)
     return episode
+
+
+def is_run_of(reader: Reader, run: str, actor: Actor) -> bool:
+    """Say whether an actor may act on a run: an agent only on one that is unknown or that it reported."""
+    if actor.kind is not ActorKind.AGENT:
+        return True
+    origin = reader.run_origin(run)
+    return origin is None or (origin.actor.kind, origin.actor.name) == (actor.kind, actor.name)
+
+
+def require_own_run(bank: Bank, reader: Reader, run: str) -> None:
+    """Refuse an agent that acts on a run which it did not report itself."""
+    if not is_run_of(reader, run, bank.actor):
+        hint = "agents report their own runs, under ids of their own"
+        bank.refuse(Layer.RUNS, Verb.WRITE, what=run, hint=hint)
 
 
 def claim_run(writer: Writer, run: str, actor: Actor) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.brief.select import BriefRequest
 from archivist.capture.clean import Cleaner, clean_name
-from archivist.capture.runs import LATEST, claim_run, find_run
+from archivist.capture.runs import LATEST, claim_run, find_run, require_own_run
 from archivist.errors import InputError, NotFoundError
 from archivist.records.episode import Episode, Event, merge_episode
 from archivist.records.run_words import BEGAN, FOLDER, EpisodeStatus
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from archivist.brief.select import RenderedBrief
     from archivist.capture.json_stream import SkippedRecord
     from archivist.capture.results import ExtractResult, FinishedRun, FinishResult
-    from archivist.store.protocol import Reader, Writer
+    from archivist.store.protocol import Writer
 
     LogItem: TypeAlias = Event | Episode | SkippedRecord
     LogSource: TypeAlias = str | Path | Iterable[LogItem]
@@ -106,9 +106,10 @@ class _Intake:
         elif isinstance(item, Episode):
             episode = self._assign_project(self._cleaner.clean(item))
             if not self._known.is_filed:
-                # Only reflection notes what helped and what works: later runs are told it as it stands.
+                # Only reflection notes what helped and what works: later runs are told it as it stands. Only
+                # the ageing of the bank counts runs: a log could stop it, or archive every lesson.
                 extra = {name: value for name, value in episode.extra.items() if name != NOTES}
-                episode = replace(episode, extra=extra)
+                episode = replace(episode, extra=extra, number=None)
             status = None if episode.parent else self._known.status
             if self._known.outcomes:
                 from archivist.capture.status import outcome_of
@@ -117,18 +118,6 @@ class _Intake:
             self._episodes.append(replace(episode, status=status) if status else episode)
         else:
             self._reasons[self._cleaner.text(f"{item.where}: {item.reason}")] += 1
-
-    def _require_own(self, reader: Reader, run: str) -> None:
-        """Refuse an agent that writes into a run which it did not report itself."""
-        actor = self._bank.actor
-        if actor.kind is not ActorKind.AGENT:
-            return
-        origin = reader.run_origin(run)
-        owner = origin.actor if origin else actor
-        if (owner.kind, owner.name) != (actor.kind, actor.name):
-            self._bank.refuse(
-                Layer.RUNS, Verb.WRITE, what=run, hint="agents report their own runs, under ids of their own"
-            )
 
     def _claim(self, writer: Writer, run: str) -> None:
         """Let the user's log replace what an agent or a file said of the same run."""
@@ -161,7 +150,7 @@ class _Intake:
                 # An attempt is only written by an actor who may log attempts, also when a run has its id.
                 if episode.action or (known and known.action):
                     self._bank.require(Layer.EPISODES, Verb.WRITE)
-                self._require_own(writer, episode.id)
+                require_own_run(self._bank, writer, episode.id)
                 stored.append(merge_episode(known, episode) if known else episode)
                 if writer.put(stored[-1], self._verb):
                     self._changed += 1
@@ -187,7 +176,7 @@ class _Intake:
             for run, events in runs.items():
                 if run not in self._runs_with_events and (known := writer.get(Episode, run)) and known.action:
                     self._bank.require(Layer.EPISODES, Verb.WRITE)
-                self._require_own(writer, run)
+                require_own_run(self._bank, writer, run)
                 if run not in self._runs_with_events:
                     self._claim(writer, run)
                 self._runs_with_events.add(run)
@@ -299,6 +288,8 @@ class Runs(BankService):
             names = reader.file_runs(digest)
             found = [reader.get(Episode, name) for name in names or ()]
             provenances = reader.run_provenances(names or ())
+            for name in names or ():
+                require_own_run(self._bank, reader, name)
         episodes = tuple(episode for episode in found if episode is not None)
         # A file is known unless one of its runs was erased since, or an agent brought it before its user.
         is_own = self._bank.actor.kind is ActorKind.AGENT or all(each.is_own for each in provenances.values())

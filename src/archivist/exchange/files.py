@@ -123,7 +123,9 @@ def without_claims(batch: ImportBatch) -> tuple[ImportBatch, Counter[str]]:
     a run say which commands helped.
     """
     episodes = [
-        replace(episode, extra={key: value for key, value in episode.extra.items() if key != NOTES})
+        replace(
+            episode, number=None, extra={key: value for key, value in episode.extra.items() if key != NOTES}
+        )
         for episode in batch.episodes
     ]
     left = Counter(kind_for(type(record)).plural for record in batch.kept)

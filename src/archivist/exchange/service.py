@@ -33,7 +33,9 @@ from archivist.records import ActorKind, Brief, Episode, Lesson, Proposal, Prove
 from archivist.records.kinds import kind_of
 from archivist.records.plain import canonical_json
 from archivist.records.shapes import later_record
+from archivist.records.words import MAX_RUN_COUNT
 from archivist.service import BankService
+from archivist.store.filters import above
 from archivist.text import make_legible
 
 if TYPE_CHECKING:
@@ -106,7 +108,9 @@ class Exchange(BankService):
         else:
             batch, left = files.without_claims(batch)
         with self._bank.transaction() as writer:
-            if not is_approved:
+            if is_approved:
+                batch = replace(batch, episodes=_with_free_numbers(writer, batch.episodes))
+            else:
                 # Without a person's word a file changes no run that the bank knows.
                 new = [each for each in batch.episodes if writer.get(Episode, each.id) is None]
                 batch = replace(batch, episodes=new)
@@ -335,6 +339,21 @@ class Exchange(BankService):
             run_count=reader.run_count(),
             is_accepted=is_accepted,
         )
+
+
+def _with_free_numbers(reader: Reader, episodes: Iterable[Episode]) -> list[Episode]:
+    """Return runs without the numbers that are taken here, or too high for so many runs."""
+    numbers = dict(reader.select_fields(Episode, ("id", "number"), above("number", 0)))
+    runs = list(episodes)
+    most = min(reader.run_count() + len(runs), MAX_RUN_COUNT)
+    free = set(range(1, most + 1)).difference(numbers.values())
+    for at, run in enumerate(runs):
+        if run.number in free and run.id not in numbers:
+            numbers[run.id] = run.number
+            free.remove(run.number)
+        else:
+            runs[at] = replace(run, number=None)
+    return runs
 
 
 def _listed_name(path: Path) -> str:

@@ -18,6 +18,7 @@ from archivist.access.rights import (
     writes,
 )
 from archivist.capture.clean import Cleaner, clean_name
+from archivist.capture.runs import require_own_run
 from archivist.capture.secret_rules import PLACEHOLDER_START
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.lessons.candidate import (
@@ -63,6 +64,7 @@ from archivist.records import (
 from archivist.records.lesson import validate_lesson
 from archivist.records.plain import decoder, from_plain, types_of
 from archivist.records.shapes import USER_FEEDBACK, to_view
+from archivist.records.words import MAX_RUN_COUNT
 from archivist.service import BankService, require_name
 from archivist.store.filters import (
     Condition,
@@ -474,19 +476,23 @@ class Lessons(BankService):
         A run counts once. Only own runs count: by reporting runs an agent could retire any lesson.
         """
         require_name(run, "run")
-        if not may(self._bank.actor, Layer.LESSONS, Verb.DECIDE):
-            return AgeingResult(was_counted=False)
         rules = self._bank.config.decay
         run = clean_name(run)
         faded: list[Lesson] = []
         archived: list[Lesson] = []
         with self._bank.transaction() as writer:
+            require_own_run(self._bank, writer, run)
+            if not may(self._bank.actor, Layer.LESSONS, Verb.DECIDE):
+                return AgeingResult(was_counted=False)
             now = self._bank.now()
             known = writer.get(Episode, run)
             episode = known or Episode(id=run, started=now)
             if episode.number is not None or (known and not writer.is_own_run(run)):
                 return AgeingResult(was_counted=False)
-            count = writer.run_count() + 1
+            count = min(writer.run_count() + 1, MAX_RUN_COUNT)
+            # In a bank of before a log may have given it to a run.
+            for holder in writer.select(Episode, equals("number", count)):
+                writer.put(replace(holder, number=None), "age")
             writer.put(replace(episode, number=count), "age")
             due = any_of(
                 (at_most("unseen_from", count - rules.unseen_runs),), (equals("last_seen_run", run),)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+# No bank has counted more runs: a hundred a day take 27 years.
+MAX_RUN_COUNT = 1_000_000
 # The key in an episode's `extra` under which reflection keeps its notes.
 NOTES = "reflection"
 # Separates a run's id from the project of its part in another repository.

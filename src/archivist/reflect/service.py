@@ -13,7 +13,7 @@ from archivist.access.rights import Layer, reads, writes
 from archivist.brief.select import GENERAL
 from archivist.capture.clean import clean_name
 from archivist.capture.results import ExtractResult
-from archivist.capture.runs import find_run, root_run
+from archivist.capture.runs import find_run, is_run_of, require_own_run, root_run
 from archivist.clock import to_text
 from archivist.config import Config, LessonRules
 from archivist.errors import ArchivistError
@@ -21,6 +21,7 @@ from archivist.files.processes import is_process_gone, name_process
 from archivist.lessons.candidate import Candidate, LessonChange, Sighting
 from archivist.records import (
     ARCHIVIST,
+    ActorKind,
     Category,
     Episode,
     Event,
@@ -59,6 +60,8 @@ _HIGHLIGHT_AT = 0.8
 _NOT_ASKED = "the configuration does not ask for it"
 # Of a longer run the beginning and the end are read, so that memory stays bounded.
 _EVENTS_A_SIDE = 4_000
+# The runs that an agent reflects on in one call; a statement of SQLite has 32,766 variables at most.
+_MOST_OF_AGENT = 10_000
 _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
 
 
@@ -363,6 +366,7 @@ class Reflections(BankService):
         run = clean_name(run)
         with bank.transaction() as writer:
             episode = find_run(writer, run)
+            require_own_run(bank, writer, run)
             is_review = (equals("run", run), equals("kind", EventKind.VERDICT))
             reviews = writer.select(Event, *is_review, order=("seq",))
             # A finding is cited by its event and its index there.
@@ -401,6 +405,8 @@ class Reflections(BankService):
     @writes(Layer.RUNS)
     def reflect(self, run: str, *, scenario: Scenario | None = None) -> Reflection:
         """Learn from a captured run without a language model. Reflecting on it again changes nothing."""
+        with self._bank.reading() as reader:
+            require_own_run(self._bank, reader, clean_name(run))
         return reflect(self._bank, run, scenario)
 
     @writes(Layer.RUNS)
@@ -409,6 +415,8 @@ class Reflections(BankService):
         bank, run = self._bank, clean_name(trigger.run)
         scenario = trigger.scenario or Scenario.SESSION_COMPLETE
         try:
+            with bank.reading() as reader:
+                require_own_run(bank, reader, run)
             scenario, is_wanted = _decide_scenario(bank, run, trigger.scenario)
             if not is_wanted:
                 return _learn_findings_only(bank, run, scenario, trigger.domain)
@@ -436,6 +444,7 @@ class Reflections(BankService):
     ) -> Iterator[Reflection | ReflectionOutcome]:
         """Reflect on every queued run, oldest first, as the iterator is consumed; each ages the bank.
 
+        An agent reflects only on its own that are queued now.
         Each run is leased: two processes never reflect on the same one. The lease of a process that is gone
         ends at once, of one on another machine when its time is over. A failure is an outcome, and the run
         stays queued.
@@ -444,12 +453,17 @@ class Reflections(BankService):
         holder = f"{name_process()}:{bank.new_id(bank.now())}"
         errors: dict[str, str] = {}
         memo: dict[str, Episode] = {}
+        own: list[str] = []
+        if is_agent := bank.actor.kind is ActorKind.AGENT:
+            with bank.reading() as reader:
+                queued = (each.run for each in reader.queued_runs())
+                own = [run for run in queued if is_run_of(reader, run, bank.actor)][:_MOST_OF_AGENT]
         try:
-            while True:
+            while own or not is_agent:
                 with bank.transaction() as writer:
                     writer.expire_leases({each.holder for each in writer.queued_runs() if is_abandoned(each)})
                     until = bank.now() + timedelta(seconds=bank.config.reflect.lease_s)
-                    run = next(iter(writer.lease(holder, until)), "")
+                    run = next(iter(writer.lease(holder, until, runs=own)), "")
                 if not run:
                     break
                 done: Reflection | ReflectionOutcome
@@ -479,12 +493,15 @@ class Reflections(BankService):
 
     @reads(Layer.RUNS)
     def recent_runs(self, days: int) -> list[str]:
-        """Return the runs that ended within the last days, oldest first."""
+        """Return the runs that ended within the last days, oldest first; to an agent only its own."""
         since = self._bank.now() - timedelta(days=days)
         # Logged attempts have an action; there is nothing to reflect on in them.
         ended = (at_least("finished", to_text(since)), equals("action", None))
         with self._bank.reading() as reader:
-            return [episode.id for episode in reader.select(Episode, *ended, order=("finished", "id"))]
+            names = [
+                name for (name,) in reader.select_fields(Episode, ("id",), *ended, order=("finished", "id"))
+            ]
+            return [name for name in names if is_run_of(reader, name, self._bank.actor)]
 
     @reads(Layer.RUNS)
     def abandoned_runs(self) -> list[str]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from archivist.errors import BankDamagedError
 from archivist.records.kinds import BY_NAME, kind_of, record_type, record_types
-from archivist.records.words import Provenance
-from archivist.store.filters import Condition, above, one_of
+from archivist.records.words import MAX_RUN_COUNT, ActorKind, Provenance
+from archivist.store.filters import Condition, above, at_most, not_equals, one_of
 from archivist.store.results import PendingEmbedding, split_batches
 
 if TYPE_CHECKING:
@@ -314,9 +314,13 @@ class Reader(EngineReader, Protocol):
             raise BankDamagedError("", f"settings {name!r}: {error}") from error
 
     def run_count(self) -> int:
-        """Return how many runs have aged the bank."""
-        rows = self.select_fields("episode", ("number",), order=("-number",), limit=1)
-        return int(rows[0][0] or 0) if rows else 0
+        """Return how many runs have aged the bank.
+
+        Numbers that a log gave its runs, as banks of before hold them, do not count.
+        """
+        is_counted = (at_most("number", MAX_RUN_COUNT), not_equals("provenance", Provenance.SUGGESTED))
+        rows = self.select_fields("episode", ("number",), *is_counted, order=("-number",), limit=1)
+        return max(0, int(rows[0][0])) if rows else 0
 
     def pending_embeddings(
         self, embedder: str, *, limit: int, all_or_nothing: bool = False
@@ -381,6 +385,11 @@ class Reader(EngineReader, Protocol):
             if origin is not None and origin.payload_hash != REMOVED:
                 found[run] = provenance_of_run(origin)
         return found
+
+    def is_by_agent(self, record_id: str) -> bool:
+        """Say whether an agent wrote the first version of a record."""
+        entries = self.ledger(record_id=record_id, limit=1, with_payloads=False)
+        return any(entry.actor.kind is ActorKind.AGENT for entry, _ in entries)
 
     def is_own_run(self, run: str) -> bool:
         """Say whether a run was captured here: neither imported, nor reported by an agent itself."""

@@ -185,7 +185,7 @@ def capture(
 
 @longer.post("/reflect", response_model=answers.LearningOut)
 def reflect(bank: Bank, which: ReflectBody) -> View:
-    """Learn from one captured run, from those of the last days, or from all that wait."""
+    """Learn from one run, from those of the last days, or from all that wait; an agent only from its own."""
     if which.run:
         return views.reflection_view(bank, [bank.reflect(which.run, scenario=Scenario.MANUAL)], [])
     if which.days:
