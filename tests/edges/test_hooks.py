@@ -566,8 +566,8 @@ def test_words_that_are_off_are_noted_also_behind_a_named_bank(learnt: Path, arc
     assert "no client 'foo'" in _log(learnt)[0]
 
 
-def test_what_is_recorded_as_told_was_told(hook: Hook, learnt: Path) -> None:
-    (learnt / ".archivist" / "config.toml").write_text("[brief]\nbudget_tokens = 200000\n")
+def test_what_is_recorded_as_told_was_told(hook: Hook, learnt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARCHIVIST_BRIEF__BUDGET_TOKENS", "200000")
     with Bank.open(learnt) as bank:
         for number in range(5):
             bank.lessons.add(f"{'abcde'[number] * 5} " + f"w{number}ord " * 325)
