@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +32,7 @@ _LISTED_TARGETS = 10
 def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
     """Create a bank in FOLDER (the current one by default), or the global bank. An existing bank is kept."""
     from archivist.bank import Bank
+    from archivist.files.git import keep_out_of_git
     from archivist.files.locks import find_network_type
 
     place = paths.home_folder() if is_global else folder or Path(session.bank_path or ".")
@@ -46,21 +46,13 @@ def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
     above = None if existed or is_global else paths.find_project(place.absolute().parent)
     with Bank.open(place, actor=session.actor()) as bank:
         path = bank.path
-    keep_out_of_git(path.parent)
+    problem = keep_out_of_git(path)
     notes = [f"hint: in this folder the new bank replaces {paths.bank_file(above)}"] if above else []
     if kind := find_network_type(path.absolute().parent):
         notes.append(f"hint: the bank lies on a network or shared file system ({kind}): see archivist doctor")
     made = "There is a bank already" if existed else "Made a bank"
-    return Answer({"bank": str(path), "created": not existed}, f"{made}: {path}", notes)
-
-
-def keep_out_of_git(folder: Path) -> None:
-    """Write a .gitignore: the database belongs to one clone, the configuration is shared."""
-    from archivist.files.write import replace_file
-
-    ignore = folder / ".gitignore"
-    if not os.path.lexists(ignore):
-        replace_file(ignore, b"memory.db*\n")
+    warnings = [f"archivist: {problem}"] if problem else []
+    return Answer({"bank": str(path), "created": not existed}, f"{made}: {path}", notes, warnings=warnings)
 
 
 @options.bank_command(has_global=True)
