@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,42 @@ def test_in_another_repository_hooks_stay_silent(archivist: Command, folder: Pat
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     plant(folder, "bank", tmp_path)
     assert told(archivist, folder) == ""
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from archivist.store.sqlite.store import SqliteStore
+store = SqliteStore.open(Path(sys.argv[1]), create=True)
+if sys.argv[2:]:
+    store.close()
+os._exit(9)
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("closed",)])
+def test_init_finishes_a_bank_that_a_killed_init_left(
+    archivist: Command, project: Path, words: tuple[str, ...]
+) -> None:
+    file = project / ".archivist" / "memory.db"
+    file.parent.mkdir()
+    subprocess.run([sys.executable, "-c", KILLED, str(file), *words], check=False)
+    assert archivist("lessons", "add", MINE).code == 5
+    assert archivist("init").code == 0
+    archivist("lessons", "add", MINE)
+    assert MINE in told(archivist, project)
+
+
+@pytest.mark.req("N7")
+def test_init_finishes_no_bank_that_holds_something_or_was_noted(
+    archivist: Command, project: Path, tmp_path: Path
+) -> None:
+    (project / ".archivist").mkdir()
+    plant(project, "bank", tmp_path)
+    assert archivist("init").code == 5
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
+        Bank.open(tmp_path / "fresh").close()
+    file = project / ".archivist" / "memory.db"
+    file.write_bytes((tmp_path / "fresh" / ".archivist" / "memory.db").read_bytes())
+    assert archivist("init").code == 5

@@ -187,7 +187,7 @@ def refuse_users_own(key: str, value: object, *, where: str) -> None:
     if key.startswith(_NUMBERS_OF_PROJECT):
         default: Any = _defaults()[key]
         least, most = -(-default // _FACTOR_OF_PROJECT), default * _FACTOR_OF_PROJECT
-        is_allowed = least <= value <= most  # type: ignore[operator]
+        is_allowed = least <= value <= most
         what = f"{key} outside of {least} to {most}"
     elif key == "recall.embedder":
         is_allowed = value in _EMBEDDERS_OF_PROJECT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,11 +15,12 @@ from archivist.edges.cli.group import cli
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed, note, print_answer, say
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
-from archivist.errors import ArchivistError, BankError, InputError, NoBankError
+from archivist.errors import ArchivistError, BankError, InputError, NoBankError, UntrustedBankError
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.doctor import Check
+    from archivist.records import Actor
 
 # More short ids than a line has room for.
 _NAMED_LESSONS = 8
@@ -44,8 +46,12 @@ def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
     # The nearest bank counts, so a new one hides that of a folder above.
     existed = paths.bank_file(place).is_file()
     above = None if existed or is_global else paths.find_project(place.absolute().parent)
-    with Bank.open(place, actor=session.actor()) as bank:
-        path = bank.path
+    try:
+        Bank.open(place, actor=session.actor()).close()
+    except UntrustedBankError:
+        if not _finish_init(paths.bank_file(place), session.actor()):
+            raise
+    path = paths.bank_file(place)
     problem = keep_out_of_git(path)
     notes = [f"hint: in this folder the new bank replaces {paths.bank_file(above)}"] if above else []
     if kind := find_network_type(path.absolute().parent):
@@ -53,6 +59,22 @@ def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
     made = "There is a bank already" if existed else "Made a bank"
     warnings = [f"archivist: {problem}"] if problem else []
     return Answer({"bank": str(path), "created": not existed}, f"{made}: {path}", notes, warnings=warnings)
+
+
+def _finish_init(file: Path, actor: Actor) -> bool:
+    """Accept a bank that an `init` of this user left when it was killed: never noted, and without content."""
+    from archivist.bank import Bank
+    from archivist.records.kinds import KINDS
+    from archivist.trust import mark_of
+
+    if hasattr(os, "getuid") and file.stat().st_uid != os.getuid():
+        return False
+    with Bank.preview(file) as copy, copy.reading() as reader:
+        is_held = mark_of(copy.store) or reader.last_entry() or reader.queued_runs() or reader.run_count()
+        if is_held or any(reader.count(kind.name) for kind in KINDS) or copy.tokens.list():
+            return False
+    Bank.accept(file, actor, shown=copy.shown_digest)
+    return True
 
 
 @options.bank_command(has_global=True)
