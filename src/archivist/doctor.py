@@ -36,7 +36,6 @@ _LATEST_SESSIONS = 200
 _PATIENCE_S = 0.5
 # A capture or a reflection can take some tens of megabytes.
 _LITTLE_MB = 64
-_GIT_TIMEOUT_S = 10.0
 _NAMED = 10
 SHOW_QUARANTINED = "archivist lessons list --status quarantined"
 
@@ -275,14 +274,11 @@ def _home_or_none() -> Path | None:
 
 
 def _check_trust(bank: Bank) -> tuple[bool, str]:
-    """Warn of a bank that is committed to git: whoever can push can change what agents are told."""
-    from archivist.files.git import run_git
+    """Warn of a bank that git publishes: whoever can push can change what agents are told."""
+    from archivist.files.git import find_git_problem
 
-    words = ("ls-files", "--error-unmatch", "--", bank.path.name)
-    if run_git(bank.path.absolute().parent, *words, timeout_s=_GIT_TIMEOUT_S)[0] == 0:
-        advice = f"git rm --cached {bank.path.name}"
-        return False, f"the bank is committed to git, so whoever can push can change it: {advice}"
-    return True, "the bank was made here or accepted by you"
+    problem = find_git_problem(bank.path)
+    return not problem, problem or "the bank was made here or accepted by you"
 
 
 # Name → check of a bank, in the order of the report.

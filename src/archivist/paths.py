@@ -79,8 +79,14 @@ def find_project(start: Path) -> Path | None:
 def projects_above(start: Path) -> Iterator[Path]:
     """Yield the folders upwards that have a bank, the nearest first; unreadable ones are skipped."""
     for folder in walk_up(start):
-        if is_file(folder / FOLDER / FILE_NAME) and folder / FOLDER != home_folder():
+        if _has_bank(folder) and folder / FOLDER != home_folder():
             yield folder
+
+
+def _has_bank(folder: Path) -> bool:
+    """Say whether a folder has a bank; an empty file is none, and a repository can bring one."""
+    file = folder / FOLDER / FILE_NAME
+    return is_file(file) and file.stat().st_size > 0
 
 
 def checkout_of(start: Path) -> Path:
@@ -89,7 +95,7 @@ def checkout_of(start: Path) -> Path:
     It is the nearest one upwards that is a repository or a worktree, or has a bank; else the folder itself.
     """
     for folder in (start, *start.parents):
-        if os.path.lexists(folder / ".git") or is_file(folder / FOLDER / FILE_NAME):
+        if os.path.lexists(folder / ".git") or _has_bank(folder):
             return start if folder / FOLDER == home_folder() else folder
     return start
 

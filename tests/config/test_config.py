@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,8 @@ def _load(tmp_path: Path, text: str) -> Config:
 
 
 def _load_folder(folder: Path) -> Config:
-    """Read the configuration file in a folder by itself."""
-    return load_effective(folder, home=Path("none"), environment={}).config
+    """Read the user's own configuration file in a folder by itself."""
+    return load_effective(None, home=folder, environment={}).config
 
 
 def test_the_defaults_are_the_documented_constants(tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ def test_a_file_that_is_no_text_or_cannot_be_read_is_named_with_its_place(tmp_pa
 LAYERS = ("global", "project", "environment", "flag")
 
 
-@given(chosen=st.dictionaries(st.sampled_from(LAYERS), st.integers(1, 99), max_size=4))
+@given(chosen=st.dictionaries(st.sampled_from(LAYERS), st.integers(3, 40), max_size=4))
 def test_the_last_layer_that_sets_a_key_wins_and_is_named(
     tmp_path_factory: pytest.TempPathFactory, chosen: dict[str, int]
 ) -> None:
@@ -238,11 +239,11 @@ def test_a_bank_opens_with_its_files_and_the_environment(
 ) -> None:
     change_file(home / ".archivist" / "config.toml", "brief.max_lessons", 2)
     change_file(home / ".archivist" / "config.toml", "decay.unseen_runs", 7)
-    change_file(tmp_path / ".archivist" / "config.toml", "decay.unseen_runs", 8)
+    change_file(tmp_path / ".archivist" / "config.toml", "brief.max_lessons", 8)
     monkeypatch.setenv("ARCHIVIST_BRIEF__BUDGET_TOKENS", "99")
     with Bank.open(tmp_path) as bank:
         rules = bank.config
-    assert (rules.brief.max_lessons, rules.decay.unseen_runs, rules.brief.budget_tokens) == (2, 8, 99)
+    assert (rules.brief.max_lessons, rules.decay.unseen_runs, rules.brief.budget_tokens) == (8, 7, 99)
     with Bank.open(tmp_path, config=Config()) as bank:
         assert bank.config == Config()
 
@@ -366,26 +367,43 @@ def test_a_file_is_not_written_through_a_link(tmp_path: Path) -> None:
     assert kept.read_text() == ""
 
 
-HARMLESS = {"recall.embedder": "none", "workspace.roots": "a, b/c", "brief.max_lessons": 3}
+HARMLESS = {
+    "recall.embedder": "none", "workspace.roots": "a, b/c", "brief.max_lessons": 3,
+    "brief.budget_tokens": 150, "core.rules_tokens": 6_000, "workspace.ignore_rules": "dangling-link",
+}  # fmt: skip
 USERS_OWN = {
     "recall.embedder": "endpoint:https://evil.example/v1", "recall.endpoint_key_variable": "SOMETHING_SECRET",
     "recall.endpoint_model": "m", "server.port": 7777, "server.hosts": "evil.example", "trust.folders": "/",
     "proposals.approvers": "agent", "reflect.write_progress": True, "workspace.resources": "../other",
     "workspace.learnings": "/etc", "workspace.roots": "a, ~/b", "workspace.hot": "a/../../b",
-    "workspace.transcripts": "C:\\x",
+    "workspace.transcripts": "C:\\x", "decay.unseen_runs": 1, "decay.preferences_fade": True,
+    "lessons.promote_at_runs": 1, "brief.holdout": 0.9, "brief.budget_tokens": 149, "brief.max_lessons": 41,
+    "brief.max_candidates": 0, "reflect.enabled": False, "reflect.on_session_failure": False,
+    "retention.episodes_days": 1, "working.expires_days": 1, "core.lessons_tokens": 1,
+    "store.busy_timeout_s": 86_400.0,
+}  # fmt: skip
+# Where a project may choose within limits; a new setting is the user's own until it is named here.
+SHARED = {
+    "brief.max_lessons", "brief.max_task_lessons", "brief.budget_tokens", "brief.max_candidates",
+    "recall.embedder", "recall.preset", "core.budget_tokens", "core.playbook_tokens", "core.rules_tokens",
+    "core.status_tokens", "core.threads_tokens", "core.role_state_tokens", "core.lessons_tokens",
+    "core.recently_shipped", "stream.hot_cycles", "stream.reflect_at_importance", "stream.reflect_at_cycles",
+    "workspace.roots", "workspace.resources", "workspace.learnings", "workspace.hot", "workspace.transcripts",
+    "workspace.plans", "workspace.overview", "workspace.hot_lines", "workspace.hot_tokens",
+    "workspace.max_entries", "workspace.allow_fields", "workspace.ignore_rules",
 }  # fmt: skip
 
 
 @pytest.mark.req("N7")
 @pytest.mark.parametrize("key", USERS_OWN)
-def test_a_project_may_not_set_what_reaches_beyond_it(tmp_path: Path, key: str) -> None:
+def test_a_project_may_not_set_what_hurts_or_reaches_beyond_it(tmp_path: Path, key: str) -> None:
     section, _, name = key.partition(".")
     text = f"[{section}]\n{name} = {to_toml(USERS_OWN[key])}\n"
     project, home = tmp_path / "project", tmp_path / "own"
     for folder in (project, home):
         folder.mkdir()
         (folder / "config.toml").write_text(text, "utf-8")
-    with pytest.raises(ConfigError, match=f"{key} may not be set by a project"):
+    with pytest.raises(ConfigError, match=f"{key} (outside of .*)?may not be set by a project"):
         load_effective(project, home=tmp_path / "none", environment={})
     told = load_effective(tmp_path, home=home, environment={}).config
     assert flatten_config(told)[key] == USERS_OWN[key]
@@ -393,10 +411,33 @@ def test_a_project_may_not_set_what_reaches_beyond_it(tmp_path: Path, key: str) 
     assert flatten_config(flagged.config)[key] == USERS_OWN[key]
 
 
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("key", KEYS)
+def test_every_other_setting_is_the_users_own(tmp_path: Path, key: str) -> None:
+    section, _, name = key.partition(".")
+    text = f"[{section}]\n{name} = {to_toml(flatten_config(Config())[key])}\n"
+    (tmp_path / "config.toml").write_text(text, encoding="utf-8")
+    with nullcontext() if key in SHARED else pytest.raises(ConfigError, match="may not be set by a project"):
+        load_effective(tmp_path, home=Path("none"), environment={})
+
+
+@pytest.mark.req("N7")
+def test_a_projects_file_is_not_read_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text("[brief]\nmax_lessons = 3\n")
+    for folder in (tmp_path / "project", tmp_path / "own"):
+        folder.mkdir()
+        (folder / "config.toml").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ConfigError, match="is a link"):
+        load_effective(tmp_path / "project", home=Path("none"), environment={})
+    assert load_effective(None, home=tmp_path / "own", environment={}).config.brief.max_lessons == 3
+
+
 @pytest.mark.parametrize("key", HARMLESS)
 def test_a_project_may_set_what_stays_within_it(tmp_path: Path, key: str) -> None:
     section, _, name = key.partition(".")
-    config = _load(tmp_path, f"[{section}]\n{name} = {to_toml(HARMLESS[key])}\n")
+    text = f"[{section}]\n{name} = {to_toml(HARMLESS[key])}\n"
+    (tmp_path / "config.toml").write_text(text, encoding="utf-8")
+    config = load_effective(tmp_path, home=Path("none"), environment={}).config
     assert flatten_config(config)[key] == HARMLESS[key]
 
 

@@ -174,10 +174,8 @@ with Bank.open(sys.argv[1], actor=Actor(ActorKind.AGENT, sys.argv[2], "maker")) 
 
 
 @pytest.mark.req("C1")
-def test_two_agents_appending_at_once_lose_nothing(tmp_path: Path) -> None:
-    config = tmp_path / ".archivist"
-    config.mkdir()
-    (config / "config.toml").write_text("[core]\nthreads_tokens = 9000\n", "utf-8")
+def test_two_agents_appending_at_once_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARCHIVIST_CORE__THREADS_TOKENS", "9000")
     with fresh_bank(tmp_path) as bank:
         writers = [
             subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name]) for name in ("a", "b")

@@ -137,10 +137,10 @@ def test_an_unknown_id_is_exit_code_3(told: Path, archivist: Command) -> None:
 
 @pytest.mark.req("N6")
 def test_another_process_that_reads_is_reported_and_the_next_erasure_finishes(
-    told: Path, project: Path, archivist: Command
+    told: Path, project: Path, archivist: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bank = project / ".archivist" / "memory.db"
-    (project / ".archivist" / "config.toml").write_text("[store]\nbusy_timeout_s = 1\n")
+    monkeypatch.setenv("ARCHIVIST_STORE__BUSY_TIMEOUT_S", "1")
     reader = subprocess.Popen(
         [sys.executable, "-c", _HOLD, str(bank)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -348,9 +348,9 @@ def test_two_processes_reflecting_at_once_share_the_runs_between_them(place: Pat
 
 
 def test_a_reflection_killed_midway_is_taken_up_again_when_its_lease_has_passed(
-    place: Path, tmp_path: Path
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (place / ".archivist" / "config.toml").write_text("[reflect]\nlease_s = 1.0\n", "utf-8")
+    monkeypatch.setenv("ARCHIVIST_REFLECT__LEASE_S", "1.0")
     # Long enough a run that the process is still at it when it is killed.
     waiting = _waiting(place, tmp_path, runs=2, calls=4_000)
     process = _reflecting(place)

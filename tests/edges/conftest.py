@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from archivist.edges.cli.banks import keep_out_of_git
+from archivist.files.git import keep_out_of_git
 from tests.banks import lay_bank
 from tests.commands import Command
 
@@ -23,5 +23,5 @@ def at(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def bank_cli(archivist: Command, project: Path) -> Command:
     """Run the command in a project that has a bank, as `init` makes it."""
-    keep_out_of_git(lay_bank(project).parent)
+    keep_out_of_git(lay_bank(project))
     return archivist

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.capture.clean import FENCE_CLOSE, fence, strip_briefs
-from archivist.edges.cli.banks import keep_out_of_git
 from archivist.edges.hook_events import CLIENTS
 from archivist.edges.hooks import dialects
 from archivist.files import hook_log
+from archivist.files.git import keep_out_of_git
 from archivist.paths import bank_file, project_of_folder, state_folder
 from archivist.records import Brief, Episode
 from tests.banks import bytes_of, fresh_bank, lay_bank
@@ -60,7 +60,7 @@ def hook(project: Path, archivist: Command, archivist_process: Command) -> Hook:
 @pytest.fixture
 def learnt(project: Path) -> Path:
     """Return a project whose bank has learnt in two runs that a module is missing."""
-    keep_out_of_git(lay_bank(project, _learnt(_name(project))).parent)
+    keep_out_of_git(lay_bank(project, _learnt(_name(project))))
     return project
 
 
@@ -566,8 +566,8 @@ def test_words_that_are_off_are_noted_also_behind_a_named_bank(learnt: Path, arc
     assert "no client 'foo'" in _log(learnt)[0]
 
 
-def test_what_is_recorded_as_told_was_told(hook: Hook, learnt: Path) -> None:
-    (learnt / ".archivist" / "config.toml").write_text("[brief]\nbudget_tokens = 200000\n")
+def test_what_is_recorded_as_told_was_told(hook: Hook, learnt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARCHIVIST_BRIEF__BUDGET_TOKENS", "200000")
     with Bank.open(learnt) as bank:
         for number in range(5):
             bank.lessons.add(f"{'abcde'[number] * 5} " + f"w{number}ord " * 325)

@@ -107,7 +107,7 @@ def test_a_superseded_wish_is_not_learnt_again_from_its_own_session(
 
 def test_a_wish_that_faded_is_kept_when_it_is_said_again(archivist: Command, project: Path) -> None:
     archivist("init")
-    archivist("config", "set", "decay.preferences_fade", "true")
+    archivist("config", "set", "decay.preferences_fade", "true", "--global")
     others = [("shop", day, f"Look at page {day}.") for day in range(2, 14)]
     learn(archivist, project, [("shop", 1, "We use pnpm here."), *others])
     assert wishes(archivist) == []

@@ -29,6 +29,7 @@ from archivist.workspace.links_service import (
     with_section,
     without_section,
 )
+from tests.conftest import Command
 
 HOT = "agent/rules/common"
 
@@ -393,3 +394,20 @@ def test_a_copy_of_a_rule_with_a_byte_order_mark_is_marked_behind_its_front_matt
     assert marked_copy(LinkTarget("p", place.form, "s", "no front matter")).startswith(
         b"<!-- archivist: copy of s"
     )
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("words", ["link cursor", "link vscode", "link codex", "link claude-code --copy"])
+def test_a_hot_file_that_leads_out_of_the_root_is_not_read(
+    root: Path, tmp_path: Path, archivist: Command, words: str
+) -> None:
+    (tmp_path / "notes").write_text("- the words of another folder\n")
+    (root / HOT / "style.md").symlink_to(tmp_path / "notes")
+    (root / "CLAUDE.md").symlink_to(tmp_path / "notes")
+    ran = archivist("workspace", *words.split(), cwd=root)
+    assert (ran.code, f"{HOT}/style.md: leaves-root" in ran.err) == (7, True)
+    ran = archivist("workspace", "hot", "--items", cwd=root)
+    assert "leaves-root" in ran.err
+    assert "another folder" not in ran.out
+    written = [path for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert [path for path in written if "another folder" in path.read_text()] == []

@@ -3,7 +3,7 @@
 A later layer wins over an earlier one: defaults, the global bank's `config.toml`, the project's, environment
 variables (`ARCHIVIST_BRIEF__MAX_LESSONS`), flags (`--set brief.max_lessons=3`). An unknown key is an error
 that names its source and the nearest key. The project's file comes with the repository, whoever wrote that:
-it may not set what reaches beyond the project, and is not read beside a bank that the user has not accepted.
+it may only set what cannot hurt, and is not read beside a bank that the user has not accepted.
 No setting holds a secret: an endpoint's key is in an environment variable that a setting names.
 """
 
@@ -48,12 +48,16 @@ _MOST = {
     "server.silence_s": 600,
 }
 
-# What only the user may set: in the global file, the environment or a flag.
-_USERS_OWN = (
-    "recall.endpoint_model", "recall.endpoint_key_variable", "proposals.approvers", "reflect.write_progress",
-    "server.", "trust.",
+# What a project's file may set; everything else is the user's: the global file, the environment or a flag.
+# What could retire, withhold or silence lessons, let a session wait or reach outside is not here.
+_WORDS_OF_PROJECT = ("recall.preset", "workspace.allow_fields", "workspace.ignore_rules")
+_NUMBERS_OF_PROJECT = (
+    "brief.max_lessons", "brief.max_task_lessons", "brief.budget_tokens", "brief.max_candidates",
+    "core.", "stream.hot_cycles", "stream.reflect_at_importance", "stream.reflect_at_cycles",
+    "workspace.hot_lines", "workspace.hot_tokens", "workspace.max_entries",
 )  # fmt: skip
-# Of these the project may choose values that stay within it.
+# A project may divide or multiply the default of a number by this: one token for a brief would silence it.
+_FACTOR_OF_PROJECT = 4
 _EMBEDDERS_OF_PROJECT = ("static", "none")
 _PATHS_OF_PROJECT = ("roots", "resources", "learnings", "hot", "transcripts", "plans", "overview")
 _WORDS = {"recall.preset": ["relevance", "archivist", "generative"]}
@@ -168,6 +172,8 @@ def check_flags(flags: Sequence[str]) -> None:
 
 def _from_file(folder: Path, layer: Layer) -> Iterator[_Setting]:
     path = folder / CONFIG_NAME
+    if layer == "project" and path.is_symlink():
+        raise ConfigError(f"{str(path)!r} is a link, and a project's file is not read through one")
     for key, value in _check_values(parse_toml(_read_text(path).removeprefix(BOM), str(path)), str(path)):
         if layer == "project":
             refuse_users_own(key, value, where=str(path))
@@ -175,25 +181,25 @@ def _from_file(folder: Path, layer: Layer) -> Iterator[_Setting]:
 
 
 def refuse_users_own(key: str, value: object, *, where: str) -> None:
-    """Raise ConfigError for what a project's file may not set."""
-    if not is_users_own(key, value):
-        return
-    raise ConfigError(
-        f"{where}: {key} may not be set by a project",
-        hint=f"it is yours to set: archivist config set --global {key} VALUE, or {variable_of(key)}",
-    )
-
-
-def is_users_own(key: str, value: object) -> bool:
-    """Say whether only the user may give a setting this value: it could reach beyond the project."""
-    if key.startswith(_USERS_OWN):
-        return True
-    if key == "recall.embedder":
-        return value not in _EMBEDDERS_OF_PROJECT
+    """Raise ConfigError for what a project's file may not set: it could hurt, or reach beyond the project."""
     section, _, name = key.partition(".")
-    if section != "workspace" or name not in _PATHS_OF_PROJECT:
-        return False
-    return any(_leads_outside(part.strip()) for part in str(value).split(","))
+    what = key
+    if key.startswith(_NUMBERS_OF_PROJECT):
+        default: Any = _defaults()[key]
+        least, most = -(-default // _FACTOR_OF_PROJECT), default * _FACTOR_OF_PROJECT
+        is_allowed = least <= value <= most
+        what = f"{key} outside of {least} to {most}"
+    elif key == "recall.embedder":
+        is_allowed = value in _EMBEDDERS_OF_PROJECT
+    elif section == "workspace" and name in _PATHS_OF_PROJECT:
+        is_allowed = not any(_leads_outside(part.strip()) for part in str(value).split(","))
+    else:
+        is_allowed = key in _WORDS_OF_PROJECT
+    if not is_allowed:
+        raise ConfigError(
+            f"{where}: {what} may not be set by a project",
+            hint=f"it is yours to set: archivist config set --global {key} VALUE, or {variable_of(key)}",
+        )
 
 
 def _leads_outside(path: str) -> bool:

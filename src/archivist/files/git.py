@@ -7,7 +7,10 @@ of them may run, nothing may be fetched, no lock is taken, and no variable of a 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
+
+from archivist.errors import InputError
 
 # Exit codes that git itself never has.
 TOO_LONG, NOT_RUN = -1000, -1001
@@ -27,6 +30,9 @@ _ENVIRONMENT = {
     "GIT_PAGER": "cat",
     "LC_ALL": "C",
 }
+_TIMEOUT_S = 10.0
+# In a folder that git ignores as a whole, a `.gitignore` inside has no say.
+_EXCLUSION = b"# What archivist remembers of this clone\n.archivist/"
 # A log that shows no difference runs no program that would make one.
 _OF_LOG = ("--no-textconv", "--no-ext-diff", "--no-show-signature", "--no-mailmap")
 
@@ -54,3 +60,66 @@ def run_git(folder: Path, *words: str, timeout_s: float) -> tuple[int, bytes]:
     except (OSError, ValueError):
         return NOT_RUN, b""
     return done.returncode, done.stdout
+
+
+def ask_git(folder: Path, *words: str) -> bytes | None:
+    """Return git's output in a folder, or None when it fails."""
+    code, out = run_git(folder, *words, timeout_s=_TIMEOUT_S)
+    return out if code == 0 else None
+
+
+def exclude_file(folder: Path) -> Path | None:
+    """Return `info/exclude` of a folder's own repository; None outside of repositories, or without git."""
+    from archivist.files.worktrees import shared_git_dir
+
+    found, own = ask_git(folder, "rev-parse", "--git-path", "info/exclude"), shared_git_dir(folder)
+    if found is None or own is None:
+        return None
+    path = folder / os.fsdecode(found.removesuffix(b"\n"))
+    return path if os.path.realpath(path) == os.path.realpath(own / "info" / "exclude") else None
+
+
+def add_exclusion(folder: Path, lines: bytes) -> None:
+    """Add a comment and its pattern to `info/exclude` of a folder's repository, which no commit carries."""
+    from archivist.files.write import read_bytes, replace_file
+
+    path = exclude_file(folder)
+    # If the file cannot be written, git still shows what should be excluded; nothing worse happens.
+    with suppress(OSError, InputError):
+        before = read_bytes(path) if path is not None else None
+        if path is None or lines.splitlines()[-1] in (before or b"").splitlines():
+            return
+        if before is None or before.endswith(b"\n"):
+            after = (before or b"") + lines + b"\n"
+        else:
+            # No newline at the end marks where the lines were added, so that they come out exactly.
+            after = before + b"\n" + lines
+        replace_file(path, after, mode_from=path)
+
+
+def keep_out_of_git(bank: Path) -> str:
+    """Make git ignore a bank's folder; return what is wrong if git would take the bank all the same.
+
+    Both places are needed: outside of a repository there is only the first, and a pull can replace that.
+    """
+    from archivist.files.write import replace_file
+
+    folder = bank.absolute().parent
+    if folder.name == ".archivist":
+        if not os.path.lexists(folder / ".gitignore"):
+            replace_file(folder / ".gitignore", b"*\n")
+        add_exclusion(folder, _EXCLUSION)
+    return find_git_problem(bank)
+
+
+def find_git_problem(bank: Path) -> str:
+    """Say why git would publish a bank, and what to do; empty when it would not."""
+    folder, names = bank.absolute().parent, (bank.name, f"{bank.name}-wal")
+    if ask_git(folder, "ls-files", "--", *names):
+        advice = f"git rm --cached '{bank}*'"
+        return f"the bank is committed to git, so whoever can push can change it: {advice}"
+    code, ignored = run_git(folder, "check-ignore", "--", *names, timeout_s=_TIMEOUT_S)
+    if code in (0, 1) and ignored.count(b"\n") < len(names):
+        advice = f"remove the line with ! from the .gitignore files above {bank}, or add the bank to one"
+        return f"git does not ignore the bank, and git add would publish it: {advice}"
+    return ""

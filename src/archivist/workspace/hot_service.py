@@ -207,7 +207,7 @@ def promote_entry(topology: Topology, name: str, file: str) -> MovedRule:
 def _promote(topology: Topology, warm: hot.WarmEntry, file: str) -> MovedRule:
     folder = topology.path_inside(topology.rules.hot)
     name = file if file.endswith((".md", ".mdc")) else f"{file}.md"
-    path = topology.path_inside(name) if "/" in name else folder / name
+    path = topology.path_inside(name if "/" in name else folder / name)
     if path.parent != folder:
         raise InputError(f"{file!r} is not a hot file", hint=f"hot files are in {topology.rules.hot}")
     with explain_os_errors(path):
@@ -274,6 +274,9 @@ def measure_hot_files(root: Path, rules: WorkspaceRules) -> tuple[hot.HotUsage, 
             clients += [client.value] if client.value not in clients else []
     for path, agents in found.values():
         name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+        if problem := links.find_way_out(root, path):
+            problems.append(f"{name}: {problem}")
+            continue
         text = _read(path)
         if text is None:
             problems.append(f"{name}: not UTF-8 text")

@@ -252,6 +252,12 @@ _NOTE = ".made-by-archivist"
 _NOTE_TITLE = "Made for links of Archivist, which `archivist workspace unlink` takes away again:"
 
 
+def find_way_out(root: Path, path: Path) -> str:
+    """Return the problem with a file that lies outside of the root, by a link; empty for any other."""
+    is_inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+    return "" if is_inside else "leaves-root: the link leaves the root"
+
+
 def read_rules(root: Path, folder: str) -> tuple[list[HotRule], list[str]]:
     """Return the hot files of a folder in order, and a problem for each that cannot be read."""
     rules: list[HotRule] = []
@@ -265,8 +271,10 @@ def read_rules(root: Path, folder: str) -> tuple[list[HotRule], list[str]]:
     for path in paths:
         name = f"{folder}/{path.name}"
         try:
-            data = read_bytes(path)
-            if data is None:
+            data = None if (problem := find_way_out(root, path)) else read_bytes(path)
+            if problem:
+                problems.append(f"{name}: {problem}")
+            elif data is None:
                 problems.append(f"{name}: the link points to a file that does not exist")
             else:
                 rules.append(HotRule(name, data.decode("utf-8")))

@@ -15,11 +15,12 @@ from archivist.edges.cli.group import cli
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed, note, print_answer, say
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
-from archivist.errors import ArchivistError, BankError, InputError, NoBankError
+from archivist.errors import ArchivistError, BankError, InputError, NoBankError, UntrustedBankError
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.doctor import Check
+    from archivist.records import Actor
 
 # More short ids than a line has room for.
 _NAMED_LESSONS = 8
@@ -33,6 +34,7 @@ _LISTED_TARGETS = 10
 def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
     """Create a bank in FOLDER (the current one by default), or the global bank. An existing bank is kept."""
     from archivist.bank import Bank
+    from archivist.files.git import keep_out_of_git
     from archivist.files.locks import find_network_type
 
     place = paths.home_folder() if is_global else folder or Path(session.bank_path or ".")
@@ -44,23 +46,35 @@ def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
     # The nearest bank counts, so a new one hides that of a folder above.
     existed = paths.bank_file(place).is_file()
     above = None if existed or is_global else paths.find_project(place.absolute().parent)
-    with Bank.open(place, actor=session.actor()) as bank:
-        path = bank.path
-    keep_out_of_git(path.parent)
+    try:
+        Bank.open(place, actor=session.actor()).close()
+    except UntrustedBankError:
+        if not _finish_init(paths.bank_file(place), session.actor()):
+            raise
+    path = paths.bank_file(place)
+    problem = keep_out_of_git(path)
     notes = [f"hint: in this folder the new bank replaces {paths.bank_file(above)}"] if above else []
     if kind := find_network_type(path.absolute().parent):
         notes.append(f"hint: the bank lies on a network or shared file system ({kind}): see archivist doctor")
     made = "There is a bank already" if existed else "Made a bank"
-    return Answer({"bank": str(path), "created": not existed}, f"{made}: {path}", notes)
+    warnings = [f"archivist: {problem}"] if problem else []
+    return Answer({"bank": str(path), "created": not existed}, f"{made}: {path}", notes, warnings=warnings)
 
 
-def keep_out_of_git(folder: Path) -> None:
-    """Write a .gitignore: the database belongs to one clone, the configuration is shared."""
-    from archivist.files.write import replace_file
+def _finish_init(file: Path, actor: Actor) -> bool:
+    """Accept a bank that an `init` of this user left when it was killed: never noted, and without content."""
+    from archivist.bank import Bank
+    from archivist.records.kinds import KINDS
+    from archivist.trust import mark_of
 
-    ignore = folder / ".gitignore"
-    if not os.path.lexists(ignore):
-        replace_file(ignore, b"memory.db*\n")
+    if hasattr(os, "getuid") and file.stat().st_uid != os.getuid():
+        return False
+    with Bank.preview(file) as copy, copy.reading() as reader:
+        is_held = mark_of(copy.store) or reader.last_entry() or reader.queued_runs() or reader.run_count()
+        if is_held or any(reader.count(kind.name) for kind in KINDS) or copy.tokens.list():
+            return False
+    Bank.accept(file, actor, shown=copy.shown_digest)
+    return True
 
 
 @options.bank_command(has_global=True)

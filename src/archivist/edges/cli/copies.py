@@ -14,6 +14,7 @@ from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
 from archivist.errors import AccessError, ArchivistError, InputError, NoBankError, UntrustedBankError
+from archivist.files.git import keep_out_of_git
 from archivist.trust import find_note, is_accepted, mark_of, places_of, refuse_foreign_log, refuse_links
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ def restore(session: Session, file: Path, accept: bool, is_global: bool) -> Answ
     with session.bank(is_global=is_global) as bank:
         warnings = _embed_if_possible(bank)
     notes = [f"hint: the bank that was there is {kept}"] if kept else []
+    if problem := keep_out_of_git(place):
+        warnings = [*warnings, f"archivist: {problem}"]
     view = {"bank": str(place), "kept": str(kept) if kept else None}
     return Answer(view, f"restored {place} from {file}", notes, warnings=warnings)
 

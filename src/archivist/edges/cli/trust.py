@@ -15,6 +15,7 @@ from archivist.edges.cli.output import Answer, note
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
 from archivist.errors import AccessError, NoBankError
+from archivist.files.git import keep_out_of_git
 from archivist.records.words import ActorKind, Status
 from archivist.text import shorten_line
 from archivist.trust import accepted_banks, is_accepted, mark_of, places_of, withdraw_trust
@@ -79,9 +80,11 @@ def trust(
     revoked = Bank.accept(file, actor, shown=shown)
     view = {**view, "trusted": True, "changed": True, "tokens_revoked": revoked}
     end = [f"Accepted: {file}"]
+    problem = keep_out_of_git(file)
     if revoked:
         end.append(f"{pluralize(revoked, 'access token')} revoked, since nobody here gave them")
-    return Answer(view, "\n".join((*lines, *end)))
+    warnings = [f"archivist: {problem}"] if problem else []
+    return Answer(view, "\n".join((*lines, *end)), warnings=warnings)
 
 
 def _opens(session: Session, file: Path) -> bool:

@@ -248,7 +248,7 @@ def find_bank(folder: str, bank: str = "") -> Path | None:
     from pathlib import Path
 
     from archivist.errors import NoBankError
-    from archivist.paths import bank_file, find_project, is_file
+    from archivist.paths import bank_file, is_file
 
     named = bank or os.environ.get("ARCHIVIST_BANK", "")
     if named:
@@ -258,9 +258,42 @@ def find_bank(folder: str, bank: str = "") -> Path | None:
     for start in (folder, os.environ.get("CLAUDE_PROJECT_DIR", ""), "."):
         # The real folder first, as the commands see it; then the folder as the client spells it.
         for path in (Path(os.path.realpath(start)), Path(start).absolute()) if start else ():
-            if (found := find_project(path)) is not None:
+            if (found := _find_own_project(path)) is not None:
                 return found
     return None
+
+
+def _find_own_project(start: Path) -> Path | None:
+    """Return the nearest project with a bank; of several in one repository the nearest that was accepted.
+
+    A bank that a pull brings into a folder would else hide the user's own above it.
+    """
+    from archivist.paths import projects_above
+
+    places = list(projects_above(start))
+    if len(places) < 2:
+        return places[0] if places else None
+    from pathlib import Path
+
+    from archivist.config.sources import load_effective
+    from archivist.errors import BankError
+    from archivist.files.worktrees import is_repository, repository_of
+    from archivist.paths import bank_file
+    from archivist.trust import is_accepted, refuse_links
+
+    top = Path(start.anchor)
+    repository = repository_of(places[0], top)
+    folders = load_effective(None).config.trust.folders
+    for place in places if is_repository(repository) else ():
+        if repository_of(place, top) != repository:
+            break
+        try:
+            refuse_links(bank_file(place))
+            if is_accepted(bank_file(place), folders):
+                return place
+        except BankError:
+            continue
+    return places[0]
 
 
 def find_log_bank(folder: str, bank: str = "") -> Path | None:

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from archivist.edges.install.clients import InstallTarget
 from archivist.errors import InputError
-from archivist.files.git import run_git
-from archivist.files.worktrees import shared_git_dir
+from archivist.files.git import add_exclusion, ask_git, exclude_file
 from archivist.files.write import refuse_links, refuse_read_only, replace_file
 
 SUFFIX = ".archivist-backup"
@@ -29,7 +28,6 @@ _FOLDERS = (
 )  # fmt: skip
 # The first line tells our exclusion from one that the user wrote.
 _EXCLUSION = f"# Copies of settings that archivist keeps until it is uninstalled\n*{SUFFIX}".encode()
-_GIT_TIMEOUT_S = 10
 
 
 class InstallChange(NamedTuple):
@@ -243,23 +241,12 @@ def _backup_of(path: Path) -> Path:
 def exclude_from_git(backups: Iterable[Path]) -> None:
     """Add backups to `info/exclude` of their repositories, which no commit carries."""
     for folder in sorted({backup.parent for backup in backups}):
-        path = _exclude_file(folder)
-        # If the file cannot be written, git shows the backups; nothing worse happens.
-        with suppress(OSError, InputError):
-            before = read_file(path) if path is not None else None
-            if path is None or f"*{SUFFIX}".encode() in (before or b"").splitlines():
-                continue
-            if before is None or before.endswith(b"\n"):
-                after = (before or b"") + _EXCLUSION + b"\n"
-            else:
-                # No newline at the end marks where the lines were added, so that they come out exactly.
-                after = before + b"\n" + _EXCLUSION
-            replace_file(path, after, mode_from=path)
+        add_exclusion(folder, _EXCLUSION)
 
 
 def remove_exclusion(folder: Path) -> None:
     """Remove our lines from `info/exclude` once no worktree of the repository has a backup."""
-    path = _exclude_file(folder)
+    path = exclude_file(folder)
     with suppress(OSError, InputError):
         before = read_file(path) if path is not None else None
         if path is None or before is None or _EXCLUSION not in before or _has_backups(folder):
@@ -275,23 +262,8 @@ def remove_exclusion(folder: Path) -> None:
 
 def _has_backups(folder: Path) -> bool:
     """Say whether a worktree of a folder's repository has a backup; True when git does not answer."""
-    listed = _run_git(folder, "worktree", "list", "--porcelain") or b""
+    listed = ask_git(folder, "worktree", "list", "--porcelain") or b""
     names = [line.removeprefix(b"worktree ") for line in listed.splitlines() if line.startswith(b"worktree ")]
     worktrees = [path for path in (Path(os.fsdecode(name)) for name in names) if path.is_dir()]
     ignored = ("ls-files", "--others", "--ignored", f"--exclude=*{SUFFIX}")
-    return not worktrees or any(_run_git(worktree, *ignored) != b"" for worktree in worktrees)
-
-
-def _exclude_file(folder: Path) -> Path | None:
-    """Return `info/exclude` of a folder's own repository; None outside of repositories, or without git."""
-    found, own = _run_git(folder, "rev-parse", "--git-path", "info/exclude"), shared_git_dir(folder)
-    if found is None or own is None:
-        return None
-    path = folder / os.fsdecode(found.removesuffix(b"\n"))
-    return path if os.path.realpath(path) == os.path.realpath(own / "info" / "exclude") else None
-
-
-def _run_git(folder: Path, *words: str) -> bytes | None:
-    """Return git's output in a folder, or None when it fails."""
-    code, out = run_git(folder, *words, timeout_s=_GIT_TIMEOUT_S)
-    return out if code == 0 else None
+    return not worktrees or any(ask_git(worktree, *ignored) != b"" for worktree in worktrees)

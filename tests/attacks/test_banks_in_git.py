@@ -1,0 +1,99 @@
+"""A repository that wants the user's bank: whatever it brings, `git add` must not take the bank unsaid."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Command
+
+
+@pytest.fixture
+def repository(project: Path) -> Path:
+    """Return the project as a repository of git."""
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    (project / ".archivist").mkdir()
+    return project
+
+
+def staged(repository: Path) -> list[str]:
+    """Return what the user's next `git add -A` takes of our folder, besides what the repository brought."""
+    git = ["git", "-C", str(repository)]
+    subprocess.run([*git, "add", "-A"], check=True)
+    out = subprocess.run([*git, "ls-files"], check=True, capture_output=True, text=True).stdout
+    return [name for name in out.splitlines() if "memory.db" in name]
+
+
+def other_lines(folder: Path) -> None:
+    (folder / ".gitignore").write_text("*.log\n")
+
+
+def lines_that_include(folder: Path) -> None:
+    (folder / ".gitignore").write_text("memory.db\n!memory.db*\n")
+
+
+def lines_for_the_log_only(folder: Path) -> None:
+    (folder / ".gitignore").write_text("*\n!memory.db-wal\n")
+
+
+def link(folder: Path) -> None:
+    (folder.parent / "patterns").write_text("!*\n")
+    (folder / ".gitignore").symlink_to(folder.parent / "patterns")
+
+
+def folder_of_that_name(folder: Path) -> None:
+    (folder / ".gitignore").mkdir()
+    (folder / ".gitignore" / "x").write_text("")
+
+
+def nothing(_folder: Path) -> None:
+    return
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize(
+    "bring", [nothing, other_lines, lines_that_include, lines_for_the_log_only, link, folder_of_that_name]
+)
+def test_a_new_bank_stays_out_of_git(
+    archivist: Command, repository: Path, bring: Callable[[Path], None]
+) -> None:
+    bring(repository / ".archivist")
+    ran = archivist("init")
+    assert (ran.code, "git" in ran.err) == (0, False)
+    (repository / ".archivist" / "memory.db-wal").touch()
+    assert staged(repository) == []
+    assert "ok    trust " in archivist("doctor").out
+
+
+@pytest.mark.req("N7")
+def test_a_pull_that_replaces_our_file_does_not_publish_the_bank(
+    archivist: Command, repository: Path
+) -> None:
+    archivist("init")
+    lines_that_include(repository / ".archivist")
+    assert staged(repository) == []
+
+
+@pytest.mark.req("N7")
+def test_what_cannot_be_ignored_is_said(archivist: Command, repository: Path) -> None:
+    (repository / ".gitignore").write_text("!.archivist/\n")
+    lines_that_include(repository / ".archivist")
+    told = "git does not ignore the bank, and git add would publish it: "
+    assert told in archivist("init").err
+    assert f"warn  trust       {told}" in archivist("doctor").out
+    assert staged(repository) == [".archivist/memory.db"]
+    told = "the bank is committed to git, so whoever can push can change it: git rm --cached"
+    assert told in archivist("init").err
+    assert f"warn  trust       {told}" in archivist("doctor").out
+
+
+@pytest.mark.req("N7")
+def test_a_bank_outside_of_our_folder_is_named_and_nothing_else_is_ignored(
+    archivist: Command, repository: Path
+) -> None:
+    ran = archivist("--bank", "notes.db", "init")
+    assert "git does not ignore the bank" in ran.err
+    assert not (repository / ".gitignore").exists()

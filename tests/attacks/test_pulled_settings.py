@@ -1,0 +1,52 @@
+"""Settings that a pull brings into a project whose bank is the user's own: none may hurt what is in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Command
+from tests.samples import MISSING_MODULE, agent_log
+
+RULES = [f"Rule{number}: check thing{number} with tool{number}" for number in range(3)]
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("[decay]\nunseen_runs = 1\npreferences_fade = true\n", "decay.unseen_runs"),
+        ("[brief]\nbudget_tokens = 1\n", "brief.budget_tokens outside of 150 to 2400"),
+        ("[brief]\nholdout = 0.9\n", "brief.holdout"),
+        ("[reflect]\nenabled = false\n", "reflect.enabled"),
+        ("[store]\nbusy_timeout_s = 86400\n", "store.busy_timeout_s"),
+    ],
+)
+def test_a_pulled_setting_retires_and_silences_nothing(
+    archivist: Command, project: Path, text: str, key: str
+) -> None:
+    archivist("init")
+    for rule in RULES:
+        archivist("lessons", "add", rule)
+    file = project / ".archivist" / "config.toml"
+    file.write_text(text)
+    log = agent_log(project / "log.jsonl", MISSING_MODULE)
+    ran = archivist("run", "finish", str(log))
+    assert (ran.code, f"{file}: {key} may not be set by a project" in ran.err) == (4, True)
+    assert f"archivist config set --global {key.split()[0]} VALUE" in ran.err
+    file.unlink()
+    said = json.dumps({"cwd": str(project), "session_id": "n-1"}).encode()
+    told = archivist("hook", "claude-code", "session-start", stdin=said).out
+    assert [rule for rule in RULES if rule not in told] == []
+
+
+@pytest.mark.req("N7")
+def test_setting_what_is_the_users_own_says_where_it_counts(archivist: Command, project: Path) -> None:
+    archivist("init")
+    ran = archivist("config", "set", "decay.unseen_runs", "5")
+    assert (ran.code, "config set --global decay.unseen_runs VALUE" in ran.err) == (4, True)
+    assert not (project / ".archivist" / "config.toml").exists()
+    assert archivist("config", "set", "--global", "decay.unseen_runs", "5").code == 0
+    assert archivist("config", "decay.unseen_runs").out == "5\n"
