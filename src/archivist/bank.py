@@ -26,6 +26,7 @@ from archivist.text import cannot_hold_secret
 from archivist.trust import (
     accept_bank,
     bank_digest,
+    is_of_home,
     mark_of,
     open_trusted,
     places_of,
@@ -168,8 +169,13 @@ class Bank:
 
         file = bank_file(Path(path))
         settings = config or load_effective(file.parent).config
+        is_made = create and not file.exists()
         make = partial(SqliteStore.open, file, create=create, busy_timeout_s=settings.store.busy_timeout_s)
         store = open_trusted(file, make, read_at_rest, folders=settings.trust.folders, create=create)
+        if is_made and not is_of_home(file):
+            from archivist.files.git import exclude_from_git
+
+            exclude_from_git(file)
         who = actor or Actor(ActorKind.HUMAN)
         return cls(store, path=file, actor=who, config=settings, clock=clock, ids=ids, folder=folder)
 

@@ -49,7 +49,7 @@ def refuse_links(file: Path) -> None:
     A pipe beside it is refused too, since whoever opens one waits for ever, and a rollback journal: a bank
     has none, and SQLite would write what one holds into the bank.
     """
-    if _is_of_home(file):
+    if is_of_home(file):
         return
     folder = [file.parent] if file.parent.name == FOLDER else []
     for path in (*folder, *(file.with_name(file.name + ending) for ending in _SIDE_FILES)):
@@ -58,7 +58,8 @@ def refuse_links(file: Path) -> None:
         except OSError:
             continue
         is_journal = path.name.endswith("-journal") and _size(path) > 0
-        if is_journal or kind not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK):
+        usual = stat.S_IFDIR if path in folder else stat.S_IFREG
+        if is_journal or kind not in (usual, stat.S_IFLNK):
             raise BankError(f"{str(path)!r} was not written by Archivist", hint="remove it")
         if kind == stat.S_IFLNK:
             raise BankError(
@@ -69,7 +70,7 @@ def refuse_links(file: Path) -> None:
 
 def is_accepted(file: Path, folders: str = "") -> bool:
     """Say whether a bank may be opened, as far as its place tells; where there is none, one may be made."""
-    if _is_of_home(file) or _is_new(file) or _is_below(file, folders):
+    if is_of_home(file) or _is_new(file) or _is_below(file, folders):
         return True
     note = find_note(file)
     home = _home_or_none()
@@ -94,7 +95,7 @@ def open_trusted(
     refuse_links(file)
     if not is_accepted(file, folders) and _is_database(file):
         raise UntrustedBankError(str(file))
-    if _is_of_home(file):
+    if is_of_home(file):
         return open_store(None)
     is_below = _is_below(file, folders)
     if is_below and _is_new(file):
@@ -134,7 +135,7 @@ def release_log(file: Path) -> None:
 
 def refuse_foreign_log(file: Path, folders: str = "") -> None:
     """Raise UntrustedBankError where the log beside a bank, read with it, is not this user's."""
-    if not _is_of_home(file) and not _is_below(file, folders):
+    if not is_of_home(file) and not _is_below(file, folders):
         LogNote(file).refuse_foreign()
 
 
@@ -411,7 +412,8 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _is_of_home(file: Path) -> bool:
+def is_of_home(file: Path) -> bool:
+    """Say whether a bank lies in the user's own folder: the global one does."""
     home = _home_or_none()
     return home is not None and file.absolute().parent == home.absolute()
 

@@ -98,7 +98,13 @@ def add_exclusion(folder: Path, lines: bytes) -> None:
 
 
 def keep_out_of_git(bank: Path) -> str:
-    """Make git ignore a bank's folder; return what is wrong if git would take the bank all the same.
+    """Make git ignore a bank's folder; return what is wrong if git would take the bank all the same."""
+    exclude_from_git(bank)
+    return find_git_problem(bank)
+
+
+def exclude_from_git(bank: Path) -> None:
+    """Name a bank's folder where git looks for what to ignore.
 
     Both places are needed: outside of a repository there is only the first, and a pull can replace that.
     """
@@ -109,7 +115,6 @@ def keep_out_of_git(bank: Path) -> str:
         if not os.path.lexists(folder / ".gitignore"):
             replace_file(folder / ".gitignore", b"*\n")
         add_exclusion(folder, _EXCLUSION)
-    return find_git_problem(bank)
 
 
 def find_git_problem(bank: Path) -> str:

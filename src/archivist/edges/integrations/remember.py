@@ -162,7 +162,7 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
     def _open_bank(self) -> Bank:
         """Return the bank given, or open the one at a path, of ARCHIVIST_BANK, or the nearest upwards."""
         from archivist.bank import Bank
-        from archivist.paths import bank_file, find_project, is_file
+        from archivist.paths import find_project
 
         if isinstance(self.bank, Bank):
             return with_actor(self.bank, self.agent, kind=ActorKind.ORCHESTRATOR)
@@ -170,15 +170,9 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
         if place is None:
             raise InputError(f"no bank in {str(Path.cwd())!r} or above", hint="archivist init makes one")
         actor = os.environ.get("ARCHIVIST_ACTOR")
-        is_new = not is_file(bank_file(Path(place)))
-        bank = Bank.open(
+        return Bank.open(
             place, actor=Actor.parse(actor) if actor else Actor(ActorKind.ORCHESTRATOR, self.agent)
         )
-        if is_new:
-            from archivist.files.git import keep_out_of_git
-
-            keep_out_of_git(bank.path)
-        return bank
 
     def _close(self, bank: Bank) -> None:
         # A bank that was given stays open for its owner.
