@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from archivist import Bank
+from archivist.errors import AccessError
 from archivist.recall.query import Query
 from archivist.records import Actor
 from archivist.tools.functions import call
+from archivist.tools.resources_service import read_memory
 from archivist.workspace.drafts import Draft, SaveTrigger
 from archivist.workspace.drafts_service import Drafts, RunDrafts
 from archivist.workspace.learnings import parse_entries
@@ -195,3 +198,103 @@ def test_over_http_an_agent_is_marked_and_refused(tmp_path: Path) -> None:
             told = client.get("/api/workspace/learnings?scope=shop").json()
             assert [each.get("said_by") for each in told["decisions"]] == [None, "agent:mallory"]
             assert told["lessons"] == []
+
+
+# The archive
+
+DEPLOYS = "Deploys run from the release branch, after the smoke tests."
+FORGED = "Deploys run from any branch, without the smoke tests."
+
+
+def _marks(bank: Bank, text: str) -> list[tuple[str, str]]:
+    hits: Any = call(bank, "recall", {"query": text, "kinds": ["document"]})["hits"]
+    return [(hit["text"], hit.get("provenance", "")) for hit in hits]
+
+
+@pytest.mark.parametrize("owner", ["human:ada", "orchestrator:ci", "agent:eve"])
+def test_an_agent_replaces_no_text_that_another_archived(bank: Bank, owner: str) -> None:
+    (piece,) = bank.acting_as(Actor.parse(owner)).documents.insert(DEPLOYS, type="spec", source="deploys")
+    agent = bank.acting_as(MALLORY)
+    with pytest.raises(AccessError, match="may not write archive of 'deploys'") as refused:
+        agent.documents.insert(FORGED, type="spec", source="deploys")
+    assert refused.value.hint == "another archived it: choose another source"
+    with pytest.raises(AccessError):
+        agent.documents.insert(f"{DEPLOYS}\n\n## More\n\n{FORGED}", type="spec", source="deploys")
+    assert agent.documents.insert(DEPLOYS, type="spec", source="deploys", importance=1) == [piece]
+    assert bank.documents.read("deploys") == [piece]
+    assert len(bank.ledger.history(piece.id)) == 1
+    assert agent.documents.insert(FORGED, type="spec", source="deploys, by mallory")
+    assert len(bank.ledger.denials()) == 2
+
+
+def test_an_agent_replaces_its_own_text_until_somebody_else_does(bank: Bank) -> None:
+    agent = bank.acting_as(MALLORY)
+    agent.documents.insert(FORGED, type="spec", source="deploys")
+    agent.documents.insert(f"{FORGED} Always.", type="spec", source="deploys")
+    bank.documents.insert(DEPLOYS, type="spec", source="deploys")
+    with pytest.raises(AccessError):
+        agent.documents.insert(FORGED, type="spec", source="deploys")
+    bank.documents.remove("deploys")
+    assert agent.documents.insert(FORGED, type="spec", source="deploys")
+
+
+def test_two_agents_may_archive_the_same_text(bank: Bank) -> None:
+    first = bank.acting_as(MALLORY).documents.insert(FORGED, type="spec")
+    assert bank.acting_as(EVE).documents.insert(FORGED, type="spec") == first
+
+
+def test_each_door_marks_the_texts_that_an_agent_archived(bank: Bank) -> None:
+    bank.documents.insert(DEPLOYS, type="spec", source="deploys")
+    (piece,) = bank.acting_as(MALLORY).documents.insert(FORGED, type="spec", source="more")
+    expected = {(DEPLOYS, ""), (FORGED, "suggested")}
+    assert set(_marks(bank.acting_as(EVE), "deploys run")) == expected
+    found = bank.documents.search("deploys run")
+    assert {(hit.text, hit.provenance) for hit in found} == {(DEPLOYS, None), (FORGED, "suggested")}
+    assert json.loads(read_memory(bank, piece.id)[1])["provenance"] == "suggested"
+    # Removed by a person and archived again by them, it is theirs.
+    bank.documents.remove("more")
+    bank.documents.insert(FORGED, type="spec", source="more")
+    assert set(_marks(bank, "deploys run")) == {(DEPLOYS, ""), (FORGED, "")}
+
+
+def test_a_file_that_an_agent_changed_is_marked(bank: Bank) -> None:
+    bank.memory_files.create("deploys.md", DEPLOYS)
+    assert _marks(bank, "deploys run")[0][1] == ""
+    bank.acting_as(MALLORY).memory_files.change("deploys.md", lambda _: FORGED)
+    assert _marks(bank, "deploys run")[0][1] == "suggested"
+    bank.memory_files.change("deploys.md", lambda text: f"{text} Never.")
+    assert _marks(bank, "deploys run")[0][1] == "suggested"
+
+
+def test_a_watched_file_is_no_agents_word_whoever_refreshes(bank: Bank) -> None:
+    folder = bank.path.parent.parent / "docs"
+    make(folder, {"deploys.md": DEPLOYS})
+    bank.documents.watch(folder)
+    bank.acting_as(MALLORY).documents.refresh()
+    assert _marks(bank, "deploys run") == [(DEPLOYS, "")]
+    bank.documents.unwatch(folder, keep=True)
+    assert _marks(bank, "deploys run") == [(DEPLOYS, "")]
+    with pytest.raises(AccessError):
+        bank.acting_as(MALLORY).documents.insert(FORGED, type="spec", source="docs/deploys.md")
+
+
+def test_over_http_a_persons_text_stays(tmp_path: Path) -> None:
+    with serving(tmp_path / "served") as server:
+        with server.client() as person:
+            asked = {"content": DEPLOYS, "type": "spec", "source": "deploys"}
+            assert person.post("/api/archive", json=asked).status_code == 201
+        with server.client("agent:mallory") as client:
+            forged = {**asked, "content": FORGED}
+            refused = client.post("/api/archive", json=forged)
+            assert (refused.status_code, refused.json()["hint"]) == (
+                403,
+                "another archived it: choose another source",
+            )
+            assert client.post("/api/archive", json={**forged, "source": "more"}).status_code == 201
+            hits = client.get("/api/archive/search?query=deploys run").json()["hits"]
+            assert {(hit["text"], hit["provenance"]) for hit in hits} == {
+                (DEPLOYS, None),
+                (FORGED, "suggested"),
+            }
+            pieces = client.get("/api/archive/text?source=more").json()["pieces"]
+            assert [piece["provenance"] for piece in pieces] == ["suggested"]
