@@ -127,6 +127,16 @@ def test_an_agents_contradiction_stands_beside_what_a_person_wrote(bank: Bank, r
     assert len(bank.workspace.retrieve_learnings("shop").decisions) == 2
 
 
+def test_an_agent_that_corrects_itself_still_stands_beside_the_person(bank: Bank, root: Path) -> None:
+    agent = bank.acting_as(MALLORY)
+    for writer, tool in ((bank, "Temporal"), (agent, "xstate"), (agent, "redux")):
+        text = f"Chose {tool} for workflow state management. Durable timers."
+        assert _save(writer, {"text": text, "kind": "decision"}, "supersede") == "saved"
+    entries = parse_entries((root / DECISIONS).read_text(), "")
+    assert [each.superseded_by for each in entries] == [""] * 4
+    assert [bool(each.beside) for each in entries] == [False, False, True, True]
+
+
 def test_an_agent_that_refuses_conflicts_writes_none(bank: Bank, root: Path) -> None:
     before = (root / DECISIONS).read_text()
     assert _save(bank.acting_as(MALLORY), AGAINST) == "conflict"

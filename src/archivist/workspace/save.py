@@ -333,9 +333,9 @@ def find_nearest(
 ) -> tuple[Learning, Comparison] | None:
     """Return the entry that decides the outcome of an item, and how they compare, or None.
 
-    An entry that already says it comes first, then one that it contradicts, then the nearest of those that
-    say the same in other words, first those of the same author. That an agent said it before makes nothing
-    known that a person says.
+    An entry that already says it comes first, then one that it contradicts, people's before agents', then the
+    nearest of those that say the same in other words, first those of the same author. That an agent said it
+    before makes nothing known that a person says.
     """
     new = Statement(item.title, item.text)
     old = [Statement(learning.entry.title, learning.entry.text) for learning in existing]
@@ -345,16 +345,11 @@ def find_nearest(
         compared = compare(statement, new, cosine)
         if compared.likeness is Likeness.KNOWN and learning.entry.said_by and not said_by:
             compared = compared._replace(likeness=Likeness.MEANING)
-        found.append((learning, compared))
-    return min(
-        (near for near in found if near[1].likeness in order),
-        key=lambda near: (
-            order.index(near[1].likeness),
-            near[0].entry.said_by != said_by,
-            -near[1].score,
-        ),
-        default=None,
-    )
+        if compared.likeness in order:
+            by = "" if compared.likeness is Likeness.CONFLICT else said_by
+            rank = order.index(compared.likeness), learning.entry.said_by != by, -compared.score
+            found.append((rank, (learning, compared)))
+    return min(found, key=lambda ranked: ranked[0])[1] if found else None
 
 
 def supersedes(near: tuple[Learning, Comparison] | None, rule: OnConflict, said_by: str = "") -> bool:

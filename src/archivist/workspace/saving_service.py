@@ -124,17 +124,9 @@ class MemorySaver:
         before, text = _read_text(path, name)
         known_tags = sorted({tag for file in files for entry in file.entries for tag in entry.tags})
         tags = item.tags or save.tags_of(f"{item.title}\n{item.text}", known_tags)
-        entry = LearningEntry(
-            item.title,
-            item.date or self._today,
-            item.category,
-            tags,
-            item.text,
-            0,
-            0,
-            said_by=self._said_by,
-            beside=_reference(near[0], name) if near and self._said_by and not near[0].entry.said_by else "",
-        )
+        beside = _reference(near[0], name) if near and self._said_by and not near[0].entry.said_by else ""
+        entry = LearningEntry(item.title, item.date or self._today, item.category, tags, item.text, 0, 0)
+        entry = entry._replace(said_by=self._said_by, beside=beside)
         text = text if before is not None else learnings.header(kind, home)
         new = learnings.append_entry(text, entry, name)
         old = near[0] if near is not None and save.supersedes(near, rule, self._said_by) else None
