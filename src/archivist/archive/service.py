@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.access.rights import Layer, decides, reads, writes
+from archivist.access.rights import Layer, Verb, decides, reads, writes
 from archivist.archive.chunking import chunk_text
 from archivist.archive.folders import (
     FileDescription,
@@ -27,7 +27,7 @@ from archivist.capture.redaction import clean_text, validate_path
 from archivist.errors import InputError, NotFoundError, RecordError
 from archivist.ids import derived_id
 from archivist.recall.query import Query
-from archivist.records import Document, DocumentType, Folder
+from archivist.records import ActorKind, Document, DocumentType, Folder, Provenance
 from archivist.records.plain import decoder
 from archivist.records.tiers import validate_document
 from archivist.service import BankService
@@ -38,10 +38,12 @@ from archivist.text import estimate_tokens
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.recall.results import Hit
-    from archivist.store.protocol import Writer
+    from archivist.records import Actor
+    from archivist.store.protocol import Reader, Writer
 
 MAX_CHARACTERS = 2 * 1024 * 1024
 _MOST_HITS = 200
+_FOREIGN_HINT = "another archived it: choose another source"
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -85,8 +87,8 @@ class Documents(BankService):
     ) -> list[Document]:
         """Archive a text in pieces and return them; the same text again changes nothing.
 
-        The text of a known source is replaced. Without a source the text is named by its first words. Front
-        matter gives what the call leaves out.
+        The text of a known source is replaced, by an agent only its own. Without a source the text is named
+        by its first words. Front matter gives what the call leaves out.
         """
         if len(content) > MAX_CHARACTERS:
             raise RecordError(f"content: {len(content)} characters, at most {MAX_CHARACTERS}")
@@ -115,7 +117,19 @@ class Documents(BankService):
             if watched:
                 hint = "change the file, or stop watching the folder: archivist archive unwatch"
                 raise InputError(f"{name!r} is a file of the watched folder {watched[0].folder!r}", hint=hint)
+            if self._bank.actor.kind is ActorKind.AGENT:
+                known = writer.select(Document, equals("source", name), order=("position",))
+                if not all(_is_by(self._bank.actor, writer, piece) for piece in known):
+                    if [piece.id for piece in known] == [piece.id for piece in made]:
+                        return known
+                    self._bank.refuse(Layer.ARCHIVE, Verb.WRITE, what=name, hint=_FOREIGN_HINT)
             return replace_documents(writer, name, made, "insert")
+
+    @reads(Layer.ARCHIVE)
+    def provenance(self, piece_id: str) -> Provenance | None:
+        """Return that an agent wrote a piece or changed it; None for all others."""
+        with self._bank.reading() as reader:
+            return reader.document_provenance(piece_id)
 
     @reads(Layer.ARCHIVE)
     def search(
@@ -340,6 +354,12 @@ def replace_documents(
     for name in known.keys() - {each.id for each in kept}:
         writer.remove(Document, name, verb)
     return kept
+
+
+def _is_by(actor: Actor, reader: Reader, piece: Document) -> bool:
+    """Say whether nobody but an actor wrote a piece."""
+    authors = {(entry.actor.kind, entry.actor.name) for entry in reader.document_entries(piece.id)}
+    return authors <= {(actor.kind, actor.name)}
 
 
 def _clean_texts(values: Sequence[str]) -> tuple[str, ...]:

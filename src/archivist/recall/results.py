@@ -25,7 +25,8 @@ _SPEECH = ("message", "log", "verdict", "fix")
 class Hit(NamedTuple):
     """One result. `notes` explain its rank, `window` is the text around it.
 
-    `provenance` says where a lesson, a run or an event of it comes from; other kinds have none.
+    `provenance` says where a lesson, a run or an event of it comes from, and that an agent archived a text;
+    others have none.
     """
 
     kind: str

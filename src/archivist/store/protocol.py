@@ -391,6 +391,26 @@ class Reader(EngineReader, Protocol):
         entries = self.ledger(record_id=record_id, limit=1, with_payloads=False)
         return any(entry.actor.kind is ActorKind.AGENT for entry, _ in entries)
 
+    def document_entries(self, document_id: str) -> Iterator[LedgerEntry]:
+        """Yield the entries about a text of the archive since it was last removed, latest first."""
+        from archivist.store.ledger import REMOVED
+
+        for entry, _ in self.ledger(
+            record_id=document_id, kind="document", newest_first=True, with_payloads=False
+        ):
+            if entry.payload_hash == REMOVED:
+                return
+            yield entry
+
+    def document_provenance(self, document_id: str) -> Provenance | None:
+        """Return that an agent wrote a text of the archive, or changed it; None for all others."""
+        # A refresh reads files, whoever asks for it.
+        is_suggested = any(
+            entry.actor.kind is ActorKind.AGENT and entry.verb != "refresh"
+            for entry in self.document_entries(document_id)
+        )
+        return Provenance.SUGGESTED if is_suggested else None
+
     def is_own_run(self, run: str) -> bool:
         """Say whether a run was captured here: neither imported, nor reported by an agent itself."""
         return any(provenance.is_own for provenance in self.run_provenances((run,)).values())

@@ -532,7 +532,7 @@ def retrieve_learnings(
     category: Annotated[str, Meta(description="Only of this category.")] = "",
     offset: Offset = 0,
 ) -> Answer:
-    """Get the decisions to respect and the lessons learnt in a workspace."""
+    """Get the decisions to respect and the lessons learnt in a workspace; `said_by` names an agent's own."""
     from archivist.workspace.documents import learnings_view
 
     found = bank.workspace.retrieve_learnings(str(scope), tags=tags or (), category=category)

@@ -335,6 +335,8 @@ def _learning_view(learning: Learning) -> View:
         "category": entry.category,
         "tags": list(entry.tags),
         "superseded_by": entry.superseded_by,
+        "said_by": entry.said_by,
+        "beside": entry.beside,
     }
     view: View = {"content": learning.content}
     view |= {key: value for key, value in fields.items() if value}

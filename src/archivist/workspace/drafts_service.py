@@ -83,7 +83,8 @@ class Drafts(BankService):
     ) -> list[SaveOutcome]:
         """Pass drafts to `save_memory`. By default a draft that contradicts an entry is not saved."""
         rule = OnConflict(on_conflict)
-        workspace = Workspace(self._topology.root, self._topology.rules, now=self._bank.now)
+        bank = self._bank
+        workspace = Workspace(self._topology.root, self._topology.rules, now=bank.now, actor=bank.actor)
         outcomes: list[SaveOutcome] = []
         for day, draft in ((run.day, draft) for run in run_drafts for draft in run.drafts):
             kind = MemoryKind.DECISION if draft.kind is FileKind.DECISIONS else MemoryKind.LESSON

@@ -26,7 +26,7 @@ _LINK = re.compile(r"(?<!!)\[[^\]\n]{0,300}\]\(<?([^)\s>]{1,300}+)>?(?:\s{1,9}\"
 _WIKI = re.compile(r"\[\[([^\]\n|#]{1,200}+)(?:[#|][^\]\n]{0,200})?\]\]")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
 # The lines with an entry's category and tags, which are parsed separately.
-_MARK = re.compile(r"\s*(?:[-*+]\s+)?\*\*(Category|Tags|Superseded by)\b", re.IGNORECASE)
+_MARK = re.compile(r"\s*(?:[-*+]\s+)?\*\*(Category|Tags|Superseded by|Beside)\b", re.IGNORECASE)
 _CODE = re.compile(r"`([^`\n]{2,160})`")
 _FILE_ENDINGS = (
     "py|tsx?|jsx?|mjs|rs|go|java|kt|toml|json|jsonl|ya?ml|sh|sql|md|css|html|rb|cpp?|h|cfg|ini|lock|txt|proto"
@@ -198,7 +198,7 @@ def _relations(
     if source.kind in LEARNINGS:
         kind = EntityKind.DECISION if source.kind is FileKind.DECISIONS else EntityKind.LESSON
         entries = (entry for entry in parse_entries(source.text, source.name) if entry.title)
-        subjects += [(each.line, (kind, f"{source.name}#{each.title}"), each) for each in entries]
+        subjects += [(each.line, (kind, f"{source.name}#{each.marked_title}"), each) for each in entries]
     for first, key, _ in subjects[1:] if source.scope.parts else ():
         yield _scope_entity(source.scope), RelationKind.CONTAINS, key, first
     for number, line, is_code in _lines(source.text, head.body_line):

@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import date
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
+from archivist.records.words import ActorKind
 from archivist.workspace.documents import block_tokens
 from archivist.workspace.front_matter import day_of
 from archivist.workspace.topology import (
@@ -26,12 +27,17 @@ from archivist.workspace.topology import (
     WorkspaceScope,
 )
 
+if TYPE_CHECKING:
+    from archivist.records import Actor
+
 LEVEL = 3
 _HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
 _TITLE = lazy_pattern(r"\[([^\]]*)\]\s*(.*)", re.DOTALL)
 _BARE_DATE = lazy_pattern(r"(\d{4}-\d{2}-\d{2})[:\s\u2013\u2014-]*(.*)", re.DOTALL)
 _MARK = lazy_pattern(r"(?:[-*+]\s+)?\*\*\s*+([A-Za-z]+(?: +[A-Za-z]+)*)\s*+:?\s*+\*\*\s*+:?\s*+(.*)")
-_MARKS = {"category", "tags", "superseded by"}
+_MARKS = {"category", "tags", "superseded by", "beside"}
+# An agent, before the title: pieces of a long entry are shown with its heading, of which the end may be cut.
+_SPEAKER = lazy_pattern(r"\((agent(?::[^()]*)?)\)\s*")
 _RULE = lazy_pattern(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _CLOSING = lazy_pattern(r"(?:^|(?<![ \t])[ \t]++)#++[ \t]*$")
 # Code, lists, quotes, HTML and tables can hide a heading, or make a line that looks like one.
@@ -45,7 +51,8 @@ _SLUG_CHARACTERS = 60
 class LearningEntry(NamedTuple):
     """One decision or lesson. Lines count from 1; `end_line` is the last of its text, before the rule `---`.
 
-    An entry with `superseded_by` stays in the file and no longer counts.
+    An entry with `superseded_by` stays in the file and no longer counts. `said_by` is the agent that saved
+    it, empty for a person; `beside` names a person's entry on the same subject, until a person decides.
     """
 
     title: str
@@ -57,6 +64,13 @@ class LearningEntry(NamedTuple):
     end_line: int
     problems: tuple[LintProblem, ...] = ()
     superseded_by: str = ""
+    said_by: str = ""
+    beside: str = ""
+
+    @property
+    def marked_title(self) -> str:
+        """Return the title behind the name of the agent that said it."""
+        return f"({self.said_by}) {self.title}" if self.said_by else self.title
 
 
 class LearningFile(NamedTuple):
@@ -82,12 +96,11 @@ class Learning(NamedTuple):
     def content(self) -> str:
         """Return title and text: on one line where the text is one line, else as paragraphs."""
         entry = self.entry
-        if not entry.text or not entry.title:
-            return entry.title or entry.text
-        if entry.text.startswith(entry.title):
-            return entry.text
-        gap = "\n\n" if "\n" in entry.text else " — "
-        return f"{entry.title}{gap}{entry.text}"
+        title, text = entry.marked_title, entry.text
+        if text.startswith(entry.title):
+            return title.removesuffix(entry.title) + text
+        gap = "\n\n" if "\n" in text else " — "
+        return f"{title}{gap}{text}" if text else title
 
     @property
     def place(self) -> str:
@@ -145,7 +158,9 @@ def parse_entries(text: str, name: str) -> list[LearningEntry]:
 def _parse_entry(
     lines: Sequence[str], start: int, stop: int, rules: frozenset[int], name: str
 ) -> LearningEntry:
-    written_date, title = _split_date(_heading_text(lines[start]))
+    written_date, marked_title = _split_date(_heading_text(lines[start]))
+    speaker = _SPEAKER.match(marked_title)
+    title = marked_title[speaker.end() :] if speaker else marked_title
     marks: dict[str, str] = {}
     first = start + 1
     while first < stop:
@@ -168,6 +183,8 @@ def _parse_entry(
         start + 1,
         last + 1,
         superseded_by=marks.get("superseded by", ""),
+        said_by=speaker[1] if speaker else "",
+        beside=marks.get("beside", ""),
     )
     checks = (
         (not title, "no-title", "an entry without a title"),
@@ -293,10 +310,27 @@ def header(kind: FileKind, scope: WorkspaceScope) -> str:
 def entry_text(entry: LearningEntry) -> str:
     """Return an entry in the documented form, with the rule that ends it."""
     day = entry.date.isoformat() if entry.date else ""
-    lines = [f"### [{day}] {entry.title}", "", f"**Category:** {entry.category}"]
+    lines = [f"### [{day}] {entry.marked_title}", "", f"**Category:** {entry.category}"]
     if entry.tags:
         lines.append(f"**Tags:** {', '.join(entry.tags)}")
+    if entry.beside:
+        lines.append(f"**Beside:** {entry.beside}")
     return "\n".join([*lines, "", entry.text, "", "---", ""])
+
+
+def speaker_of(actor: Actor | None) -> str:
+    """Return the name under which an agent's entries stand; empty for everybody else."""
+    if actor is None or actor.kind is not ActorKind.AGENT:
+        return ""
+    name = re.sub(r"[^\w.@/+-]+", "-", actor.name)
+    return f"agent:{name}" if name else "agent"
+
+
+def strip_speaker(title: str) -> str:
+    """Return a title without names of agents before it: only the writer of an entry says who said it."""
+    while found := _SPEAKER.match(title):
+        title = title[found.end() :]
+    return title
 
 
 def sanitize_body(text: str) -> str:
@@ -308,6 +342,14 @@ def sanitize_body(text: str) -> str:
     for at, level in find_blocks(lines)[0]:
         if level <= LEVEL:
             lines[at] = _ENTRY_HEADING.sub(r"\1####", lines[at], count=1)
+    # A line that is underlined would be a heading above the entry's own.
+    underlined = (
+        token.map[1] - 1
+        for token in block_tokens("\n".join(lines))
+        if token.type == "heading_open" and token.map and token.markup in "=-" and not token.level
+    )
+    for at in underlined:
+        lines[at] = f"\n{lines[at]}"
     starts_with_mark = _BOLD.match(lines[0].strip(" -*+"))
     if starts_with_mark and parse_entries(f"{_SENTINEL}\n{lines[0]}", "")[0].text == "":
         lines[0] = _BOLD.sub(r"\1", lines[0])
@@ -333,12 +375,17 @@ def append_entry(text: str, entry: LearningEntry, name: str) -> str:
         base += end
     new = base + entry_text(entry).replace("\n", end)
     after = parse_entries(new, name)
-    if after[:-1] != before or not after or after[-1][:5] != entry[:5]:
+    if after[:-1] != before or not after or not is_same_entry(after[-1], entry):
         raise InputError(
             f"{name}: an entry added at its end could not be read back",
             hint="something before it never ends, such as a code block: archivist workspace lint",
         )
     return new
+
+
+def is_same_entry(one: LearningEntry, other: LearningEntry) -> bool:
+    """Say whether two entries say the same, wherever they are."""
+    return (*one[:5], one.said_by) == (*other[:5], other.said_by)
 
 
 def append_note(text: str, entry: LearningEntry, note: str) -> str:

@@ -164,6 +164,12 @@ def _check_learnings(
         if line - 1 != above:
             message = f"{_short_repr(lines[line - 1].strip())} belongs to no entry"
             found.append(LintProblem(place.name, line, "stray-text", message))
+    for entry in entries:
+        if entry.beside and not entry.superseded_by:
+            message = (
+                f"{entry.title!r}, said by {entry.said_by or 'a person'}, stands beside {entry.beside!r}"
+            )
+            found.append(LintProblem(place.name, entry.line, "undecided", message))
     if len(entries) > max_entries:
         proposal = propose_split(entries, place, max_entries, domains)
         message = f"{len(entries)} entries, more than {max_entries}: {proposal}"

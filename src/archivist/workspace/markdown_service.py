@@ -17,7 +17,7 @@ from archivist.errors import InputError, NotFoundError
 from archivist.workspace import documents, front_matter
 from archivist.workspace.documents import OverviewAnswer, Plan, PlanStatus, Tier
 from archivist.workspace.files_service import FileCache, Topology, WorkspaceContents, read_bytes
-from archivist.workspace.learnings import Learnings, list_learnings
+from archivist.workspace.learnings import Learnings, list_learnings, speaker_of
 from archivist.workspace.topology import (
     DOCUMENTED,
     EVERYWHERE,
@@ -32,6 +32,7 @@ from archivist.workspace.topology import (
 
 if TYPE_CHECKING:
     from archivist.access.rights import Layer, Verb
+    from archivist.records import Actor
     from archivist.workspace.lint import FileChange, WorkspaceMigration
     from archivist.workspace.lint_service import LintReport
     from archivist.workspace.save import MemoryItem, OnConflict, SaveOutcome
@@ -54,12 +55,18 @@ class Workspace:
     """The markdown memory below one root; `problems` are those of the last call."""
 
     def __init__(
-        self, root: Path, rules: WorkspaceRules = DOCUMENTED, *, now: Callable[[], datetime] = system_clock
+        self,
+        root: Path,
+        rules: WorkspaceRules = DOCUMENTED,
+        *,
+        now: Callable[[], datetime] = system_clock,
+        actor: Actor | None = None,
     ) -> None:
         self.files = _open_files(root.absolute(), rules)
         self.topology = self.files.topology
         self.problems: list[LintProblem] = []
         self._now = now
+        self._actor = actor
 
     def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
         """Allow everything: files without a bank belong to whoever can open them."""
@@ -186,5 +193,5 @@ class Workspace:
         if on_conflict not in set(OnConflict):
             words = ", ".join(rule.value for rule in OnConflict)
             raise InputError(f"no rule {on_conflict!r} for conflicts", hint=f"one of {words}")
-        saver = MemorySaver(self.files, self._now().astimezone().date())
+        saver = MemorySaver(self.files, self._now().astimezone().date(), speaker_of(self._actor))
         return saver.save(items, WorkspaceScope.parse(scope), OnConflict(on_conflict), create=create)

@@ -279,9 +279,8 @@ def prepare_item(item: MemoryItem) -> MemoryItem:
     if not title:
         title, body = split_title(body)
     # Markdown would read marks at the end of a heading as its closing sequence.
-    title = re.sub(
-        r"(?:^|(?<!\s)\s++)#++$", "", clip_text(" ".join(title.split()), 2 * TITLE_CHARACTERS).strip()
-    )
+    title = learnings.strip_speaker(clip_text(" ".join(title.split()), 2 * TITLE_CHARACTERS)).strip()
+    title = re.sub(r"(?:^|(?<!\s)\s++)#++$", "", title)
     tags = (part for tag in item.tags for part in redact(tag).text.split(","))
     words = (" ".join(tag.split()).strip(" `#*") for tag in tags)
     return replace(
@@ -330,38 +329,58 @@ def find_nearest(
     item: MemoryItem,
     existing: Sequence[Learning],
     cosines: Callable[[Statement, Sequence[Statement]], list[float]],
+    said_by: str = "",
 ) -> tuple[Learning, Comparison] | None:
     """Return the entry that decides the outcome of an item, and how they compare, or None.
 
-    An entry that already says it comes first, then one that it contradicts, then the nearest of those that
-    say the same in other words.
+    An entry that already says it comes first, then one that it contradicts, people's before agents', then the
+    nearest of those that say the same in other words, first those of the same author. That an agent said it
+    before makes nothing known that a person says.
     """
     new = Statement(item.title, item.text)
     old = [Statement(learning.entry.title, learning.entry.text) for learning in existing]
     order = (Likeness.KNOWN, Likeness.CONFLICT, Likeness.MEANING)
-    found = [
-        (learning, compare(statement, new, cosine))
-        for learning, statement, cosine in zip(existing, old, cosines(new, old), strict=True)
-    ]
-    return min(
-        (near for near in found if near[1].likeness in order),
-        key=lambda near: (order.index(near[1].likeness), -near[1].score),
-        default=None,
-    )
+    found = []
+    for learning, statement, cosine in zip(existing, old, cosines(new, old), strict=True):
+        compared = compare(statement, new, cosine)
+        if compared.likeness is Likeness.KNOWN and learning.entry.said_by and not said_by:
+            compared = compared._replace(likeness=Likeness.MEANING)
+        if compared.likeness in order:
+            by = "" if compared.likeness is Likeness.CONFLICT else said_by
+            rank = order.index(compared.likeness), learning.entry.said_by != by, -compared.score
+            found.append((rank, (learning, compared)))
+    return min(found, key=lambda ranked: ranked[0])[1] if found else None
+
+
+def supersedes(near: tuple[Learning, Comparison] | None, rule: OnConflict, said_by: str = "") -> bool:
+    """Say whether a new statement supersedes the nearest entry; an agent supersedes none of a person."""
+    if near is None or near[1].likeness is not Likeness.CONFLICT or rule is not OnConflict.SUPERSEDE:
+        return False
+    return not said_by or bool(near[0].entry.said_by)
 
 
 def decide_outcome(
-    item: MemoryItem, scope: WorkspaceScope, near: tuple[Learning, Comparison] | None, rule: OnConflict
+    item: MemoryItem,
+    scope: WorkspaceScope,
+    near: tuple[Learning, Comparison] | None,
+    rule: OnConflict,
+    said_by: str = "",
 ) -> SaveOutcome:
-    """Return what should happen to an item, given the nearest entry."""
+    """Return what should happen to an item, given the nearest entry.
+
+    Only statements of the same author are merged, so that nobody's words stand in another's name.
+    """
     outcome = SaveOutcome(SaveResult.SAVED, item.title, item.kind or MemoryKind.LESSON, str(scope))
     if near is None:
         return outcome
     learning, compared = near
     title, is_conflict = learning.entry.title, compared.likeness is Likeness.CONFLICT
-    if is_conflict and rule is not OnConflict.REFUSE:
-        verb = "supersedes" if rule is OnConflict.SUPERSEDE else "kept beside"
-        return outcome._replace(against=learning.place, reason=f"{verb} {title!r}")
+    is_foreign = compared.likeness is Likeness.MEANING and learning.entry.said_by != said_by
+    if is_foreign or (is_conflict and rule is not OnConflict.REFUSE):
+        reason = f"{'supersedes' if supersedes(near, rule, said_by) else 'kept beside'} {title!r}"
+        if said_by and not learning.entry.said_by:
+            reason += ", which a person wrote: a person decides"
+        return outcome._replace(against=learning.place, reason=reason)
     return outcome._replace(
         result=SaveResult.CONFLICT if is_conflict else SaveResult.MERGED,
         path=learning.path,

@@ -30,12 +30,16 @@ T = TypeVar("T")
 
 
 class MemorySaver:
-    """One call of `save_memory`: the files of a root, and the date of new entries."""
+    """One call of `save_memory`: the files of a root, the date of new entries, and the agent that saves them.
 
-    def __init__(self, files: FileCache, today: date) -> None:
+    What agents save is marked with their name, and changes no entry of a person, who is without a name here.
+    """
+
+    def __init__(self, files: FileCache, today: date, said_by: str = "") -> None:
         self._files = files
         self._topology = files.topology
         self._today = today
+        self._said_by = said_by
 
     def save(
         self, items: Sequence[MemoryItem], asked: WorkspaceScope, rule: OnConflict, *, create: bool
@@ -61,6 +65,12 @@ class MemorySaver:
         item = save.prepare_item(given)
         if item.kind is MemoryKind.PLAN_STATUS:
             return self._save_status(item, here)
+        if self._said_by:
+            from archivist.lessons.quarantine import suspicion
+
+            # The files have no quarantine, and every agent is told what they say.
+            if why := suspicion(item.title, item.text, item.category, *item.tags):
+                raise InputError(f"{why}: only a person may save that", hint="ask your user to save it")
         domains = {scope.domain for scope in self._topology.scopes() if scope.workspace == here.workspace}
         home, item = save.choose_scope(here, item, sorted(domains - {""}))
         return self._lock(lambda: self._save_entry(item, home, rule), str(home))
@@ -92,15 +102,17 @@ class MemorySaver:
             for learning in learnings.list_learnings(file)
             if not learning.entry.superseded_by
         ]
-        near = save.find_nearest(item, existing, _cosines)
-        outcome = save.decide_outcome(item, home, near, rule)
+        near = save.find_nearest(item, existing, _cosines, self._said_by)
+        outcome = save.decide_outcome(item, home, near, rule, self._said_by)
         if near is not None and outcome.result is SaveResult.MERGED:
             learning, compared = near
             path = self._topology.path_inside(learning.path)
             before, text = _read_text(path, learning.path)
             if learning.entry not in learnings.parse_entries(text, learning.path):
                 return None
-            new = save.merge_item(text, learning.entry, compared.likeness, item, self._today)
+            new = text
+            if learning.entry.said_by == self._said_by:
+                new = save.merge_item(text, learning.entry, compared.likeness, item, self._today)
             if new == text:
                 return outcome._replace(result=SaveResult.KNOWN)
             return outcome if self._write(path, before, new) else None
@@ -112,10 +124,12 @@ class MemorySaver:
         before, text = _read_text(path, name)
         known_tags = sorted({tag for file in files for entry in file.entries for tag in entry.tags})
         tags = item.tags or save.tags_of(f"{item.title}\n{item.text}", known_tags)
+        beside = _reference(near[0], name) if near and self._said_by and not near[0].entry.said_by else ""
         entry = LearningEntry(item.title, item.date or self._today, item.category, tags, item.text, 0, 0)
+        entry = entry._replace(said_by=self._said_by, beside=beside)
         text = text if before is not None else learnings.header(kind, home)
         new = learnings.append_entry(text, entry, name)
-        old = near[0] if near is not None and rule is OnConflict.SUPERSEDE else None
+        old = near[0] if near is not None and save.supersedes(near, rule, self._said_by) else None
         by = f"[{entry.date}] {entry.title}"
         if old is not None and old.path == name:
             new = learnings.mark_superseded(new, old.entry, by)
@@ -130,7 +144,7 @@ class MemorySaver:
         path = self._topology.path_inside(learning.path)
         before, text = _read_text(path, learning.path)
         entries = learnings.parse_entries(text, learning.path)
-        found = next((entry for entry in entries if entry[:5] == learning.entry[:5]), None)
+        found = next((entry for entry in entries if learnings.is_same_entry(entry, learning.entry)), None)
         return found is None or self._write(path, before, learnings.mark_superseded(text, found, by)) or None
 
     def _save_status(self, item: MemoryItem, here: WorkspaceScope) -> SaveOutcome:
@@ -166,6 +180,13 @@ class MemorySaver:
         self._topology.path_inside(path)
         with explain_os_errors(path):
             return replace_if_unchanged(path, before, text.encode("utf-8"))
+
+
+def _reference(learning: Learning, name: str) -> str:
+    """Return how an entry of the file of this name refers to another entry."""
+    day = f"[{learning.entry.date}] " if learning.entry.date else ""
+    place = "" if learning.path == name else f" ({learning.path})"
+    return f"{day}{learning.entry.title}{place}"
 
 
 def _retry(attempt: Callable[[], T | None], name: str) -> T:

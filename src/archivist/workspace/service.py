@@ -19,7 +19,7 @@ class WorkspaceService(BankService, Workspace):
 
     def __init__(self, bank: Bank) -> None:
         BankService.__init__(self, bank)
-        Workspace.__init__(self, bank.root, bank.config.workspace, now=bank.now)
+        Workspace.__init__(self, bank.root, bank.config.workspace, now=bank.now, actor=bank.actor)
 
     retrieve_plans = reads(Layer.WORKSPACE)(Workspace.retrieve_plans)
     retrieve_plan = reads(Layer.WORKSPACE)(Workspace.retrieve_plan)

@@ -248,7 +248,7 @@ def search_texts(
 def add(bank: Bank, /, text: str, **fields: Any) -> Answer:
     """Archive TEXT; - reads it from stdin. Adding the same text again changes nothing."""
     pieces = bank.documents.insert(options.read_text_argument(text), **fields)
-    return _pieces_answer(pieces, f"{pieces[0].source}  {pluralize(len(pieces), 'piece')}")
+    return _pieces_answer(bank, pieces, f"{pieces[0].source}  {pluralize(len(pieces), 'piece')}")
 
 
 @options.bank_command(archive, "list")
@@ -274,7 +274,7 @@ def show_text(bank: Bank, name: str) -> Answer:
     pieces = bank.documents.read(name)
     if not pieces:
         raise NotFoundError("document", name, hint="archivist archive list shows all texts")
-    return _pieces_answer(pieces, "\n\n".join(piece.text for piece in pieces))
+    return _pieces_answer(bank, pieces, "\n\n".join(piece.text for piece in pieces))
 
 
 @options.bank_command(archive)
@@ -341,8 +341,8 @@ def import_bank(bank: Bank, paths: tuple[Path, ...]) -> Answer:
     )
 
 
-def _pieces_answer(pieces: Sequence[Document], text: str) -> Answer:
-    return Answer({"source": pieces[0].source, "pieces": [piece_view(piece) for piece in pieces]}, text)
+def _pieces_answer(bank: Bank, pieces: Sequence[Document], text: str) -> Answer:
+    return Answer({"source": pieces[0].source, "pieces": [piece_view(bank, piece) for piece in pieces]}, text)
 
 
 def _refresh_answer(bank: Bank, **fields: object) -> Answer:

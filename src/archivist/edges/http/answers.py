@@ -94,7 +94,9 @@ LearningOut = _shape("LearningOut", "What was learnt.", created=int, updated=int
 # Tiers.
 _ENTRY = "id timestamp role action type content"
 EntryOut = _shape("EntryOut", "An entry of the stream.", _ENTRY, cycle=int, importance=int)
-PieceOut = _shape("PieceOut", "A piece of an archived text.", "id source type text", position=int)
+PieceOut = _shape(
+    "PieceOut", "A piece of an archived text.", "id source type text", position=int, provenance=_TEXT
+)
 SourceTextOut = _shape(
     "SourceTextOut", "A text of the archive.", "source type", pieces=int, tokens=int, date=_TEXT
 )

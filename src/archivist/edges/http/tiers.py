@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
@@ -126,7 +127,11 @@ def reflect_stream(bank: Bank, if_due: bool = False) -> View:
 def insert(bank: Bank, text: TextBody) -> View:
     """Store a text in pieces; the same text again changes nothing."""
     pieces = bank.documents.insert(**text.model_dump())
-    return {"source": pieces[0].source, "pieces": [views.piece_view(piece) for piece in pieces], "next": None}
+    return {
+        "source": pieces[0].source,
+        "pieces": [views.piece_view(bank, piece) for piece in pieces],
+        "next": None,
+    }
 
 
 @stream.get("/archive/search", response_model=answers.page_model("hits", answers.HitOut))
@@ -172,7 +177,7 @@ def read(
     if not pieces:
         raise NotFoundError("document", source, hint="GET /api/archive/sources lists them")
     page = asked.page_by_key(pieces, lambda piece: piece.position)
-    return {"source": pieces[0].source, **page.view("pieces", views.piece_view)}
+    return {"source": pieces[0].source, **page.view("pieces", partial(views.piece_view, bank))}
 
 
 @router.get("/core", response_model=answers.CoreOut)
