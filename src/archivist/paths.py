@@ -18,6 +18,7 @@ FILE_NAME = "memory.db"
 CONFIG_NAME = "config.toml"
 
 _REMOTE = r"[:/]([\w.-]+)/([\w.-]+?)(?:\.git)?/?\Z"
+_LONGEST_NAME = 100
 # Folders that say where code lies, not which project it is.
 _COMMON_FOLDERS = frozenset([
     "app", "code", "home", "mnt", "opt", "private", "project", "repo", "repository", "root", "src", "testbed",
@@ -114,6 +115,16 @@ def unreadable_above(start: Path) -> Path | None:
 
 def project_of_folder(folder: str) -> str:
     """Return the name of the project that a working folder belongs to, if the path tells it."""
+    return safe_name(telling_folder(folder))
+
+
+def safe_name(name: str) -> str:
+    """Return a folder's name as it can be told: a repository may call its folders anything."""
+    return re.sub(r"[^\w .+@~-]+", "-", name)[:_LONGEST_NAME]
+
+
+def telling_folder(folder: str) -> str:
+    """Return the last folder of a path whose name says what project it is."""
     names = [name for name in folder.replace("\\", "/").split("/") if name]
     if len(names) > 2 and names[0].lower() in ("home", "users"):
         names = names[2:]

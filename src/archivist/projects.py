@@ -17,7 +17,7 @@ from archivist.files.worktrees import (
     repository_of,
     to_main_worktree,
 )
-from archivist.paths import as_text, is_folder, project_of_folder, project_of_remote
+from archivist.paths import as_text, is_folder, project_of_remote, safe_name, telling_folder
 from archivist.records.words import Provenance
 from archivist.store.filters import equals, not_equals
 
@@ -164,8 +164,9 @@ def _candidate_names(folder: str) -> list[str]:
     """Return what a repository may be called by its folder: that alone, then with those above it."""
     parts = folder.removesuffix(".git").replace("\\", "/").split("/")
     names: list[str] = []
-    while len(names) < _MOST_NAMES and (last := project_of_folder("/".join(parts))):
-        names.append(f"{last}/{names[-1]}" if names else last)
+    while len(names) < _MOST_NAMES and (last := telling_folder("/".join(parts))):
+        name = safe_name(last)
+        names.append(f"{name}/{names[-1]}" if names else name)
         while parts.pop() != last:
             pass
     return names

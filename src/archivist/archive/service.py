@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 MAX_CHARACTERS = 2 * 1024 * 1024
 _MOST_HITS = 200
+# No text has more pieces.
+_MOST_DIGITS = 9
 _FOREIGN_HINT = "another archived it: choose another source"
 _WORD = re.compile(r"[^\W_]+")
 
@@ -179,12 +181,14 @@ class Documents(BankService):
     @reads(Layer.ARCHIVE)
     def read(self, source: str) -> list[Document]:
         """Return the pieces of a text in order, or piece 3 of `source#3`; an empty list when unknown."""
+        if "\0" in source:
+            return []
         with self._bank.reading() as reader:
             for name in (source, relative_name(self._bank.root, source)):
                 if found := reader.select(Document, equals("source", name), order=("position",)):
                     return found
             name, mark, place = source.rpartition("#")
-            if mark and place.isdigit():
+            if mark and place.isdecimal() and len(place) <= _MOST_DIGITS:
                 at = equals("position", int(place))
                 return reader.select(Document, equals("source", name), at, limit=1)
         return []

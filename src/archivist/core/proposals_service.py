@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from archivist.access.rights import Layer, Verb, decides, reads, writes
+from archivist.access.rights import Layer, Verb, decides, is_hidden_from, reads, writes
 from archivist.bus import PROPOSING_FAILED
 from archivist.capture.redaction import without_secrets
 from archivist.clock import to_short_text, to_text
@@ -21,6 +21,7 @@ from archivist.errors import BankError, DecidedError, InputError, NotFoundError,
 from archivist.lessons.standing import find_lesson
 from archivist.records import (
     ARCHIVIST,
+    Actor,
     ActorKind,
     Block,
     CoreSection,
@@ -75,7 +76,9 @@ class Proposals(BankService):
             raise InputError(f"the reason has {len(why):,} characters", hint=hint)
         empty = Block(section=which, role=core.validate_role(role), updated=self._bank.now())
         with self._bank.transaction() as writer:
-            return self._write_proposal(writer, empty, text, why, _resolve_evidence(writer, evidence))
+            return self._write_proposal(
+                writer, empty, text, why, _resolve_evidence(writer, evidence, self._bank.actor)
+            )
 
     @reads(Layer.PROPOSALS)
     def list(self, status: ProposalStatus | None = None) -> Listed:
@@ -105,7 +108,8 @@ class Proposals(BankService):
         with self._bank.reading() as reader:
             for cited in find(reader, name).evidence:
                 found = ((kind, reader.get(record, cited)) for kind, record in _CITED)
-                texts = (f"{name_of(kind, each)}: {text_of(kind, each)}" for kind, each in found if each)
+                seen = ((kind, each) for kind, each in found if not is_hidden_from(each, self._bank.actor))
+                texts = (f"{name_of(kind, each)}: {text_of(kind, each)}" for kind, each in seen if each)
                 described.append(next(texts, f"{cited}: gone"))
         return described
 
@@ -391,16 +395,17 @@ def _clean(text: str, what: str) -> str:
     return str(without_secrets(text)).strip("\n").rstrip()
 
 
-def _resolve_evidence(reader: Reader, evidence: Sequence[str]) -> tuple[str, ...]:
-    """Return the ids of cited records; an unknown one is refused."""
+def _resolve_evidence(reader: Reader, evidence: Sequence[str], actor: Actor) -> tuple[str, ...]:
+    """Return the ids of cited records; one that is unknown to the actor is refused."""
     if len(evidence) > _MOST_EVIDENCE:
         raise InputError(f"{len(evidence)} pieces of evidence", hint=f"at most {_MOST_EVIDENCE}")
     found: dict[str, None] = {}
     for name in evidence:
+        records: list[Any] = [each for _, record in _CITED if (each := reader.get(record, name)) is not None]
         if SHORT_ID.fullmatch(name.lower()):
-            found[find_lesson(reader, name).id] = None
-        elif any(reader.get(record, name) is not None for _, record in _CITED):
-            found[name] = None
+            records = [find_lesson(reader, name)]
+        if any(not is_hidden_from(each, actor) for each in records):
+            found[records[0].id] = None
         else:
             hint = "give ids such as m-001, a run's id or run#12; archivist recall finds them"
             raise InputError(f"evidence {name!r} is no lesson, run, event or stream entry", hint=hint)

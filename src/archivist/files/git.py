@@ -20,6 +20,7 @@ _HARMLESS = (
     "core.askPass=", "core.pager=cat", "core.attributesFile=/dev/null", "credential.helper=",
     "diff.external=", "log.showSignature=false", "log.follow=false", "gpg.program=false",
     "protocol.allow=never", "submodule.recurse=false", "maintenance.auto=false", "gc.auto=0",
+    "safe.bareRepository=explicit",
 )  # fmt: skip
 _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
@@ -113,13 +114,18 @@ def exclude_from_git(bank: Path) -> None:
     folder = bank.absolute().parent
     if folder.name == ".archivist":
         if not os.path.lexists(folder / ".gitignore"):
-            replace_file(folder / ".gitignore", b"*\n")
-        add_exclusion(folder, _EXCLUSION)
+            replace_file(folder / ".gitignore", b"*\n", is_private=True)
+        # From the folder above: this one may be made to look like a repository of its own.
+        add_exclusion(folder.parent, _EXCLUSION)
 
 
 def find_git_problem(bank: Path) -> str:
     """Say why git would publish a bank, and what to do; empty when it would not."""
-    folder, names = bank.absolute().parent, (bank.name, f"{bank.name}-wal")
+    # From the folder above: a bank's own may be made to look like a repository of its own.
+    folder, place = bank.absolute().parent, ""
+    if folder.name == ".archivist":
+        folder, place = folder.parent, ".archivist/"
+    names = (f"{place}{bank.name}", f"{place}{bank.name}-wal")
     if ask_git(folder, "ls-files", "--", *names):
         advice = f"git rm --cached '{bank}*'"
         return f"the bank is committed to git, so whoever can push can change it: {advice}"
@@ -128,3 +134,9 @@ def find_git_problem(bank: Path) -> str:
         advice = f"remove the line with ! from the .gitignore files above {bank}, or add the bank to one"
         return f"git does not ignore the bank, and git add would publish it: {advice}"
     return ""
+
+
+def tracked_files(folder: Path) -> frozenset[str]:
+    """Return the files below a folder that git tracks, by their path from there."""
+    found = ask_git(folder, "ls-files", "-z", "--", ".") if folder.is_dir() else None
+    return frozenset(os.fsdecode(name) for name in (found or b"").split(b"\0") if name)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads, writes
 from archivist.errors import InputError, NotFoundError
+from archivist.files.git import tracked_files
 from archivist.records import Episode, Event
 from archivist.records.plain import canonical_json
 from archivist.service import BankService
@@ -210,6 +211,7 @@ def _is_same_time(value: object, time: datetime) -> bool:
 # The setting with the state of each transcript when it was captured.
 _NOTED = "transcripts"
 _CONTEXT_LINES = 2
+_BROUGHT = "archivist capture FILE takes it if it is yours"
 _KEPT = "kept beside a log, such as the output of a tool"
 _FORMATS = "archivist capture FILE --format NAME captures a log whose format is not recognised"
 
@@ -292,8 +294,12 @@ class Transcripts(BankService):
         noted: _Captures = {}
         problems: list[str] = []
         events = 0
+        brought = tracked_files(self._folder) if any(not each.runs for each in wanted) else frozenset()
         for transcript in wanted:
             if transcript.runs:
+                continue
+            if transcript.name in brought:
+                problems.append(f"{transcript.name}: it came with the repository: {_BROUGHT}")
                 continue
             try:
                 captured = self._bank.runs.capture_file(self._folder / transcript.name)
