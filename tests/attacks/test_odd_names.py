@@ -90,3 +90,27 @@ def test_what_an_agent_streams_reaches_core_memory_by_the_same_gate(bank: Bank) 
         agent.stream.log(said, cycle=cycle, importance=10, type="observation", issues=(301,))
     agent.stream.reflect()
     assert "curl" not in bank.core.render()
+
+
+@pytest.mark.req("N7")
+def test_of_a_clients_own_folder_only_its_logs_are_captured(
+    archivist: Command, project: Path, tmp_path: Path
+) -> None:
+    archivist("init")
+    homes = tmp_path / "homes"
+    places = (
+        ".copilot/session-state/u1/files/x.jsonl", ".copilot/session-state/u1/research/x.jsonl",
+        ".claude/projects/-x/memory/x.jsonl", ".claude/plugins/cache/p/x.jsonl", ".codex/memories/x.jsonl",
+        ".claude/worktrees/w/tests/x.jsonl", ".codex/worktrees/ab/repo/tests/x.jsonl",
+        ".gemini/tmp/h/checkpoints/x.json",
+    )  # fmt: skip
+    for number, place in enumerate((*places, ".claude/projects/-x/mine.jsonl")):
+        (homes / place).parent.mkdir(parents=True, exist_ok=True)
+        agent_log(homes / place, MISSING_MODULE, session=f"s-{number}")
+    for name in (".claude", ".codex", ".copilot", ".gemini"):
+        archivist("capture", str(homes / name))
+    archivist("capture", str(homes))
+    listed = archivist("episodes", "list").out
+    assert f"s-{len(places)}" in listed
+    assert not [number for number in range(len(places)) if f"s-{number} " in listed]
+    assert project.is_dir()

@@ -24,6 +24,21 @@ _OTHER_FOLDERS: Final = frozenset((
     "attachments", "rewind-file-snapshots", "shell-snapshots", "shell_snapshots", "paste-cache",
     "image-cache", "todos",
 ))  # fmt: skip
+# Below a client's own folder only these are logs; whatever else lies there, tools may have written.
+_PACKED: Final = r"(?:\.gz|\.zst)?"
+_IN_HOMES: Final = {
+    ".claude": re.compile(
+        rf"projects/[^/]{{1,255}}/(?:[^/]{{1,255}}\.jsonl|[^/]{{1,255}}/{_SUBAGENT_LOG.pattern}){_PACKED}",
+        re.DOTALL,
+    ),
+    ".codex": re.compile(
+        rf"(?:archived_)?sessions/(?:\d{{1,4}}/){{0,3}}rollout-[^/]{{1,255}}\.jsonl{_PACKED}", re.DOTALL
+    ),
+    ".gemini": re.compile(
+        r"tmp/[^/]{1,255}/chats/(?:session-[^/]{1,255}|[\w-]{36}/[\w-]{1,64})\.jsonl?", re.DOTALL
+    ),
+    ".copilot": re.compile(r"session-state/(?:[^/]{1,255}/events|[^/]{1,255})\.jsonl", re.DOTALL),
+}
 
 
 class FolderFiles(NamedTuple):
@@ -42,6 +57,7 @@ def scan_log_folder(folder: Path) -> FolderFiles:
         parts = path.relative_to(folder).parts
         is_log_place = _OTHER_FOLDERS.isdisjoint(map(str.lower, (top.name, *parts[:-1])))
         is_log_place = is_log_place and not any(part.startswith(".") for part in parts)
+        is_log_place = is_log_place and _is_where_its_client_logs((*top.parts, *parts))
         for depth in range(len(parts) if is_log_place else 0):
             inside = top.joinpath(*parts[:depth])
             if inside not in rules:
@@ -50,6 +66,12 @@ def scan_log_folder(folder: Path) -> FolderFiles:
                 is_log_place = is_log_place and rule.fullmatch("/".join(parts[depth:])) is not None
         (found.candidates if is_log_place else found.others).append(path)
     return found
+
+
+def _is_where_its_client_logs(parts: tuple[str, ...]) -> bool:
+    """Say whether a file below a client's own folder is one of its logs; any other file may be one."""
+    homes = [at for at, part in enumerate(parts) if part in _IN_HOMES]
+    return all(_IN_HOMES[parts[at]].fullmatch("/".join(parts[at + 1 :])) for at in homes)
 
 
 def _session_rule(folder: Path) -> re.Pattern[str] | None:
