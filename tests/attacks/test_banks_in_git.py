@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from archivist import Bank
 from tests.conftest import Command
 
 
@@ -97,3 +98,10 @@ def test_a_bank_outside_of_our_folder_is_named_and_nothing_else_is_ignored(
     ran = archivist("--bank", "notes.db", "init")
     assert "git does not ignore the bank" in ran.err
     assert not (repository / ".gitignore").exists()
+
+
+def test_a_bank_that_a_program_makes_is_kept_out_of_git(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    Bank.open(tmp_path).close()
+    taken = subprocess.run(["git", "-C", str(tmp_path), "add", "-A", "-n"], check=True, capture_output=True)
+    assert taken.stdout == b""

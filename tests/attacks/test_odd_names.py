@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -26,7 +27,8 @@ def test_the_name_of_a_folder_speaks_in_no_brief(bank: Bank, tmp_path: Path) -> 
         )
     told = bank.brief(repo=project_of_folder(f"/home/x/{ODD}")).text
     assert "freezegun" in told
-    assert not {"User:", "`make pwn`"} & {*told.splitlines(), *told.split("`")}
+    assert not [line for line in told.splitlines() if line.startswith("User")]
+    assert "`make pwn`" not in told
     assert "\n" not in project_of_folder(f"/home/x/{ODD}")
     (tmp_path / ODD.replace("/", "")).mkdir()
     with bank.reading() as reader:
@@ -44,9 +46,9 @@ def test_a_folder_that_looks_like_a_repository_does_not_hide_the_bank_from_git(
     subprocess.run(["git", "init", "-q", str(project)], check=True)
     (inside / "HEAD").write_text("ref: refs/heads/main\n")
     (inside / ".gitignore").write_text("!*\n")
-    made = archivist("init", cwd=project)
+    archivist("init", cwd=project)
     taken = subprocess.run(["git", "-C", str(project), "add", "-A", "-n"], check=True, capture_output=True)
-    assert b"memory.db" not in taken.stdout or "git" in made.err
+    assert b"memory.db" not in taken.stdout
     assert ".archivist/" in (project / ".git" / "info" / "exclude").read_text()
 
 
@@ -110,7 +112,6 @@ def test_of_a_clients_own_folder_only_its_logs_are_captured(
     for name in (".claude", ".codex", ".copilot", ".gemini"):
         archivist("capture", str(homes / name))
     archivist("capture", str(homes))
-    listed = archivist("episodes", "list").out
-    assert f"s-{len(places)}" in listed
-    assert not [number for number in range(len(places)) if f"s-{number} " in listed]
+    listed = json.loads(archivist("episodes", "list", "--json").out)["episodes"]
+    assert [each["id"] for each in listed] == [f"s-{len(places)}"]
     assert project.is_dir()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
-from archivist.brief.rank import LEAST_CHANCE, chance_of, cost_in_tokens, rank_lessons
+from archivist.brief.rank import LEAST_CHANCE, chance_of, cost_in_tokens, rank_lessons, standing_chance
 from archivist.brief.render import render_brief
 from archivist.brief.select import BriefedLesson, BriefFormat
 from archivist.config import BriefRules
-from archivist.records import Lesson, Status, Tally
+from archivist.records import Lesson, LessonType, Source, Status, Tally
 from tests.samples import lesson
 
 
@@ -59,6 +60,15 @@ def test_what_was_seen_once_comes_last_and_only_when_it_may() -> None:
     once, often = _known("once", 1, importance=1.0, rule="IF a THEN b"), _known("often", 2, importance=0.0)
     assert _rank(once, often, since={"often": 1}) == ["often", "once"]
     assert _rank(once, often, max_candidates=0) == ["often"]
+
+
+@pytest.mark.req("N2")
+def test_a_correction_made_once_waits_and_a_wish_for_good_does_not() -> None:
+    wish: dict[str, Any] = {"type": LessonType.PREFERENCE, "source": Source.ARCHIVIST}
+    once, twice = _known("once", 1, importance=0.5, **wish), _known("twice", 2, importance=0.5, **wish)
+    always = _known("always", 1, importance=0.9, **wish)
+    chances = [standing_chance(each, 0.02) for each in (once, twice, always)]
+    assert [chance >= LEAST_CHANCE for chance in chances] == [False, True, True]
 
 
 def test_no_more_candidates_are_told_than_the_rules_allow() -> None:

@@ -335,21 +335,20 @@ def _project_lessons(
 
     own_runs = equals("project", project), equals("parent", ""), equals("provenance", Provenance.MINED)
     runs = reader.select_fields(Episode, ("id", "finished"), *own_runs)
-    ended = sorted((str(finished), str(run)) for run, finished in runs if finished)
+    ended = sorted((str(time), str(run)) for run, time in runs if time)
     # What nobody here vouches for is told to no run.
     conditions = (one_of("repo", (project, "")), equals("is_waiting", 0), *_audience_conditions(audience))
-    lessons = _top_lessons(reader, conditions, [finished for finished, _ in ended])
+    finished = [time for time, _ in ended]
+    lessons = _top_lessons(reader, conditions, finished)
     strays = {lesson.id for lesson in lessons if lesson.signature and not lesson.repo} if project else set()
     if strays and len(projects.run_projects(reader)) > 1:
         # Mined where the repository was unknown: about one of several projects, likely not this one.
         lessons = [lesson for lesson in lessons if lesson.id not in strays]
     # Most lessons of a project in which nothing recurs are in the archive already.
     mined = equals("repo", project), not_equals("type", LessonType.PREFERENCE)
-    learnt, again = (
-        reader.count(Lesson, *mined),
-        reader.count(Lesson, *mined, equals("status", Status.ACTIVE)),
-    )
-    recurrence = (again + 2) / (learnt + 5)
+    again = reader.count(Lesson, *mined, equals("status", Status.ACTIVE))
+    # Before much is known, two of five are taken to recur.
+    recurrence = (again + 2) / (reader.count(Lesson, *mined) + 5)
     place = {run: len(ended) - 1 - index for index, (_, run) in enumerate(ended)}
     chances: dict[str, float] = {}
     count = reader.run_count()
@@ -361,7 +360,7 @@ def _project_lessons(
             ages = [age - heeded for age in ages]
         else:
             # Met elsewhere: how often is all that is known.
-            ages = [_runs_since([at for at, _ in ended], lesson.last_seen)] * min(lesson.frequency, _COUNTED)
+            ages = [_runs_since(finished, lesson.last_seen)] * min(lesson.frequency, _COUNTED)
         chances[lesson.id] = standing_chance(lesson, chance_of(ages, len(ended), recurrence))
     return lessons, chances
 

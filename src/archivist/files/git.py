@@ -70,14 +70,14 @@ def ask_git(folder: Path, *words: str) -> bytes | None:
 
 
 def exclude_file(folder: Path) -> Path | None:
-    """Return `info/exclude` of a folder's own repository; None outside of repositories, or without git."""
+    """Return `info/exclude` of a folder's own repository; None outside of repositories.
+
+    Git is not asked: every bank that is made asks this, and starting a process takes milliseconds.
+    """
     from archivist.files.worktrees import shared_git_dir
 
-    found, own = ask_git(folder, "rev-parse", "--git-path", "info/exclude"), shared_git_dir(folder)
-    if found is None or own is None:
-        return None
-    path = folder / os.fsdecode(found.removesuffix(b"\n"))
-    return path if os.path.realpath(path) == os.path.realpath(own / "info" / "exclude") else None
+    own = shared_git_dir(folder)
+    return own / "info" / "exclude" if own is not None and (own / "HEAD").is_file() else None
 
 
 def add_exclusion(folder: Path, lines: bytes) -> None:

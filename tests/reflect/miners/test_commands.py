@@ -161,6 +161,14 @@ def test_a_call_that_was_never_made_has_not_failed() -> None:
     assert learnt(run(*cancelled), run(*cancelled, name="run-2", task="another")) == []
 
 
+def test_a_lesson_that_only_says_that_a_call_fails_is_none() -> None:
+    def failing(error: str) -> list[RunReading]:
+        return [run(sh("make pack", error, 1), name=f"run-{number}", task=str(number)) for number in (1, 2)]
+
+    assert learnt(*failing("error: script 'pack' exited with code 1")) == []
+    assert "signing key has expired" in one(*failing("error: the signing key has expired")).summary
+
+
 def test_of_several_steps_the_one_that_the_error_names_has_failed() -> None:
     error = 'error: script "lint" exited with code 1'
     alone, joined = run(sh("bun run lint", error, 1)), run(sh("bun run lint && bun run test", error, 1))

@@ -10,7 +10,7 @@ from archivist.records import EpisodeKind, LessonType
 from archivist.reflect.miners.wishes import find_wishes
 from archivist.reflect.own_words import own_words
 
-from .scripted import learnt, one, run, user
+from .scripted import learnt, one, run, sh, user
 
 TASK = user("Fix the parser. Always be careful.")
 
@@ -198,3 +198,17 @@ def test_an_address_in_a_wish_stays_whole() -> None:
     assert lesson.remedies == (told,)
     kept = one(run(TASK, user("Always write reports to /srv/shared/team/reports, please.")))
     assert "/srv/shared/team/reports" in kept.summary
+
+
+@pytest.mark.parametrize(
+    ("message", "is_doubtful"),
+    [
+        ("Use pnpm instead of npm.", False),
+        ("We use yarn here, not npm.", False),
+        ("Use icons instead of the names in the circle.", True),
+    ],
+)
+def test_a_correction_counts_less_when_it_names_nothing_that_was_run(message: str, is_doubtful: bool) -> None:
+    """Such a correction may be about what is being made, not about how the project is worked on."""
+    heard = one(run(user("Add the page"), sh("npm test", "ok"), user(message)))
+    assert (heard.importance < 0.7) is is_doubtful

@@ -48,7 +48,7 @@ _HOLLOW = frozenset((
 _UNNAMED = (FailureKind.OTHER, FailureKind.BUILD, FailureKind.CRASH)
 
 
-def says_nothing(candidate: Candidate) -> bool:
+def _says_nothing(candidate: Candidate) -> bool:
     """Say whether a lesson names neither what helps nor what is wrong, only that a call fails."""
     kind = candidate.key.partition("|")[2].partition(":")[0]
     if kind not in _UNNAMED or candidate.remedies or candidate.rule:
@@ -73,6 +73,6 @@ def mine_candidates(reading: RunReading, history: RunHistory) -> list[Candidate]
                     rule=without_paths(candidate.rule),
                     remedies=tuple(map(without_paths, candidate.remedies)),
                 )
-            if not says_nothing(candidate):
+            if not _says_nothing(candidate):
                 found.setdefault(candidate.key, candidate)
     return sorted(found.values(), key=lambda candidate: (-candidate.importance, candidate.key))
