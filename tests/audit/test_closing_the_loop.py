@@ -24,6 +24,7 @@ from archivist.records import (
     EventKind,
     Following,
     Lesson,
+    Source,
     Status,
     Verdict,
 )
@@ -200,7 +201,7 @@ def test_a_subagent_is_told_what_is_for_its_provider_tool_and_tags(bank: Bank) -
             for at in range(10, 30)]  # fmt: skip
     _put(bank, *many)
     assert len(bank.brief(preset=BriefPreset.SUBAGENT).chosen) == 3
-    assert len(bank.brief(preset=BriefPreset.ORCHESTRATOR, repo="app").chosen) == 5
+    assert len(bank.brief(preset=BriefPreset.ORCHESTRATOR, repo="app").chosen) == 6
 
 
 @pytest.mark.req("A12")
@@ -304,7 +305,9 @@ def test_what_was_learnt_of_an_unknown_repository_is_not_told_to_a_known_one(ban
         lesson(
             "a", number=1, summary="Mined somewhere", signature="|k", status=Status.ACTIVE, runs=("x", "y")
         ),
-        lesson("b", number=2, summary="Said by a person", status=Status.ACTIVE, runs=("manual",)),
+        lesson(
+            "b", number=2, summary="Said by a person", source=Source.MANUAL, status=Status.ACTIVE, runs=("m",)
+        ),
     )
     assert [each.lesson.summary for each in bank.brief(repo="shed").chosen] == ["Said by a person"]
 

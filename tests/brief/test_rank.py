@@ -72,14 +72,14 @@ def test_a_correction_made_once_waits_and_a_wish_for_good_does_not() -> None:
 
 
 def test_no_more_candidates_are_told_than_the_rules_allow() -> None:
-    many = [_known(str(place), 1, number=place) for place in range(1, 9)]
+    many = [_known(str(place), 1, number=place, rule=f"IF a THEN {place}") for place in range(1, 9)]
     assert len(_rank(*many)) == 3
     assert len(_rank(*many, max_candidates=5)) == 5
 
 
 def test_the_budget_and_the_number_are_kept() -> None:
     many = [_known(str(place), 3, number=place, summary=f"{place}".zfill(100)) for place in range(1, 30)]
-    assert len(_rank(*many)) == 5
+    assert len(_rank(*many)) == 6
     assert len(_rank(*many, max_task_lessons=9)) == 9
     told = _rank(*many, budget_tokens=100)
     assert told

@@ -406,3 +406,13 @@ def test_known_issues_of_several_repositories_are_not_mixed(bank: Bank, tmp_path
         bank.reflect(session)
     assert [each.lesson.summary for each in bank.brief().chosen] == ["Prefer small commits"]
     assert {each.lesson.repo for each in bank.brief(repo="other").chosen} == {"other", ""}
+
+
+def test_a_lesson_cites_the_calls_of_the_runs_before_it_was_one(bank: Bank, tmp_path: Path) -> None:
+    failing = [("npm run seed", "Exit code 1\nError: cannot find a free slot for the tenant table", True)]
+    for name in ("s-1", "s-2"):
+        log = agent_log(tmp_path / f"{name}.jsonl", failing, session=name)
+        bank.runs.capture_file(log)
+        bank.reflect(name)
+    (known,) = bank.lessons.query(Query())
+    assert {event.partition("#")[0] for event in known.evidence.events} == {"s-1", "s-2"}

@@ -31,7 +31,7 @@ LEAST_CHANCE = 0.08
 _PRIOR_RUNS = 4
 _PRIOR_SHARE = 0.05
 # Of the lessons that will be met again, the share that the very next run meets.
-_MET_NEXT = 0.5
+_MET_NEXT = 0.25
 # The chance of what a person said for good or approved, and from which importance on a wish is for good.
 _SAID = 0.5
 _FOR_GOOD = 0.7
@@ -133,7 +133,8 @@ def rank_lessons(
         cost = cost_in_tokens(lesson, tokens)
         if cost > room or (is_candidate and not candidates_left):
             continue
-        if sum(_say_the_same(lesson, other.lesson, words) for other in chosen) >= _MAX_ALIKE:
+        most = 1 if lesson.signature else _MAX_ALIKE
+        if sum(_say_the_same(lesson, other.lesson, words) for other in chosen) >= most:
             continue
         chosen.append(offered[place])
         room -= cost

@@ -333,7 +333,7 @@ def _project_lessons(
     from archivist.brief.rank import chance_of, standing_chance
     from archivist.records import Episode
 
-    own_runs = equals("project", project), equals("parent", ""), equals("provenance", Provenance.MINED)
+    own_runs = equals("project", project), equals("provenance", Provenance.MINED)
     runs = reader.select_fields(Episode, ("id", "finished"), *own_runs)
     ended = sorted((str(time), str(run)) for run, time in runs if time)
     # What nobody here vouches for is told to no run.

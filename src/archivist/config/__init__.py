@@ -26,7 +26,7 @@ class BriefRules(NamedTuple):
 
     max_lessons: int = 10
     always_at_frequency: int = 5
-    max_task_lessons: int = 5
+    max_task_lessons: int = 6
     budget_tokens: int = 600
     max_candidates: int = 3
     holdout: float = 0.0

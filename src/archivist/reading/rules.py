@@ -42,6 +42,7 @@ class FailureKind(StrEnum):
     BUILD = "build"
     CRASH = "crash"
     PROVIDER = "provider"
+    CHECK = "check"
     OTHER = "other"
 
     @property

@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import Any
 
 from archivist.reading.calls import ToolCall, read_tool_calls
+from archivist.reading.commands import step_purpose
 from archivist.reading.cures import failed_remedies, find_cure, mends_style
 from archivist.reading.failures import Failure
 from archivist.reading.history import AttemptCounts
@@ -21,13 +22,15 @@ from archivist.reading.replacements import Cure
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
 from archivist.reading.wording import advice, base_name, is_scratch, relative_path
-from archivist.reading.works import CommandCounts, count_commands
+from archivist.reading.works import CommandCounts, command_purpose, count_commands
 from archivist.records import Episode, EpisodeKind, Event, EventKind
 
 # Failures of code as such. Only recurrence tells a fault of the environment from one of the task.
 CODE_KINDS = frozenset(
     (K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TEST_FAILURE, K.SYNTAX, K.BUILD, K.OTHER, K.CRASH)
 )
+# Failures in which a check found something.
+_FINDINGS = (CODE_KINDS | {K.IMPORT_ERROR, K.MISSING_MODULE}) - {K.CRASH}
 # Failures that may name a module of the project's own.
 _NAMING_KINDS = frozenset((K.IMPORT_ERROR, K.MISSING_MODULE, K.VERSION_CONFLICT, K.ATTRIBUTE))
 # How many calls around a failure are searched, so that the time to read a run grows with its length only.
@@ -79,12 +82,16 @@ class ObservedFailure:
 
 @dataclass(frozen=True, slots=True)
 class RunReading:
-    """A run as miners see it. `digest` is what later runs need to know of it."""
+    """A run as miners see it. `digest` is what later runs need to know of it.
+
+    `checks` are the failing tests, linters, builds and commits, whoever is at fault.
+    """
 
     episode: Episode
     acts: tuple[ToolCall, ...]
     met: tuple[ObservedFailure, ...]
     attempts: Mapping[str, AttemptCounts]
+    checks: tuple[ObservedFailure, ...] = ()
     said: tuple[Event, ...] = ()
     digest: dict[str, Any] = field(default_factory=dict)
 
@@ -121,7 +128,8 @@ def read_run(
     is_led = bool(episode.parent) and not episode.is_part
     is_delegated = is_led or episode.kind is not EpisodeKind.ORCHESTRATOR_RUN
     said = tuple(event for event in user_messages if event.text and not is_delegated)
-    reading = RunReading(episode, tuple(calls), met, _count_attempts(calls), said)
+    checks = _observe_checks(calls, episode.project)
+    reading = RunReading(episode, tuple(calls), met, _count_attempts(calls), checks, said)
     return replace(reading, digest=_digest(reading, works, suspicion))
 
 
@@ -181,6 +189,39 @@ def _observe_failures(
             if is_of_project and not (change.is_restored or is_scratch(change.file) or is_scratch(name)):
                 is_untouched = False
     return tuple(found)
+
+
+def _observe_checks(calls: Sequence[ToolCall], project: str) -> tuple[ObservedFailure, ...]:
+    """Return the checks of the project that failed, each under the name of what was run.
+
+    Mostly they are right and the run's own code is wrong. Which of them are often right is worth knowing.
+    """
+    found: list[ObservedFailure] = []
+    for act in calls:
+        failure = act.failure
+        if failure is None or failure.kind not in _FINDINGS or not (step := _failing_check(act, failure)):
+            continue
+        cure = find_cure(calls, act.at)
+        is_command = cure is not None and cure.remedy.way is RemedyKind.STEP and mends_style(cure.remedy.text)
+        found.append(
+            ObservedFailure(
+                act=act,
+                failure=failure._replace(kind=K.CHECK, subject=failure.signature.error),
+                key=f"{project}|{K.CHECK}:{step_purpose(step)}",
+                cure=cure if is_command else None,
+            )
+        )
+    return tuple(found)
+
+
+def _failing_check(act: ToolCall, failure: Failure) -> Step | None:
+    """Return the step of a call that checks the project and failed, if the call tells."""
+    checks = [step for step in act.steps if command_purpose(step) not in ("", "run")]
+    named = [step for step in checks if step_purpose(step).lower() == failure.signature.program]
+    if found := named or checks:
+        return found[-1]
+    # A commit that git itself does not refuse is refused by a hook that runs the project's checks.
+    return act.main if act.purpose == "git commit" else None
 
 
 def is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
@@ -308,7 +349,7 @@ def _digest(
     reading: RunReading, works: list[CommandCounts], suspicion: Callable[[str, str], str] | None
 ) -> dict[str, Any]:
     by_key: dict[str, list[ObservedFailure]] = {}
-    for met in reading.met:
+    for met in (*reading.met, *reading.checks):
         by_key.setdefault(met.key, []).append(met)
     busiest = sorted(
         reading.attempts.items(), key=lambda item: -item[1].ok - item[1].failed - item[1].timeout
@@ -362,6 +403,7 @@ def digest_failure(
     return {
         "kind": first.failure.kind.value,
         "n": len(those),
+        "events": [met.act.event.id for met in those[:2]],
         "subjects": list(dict.fromkeys(met.failure.subject for met in those if met.failure.subject))[:12],
         "remedies": [to_digest(remedy) for remedy in shown][:8],
         "shown": [list(example) for example in shown.values()][:8],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from archivist.records import (
     Episode,
     Event,
     EventKind,
+    Evidence,
     Finding,
     Lesson,
     Provenance,
@@ -272,9 +274,13 @@ def _persist(
         )
         dated = []
         for candidate in candidates:
-            met_in = (each for each in seen.related if candidate.key in _failures(_digest(each)))
+            met_in = [each for each in seen.related if candidate.key in _failures(_digest(each))]
+            shown = [_failures(_digest(each))[candidate.key].get("events") or () for each in met_in]
+            evidence = Evidence(
+                episodes=tuple(each.id for each in met_in), events=tuple(chain.from_iterable(shown))
+            )
             earlier = tuple(root_run(writer, each) for each in met_in)
-            dated.append(replace(candidate, earlier_runs=earlier))
+            dated.append(replace(candidate, earlier_runs=earlier, evidence=evidence))
         most = bank.config.reflect.max_memories_per_run
         kept = archivist.lessons.keep_many(dated, sighting, max_created=most)
         created = [each.lesson for each in kept if each.is_new]

@@ -145,7 +145,7 @@ class Material:
 def gather_material(reading: RunReading, history: RunHistory) -> Material:
     """Bring a run and its past together, each failure once, in the order they were met."""
     by_key: dict[str, list[ObservedFailure]] = {}
-    for met in reading.met:
+    for met in (*reading.met, *reading.checks):
         by_key.setdefault(met.key, []).append(met)
     cases = tuple(_make_case(reading, history, key, those) for key, those in by_key.items())
     return Material(reading, history, cases)

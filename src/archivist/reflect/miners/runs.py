@@ -140,7 +140,6 @@ def mine_outliers(material: Material) -> Iterator[Candidate]:
         summary=clip_words(
             f"{material.name}: a run took {excess}; {worst.cost} of its {calls} calls went into “{error}”"
         ),
-        rule=format_rule(f"{material.name} fails with “{error}”", "settle it first, or work around it early"),
         repo=material.project,
         tags=tags("cost", "outlier"),
         importance=_OUTLIER_IMPORTANCE,

@@ -11,6 +11,7 @@ from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS, call_text
 from archivist.reading.wording import (
+    advice,
     clip_words,
     code,
     format_list,
@@ -28,6 +29,35 @@ _FLAKY_TEST_IMPORTANCE = 0.6
 _CHANCE_KINDS = (CODE_KINDS | {FailureKind.NETWORK, FailureKind.TIMEOUT}) - {FailureKind.SYNTAX}
 _TEST_NAME = re.compile(r"\b(?:test_\w+|\w+_tests?|\w+[._](?:test|spec)\.\w+|Test[A-Z]\w+)\b")
 _SHORTEST_QUOTE = 18
+# A check that fewer runs failed may have failed by chance.
+_OFTEN = 3
+# What a check calls each of its findings.
+_NO_KIND = ("error", "failed", "test failed", "")
+
+
+def mine_checks(material: Material) -> Iterator[Candidate]:
+    """Say which of the project's own checks runs often fail: they are best run early."""
+    for case in material.of_kind(FailureKind.CHECK):
+        if case.runs < _OFTEN or case.tasks < 2:
+            continue
+        check = case.key.rpartition(f"|{FailureKind.CHECK}:")[2]
+        kinds = [kind for kind, runs in case.subjects.items() if runs > 1 and kind not in _NO_KIND][:3]
+        found = f" ({format_list(kinds)})" if kinds else ""
+        remedy = case.best_remedy(RemedyKind.STEP)
+        action = advice(remedy) if remedy else "run it after each change, not only at the end"
+        problem = f"{code(check)} often fails on what runs have just changed{found}"
+        if check == "git commit":
+            problem = f"{code(check)} runs checks here that often refuse it{found}"
+            action = advice(remedy) if remedy else "run the project's checks before you commit"
+        yield make_candidate(
+            material,
+            case,
+            f"{material.name}: {problem}: {action}",
+            rule=format_rule(f"{code(check)} is to be run in {material.name}", action) if remedy else "",
+            remedies=(remedy.text,) if remedy else (),
+            category=Category.TEST_STRATEGY,
+            words=("checks", check),
+        )
 
 
 def mine_flaky(material: Material) -> Iterator[Candidate]:
