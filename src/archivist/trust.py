@@ -295,6 +295,14 @@ def find_note(file: Path) -> dict[str, object] | None:
     return _read_notes(home).get(_key(file)) if home is not None else None
 
 
+def is_noted(file: Path) -> bool:
+    """Say whether the bank at this very place was accepted, whatever file or link is there now."""
+    home, folder = _home_or_none(), file.absolute().parent
+    inside = Path(folder.name if folder.name == FOLDER else "") / file.name
+    real = Path(os.path.realpath(folder.parent if folder.name == FOLDER else folder))
+    return home is not None and _as_key(str(real / inside)) in _read_notes(home)
+
+
 def places_of(mark: str) -> list[Path]:
     """Return where a bank with this mark was accepted: where it was copied or moved from."""
     home = _home_or_none()
@@ -379,8 +387,12 @@ def _locked_home() -> Iterator[Path]:
 
 
 def _key(file: Path) -> str:
+    return _as_key(os.path.realpath(file))
+
+
+def _as_key(path: str) -> str:
     # Bytes that are no text stay apart from each other.
-    return os.path.realpath(file).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _file_number(file: Path) -> int:
