@@ -121,6 +121,51 @@ def test_refused_settings_stop_no_capture(mine: Path, tmp_path: Path) -> None:
         assert bank.runs.episode("s-1").finished is not None
 
 
+KILLED = """
+import os, sys
+from archivist import Bank
+bank = Bank.open(sys.argv[1])
+for number in range(3):
+    bank.lessons.add(f"Lesson {number} of a process that is killed")
+os._exit(9)
+"""
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_a_killed_processs_log_that_is_replaced_is_missed(
+    archivist: Command, mine: Path, is_removed: bool
+) -> None:
+    subprocess.run([sys.executable, "-c", KILLED, str(mine.parent)], check=False)
+    log = mine / "memory.db-wal"
+    log.unlink()
+    if not is_removed:
+        log.touch()
+    for _ in range(2):
+        answer = told(archivist, mine.parent)
+        assert (MINE in answer, NOTICE in answer, "of a process" in answer) == (True, True, False)
+    gone = "the bank's last 3 changes are gone: memory.db-wal"
+    assert gone in archivist("lessons", "add", "Another").err
+    assert f"warn  trust       {gone}" in archivist("doctor").out
+    assert archivist("trust", "--yes").code == 0
+    assert NOTICE not in told(archivist, mine.parent)
+    assert archivist("status").err == ""
+
+
+@pytest.mark.req("N7")
+def test_nothing_is_missed_after_a_kill_or_in_a_restored_bank(
+    archivist: Command, mine: Path, tmp_path: Path
+) -> None:
+    assert archivist("backup", str(tmp_path / "kept.db")).code == 0
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", KILLED, str(mine.parent)], check=False)
+        assert NOTICE not in told(archivist, mine.parent)
+    assert "Lesson 2 of a process" in archivist("lessons", "list").out
+    subprocess.run([sys.executable, "-c", KILLED, str(mine.parent)], check=False)
+    assert archivist("restore", str(tmp_path / "kept.db")).code == 0
+    assert (archivist("status").err, NOTICE in told(archivist, mine.parent)) == ("", False)
+
+
 @pytest.mark.req("N7")
 def test_a_strangers_bank_below_does_not_hide_that_the_users_own_cannot_be_opened(
     archivist: Command, mine: Path, tmp_path: Path

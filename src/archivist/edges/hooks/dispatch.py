@@ -182,6 +182,8 @@ def _brief_from_banks(
     from pathlib import Path
 
     from archivist import projects
+    from archivist.files.git import find_pulled_problem
+    from archivist.trust import lost_changes
 
     config, refused = load_config(place)
     if refused is not None:
@@ -208,8 +210,11 @@ def _brief_from_banks(
                 harness=dialect.harness or dialect.name,
                 global_bank=global_bank,
             )
-        notice = _notice() if moment == SESSION_START and refused is not None else ""
-        return notice + (brief.text if brief is not None else "")
+        text = brief.text if brief is not None else ""
+        if moment != SESSION_START:
+            return text
+        is_wrong = refused is not None or lost_changes(bank.path) or find_pulled_problem(bank.path)
+        return _notice() + text if is_wrong else text
 
 
 def load_config(place: Path) -> tuple[Config, ConfigError | None]:

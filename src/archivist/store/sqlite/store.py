@@ -452,9 +452,13 @@ def _immediate_transaction(
             yield
             if log is not None:
                 log.before_commit()
+            # The first migration has not made the ledger yet.
+            entry = None
+            with suppress(apsw.SQLError):
+                entry = _query_int(db, "SELECT max(seq) FROM ledger") if log is not None else None
             db.execute("COMMIT")
             if log is not None:
-                log.after_commit()
+                log.after_commit(entry)
         except BaseException:
             if not db.get_autocommit():
                 db.execute("ROLLBACK")
