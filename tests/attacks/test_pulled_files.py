@@ -176,3 +176,45 @@ def test_a_strangers_bank_below_does_not_hide_that_the_users_own_cannot_be_opene
     (below / "memory.db").write_bytes(b"x" * 4096)
     folder_as("-wal")(mine, tmp_path)
     assert NOTICE in told(archivist, below.parent)
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("name", ["made", "made/hooks", "made/.claude-plugin"])
+def test_a_plugin_is_not_written_through_a_link_of_an_unpacked_archive(
+    archivist: Command, project: Path, tmp_path: Path, name: str
+) -> None:
+    assert archivist("install", "plugin", "made").code == 0
+    elsewhere = tmp_path / "elsewhere"
+    (project / name).rename(elsewhere)
+    for path in [path for path in elsewhere.rglob("*") if path.is_file() and path.name[0] != "."]:
+        path.unlink()
+    (project / name).symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    for command in ("install", "uninstall"):
+        ran = archivist(command, "plugin", "made")
+        assert (ran.code, "is a link" in ran.err) == (4, True), ran
+    assert sorted(elsewhere.rglob("*")) == before
+
+
+@pytest.mark.req("N7")
+def test_settings_of_a_project_are_not_written_through_a_linked_folder(
+    archivist: Command, project: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (project / ".claude").symlink_to(tmp_path / "elsewhere")
+    ran = archivist("install", "claude-code", "--project")
+    assert (ran.code, "is a link" in ran.err) == (4, True), ran
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.req("N7")
+def test_capturing_a_folder_says_whose_sessions_it_is_taken_for(
+    archivist: Command, project: Path, home: Path
+) -> None:
+    archivist("init")
+    for folder, is_said in ((project / "logs", True), (home / ".codex" / "sessions" / "2026", False)):
+        folder.mkdir(parents=True)
+        line = {"run": f"r-{is_said}", "seq": 0, "kind": "log", "text": "hello"}
+        (folder / "rollout-1.jsonl").write_text(json.dumps(line) + "\n")
+        told = f"taken for sessions of yours: the logs in {folder}"
+        assert (told in archivist("capture", str(folder)).err) is is_said
