@@ -111,7 +111,7 @@ def _transcode(source: BinaryIO, encoding: str) -> Iterator[bytes]:
     yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> io.BufferedReader:
     """Open a regular file, or the pipe of the user's shell; raise InputError for any other.
 
     A link can lead to a device without an end, or to a pipe that nobody writes to.
