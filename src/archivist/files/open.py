@@ -130,7 +130,7 @@ def open_regular(path: Path) -> io.BufferedReader:
     elif not stat.S_ISREG(mode):
         source.close()
         raise InputError(f"{str(path)!r} is no regular file", hint="write what it holds to a file first")
-    return source
+    return cast("io.BufferedReader", source)
 
 
 def read_bounded(name: str | Path, max_bytes: int = MAX_TEXT_BYTES, *, hint: str = "") -> bytes:
