@@ -100,7 +100,8 @@ def _change_settings(
     changes.refuse_unwritable(found)
     for change in () if user else found:
         # An unpacked archive is no repository, and holds links all the same; a plugin's folder may be one.
-        refuse_links(change.path, below=root.parent if is_plugin else root)
+        if is_plugin or change.path.parent != root:
+            refuse_links(change.path.parent, below=root)
     copies = []
     if not dry_run:
         copies = plugin.write_plugin(found, root) if is_plugin else changes.apply_changes(found, wanted)

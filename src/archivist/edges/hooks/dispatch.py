@@ -68,7 +68,7 @@ def answer_hook(args: Sequence[str], bank: str = "") -> None:
         event = _parse_event(sys.stdin.buffer.read(_MAX_BYTES + 1) if sys.stdin else b"")
         given_name = args[1] if len(args) > 1 else first_text(event, "hook_event_name", "hookEventName")
         moment = dialect.canonical_event(given_name)
-        payload = dialect.read(event)
+        payload = dialect.read(event)._replace(is_probe=event.get(PROBE) is True)
         folder = payload.folder
         event_name = dialect.events.get(moment, "")
         if event_name:
@@ -186,7 +186,7 @@ def _brief_from_banks(
     from archivist.trust import lost_changes
 
     config, refused = load_config(place)
-    if refused is not None:
+    if refused is not None and not payload.is_probe:
         note_failure(f"{dialect.name} {moment}, the project's settings", refused, place)
     with _open_bank(place, dialect, config) as bank:
         run = payload.run if len(payload.run) <= MAX_NAME else ""
