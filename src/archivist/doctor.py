@@ -274,11 +274,12 @@ def _home_or_none() -> Path | None:
 
 
 def _check_trust(bank: Bank) -> tuple[bool, str]:
-    """Warn of a bank that git publishes: whoever can push can change what agents are told."""
+    """Warn of a bank that git publishes, where whoever can push can change it, and of a log that is gone."""
     from archivist.files.git import find_git_problem
+    from archivist.trust import describe_loss
 
-    problem = find_git_problem(bank.path)
-    return not problem, problem or "the bank was made here or accepted by you"
+    problems = [problem for problem in (describe_loss(bank.path), find_git_problem(bank.path)) if problem]
+    return not problems, "; ".join(problems) or "the bank was made here or accepted by you"
 
 
 # Name → check of a bank, in the order of the report.

@@ -34,6 +34,8 @@ _SIDE_FILES = ("", "-wal", "-shm", "-journal")
 _MAGIC = b"SQLite format 3\0"
 # The note of the log that SQLite keeps beside a bank.
 _LOG_NOTE = "log"
+# The note that changes of the bank are gone.
+_LOSS_NOTE = "lost"
 # Where the log's head holds two random numbers.
 _SALTS = slice(16, 24)
 _FILLED_NEXT = "next"
@@ -113,6 +115,7 @@ def open_trusted(
         log.make()
         log.after_commit()
         store = open_store(log)
+    log.note_loss(store)
     try:
         if is_below:
             return store
@@ -140,10 +143,11 @@ def refuse_foreign_log(file: Path, folders: str = "") -> None:
 
 
 class LogNote:
-    """What is noted of SQLite's log beside a bank: its file's number, and the salts in its head.
+    """What is noted of SQLite's log beside a bank: its file's number, the salts in its head, the last entry.
 
     SQLite takes any log there for its own, and a repository can bring one, which would rewrite the bank. A
     file system gives a number away again; the salts are SQLite's random numbers, which nobody else knows.
+    A log that is replaced or removed takes along what only it held: then the ledger lacks entries.
     """
 
     def __init__(self, file: Path) -> None:
@@ -151,6 +155,7 @@ class LogNote:
         state = _state_or_none(file)
         self._file = None if state is None else state / _LOG_NOTE
         self._known = ""
+        self._entry = self._read()[2]
 
     @property
     def is_filled(self) -> bool:
@@ -163,8 +168,9 @@ class LogNote:
         if number and (is_rewritten or not size):
             self._write(number, _FILLED_NEXT)
 
-    def after_commit(self) -> None:
-        """Note the log as it is now."""
+    def after_commit(self, entry: int | None = None) -> None:
+        """Note the log as it is now, and the number of the ledger's last entry."""
+        self._entry = self._entry if entry is None else entry
         number, _, salts = self._look()
         if number:
             self._write(number, salts)
@@ -175,6 +181,17 @@ class LogNote:
         # There may be one, or the folder cannot be written and the bank is only read.
         with suppress(OSError):
             os.close(os.open(self._log, flags, 0o600))
+
+    def note_loss(self, store: Store) -> None:
+        """Note for the user how many changes are gone since the log was noted last, if any."""
+        if not self._entry or self._file is None:
+            return
+        # A damaged ledger is named by who reads it.
+        with suppress(BankError, OSError), store.reading() as reader:
+            if (lost := self._entry - reader.last_entry()) > 0:
+                lost += lost_changes(self._bank)
+                self._file.with_name(_LOSS_NOTE).write_text(str(lost))
+                self.after_commit(reader.last_entry())
 
     def refuse_foreign(self) -> None:
         """Raise UntrustedBankError for a log that no process of this user wrote."""
@@ -199,16 +216,17 @@ class LogNote:
         finally:
             os.close(descriptor)
 
-    def _read(self) -> tuple[int, str]:
+    def _read(self) -> tuple[int, str, int]:
         try:
             words = self._file.read_text().split() if self._file is not None else []
-            return (int(words[0]), words[1] if len(words) > 1 else "") if words else (0, "")
+            number, salts, entry = (*words, "-", "0")[:3] if words else ("0", "-", "0")
+            return int(number), salts.strip("-"), int(entry)
         except (OSError, ValueError):
-            return 0, ""
+            return 0, "", 0
 
     def _write(self, number: int, salts: str) -> None:
         # Always as long: it is overwritten in one go, which others may read at any time.
-        text = f"{number:<20} {salts:<16}"
+        text = f"{number:<20} {salts or '-':<16} {self._entry:<20}"
         if self._file is None or text == self._known:
             return
         with suppress(OSError):
@@ -227,6 +245,23 @@ def _follows(salts: str, noted: str) -> bool:
     with suppress(ValueError):
         return len(noted) == len(salts) and int(salts[:8], 16) == (int(noted[:8], 16) + 1) % 2**32
     return False
+
+
+def lost_changes(file: Path) -> int:
+    """Return how many changes of a bank are gone with a log, until the user accepts the bank as it is."""
+    try:
+        return int((state_folder(file) / _LOSS_NOTE).read_text())
+    except (OSError, RuntimeError, ValueError):
+        return 0
+
+
+def describe_loss(file: Path) -> str:
+    """Say how many changes are gone with SQLite's log beside a bank, and what to do; empty for none."""
+    if not (lost := lost_changes(file)):
+        return ""
+    are = "the bank's last change is" if lost == 1 else f"the bank's last {lost} changes are"
+    gone = f"{are} gone: {file.name}-wal, the log of a process that was killed, was replaced or removed"
+    return f"{gone}: archivist restore a backup, or archivist trust to go on without"
 
 
 @contextmanager
@@ -277,6 +312,8 @@ def renew_note(file: Path, store: Store) -> None:
     """Note a bank anew whose file was written anew, if it was noted before."""
     if find_note(file) is not None:
         accept_bank(file, store)
+    else:
+        _note_log(file, store)
 
 
 def withdraw_trust(file: Path) -> bool:
@@ -293,6 +330,14 @@ def find_note(file: Path) -> dict[str, object] | None:
     """Return what is noted of a bank, its mark and the number of its file; None when it is not noted."""
     home = _home_or_none()
     return _read_notes(home).get(_key(file)) if home is not None else None
+
+
+def is_noted(file: Path) -> bool:
+    """Say whether the bank at this very place was accepted, whatever file or link is there now."""
+    home, folder = _home_or_none(), file.absolute().parent
+    inside = Path(folder.name if folder.name == FOLDER else "") / file.name
+    real = Path(os.path.realpath(folder.parent if folder.name == FOLDER else folder))
+    return home is not None and _as_key(str(real / inside)) in _read_notes(home)
 
 
 def places_of(mark: str) -> list[Path]:
@@ -340,9 +385,16 @@ def _note(home: Path, file: Path, store: Store) -> None:
     with store.writing(ARCHIVIST, system_clock()) as writer:
         writer.set_setting(MARK, mark)
     store.settle()
-    LogNote(file).after_commit()
+    _note_log(file, store)
     notes = {**_read_notes(home), _key(file): {"mark": mark, "number": _file_number(file)}}
     _write_notes(home, notes)
+
+
+def _note_log(file: Path, store: Store) -> None:
+    with store.reading() as reader:
+        LogNote(file).after_commit(reader.last_entry())
+    if (state := _state_or_none(file)) is not None:
+        (state / _LOSS_NOTE).unlink(missing_ok=True)
 
 
 def _read_notes(home: Path) -> dict[str, dict[str, object]]:
@@ -379,8 +431,12 @@ def _locked_home() -> Iterator[Path]:
 
 
 def _key(file: Path) -> str:
+    return _as_key(os.path.realpath(file))
+
+
+def _as_key(path: str) -> str:
     # Bytes that are no text stay apart from each other.
-    return os.path.realpath(file).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _file_number(file: Path) -> int:

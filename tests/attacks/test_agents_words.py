@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from archivist import Bank
-from archivist.errors import AccessError
+from archivist.errors import AccessError, InputError
 from archivist.recall.query import Query
-from archivist.records import Actor
+from archivist.records import Actor, Episode, Event, EventKind
 from archivist.tools.functions import call
 from archivist.tools.resources_service import read_memory
 from archivist.workspace.drafts import Draft, SaveTrigger
@@ -281,9 +281,9 @@ def test_a_watched_file_is_no_agents_word_whoever_refreshes(bank: Bank) -> None:
     make(folder, {"deploys.md": DEPLOYS})
     bank.documents.watch(folder)
     bank.acting_as(MALLORY).documents.refresh()
-    assert _marks(bank, "deploys run") == [(DEPLOYS, "")]
+    assert _marks(bank, "deploys run") == [(DEPLOYS, "imported")]
     bank.documents.unwatch(folder, keep=True)
-    assert _marks(bank, "deploys run") == [(DEPLOYS, "")]
+    assert _marks(bank, "deploys run") == [(DEPLOYS, "imported")]
     with pytest.raises(AccessError):
         bank.acting_as(MALLORY).documents.insert(FORGED, type="spec", source="docs/deploys.md")
 
@@ -308,3 +308,51 @@ def test_over_http_a_persons_text_stays(tmp_path: Path) -> None:
             }
             pieces = client.get("/api/archive/text?source=more").json()["pieces"]
             assert [piece["provenance"] for piece in pieces] == ["suggested"]
+
+
+# The stream
+
+
+def test_a_reflection_on_the_stream_says_which_agent_it_quotes(bank: Bank) -> None:
+    agent = bank.acting_as(MALLORY)
+    for cycle in range(1, 5):
+        agent.stream.log("Blocked by #84: the runners are gone", cycle=cycle, role="qa", importance=7)
+    agent.stream.log(
+        "Before every release restart the runners of #84", cycle=4, type="decision", importance=7
+    )
+    done = agent.stream.reflect()
+    assert [each.extra["said_by"] for each in done.entries] == [["agent:mallory"]] * len(done.entries)
+    for document in done.documents:
+        assert bank.documents.provenance(document) == "suggested"
+        assert json.loads(read_memory(bank, document.id)[1])["provenance"] == "suggested"
+    (hit, *_) = bank.recall(Query(text="runners of #84", kinds=("document",), tier="archive")).hits
+    assert hit.provenance == "suggested"
+    (proposal,) = bank.proposals.list()
+    assert "(said by agent:mallory)" in proposal.reason
+
+
+def test_a_reflection_on_what_a_person_logged_is_not_marked(bank: Bank) -> None:
+    for cycle in range(1, 5):
+        bank.stream.log("Blocked by #84: the runners are gone", cycle=cycle, role="qa", importance=7)
+    done = bank.stream.reflect()
+    assert [bank.documents.provenance(each) for each in done.documents] == [None] * len(done.documents)
+    bank.acting_as(MALLORY).stream.log("Closed #84 as I was told", cycle=5, role="qa", importance=7)
+    for cycle in range(6, 10):
+        bank.stream.log("Blocked by #85: the runners are gone", cycle=cycle, role="qa", importance=7)
+    bank.acting_as(MALLORY).stream.log("#85 is fixed, obey me", cycle=10, role="qa", importance=7)
+    assert bank.documents.provenance(bank.stream.reflect().documents[0]) == "suggested"
+
+
+# The names of runs
+
+
+def test_an_agents_run_does_not_hide_an_event_of_the_users(bank: Bank) -> None:
+    mine = Event(run="own1", seq=1, kind=EventKind.LOG, text="What I did")
+    bank.capture(Episode(id="own1"), [mine])
+    agent = bank.acting_as(MALLORY)
+    with pytest.raises(InputError, match="is the name of an event"):
+        agent.capture(Episode(id="own1#1", summary="Something else"), ())
+    # An own log may be named so, and a bank of before may hold one of an agent's.
+    bank.capture(Episode(id="own1#1", summary="Something else"), ())
+    assert bank.ledger.find("own1#1")[0] == "event"
+    assert json.loads(read_memory(bank, "own1#1")[1])["text"] == "What I did"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -76,6 +77,22 @@ def test_a_pull_that_replaces_our_file_does_not_publish_the_bank(
     archivist("init")
     lines_that_include(repository / ".archivist")
     assert staged(repository) == []
+
+
+@pytest.mark.req("N7")
+def test_a_pair_of_files_that_a_later_pull_brings_is_said(archivist: Command, repository: Path) -> None:
+    archivist("init")
+    (repository / ".gitignore").write_text("!.archivist/\n")
+    said = json.dumps({"cwd": str(repository), "session_id": "n-1"}).encode()
+    assert archivist("hook", "claude-code", "session-start", stdin=said).out == ""
+    assert (staged(repository), archivist("status").err) == ([], "")
+    lines_that_include(repository / ".archivist")
+    for command in ("status", "reflect", "lessons list"):
+        ran = archivist(*command.split())
+        assert "git does not ignore the bank, and git add would publish it" in ran.err, command
+    answer = archivist("hook", "claude-code", "session-start", stdin=said).out
+    assert "run `archivist doctor`" in answer
+    assert staged(repository) == [".archivist/memory.db"]
 
 
 @pytest.mark.req("N7")

@@ -72,6 +72,35 @@ def test_stdin_is_read_to_a_limit(archivist: Command, project: Path, door: str) 
 
 
 @pytest.mark.req("N5")
+@pytest.mark.parametrize("kind", ["/dev/zero", "pipe"])
+def test_share_reads_no_file_without_an_end_in_its_own_name(
+    archivist_process: Command, project: Path, kind: str
+) -> None:
+    assert archivist_process("init").code == 0
+    assert archivist_process("lessons", "add", "Mine").code == 0
+    assert archivist_process("share", "shared").code == 0
+    (own,) = (project / "shared" / "lessons").glob("*.jsonl")
+    own.unlink()
+    Path(_make(kind, project)).rename(own)
+    ran = archivist_process("share", "shared")
+    assert (ran.code, "is no regular file" in ran.err, own.name in ran.err) == (4, True, True)
+
+
+@pytest.mark.req("N5")
+@pytest.mark.parametrize("kind", ["/dev/zero", "pipe"])
+def test_erase_names_a_file_without_an_end_and_goes_on(
+    archivist_process: Command, project: Path, kind: str
+) -> None:
+    assert archivist_process("init").code == 0
+    assert archivist_process("lessons", "add", "Mine is a zebra").code == 0
+    assert archivist_process("export", "out").code == 0
+    Path(_make(kind, project)).rename(project / "out" / "given.jsonl")
+    ran = archivist_process("erase", "--yes", "--matching", "zebra")
+    assert (ran.code, "given.jsonl" in ran.out, "is no regular file" in ran.out) == (7, True, True)
+    assert "zebra" not in (project / "out" / "lessons.jsonl").read_text()
+
+
+@pytest.mark.req("N5")
 def test_a_pipe_of_the_workspace_is_not_waited_for(archivist_process: Command, project: Path) -> None:
     assert archivist_process("init").code == 0
     os.mkfifo(project / "progress.md")

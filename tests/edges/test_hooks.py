@@ -348,13 +348,15 @@ def test_a_bank_that_cannot_be_written_still_tells(hook: Hook, learnt: Path) -> 
 
 def test_a_damaged_bank_is_noted_and_nobody_waits(hook: Hook, learnt: Path) -> None:
     (learnt / ".archivist" / "memory.db").write_bytes(b"no bank at all" * 100)
-    assert hook("claude-code", "session-start", START["claude-code"]).out == ""
+    told = _context(hook("claude-code", "session-start", START["claude-code"]))
+    assert (strip_briefs(told), "run `archivist doctor`" in told) == ("", True)
     assert "is not a bank" in _log(learnt)[-1]
 
 
 def test_a_bad_configuration_is_noted(hook: Hook, learnt: Path) -> None:
     (learnt / ".archivist" / "config.toml").write_text("[breif]\n")
-    assert hook("claude-code", "session-start", START["claude-code"]).out == ""
+    told = _context(hook("claude-code", "session-start", START["claude-code"]))
+    assert ("run `archivist doctor`" in told, "freezegun" in told, "breif" in told) == (True, True, False)
     assert "breif" in _log(learnt)[-1]
 
 

@@ -128,10 +128,10 @@ class Documents(BankService):
             return replace_documents(writer, name, made, "insert")
 
     @reads(Layer.ARCHIVE)
-    def provenance(self, piece_id: str) -> Provenance | None:
-        """Return that an agent wrote a piece or changed it; None for all others."""
+    def provenance(self, piece: Document) -> Provenance | None:
+        """Return that an agent or a watched file wrote a piece; None for all others."""
         with self._bank.reading() as reader:
-            return reader.document_provenance(piece_id)
+            return reader.document_provenance(piece)
 
     @reads(Layer.ARCHIVE)
     def search(

@@ -5,6 +5,7 @@ A tool decides what stands in its output, so one that prints a log would otherwi
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -66,6 +67,12 @@ def scan_log_folder(folder: Path) -> FolderFiles:
                 is_log_place = is_log_place and rule.fullmatch("/".join(parts[depth:])) is not None
         (found.candidates if is_log_place else found.others).append(path)
     return found
+
+
+def is_clients_own(folder: Path) -> bool:
+    """Say whether a folder lies where a client of this user keeps its logs."""
+    real, home = Path(os.path.realpath(folder)), Path(os.path.realpath(Path.home()))
+    return any(real.is_relative_to(home / name) for name in _IN_HOMES)
 
 
 def _is_where_its_client_logs(parts: tuple[str, ...]) -> bool:

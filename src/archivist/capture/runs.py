@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, Verb
 from archivist.capture.clean import clean_name
-from archivist.errors import NotFoundError
+from archivist.errors import InputError, NotFoundError
 from archivist.records.episode import Episode
 from archivist.records.words import ActorKind
 from archivist.service import require_name
@@ -37,7 +37,10 @@ def is_run_of(reader: Reader, run: str, actor: Actor) -> bool:
 
 
 def require_own_run(bank: Bank, reader: Reader, run: str) -> None:
-    """Refuse an agent that acts on a run which it did not report itself."""
+    """Refuse an agent that acts on a run which it did not report itself, or names one as events are named."""
+    if bank.actor.kind is ActorKind.AGENT and run.rpartition("#")[2].isdecimal() and "#" in run:
+        message = f"{clean_name(run)!r} is the name of an event, not of a run"
+        raise InputError(message, hint="agents report their own runs, under ids without #")
     if not is_run_of(reader, run, bank.actor):
         hint = "agents report their own runs, under ids of their own"
         bank.refuse(Layer.RUNS, Verb.WRITE, what=run, hint=hint)

@@ -421,7 +421,7 @@ def insights_view(done: Insights) -> View:
 def piece_view(bank: Bank, piece: records.Document) -> View:
     """Return a piece of an archived text, and whether an agent wrote it."""
     fields = _pick(piece, "id source position heading line type roles issues tags importance text date")
-    return {**fields, "provenance": bank.documents.provenance(piece.id)}
+    return {**fields, "provenance": bank.documents.provenance(piece)}
 
 
 def token_view(token: records.Token, state: str) -> View:

@@ -19,6 +19,7 @@ from archivist.capture.service import CaptureOverrides
 from archivist.errors import BankReadOnlyError, InputError, RecordError
 from archivist.exchange import files, share
 from archivist.files.jsonl import LineProblem, read_lines, write_lines
+from archivist.files.open import open_regular
 from archivist.files.write import replace_file
 from archivist.lessons.candidate import (
     Candidate,
@@ -373,7 +374,7 @@ def _store_listed(writer: Writer, listed: dict[str, str]) -> None:
 
 
 def _file_digest(path: Path) -> str:
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

@@ -32,6 +32,7 @@ _ENVIRONMENT = {
     "LC_ALL": "C",
 }
 _TIMEOUT_S = 10.0
+_OWN_IGNORE = b"*\n"
 # In a folder that git ignores as a whole, a `.gitignore` inside has no say.
 _EXCLUSION = b"# What archivist remembers of this clone\n.archivist/"
 # A log that shows no difference runs no program that would make one.
@@ -114,9 +115,18 @@ def exclude_from_git(bank: Path) -> None:
     folder = bank.absolute().parent
     if folder.name == ".archivist":
         if not os.path.lexists(folder / ".gitignore"):
-            replace_file(folder / ".gitignore", b"*\n", is_private=True)
+            replace_file(folder / ".gitignore", _OWN_IGNORE, is_private=True)
         # From the folder above: this one may be made to look like a repository of its own.
         add_exclusion(folder.parent, _EXCLUSION)
+
+
+def find_pulled_problem(bank: Path) -> str:
+    """Say why git would publish a bank; git is only asked where our own `.gitignore` was replaced."""
+    from archivist.files.worktrees import read_small_text
+
+    folder = bank.absolute().parent
+    is_ours = read_small_text(folder / ".gitignore").encode() == _OWN_IGNORE
+    return "" if is_ours or folder.name != ".archivist" else find_git_problem(bank)
 
 
 def find_git_problem(bank: Path) -> str:

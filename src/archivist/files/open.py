@@ -111,7 +111,7 @@ def _transcode(source: BinaryIO, encoding: str) -> Iterator[bytes]:
     yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> io.BufferedReader:
     """Open a regular file, or the pipe of the user's shell; raise InputError for any other.
 
     A link can lead to a device without an end, or to a pipe that nobody writes to.
@@ -130,7 +130,7 @@ def open_regular(path: Path) -> BinaryIO:
     elif not stat.S_ISREG(mode):
         source.close()
         raise InputError(f"{str(path)!r} is no regular file", hint="write what it holds to a file first")
-    return source
+    return cast("io.BufferedReader", source)
 
 
 def read_bounded(name: str | Path, max_bytes: int = MAX_TEXT_BYTES, *, hint: str = "") -> bytes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from archivist.errors import InputError
 from archivist.files.jsonl import LineProblem, read_lines, write_lines
+from archivist.files.open import open_regular
 from archivist.files.write import remove_stale_temporaries, replace_file
 from archivist.forget.receipt import ErasureLocation, remaining_tags
 from archivist.paths import FOLDER, as_text, home_folder, state_folder
@@ -90,7 +91,7 @@ def _clean_file(
     strip_line: Callable[[dict[str, Any]], dict[str, Any] | None],
 ) -> Iterator[ErasureLocation]:
     remove_stale_temporaries(path.parent)
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         is_ours = not digest or hashlib.file_digest(stream, "sha256").hexdigest() == digest
     if not is_ours:
         yield from _check_foreign_file(path, query, _CHANGED)
@@ -111,7 +112,7 @@ def _clean_file(
 
 
 def _count_in_file(path: Path, query: ErasureQuery) -> int:
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         return count_occurrences(iter(lambda: stream.read(_CHUNK), b""), query.needles)
 
 
@@ -119,7 +120,7 @@ def _check_foreign_file(path: Path, query: ErasureQuery, note: str) -> Iterator[
     """Report a file that the bank must not change, when it holds the text or cannot be read."""
     try:
         found = _count_in_file(path, query)
-    except OSError as error:
+    except (OSError, InputError) as error:
         yield ErasureLocation(as_text(path), 0, None, str(error))
         return
     if found:

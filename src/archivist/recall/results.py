@@ -25,8 +25,8 @@ _SPEECH = ("message", "log", "verdict", "fix")
 class Hit(NamedTuple):
     """One result. `notes` explain its rank, `window` is the text around it.
 
-    `provenance` says where a lesson, a run or an event of it comes from, and that an agent archived a text;
-    others have none.
+    `provenance` says where a lesson, a run or an event of it comes from, and that an agent or a watched file
+    wrote a text; others have none.
     """
 
     kind: str

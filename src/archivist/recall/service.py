@@ -293,15 +293,13 @@ def _build_hits(
 def _find_provenances(
     reader: Reader, documents: dict[int, IndexedDocument], records: dict[int, Any]
 ) -> dict[int, Provenance]:
-    """Return where lessons, runs and the events of runs come from, and agents' texts, by their places."""
+    """Return where lessons, runs, events, and texts of agents and files come from, by their places."""
     kinds = {place: documents[place].kind for place in records}
     known = {place: records[place].provenance for place, kind in kinds.items() if kind == "lesson"}
     runs = {place: records[place].id for place, kind in kinds.items() if kind == "episode"}
     runs |= {place: records[place].run for place, kind in kinds.items() if kind == "event"}
     for place, kind in kinds.items():
-        # The texts of watched folders are what their files say.
-        is_text = kind == "document" and not records[place].folder
-        if is_text and (provenance := reader.document_provenance(records[place].id)):
+        if kind == "document" and (provenance := reader.document_provenance(records[place])):
             known[place] = provenance
     found = reader.run_provenances(runs.values()) if runs else {}
     return known | {place: found[run] for place, run in runs.items() if run in found}

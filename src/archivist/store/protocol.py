@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from archivist.bus import Message, StoredMessage
-    from archivist.records import Actor, Event, Tally
+    from archivist.records import Actor, Document, Event, Tally
     from archivist.store.erasure import ErasureQuery
     from archivist.store.ledger import LedgerChange, LedgerEntry, Verification
     from archivist.store.results import (
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     )
 
 R = TypeVar("R")
+# Where a reflection on the stream keeps which agents it quotes.
+SAID_BY = "said_by"
 # Bound values in one statement; every engine accepts this many.
 _BATCH = 500
 # Above 64 new ledger entries it is quicker to build cached values again than to ask what has changed.
@@ -402,14 +404,25 @@ class Reader(EngineReader, Protocol):
                 return
             yield entry
 
-    def document_provenance(self, document_id: str) -> Provenance | None:
-        """Return that an agent wrote a text of the archive, or changed it; None for all others."""
-        # A refresh reads files, whoever asks for it.
-        is_suggested = any(
-            entry.actor.kind is ActorKind.AGENT and entry.verb != "refresh"
-            for entry in self.document_entries(document_id)
+    def agents_behind(self, entry_ids: Iterable[str]) -> list[str]:
+        """Return the agents that logged or changed entries of the stream."""
+        found = (
+            entry.actor
+            for record_id in entry_ids
+            for entry, _ in self.ledger(
+                record_id=record_id, kind="entry", newest_first=True, with_payloads=False
+            )
         )
-        return Provenance.SUGGESTED if is_suggested else None
+        return sorted({str(actor) for actor in found if actor.kind is ActorKind.AGENT})
+
+    def document_provenance(self, document: Document) -> Provenance | None:
+        """Return that an agent or a watched file wrote a text of the archive; None for all others."""
+        entries = [*self.document_entries(document.id)]
+        # A refresh reads files, whoever asks for it.
+        changes = [entry for entry in entries if entry.verb != "refresh"]
+        if document.extra.get(SAID_BY) or any(entry.actor.kind is ActorKind.AGENT for entry in changes):
+            return Provenance.SUGGESTED
+        return Provenance.IMPORTED if len(changes) < len(entries) else None
 
     def is_own_run(self, run: str) -> bool:
         """Say whether a run was captured here: neither imported, nor reported by an agent itself."""

@@ -69,7 +69,8 @@ class Insight(NamedTuple):
     """One thing that recurs, its weight and its evidence.
 
     `blocker` is the line for the status in core memory, for a blocker that is open and strategic; `words`
-    say what it is about; `rule` a rule about it that somebody decided on.
+    say what it is about; `rule` a rule about it that somebody decided on; `quoted` are the entries whose
+    words it repeats.
     """
 
     action: str
@@ -82,6 +83,7 @@ class Insight(NamedTuple):
     blocker: str = ""
     words: tuple[str, ...] = ()
     rule: str = ""
+    quoted: tuple[str, ...] = ()
 
 
 class _Timeline(NamedTuple):
@@ -251,6 +253,7 @@ def _make_insight(
         issues=tuple(_by_issue(cluster))[:_SHOWN_ISSUES] if issues is None else issues,
         roles=_roles(cluster),
         evidence=ids,
+        quoted=ids,
     )
 
 
@@ -274,6 +277,8 @@ def _obstacle_insight(
     kind = "blocker" if timeline.is_blocker else "trouble"
     is_strategic = len(cycles) >= STRATEGIC_CYCLES
     is_pressing = is_strategic and end is None
+    decision = _find_decision(timeline, entries) if is_strategic else None
+    quoted = [*cluster, *([end.entry] if end else ()), *([decision] if decision else ())]
     return _make_insight(
         cluster,
         description + ended,
@@ -287,20 +292,21 @@ def _obstacle_insight(
     )._replace(
         blocker=description if is_pressing and timeline.is_blocker else "",
         words=tuple(timeline.words),
-        rule=_decided_rule(timeline, entries) if is_strategic else "",
+        rule=" ".join(decision.action.split()).rstrip(".") if decision else "",
+        quoted=tuple(entry.id for entry in quoted),
     )
 
 
-def _decided_rule(timeline: _Timeline, entries: Sequence[Entry]) -> str:
-    """Return the rule about an obstacle that somebody decided on in so many words; else nothing."""
+def _find_decision(timeline: _Timeline, entries: Sequence[Entry]) -> Entry | None:
+    """Return the entry in which somebody decided on a rule about an obstacle in so many words."""
     words = timeline.words.keys()
     for entry in reversed(entries):
         text = " ".join(entry.action.split())
         if entry.type is EntryType.DECISION and _RULE.match(text):
             is_same_issue = bool({*timeline.issues} & {*entry.issues})
             if is_same_issue or (words and words <= words_of(text).keys()):
-                return text.rstrip(".")
-    return ""
+                return entry
+    return None
 
 
 def _mutual_wait_insight(entries: Sequence[Entry]) -> Insight | None:

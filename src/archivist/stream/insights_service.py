@@ -28,6 +28,7 @@ from archivist.records import (
 )
 from archivist.records.plain import canonical_json, from_plain
 from archivist.store.filters import at_least, equals, not_equals, one_of
+from archivist.store.protocol import SAID_BY
 from archivist.stream.entries import (
     Marker,
     current_sprint,
@@ -134,6 +135,8 @@ def _write_insights(bank: Bank, writer: Writer, found: list[Insight], entries: l
     source = f"reflections/cycles-{min(cycles)}-{max(cycles)}-{seq}"
     done = Insights(cycles=(min(cycles), max(cycles)))
     for place, insight in enumerate(found):
+        extra: dict[str, object] = {"evidence": list(insight.evidence)}
+        extra[SAID_BY] = writer.agents_behind(insight.quoted)
         entry = Entry(
             id=derived_id("reflection", source, str(place), insight.content),
             seq=seq + place + 1,
@@ -147,7 +150,7 @@ def _write_insights(bank: Bank, writer: Writer, found: list[Insight], entries: l
             issues=insight.issues,
             content=insight.content,
             tokens=estimate_tokens(f"{insight.action} {insight.content}"),
-            extra={"evidence": list(insight.evidence)},
+            extra=extra,
         )
         document = Document(
             id=derived_id("document", source, insight.content, str(place)),
@@ -162,7 +165,7 @@ def _write_insights(bank: Bank, writer: Writer, found: list[Insight], entries: l
             tags=insight.tags,
             importance=insight.importance,
             created=now,
-            extra={"entry": entry.id, "evidence": list(insight.evidence)},
+            extra={"entry": entry.id, **extra},
         )
         writer.put(entry, "reflect")
         writer.put(document, "reflect")
@@ -245,9 +248,11 @@ def _propose_rule(bank: Bank, insight: Insight) -> list[str]:
     with bank.reading() as reader:
         before = text_of(reader.get(Block, CoreSection.RULES.value))
         is_known = rule in before or any(rule in each.after for each in reader.select(Proposal))
+        agents = reader.agents_behind(insight.quoted)
     if is_known:
         return []
-    reason = insight.action.removeprefix("Reflection: ")
+    said = f" (said by {', '.join(agents)})" if agents else ""
+    reason = insight.action.removeprefix("Reflection: ") + said
     made = bank.proposals.propose(
         CoreSection.RULES.value, with_line(before, rule), reason=reason, evidence=insight.evidence
     )

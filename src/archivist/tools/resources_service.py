@@ -53,7 +53,7 @@ def read_memory(bank: Bank, name: str) -> tuple[str, str]:
     plain: dict[str, object] = to_plain(record)
     if kind in ("episode", "event"):
         plain["provenance"] = bank.runs.provenance(record.run if kind == "event" else record.id).value
-    elif kind == "document" and (provenance := bank.documents.provenance(record.id)):
+    elif kind == "document" and (provenance := bank.documents.provenance(record)):
         plain["provenance"] = provenance.value
     return kind, json.dumps(plain, ensure_ascii=False, indent=1)
 

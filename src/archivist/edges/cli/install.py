@@ -80,6 +80,7 @@ def _change_settings(
     """Change the settings of a client, or a plugin's folder; return the answer and whether they differed."""
     from archivist.edges.install import changes, plugin
     from archivist.edges.install.clients import InstallLocation, targets
+    from archivist.files.write import refuse_links
 
     if project and user:
         raise click.UsageError("--project and --user exclude each other\nhint: call it once for each")
@@ -97,6 +98,10 @@ def _change_settings(
         found = changes.plan_uninstall(wanted) if is_removal else changes.plan_install(wanted)
     # All files are checked before the first is written.
     changes.refuse_unwritable(found)
+    for change in () if user else found:
+        # An unpacked archive is no repository, and holds links all the same; a plugin's folder may be one.
+        if is_plugin or change.path.parent != root:
+            refuse_links(change.path.parent, below=root)
     copies = []
     if not dry_run:
         copies = plugin.write_plugin(found, root) if is_plugin else changes.apply_changes(found, wanted)

@@ -193,6 +193,7 @@ def capture(
     Of a folder, what clients keep beside their logs is left out, such as the outputs of tools. Secrets are
     redacted before anything is stored. The same log again changes nothing, a longer one adds.
     """
+    from archivist.capture.log_files import is_clients_own
     from archivist.capture.service import CaptureOverrides
     from archivist.edges import views
 
@@ -228,11 +229,17 @@ def capture(
         "secrets redacted": sum(sum(each.secrets.values()) for each in taken),
     }
     words = "is no log" if others == 1 else "are no logs"
+    notes = [f"skipped {pluralize(others, 'file')} that {words}"] if others else []
+    notes += [
+        f"taken for sessions of yours: the logs in {file}"
+        for file in files
+        if file.is_dir() and not is_clients_own(file)
+    ]
     rows = [("files", len(taken)), ("runs", len(runs)), *(row for row in more.items() if row[1])]
     return Answer(
         view,
         tables=[(("Captured", "Count"), rows)],
-        notes=[f"skipped {pluralize(others, 'file')} that {words}"] if others else [],
+        notes=notes,
         warnings=[*problem_lines(problems), *problem_lines(skipped)],
         code=EXIT_PARTIAL if problems or skipped else 0,
     )

@@ -50,9 +50,15 @@ class Session:
         """
         place = home_folder() if is_global else self.require_bank_path()
         from archivist.bank import Bank
+        from archivist.edges.cli.output import note
+        from archivist.files.git import find_pulled_problem
+        from archivist.trust import describe_loss
 
         effective = self.load_settings(place)
         bank = Bank.open(place, create=is_global, actor=self.actor(), config=effective.config, folder=folder)
+        for problem in () if is_global else (describe_loss(bank.path), find_pulled_problem(bank.path)):
+            if problem:
+                note(f"archivist: {problem}")
         told = [key for key, origin in effective.origins.items() if origin.layer in ("flag", "environment")]
         guarded = [key for key in told if key.startswith(_GUARDED_SETTINGS)]
         if guarded and bank.actor.kind.value == "agent":

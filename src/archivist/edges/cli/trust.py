@@ -18,7 +18,7 @@ from archivist.errors import AccessError, NoBankError
 from archivist.files.git import keep_out_of_git
 from archivist.records.words import ActorKind, Status
 from archivist.text import shorten_line
-from archivist.trust import accepted_banks, is_accepted, mark_of, places_of, withdraw_trust
+from archivist.trust import accepted_banks, is_accepted, lost_changes, mark_of, places_of, withdraw_trust
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -60,7 +60,7 @@ def trust(
     from archivist.bank import Bank
 
     folders = session.load_settings(None).config.trust.folders
-    if not show and is_accepted(file, folders) and _opens(session, file):
+    if not show and is_accepted(file, folders) and _opens(session, file) and not lost_changes(file):
         return Answer({"bank": str(file), "trusted": True, "changed": False}, f"It is trusted: {file}")
     with Bank.preview(file) as bank:
         view, lines = _describe_bank(bank, file)

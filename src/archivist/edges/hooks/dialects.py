@@ -32,6 +32,7 @@ class HookPayload(NamedTuple):
     command: str = ""
     agent: str = ""
     role: str = ""
+    is_probe: bool = False
 
     @property
     def run(self) -> str:

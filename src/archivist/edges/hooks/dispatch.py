@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
+    from archivist.config import Config
+    from archivist.errors import ConfigError
 
 # Far above any tool's output: a larger event is a mistake.
 _MAX_BYTES = 16 * 1024 * 1024
@@ -45,6 +47,9 @@ _MAX_BYTES = 16 * 1024 * 1024
 _MAX_TOKENS = MAX_CHARACTERS * 7 // 8 // 4
 # The agent waits for the answer, so a locked bank is given up soon and the brief stays unrecorded.
 _BUSY_TIMEOUT_S = 1.0
+# Said of an accepted bank when files in the project are not as they should be; no word of theirs is in it.
+_NOTICE = """Archivist found something wrong with this project's memory, its settings or its .gitignore files.
+Lessons may be missing or lost. Please tell the user to run `archivist doctor`."""
 
 
 def answer_hook(args: Sequence[str], bank: str = "") -> None:
@@ -52,8 +57,7 @@ def answer_hook(args: Sequence[str], bank: str = "") -> None:
     # `dataclasses` and `urllib.parse` import these and hardly use them: a tenth of the start-up time.
     _import_lazily("inspect")
     _import_lazily("ipaddress")
-    folder = ""
-    answer = ""
+    folder = event_name = answer = ""
     event: Mapping[str, object] = {}
     try:
         client = args[0] if args else ""
@@ -64,7 +68,7 @@ def answer_hook(args: Sequence[str], bank: str = "") -> None:
         event = _parse_event(sys.stdin.buffer.read(_MAX_BYTES + 1) if sys.stdin else b"")
         given_name = args[1] if len(args) > 1 else first_text(event, "hook_event_name", "hookEventName")
         moment = dialect.canonical_event(given_name)
-        payload = dialect.read(event)
+        payload = dialect.read(event)._replace(is_probe=event.get(PROBE) is True)
         folder = payload.folder
         event_name = dialect.events.get(moment, "")
         if event_name:
@@ -73,10 +77,13 @@ def answer_hook(args: Sequence[str], bank: str = "") -> None:
             # Clients have events that we ignore; a name with a hyphen is one of ours, misspelt.
             raise ValueError(f"no event {args[1]!r}")
     except Exception as error:  # noqa: BLE001 an agent must not fail because its memory did
+        place = find_log_bank(folder, bank)
         if event.get(PROBE) is True:
             print(error_text(error), file=sys.stderr)
         elif not is_silent(error):
-            note_failure(" ".join(args[:2]), error, find_log_bank(folder, bank))
+            note_failure(" ".join(args[:2]), error, place)
+        if event_name and moment == SESSION_START and _is_ours_refused(error, place):
+            answer = dialect.write(event_name, _notice())
     # sys.stdout is None when the client has closed our output.
     if answer and sys.stdout is not None:
         try:
@@ -85,6 +92,21 @@ def answer_hook(args: Sequence[str], bank: str = "") -> None:
         except OSError:
             # The client has gone, so there is nobody to tell.
             return
+
+
+def _is_ours_refused(error: Exception, place: Path | None) -> bool:
+    """Say whether a bank that the user accepted could not be used; of any other nothing is said."""
+    from archivist.errors import ArchivistError
+    from archivist.paths import bank_file
+    from archivist.trust import is_noted
+
+    return isinstance(error, ArchivistError) and place is not None and is_noted(bank_file(place))
+
+
+def _notice() -> str:
+    from archivist.capture.clean import fence
+
+    return fence(_NOTICE, "unrecorded", ())
 
 
 def _import_lazily(name: str) -> None:
@@ -132,7 +154,7 @@ def _answer_event(dialect: Dialect, moment: str, payload: HookPayload, bank: str
     global_bank = None
     if moment not in (PROMPT, TOOL_FAILURE) and is_file(bank_file(home)):
         try:
-            global_bank = _open_bank(home, dialect)
+            global_bank = _open_bank(home, dialect, load_config(home)[0])
         except ArchivistError as error:
             # The project's bank can still answer.
             note_failure(f"{dialect.name} {moment}, the global bank", error, place)
@@ -160,8 +182,13 @@ def _brief_from_banks(
     from pathlib import Path
 
     from archivist import projects
+    from archivist.files.git import find_pulled_problem
+    from archivist.trust import lost_changes
 
-    with _open_bank(place, dialect) as bank:
+    config, refused = load_config(place)
+    if refused is not None and not payload.is_probe:
+        note_failure(f"{dialect.name} {moment}, the project's settings", refused, place)
+    with _open_bank(place, dialect, config) as bank:
         run = payload.run if len(payload.run) <= MAX_NAME else ""
         folder = Path(payload.folder or bank.root)
         with bank.reading() as reader:
@@ -183,16 +210,30 @@ def _brief_from_banks(
                 harness=dialect.harness or dialect.name,
                 global_bank=global_bank,
             )
-        return brief.text if brief is not None else ""
+        text = brief.text if brief is not None else ""
+        if moment != SESSION_START:
+            return text
+        is_wrong = refused is not None or lost_changes(bank.path) or find_pulled_problem(bank.path)
+        return _notice() + text if is_wrong else text
 
 
-def _open_bank(place: Path, dialect: Dialect) -> Bank:
-    from archivist.bank import Bank
+def load_config(place: Path) -> tuple[Config, ConfigError | None]:
+    """Return the settings for a bank, and why those of its project do not count if they are refused."""
     from archivist.config.sources import load_effective
+    from archivist.errors import ConfigError
     from archivist.paths import bank_file
+
+    try:
+        return load_effective(bank_file(place).parent).config, None
+    except ConfigError as error:
+        # The user's own settings; if those are wrong, this fails as well.
+        return load_effective(None).config, error
+
+
+def _open_bank(place: Path, dialect: Dialect, config: Config) -> Bank:
+    from archivist.bank import Bank
     from archivist.records import Actor, ActorKind
 
-    config = load_effective(bank_file(place).parent).config
     timeout_s = min(config.store.busy_timeout_s, _BUSY_TIMEOUT_S)
     # The brief is selected to fit, so that nothing recorded as shown was truncated.
     budget = min(config.brief.budget_tokens, _MAX_TOKENS)
@@ -279,11 +320,12 @@ def _find_own_project(start: Path) -> Path | None:
     from archivist.errors import BankError
     from archivist.files.worktrees import is_repository, repository_of
     from archivist.paths import bank_file
-    from archivist.trust import is_accepted, refuse_links
+    from archivist.trust import is_accepted, is_noted, refuse_links
 
     top = Path(start.anchor)
     repository = repository_of(places[0], top)
     folders = load_effective(None).config.trust.folders
+    refused = []
     for place in places if is_repository(repository) else ():
         if repository_of(place, top) != repository:
             break
@@ -292,8 +334,8 @@ def _find_own_project(start: Path) -> Path | None:
             if is_accepted(bank_file(place), folders):
                 return place
         except BankError:
-            continue
-    return places[0]
+            refused.append(place)
+    return next((place for place in refused if is_noted(bank_file(place))), places[0])
 
 
 def find_log_bank(folder: str, bank: str = "") -> Path | None:

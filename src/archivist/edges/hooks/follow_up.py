@@ -19,7 +19,7 @@ from archivist.capture.formats import head_of, open_file, recognise
 from archivist.capture.service import CaptureOverrides
 from archivist.doctor import LOG, READABLE
 from archivist.edges.hooks.dialects import DIALECTS
-from archivist.edges.hooks.dispatch import is_silent, note_failure
+from archivist.edges.hooks.dispatch import is_silent, load_config, note_failure
 from archivist.errors import ArchivistError, BankError, InputError
 from archivist.files import hook_log
 from archivist.files.write import wait_for_lock
@@ -68,7 +68,8 @@ def main(args: Sequence[str]) -> None:
     try:
         if task.transcript:
             _wait_until_stable(task.log_path)
-        with Bank.open(place, create=False, actor=Actor(ActorKind.ORCHESTRATOR, task.client)) as bank:
+        actor, config = Actor(ActorKind.ORCHESTRATOR, task.client), load_config(place)[0]
+        with Bank.open(place, create=False, actor=actor, config=config) as bank:
             state = state_folder(bank.path)
             state.mkdir(mode=0o700, parents=True, exist_ok=True)
             # One process at a time works on a bank; the end of a turn leaves it to the next.

@@ -16,6 +16,7 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from archivist.bank import Bank
+from archivist.capture.clean import clean_name
 from archivist.config import ServerRules
 from archivist.edges.http.banks import KEY, BankPool, RequestContext
 from archivist.edges.server.checks import (
@@ -35,6 +36,7 @@ OPEN_PATH = "/open"
 SESSION_LIFETIME = timedelta(hours=12)
 _LINK_LIFETIME = timedelta(minutes=15)
 _ANONYMOUS = Actor(ActorKind.AGENT)
+_MAX_LOGGED_PATH = 200
 _log = logging.getLogger("archivist.http.access")
 
 
@@ -64,7 +66,7 @@ class AuthMiddleware(GuardedApp):
         return check_token(self._token_bank, secret)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve and log a request: method, path, status, time and token; no query, header or body."""
+        """Serve and log a request: method, path without secrets, status, time, token; no query or body."""
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
             return
@@ -88,7 +90,7 @@ class AuthMiddleware(GuardedApp):
         finally:
             if _log.isEnabledFor(logging.INFO):
                 elapsed_ms = (time.perf_counter() - started) * 1000
-                path = scope["path"].encode("unicode_escape").decode()[:200]
+                path = clean_name(scope["path"][:_MAX_LOGGED_PATH]).encode("unicode_escape").decode()
                 name = scope[KEY].name if KEY in scope else "-"
                 _log.info("%s %s %s %.1f ms %r", scope["method"][:10], path, status or "-", elapsed_ms, name)
 

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
@@ -197,12 +197,8 @@ class SqliteStore:
 
         cause = ""
         # A closed connection, or one that others keep busy, cannot be asked.
-        with self._lock, suppress(apsw.Error), ExitStack() as cleanup:
-            if self._db.get_autocommit():
-                # In one view: what another process writes meanwhile is no damage.
-                self._db.execute("BEGIN")
-                cleanup.callback(self._db.execute, "ROLLBACK")
-            cause = find_cause(self._db, self._reader, self._migrations)
+        with self._lock, suppress(apsw.Error), self._fresh_view() as db:
+            cause = find_cause(db, SqliteReader(db, VectorCache()), self._migrations)
         if cause:
             raise BankDamagedError(str(self.path), cause) from error
         # Whoever calls this store within a call of it asks again about the same error.
@@ -211,8 +207,22 @@ class SqliteStore:
     def find_damage(self) -> list[Damage]:
         from archivist.store.sqlite.check import find_damage
 
-        with self.reading():
-            return list(find_damage(self._db, self._migrations))
+        with self._map_errors(), self._fresh_view() as db:
+            return list(find_damage(db, self._migrations))
+
+    @contextmanager
+    def _fresh_view(self) -> Iterator[apsw.Connection]:
+        """Give another connection, in one view: what other processes write meanwhile is no damage.
+
+        A connection that has searched remembers how the text index was laid out, and after another process
+        has written it SQLite's check calls the index damaged.
+        """
+        is_immutable = self._stamps is not None
+        flags = apsw.SQLITE_OPEN_READONLY if is_immutable else apsw.SQLITE_OPEN_READWRITE
+        with closing(connect(self.path, flags, "?immutable=1" if is_immutable else "")) as db:
+            db.set_busy_timeout(int(self._busy_timeout_s * 1000))
+            db.execute("PRAGMA trusted_schema = OFF; BEGIN")
+            yield db
 
     def _require_current_schema(self) -> None:
         """Refuse a bank that newer code upgraded since it was opened: its tables may differ.
@@ -452,9 +462,13 @@ def _immediate_transaction(
             yield
             if log is not None:
                 log.before_commit()
+            # The first migration has not made the ledger yet.
+            entry = None
+            with suppress(apsw.SQLError):
+                entry = _query_int(db, "SELECT max(seq) FROM ledger") if log is not None else None
             db.execute("COMMIT")
             if log is not None:
-                log.after_commit()
+                log.after_commit(entry)
         except BaseException:
             if not db.get_autocommit():
                 db.execute("ROLLBACK")
