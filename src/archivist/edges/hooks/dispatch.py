@@ -50,8 +50,8 @@ _BUSY_TIMEOUT_S = 1.0
 def answer_hook(args: Sequence[str], bank: str = "") -> None:
     """Answer the event on stdin to stdout; a failure is logged for the doctor."""
     # `dataclasses` and `urllib.parse` import these and hardly use them: a tenth of the start-up time.
-    _import_lazily("inspect")
-    _import_lazily("ipaddress")
+    for name in ("copy", "inspect", "ipaddress"):
+        _import_lazily(name)
     folder = ""
     answer = ""
     event: Mapping[str, object] = {}
@@ -106,7 +106,7 @@ def _import_lazily(name: str) -> None:
 def _parse_event(raw: bytes) -> Mapping[str, object]:
     if len(raw) > _MAX_BYTES:
         raise ValueError(f"the event is larger than {_MAX_BYTES >> 20} MiB")
-    text = raw.decode("utf-8-sig", "replace").strip()
+    text = raw.decode("utf-8", "replace").removeprefix("\ufeff").strip()
     if not text:
         raise ValueError("no event on stdin")
     event = json.loads(text)
