@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 from archivist import projects
 from archivist.brief.select import BriefedLesson, RenderedBrief
 from archivist.records.words import NOTES, PART, Provenance, Status
-from archivist.store.filters import Condition, any_of, contains_text, equals, not_equals, one_of
+from archivist.store.filters import (
+    Condition,
+    any_of,
+    contains_text,
+    equals,
+    not_equals,
+    one_of,
+    one_of_unindexed,
+)
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -23,7 +31,8 @@ else:
     # A hook that finds nothing to say need not make the record's class for an annotation.
     Bank = Failure = Lesson = Reader = Any
 
-_LIVE = one_of("status", (Status.ACTIVE, Status.CANDIDATE))
+# By the index of statuses SQLite read every live lesson of the bank to find those of two signatures.
+_LIVE = one_of_unindexed("status", (Status.ACTIVE, Status.CANDIDATE))
 # What nobody here vouches for is told to no run.
 _BELIEVED = equals("is_waiting", 0)
 # Nor what an agent reported. The notes of a file's runs are here only if a person accepted the file.

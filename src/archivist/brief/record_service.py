@@ -128,13 +128,16 @@ def record_brief(
 def _may_record(reader: Reader, run: str, actor: Actor, *, is_session: bool) -> bool:
     """Say whether a brief may be recorded on a run: a finished one cannot have read it."""
     from archivist.capture.runs import is_run_of
+
+    is_own = is_run_of(reader, run, actor)
+    # A session that was finished can be resumed.
+    if is_session or not is_own:
+        return is_own
     from archivist.records import Episode
     from archivist.records.run_words import EpisodeStatus
 
-    # A session that was finished can be resumed.
-    known = None if is_session else reader.get(Episode, run)
-    is_open = known is None or known.status is EpisodeStatus.RUNNING
-    return is_open and is_run_of(reader, run, actor)
+    known = reader.get(Episode, run)
+    return known is None or known.status is EpisodeStatus.RUNNING
 
 
 def briefed_lessons(reader: Reader, run: str) -> tuple[set[str], set[str]]:

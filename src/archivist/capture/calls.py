@@ -24,6 +24,7 @@ from archivist.capture.values import (
     text,
     text_between,
 )
+from archivist.cold_start import lazy_pattern
 from archivist.records import EventKind
 from archivist.text import shorten
 
@@ -49,25 +50,25 @@ _EDITORS = frozenset(
 # Editors whose first argument is a subcommand; viewing is not an edit.
 _EDIT_COMMANDS = frozenset({"create", "str_replace", "insert", "undo_edit", "write", "edit"})
 _VIEW_COMMANDS = frozenset({"view", "open", "read"})
-_GO_TO_FOLDER = re.compile(r"\A\s*cd\s+(?:'[^']*'|\"[^\"]*\"|[^\s;&|<>]+)\s*(?:&&|;|\n)\s*")
-_PATCH_FILE = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
-_PATCH = re.compile(r"\*\*\* Begin Patch\n.*?(?:\*\*\* End Patch|\Z)", re.DOTALL)
-_FUNCTION = re.compile(r"<function=([\w.-]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
-_EXIT_LINE = re.compile(r"\A(?:Error: )?Exit code:? (-?\d{1,10})(?:\n|\Z)")
-_CODEX_FRAME = re.compile(
+_GO_TO_FOLDER = lazy_pattern(r"\A\s*cd\s+(?:'[^']*'|\"[^\"]*\"|[^\s;&|<>]+)\s*(?:&&|;|\n)\s*")
+_PATCH_FILE = lazy_pattern(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
+_PATCH = lazy_pattern(r"\*\*\* Begin Patch\n.*?(?:\*\*\* End Patch|\Z)", re.DOTALL)
+_FUNCTION = lazy_pattern(r"<function=([\w.-]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
+_EXIT_LINE = lazy_pattern(r"\A(?:Error: )?Exit code:? (-?\d{1,10})(?:\n|\Z)")
+_CODEX_FRAME = lazy_pattern(
     r"\A(?:(?:Chunk ID: .*|Wall time: (?P<wall>[\d.]+) seconds|Original token count: \d+"
     r"|Total output lines: \d+"
     r"|Process exited with code (?P<exit>-?\d{1,10})|Exit code: (?P<code>-?\d{1,10})"
     r"|Process running with session ID .*)\n)+Output:(?:\n|\Z)"
 )
-_RETURN_CODE = re.compile(r"<returncode>\s*(-?\d{1,10})\s*</returncode>")
-_ENDED_WITH = re.compile(
+_RETURN_CODE = lazy_pattern(r"<returncode>\s*(-?\d{1,10})\s*</returncode>")
+_ENDED_WITH = lazy_pattern(
     r"\n?\[(?:The command (?:completed|finished)|Command (?:finished|completed))[^\]\n]{0,200}?"
     r"exit code:? (-?\d{1,10})[^\]\n]{0,200}\]"
 )
-_FOLDER_NOTES = re.compile(r"\n?\[(?:Current working directory|Python interpreter): [^\[\]\n]*\]")
-_ERROR_TAGS = re.compile(r"</?tool_use_error>")
-_TIMED_OUT = re.compile(
+_FOLDER_NOTES = lazy_pattern(r"\n?\[(?:Current working directory|Python interpreter): [^\[\]\n]*\]")
+_ERROR_TAGS = lazy_pattern(r"</?tool_use_error>")
+_TIMED_OUT = lazy_pattern(
     r"\bcommand\b.{0,400}?\btimed out (?:after|and)\b|\A\s*EXECUTION TIMED OUT|command timed out after \d+"
     r"|was cancelled because it took more than \d+|\[The command (?:timed out|has no new output) after",
     re.IGNORECASE | re.DOTALL,
@@ -75,7 +76,7 @@ _TIMED_OUT = re.compile(
 # A harness reports a timeout at the ends of an output; in the middle are the words of the program.
 _TIMEOUT_WINDOW_CHARS = 1_000
 # What an editor says when it changed nothing.
-REFUSED_EDIT = re.compile(
+REFUSED_EDIT = lazy_pattern(
     r"\A\s*(?:Your proposed edit has introduced|No replacement was performed|No match found|ERROR\b|Error:"
     r"|Invalid `|The path .{1,300}? does not exist|String to replace not found|apply_patch verification)",
     re.DOTALL,

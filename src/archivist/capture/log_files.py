@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from archivist.capture.formats import ADAPTERS
+from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
 from archivist.files.open import head_of, open_file
 
 # The usual names of logs; a file with another name can be a log too.
-LOG_NAME: Final = re.compile(r"\.(?:jsonl|traj|(?:traj|atif|trajectory)\.json)(?:\.gz|\.zst)?\Z")
-_SUBAGENT_LOG: Final = re.compile(
+LOG_NAME: Final = lazy_pattern(r"\.(?:jsonl|traj|(?:traj|atif|trajectory)\.json)(?:\.gz|\.zst)?\Z")
+_SUBAGENT_LOG: Final = lazy_pattern(
     r"subagents/(?:[^/]{1,255}/){0,2}agent-[^/]{1,255}\.jsonl(?:\.gz|\.zst)?", re.DOTALL
 )
-_SESSION_LOG: Final = re.compile(r"events\.jsonl")
+_SESSION_LOG: Final = lazy_pattern(r"events\.jsonl")
 _OTHER_FOLDERS: Final = frozenset((
     "tool-results", "tool_results", "tool-outputs", "tool_outputs", "tool-output", "file-history",
     "attachments", "rewind-file-snapshots", "shell-snapshots", "shell_snapshots", "paste-cache",
@@ -28,17 +29,17 @@ _OTHER_FOLDERS: Final = frozenset((
 # Below a client's own folder only these are logs; whatever else lies there, tools may have written.
 _PACKED: Final = r"(?:\.gz|\.zst)?"
 _IN_HOMES: Final = {
-    ".claude": re.compile(
+    ".claude": lazy_pattern(
         rf"projects/[^/]{{1,255}}/(?:[^/]{{1,255}}\.jsonl|[^/]{{1,255}}/{_SUBAGENT_LOG.pattern}){_PACKED}",
         re.DOTALL,
     ),
-    ".codex": re.compile(
+    ".codex": lazy_pattern(
         rf"(?:archived_)?sessions/(?:\d{{1,4}}/){{0,3}}rollout-[^/]{{1,255}}\.jsonl{_PACKED}", re.DOTALL
     ),
-    ".gemini": re.compile(
+    ".gemini": lazy_pattern(
         r"tmp/[^/]{1,255}/chats/(?:session-[^/]{1,255}|[\w-]{36}/[\w-]{1,64})\.jsonl?", re.DOTALL
     ),
-    ".copilot": re.compile(r"session-state/(?:[^/]{1,255}/events|[^/]{1,255})\.jsonl", re.DOTALL),
+    ".copilot": lazy_pattern(r"session-state/(?:[^/]{1,255}/events|[^/]{1,255})\.jsonl", re.DOTALL),
 }
 
 

@@ -33,30 +33,30 @@ from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventK
 from archivist.records.run_words import BEGAN, FOLDER, TYPED
 from archivist.text import shorten
 
-_TASK_TAG = re.compile(
+_TASK_TAG = lazy_pattern(
     r"<(pr_description|issue_description|problem_statement|task_description|issue|task)>", re.ASCII
 )
 # How harnesses frame the request in a prompt: what stands before it, and what may follow it.
 _TASK_FRAMES = (
-    (re.compile(r"\bISSUE:\n"), ("\nINSTRUCTIONS:",)),
+    (lazy_pattern(r"\bISSUE:\n"), ("\nINSTRUCTIONS:",)),
     (
-        re.compile(r"\AYour task is(?: to solve)?:? "),
+        lazy_pattern(r"\AYour task is(?: to solve)?:? "),
         ("\n\nYou can execute", "\n\nPlease reply", "\n\nIMPORTANT"),
     ),
     (
-        re.compile(r"\A(?:Please solve this issue|Your task|Here is your task): ?\n*"),
+        lazy_pattern(r"\A(?:Please solve this issue|Your task|Here is your task): ?\n*"),
         ("\n\nYou can", "\n\nPlease "),
     ),
-    (re.compile(r"-{5} NEW TASK DESCRIPTION -+\n"), (" END OF NEW TASK",)),
-    (re.compile(r"\bTask Description:\n"), ("\nCurrent terminal state:",)),
+    (lazy_pattern(r"-{5} NEW TASK DESCRIPTION -+\n"), (" END OF NEW TASK",)),
+    (lazy_pattern(r"\bTask Description:\n"), ("\nCurrent terminal state:",)),
 )
-_TASK_PREFACE = re.compile(r"\AConsider the following PR description:\s*")
+_TASK_PREFACE = lazy_pattern(r"\AConsider the following PR description:\s*")
 # No name of an instance is longer; 3 kB from a hostile log could keep the pattern busy for a minute.
 INSTANCE_CHARACTERS = 200
 _INSTANCE = lazy_pattern(
     r"([A-Za-z0-9][\w.-]*?)__([A-Za-z0-9][\w.-]*?)-(\d+)(?![\w-])", longest=INSTANCE_CHARACTERS
 )
-_FILE_NUMBER = re.compile(r"\A\d+-(?=[A-Za-z])")
+_FILE_NUMBER = lazy_pattern(r"\A\d+-(?=[A-Za-z])")
 # How the names of a provider's models begin.
 _PROVIDERS = {
     "anthropic": ("claude",),

@@ -1,7 +1,5 @@
 """Redact secrets in text before it is stored, each by a typed placeholder, and refuse them in names."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -215,7 +213,7 @@ def _named_values(text: str, flat: str, pattern: re.Pattern[str]) -> Iterator[_S
             yield _Span(value.start, covered, kind, _BY_NAME)
 
 
-def _is_typed_pass(match: re.Match[str], value: _Value, before: str) -> bool:
+def _is_typed_pass(match: re.Match[str], value: "_Value", before: str) -> bool:
     """Say whether `pass` stands for a password here: mostly it is a verb."""
     is_named = bool(match["close"]) or rules.PROSE_LOGIN.search(before) is not None
     return is_named and not value.text.isalpha()

@@ -1,4 +1,7 @@
-"""Find runs, and say whose they are: one by its id, the run that a part belongs to, the order of lists."""
+"""Find runs, and say whose they are: one by its id, the run that a part belongs to, the order of lists.
+
+Hooks ask whose a run is, and need not make the record's class for that.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,13 @@ from typing import TYPE_CHECKING
 from archivist.access.rights import Layer, Verb
 from archivist.capture.clean import clean_name
 from archivist.errors import InputError, NotFoundError
-from archivist.records.episode import Episode
 from archivist.records.words import ActorKind
 from archivist.service import require_name
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.records.actor import Actor
+    from archivist.records.episode import Episode
     from archivist.store.protocol import Reader, Writer
 
 LATEST = ("-finished", "-started", "id")
@@ -21,6 +24,8 @@ LATEST = ("-finished", "-started", "id")
 
 def find_run(reader: Reader, run: str) -> Episode:
     """Return a run's episode."""
+    from archivist.records.episode import Episode
+
     require_name(run, "run")
     episode = reader.get(Episode, run) or reader.get(Episode, clean_name(run))
     if episode is None:
@@ -51,6 +56,8 @@ def claim_run(writer: Writer, run: str, actor: Actor) -> None:
     provenance = writer.run_provenances((run,)).get(run)
     if actor.kind is ActorKind.AGENT or provenance is None or provenance.is_own:
         return
+    from archivist.records.episode import Episode
+
     writer.remove_events(run, "claim")
     if not writer.remove(Episode, run, "claim"):
         writer.append_entry("claim", "episode", run, None)
@@ -58,6 +65,8 @@ def claim_run(writer: Writer, run: str, actor: Actor) -> None:
 
 def root_run(reader: Reader, episode: Episode) -> str:
     """Return the run that a part or a subagent's run belongs to; any other is its own."""
+    from archivist.records.episode import Episode
+
     seen = {episode.id}
     while episode.parent and episode.parent not in seen:
         parent = reader.get(Episode, episode.parent)

@@ -1,7 +1,5 @@
 """Say what a secret looks like: the forms of vendors' keys, the names people give secrets, their values."""
 
-from __future__ import annotations
-
 import re
 from typing import Final, NamedTuple
 

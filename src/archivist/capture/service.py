@@ -17,7 +17,7 @@ from archivist.brief.select import BriefRequest
 from archivist.capture.clean import Cleaner, clean_name
 from archivist.capture.runs import LATEST, claim_run, find_run, require_own_run
 from archivist.errors import InputError, NotFoundError
-from archivist.records.episode import Episode, Event, merge_episode
+from archivist.records.episode import Episode, merge_episode
 from archivist.records.run_words import BEGAN, FOLDER, EpisodeStatus
 from archivist.records.words import NOTES, PART, ActorKind, Provenance
 from archivist.service import BankService, require_name
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from archivist.brief.select import RenderedBrief
     from archivist.capture.json_stream import SkippedRecord
     from archivist.capture.results import ExtractResult, FinishedRun, FinishResult
+    from archivist.records import Event
     from archivist.store.protocol import Writer
 
     LogItem: TypeAlias = Event | Episode | SkippedRecord
@@ -98,12 +99,7 @@ class _Intake:
         self._changed = 0
 
     def add(self, item: LogItem) -> None:
-        if isinstance(item, Event):
-            self._count += 1
-            self._events.append(self._assign_part(self._cleaner.clean(item)))
-            if len(self._events) >= _BATCH_EVENTS:
-                self._write_events()
-        elif isinstance(item, Episode):
+        if isinstance(item, Episode):
             episode = self._assign_project(self._cleaner.clean(item))
             if not self._known.is_filed:
                 # Only reflection notes what helped and what works: later runs are told it as it stands. Only
@@ -116,6 +112,15 @@ class _Intake:
 
                 status = outcome_of(episode, self._known.outcomes) or status
             self._episodes.append(replace(episode, status=status) if status else episode)
+            return
+        # A session's start records a run without events.
+        from archivist.records import Event
+
+        if isinstance(item, Event):
+            self._count += 1
+            self._events.append(self._assign_part(self._cleaner.clean(item)))
+            if len(self._events) >= _BATCH_EVENTS:
+                self._write_events()
         else:
             self._reasons[self._cleaner.text(f"{item.where}: {item.reason}")] += 1
 
@@ -361,6 +366,7 @@ class Runs(BankService):
     def to_atif(self, run: str) -> dict[str, object]:
         """Return a run as an ATIF trajectory."""
         from archivist.exchange.files import to_atif
+        from archivist.records import Event
 
         with self._bank.reading() as reader:
             episode = find_run(reader, run)
@@ -436,7 +442,7 @@ class Runs(BankService):
         with bank.transaction() as writer:
             episode = replace(episode, status=status, finished=episode.finished or bank.now())
             writer.put(episode, "capture")
-            events = writer.count(Event, equals("run", episode.id))
+            events = writer.count("event", equals("run", episode.id))
         if is_named_only and not events:
             outcome = ReflectionOutcome(episode.id, scenario_of(episode), "skipped", summary="no events")
         else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,6 +12,7 @@ import msgspec
 
 from archivist.capture.clean import strip_briefs
 from archivist.clock import from_text
+from archivist.cold_start import lazy_pattern
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Later than this in seconds, an epoch must be counted in milliseconds (the year 5138 against 1973).
@@ -25,7 +25,7 @@ EDIT_SIDE_CHARS = 3_000
 TASK_CHARS = 2_000
 TARGET_CHARS = 500
 
-_LEFT_OUT = re.compile(r"… \[(\d{1,18}) characters left out\] …")
+_LEFT_OUT = lazy_pattern(r"… \[(\d{1,18}) characters left out\] …")
 
 
 def text(given: Mapping[str, Any], *keys: str) -> str:

@@ -8,12 +8,12 @@ weights and the threshold separate the labelled pairs in `tests/lessons/test_dup
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
 from archivist.access.rights import may_change
 from archivist.capture.clean import Cleaner
+from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate, Sighting, clean_candidate, lesson_fields
 from archivist.lessons.contradiction import wish_likeness
 from archivist.lessons.quarantine import is_quarantined, lesson_suspicion
@@ -27,8 +27,8 @@ RULE_WEIGHT = 0.15
 TAG_WEIGHT = 0.05
 DUPLICATE_AT = 0.78
 
-_CODE = re.compile(r"`([^`]+)`")
-_NAME = re.compile(r"[A-Za-z0-9_][\w.+-]*")
+_CODE = lazy_pattern(r"`([^`]+)`")
+_NAME = lazy_pattern(r"[A-Za-z0-9_][\w.+-]*")
 # Words that stand in many commands and identify none.
 _COMMON_NAMES = frozenset(["pip", "install", "python", "run", "the", "npm", "git", "add", "use"])
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from archivist.cold_start import lazy_pattern
 from archivist.reading import commands
 from archivist.reading.failures import Failure, detect_failure, failure_key, is_shell, was_not_made
 from archivist.reading.packages import Install, installs, is_install
@@ -15,22 +16,22 @@ from archivist.reading.wording import base_name, is_informative, mask_command
 from archivist.records import Event, EventKind
 
 CALL_KINDS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
-_READING_TOOLS = re.compile(r"read|grep|glob|view|ls|list|search|find|fetch|open|todo|think", re.IGNORECASE)
+_READING_TOOLS = lazy_pattern(r"read|grep|glob|view|ls|list|search|find|fetch|open|todo|think", re.IGNORECASE)
 _TEST_RUNNERS = ("pytest", "unittest", "tox", "nox", "jest", "vitest", "mocha", "ctest", "rspec", "phpunit")
-_RUNS_TESTS = re.compile(r"\brun_?tests?\.(?:py|sh|js)\b|\bmanage\.py test\b")
-_TEST_WORD = re.compile(r"\btests?\b")
-_SUBSTITUTION = re.compile(r"(?:^|;|\s|\d|/)s(?P<mark>[/|#,@!])(?P<old>(?:\\.|(?!(?P=mark)|\\).)*)(?P=mark)"
+_RUNS_TESTS = lazy_pattern(r"\brun_?tests?\.(?:py|sh|js)\b|\bmanage\.py test\b")
+_TEST_WORD = lazy_pattern(r"\btests?\b")
+_SUBSTITUTION = lazy_pattern(r"(?:^|;|\s|\d|/)s(?P<mark>[/|#,@!])(?P<old>(?:\\.|(?!(?P=mark)|\\).)*)(?P=mark)"
                            r"(?P<new>(?:\\.|(?!(?P=mark)|\\).)*)(?P=mark)", re.DOTALL)  # fmt: skip
-_ESCAPED = re.compile(r"\\([./\[\]*^$|(){}+?\"'&-])")
-_PATCHED = re.compile(r"^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
-_WRITTEN = re.compile(
+_ESCAPED = lazy_pattern(r"\\([./\[\]*^$|(){}+?\"'&-])")
+_PATCHED = lazy_pattern(r"^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
+_WRITTEN = lazy_pattern(
     r"open\(\s*[rf]?['\"]([^'\"\n]+)['\"]\s*,\s*(?:mode\s*=\s*)?['\"][wa]"
     r"|Path\(\s*['\"]([^'\"\n]+)['\"]\s*\)\.write_text"
 )
-_WRITES = re.compile(r"""\bopen\([^)\n]{0,200}?,\s{0,4}['"]w|\.write_text\(|writeFileSync\(""")
+_WRITES = lazy_pattern(r"""\bopen\([^)\n]{0,200}?,\s{0,4}['"]w|\.write_text\(|writeFileSync\(""")
 # A line that a call prints when it succeeds says nothing about why it failed.
-_LIKE_AN_ERROR = re.compile(r"(?i)error|fail|cannot|unable|not found|denied|warning")
-_NUMBER = re.compile(r"\d+")
+_LIKE_AN_ERROR = lazy_pattern(r"(?i)error|fail|cannot|unable|not found|denied|warning")
+_NUMBER = lazy_pattern(r"\d+")
 _NOISE_CHARACTERS = 16_000
 _NOISE_LINES = 400
 _RESTORING = ("checkout", "restore", "stash", "reset")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import FileEdit, ToolCall
 from archivist.reading.command_risks import text_risk
 from archivist.reading.failures import Failure
@@ -43,13 +44,13 @@ _NEAR = 12
 _LONGEST_CHANGE = 110
 _PYTHON = ("python", "pytest", "unittest", "<script>")
 # Words of a message that name something: they hold a digit, an underscore or an inner capital.
-_NAME_IN_MESSAGE = re.compile(r"\b(?=\w*(?:\d|_|[a-z][A-Z]))(?!\d+\b)\w{2,}(?<!Error)(?<!Exception)\b")
+_NAME_IN_MESSAGE = lazy_pattern(r"\b(?=\w*(?:\d|_|[a-z][A-Z]))(?!\d+\b)\w{2,}(?<!Error)(?<!Exception)\b")
 # A call that only checks changes nothing, unless it also mends what it finds.
-_CHECK = re.compile(
+_CHECK = lazy_pattern(
     r"(?:^|[\s:_-])(?:check|lint|typecheck|type-check|verify|validate|vet|tsc|clippy)(?:$|[\s:_-])"
 )
-_MENDS = re.compile(r"(?:^|[\s:_-])(?:fix|write|format|fmt|prettier|black)(?:$|[\s:=_-])")
-_INSTALLED = re.compile(r"site-packages/([\w-]+)")
+_MENDS = lazy_pattern(r"(?:^|[\s:_-])(?:fix|write|format|fmt|prettier|black)(?:$|[\s:=_-])")
+_INSTALLED = lazy_pattern(r"site-packages/([\w-]+)")
 # Such calls do not succeed because of something done elsewhere, except when another process held the lock.
 _UNAFFECTED = frozenset((K.GIT, K.USAGE, K.SYNTAX, K.EDIT_NOT_APPLIED))
 _LOCKED = "index locked"

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from rapidfuzz import fuzz
 
+from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import is_help, is_preparation, is_read_only_step
 from archivist.reading.failures import Failure
@@ -27,17 +28,17 @@ from archivist.reading.wording import (
 
 _LEAST_SIMILARITY = 60
 _SHORTEST_NAME = 4
-_INSTANCE_ID = re.compile(r"(?<![\w.-])(?:[a-z]{1,3}-)?\d{2,}(?![\w.])")
+_INSTANCE_ID = lazy_pattern(r"(?<![\w.-])(?:[a-z]{1,3}-)?\d{2,}(?![\w.])")
 # A subcommand, a task or a name: what a call is about, no path, number or text.
-_BARE_WORD = re.compile(r"[a-z][a-z_-]*(?::[a-z_-]+)*$")
+_BARE_WORD = lazy_pattern(r"[a-z][a-z_-]*(?::[a-z_-]+)*$")
 # Without these a check becomes the mending itself.
-_CHECK_FLAG = re.compile(r"--(?:check|dry-run|diff|list-different|check-only|verify)?$")
+_CHECK_FLAG = lazy_pattern(r"--(?:check|dry-run|diff|list-different|check-only|verify)?$")
 # Flags that leave tests out: the failing test is then merely not run.
-_SELECTING = re.compile(
+_SELECTING = lazy_pattern(
     r"-k|-m$|--deselect|--ignore|--lf|--ff|--last|--exclude|--skip|-t$|--testName|--grep|<test>"
 )
 # A pattern or the value of a variable is no file that was found.
-_NO_PATH = re.compile(r"[*?<>|\[{]|^\w+=")
+_NO_PATH = lazy_pattern(r"[*?<>|\[{]|^\w+=")
 # Every project has files of these names, so finding another one says nothing about the missing one.
 _GENERIC_FILES = frozenset(
     ("__init__.py", "mod.rs", "lib.rs", "main.rs", "index.ts", "index.js", "main.py", "Cargo.toml",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
+from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall, read_tool_calls
 from archivist.reading.commands import step_purpose
 from archivist.reading.cures import failed_remedies, find_cure, mends_style
@@ -45,11 +45,11 @@ _LONGEST_LINE = 300
 # From here on a file counts as edited over and over.
 _MANY_EDITS = 8
 _MANY_RESTORED = 3
-_SOURCE_FILE = re.compile(r"\.(?!(?:md|txt|patch|log|json|lock)$)\w{1,5}$")
+_SOURCE_FILE = lazy_pattern(r"\.(?!(?:md|txt|patch|log|json|lock)$)\w{1,5}$")
 # Steps that only let time pass.
 _PAUSES = frozenset(("sleep", "wait", "echo", "printf", "true", ":"))
 # An import by a path is of the project's own code.
-_BY_PATH = re.compile(r"__(?:init|main)__|^[./]|^[@~#](?:/|$)")
+_BY_PATH = lazy_pattern(r"__(?:init|main)__|^[./]|^[@~#](?:/|$)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from archivist.cold_start import lazy_pattern
+
 # The cosine of the bundled table and the share of the shorter statement's words from which two are the same.
 COSINE = 0.70
 SHARED_WORDS = 0.45
@@ -28,10 +30,10 @@ _CONFLICT_WORDS = 0.5
 # More words in the place of others are another sentence, not another choice.
 _MAX_REPLACED = 3
 _STEM_CHARACTERS = 6
-_ALSO = re.compile(r"(?:^|\n\n)Also \[\d{4}-\d{2}-\d{2}\]:\s+")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\u3002|[;:]\s+|(?<!\s)\s++[\u2014\u2013-]\s+|\n+")
-_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W_]+(?:[-_./'][^\W_]+)*[+#]*")
-_CONTRACTION = re.compile(r"n[\u2019']t\b")
+_ALSO = lazy_pattern(r"(?:^|\n\n)Also \[\d{4}-\d{2}-\d{2}\]:\s+")
+_SENTENCE = lazy_pattern(r"(?<=[.!?])\s+|\u3002|[;:]\s+|(?<!\s)\s++[\u2014\u2013-]\s+|\n+")
+_TOKEN = lazy_pattern(r"\d+(?:[.,:]\d+)*|[^\W_]+(?:[-_./'][^\W_]+)*[+#]*")
+_CONTRACTION = lazy_pattern(r"n[\u2019']t\b")
 _UNWRITTEN = frozenset(("", "a", "an", "the", "we", "and", "+", "&", "-"))
 
 

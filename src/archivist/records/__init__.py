@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from archivist.records.actor import ARCHIVIST, Actor
     from archivist.records.brief import Brief
-    from archivist.records.episode import Episode, Event, Finding, Usage, Verdict
+    from archivist.records.episode import Episode, Usage
+    from archivist.records.event import Event, Finding, Verdict
     from archivist.records.layers import Artifact, Conflict, Fact, Token
     from archivist.records.lesson import Evidence, Lesson, Tally
     from archivist.records.run_words import Action, Effect, EpisodeKind, EpisodeStatus, EventKind, Following
@@ -46,7 +47,8 @@ __all__ = [
 _FAMILIES = {
     "actor": "ARCHIVIST Actor",
     "brief": "Brief",
-    "episode": "Episode Event Finding Usage Verdict",
+    "episode": "Episode Usage",
+    "event": "Event Finding Verdict",
     "layers": "Artifact Conflict Fact Token",
     "lesson": "Evidence Lesson Tally",
     "run_words": "Action Effect EpisodeKind EpisodeStatus EventKind Following",

@@ -1,15 +1,14 @@
 """Who acts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from archivist.errors import RecordError
+from archivist.records.record import Record
 from archivist.records.words import ActorKind
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Actor(Record):
     """Somebody who changes the bank: a kind, a name, and a role when it has one."""
 
     kind: ActorKind
@@ -20,7 +19,7 @@ class Actor:
         return f"{self.kind.value}:{self.name}:{self.role}".rstrip(":")
 
     @classmethod
-    def parse(cls, text: str) -> Actor:
+    def parse(cls, text: str) -> "Actor":
         """Read `kind[:name[:role]]`."""
         kind, _, rest = text.partition(":")
         name, _, role = rest.partition(":")

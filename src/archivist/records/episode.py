@@ -1,16 +1,15 @@
-"""What a run was, what happened in it, and whether what it was told helped."""
-
-from __future__ import annotations
+"""What a run was."""
 
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 
-from archivist.records.run_words import Action, Effect, EpisodeKind, EpisodeStatus, EventKind, Following
-from archivist.records.words import PART, Severity
+from archivist.records.record import Record
+from archivist.records.run_words import Action, EpisodeKind, EpisodeStatus
+from archivist.records.words import PART
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Usage(Record):
     """What a run spent."""
 
     input_tokens: int = 0
@@ -21,8 +20,8 @@ class Usage:
     extra: dict[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Episode:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Episode(Record):
     """One run or subtask. Its id is the run's id.
 
     `number` counts the runs that have aged the bank; None until this one has. An attempt at a task, as
@@ -71,51 +70,6 @@ def merge_episode(known: Episode, seen: Episode) -> Episode:
     return replace(known, **{**newer, "extra": {**known.extra, **seen.extra}})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing that a reviewer found or that a fix corrected."""
-
-    description: str
-    severity: Severity = Severity.INFO
-    category: str = ""
-    found_by: str = ""
-    file: str = ""
-    line: int | None = None
-    extra: dict[str, object] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """One thing that happened in a run. `name` is what the log itself calls it.
-
-    For a tool call `text` is the command or the arguments as given, `target` the command or file that they
-    resolve to, and `output` the result, without its middle when it is long.
-    """
-
-    run: str
-    seq: int
-    kind: EventKind = EventKind.OTHER
-    name: str = ""
-    time: datetime | None = None
-    agent: str = ""
-    role: str = ""
-    phase: str = ""
-    tool: str = ""
-    target: str = ""
-    text: str = ""
-    output: str = ""
-    exit_code: int | None = None
-    is_error: bool = False
-    duration_s: float | None = None
-    findings: tuple[Finding, ...] = ()
-    extra: dict[str, object] = field(default_factory=dict)
-
-    @property
-    def id(self) -> str:
-        """Return the id by which evidence refers to it."""
-        return f"{self.run}#{self.seq}"
-
-
 # Where a usage keeps which of its numbers were not reported: the record itself has 0 for them.
 UNREPORTED = "unsaid"
 
@@ -128,24 +82,3 @@ def reported_tokens(attempt: Episode) -> tuple[int | None, int | None]:
     noted = usage.extra.get(UNREPORTED)
     missing = noted if isinstance(noted, list | tuple) else ()
     return None if "in" in missing else usage.input_tokens, None if "out" in missing else usage.output_tokens
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """The effect of one briefed or withheld lesson in one run.
-
-    `failed` says whether the lesson's failure occurred; None when that is unknown.
-    """
-
-    run: str
-    lesson: str
-    time: datetime
-    effect: Effect
-    following: Following = Following.UNKNOWN
-    failed: bool | None = None
-    extra: dict[str, object] = field(default_factory=dict)
-
-    @property
-    def id(self) -> str:
-        """Return the id of a run's verdict on a lesson: judging it again replaces the verdict."""
-        return f"{self.run}:{self.lesson}"

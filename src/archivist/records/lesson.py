@@ -1,17 +1,16 @@
 """What was learnt."""
 
-from __future__ import annotations
-
-import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from archivist.cold_start import lazy_pattern
 from archivist.errors import RecordError
 from archivist.records.actor import ARCHIVIST, Actor
+from archivist.records.record import Record
 from archivist.records.words import Category, LessonType, Provenance, Scope, Severity, Source, Status
 
-SHORT_ID = re.compile(r"m-(\d{1,12})")
+SHORT_ID = lazy_pattern(r"m-(\d{1,12})")
 # A brief must be short: this is ten times the longest summary that was mined from a run.
 LONGEST_CHARACTERS = 2_000
 
@@ -20,8 +19,8 @@ LONGEST_CHARACTERS = 2_000
 UNNAMED_RUN = "?"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Evidence(Record):
     """Where a lesson was seen: ids and paths, never copies."""
 
     episodes: tuple[str, ...] = ()
@@ -31,8 +30,8 @@ class Evidence:
     events: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lesson:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Lesson(Record):
     """One thing worth telling the next run, with the fields of all five documents.
 
     `edited` is the last change of its words or status, `updated` of anything: a sighting must not let old

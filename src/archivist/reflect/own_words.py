@@ -8,47 +8,49 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from archivist.cold_start import lazy_pattern
+
 # A longer line was pasted: nobody types that much without a break.
 _LONGEST_TYPED_LINE = 1500
 # Stands where a block was taken out: after it the user speaks again.
 _BLOCK = "\x00"
-_BLOCK_START = re.compile(
+_BLOCK_START = lazy_pattern(
     r"^[ \t]*+(?P<fence>`{3,}+|~{3,}+)|(?P<line>^[ \t]*+)?<(?P<tag>[A-Za-z][\w:.-]*+)", re.MULTILINE
 )
-_IMAGE = re.compile(r"\[Image #?\d{0,6}\]")
+_IMAGE = lazy_pattern(r"\[Image #?\d{0,6}\]")
 # Lines that stand by themselves between typed ones: indented code, tables, changes, comments, check lists,
 # and what a program marked with an arrow, a box or a tick.
-_FOREIGN_LINE = re.compile(
+_FOREIGN_LINE = lazy_pattern(
     r"\A(?:(?:  |\t)\s*+(?![-*\u2022\d])|    |\s*+(?:\||[+\-@]\S|//|/\*|' |[-*] \[[ xX]\]"
     r"|[\u2190-\u21ff\u2300-\u27bf])|[^\t]{1,200}\t)"
 )
 # What stands before such a line is what it points at, or the message of a stack of calls.
-_POINTS_UP = re.compile(r"\A\s*+(?:\^|[\u261d\u2191\u2b06\U0001f446])")
-_CALL_FRAME = re.compile(r"\A\s+(?:at \S|File \")")
+_POINTS_UP = lazy_pattern(r"\A\s*+(?:\^|[\u261d\u2191\u2b06\U0001f446])")
+_CALL_FRAME = lazy_pattern(r"\A\s+(?:at \S|File \")")
 # From such a line on a message is a document, data, code, a chat, a letter, or what a program printed.
-_FOREIGN_REST = re.compile(
+_FOREIGN_REST = lazy_pattern(
     r"\A(?:#{1,6}(?:\s|$)|(?:={3,}|-{3,}|\*{3,}|_{3,})$|<[<!]|[\[{$]|\d{2,4}[-:/]\d)"
     r"|\A[\w'-]+(?: [\w'-]+){0,2},$|\d:\d\d(?:\s?[ap]m)?$|[{};]$"
     # The title of a ticket, and a version.
     r"|\A[a-z]{2,10}-\d{1,6}\b[^.!?,]*$|\Av?\d+\.\d+(?:\.\d+)?$",
     re.IGNORECASE,
 )
-_SPEAKER = re.compile(r"\A[A-Za-z][\w.]{1,20}(?: [A-Z]\w{1,20})? [-\u2013\u2014] \S")
+_SPEAKER = lazy_pattern(r"\A[A-Za-z][\w.]{1,20}(?: [A-Z]\w{1,20})? [-\u2013\u2014] \S")
 # A letter ends with such a line and a name.
-_FAREWELL = re.compile(
+_FAREWELL = lazy_pattern(
     r"\A(?:thanks|thank you|cheers|regards|best|sincerely|yours|(?:kind|best|warm) (?:regards|wishes))\W?\Z",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"\A[A-Z][\w'-]+(?: [A-Z][\w'.-]*){0,2}\Z")
+_NAME = lazy_pattern(r"\A[A-Z][\w'-]+(?: [A-Z][\w'.-]*){0,2}\Z")
 # Nobody types a longer list.
 _LONGEST_LIST = 5
-_LIST_ITEM = re.compile(r"\A\s*+(?:[-*\u2022]|\d{1,2}[.)])\s")
+_LIST_ITEM = lazy_pattern(r"\A\s*+(?:[-*\u2022]|\d{1,2}[.)])\s")
 _SMALL_WORDS = frozenset(("a", "an", "and", "for", "from", "in", "of", "on", "or", "the", "to", "with", "&"))
-_SENTENCE_END = re.compile(r"[.!?;]\s")
-_COLON = re.compile(r":(?=\s|$)")
+_SENTENCE_END = lazy_pattern(r"[.!?;]\s")
+_COLON = lazy_pattern(r":(?=\s|$)")
 # Before a colon the user may announce what they say themselves; anything else announces another's words.
 _LONGEST_LEAD = 100
-_OWN_LEAD = re.compile(
+_OWN_LEAD = lazy_pattern(
     r"\A\W*+(?:(?:(?:please|also|and|but|so|ok|again|btw|ps|note|nb|important|remember|keep in mind|reminder"
     r"|rules?|wish(?:es)?)\b\W*+)*+$"
     r"|(?:(?:please|also|and|but|so|as|like|what) )*+"
@@ -56,11 +58,11 @@ _OWN_LEAD = re.compile(
     r"|(?:i|we) (?:say|said|repeat|mean|want|wish|prefer|ask|like|told you))\b)",
     re.IGNORECASE,
 )
-_PRESENTED = re.compile(
+_PRESENTED = lazy_pattern(
     r"\bhere(?:['\u2019]s| is| are| comes?)\b|\bpast(?:e|ed|ing)\b|\bquot(?:e|ed|ing)\b", re.IGNORECASE
 )
 # "Review this", "see below", and any text or file that a line names may stand on the lines that follow.
-_POINTS_ON = re.compile(
+_POINTS_ON = lazy_pattern(
     r"\b(?:this|these|below|following|attached|here|reads|says|said|wrote|states|shows|prints)"
     r"(?: [\w-]{1,30})?\W{0,5}$"
     r"|\b(?:text|message|e?-?mail|docs?|documentation|readme|guide|guideline|rule|wiki|review|comment|ticket|log"
@@ -73,13 +75,13 @@ _POINTS_ON = re.compile(
     re.IGNORECASE,
 )
 # What somebody else said is told in the same line.
-_REPORTED = re.compile(
+_REPORTED = lazy_pattern(
     r"(?<!\bi )(?<!\bwe )\b(?:says|said|states|stated|writes|wrote|claims|claimed|tells|told|recommends"
     r"|recommended|suggests|suggested|advises|advised|insists|insisted|warns|warned"
     r"|(?:say|saying|puts) (?:that|it)|it reads|according to)\b|(?<=s )say\b",
     re.IGNORECASE,
 )
-_QUOTATION = re.compile(
+_QUOTATION = lazy_pattern(
     r"\"[^\"]*+(?:\"|$)|\u201c[^\u201d]*+(?:\u201d|$)|\u201e[^\u201c\u201d]*+(?:[\u201c\u201d]|$)"
     r"|\u00ab[^\u00bb]*+(?:\u00bb|$)|\u2018[^\u2018\u2019\n]*+\u2019(?!\w)|(?<!\w)'(?=\w)[^'\n]*+'(?!\w)|`[^`\n]*+`"
 )

@@ -4,8 +4,6 @@ An entry holds the hash of its payload, not the payload: after a payload is eras
 and the missing payload is visible.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -114,7 +112,7 @@ def row_hash(row: Sequence[Any]) -> int:
     return int.from_bytes(sha256("\x1e".join(parts).encode("utf-8", "surrogatepass")).digest())
 
 
-def sum_events(reader: Reader, run: str) -> EventSum:
+def sum_events(reader: "Reader", run: str) -> EventSum:
     """Count a run's events and sum their hashes."""
     from archivist.records import Event
     from archivist.store.filters import equals
@@ -124,7 +122,7 @@ def sum_events(reader: Reader, run: str) -> EventSum:
     return EventSum(run, len(rows), f"{sum(map(row_hash, rows)) % HASH_SPACE:064x}")
 
 
-def verify_bank(reader: Reader) -> Verification:
+def verify_bank(reader: "Reader") -> Verification:
     """Check every seal of the ledger, and that every record is as its last entry left it."""
     problems: list[str] = []
     # The number and payload hash of each record's last entry; no hash when the payload was erased.
@@ -147,7 +145,7 @@ def verify_bank(reader: Reader) -> Verification:
     return Verification(entries, erased, tuple(problems[:_PROBLEMS_SHOWN]))
 
 
-def _find_mismatches(reader: Reader, last: dict[tuple[str, str], tuple[int, str | None]]) -> Iterator[str]:
+def _find_mismatches(reader: "Reader", last: dict[tuple[str, str], tuple[int, str | None]]) -> Iterator[str]:
     """Name the records that are not as the ledger left them."""
     removed = payload_hash(canonical_json(None))
     for kind, record_class in types_by_kind().items():
@@ -174,7 +172,7 @@ def _find_mismatches(reader: Reader, last: dict[tuple[str, str], tuple[int, str 
                 yield f"the events of run {run} are not as entry {seq} left them"
 
 
-def _all_records(reader: Reader, record_class: type[Any]) -> Iterator[tuple[str, Any]]:
+def _all_records(reader: "Reader", record_class: type[Any]) -> Iterator[tuple[str, Any]]:
     """Yield the id of every record with it, or with the error of reading it, without holding all of them."""
     from archivist.store.filters import Filter, above, one_of
 
@@ -188,14 +186,14 @@ def _all_records(reader: Reader, record_class: type[Any]) -> Iterator[tuple[str,
             yield from ((record_id, _get_or_error(reader, record_class, record_id)) for record_id in ids)
 
 
-def _get_or_error(reader: Reader, record_class: type[Any], record_id: str) -> Any:
+def _get_or_error(reader: "Reader", record_class: type[Any], record_id: str) -> Any:
     try:
         return reader.get(record_class, record_id)
     except BankDamagedError as error:
         return error
 
 
-def _matches_entry(reader: Reader, record: Any, seq: int) -> bool:
+def _matches_entry(reader: "Reader", record: Any, seq: int) -> bool:
     """Say whether a record is what an entry says, apart from fields that records have gained since."""
     from archivist.records.plain import from_plain
 

@@ -3,16 +3,15 @@
 Named tuples, because making a dataclass takes a cold process several times longer.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from archivist.cold_start import blake2s
+from archivist.cold_start import blake2s, lazy_pattern
 
 # Rows of bits in one blob.
 BLOCK = 4096
-_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_HUMP = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 class TextQuery(NamedTuple):

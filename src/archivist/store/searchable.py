@@ -5,11 +5,11 @@ Every kind of record is found through one index; `DOCUMENTS` has a function for 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from archivist.cold_start import lazy_pattern
 from archivist.records.kinds import KINDS
 from archivist.records.words import Status
 from archivist.store.results import scope_token, split_name
@@ -36,7 +36,7 @@ _ANY_SPEAKER = frozenset((
 ))  # fmt: skip
 # The kinds of event in which people and agents speak.
 _SPEECH = frozenset(("message", "log", "verdict", "fix"))
-_NAME = re.compile(r"[^\W_]{3,80}")
+_NAME = lazy_pattern(r"[^\W_]{3,80}")
 
 
 class SearchDocument(NamedTuple):

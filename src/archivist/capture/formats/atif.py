@@ -19,16 +19,17 @@ from archivist.capture.json_stream import Part, parts_of, preview_log, read_docu
 from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_usage, task_of
 from archivist.capture.status import status_of_word
 from archivist.capture.values import as_time, content_text, count, listing, mapping, object_at, objects, text
+from archivist.cold_start import lazy_pattern
 from archivist.records import EpisodeStatus, Usage
 
 name = "atif"
-_VERSION = re.compile(r"\A(?:ATIF-v)?1\.\d")
+_VERSION = lazy_pattern(r"\A(?:ATIF-v)?1\.\d")
 _FINISHERS = frozenset(
     {"finish", "submit", "mark_task_complete", "task_complete", "attempt_completion", "complete_task"}
 )
-_RESULT_FOR = re.compile(r"\ATool result for (\S+)\Z")
+_RESULT_FOR = lazy_pattern(r"\ATool result for (\S+)\Z")
 # Orchestrators pick their task by themselves and say so.
-_CHOSEN_TASK = re.compile(r"\ASelected task: (.+)", re.DOTALL)
+_CHOSEN_TASK = lazy_pattern(r"\ASelected task: (.+)", re.DOTALL)
 # Embedded trajectories are read recursively; a hostile log could nest them without end.
 _MAX_DEPTH = 8
 _ARRAYS = ("steps", "subagent_trajectories")

@@ -21,6 +21,7 @@ from archivist.capture.values import (
     objects,
     text,
 )
+from archivist.cold_start import lazy_pattern
 from archivist.records import EpisodeStatus, EventKind
 
 name = "codex"
@@ -53,12 +54,12 @@ _BY_CLIENT = (
 _REQUEST = "## My request for Codex:"
 # Where a person sits at the keyboard; threads of scripts and of other agents name another source.
 _KEYBOARDS = (None, "cli", "vscode")
-_FAILED_CALL = re.compile(
+_FAILED_CALL = lazy_pattern(
     r"\A\s*(?:failed to|execution error|exec_command failed|apply_patch verification failed|unsupported call"
     r"|aborted by user|error[: ]|unable to|tool call (?:error|failed)|patch (?:rejected|failed))",
     re.IGNORECASE,
 )
-_REFUSED = re.compile(r"(?:rejected|aborted|denied) by (?:the )?user", re.IGNORECASE)
+_REFUSED = lazy_pattern(r"(?:rejected|aborted|denied) by (?:the )?user", re.IGNORECASE)
 _REFUSAL_CHARS = 400
 # Facts about calls whose output never comes must not pile up.
 _MAX_FACTS = 256

@@ -14,30 +14,31 @@ from typing import Any
 
 from archivist.capture.calls import CallOutcome, LoggedCall, from_structured, object_in
 from archivist.capture.values import as_integer
+from archivist.cold_start import lazy_pattern
 
-_CALL = re.compile(r"\btools\.(\w{1,80})\(")
-_CONSTANT = re.compile(
+_CALL = lazy_pattern(r"\btools\.(\w{1,80})\(")
+_CONSTANT = lazy_pattern(
     r"\b(?:const|let|var)\s{1,4}([A-Za-z_$][\w$]{0,60})\s{0,4}=\s{0,4}(?=[\"'`\[{]|String\.raw)"
 )
-_NAME = re.compile(r"[A-Za-z_$][\w$]{0,60}")
-_NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,18})?")
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|u\{[0-9a-fA-F]{1,6}\}|\r\n|.)", re.DOTALL)
+_NAME = lazy_pattern(r"[A-Za-z_$][\w$]{0,60}")
+_NUMBER = lazy_pattern(r"-?\d{1,18}(?:\.\d{1,18})?")
+_ESCAPE = lazy_pattern(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|u\{[0-9a-fA-F]{1,6}\}|\r\n|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
-_HOLE = re.compile(r"\$\{\s{0,4}([A-Za-z_$][\w$]{0,60})\s{0,4}\}")
+_HOLE = lazy_pattern(r"\$\{\s{0,4}([A-Za-z_$][\w$]{0,60})\s{0,4}\}")
 _WORDS = {"true": True, "false": False, "null": None, "undefined": None}
 _MAX_DEPTH = 6
 _MAX_CALLS = 20
 _MAX_CONSTANTS = 50
 _MAX_COPIED = 1_000_000
 _MAX_REMEMBERED = 256
-_SESSION = re.compile(r"^Process running with session ID (\d{1,18})$", re.MULTILINE)
-_PRINTED_SESSION = re.compile(r"\W{0,2}session(?:[_ ]?id)?\W{1,3}(\d{1,18})\W{0,2}", re.IGNORECASE)
+_SESSION = lazy_pattern(r"^Process running with session ID (\d{1,18})$", re.MULTILINE)
+_PRINTED_SESSION = lazy_pattern(r"\W{0,2}session(?:[_ ]?id)?\W{1,3}(\d{1,18})\W{0,2}", re.IGNORECASE)
 _FRAME_CHARS = 400
-_HEADER = re.compile(
+_HEADER = lazy_pattern(
     r"\AScript (?P<state>completed|failed|terminated|running with cell ID (?P<cell>[\w-]{1,40}))\n"
     r"(?:Wall time (?P<wall>[\d.]{1,20}) seconds\n)?(?:Output:\n?)?"
 )
-_PRINTED_CODE = re.compile(r"\A(?:exit|exit[_ ]?code)\W{1,3}(-?\d{1,5})(?=\s|\Z)", re.IGNORECASE)
+_PRINTED_CODE = lazy_pattern(r"\A(?:exit|exit[_ ]?code)\W{1,3}(-?\d{1,5})(?=\s|\Z)", re.IGNORECASE)
 
 
 class _UnreadableError(Exception):

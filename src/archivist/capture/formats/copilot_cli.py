@@ -14,6 +14,7 @@ from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, rea
 from archivist.capture.json_stream import LogLine, preview_log, read_lines
 from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_usage
 from archivist.capture.values import as_integer, as_time, object_at, text
+from archivist.cold_start import lazy_pattern
 from archivist.records import EpisodeStatus, EventKind, Usage
 
 name = "copilot-cli"
@@ -21,11 +22,11 @@ _MARKS = (
     "session.start", "session.resume", "user.message", "assistant.message", "tool.execution_start",
     "tool.execution_complete",
 )  # fmt: skip
-_HOOK_TEXT = re.compile(r"\nTool \"[^\"\n]{1,200}\" (?:succeeded|failed)\. Additional guidance from ")
+_HOOK_TEXT = lazy_pattern(r"\nTool \"[^\"\n]{1,200}\" (?:succeeded|failed)\. Additional guidance from ")
 # The line with which the client ends the output of a command.
-_EXITED = re.compile(r"\n?<[^<>\n]{0,200}?\bexit code:? (-?\d{1,10})[^<>\n]{0,200}>\s*\Z")
+_EXITED = lazy_pattern(r"\n?<[^<>\n]{0,200}?\bexit code:? (-?\d{1,10})[^<>\n]{0,200}>\s*\Z")
 _TAIL_CHARS = 600
-_REFUSED = re.compile(
+_REFUSED = lazy_pattern(
     r"user (?:rejected|denied|declined)|(?:rejected|denied|declined) by (?:the )?(?:user|policy|hook|a rule)"
     r"|Permission denied and could not request permission",
     re.IGNORECASE,

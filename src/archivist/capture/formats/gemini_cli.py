@@ -6,7 +6,6 @@ Subagents have a file of their own, in a folder that is named after the session 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -17,6 +16,7 @@ from archivist.capture.calls import CallOutcome, LoggedCall, read_outcome
 from archivist.capture.json_stream import LogLine, Part, preview_log, read_document, read_lines
 from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_usage
 from archivist.capture.values import as_time, content_text, object_at, objects, text, without_tag
+from archivist.cold_start import lazy_pattern
 from archivist.files.open import head_of
 from archivist.files.worktrees import read_small_text
 from archivist.records import EventKind, Usage
@@ -27,11 +27,11 @@ _ROOT_FILE = ".project_root"
 # What the client writes into the user's turn before the first request, and below a request that names files.
 _BY_CLIENT = ("<session_context>", "This is the Gemini CLI. We are setting up the context for our chat")
 _NAMED_FILES = "--- Content from referenced files ---"
-_REFUSED = re.compile(r"\[Operation Cancelled\] Reason: User denied|User did not allow tool call")
+_REFUSED = lazy_pattern(r"\[Operation Cancelled\] Reason: User denied|User did not allow tool call")
 _TIMED_OUT = "Command was automatically cancelled because it exceeded the timeout"
 _CANCELLED = "Command was cancelled by user"
 # The last lines of a command's output are the client's.
-_TRAILER = re.compile(
+_TRAILER = lazy_pattern(
     r"(?:Exit Code: (-?\d{1,10}|\(none\))|(?:Signal|Background PIDs|Process Group PGID): .*)"
 )
 # A message waits for the lines that replace it; they follow within a few.

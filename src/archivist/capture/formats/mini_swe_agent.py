@@ -37,7 +37,7 @@ from archivist.capture.values import (
 from archivist.cold_start import lazy_pattern
 
 name = "mini-swe-agent"
-_BLOCK = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)[ \t\r]*+\n(.*?)\n?```", re.DOTALL)
+_BLOCK = lazy_pattern(r"```(?:bash|sh|shell|mswea_bash_command)[ \t\r]*+\n(.*?)\n?```", re.DOTALL)
 _SUBMITTED = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
 _REFUSED = "Command not executed"
 _IMAGE_INSTANCE = lazy_pattern(

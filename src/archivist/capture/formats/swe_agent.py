@@ -22,15 +22,15 @@ from archivist.paths import project_of_folder
 name = "swe-agent"
 # Numbers kept free for the opening messages, which stand behind the steps in the file.
 _OPENING_MESSAGES = 16
-_EDIT = re.compile(r"\Aedit(?:\s+(\d+:\d+))?\s*\n(.*)", re.DOTALL)
-_CREATE = re.compile(r"\Acreate\s++([^\n]++)\s*\Z")
-_OPENED = re.compile(r"\[File: (\S+?)\s* \(\d+ lines total\)\]")
+_EDIT = lazy_pattern(r"\Aedit(?:\s+(\d+:\d+))?\s*\n(.*)", re.DOTALL)
+_CREATE = lazy_pattern(r"\Acreate\s++([^\n]++)\s*\Z")
+_OPENED = lazy_pattern(r"\[File: (\S+?)\s* \(\d+ lines total\)\]")
 _COMMANDS = frozenset((
     "open", "goto", "scroll_up", "scroll_down", "find_file", "search_dir", "search_file", "submit",
     "set_cursors", "insert", "append", "str_replace_editor", "filemap", "exit_forfeit", "view_image",
 ))  # fmt: skip
 _REPOSITORY_FOLDER = lazy_pattern(r"\A/([A-Za-z0-9][\w.-]*?)__([A-Za-z0-9][\w.-]*)\Z", longest=300)
-_FAILED = re.compile(
+_FAILED = lazy_pattern(
     r"\A\s*(?:EXECUTION FAILED OR COMMAND MALFORMED|Your proposed edit has introduced|EXECUTION TIMED OUT)"
 )
 

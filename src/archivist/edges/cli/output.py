@@ -129,11 +129,11 @@ def print_json(value: object) -> None:
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print left-aligned columns; on a terminal the last one is cut to fit, then the widest between."""
-    import shutil
-
     lines = [list(headings), *([" ".join(make_legible(str(cell)).split()) for cell in row] for row in rows)]
     widths = [max(map(_display_width, column)) for column in zip(*lines, strict=True)]
     if sys.stdout.isatty():
+        import shutil
+
         widths = fit_widths(widths, shutil.get_terminal_size().columns)
     for line in lines:
         cells = (_pad_cell(cell, width) for cell, width in zip(line, widths, strict=True))

@@ -275,7 +275,6 @@ def _log_paths(files: Iterable[Path], *, is_checked: bool) -> tuple[list[Path], 
 @click.option("--scenario", metavar="S", help="Why: session_complete, session_failed, manual, …")
 def reflect(session: Session, run: str, pending: bool, days: int | None, scenario: str | None) -> Answer:
     """Learn from captured runs, with no language model: at most five lessons a run, with their evidence."""
-    from archivist.doctor import check_reflection
     from archivist.edges import views
     from archivist.reflect.trigger import ReflectionOutcome, Scenario
 
@@ -308,8 +307,11 @@ def reflect(session: Session, run: str, pending: bool, days: int | None, scenari
             answer = _describe_lessons(answer, bank, done)
         elif not failed:
             hint = "no run waits for reflection: archivist capture imports logs"
-            is_waiting = bool(bank.reflections.waiting_runs())
-            answer = answer._replace(notes=[check_reflection(bank)[1] if is_waiting else hint])
+            if bank.reflections.waiting_runs():
+                from archivist.doctor import check_reflection
+
+                hint = check_reflection(bank)[1]
+            answer = answer._replace(notes=[hint])
     return answer._replace(
         warnings=[f"archivist: {each.run}: {each.error or each.summary}" for each in failed],
         code=EXIT_PARTIAL if any(each.error for each in failed) else 0,

@@ -55,8 +55,8 @@ Lessons may be missing or lost. Please tell the user to run `archivist doctor`."
 def answer_hook(args: Sequence[str], bank: str = "") -> None:
     """Answer the event on stdin to stdout; a failure is logged for the doctor."""
     # `dataclasses` and `urllib.parse` import these and hardly use them: a tenth of the start-up time.
-    _import_lazily("inspect")
-    _import_lazily("ipaddress")
+    for name in ("copy", "inspect", "ipaddress"):
+        _import_lazily(name)
     folder = event_name = answer = ""
     event: Mapping[str, object] = {}
     try:
@@ -128,7 +128,7 @@ def _import_lazily(name: str) -> None:
 def _parse_event(raw: bytes) -> Mapping[str, object]:
     if len(raw) > _MAX_BYTES:
         raise ValueError(f"the event is larger than {_MAX_BYTES >> 20} MiB")
-    text = raw.decode("utf-8-sig", "replace").strip()
+    text = raw.decode("utf-8", "replace").removeprefix("\ufeff").strip()
     if not text:
         raise ValueError("no event on stdin")
     event = json.loads(text)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.reading.remedies import RemedyKind
 from archivist.reading.rules import FailureKind as K
@@ -34,7 +34,7 @@ _GIT_ADVICE = {
 }
 # This error only says that something before it failed.
 _UNINFORMATIVE = "failed to push"
-_KILLED = re.compile(r"SIGKILL|[Kk]illed|out of memory|OOM")
+_KILLED = lazy_pattern(r"SIGKILL|[Kk]illed|out of memory|OOM")
 _PATCH = "edit_not_applied:patch"
 # What an editing tool refuses, and what its message asks for.
 _EXACT_LINES = "read the lines again and copy them exactly"

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.reading.failures import Failure
 from archivist.reading.packages import (
@@ -45,9 +46,9 @@ from archivist.reflect.miners.material import (
 _MANY_RUNS = 3
 _MOST_MODULES = 7
 _INSTALLERS = {"python": "pip install", "node": "npm install", "go": "go get"}
-_INSTALLED = re.compile(r"(?:site|dist)-packages/([\w-]+)")
-_REMOVED_IN = re.compile(r"removed in (?:the )?(\w+) v?(\d+)")
-_NOT_IN = re.compile(r"cannot import name '?(\w+)'? from '?([\w.]+)")
+_INSTALLED = lazy_pattern(r"(?:site|dist)-packages/([\w-]+)")
+_REMOVED_IN = lazy_pattern(r"removed in (?:the )?(\w+) v?(\d+)")
+_NOT_IN = lazy_pattern(r"cannot import name '?(\w+)'? from '?([\w.]+)")
 _HELP_COUNT = " (helped in "
 # Modules of Python itself that lost names over time.
 _STANDARD = frozenset(

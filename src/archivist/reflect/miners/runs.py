@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from statistics import median
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.history import AttemptCounts
@@ -126,13 +125,18 @@ def mine_outliers(material: Material) -> Iterator[Candidate]:
     digests = [run.digest for run in material.past.runs_of(material.project) if run.digest]
     if len(digests) < _OUTLIER_RUNS or not material.cases:
         return
+    worst, calls = max(material.cases, key=lambda case: case.cost), len(material.reading.acts)
+    if worst.cost < max(_OUTLIER_CALLS, _OUTLIER_SHARE * calls):
+        return
+    # It is seldom needed, and takes 3 ms to import.
+    from statistics import median
+
     excess = ""
     for name, what in (("cost_usd", "the usual cost"), ("duration_s", "the usual time")):
         value, usual = material.reading.digest[name], median(float(past.get(name) or 0) for past in digests)
         if usual > 0 and value >= _OUTLIER_TIMES * usual:
             excess = excess or f"{value / usual:.1f} times {what}"
-    worst, calls = max(material.cases, key=lambda case: case.cost), len(material.reading.acts)
-    if not excess or worst.cost < max(_OUTLIER_CALLS, _OUTLIER_SHARE * calls):
+    if not excess:
         return
     error = quote_error(worst.line, 70)
     yield Candidate(

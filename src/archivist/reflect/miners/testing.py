@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
@@ -27,7 +27,7 @@ from archivist.reflect.miners.material import Case, Material, make_candidate
 _FLAKY_TEST_IMPORTANCE = 0.6
 # What is missing, forbidden or misspelt does not fix itself: somebody else fixed it in the meantime.
 _CHANCE_KINDS = (CODE_KINDS | {FailureKind.NETWORK, FailureKind.TIMEOUT}) - {FailureKind.SYNTAX}
-_TEST_NAME = re.compile(r"\b(?:test_\w+|\w+_tests?|\w+[._](?:test|spec)\.\w+|Test[A-Z]\w+)\b")
+_TEST_NAME = lazy_pattern(r"\b(?:test_\w+|\w+_tests?|\w+[._](?:test|spec)\.\w+|Test[A-Z]\w+)\b")
 _SHORTEST_QUOTE = 18
 # A check that fewer runs failed may have failed by chance.
 _OFTEN = 3

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.lessons.contradiction import contradicts
 from archivist.reading.signatures import message_words
@@ -33,7 +34,7 @@ _SHORTEST_WISH = 12
 _SHORTEST_RULE = 8
 # Nobody types more wishes at once: a longer list was pasted.
 _MOST_WISHES = 5
-_SENTENCE_END = re.compile(
+_SENTENCE_END = lazy_pattern(
     r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bz\.B\.)\s+(?!ever[.!])|(?<=[\u3002\uff01\uff1f])|\n+"
     r"|;\s+(?=don't|do not|never|always)",
     re.IGNORECASE,
@@ -45,7 +46,7 @@ _IMPERATIVE = (
 )
 _HERE = r"(?:in|for) (?:this|our) (?:repo|repository|project|codebase|workspace)"
 _YOU = r"(?:please |you (?:should |must )?|we |i want you to )?"
-_STANDING = re.compile(
+_STANDING = lazy_pattern(
     r"(?:^|[,;:] |\b(?:please|and|but|also|so|then|let's"
     r"|(?:you|we|i)(?: should| must| will| need to| want to)?"
     rf"|(?:you|us|remember|want|prefer|like|sure) to|{_HERE}[,:]?|{FROM_NOW_ON}[,:]?) ){_IMPERATIVE}"
@@ -56,20 +57,20 @@ _STANDING = re.compile(
     re.IGNORECASE,
 )
 # In the clause before a wish: what a program, a text or somebody else should do or did.
-_ABOUT_OTHERS = re.compile(
+_ABOUT_OTHERS = lazy_pattern(
     r"\b(?:that|which|who|so|saying|should|must|will|would|wants?|promises?|is|are|was|were|has|have|had|\w{3,}ed)\b",
     re.IGNORECASE,
 )
-_CLAUSE_END = re.compile(rf"[{CLAUSE_MARKS}]| - ")
+_CLAUSE_END = lazy_pattern(rf"[{CLAUSE_MARKS}]| - ")
 # Longer clauses before a wish state something, unless they begin with the occasion or with who speaks.
 _LONGEST_REMARK = 4
-_OWN_CLAUSE = re.compile(
+_OWN_CLAUSE = lazy_pattern(
     r"\A\W*+(?:before|after|when|whenever|while|once|if|for|in|on|as|from|i|we|you|please|don't|do not|let's"
     r"|always|never)\b",
     re.IGNORECASE,
 )
 # A task has its own always and never; a wish that comes with it must say that it is for later too.
-_STANDING_IN_TASK = re.compile(
+_STANDING_IN_TASK = lazy_pattern(
     r"^(?:please |also |and |note: |important: )*(?:"
     rf"{FROM_NOW_ON}[,:]? {_YOU}(?:always|never|use|prefer|run|write|only|stop|avoid|keep|make sure|do not"
     r"|don't|put|name|commit|format|answer|ask)\b"
@@ -78,15 +79,17 @@ _STANDING_IN_TASK = re.compile(
     re.IGNORECASE,
 )
 # An order to do something with what is at hand; a wish about the project speaks of it, or of us.
-_DONE_NOW = re.compile(r"\A\W{0,3}(?:use|do not|don't|add|avoid|stop|put|write|leave|only)\b", re.IGNORECASE)
-_OF_PROJECT = re.compile(
+_DONE_NOW = lazy_pattern(
+    r"\A\W{0,3}(?:use|do not|don't|add|avoid|stop|put|write|leave|only)\b", re.IGNORECASE
+)
+_OF_PROJECT = lazy_pattern(
     r"\b(?:we|our|us|here"
     r"|(?:this|the|every|all|each) (?:repo|repository|project|codebase|file|commit|test)s?)\b",
     re.IGNORECASE,
 )
-_BULLET = re.compile(r"[ \t\-*\u2022]*+(?:\d{1,2}[.)][ \t]++)?")
+_BULLET = lazy_pattern(r"[ \t\-*\u2022]*+(?:\d{1,2}[.)][ \t]++)?")
 # A line without an end, then one with a capital: the second may begin a text that the first names.
-_NEW_STYLE = re.compile(r"[^.!?,;:\n]\n[ \t\-*\u2022\d.)]*+[A-Z]")
+_NEW_STYLE = lazy_pattern(r"[^.!?,;:\n]\n[ \t\-*\u2022\d.)]*+[A-Z]")
 
 
 def mine_wishes(material: Material) -> list[Candidate]:
@@ -171,7 +174,8 @@ class _Wish(NamedTuple):
 
 def _join_announced(message: str) -> str:
     """Return a message in which no colon stands behind a mark of a rule: what follows is not quoted."""
-    for frames in LANGUAGES:
+    # Compiling these takes longer than most messages take to read.
+    for frames in LANGUAGES if ":" in message else ():
         if announced := frames.announced.match(message):
             return f"{message[: announced.end()]},{message[announced.end() + 1 :]}"
     return message

@@ -282,6 +282,11 @@ _STEPS = {
         DROP INDEX episodes_by_project;
         CREATE INDEX episodes_by_project ON episodes (project, finished, provenance);
     """,
+    # Count the lessons of a repository by status and type from the index alone.
+    "count lessons": """
+        DROP INDEX lessons_by_repo;
+        CREATE INDEX lessons_by_repo ON lessons (repo, status, type);
+    """,
 }
 _REFILLING = ("create loop", "create search", "learn from runs", "search everything")
 
