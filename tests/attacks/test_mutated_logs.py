@@ -120,7 +120,7 @@ def test_a_folder_that_cannot_exist_ends_no_capture(archivist: Command, tmp_path
     (logs / "a.jsonl").write_bytes(_session_in([own, second.replace("{own}", own), other, own]))
     (logs / "b.jsonl").write_bytes((SAMPLES / "claude-code-native.jsonl").read_bytes())
     done = archivist("capture", str(logs))
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err) == (0, f"taken for sessions of yours: the logs in {logs}\n")
     assert archivist("reflect").code == 0
     assert "s-1" in archivist("episodes", "list", "--json").out
 

@@ -19,7 +19,8 @@ CALL_KINDS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
 _READING_TOOLS = lazy_pattern(r"read|grep|glob|view|ls|list|search|find|fetch|open|todo|think", re.IGNORECASE)
 _TEST_RUNNERS = ("pytest", "unittest", "tox", "nox", "jest", "vitest", "mocha", "ctest", "rspec", "phpunit")
 _RUNS_TESTS = lazy_pattern(r"\brun_?tests?\.(?:py|sh|js)\b|\bmanage\.py test\b")
-_TEST_WORD = lazy_pattern(r"\btests?\b")
+# At the start or the end of a name: `reset-test-db` runs no tests.
+_TEST_WORD = lazy_pattern(r"(?<![\w-])tests?\b|\btests?(?![\w-])")
 _SUBSTITUTION = lazy_pattern(r"(?:^|;|\s|\d|/)s(?P<mark>[/|#,@!])(?P<old>(?:\\.|(?!(?P=mark)|\\).)*)(?P=mark)"
                            r"(?P<new>(?:\\.|(?!(?P=mark)|\\).)*)(?P=mark)", re.DOTALL)  # fmt: skip
 _ESCAPED = lazy_pattern(r"\\([./\[\]*^$|(){}+?\"'&-])")
@@ -145,7 +146,8 @@ def _harmless_lines(events: Sequence[Event]) -> dict[str, set[str]]:
     for event in events:
         if event.exit_code != 0 or not is_shell(event.tool) or event.text.split(" ", 1)[0] not in failing:
             continue
-        main = commands.main_step(parse(event.text))
+        steps = parse(event.text)
+        main = commands.main_step(steps) if commands.ends_with_own_status(steps) else None
         lines = event.output[-_NOISE_CHARACTERS:].splitlines() if main else []
         told = {_without_numbers(line) for line in lines[-_NOISE_LINES:] if _LIKE_AN_ERROR.search(line)}
         if main and told:

@@ -82,6 +82,13 @@ def main_step(steps: tuple[Step, ...]) -> Step | None:
     return next((group[-1] for group in (working, looking, written, own) if group), None)
 
 
+def ends_with_own_status(steps: tuple[Step, ...]) -> bool:
+    """Say whether the status of a command line is that of the step it is for."""
+    main = main_step(steps)
+    after = steps[steps.index(main) + 1 :] if main else ()
+    return not any(step.operator in ("|", "||", ";") for step in after)
+
+
 def step_purpose(step: Step) -> str:
     """Return a stable key for what one step is for."""
     if _is_text_write(step):

@@ -10,7 +10,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import FileEdit, ToolCall
 from archivist.reading.command_risks import text_risk
 from archivist.reading.failures import Failure
-from archivist.reading.outcomes import has_worked
+from archivist.reading.outcomes import had_no_effect, has_worked
 from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.replacements import (
@@ -37,6 +37,7 @@ from archivist.reading.wording import (
     mask_command,
     relative_path,
 )
+from archivist.reading.works import is_passing_flag
 
 # How many later calls are searched: installs and edits may come late, another try of a command comes soon.
 HORIZON = 40
@@ -115,8 +116,10 @@ def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall])
     match failure.kind:
         case K.MISSING_MODULE if is_standard(failure.subject):
             return _cure_by_change(failed, failure, later) or cure_by_interpreter(failed, later)
-        case K.MISSING_MODULE | K.VERSION_CONFLICT | K.IMPORT_ERROR | K.NETWORK:
+        case K.NETWORK:
             return _cure_by_change(failed, failure, later)
+        case K.MISSING_MODULE | K.VERSION_CONFLICT | K.IMPORT_ERROR:
+            return _cure_by_change(failed, failure, later) or cure_by_variant(failed, failure, near)
         case K.MISSING_COMMAND:
             return _cure_by_install(failed, failure, later) or cure_by_variant(failed, failure, near)
         case K.MISSING_FILE:
@@ -128,11 +131,17 @@ def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall])
         case K.ATTRIBUTE | K.TYPE_ERROR | K.VALUE | K.TEST_FAILURE | K.SYNTAX:
             return (
                 _cure_by_change(failed, failure, later)
+                or _cure_by_step(failed, near)
                 or cure_by_flags(failed, near)
                 or cure_by_other_runner(failed, failure, near)
             )
         case _:
-            return cure_by_variant(failed, failure, near) or cure_by_other_runner(failed, failure, near)
+            is_affected = failure.kind not in _UNAFFECTED
+            return (
+                (_cure_by_step(failed, near) if is_affected else None)
+                or cure_by_variant(failed, failure, near)
+                or cure_by_other_runner(failed, failure, near)
+            )
 
 
 def _fails_alike(act: ToolCall, failed: ToolCall) -> bool:
@@ -173,7 +182,15 @@ def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
             continue
         if not _has_same_purpose(act, failed):
             continue
-        installing = [call for call in tried if call.installs and _is_about(call.installs, failure)]
+        if not act.has_failed and not has_worked(act):
+            # Its output does not show that it got any further.
+            tried = [call for call in tried if not call.installs]
+            continue
+        installing = [
+            call
+            for call in tried
+            if call.installs and _is_about(call.installs, failure) and not had_no_effect(call)
+        ]
         if installing:
             return Cure(Remedy(RemedyKind.INSTALL, _install_text(installing)), tuple(installing))
         editing = [call for call in tried if _related_edits(call, failed, failure)]
@@ -318,21 +335,16 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
 
     When files of the project were changed in between, the change may be what helped.
     """
-    wrong = _plain_command(failed)
     done: list[ToolCall] = []
     for act in later if failed.steps else ():
         if edits_project(act):
             return None
         if act.is_look or not act.steps:
             continue
-        text = _plain_command(act)
-        # The call may end a longer line, or have variables set before it.
-        before = text.removesuffix(wrong).rstrip()
-        is_repeated = text == wrong or (
-            text.endswith(wrong) and (before[-1:] in (";", "&", "|", "(") or not parse(before)[0].program)
-        )
-        if not is_repeated:
-            done += [act] if has_worked(act) and act.purpose not in ORDINARY else []
+        before = _words_before(failed, act)
+        if before is None:
+            is_of_use = has_worked(act) and act.purpose not in ORDINARY and not had_no_effect(act)
+            done += [act] if is_of_use else []
         elif not has_worked(act):
             done = []
         else:
@@ -347,6 +359,46 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     return None
 
 
+def _words_before(failed: ToolCall, act: ToolCall) -> str | None:
+    """Return what stands before a failed call where a later line repeats it; None when it does not.
+
+    The call may be one step of a longer line, have variables set before it, or print more or less.
+    """
+    entered = {step.text for step in failed.steps}
+    if any(_is_entering(step) and step.text not in entered and not _is_elsewhere(step) for step in act.steps):
+        # In another folder it is another call.
+        return None
+    text, wrong = _plain_command(act), _plain_command(failed)
+    before = text.removesuffix(wrong).rstrip()
+    if text == wrong or (
+        text.endswith(wrong) and (before[-1:] in (";", "&", "|", "(") or not parse(before)[0].program)
+    ):
+        return before
+    own, wanted = (
+        [step for step in call.steps if not step.is_filter and not _is_entering(step)]
+        for call in (act, failed)
+    )
+    words, called = ([_said_words(step) for step in steps] for steps in (own, wanted))
+    for at in range(len(words) - len(called) + 1 if called else 0):
+        if words[at : at + len(called)] == called:
+            return join_steps(own[:at])
+    return None
+
+
+def _is_entering(step: Step) -> bool:
+    return step.program in ("cd", "pushd")
+
+
+def _is_elsewhere(step: Step) -> bool:
+    """Say whether a folder is named as one machine has it."""
+    return "".join(step.arguments).startswith(("/", "~"))
+
+
+def _said_words(step: Step) -> tuple[str, ...]:
+    """Return the words of a step without those that only change what is printed."""
+    return tuple(word.value for word in step.words if not is_passing_flag(word.value))
+
+
 def mends_style(command: str) -> bool:
     """Say whether a command corrects files by itself, as a formatter does."""
     return bool(_MENDS.search(command))
@@ -359,7 +411,12 @@ def _changing_steps(act: ToolCall, failed: ToolCall, command: str = "") -> str:
     """
     is_judged = bool(_CHECK.search(failed.event.text)) or "git" in [step.program for step in failed.steps]
 
+    # A folder that the failed call entered too is no part of what helped.
+    entered = {step.text for step in failed.steps if _is_entering(step)}
+
     def is_changing(step: Step) -> bool:
+        if step.text in entered or (_is_entering(step) and _is_elsewhere(step)):
+            return False
         is_ordinary = any(name in step.text for name in ORDINARY)
         if is_ordinary or not {"--check", "--dry-run"}.isdisjoint(step.flags):
             return False

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.command_risks import text_risk
-from archivist.reading.commands import is_display_step
+from archivist.reading.commands import ends_with_own_status, is_display_step
 from archivist.reading.remedies import Remedy, RemedyKind, is_destructive
 from archivist.reading.shell import parse
 from archivist.reading.signatures import clean_output
@@ -21,12 +21,15 @@ _LONGEST_OFFER = 170
 _LONGEST_REFUSAL = 1000
 _LONGEST_SENTENCE = 400
 _MOST_LINES = 400
+_LONGEST_OUTPUT = 20_000
 _USAGE = lazy_pattern(r"\s*usage:", re.IGNORECASE)
 _REFUSES = lazy_pattern(
     r"\b(?:requires? |must (?:be|specify|provide|pass|have)|is required|did you mean"
     r"|please (?:specify|provide)"
-    r"|no (?:such|files?|match(?:es)?|results?)\b|unknown|unrecogni[sz]ed|unexpected argument|invalid"
-    r"|cannot|can't|could(?: not|n't)|unable to|denied|refused|aborted"
+    r"|no (?:such|files?|match(?:es)?|results?)\b|(?<!-)unknown(?!-)|unrecogni[sz]ed|unexpected argument"
+    r"|invalid"
+    r"|cannot|can't|could(?: not|n't)|unable to|denied|refus(?:ed|es|ing)|aborted"
+    r"|nothing (?:was|has been) \w+"
     r"|not (?:found|supported|allowed|permitted|implemented|installed|available))|^(?:error|fatal)\b|^use: ",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -43,6 +46,17 @@ _FAILS = lazy_pattern(
 )
 # Flags that leave what failed as it is.
 _GIVING_UP = frozenset(("--skip", "--abort", "--quit"))
+# What a step prints that found its work done, and what one prints that did some.
+_HAD_NO_EFFECT = lazy_pattern(
+    r"\balready (?:up[ -]to[ -]date|satisfied|installed|exists?|the newest)|\bup to date\b"
+    r"|nothing to (?:do|install)",
+    re.IGNORECASE,
+)
+_HAD_EFFECT = lazy_pattern(
+    r"successfully installed|\b(?:added|changed|removed|installed) [1-9]"
+    r"|\b(?:downloading|installing|unpacking)\b",
+    re.IGNORECASE,
+)
 # A status that the command line prints itself, such as `; echo "exit $?"`.
 _PRINTED_STATUS = lazy_pattern(r"\$\?|\bPIPESTATUS\b|\$pipestatus\b")
 _LAST_NUMBER = lazy_pattern(r"(?<!\d)(\d{1,3})\D{0,12}\Z")
@@ -99,13 +113,15 @@ def has_worked(act: ToolCall) -> bool:
     return has_own_status(act) or bool(_SUCCEEDS.search(output) and not _FAILS.search(output))
 
 
+def had_no_effect(act: ToolCall) -> bool:
+    """Say whether a call says that there was nothing left to do."""
+    output = act.event.output[-_LONGEST_OUTPUT:]
+    return bool(_HAD_NO_EFFECT.search(output)) and not _HAD_EFFECT.search(output)
+
+
 def has_own_status(act: ToolCall) -> bool:
     """Say whether the status of a command line is that of the step it is for."""
-    main = act.main
-    if main is None or "pipefail" in act.event.text:
-        return True
-    after = act.steps[act.steps.index(main) + 1 :]
-    return not any(step.operator in ("|", "||", ";") for step in after)
+    return "pipefail" in act.event.text or ends_with_own_status(act.steps)
 
 
 def refuses(output: str) -> bool:

@@ -56,6 +56,11 @@ class Remedy(NamedTuple):
     instead: str = ""
     files: tuple[str, ...] = ()
 
+    @property
+    def step(self) -> str:
+        """Return the text without the folder that one run had to enter for it."""
+        return re.sub(r"^cd \S+ && ", "", self.text)
+
 
 def to_digest(remedy: Remedy) -> list[str]:
     """Write a remedy as plain values."""

@@ -43,6 +43,7 @@ class FailureKind(StrEnum):
     CRASH = "crash"
     PROVIDER = "provider"
     CHECK = "check"
+    REMEDY = "remedy"
     OTHER = "other"
 
     @property
@@ -494,7 +495,8 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r"(?P<text>did not complete successfully|returned a non-zero code|failed to solve.*)", TOOL),
     ),
     K.TEST_FAILURE: (
-        rule("pytest: collection error", "ERROR ", r"^ERROR (?P<subject>\S+\.py)(?:::\S+)?(?: - .*)?$", TOOL),
+        rule("pytest: collection error", "ERROR ",
+             r"^ERROR (?P<subject>\S+\.py)(?:::\S+)?(?: - .*)?$", SUMMARY),
         rule("pytest: fixture not found", "fixture '", r"^E? *fixture '(?P<subject>\w+)' not found"),
         rule("unittest: FAILED", "FAILED (", r"^FAILED \((?P<text>(?:failures|errors)=.*)\)", SUMMARY),
         rule("jest: test failed", "● |✕ ",

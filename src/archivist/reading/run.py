@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall, read_tool_calls
-from archivist.reading.commands import step_purpose
+from archivist.reading.commands import own_scripts, step_purpose
 from archivist.reading.cures import failed_remedies, find_cure, mends_style
 from archivist.reading.failures import Failure
 from archivist.reading.history import AttemptCounts
@@ -35,6 +35,8 @@ _FINDINGS = (CODE_KINDS | {K.IMPORT_ERROR, K.MISSING_MODULE}) - {K.CRASH}
 _NAMING_KINDS = frozenset((K.IMPORT_ERROR, K.MISSING_MODULE, K.VERSION_CONFLICT, K.ATTRIBUTE))
 # How many calls around a failure are searched, so that the time to read a run grows with its length only.
 _REACH = 300
+# A call with more words changed is another call.
+_MOST_CHANGED = 3
 # A root such as `/w/` is too short to be told from other text.
 _SHORTEST_ROOT = 5
 # Bounds of the digest, which is stored with the episode and read again for every later run.
@@ -84,7 +86,8 @@ class ObservedFailure:
 class RunReading:
     """A run as miners see it. `digest` is what later runs need to know of it.
 
-    `checks` are the failing tests, linters, builds and commits, whoever is at fault.
+    `checks` are failures once more under other names: failing tests, linters, builds and commits by what was
+    run, whoever is at fault, and what was overcome by what overcame it.
     """
 
     episode: Episode
@@ -128,7 +131,7 @@ def read_run(
     is_led = bool(episode.parent) and not episode.is_part
     is_delegated = is_led or episode.kind is not EpisodeKind.ORCHESTRATOR_RUN
     said = tuple(event for event in user_messages if event.text and not is_delegated)
-    checks = _observe_checks(calls, episode.project)
+    checks = (*_observe_checks(calls, episode.project), *_by_remedy(met, episode.project))
     reading = RunReading(episode, tuple(calls), met, _count_attempts(calls), checks, said)
     return replace(reading, digest=_digest(reading, works, suspicion))
 
@@ -155,11 +158,11 @@ def _observe_failures(
             is_fleeting = _is_transient(calls, act, user_turns)
             # Nothing cured a failure that went away by itself.
             cure = None if is_fleeting else find_cure(calls, act.at)
-            is_lesson = _is_mended_without_edit(failure, cure) or not is_own_fault(act, failure, scratch)
+            is_lesson = _is_mended_without_edit(calls, act, cure) or not is_own_fault(act, failure, scratch)
         if failure and is_lesson:
             # A script that the run wrote or ran produced the failure in the project's code.
             is_own_script = not failure.is_at_import and any(
-                base_name(file) in scratch | act.scripts for file in failure.files[:1]
+                base_name(file) in scratch | own_scripts(act.steps) for file in failure.files[:1]
             )
             is_own_command = failure.kind is K.MISSING_COMMAND and is_own_module(failure.subject, project)
             found.append(
@@ -214,6 +217,25 @@ def _observe_checks(calls: Sequence[ToolCall], project: str) -> tuple[ObservedFa
     return tuple(found)
 
 
+def _by_remedy(met: Sequence[ObservedFailure], project: str) -> Iterator[ObservedFailure]:
+    """Yield failures by what overcame them: one way round may help with many messages."""
+    for each in met:
+        remedy = each.cure.remedy if each.cure else None
+        if remedy is None or remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP):
+            continue
+        name = remedy.step
+        if remedy.way is RemedyKind.COMMAND:
+            # The same change of a call with other arguments is the same remedy.
+            right, wrong = remedy.text.split(), remedy.instead.split()
+            gained, lost = (
+                [word for word in one if word not in other] for one, other in ((right, wrong), (wrong, right))
+            )
+            if not gained or not wrong or len(gained) + len(lost) > _MOST_CHANGED:
+                continue
+            name = " ".join((wrong[0], *gained, *(f"-{word}" for word in lost)))
+        yield replace(each, key=f"{project}|{K.REMEDY}:{name}")
+
+
 def _failing_check(act: ToolCall, failure: Failure) -> Step | None:
     """Return the step of a call that checks the project and failed, if the call tells."""
     checks = [step for step in act.steps if command_purpose(step) not in ("", "run")]
@@ -238,13 +260,14 @@ def is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
     return any(base_name(argument.split("::")[0]) in scratch for argument in arguments)
 
 
-def _is_mended_without_edit(failure: Failure, cure: Cure | None) -> bool:
-    """Say whether a check passed when run in another way, once something was installed, or by a formatter."""
-    if cure is None or failure.files:
+def _is_mended_without_edit(calls: Sequence[ToolCall], act: ToolCall, cure: Cure | None) -> bool:
+    """Say whether a call went well in another way, or after a step, with no file of the project changed.
+
+    Then the code was not at fault, whatever the error says.
+    """
+    if cure is None or cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL):
         return False
-    is_step = cure.remedy.way is RemedyKind.STEP
-    is_mending = mends_style(cure.remedy.text) or any(act.installs for act in cure.acts)
-    return cure.remedy.way is RemedyKind.COMMAND or (is_step and is_mending)
+    return not any(map(_edits_project, calls[act.at + 1 : cure.acts[-1].at]))
 
 
 def _is_of_run(path: str, scratch: set[str]) -> bool:

@@ -270,6 +270,11 @@ def general_form(step: Step, root: str, purpose: str) -> str:
     return text if len(text) <= _LONGEST_COMMAND else ""
 
 
+def is_passing_flag(word: str) -> bool:
+    """Say whether a word only changes what is printed or when to stop."""
+    return bool(_PASSING_FLAG.match(word))
+
+
 def _drop_wrappers(step: Step) -> list[Word]:
     """Return the words of a step from its program on, with the wrappers that it needs, such as `uv run`."""
     words = list(step.words[len(step.assignments) :])

@@ -34,6 +34,7 @@ MINERS: tuple[Miner, ...] = (
     testing.mine_not_your_bug,
     commands.mine_commands,
     commands.mine_recurring,
+    commands.mine_remedies,
     testing.mine_checks,
     runs.mine_thrashing,
     runs.mine_outliers,
@@ -60,13 +61,14 @@ def _says_nothing(candidate: Candidate) -> bool:
     return not {*message_words(candidate.detail.replace(":", " "))} - _HOLLOW - called
 
 
-def _is_of_check(candidate: Candidate) -> bool:
-    return candidate.key.partition("|")[2].startswith(f"{FailureKind.CHECK}:")
+def _is_named_again(candidate: Candidate) -> bool:
+    return candidate.key.partition("|")[2].startswith((f"{FailureKind.CHECK}:", f"{FailureKind.REMEDY}:"))
 
 
 def _is_told(candidate: Candidate, others: Iterable[Candidate]) -> bool:
-    """Say whether other lessons already tell each failure that a candidate is about."""
-    return {*candidate.events} <= {event for other in others for event in other.events}
+    """Say whether other lessons already tell each failure that a candidate is about, and what helps."""
+    told = (other for other in others if other.remedies or not candidate.remedies)
+    return {*candidate.events} <= {event for other in told for event in other.events}
 
 
 def mine_candidates(reading: RunReading, history: RunHistory) -> list[Candidate]:
@@ -83,7 +85,7 @@ def mine_candidates(reading: RunReading, history: RunHistory) -> list[Candidate]
                     rule=without_paths(candidate.rule),
                     remedies=tuple(map(without_paths, candidate.remedies)),
                 )
-            is_told = _is_of_check(candidate) and _is_told(candidate, found.values())
+            is_told = _is_named_again(candidate) and _is_told(candidate, found.values())
             if not is_told and not _says_nothing(candidate):
                 found.setdefault(candidate.key, candidate)
     return sorted(found.values(), key=lambda candidate: (-candidate.importance, candidate.key))

@@ -86,6 +86,14 @@ def _is_worth_telling(case: Case) -> bool:
     return case.runs > 1 and not case.is_passing_by_itself and not is_anonymous
 
 
+def mine_remedies(material: Material) -> Iterator[Candidate]:
+    """Say what helped several runs in the same way, though each met another message."""
+    for case in material.of_kind(K.REMEDY):
+        best = case.best_remedy(RemedyKind.COMMAND, RemedyKind.STEP)
+        if best and case.runs > 1:
+            yield lesson_with_advice(material, case, best, describe_remedy(case, best))
+
+
 def _tag_words(case: Case) -> tuple[str, ...]:
     return case.first.act.purpose, case.first.failure.subject
 
