@@ -89,11 +89,14 @@ def decay_lesson(
 ) -> Lesson:
     """Return the lesson after a run has aged the bank; `run_count` is that run's own number.
 
-    A lesson that this run met is counted as unseen from here on. After `unseen_runs` runs without
-    recurrence its frequency drops by one and the count starts again; at frequency 0 it is archived.
+    A lesson that this run met is counted as unseen from here on. One that was met since by a run that has
+    not aged the bank is unseen for the first time. After `unseen_runs` runs without recurrence its frequency
+    drops by one and the count starts again; at frequency 0 it is archived.
     """
-    if lesson.last_seen_run == run:
+    if lesson.last_seen_run == run or run in lesson.runs:
         return lesson if lesson.unseen_from == run_count else replace(lesson, unseen_from=run_count)
+    if lesson.unseen_from >= run_count:
+        lesson = replace(lesson, unseen_from=run_count - 1)
     if lesson.runs_since(run_count) < unseen_runs:
         return lesson
     if lesson.type is LessonType.PREFERENCE and not preferences_fade:
