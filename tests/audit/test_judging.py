@@ -132,6 +132,26 @@ def test_advice_that_nobody_can_read_in_calls_has_not_helped() -> None:
     assert [each.effect for each in found if each.effect is Effect.HELPFUL] == []
 
 
+@pytest.mark.req("N2")
+@pytest.mark.parametrize(
+    ("command", "effect"),
+    [
+        ("preview up --region eu", Effect.HELPFUL),
+        ("preview up", Effect.IGNORED),
+        ("preview down", Effect.UNKNOWN),
+        ("git log", Effect.NOT_NEEDED),
+    ],
+)
+def test_a_lesson_without_a_remedy_is_followed_by_avoiding_the_failing_call(
+    command: str, effect: Effect
+) -> None:
+    told = lesson(
+        "p", summary="shop: `preview up` fails: --region is required", signature="shop|usage:preview up"
+    )
+    (verdict,) = _judge([told], RunEvidence(None, set()), command)
+    assert verdict.effect is effect
+
+
 @pytest.mark.parametrize("tag", ["flaky", "not-your-bug"])
 def test_what_says_only_how_to_take_a_failure_is_not_judged_by_its_coming(tag: str) -> None:
     told = lesson("f", summary="`pytest` fails: not your bug", signature=MISSING, tags=(tag,))

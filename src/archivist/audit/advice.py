@@ -193,13 +193,15 @@ class AdvisedRemedy:
 class Advice:
     """What a lesson says that can be checked.
 
-    Doing any of `wanted` is following it, doing any of `unwanted` is not. It is about `purposes`, programs
-    with their subcommands, and `words`, files and names. `is_reaction` says that the advice is for when the
-    failure has come, `is_preparation` that it is a step before what it is about.
+    Doing any of `wanted` is following it, doing any of `unwanted` is not. A lesson that wants nothing only
+    says which calls are `failing`: to make them in another way is following it. It is about `purposes`,
+    programs with their subcommands, and `words`, files and names. `is_reaction` says that the advice is for
+    when the failure has come, `is_preparation` that it is a step before what it is about.
     """
 
     wanted: tuple[AdvisedRemedy, ...] = ()
     unwanted: tuple[CommandAction, ...] = ()
+    failing: tuple[CommandAction, ...] = ()
     purposes: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
     is_reaction: bool = False
@@ -239,6 +241,8 @@ def read_advice(lesson: Lesson) -> Advice:
             for remedy in wanted
         ),
         unwanted=unwanted,
+        # What a placeholder stands for is not known, so that no call can be told from it.
+        failing=occasions if not wanted and not any(map(_PLACEHOLDER.search, texts)) else (),
         purposes=purposes,
         words=frozenset(filter(None, map(_name, texts))),
         is_reaction=bool(_REACTING.search(occasion)),

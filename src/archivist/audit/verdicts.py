@@ -93,8 +93,10 @@ def _judge_advice(advice: Advice, family: str, log: _CallLog, failed: bool) -> A
         following = Following.IGNORED
     elif not had_occasion:
         following = Following.NOT_APPLICABLE
+    elif advice.wanted:
+        following = Following.IGNORED
     else:
-        following = Following.IGNORED if advice.wanted else Following.UNKNOWN
+        following = Following.UNKNOWN if failed else log.avoidance(advice.failing)
     has_failed_again = False
     if failed and advice.is_reaction:
         first = next((at for at, call in enumerate(log.calls, 1) if _shows_failure(call, family)), _NEVER)
@@ -169,6 +171,16 @@ class _CallLog:
     def _other_actions(self, at: int, prepared: Sequence[CommandAction]) -> list[CommandAction]:
         """Return what a call does besides preparing."""
         return [action for action in self._actions_of(at) if not any(map(action.includes, prepared))]
+
+    def avoidance(self, failing: Sequence[CommandAction]) -> Following:
+        """Say whether a run followed a lesson that only names failing calls: it made them in another way."""
+        made = []
+        for action in failing:
+            arguments = frozenset(word for word in action.words if not word.startswith("-"))
+            made += [done for _, done in self.calls_doing(replace(action, words=arguments), ())]
+        if not made:
+            return Following.UNKNOWN
+        return Following.IGNORED if any(done in failing for done in made) else Following.FOLLOWED
 
     def _done_at(self, wanted: CommandAction, unwanted: Sequence[CommandAction]) -> int:
         missing = set(wanted.packages)
