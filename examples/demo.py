@@ -69,8 +69,8 @@ def write_log(path: Path, run: str, calls: list[tuple[str, str]]) -> None:
     lines: list[dict[str, object]] = [{"type": "system", "subtype": "init", "cwd": "/home/me/shop"}]
     for number, (command, output) in enumerate(calls):
         call = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": command}}
-        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output}
-        result |= {"is_error": output == REFUSED}
+        failed = output == REFUSED
+        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output, "is_error": failed}
         lines.append({"type": "assistant", "message": {"role": "assistant", "content": [call]}})
         lines.append({"type": "user", "message": {"role": "user", "content": [result]}})
     path.write_text("".join(json.dumps({**line, "session_id": run}) + "\n" for line in lines), "utf-8")
