@@ -12,6 +12,7 @@ from archivist.audit.report import RecommendedStep, Report, build_report, recomm
 from archivist.audit.verdicts import Regression, RunEvidence, fixes_of, judge_lessons, regressions
 from archivist.capture.runs import find_run, require_own_run
 from archivist.errors import InputError
+from archivist.lessons.standing import cited_findings
 from archivist.recall.keywords import Overlap, keywords
 from archivist.records import (
     Brief,
@@ -145,23 +146,6 @@ def _similar_fixes(reader: Reader, findings: Sequence[Finding]) -> list[Event]:
     return sorted(own, key=lambda fix: (fix.time is not None, fix.time), reverse=True)
 
 
-def _finding_files(reader: Reader, lessons: Sequence[Lesson]) -> dict[str, frozenset[str]]:
-    """Return the files in which the findings that lessons cite were made, by the lessons' ids."""
-    cited = {
-        (lesson.id, *name.rpartition(".")[::2])
-        for lesson in lessons
-        if lesson.provenance is Provenance.REVIEWED
-        for name in lesson.evidence.events
-    }
-    events = reader.records("event", list({event for _, event, _ in cited}))
-    files: dict[str, frozenset[str]] = {}
-    for lesson, event, at in cited:
-        findings = events[event].findings if event in events and at.isdecimal() else ()
-        for finding in findings[int(at) : int(at) + 1] if findings else ():
-            files[lesson] = files.get(lesson, frozenset()) | ({finding.file} - {""})
-    return files
-
-
 def _judge(
     bank: Bank, writer: Writer, run: str, evidence: RunEvidence, events: Sequence[Event]
 ) -> list[Verdict]:
@@ -184,7 +168,11 @@ def _judge(
         overlap=_overlap(bank),
         withheld=withheld,
         events=events,
-        files=_finding_files(writer, [*told, *withheld]),
+        files={
+            lesson.id: frozenset(finding.file for _, finding in cited_findings(writer, lesson)) - {""}
+            for lesson in (*told, *withheld)
+            if lesson.provenance is Provenance.REVIEWED
+        },
     )
     settled = []
     for verdict in verdicts:

@@ -21,7 +21,7 @@ from archivist.lessons.candidate import (
 )
 from archivist.lessons.contradiction import find_contradicted, standing_of
 from archivist.lessons.quarantine import lesson_suspicion
-from archivist.lessons.standing import with_status
+from archivist.lessons.standing import cited_findings, with_status
 from archivist.recall.keywords import KeywordIndex, Overlap, keywords
 from archivist.records import Lesson, LessonType, Provenance, Status
 from archivist.store.filters import any_of, at_least, contains_item, equals, not_equals, one_of
@@ -193,14 +193,8 @@ class LessonGate:
         met = gate.meet_reviewed(known, candidate, sighting)
         if met == known:
             return known
-        # A finding is cited by its event and its index there.
-        cited = [name.rpartition(".") for name in met.evidence.events]
-        events = self._writer.records("event", [event for event, _, at in cited if at.isdecimal()])
-        roles: set[tuple[str, str]] = set()
-        for event, _, at in cited:
-            if event in events and at.isdecimal() and int(at) < len(events[event].findings):
-                roles.add((events[event].run, events[event].findings[int(at)].found_by))
-        return gate.learn_role(met, [role for _, role in roles], now=sighting.now)
+        finders = {(run, finding.found_by) for run, finding in cited_findings(self._writer, met)}
+        return gate.learn_role(met, [role for _, role in finders], now=sighting.now)
 
     def _find_by_key_or_likeness(self, candidate: Candidate) -> Lesson | None:
         """Return the lesson of the same key or of like words, else a retired one of the same key.

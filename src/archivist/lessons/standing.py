@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from archivist.clock import to_text
 from archivist.errors import NotFoundError, RecordError
 from archivist.lessons.quarantine import is_quarantined
-from archivist.records import Evidence, Lesson, LessonType, Source, Status
+from archivist.records import Evidence, Finding, Lesson, LessonType, Source, Status
 from archivist.records.lesson import SHORT_ID
 from archivist.records.plain import canonical_json, field_names, to_plain
 from archivist.store.filters import equals
@@ -40,6 +40,21 @@ def find_lesson(reader: Reader, name: str) -> Lesson:
     if lesson is None:
         raise NotFoundError("lesson", name)
     return lesson
+
+
+def cited_findings(reader: Reader, lesson: Lesson) -> list[tuple[str, Finding]]:
+    """Return the findings that a lesson cites by their event and index, each with its run."""
+    cited = [
+        (event, int(at))
+        for event, _, at in (name.rpartition(".") for name in lesson.evidence.events)
+        if at.isdecimal()
+    ]
+    events = reader.records("event", [event for event, _ in cited])
+    return [
+        (events[event].run, events[event].findings[at])
+        for event, at in cited
+        if event in events and at < len(events[event].findings)
+    ]
 
 
 def with_status(lesson: Lesson, *, promote_at_runs: int) -> Lesson:
