@@ -163,11 +163,12 @@ _CONCLUSIONS = {
     LiftConclusion.HELPS: "being told helps",
     LiftConclusion.HARMS: "being told harms",
     LiftConclusion.NOT_SHOWN: "no difference shown yet",
+    LiftConclusion.TOO_FEW: "too few runs to tell",
 }
 
 
 def draw_report_chart(line: ReportRow, title: str = "Did the lessons help?") -> str:
-    """Return an SVG image of a report row over time: the helpful share, and failures told and withheld."""
+    """Return an SVG image of a report row over time: how much helped, and failures told and withheld."""
     periods = line.periods[-_MAX_PERIODS:]
     names = [period.lesson for period in periods]
     by = "by month" if all(_MONTH.fullmatch(name) for name in names) else "by runs"
@@ -178,16 +179,21 @@ def draw_report_chart(line: ReportRow, title: str = "Did the lessons help?") -> 
     told = [_failure_rate(arm.told, arm.told_failed) for arm in arms]
     withheld = [_failure_rate(arm.withheld, arm.withheld_failed) for arm in arms]
     total, judged = line.lift.arms, line.judged_count
-    summary = f"Helpful {line.helpful} of {judged} times" if judged else "No verdicts yet"
-    if judged and total.rate_told is not None and total.rate_withheld is not None:
-        summary += f"; failures {total.rate_told:.0%} when told, {total.rate_withheld:.0%} when withheld"
+    summary = f"Helped {line.helpful} of {judged} times" if judged else "No verdicts yet"
+    summary += ", too few for a rate" if judged and line.share is None else ""
+    if judged and total.is_compared:
+        told_rate, other_rate = (
+            f"{failed:g} of {runs:g}" if total.is_few else f"{failed / runs:.0%}"
+            for failed, runs in ((total.told_failed, total.told), (total.withheld_failed, total.withheld))
+        )
+        summary += f"; failures {told_rate} when told, {other_rate} when withheld"
         summary += f": {_CONCLUSIONS[line.lift.conclusion]}" if line.lift.interval else ""
     summary += "."
     body = [
         *_heading(title, summary),
         *_draw_panel(
             (52, 344, _TOP, HEIGHT - 56),
-            f"Helpful share, {by}",
+            f"Helped share, {by}",
             names,
             [("of judged lessons, with 95 % band", helpful)],
         ),
@@ -201,7 +207,7 @@ def draw_report_chart(line: ReportRow, title: str = "Did the lessons help?") -> 
     description = [summary]
     for period in periods:
         rates = (
-            ("helpful", period.share),
+            ("helped", period.share),
             ("fails told", period.lift.arms.rate_told),
             ("fails withheld", period.lift.arms.rate_withheld),
         )

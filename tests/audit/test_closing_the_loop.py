@@ -95,7 +95,7 @@ def test_a_told_lesson_is_followed_ignored_or_without_occasion(bank: Bank) -> No
         Effect.INEFFECTIVE,
         True,
     )
-    assert (elsewhere.following, elsewhere.effect) == (Following.NOT_APPLICABLE, Effect.UNKNOWN)
+    assert (elsewhere.following, elsewhere.effect) == (Following.NOT_APPLICABLE, Effect.NOT_NEEDED)
     assert bank.audit("heeds") == [heeds]
 
 

@@ -37,7 +37,9 @@ def _judge(
         (["pip install pytz", "pytest"], {MISSING}, Effect.INEFFECTIVE, Following.FOLLOWED),
         (["pytest"], {MISSING}, Effect.INEFFECTIVE, Following.IGNORED),
         (["pytest"], set(), Effect.IGNORED, Following.IGNORED),
-        (["git log"], set(), Effect.UNKNOWN, Following.NOT_APPLICABLE),
+        (["git log"], set(), Effect.NOT_NEEDED, Following.NOT_APPLICABLE),
+        (["pip install pytz", "git log"], set(), Effect.NOT_NEEDED, Following.FOLLOWED),
+        (["pip install pytz && pytest"], set(), Effect.HELPFUL, Following.FOLLOWED),
         ([], set(), Effect.UNKNOWN, Following.UNKNOWN),
         ([], {MISSING}, Effect.INEFFECTIVE, Following.UNKNOWN),
     ],
@@ -57,7 +59,8 @@ def test_the_documented_rule_judges_by_the_words_of_findings() -> None:
     (met,) = _judge([NULLS], again)
     (gone,) = _judge([NULLS], RunEvidence((finding("Something else entirely"),), frozenset()), "ls")
     assert (met.effect, met.failed, met.extra) == (Effect.INEFFECTIVE, True, {"method": "keywords"})
-    assert (gone.effect, gone.failed, gone.extra) == (Effect.HELPFUL, False, {"method": "keywords"})
+    assert (gone.effect, gone.failed, gone.extra) == (Effect.UNKNOWN, False, {"method": "keywords"})
+    assert (met.effectiveness, gone.effectiveness) == ("ineffective", "helpful")
 
 
 def test_without_evidence_nothing_is_known() -> None:
@@ -92,7 +95,8 @@ START = lesson(
         ("X up X", Effect.INEFFECTIVE, Following.FOLLOWED),
         ("up X", Effect.INEFFECTIVE, Following.FOLLOWED),
         ("X up X x", Effect.INEFFECTIVE, Following.FOLLOWED),
-        ("X X", Effect.IGNORED, Following.IGNORED),
+        ("X X", Effect.INEFFECTIVE, Following.IGNORED),
+        ("X x", Effect.IGNORED, Following.IGNORED),
     ],
 )
 def test_advice_for_when_it_fails_helped_unless_it_failed_again_afterwards(
@@ -114,7 +118,7 @@ def test_advice_for_when_it_fails_helped_unless_it_failed_again_afterwards(
     # Whether the failure came is what withheld runs are compared by, whatever was then done.
     assert verdict.failed is True
     (line,) = build_report([verdict], {}).lessons
-    assert line.failed_though == (effect is Effect.INEFFECTIVE)
+    assert line.failed_though == (effect is Effect.INEFFECTIVE and following is Following.FOLLOWED)
 
 
 def test_advice_that_nobody_can_read_in_calls_has_not_helped() -> None:
@@ -126,6 +130,26 @@ def test_advice_that_nobody_can_read_in_calls_has_not_helped() -> None:
     )
     found = _judge([vague, followed], RunEvidence(None, set()), "./seed.sh", "pytest")
     assert [each.effect for each in found if each.effect is Effect.HELPFUL] == []
+
+
+@pytest.mark.req("N2")
+@pytest.mark.parametrize(
+    ("command", "effect"),
+    [
+        ("preview up --region eu", Effect.HELPFUL),
+        ("preview up", Effect.IGNORED),
+        ("preview down", Effect.UNKNOWN),
+        ("git log", Effect.NOT_NEEDED),
+    ],
+)
+def test_a_lesson_without_a_remedy_is_followed_by_avoiding_the_failing_call(
+    command: str, effect: Effect
+) -> None:
+    told = lesson(
+        "p", summary="shop: `preview up` fails: --region is required", signature="shop|usage:preview up"
+    )
+    (verdict,) = _judge([told], RunEvidence(None, set()), command)
+    assert verdict.effect is effect
 
 
 @pytest.mark.parametrize("tag", ["flaky", "not-your-bug"])

@@ -23,11 +23,14 @@ TRUTH = {"a": (0.6, 0.1), "b": (0.3, 0.3), "c": (0.1, 0.6)}
 
 
 def _verdict(
-    lesson: str, run: int, *, failed: bool | None, following: Following = Following.FOLLOWED
+    lesson: str,
+    run: int,
+    *,
+    failed: bool | None,
+    following: Following = Following.FOLLOWED,
+    effect: Effect = Effect.UNKNOWN,
 ) -> Verdict:
-    if failed is None or following is Following.WITHHELD:
-        effect = Effect.UNKNOWN
-    else:
+    if failed is not None and following is not Following.WITHHELD:
         effect = Effect.INEFFECTIVE if failed else Effect.HELPFUL
     time = WHEN + timedelta(hours=9 * run)
     return Verdict(
@@ -80,21 +83,23 @@ def test_the_report_counts_per_lesson_per_month_and_in_all() -> None:
         _verdict("a", 1, failed=False),
         _verdict("a", 2, failed=True),
         _verdict("a", 90, failed=False, following=Following.UNKNOWN),
-        _verdict("b", 90, failed=None, following=Following.NOT_APPLICABLE),
+        _verdict("b", 90, failed=None, following=Following.NOT_APPLICABLE, effect=Effect.NOT_NEEDED),
         _verdict("b", 91, failed=True, following=Following.WITHHELD),
         _verdict("z", 91, failed=True, following=Following.IGNORED),
     ]
     found = build_report(given_, NAMES, 0.1)
     assert [line.lesson for line in found.lessons] == ["z", "m-001", "m-002"]
     last, first, unjudged = found.lessons
-    assert (first.helpful, first.ineffective, first.told, first.followed, first.share) == (2, 1, 3, 2, 2 / 3)
-    assert (unjudged.share, unjudged.told, unjudged.not_applicable, unjudged.lift.arms.withheld) == (
+    assert (first.helpful, first.ineffective, first.told, first.followed) == (2, 1, 3, 2)
+    # Three runs are too few for a share.
+    assert first.share is None
+    assert (unjudged.share, unjudged.told, unjudged.not_needed, unjudged.lift.arms.withheld) == (
         None,
         1,
         1,
         1,
     )
-    assert (last.summary, last.ignored, last.ineffective) == ("", 1, 1)
+    assert (last.summary, last.not_followed, last.ineffective) == ("", 1, 1)
     assert [(line.lesson, line.helpful, line.ineffective) for line in found.months] == [
         ("2026-04", 1, 1),
         ("2026-05", 1, 1),
@@ -133,7 +138,7 @@ def test_lessons_that_do_not_help_are_to_be_retired_or_reworded() -> None:
     assert _step(line(0, 8)) is RecommendedStep.RETIRE
     assert _step(line(0, 7)) is RecommendedStep.KEEP
     assert _step(line(4, 5, followed=6, failed_though=4)) is RecommendedStep.REWORD
-    assert _step(line(4, 5, ignored=6, followed=2, failed_heedless=4)) is RecommendedStep.REWORD
+    assert _step(line(4, 5, not_followed=6, followed=2, failed_heedless=4)) is RecommendedStep.REWORD
     assert _step(line(9, 1, followed=9)) is RecommendedStep.KEEP
 
 

@@ -104,11 +104,12 @@ def test_the_whole_story_of_a_lesson(bank_cli: Command, project: Path) -> None:
         "## Known Issues (from past runs)\n"
         "- Missing null checks in API response handlers [seen 2x, guardian]\n"
     )
-    assert [verdict["effect"] for verdict in finish("r3")["verdicts"]] == ["helpful"]
+    (verdict,) = finish("r3")["verdicts"]
+    assert (verdict["effect"], verdict["effectiveness"]) == ("unknown", "helpful")
     bank_cli("brief", "--run", "r4")
     assert [verdict["effect"] for verdict in finish("r4", NULLS)["verdicts"]] == ["ineffective"]
     report = _json(bank_cli("audit", "report", "--json"))
-    assert (report["total"]["helpful"], report["total"]["ineffective"]) == (1, 1)
+    assert [report["total"][name] for name in ("helpful", "ineffective", "unknown")] == [0, 1, 1]
     (verdict,) = _json(bank_cli("audit", "check", "r4", "--json"))["verdicts"]
     assert (verdict["lesson"], verdict["effect"], verdict["following"]) == ("m-001", "ineffective", "unknown")
     faded = [finish(f"quiet-{number}") for number in range(30)]

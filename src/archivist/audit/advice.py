@@ -45,6 +45,7 @@ _REJECTED_AFTER = re.compile(
 )
 # Advice whose condition is the failure itself can be followed only after the failure.
 _REACTING = re.compile(r"\bfails\b|\brefuses\b|\btimed out\b", re.IGNORECASE)
+_PREPARING = re.compile(r"\bfirst `|`[^`\n]+` (?:first|before)\b", re.IGNORECASE)
 _PATH = re.compile(
     r"[\w.@~+-]*(?:/[\w.@+-]+)+/?"
     r"|[\w.-]+\.(?:py|pyi|js|mjs|cjs|jsx|ts|tsx|json|toml|ya?ml|cfg|ini|txt|md|rst|sh|rs|go|java|kt|c|h|cc|cpp"
@@ -192,16 +193,19 @@ class AdvisedRemedy:
 class Advice:
     """What a lesson says that can be checked.
 
-    Doing any of `wanted` is following it, doing any of `unwanted` is not. It is about `purposes`, programs
-    with their subcommands, and `words`, files and names. `is_reaction` says that the advice is for when the
-    failure has come.
+    Doing any of `wanted` is following it, doing any of `unwanted` is not. A lesson that wants nothing only
+    says which calls are `failing`: to make them in another way is following it. It is about `purposes`,
+    programs with their subcommands, and `words`, files and names. `is_reaction` says that the advice is for
+    when the failure has come, `is_preparation` that it is a step before what it is about.
     """
 
     wanted: tuple[AdvisedRemedy, ...] = ()
     unwanted: tuple[CommandAction, ...] = ()
+    failing: tuple[CommandAction, ...] = ()
     purposes: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
     is_reaction: bool = False
+    is_preparation: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,15 +232,22 @@ def read_advice(lesson: Lesson) -> Advice:
     variants = {found.purpose for remedy in wanted for found in remedy.actions}
     unwanted += tuple(found for found in occasions if found.purpose in variants and found not in unwanted)
     texts = {piece.text.strip() for piece in (*advised, *said, *about)} | set(map(str.strip, lesson.remedies))
+    purposes = _purposes(lesson, (*unwanted, *occasions), wanted)
+    is_install = any(found.packages for remedy in wanted for found in remedy.actions)
+    is_step = is_install or bool(_PREPARING.search(f"{lesson.summary}\n{action}"))
     return Advice(
         wanted=tuple(
             replace(remedy, actions=tuple(distinguish_action(found, unwanted) for found in remedy.actions))
             for remedy in wanted
         ),
         unwanted=unwanted,
-        purposes=_purposes(lesson, (*unwanted, *occasions), wanted),
+        # What a placeholder stands for is not known, so that no call can be told from it.
+        failing=occasions if not wanted and not any(map(_PLACEHOLDER.search, texts)) else (),
+        purposes=purposes,
         words=frozenset(filter(None, map(_name, texts))),
         is_reaction=bool(_REACTING.search(occasion)),
+        # A habit that is about nothing else is its own occasion.
+        is_preparation=is_step and not purposes <= variants,
     )
 
 

@@ -1,8 +1,8 @@
 """How much a lesson changes: failures of the runs that were told it, against those it was withheld from.
 
-Which runs are told is random, so that the difference is caused by the lesson. Runs count by what they were
-given, not by what they made of it: runs that follow a lesson differ from those that do not in more than the
-lesson.
+Which runs are told is random, so that the difference is caused by the lesson. Runs that had no occasion for
+it are left out on both sides: they could not fail. All others count by what they were given, not by what they
+made of it: runs that follow a lesson differ from those that do not in more than the lesson.
 
 The interval of one lesson is Newcombe's hybrid score interval (1998, his method 10): it is made of two Wilson
 intervals, stays within ±1 and holds with ten runs and with none that failed. Several lessons are pooled by
@@ -22,6 +22,8 @@ from statistics import NormalDist
 
 # The share of runs from which a lesson is withheld unless the configuration says otherwise.
 HOLDOUT_SHARE = 0.1
+# Fewer cases than this may be chance: no rate is told of them, and nothing is decided by them.
+LEAST_CASES = 8
 # A difference that more runs than this would have to show is too small to matter.
 MOST_RUNS = 100_000
 # The number of standard deviations to either side that holds 95 % of a normal distribution.
@@ -36,6 +38,7 @@ class LiftConclusion(StrEnum):
     HELPS = "helps"
     HARMS = "harms"
     NOT_SHOWN = "not shown"
+    TOO_FEW = "too few runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,11 @@ class Arms:
     def is_compared(self) -> bool:
         """Say whether there are runs on both sides."""
         return self.told > 0 and self.withheld > 0
+
+    @property
+    def is_few(self) -> bool:
+        """Say whether either side has too few runs for a rate."""
+        return min(self.told, self.withheld) < LEAST_CASES
 
     @property
     def rate_told(self) -> float | None:
@@ -117,7 +125,9 @@ class Lift:
 
     @property
     def conclusion(self) -> LiftConclusion:
-        """Return what the interval shows."""
+        """Return what the interval shows, as far as there are enough runs on both sides."""
+        if self.arms.is_few:
+            return LiftConclusion.TOO_FEW
         return _conclude(self.interval or (-1.0, 1.0))
 
 

@@ -11,6 +11,7 @@ from statistics import NormalDist
 
 from archivist.audit.lift import (
     HOLDOUT_SHARE,
+    LEAST_CASES,
     NO_LIFT,
     Arms,
     Lift,
@@ -24,8 +25,6 @@ from archivist.records import Effect, Following, Verdict
 # A young bank has few months: periods of 20 runs show a trend earlier.
 RUNS_PER_PERIOD = 20
 _LEAST_MONTHS = 3
-# Fewer verdicts than this may be chance and decide nothing.
-_LEAST_JUDGED = 8
 _EVEN = 0.5
 # One or two runs that failed may have failed for another reason.
 _OFTEN = 3
@@ -39,9 +38,10 @@ _LEAST_CHANCE = 0.3
 class ReportRow:
     """How one lesson, one month, or all of them did.
 
-    `told` counts the runs that were given it; in some of them it was `followed`, `ignored` or not applicable.
-    `failed_though` counts those that followed it and still failed, `failed_heedless` those that ignored it
-    and failed. `periods` are its months, or every 20 runs when there are few months.
+    `told` counts the runs that were given it. It was `helpful`, `ineffective`, `ignored` or `not_needed` in
+    them, and in the `unknown` rest nobody can tell. `followed` and `not_followed` count what runs did with
+    it, `failed_though` those that followed it and still failed, `failed_heedless` those that did not follow
+    it and failed. `periods` are its months, or every 20 runs when there are few months.
     """
 
     lesson: str
@@ -49,9 +49,10 @@ class ReportRow:
     helpful: int
     ineffective: int
     told: int = 0
-    followed: int = 0
     ignored: int = 0
-    not_applicable: int = 0
+    not_needed: int = 0
+    followed: int = 0
+    not_followed: int = 0
     failed_though: int = 0
     failed_heedless: int = 0
     lift: Lift = NO_LIFT
@@ -63,9 +64,14 @@ class ReportRow:
         return self.helpful + self.ineffective
 
     @property
+    def unknown(self) -> int:
+        """Return in how many runs nobody can tell whether it helped."""
+        return self.told - self.judged_count - self.ignored - self.not_needed
+
+    @property
     def share(self) -> float | None:
-        """Return the helpful share, or None before the first verdict."""
-        return self.helpful / self.judged_count if self.judged_count else None
+        """Return the share of the judged runs in which it helped, or None while they are too few."""
+        return self.helpful / self.judged_count if self.judged_count >= LEAST_CASES else None
 
     @property
     def posterior(self) -> Posterior:
@@ -155,8 +161,12 @@ def _make_row(
         ineffective=effects[Effect.INEFFECTIVE],
         told=len(verdicts) - following[Following.WITHHELD],
         followed=following[Following.FOLLOWED],
-        ignored=following[Following.IGNORED],
-        not_applicable=following[Following.NOT_APPLICABLE],
+        ignored=effects[Effect.IGNORED],
+        not_needed=sum(
+            verdict.effect is Effect.NOT_NEEDED and verdict.following is not Following.WITHHELD
+            for verdict in verdicts
+        ),
+        not_followed=following[Following.IGNORED],
         failed_though=failed_though,
         failed_heedless=failed[Following.IGNORED],
         lift=_compare_arms(verdicts, share),
@@ -165,10 +175,10 @@ def _make_row(
 
 
 def _compare_arms(verdicts: Sequence[Verdict], share: float) -> Lift:
-    """Compare told with withheld runs, lesson by lesson when there are several."""
+    """Compare told with withheld runs that had an occasion, lesson by lesson when there are several."""
     by_lesson: dict[str, tuple[list[bool], list[bool]]] = {}
     for verdict in verdicts:
-        if verdict.failed is not None:
+        if verdict.failed is not None and verdict.effect is not Effect.NOT_NEEDED:
             told, withheld = by_lesson.setdefault(verdict.lesson, ([], []))
             (withheld if verdict.following is Following.WITHHELD else told).append(verdict.failed)
     if len(by_lesson) == 1:
@@ -203,9 +213,9 @@ def _recommended_step(row: ReportRow) -> tuple[RecommendedStep, str]:
     """Return what to do about a lesson and why. The holdout outweighs the verdicts."""
     low, high = row.posterior.interval
     arms, conclusion = row.lift.arms, row.lift.conclusion
-    is_judged, helps = row.judged_count >= _LEAST_JUDGED, conclusion is LiftConclusion.HELPS
+    is_judged, helps = row.judged_count >= LEAST_CASES, conclusion is LiftConclusion.HELPS
     helped = f"helped {row.helpful} of {row.judged_count} times"
-    if conclusion is LiftConclusion.HARMS and min(arms.told, arms.withheld) >= _LEAST_JUDGED:
+    if conclusion is LiftConclusion.HARMS:
         return RecommendedStep.RETIRE, "runs that were told failed more often than those that were not"
     if is_judged and high < _EVEN and not helps:
         return RecommendedStep.RETIRE, f"{helped}, surely less than half"
@@ -218,8 +228,10 @@ def _recommended_step(row: ReportRow) -> tuple[RecommendedStep, str]:
     if row.failed_though >= _OFTEN and row.failed_though >= _EVEN * row.followed:
         failed = f"{row.failed_though} of {row.followed} runs that followed it still failed"
         return RecommendedStep.REWORD, f"{failed}: correct the remedy"
-    if row.failed_heedless >= _OFTEN and row.ignored > row.followed:
-        failed = f"{row.ignored} of {row.told} runs ignored it, {row.failed_heedless} of them failed"
+    if row.failed_heedless >= _OFTEN and row.not_followed > row.followed:
+        failed = (
+            f"{row.not_followed} of {row.told} runs did not follow it, {row.failed_heedless} of them failed"
+        )
         return RecommendedStep.REWORD, f"{failed}: word it more clearly"
     if helps:
         return RecommendedStep.KEEP, "runs that were told failed less often than those that were not"

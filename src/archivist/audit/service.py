@@ -9,11 +9,24 @@ from typing import TYPE_CHECKING
 from archivist.access.rights import Layer, reads, writes
 from archivist.audit.lift import HOLDOUT_SHARE
 from archivist.audit.report import RecommendedStep, Report, build_report, recommend_steps
-from archivist.audit.verdicts import Regression, RunEvidence, judge_lessons, regressions
+from archivist.audit.verdicts import Regression, RunEvidence, fixes_of, judge_lessons, regressions
 from archivist.capture.runs import find_run, require_own_run
 from archivist.errors import InputError
+from archivist.lessons.standing import cited_findings
 from archivist.recall.keywords import Overlap, keywords
-from archivist.records import Brief, Effect, Event, EventKind, Following, Lesson, LessonType, Status, Verdict
+from archivist.records import (
+    Brief,
+    Effect,
+    Event,
+    EventKind,
+    Finding,
+    Following,
+    Lesson,
+    LessonType,
+    Provenance,
+    Status,
+    Verdict,
+)
 from archivist.records.words import NOTES
 from archivist.service import BankService
 from archivist.store.filters import equals, one_of
@@ -78,20 +91,33 @@ class Audits(BankService):
     @reads(Layer.RUNS)
     def regressions(self, run: str) -> list[Regression]:
         """Return what earlier runs had fixed and this run's reviewers found again."""
-        fixes = SearchFilter(groups=((scope_token("event", EventKind.FIX),),))
-        similar: dict[str, Event] = {}
         with self._bank.reading() as reader:
             find_run(reader, run)
             findings = [finding for event in _reviews(reader, run) for finding in event.findings]
-            for finding in findings:
-                words = TextQuery(tuple(sorted(keywords(finding.description))))
-                places = [hit.place for hit in reader.search(words, search_filter=fixes, limit=_FIXES)]
-                documents = reader.indexed_documents(places).values()
-                similar |= reader.records("event", [document.record for document in documents])
-            provenances = reader.run_provenances(fix.run for fix in similar.values())
-        own = (fix for fix in similar.values() if fix.run in provenances and provenances[fix.run].is_own)
-        newest = sorted(own, key=lambda fix: (fix.time is not None, fix.time), reverse=True)
-        return regressions(newest, findings, run=run, overlap=_overlap(self._bank))
+            fixes = _similar_fixes(reader, findings)
+        return regressions(fixes, findings, run=run, overlap=_overlap(self._bank))
+
+    @reads(Layer.RUNS)
+    def fixed_again(self, run: str) -> dict[str, str]:
+        """Return the findings of a run that had been fixed before and were fixed again, by their names.
+
+        Each comes with the run of the fix that did not hold, which may be the same run.
+        """
+        overlap = _overlap(self._bank)
+        is_fix = (equals("run", run), equals("kind", EventKind.FIX))
+        found: dict[str, str] = {}
+        with self._bank.reading() as reader:
+            own = reader.select(Event, *is_fix, order=("seq",))
+            for review in _reviews(reader, run) if own else ():
+                for at, finding in enumerate(review.findings):
+                    fixes = fixes_of(own, finding, overlap)
+                    earlier = [fix for fix in fixes if fix.seq < review.seq]
+                    if len(earlier) == len(fixes):
+                        continue
+                    others = [fix for fix in _similar_fixes(reader, [finding]) if fix.run != run]
+                    if held := earlier or fixes_of(others, finding, overlap):
+                        found[f"{review.id}.{at}"] = held[0].run
+        return found
 
 
 def _holdout_share(bank: Bank) -> float:
@@ -106,6 +132,20 @@ def _reviews(reader: Reader, run: str) -> list[Event]:
     return reader.select(Event, equals("run", run), equals("kind", EventKind.VERDICT), order=("seq",))
 
 
+def _similar_fixes(reader: Reader, findings: Sequence[Finding]) -> list[Event]:
+    """Return the fixes of own runs that resemble findings, the newest first."""
+    only_fixes = SearchFilter(groups=((scope_token("event", EventKind.FIX),),))
+    similar: dict[str, Event] = {}
+    for finding in findings:
+        words = TextQuery(tuple(sorted(keywords(finding.description))))
+        places = [hit.place for hit in reader.search(words, search_filter=only_fixes, limit=_FIXES)]
+        documents = reader.indexed_documents(places).values()
+        similar |= reader.records("event", [document.record for document in documents])
+    provenances = reader.run_provenances(fix.run for fix in similar.values())
+    own = (fix for fix in similar.values() if fix.run in provenances and provenances[fix.run].is_own)
+    return sorted(own, key=lambda fix: (fix.time is not None, fix.time), reverse=True)
+
+
 def _judge(
     bank: Bank, writer: Writer, run: str, evidence: RunEvidence, events: Sequence[Event]
 ) -> list[Verdict]:
@@ -118,14 +158,21 @@ def _judge(
         for brief in writer.select(Brief, equals("run", run), order=("time", "id"))
         if not writer.is_by_agent(brief.id)
     ]
+    told = _load_lessons(writer, [lesson for brief in briefs for lesson in brief.lessons])
+    withheld = _load_lessons(writer, [lesson for brief in briefs for lesson in brief.withheld])
     verdicts = judge_lessons(
-        _load_lessons(writer, [lesson for brief in briefs for lesson in brief.lessons]),
+        told,
         evidence,
         run=run,
         now=bank.now(),
         overlap=_overlap(bank),
-        withheld=_load_lessons(writer, [lesson for brief in briefs for lesson in brief.withheld]),
+        withheld=withheld,
         events=events,
+        files={
+            lesson.id: frozenset(finding.file for _, finding in cited_findings(writer, lesson)) - {""}
+            for lesson in (*told, *withheld)
+            if lesson.provenance is Provenance.REVIEWED
+        },
     )
     settled = []
     for verdict in verdicts:

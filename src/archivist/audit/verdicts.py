@@ -7,14 +7,16 @@ What a run did with a lesson is one of
     not applicable   nothing that the lesson is about was touched
     unknown          no calls are known, or the lesson names nothing that a call could show
 
-What the run merely said or read does not count, since the brief itself is part of its transcript.
+The occasion is the situation that the lesson is about: the run called the program that used to fail, touched
+the file, or did what replaces the failing call. A step that only prepares for it is none. What the run merely
+said or read does not count, since the brief itself is part of its transcript.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -30,13 +32,11 @@ from archivist.audit.advice import (
 )
 from archivist.reading.calls import CALL_KINDS, event_failure
 from archivist.reading.failures import failure_key, is_shell
-from archivist.recall.keywords import Overlap, keywords, matches
-from archivist.records import Effect, Event, EventKind, Finding, Following, Lesson, Verdict
+from archivist.recall.keywords import Overlap, is_other_category, keywords, matches
+from archivist.records import Effect, Event, EventKind, Finding, Following, Lesson, Provenance, Verdict
 
 # Half of a list of packages is enough: those that are installed already need no install.
 _ENOUGH = 0.5
-# How it was decided whether a lesson's failure occurred.
-_BY_SIGNATURE, _BY_KEYWORDS = "signature", "keywords"
 # The index of a call that was never made.
 _NEVER = 1 << 60
 
@@ -44,32 +44,46 @@ _NEVER = 1 << 60
 class AdviceOutcome(NamedTuple):
     """What a run did with a lesson, and the result.
 
-    `is_reaction` says that the advice is for when the failure has come, `has_failed_again` that the failure
-    came after the advice was followed, before the failing command succeeded.
+    `had_occasion` is None when that is unknown. `is_reaction` says that the advice is for when the failure
+    has come, `has_failed_again` that it came again before the failing command succeeded: after the advice was
+    followed, or after the first time if it was not.
     """
 
     following: Following
+    had_occasion: bool | None = None
     is_reaction: bool = False
     has_failed_again: bool = False
 
 
 def advice_outcomes(
-    lessons: Iterable[Lesson], events: Sequence[Event], failed: dict[str, bool | None] | None = None
+    lessons: Iterable[Lesson],
+    events: Sequence[Event],
+    failed: Mapping[str, bool | None] | None = None,
+    files: Mapping[str, frozenset[str]] | None = None,
 ) -> dict[str, AdviceOutcome]:
-    """Return what a run did with each lesson, by id, reading its calls only once."""
+    """Return what a run did with each lesson, by id, reading its calls only once.
+
+    `files` are those in which a lesson's findings were made, by its id.
+    """
     log = _CallLog(events)
-    known = failed or {}
-    return {lesson.id: _judge_lesson(lesson, log, failed=bool(known.get(lesson.id))) for lesson in lessons}
+    known, places = failed or {}, files or {}
+    outcomes = {}
+    for lesson in lessons:
+        advice = read_advice(lesson)
+        advice = replace(advice, words=advice.words | places.get(lesson.id, frozenset()))
+        outcomes[lesson.id] = _judge_advice(advice, failure_family(lesson), log, bool(known.get(lesson.id)))
+    return outcomes
 
 
-def _judge_lesson(lesson: Lesson, log: _CallLog, *, failed: bool) -> AdviceOutcome:
-    advice, family = read_advice(lesson), failure_family(lesson)
+def _judge_advice(advice: Advice, family: str, log: _CallLog, failed: bool) -> AdviceOutcome:
     if not log.calls or not (advice.wanted or advice.unwanted or advice.purposes or advice.words):
-        return AdviceOutcome(Following.UNKNOWN, advice.is_reaction)
+        return AdviceOutcome(Following.UNKNOWN, True if failed else None, advice.is_reaction)
     done = min((log.followed_at(remedy, advice.unwanted) for remedy in advice.wanted), default=_NEVER)
     advised = [action for remedy in advice.wanted for action in remedy.actions]
     violating = (at for action in advice.unwanted for at, _ in log.calls_doing(action, advised))
     wrong = min(violating, default=_NEVER)
+    is_replaced = done < _NEVER and not advice.is_preparation
+    had_occasion = failed or wrong < _NEVER or is_replaced or log.touches(advice)
     if failed and done < _NEVER and not advice.is_reaction:
         # A remedy that came after the failure did not prevent it.
         wrong = next((at for at in range(done) if _shows_failure(log.calls[at], family)), wrong)
@@ -77,12 +91,17 @@ def _judge_lesson(lesson: Lesson, log: _CallLog, *, failed: bool) -> AdviceOutco
         following = Following.FOLLOWED if done <= wrong else Following.IGNORED
     elif wrong < _NEVER:
         following = Following.IGNORED
-    elif not failed and not log.touches(advice):
+    elif not had_occasion:
         following = Following.NOT_APPLICABLE
+    elif advice.wanted:
+        following = Following.IGNORED
     else:
-        following = Following.IGNORED if advice.wanted else Following.UNKNOWN
-    is_tried = failed and advice.is_reaction and done < _NEVER
-    return AdviceOutcome(following, advice.is_reaction, is_tried and log.fails_after(done, family, advice))
+        following = Following.UNKNOWN if failed else log.avoidance(advice.failing)
+    has_failed_again = False
+    if failed and advice.is_reaction:
+        first = next((at for at, call in enumerate(log.calls, 1) if _shows_failure(call, family)), _NEVER)
+        has_failed_again = log.fails_after(done if done < _NEVER else first, family, advice)
+    return AdviceOutcome(following, had_occasion, advice.is_reaction, has_failed_again)
 
 
 class _CallLog:
@@ -123,17 +142,22 @@ class _CallLog:
         return False
 
     def touches(self, advice: Advice) -> bool:
-        """Say whether any call is related to what a lesson is about."""
+        """Say whether any call is related to what a lesson is about, apart from steps that prepare for it."""
+        prepared = [action for remedy in advice.wanted for action in remedy.actions if advice.is_preparation]
         purposes = [
             program
             for purpose in sorted(advice.purposes)
             for program in LANGUAGE_PROGRAMS.get(purpose, (purpose,))
         ]
-        if any(self._runs(purpose) for purpose in purposes):
+        if any(self._runs(purpose, prepared) for purpose in purposes):
             return True
-        return any(True for word in advice.words for _ in self._calls_naming(word))
+        return any(
+            not self._actions_of(at) or self._other_actions(at, prepared)
+            for word in advice.words
+            for at in self._calls_naming(word)
+        )
 
-    def _runs(self, purpose: str) -> bool:
+    def _runs(self, purpose: str, prepared: Sequence[CommandAction]) -> bool:
         if purpose.lower() in self._tools:
             return True
         # A broken log may name a program by white space only.
@@ -141,8 +165,22 @@ class _CallLog:
         return bool(longest) and any(
             purpose in (action.purpose, action.program, action.name)
             for at in self._calls_containing(longest)
-            for action in self._actions_of(at)
+            for action in self._other_actions(at, prepared)
         )
+
+    def _other_actions(self, at: int, prepared: Sequence[CommandAction]) -> list[CommandAction]:
+        """Return what a call does besides preparing."""
+        return [action for action in self._actions_of(at) if not any(map(action.includes, prepared))]
+
+    def avoidance(self, failing: Sequence[CommandAction]) -> Following:
+        """Say whether a run followed a lesson that only names failing calls: it made them in another way."""
+        made = []
+        for action in failing:
+            arguments = frozenset(word for word in action.words if not word.startswith("-"))
+            made += [done for _, done in self.calls_doing(replace(action, words=arguments), ())]
+        if not made:
+            return Following.UNKNOWN
+        return Following.IGNORED if any(done in failing for done in made) else Following.FOLLOWED
 
     def _done_at(self, wanted: CommandAction, unwanted: Sequence[CommandAction]) -> int:
         missing = set(wanted.packages)
@@ -213,32 +251,37 @@ def judge_lessons(
     overlap: Overlap,
     withheld: Iterable[Lesson] = (),
     events: Sequence[Event] = (),
+    files: Mapping[str, frozenset[str]] | None = None,
 ) -> list[Verdict]:
     """Return a verdict on each lesson that a run was told, then on each that was withheld from it.
 
     Whether the failure occurred is decided by its signature if the lesson has one and the run was reflected
-    on, else by the documented rule: it did when a finding repeats the lesson's words. A lesson whose failure
-    occurred was ineffective. Advice for after the failure is the exception: it was helpful when it was
-    followed and the failure did not come again, ineffective when it did. If the failure did not occur,
+    on, else by the documented rule: it did when a finding repeats the lesson's words. A told lesson
 
-    - a told lesson judged by findings was helpful, as documented;
-    - one judged by signature was helpful when it was followed, `ignored` when there was an occasion and the
-      run did not follow it, and unknown without an occasion or when nobody can tell: counting that as help
-      would let a lesson about nothing rise to the top.
+    - did not help when its failure occurred. For advice that is for after the failure: when it came again;
+    - was not needed when the run had no occasion for it;
+    - helped when the occasion came, it was followed, and the failure did not occur. A fix of what the lesson
+      describes, that no reviewer had to ask for, is following it;
+    - was ignored when the occasion came and it was not followed;
+    - else nobody can tell.
 
-    A withheld lesson has no effect; its failures are what told lessons are compared with.
+    A withheld lesson has no effect; its failures are what told lessons are compared with. `files` are those
+    in which a lesson's findings were made.
     """
     told = {lesson.id: lesson for lesson in lessons}
     untold = {lesson.id: lesson for lesson in withheld if lesson.id not in told}
-    found = [keywords(finding.description) for finding in evidence.findings or ()]
-    outcomes = {
-        lesson.id: _outcome(lesson, evidence, found, overlap) for lesson in (*told.values(), *untold.values())
-    }
+    judged = {**told, **untold}
+    outcomes = {lesson.id: _outcome(lesson, evidence, overlap) for lesson in judged.values()}
     known = {lesson_id: failed for lesson_id, (_, failed) in outcomes.items()}
-    seen = advice_outcomes(told.values(), events, known)
+    seen = advice_outcomes(judged.values(), events, known, files)
+    fixed = [finding for event in events if event.kind is EventKind.FIX for finding in event.findings]
     verdicts = []
     for lesson_id, (method, failed) in outcomes.items():
-        advice = seen.get(lesson_id, AdviceOutcome(Following.WITHHELD))
+        advice = seen[lesson_id]
+        if failed is False and any(repeats_lesson(finding, judged[lesson_id], overlap) for finding in fixed):
+            advice = advice._replace(following=Following.FOLLOWED, had_occasion=True)
+        if lesson_id in untold:
+            advice = advice._replace(following=Following.WITHHELD)
         verdicts.append(
             Verdict(
                 run=run,
@@ -253,29 +296,36 @@ def judge_lessons(
     return verdicts
 
 
-def _outcome(
-    lesson: Lesson, evidence: RunEvidence, found: Sequence[frozenset[str]], overlap: Overlap
-) -> tuple[str, bool | None]:
+def repeats_lesson(finding: Finding, lesson: Lesson, overlap: Overlap) -> bool:
+    """Say whether a finding is what a lesson describes."""
+    words, tags = keywords(lesson.summary), frozenset(word for tag in lesson.tags for word in keywords(tag))
+    categories = lesson.tags if lesson.provenance is Provenance.REVIEWED else ()
+    is_other = is_other_category(finding.category, categories)
+    return matches(keywords(finding.description), words, tags, overlap, is_other_category=is_other)
+
+
+def _outcome(lesson: Lesson, evidence: RunEvidence, overlap: Overlap) -> tuple[str, bool | None]:
     """Return how it was decided whether a lesson's failure occurred, and whether it did."""
     # A signature is exact; words only make a repetition likely.
     if lesson.signature and evidence.failures is not None and failure_family(lesson):
-        return _BY_SIGNATURE, lesson.signature in evidence.failures
+        return "signature", lesson.signature in evidence.failures
     if evidence.findings is None:
         return "none", None
-    words = keywords(lesson.summary)
-    tags = frozenset(word for tag in lesson.tags for word in keywords(tag))
-    return _BY_KEYWORDS, any(matches(finding, words, tags, overlap) for finding in found)
+    return "keywords", any(repeats_lesson(finding, lesson, overlap) for finding in evidence.findings)
 
 
 def _effect(method: str, advice: AdviceOutcome, *, failed: bool | None) -> Effect:
-    if failed is None or advice.following is Following.WITHHELD:
-        return Effect.UNKNOWN
     # Whether a failure came again shows in the calls by its signature, not in findings.
-    is_reaction = advice.is_reaction and method == _BY_SIGNATURE
-    if failed and (not is_reaction or advice.has_failed_again):
+    is_reaction = advice.is_reaction and method == "signature"
+    is_withheld = advice.following is Following.WITHHELD
+    if failed and not is_withheld and (not is_reaction or advice.has_failed_again):
         return Effect.INEFFECTIVE
-    if method == _BY_KEYWORDS or advice.following is Following.FOLLOWED:
-        return Effect.HELPFUL
+    if advice.had_occasion is False:
+        return Effect.NOT_NEEDED
+    if failed is None or is_withheld:
+        return Effect.UNKNOWN
+    if advice.following is Following.FOLLOWED:
+        return Effect.HELPFUL if advice.had_occasion else Effect.UNKNOWN
     return Effect.IGNORED if advice.following is Following.IGNORED else Effect.UNKNOWN
 
 
@@ -292,16 +342,25 @@ def regressions(
     fixes: Iterable[Event], findings: Sequence[Finding], *, run: str, overlap: Overlap
 ) -> list[Regression]:
     """Return the findings of a run that repeat what earlier runs had fixed, newest fix first."""
-    words = [(finding, keywords(finding.description)) for finding in findings]
     found: dict[tuple[str, str], Regression] = {}
     for event in fixes:
         if event.run == run or event.kind is not EventKind.FIX:
             continue
         for fixed in event.findings:
-            known = keywords(fixed.description)
-            for finding, said in words:
-                if matches(said, known, frozenset(), overlap):
+            for finding in findings:
+                if _repeats_finding(finding, fixed, overlap):
                     regression = Regression(event.run, fixed.description, finding)
                     # Fixes come newest first: the latest fix is the one that did not hold.
                     found.setdefault((fixed.description, finding.description), regression)
     return list(found.values())
+
+
+def fixes_of(fixes: Iterable[Event], finding: Finding, overlap: Overlap) -> list[Event]:
+    """Return the fixes of what a finding describes."""
+    return [fix for fix in fixes if any(_repeats_finding(finding, each, overlap) for each in fix.findings)]
+
+
+def _repeats_finding(finding: Finding, fixed: Finding, overlap: Overlap) -> bool:
+    is_other = is_other_category(finding.category, (fixed.category,))
+    words, known = keywords(finding.description), keywords(fixed.description)
+    return matches(words, known, frozenset(), overlap, is_other_category=is_other)

@@ -329,7 +329,7 @@ def verdicts_view(
     for verdict in verdicts:
         name, summary = names.get(verdict.lesson, (verdict.lesson, ""))
         shown = {"lesson": name, "uid": verdict.lesson, "summary": summary}
-        views.append({**shown, **_pick(verdict, "effect following")})
+        views.append({**shown, **_pick(verdict, "effect following failed effectiveness")})
     return views
 
 
@@ -344,7 +344,7 @@ def regression_view(regression: Regression) -> View:
 
 def report_row_view(row: ReportRow) -> View:
     """Return one line of the audit's report."""
-    counts = "lesson summary told followed ignored not_applicable helpful ineffective share"
+    counts = "lesson summary told helpful ineffective ignored not_needed unknown followed share"
     low, high = row.posterior.interval
     lift, (lift_low, lift_high) = row.lift, row.lift.interval or (None, None)
     return {

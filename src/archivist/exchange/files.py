@@ -53,7 +53,9 @@ _EFFECTIVENESS = "effectiveness_check"
 _BRIEF_KEYS = frozenset((
     "ts", "run_id", "domain", "archetype", "lessons_injected", "lesson_count", "id", "lesson_uids",
 ))  # fmt: skip
-_VERDICT_KEYS = frozenset(("type", "ts", "run_id", "lesson_id", "effectiveness", "lesson_uid"))
+_VERDICT_KEYS = frozenset((
+    "type", "ts", "run_id", "lesson_id", "effectiveness", "lesson_uid", "effect", "following", "failed",
+))  # fmt: skip
 
 
 class LessonFormat(StrEnum):
@@ -182,7 +184,8 @@ def audit_line(record: Brief | Verdict, short_ids: Mapping[str, str]) -> dict[st
     if isinstance(record, Verdict):
         line = {"type": _EFFECTIVENESS, **line}
         line["lesson_id"] = short_ids.get(record.lesson, record.lesson)
-        line |= {"effectiveness": record.effect.value, "lesson_uid": record.lesson}
+        line |= {"effectiveness": record.effectiveness, "lesson_uid": record.lesson}
+        line |= {"effect": record.effect.value, "following": record.following.value, "failed": record.failed}
     else:
         line |= {"domain": record.domain, "archetype": record.role}
         line["lessons_injected"] = [short_ids.get(lesson, lesson) for lesson in record.lessons]
@@ -218,7 +221,11 @@ def read_audit_record(value: Mapping[str, Any], ids: Mapping[str, str]) -> Brief
         lesson = value.get("lesson_id")
         named = ids.get(lesson, lesson) if isinstance(lesson, str) else lesson
         fields["lesson"] = value.get("lesson_uid") or named
-        fields["effect"] = value.get("effectiveness") or Effect.UNKNOWN.value
+        # What the document calls helpful was only not found again.
+        failed = {"helpful": False, "ineffective": True}.get(str(value.get("effectiveness")))
+        ours = {name: value[name] for name in ("effect", "following", "failed") if name in value}
+        effect = Effect.INEFFECTIVE if failed else Effect.UNKNOWN
+        fields |= {"effect": effect.value, "failed": failed, **ours}
     else:
         lessons = value.get("lesson_uids")
         if not isinstance(lessons, list):

@@ -8,8 +8,11 @@ weights and the threshold separate the labelled pairs in `tests/lessons/test_dup
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
+from datetime import datetime
+from typing import Any
 
 from archivist.access.rights import may_change
 from archivist.capture.clean import Cleaner
@@ -27,6 +30,9 @@ RULE_WEIGHT = 0.15
 TAG_WEIGHT = 0.05
 DUPLICATE_AT = 0.78
 
+# A finding is a role's hint when the role made at least so many of its sightings, and this share of them.
+_LEAST_SIGHTINGS = 3
+_HINT_SHARE = 0.75
 _CODE = lazy_pattern(r"`([^`]+)`")
 _NAME = lazy_pattern(r"[A-Za-z0-9_][\w.+-]*")
 # Words that stand in many commands and identify none.
@@ -222,6 +228,47 @@ def meet_mined(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesso
     if worded == seen or (seen.rule and not candidate.rule):
         return seen
     return replace(worded, edited=sighting.now, updated=sighting.now)
+
+
+def meet_reviewed(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
+    """Count the run and cite the finding, also when another reviewer of the same run had found it before.
+
+    The finding's category becomes a tag, and a fix that had to be fixed again makes it an anti-pattern,
+    unless a person chose the lesson's words.
+    """
+    if known.status.is_retired:
+        return known
+    seen = record_sighting(known, candidate, sighting)
+    cited = merge_evidence(seen.evidence, _sighting_evidence(candidate, sighting))
+    if cited != seen.evidence:
+        seen = replace(seen, evidence=cited, updated=max(sighting.now, seen.updated))
+    if known.provenance is not Provenance.REVIEWED or is_confirmed(known):
+        return seen
+    changes: dict[str, Any] = {}
+    known_tags = {tag.casefold() for tag in seen.tags}
+    if new := tuple(tag for tag in candidate.tags if tag.casefold() not in known_tags):
+        changes["tags"] = merge_sets(seen.tags, new)
+    if candidate.type is LessonType.ANTI_PATTERN and seen.type is not LessonType.ANTI_PATTERN:
+        changes |= {"type": candidate.type, "category": candidate.category, "rule": candidate.rule}
+        changes["role"] = ""
+    return replace(seen, **changes, edited=sighting.now, updated=sighting.now) if changes else seen
+
+
+def learn_role(lesson: Lesson, finders: Sequence[str], *, now: datetime) -> Lesson:
+    """Return the lesson as the hint of the role that mostly finds it, by the role of each sighting.
+
+    When others come to find it too, it is a pattern for all again. What a person chose stays.
+    """
+    if lesson.provenance is not Provenance.REVIEWED or is_confirmed(lesson):
+        return lesson
+    if lesson.type is LessonType.ANTI_PATTERN:
+        return lesson
+    role, count = next(iter(Counter(finders).most_common(1)), ("", 0))
+    is_hint = bool(role) and count >= _LEAST_SIGHTINGS and count >= _HINT_SHARE * len(finders)
+    kind, role = (LessonType.ARCHETYPE_HINT, role) if is_hint else (LessonType.PATTERN, "")
+    if (lesson.type, lesson.role) == (kind, role):
+        return lesson
+    return replace(lesson, type=kind, role=role, edited=now, updated=now)
 
 
 def meet_said(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:

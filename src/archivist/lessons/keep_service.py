@@ -21,7 +21,7 @@ from archivist.lessons.candidate import (
 )
 from archivist.lessons.contradiction import find_contradicted, standing_of
 from archivist.lessons.quarantine import lesson_suspicion
-from archivist.lessons.standing import with_status
+from archivist.lessons.standing import cited_findings, with_status
 from archivist.recall.keywords import KeywordIndex, Overlap, keywords
 from archivist.records import Lesson, LessonType, Provenance, Status
 from archivist.store.filters import any_of, at_least, contains_item, equals, not_equals, one_of
@@ -60,7 +60,7 @@ class LessonGate:
         # The ledger's verb for a new lesson, how its twin is found, and what one more sighting does to that.
         ways: dict[Provenance, tuple[str, _FindTwin, _MeetTwin]] = {
             Provenance.MINED: ("reflect", self._find_by_key_or_likeness, gate.meet_mined),
-            Provenance.REVIEWED: ("extract", self._find_by_keywords, gate.record_sighting),
+            Provenance.REVIEWED: ("extract", self._find_by_keywords, self._meet_reviewed),
             Provenance.TYPED: ("add", self._find_by_words_and_place, gate.meet_said),
             Provenance.SUGGESTED: ("suggest", self._find_by_likeness, gate.meet_suggested),
             Provenance.IMPORTED: ("import", self._find_by_id, gate.meet_imported),
@@ -145,7 +145,8 @@ class LessonGate:
             self._project_lessons[lesson.id] = lesson
         elif self._sighting.provenance is Provenance.REVIEWED:
             index = self._waiting_index if lesson.is_waiting else self._keyword_index
-            index.add(lesson.id, lesson.summary, lesson.tags)
+            is_reviewed = lesson.provenance is Provenance.REVIEWED
+            index.add(lesson.id, lesson.summary, lesson.tags, is_reviewed=is_reviewed)
         return lesson
 
     def _settle(self, lesson: Lesson, before: Lesson | None) -> Lesson:
@@ -176,16 +177,24 @@ class LessonGate:
         """Index the live lessons, and those that count this run: it must not create them again."""
         rules = self._bank.config.lessons
         asked = (one_of("status", _LIVE), equals("is_waiting", int(is_waiting)))
-        rows = self._writer.select_fields(Lesson, ("id", "summary", "tags"), *asked)
-        # Most lessons of reviewers have no tags, and reading each list took a tenth of the time.
-        known = {row[0]: (row[1], json.loads(row[2]) if row[2] != "[]" else ()) for row in rows}
+        rows = self._writer.select_fields(Lesson, ("id", "summary", "tags", "provenance"), *asked)
+        # Many lessons have no tags, and reading each list took a tenth of the time.
+        known = {row[0]: (row[1], json.loads(row[2]) if row[2] != "[]" else (), row[3]) for row in rows}
         counting = contains_item("runs", self._sighting.counted)
         for lesson in () if is_waiting else self._writer.select(Lesson, counting):
-            known[lesson.id] = (lesson.summary, lesson.tags)
+            known[lesson.id] = (lesson.summary, lesson.tags, lesson.provenance)
         index = KeywordIndex(Overlap(rules.finding_overlap, rules.lesson_overlap))
-        for lesson_id, (summary, tags) in known.items():
-            index.add(lesson_id, summary, tags)
+        for lesson_id, (summary, tags, provenance) in known.items():
+            index.add(lesson_id, summary, tags, is_reviewed=provenance == Provenance.REVIEWED)
         return index
+
+    def _meet_reviewed(self, known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
+        """Count the run, and learn from all findings that the lesson cites whose hint it is."""
+        met = gate.meet_reviewed(known, candidate, sighting)
+        if met == known:
+            return known
+        finders = {(run, finding.found_by) for run, finding in cited_findings(self._writer, met)}
+        return gate.learn_role(met, [role for _, role in finders], now=sighting.now)
 
     def _find_by_key_or_likeness(self, candidate: Candidate) -> Lesson | None:
         """Return the lesson of the same key or of like words, else a retired one of the same key.
@@ -215,8 +224,8 @@ class LessonGate:
 
     def _find_by_keywords(self, candidate: Candidate) -> Lesson | None:
         """Return the lesson that holds half of a finding's words; `detail` holds a long finding in full."""
-        words = candidate.detail or candidate.summary
-        match = self._keyword_index.find(words) or self._waiting_index.find(words)
+        words, category = candidate.detail or candidate.summary, "".join(candidate.tags[:1])
+        match = self._keyword_index.find(words, category) or self._waiting_index.find(words, category)
         return self._writer.get(Lesson, match.key) if match else None
 
     def _find_by_words_and_place(self, candidate: Candidate) -> Lesson | None:

@@ -69,6 +69,7 @@ from archivist.service import BankService, require_name
 from archivist.store.filters import (
     Condition,
     any_of,
+    at_least,
     at_most,
     contains_item,
     equals,
@@ -494,9 +495,8 @@ class Lessons(BankService):
             for holder in writer.select(Episode, equals("number", count)):
                 writer.put(replace(holder, number=None), "age")
             writer.put(replace(episode, number=count), "age")
-            due = any_of(
-                (at_most("unseen_from", count - rules.unseen_runs),), (equals("last_seen_run", run),)
-            )
+            is_due = at_most("unseen_from", count - rules.unseen_runs)
+            due = any_of((is_due,), (at_least("unseen_from", count),), (equals("last_seen_run", run),))
             for lesson in writer.select(Lesson, one_of("status", LIVE), due):
                 after = decay_lesson(
                     lesson,

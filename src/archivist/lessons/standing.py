@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from archivist.clock import to_text
 from archivist.errors import NotFoundError, RecordError
 from archivist.lessons.quarantine import is_quarantined
-from archivist.records import Evidence, Lesson, LessonType, Source, Status
+from archivist.records import Evidence, Finding, Lesson, LessonType, Source, Status
 from archivist.records.lesson import SHORT_ID
 from archivist.records.plain import canonical_json, field_names, to_plain
 from archivist.store.filters import equals
@@ -40,6 +40,21 @@ def find_lesson(reader: Reader, name: str) -> Lesson:
     if lesson is None:
         raise NotFoundError("lesson", name)
     return lesson
+
+
+def cited_findings(reader: Reader, lesson: Lesson) -> list[tuple[str, Finding]]:
+    """Return the findings that a lesson cites by their event and index, each with its run."""
+    cited = [
+        (event, int(at))
+        for event, _, at in (name.rpartition(".") for name in lesson.evidence.events)
+        if at.isdecimal()
+    ]
+    events = reader.records("event", [event for event, _ in cited])
+    return [
+        (events[event].run, events[event].findings[at])
+        for event, at in cited
+        if event in events and at < len(events[event].findings)
+    ]
 
 
 def with_status(lesson: Lesson, *, promote_at_runs: int) -> Lesson:
@@ -89,11 +104,14 @@ def decay_lesson(
 ) -> Lesson:
     """Return the lesson after a run has aged the bank; `run_count` is that run's own number.
 
-    A lesson that this run met is counted as unseen from here on. After `unseen_runs` runs without
-    recurrence its frequency drops by one and the count starts again; at frequency 0 it is archived.
+    A lesson that this run met is counted as unseen from here on. One that was met since by a run that has
+    not aged the bank is unseen for the first time. After `unseen_runs` runs without recurrence its frequency
+    drops by one and the count starts again; at frequency 0 it is archived.
     """
-    if lesson.last_seen_run == run:
+    if lesson.last_seen_run == run or run in lesson.runs:
         return lesson if lesson.unseen_from == run_count else replace(lesson, unseen_from=run_count)
+    if lesson.unseen_from >= run_count:
+        lesson = replace(lesson, unseen_from=run_count - 1)
     if lesson.runs_since(run_count) < unseen_runs:
         return lesson
     if lesson.type is LessonType.PREFERENCE and not preferences_fade:

@@ -9,6 +9,9 @@ The denominator of the documented rule is the finding, as in ArcheFlow's own mat
 finding of two words into every long lesson that contains one of them. A wrong merge loses a lesson for good,
 a missed one only leaves one candidate too many; hence the second share. Tags count as matching words of the
 lesson, but not in its size.
+
+The category of a finding is part of the match: under another category only nearly the same words, 80 % of
+both, are the same finding. Reviewers seldom agree on categories, so that nothing but the words would do.
 """
 
 import re
@@ -17,8 +20,13 @@ from collections.abc import Iterable
 from math import ceil
 from typing import Any, NamedTuple
 
+# The share of the words that two texts of different categories must have in common.
+_SAME_WORDS = 0.8
 # The documented rule drops words below three characters.
 _WORD = re.compile(r"[^\W_]{3,}")
+
+# The row of the lessons that have a category; no category has this name.
+_ANY = ""
 
 STOP_WORDS = frozenset([
     "about", "after", "all", "also", "and", "any", "are", "because", "been", "before", "being", "but",
@@ -52,8 +60,23 @@ def keywords(text: str) -> frozenset[str]:
     return words - STOP_WORDS or words
 
 
-def matches(finding: frozenset[str], lesson: frozenset[str], tags: frozenset[str], overlap: Overlap) -> bool:
+def is_other_category(category: str, known: Iterable[str]) -> bool:
+    """Say whether a finding's category is none of those that are known, where both are given."""
+    names = {name.strip().casefold() for name in known} - {""}
+    return bool(names) and bool(category.strip()) and category.strip().casefold() not in names
+
+
+def matches(
+    finding: frozenset[str],
+    lesson: frozenset[str],
+    tags: frozenset[str],
+    overlap: Overlap,
+    *,
+    is_other_category: bool = False,
+) -> bool:
     """Say whether a finding repeats a lesson, by the rule above."""
+    if is_other_category:
+        return len(finding & lesson) >= _SAME_WORDS * max(len(finding), len(lesson))
     common = len(finding & (lesson | tags))
     return bool(common) and common >= max(overlap.of_finding * len(finding), overlap.of_lesson * len(lesson))
 
@@ -70,12 +93,19 @@ class KeywordIndex:
         self._keys: list[str] = []
         self._by_word = _BitRows()
         self._by_size = _BitRows()
+        self._by_category = _BitRows()
 
-    def add(self, key: str, text: str, tags: Iterable[str] = ()) -> None:
-        """Add a lesson. Of equally good matches the one that was added first wins."""
+    def add(self, key: str, text: str, tags: Iterable[str] = (), *, is_reviewed: bool = False) -> None:
+        """Add a lesson; the tags of a reviewed one are the categories of its findings.
+
+        Of equally good matches the one that was added first wins.
+        """
         words = keywords(text)
         place = len(self._keys)
         self._keys.append(key)
+        for category in {tag.casefold() for tag in tags} if is_reviewed else ():
+            self._by_category.places[category].append(place)
+            self._by_category.places[_ANY].append(place)
         self._by_size.places[len(words)].append(place)
         for tag in tags:
             words |= keywords(tag)
@@ -83,11 +113,13 @@ class KeywordIndex:
         for word in words:
             places[word].append(place)
 
-    def find(self, text: str) -> Match | None:
+    def find(self, text: str, category: str = "") -> Match | None:
         """Return the lesson that contains most of a text's words, the shortest of those, or None."""
         wanted = keywords(text)
         if not wanted or not self._keys:
             return None
+        category = category.strip().casefold()
+        others = self._by_category.row(_ANY) & ~self._by_category.row(category) if category else 0
         sums = _column_sums([self._by_word.row(word) for word in wanted])
         least = max(1, ceil(self._overlap.of_finding * len(wanted)))
         for common in range(min(len(wanted), (1 << len(sums)) - 1), least - 1, -1):
@@ -101,6 +133,8 @@ class KeywordIndex:
                 if common < self._overlap.of_lesson * size:
                     break
                 found = holders & self._by_size.row(size)
+                if common < _SAME_WORDS * max(len(wanted), size):
+                    found &= ~others
                 if found:
                     return Match(self._keys[(found & -found).bit_length() - 1], common / len(wanted))
         return None

@@ -72,3 +72,10 @@ class Verdict(Record):
     def id(self) -> str:
         """Return the id of a run's verdict on a lesson: judging it again replaces the verdict."""
         return f"{self.run}:{self.lesson}"
+
+    @property
+    def effectiveness(self) -> str:
+        """Return what the cross-run document calls it: helpful when what was told was not found again."""
+        if self.failed is None or self.following is Following.WITHHELD:
+            return Effect.UNKNOWN.value
+        return (Effect.INEFFECTIVE if self.failed else Effect.HELPFUL).value

@@ -58,12 +58,19 @@ class Following(StrEnum):
 
 
 class Effect(StrEnum):
-    """Whether a briefed lesson helped."""
+    """Whether a briefed lesson helped: it was needed, was followed, and its failure did not come."""
 
     HELPFUL = "helpful"
     INEFFECTIVE = "ineffective"
     IGNORED = "ignored"
+    NOT_NEEDED = "not_needed"
     UNKNOWN = "unknown"
+
+    @property
+    def label(self) -> str:
+        """Return the effect as people are told it."""
+        words = {"helpful": "helped", "ineffective": "did not help", "not_needed": "not needed"}
+        return words.get(self.value, "not known" if self is Effect.UNKNOWN else self.value)
 
 
 # Where a call or a message keeps the folder that it was made in, when that is not where its run began.

@@ -30,6 +30,7 @@ from archivist.records import (
     Evidence,
     Finding,
     Lesson,
+    LessonType,
     Provenance,
     Scope,
     Severity,
@@ -67,17 +68,26 @@ _MOST_OF_AGENT = 10_000
 _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
 
 
-def make_finding_candidate(finding: Finding, event: str, *, domain: str, rules: LessonRules) -> Candidate:
-    """Make the candidate of a finding; below the configured severity it may only meet a known lesson."""
+def make_finding_candidate(
+    finding: Finding, event: str, *, domain: str, rules: LessonRules, fixed_in: str = ""
+) -> Candidate:
+    """Make the candidate of a finding; below the configured severity it may only meet a known lesson.
+
+    The domain is the run's, the finding's category a tag. `fixed_in` names the run whose fix had to be fixed
+    again: what was tried and failed is an anti-pattern.
+    """
     category = finding.category.strip()
+    is_bad = bool(fixed_in) or finding.severity is Severity.BUG
     told = finding.description.strip()
     is_long = len(told) > LONGEST_CHARACTERS
     return Candidate(
         summary=f"{told[: LONGEST_CHARACTERS - 1]}…" if is_long else told,
         detail=told if is_long else "",
-        category=Category.ANTI_PATTERN if finding.severity is Severity.BUG else Category.HEURISTIC,
+        rule=f"The fix of {fixed_in} did not hold and was fixed again" if fixed_in else "",
+        type=LessonType.ANTI_PATTERN if fixed_in else LessonType.PATTERN,
+        category=Category.ANTI_PATTERN if is_bad else Category.HEURISTIC,
         scope=Scope.PROJECT,
-        domain=category or domain or "general",
+        domain=domain or GENERAL,
         tags=(category,) if category else (),
         importance=IMPORTANCE[finding.severity],
         severity=finding.severity,
@@ -258,14 +268,14 @@ def _persist(
     episode = seen.episode
     archivist = bank.acting_as(ARCHIVIST)
     with archivist.transaction() as writer:
-        now = bank.now()
+        now, session = bank.now(), writer.get(Episode, root_run(writer, episode)) or episode
         sighting = Sighting(
             provenance=Provenance.MINED,
             actor=ARCHIVIST,
             now=now,
-            run_count=episode.number or writer.run_count() + 1,
+            run_count=session.number or writer.run_count() + 1,
             run=episode.id,
-            counted=root_run(writer, episode),
+            counted=session.id,
             session=episode.session,
             trajectories=episode.trajectories,
             project=episode.project,
@@ -375,18 +385,22 @@ class Reflections(BankService):
             require_own_run(bank, writer, run)
             is_review = (equals("run", run), equals("kind", EventKind.VERDICT))
             reviews = writer.select(Event, *is_review, order=("seq",))
-            # A finding is cited by its event and its index there.
-            found = {
-                f"{event.id}.{at}": found for event in reviews for at, found in enumerate(event.findings)
-            }
+            counted = writer.select(Lesson, contains_item("runs", run)) if reviews else []
             # A finding that a lesson cites was extracted before, whatever became of that lesson.
-            counted = writer.select(Lesson, contains_item("runs", run)) if found else []
             cited = {event for lesson in counted for event in lesson.evidence.events}
-            domain = domain or episode.domain or GENERAL
+            fixed_again = bank.audits.fixed_again(run) if reviews else {}
+            # A finding is cited by its event and its index there.
             candidates = [
-                make_finding_candidate(finding, event, domain=domain, rules=bank.config.lessons)
-                for event, finding in found.items()
-                if event not in cited
+                make_finding_candidate(
+                    finding,
+                    f"{event.id}.{at}",
+                    domain=domain or episode.domain,
+                    rules=bank.config.lessons,
+                    fixed_in=fixed_again.get(f"{event.id}.{at}", ""),
+                )
+                for event in reviews
+                for at, finding in enumerate(event.findings)
+                if f"{event.id}.{at}" not in cited
             ]
             if not candidates:
                 return ExtractResult()
@@ -402,9 +416,12 @@ class Reflections(BankService):
                 is_own_run=writer.is_own_run(run),
             )
             kept = bank.lessons.keep_many(candidates, sighting)
+        latest = {each.lesson.id: each.lesson for each in kept if each.change is not LessonChange.DROPPED}
+        new = dict.fromkeys(each.lesson.id for each in kept if each.is_new)
+        met = dict.fromkeys(each.lesson.id for each in kept if each.change is LessonChange.MET)
         return ExtractResult(
-            updated=tuple(each.lesson for each in kept if each.change is LessonChange.MET),
-            created=tuple(each.lesson for each in kept if each.is_new),
+            updated=tuple(latest[lesson] for lesson in met if lesson not in new),
+            created=tuple(latest[lesson] for lesson in new),
             slight=sum(each.change is LessonChange.DROPPED for each in kept),
         )
 

@@ -14,6 +14,7 @@ from archivist.edges.cli.output import Answer, list_changes, list_records, write
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import field_lines, pluralize
 from archivist.edges.views import history_views, lesson_views, regression_view, report_row_view, verdicts_view
+from archivist.records.run_words import Effect
 from archivist.records.words import Category, LessonType, Scope, Severity, Status
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _LESSON_FIELDS = (
     "status", "quarantined_for", "provenance", "brought_by", "waits_for",
     "type", "category", "severity", "scope", "domain", "role", "repo", "task", "provider", "tool",
     "stale", "importance", "frequency", "runs_since_last_seen", "last_seen_run", "usage_count", "helpful",
-    "ineffective", "superseded_by", "origin", "source", "created", "updated", "uid",
+    "ineffective", "ignored", "superseded_by", "origin", "source", "created", "updated", "uid",
 )  # fmt: skip
 # A lesson may have been seen in hundreds of runs.
 _LISTED = 6
@@ -133,7 +134,8 @@ def _lesson_lines(view: Mapping[str, Any]) -> list[str]:
     lists = {"tags": view["tags"], "runs": view["runs"]}
     evidence = view["evidence"].items()
     lists |= {f"seen in {key}": values for key, values in evidence if values not in lists.values()}
-    fields = [(key, view.get(key)) for key in _LESSON_FIELDS]
+    labels = {effect.value: effect.label for effect in Effect}
+    fields = [(labels.get(key, key), view.get(key)) for key in _LESSON_FIELDS]
     for key, values in lists.items():
         more = len(values) - _LISTED
         fields.append((key, ", ".join(values[:_LISTED]) + (f" and {more} more" if more > 0 else "")))
@@ -238,12 +240,17 @@ def history(session: Session, name: str, is_global: bool) -> Answer:
 
 
 _LEGEND = (
-    "Helped: followed, and its failure did not occur, or not again; Failed: it did;"
-    " Likely share: the share that helped, with its 95 % interval."
+    "Helped: the run needed it and followed it, and its failure did not occur, or not again; Did not help: it"
+    " did; Ignored: needed, not followed; Not needed: the run had no occasion; Not known: nobody can tell;"
+    " Helped share: of the runs in which it helped or did not, with its 95 % interval."
 )
 _LEGEND_HELD_OUT = (
-    " Withheld: runs from which it was randomly withheld; Prevents: fewer failures a run when given, with the"
-    " 95 % interval; More runs: how many until an effect shows with even odds."
+    " Withheld: runs that needed it and from which it was randomly withheld; Prevents: fewer failures a run"
+    " when given, with the 95 % interval; More runs: how many until an effect shows with even odds."
+)
+_LEGEND_CHECK = (
+    "Effect: helped, when the run needed and followed it and its failure did not occur. Not found again: the"
+    " rule of the cross-run document, helpful when no finding repeats it, needed or not."
 )
 
 audit = click.Group("audit", help="Judge whether briefed lessons helped.")
@@ -252,14 +259,20 @@ audit = click.Group("audit", help="Judge whether briefed lessons helped.")
 @options.command(audit)
 @click.argument("run", metavar="RUN")
 def check(session: Session, run: str) -> Answer:
-    """Judge each lesson that RUN was given: ineffective when its failure occurred again, else helpful."""
+    """Judge each lesson that RUN was given: whether the run needed it, followed it, and it helped."""
     with session.bank() as bank:
         global_bank = session.global_bank()
         verdicts = verdicts_view(bank, bank.audit(run, global_bank=global_bank), global_bank=global_bank)
-    followed = ("Followed", lambda view: view["following"].replace("_", " "))
-    columns = ("ID", "lesson"), "effect", followed, ("Description", "summary")
+    columns = (
+        ("ID", "lesson"),
+        ("Effect", lambda view: Effect(view["effect"]).label),
+        ("Followed", lambda view: view["following"].replace("_", " ")),
+        ("Not found again", "effectiveness"),
+        ("Description", "summary"),
+    )
     nothing = f"run {run!r} was given no lessons"
-    return list_records("verdicts", verdicts, None, *columns, empty=nothing, run=run)
+    answer = list_records("verdicts", verdicts, None, *columns, empty=nothing, run=run)
+    return answer._replace(notes=(*answer.notes, _LEGEND_CHECK)) if verdicts else answer
 
 
 @options.command(audit)
@@ -297,16 +310,19 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool)
         return Answer(view, notes=("no verdicts yet: archivist audit check RUN makes them",))
     shown = [*lines, *(() if lesson else (*found.months, found.total))]
     is_held_out = any(line.lift.arms.withheld for line in shown)
-    headings = ["ID", "Told", "Followed", "Ignored", "No occasion", "Helped", "Failed", "Likely share"]
+    headings = ["ID", "Told", *(effect.label.capitalize() for effect in Effect), "Helped share"]
     headings += ["Withheld", "Fails told/withheld", "Prevents", "More runs"] if is_held_out else []
     step_of = {each.lesson: each.step for each in steps}
     rows = []
     for line in shown:
         low, high = line.posterior.interval
-        share = f"{line.posterior.mean:.0%} ({low:.0%} to {high:.0%})" if line.judged_count else "-"
-        counts = (line.told, line.followed, line.ignored, line.not_applicable, line.helpful, line.ineffective)
+        share = "too few" if line.judged_count else "-"
+        if line.share is not None:
+            share = f"{line.posterior.mean:.0%} ({low:.0%} to {high:.0%})"
+        counts = (getattr(line, effect.value) for effect in Effect)
         lift = _lift_cells(line.lift) if is_held_out else ()
-        rows.append((line.lesson, *counts, share, *lift, step_of.get(line.lesson, ""), line.summary))
+        step = step_of.get(line.lesson, "")
+        rows.append((line.lesson, line.told, *counts, share, *lift, step, line.summary))
     table = (*headings, "Proposal", "Description"), rows
     # In the whole report only what calls for an action.
     needed = [each for each in steps if lesson or each.step != "keep"]
@@ -326,13 +342,15 @@ def regressions(bank: Bank, run: str) -> Answer:
 
 
 def _lift_cells(lift: Lift) -> tuple[str, ...]:
-    """Return the cells that compare told with withheld runs."""
+    """Return the cells that compare told with withheld runs; of few runs only the counts."""
+    from archivist.audit.lift import LiftConclusion
+
     arms = lift.arms
-    rates = "/".join("-" if rate is None else f"{rate:.0%}" for rate in (arms.rate_told, arms.rate_withheld))
-    # There are no runs of both sorts to compare yet.
-    if lift.difference is None or lift.interval is None:
-        return str(arms.withheld), rates, "-", "-"
+    withheld, needed = str(arms.withheld), "-" if lift.runs_needed is None else str(lift.runs_needed)
+    if arms.is_few or lift.difference is None or lift.interval is None:
+        counts = f"{arms.told_failed:g} of {arms.told:g}/{arms.withheld_failed:g} of {arms.withheld:g}"
+        return withheld, counts, LiftConclusion.TOO_FEW.value, needed
     low, high = lift.interval
+    rates = f"{arms.rate_told:.0%}/{arms.rate_withheld:.0%}"
     prevents = f"{lift.difference:+.0%} ({low:+.0%} to {high:+.0%}) {lift.conclusion.value}"
-    needed = "-" if lift.runs_needed is None else str(lift.runs_needed)
-    return str(arms.withheld), rates, prevents, needed
+    return withheld, rates, prevents, needed

@@ -19,7 +19,7 @@ from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.errors import BankLockedError, BankReadOnlyError, InputError
 from archivist.ids import new_id
-from archivist.records.run_words import EpisodeStatus
+from archivist.records.run_words import Effect, EpisodeStatus
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -38,7 +38,7 @@ _status_option = partial(
 strict_option = click.option(
     "--strict", "is_strict", is_flag=True, help="Refuse everything when one line is bad."
 )
-domain_option = click.option("--domain", metavar="D", default="", help="The domain of findings without one.")
+domain_option = click.option("--domain", metavar="D", default="", help="The run's domain.")
 
 run = click.Group("run", help="Start and finish a run: the two calls that an orchestrator makes.")
 
@@ -147,13 +147,14 @@ def decay(bank: Bank, run_id: str) -> Answer:
 
 def _finished_lines(done: FinishedRun) -> Iterator[str]:
     told = [verdict for verdict in done.verdicts if verdict.following != "withheld"]
-    helped = sum(verdict.effect == "helpful" for verdict in told)
     withheld = len(done.verdicts) - len(told)
-    briefed = f"; of {len(told)} briefed {helped} helped" if done.verdicts else ""
+    effects = Counter(verdict.effect for verdict in told)
+    counts = ", ".join(f"{effects[effect]} {effect.label}" for effect in Effect if effects[effect])
+    briefed = f"; of {len(told)} briefed {counts}" if told else ""
     yield (
         f"{done.run}: {pluralize(done.events, 'event')}, {pluralize(len(done.created), 'new lesson')},"
         f" {len(done.updated)} met again, {len(done.aged.faded)} faded, {len(done.aged.archived)} archived"
-        f"{briefed}{f', {withheld} withheld' if withheld else ''}"
+        f"{briefed}{f'; {withheld} withheld' if withheld else ''}"
     )
     if done.outcome.summary:
         yield f"  {done.outcome.summary}"

@@ -338,7 +338,8 @@ def _update_tallies(db: apsw.Connection, kind: str, before: Any, after: Any) -> 
                 )
         elif record is not None and kind == "verdict":
             columns = [record.effect.value] if record.effect.value in _COUNTED_EFFECTS else []
-            if record.failed is not None:
+            # A run without an occasion could not fail, told or not.
+            if record.failed is not None and record.effect.value != "not_needed":
                 arm = "withheld" if record.following.value == "withheld" else "told"
                 columns += [arm, f"{arm}_failed"] if record.failed else [arm]
             for column in columns:

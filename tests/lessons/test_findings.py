@@ -1,0 +1,133 @@
+"""What review findings become, through the command line: category, domain, role, type, age."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Command
+from tests.samples import run_lines, write_jsonl
+
+NULLS = "Missing null checks in API response handlers"
+NULLS_AGAIN = "API response handlers: null checks missing"
+
+
+def _finding(description: str = NULLS, category: str = "", severity: str = "warning") -> dict[str, Any]:
+    return {"description": description, "severity": severity, "category": category}
+
+
+@pytest.fixture
+def extract(project: Path, archivist: Command) -> Any:
+    """Make a bank, and return how a run's findings are extracted into it."""
+    assert archivist("init").code == 0
+
+    def take(
+        run: str, *findings: dict[str, Any], role: str = "guardian", fixed: Any = (), verb: str = ""
+    ) -> Any:
+        lines = run_lines(run, *findings, fixed=fixed)
+        for line in lines:
+            if line["type"] == "review.verdict":
+                line["data"]["archetype"] = role
+        path = write_jsonl(project / f"{run}.jsonl", lines)
+        words = verb.split() or ["extract"]
+        ran = archivist(*words, str(path), "--json", cwd=project)
+        assert ran.code == 0, ran.err
+        return json.loads(ran.out)
+
+    return take
+
+
+def _lessons(archivist: Command, project: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(archivist("lessons", "list", "--json", cwd=project).out)[
+        "lessons"
+    ]
+    return sorted(found, key=lambda lesson: str(lesson["id"]))
+
+
+@pytest.mark.req("F3")
+def test_a_category_is_a_tag_and_the_domain_is_the_runs(
+    project: Path, archivist: Command, extract: Any
+) -> None:
+    archivist("run", "start", "--run", "r1", "--domain", "code", cwd=project)
+    extract("r1", _finding(category="robustness"))
+    extract("r2", _finding("Timeline references contradict the start day", category="continuity"))
+    first, second = _lessons(archivist, project)
+    assert (first["domain"], first["tags"]) == ("code", ["robustness"])
+    assert (second["domain"], second["tags"]) == ("general", ["continuity"])
+
+
+@pytest.mark.req("F3")
+def test_a_category_is_part_of_the_match(project: Path, archivist: Command, extract: Any) -> None:
+    extract("r1", _finding(category="robustness"))
+    # Half of the words: the same finding in the same category, another one in another.
+    extract("r2", _finding("Null checks in response parser and handlers fail", category="Robustness"))
+    extract("r3", _finding("Null checks in response parser and handlers fail", category="performance"))
+    first, second = _lessons(archivist, project)
+    assert (first["frequency"], second["frequency"]) == (2, 1)
+    # The same words are the same finding, whatever a reviewer calls their category.
+    extract("r4", _finding(NULLS_AGAIN, category="correctness"))
+    first, second = _lessons(archivist, project)
+    assert (first["frequency"], first["tags"]) == (3, ["correctness", "robustness"])
+
+
+@pytest.mark.req("F2", "F11")
+def test_what_mostly_one_role_finds_becomes_its_hint(project: Path, archivist: Command, extract: Any) -> None:
+    for run, role in (("r1", "guardian"), ("r2", "sage"), ("r3", "guardian")):
+        extract(run, _finding(), role=role)
+    (lesson,) = _lessons(archivist, project)
+    assert (lesson["type"], lesson["role"]) == ("pattern", "")
+    extract("r4", _finding(), role="guardian")
+    (lesson,) = _lessons(archivist, project)
+    assert (lesson["type"], lesson["role"]) == ("archetype_hint", "guardian")
+    for role, is_told in (("guardian", True), ("sage", False)):
+        told = archivist("brief", "--domain", "general", "--role", role, cwd=project).out
+        assert (NULLS in told) is is_told
+    # Another reviewer of the same run found it too: it is no longer one role's.
+    lines = run_lines("r5", _finding())
+    other = {**lines[1], "seq": 9, "data": {**lines[1]["data"], "archetype": "sage"}}
+    write_jsonl(project / "r5.jsonl", [*lines, other])
+    assert archivist("extract", "r5.jsonl", cwd=project).code == 0
+    (lesson,) = _lessons(archivist, project)
+    assert (lesson["type"], lesson["role"], lesson["frequency"]) == ("pattern", "", 5)
+
+
+@pytest.mark.req("F2")
+def test_a_role_that_a_person_gave_stays(project: Path, archivist: Command, extract: Any) -> None:
+    extract("r1", _finding())
+    assert archivist("lessons", "edit", "m-001", "--role", "sage", cwd=project).code == 0
+    for run in ("r2", "r3", "r4"):
+        extract(run, _finding())
+    (lesson,) = _lessons(archivist, project)
+    assert (lesson["role"], lesson["frequency"]) == ("sage", 4)
+
+
+@pytest.mark.req("F2")
+def test_a_fix_that_had_to_be_fixed_again_is_an_anti_pattern(
+    project: Path, archivist: Command, extract: Any
+) -> None:
+    extract("r1", _finding(), fixed=[NULLS])
+    extract("r2", _finding(NULLS_AGAIN))
+    (lesson,) = _lessons(archivist, project)
+    # Found again, but nobody fixed it again yet.
+    assert lesson["type"] == "pattern"
+    extract("r3", _finding(), fixed=[NULLS])
+    (lesson,) = _lessons(archivist, project)
+    assert (lesson["type"], lesson["frequency"]) == ("anti_pattern", 3)
+    assert lesson["rule"] == "The fix of r1 did not hold and was fixed again"
+
+
+@pytest.mark.req("F6")
+@pytest.mark.parametrize("verb", ["extract", "run finish"])
+def test_ten_runs_that_do_not_see_a_lesson_take_one_count(
+    project: Path, archivist: Command, extract: Any, verb: str
+) -> None:
+    extract("r1", _finding(), verb=verb)
+    extract("r2", _finding(), verb=verb)
+    for number in range(9):
+        assert archivist("decay", "--run", f"later-{number}", cwd=project).code == 0
+    assert _lessons(archivist, project)[0]["frequency"] == 2
+    archivist("decay", "--run", "later-9", cwd=project)
+    assert _lessons(archivist, project)[0]["frequency"] == 1
