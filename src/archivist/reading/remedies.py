@@ -12,6 +12,8 @@ from archivist.reading.shell import Step, parse
 WARNING = "which can destroy work or data: ask before"
 # A remedy is replaced when this many later runs did something else instead.
 _REPLACED_AT = 2
+# A call with more words changed is another call.
+_MOST_CHANGED = 3
 # Files and folders that a build, an install or a tool creates again.
 _REMADE = lazy_pattern(
     r"(?:build|dist|out|target|node_modules|bower_components|venv|env|coverage|htmlcov|obj|tmp|temp|logs?"
@@ -57,9 +59,20 @@ class Remedy(NamedTuple):
     files: tuple[str, ...] = ()
 
     @property
-    def step(self) -> str:
-        """Return the text without the folder that one run had to enter for it."""
-        return re.sub(r"^cd \S+ && ", "", self.text)
+    def change(self) -> str:
+        """Return what is the same about a remedy in other runs.
+
+        A step is that without the folder that one run had to enter for it. A call with other arguments is
+        changed in the same way when the same words come and go, unless so many do that it is another call.
+        """
+        if self.way is not RemedyKind.COMMAND or not self.instead:
+            return re.sub(r"^cd \S+ && ", "", self.text)
+        right, wrong = self.text.split(), self.instead.split()
+        gained = [word for word in right if word not in wrong]
+        lost = [f"-{word}" for word in wrong if word not in right]
+        if not gained or len(gained) + len(lost) > _MOST_CHANGED:
+            return self.text
+        return " ".join((wrong[0], *gained, *lost))
 
 
 def to_digest(remedy: Remedy) -> list[str]:

@@ -35,8 +35,6 @@ _FINDINGS = (CODE_KINDS | {K.IMPORT_ERROR, K.MISSING_MODULE}) - {K.CRASH}
 _NAMING_KINDS = frozenset((K.IMPORT_ERROR, K.MISSING_MODULE, K.VERSION_CONFLICT, K.ATTRIBUTE))
 # How many calls around a failure are searched, so that the time to read a run grows with its length only.
 _REACH = 300
-# A call with more words changed is another call.
-_MOST_CHANGED = 3
 # A root such as `/w/` is too short to be told from other text.
 _SHORTEST_ROOT = 5
 # Bounds of the digest, which is stored with the episode and read again for every later run.
@@ -223,17 +221,7 @@ def _by_remedy(met: Sequence[ObservedFailure], project: str) -> Iterator[Observe
         remedy = each.cure.remedy if each.cure else None
         if remedy is None or remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP):
             continue
-        name = remedy.step
-        if remedy.way is RemedyKind.COMMAND:
-            # The same change of a call with other arguments is the same remedy.
-            right, wrong = remedy.text.split(), remedy.instead.split()
-            gained, lost = (
-                [word for word in one if word not in other] for one, other in ((right, wrong), (wrong, right))
-            )
-            if not gained or not wrong or len(gained) + len(lost) > _MOST_CHANGED:
-                continue
-            name = " ".join((wrong[0], *gained, *(f"-{word}" for word in lost)))
-        yield replace(each, key=f"{project}|{K.REMEDY}:{name}")
+        yield replace(each, key=f"{project}|{K.REMEDY}:{remedy.change}")
 
 
 def _failing_check(act: ToolCall, failure: Failure) -> Step | None:

@@ -162,9 +162,9 @@ def _make_case(reading: RunReading, history: RunHistory, key: str, those: Sequen
             shown.setdefault(remedy, (command, line))
     if len(entries) > 1 and those[0].act.is_test and those[0].is_of_code:
         # A test may pass again by chance after whatever was done: what helped must have helped twice.
-        often = Counter(text for remedies in helped for text in {remedy.step for remedy in remedies})
+        often = Counter(text for remedies in helped for text in {remedy.change for remedy in remedies})
         helped = [
-            [each for each in some if each.way is not RemedyKind.STEP or often[each.step] > 1]
+            [each for each in some if each.way is not RemedyKind.STEP or often[each.change] > 1]
             for some in helped
         ]
     in_vain = [frozenset(entry.get("in_vain") or ()) for entry in entries]
@@ -241,7 +241,7 @@ def describe_remedy(case: Case, remedy: Remedy, *, is_whole: bool = False) -> st
     destructive command is only mentioned, with a warning. `is_whole` is for sentences that do not name the
     failed command: the whole command is given then, not how the two differ.
     """
-    runs = dict(case.remedies).get(remedy, 0)
+    runs = sum(runs for each, runs in case.remedies if each.change == remedy.change)
     if remedy.way in _COMMANDS and is_destructive(remedy.text):
         return f"{format_run_count(runs)} did {code(remedy.text)}, {WARNING}"
     text = advice(remedy._replace(instead="") if is_whole else remedy)

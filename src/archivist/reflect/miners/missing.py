@@ -225,6 +225,9 @@ def mine_environment(material: Material) -> Iterator[Candidate]:
         # A name that the project itself lacks is a matter of its code.
         if named and is_own_module(named[2], material.project):
             continue
+        if remedy and remedy.way in (RemedyKind.COMMAND, RemedyKind.STEP):
+            yield lesson_with_advice(material, case, remedy, describe_remedy(case, remedy))
+            continue
         cause, pin = _cause(failure)
         is_from_install = installed is not None and installed.is_of_project and "too old" in cause
         when = f" after {code(installed.text)}" if installed and is_from_install else ""
