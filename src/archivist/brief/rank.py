@@ -116,8 +116,7 @@ def rank_lessons(
     for place, each in enumerate(offered):
         lesson = each.lesson
         chance, has_remedy = chances.get(lesson.id, _SAID), bool(lesson.rule or lesson.remedies)
-        # A warning that does not say what to do must be twice as likely to be worth its line.
-        if chance >= (LEAST_CHANCE if has_remedy else 2 * LEAST_CHANCE):
+        if chance >= LEAST_CHANCE * _price(lesson, has_remedy=has_remedy):
             use = merit(chance, lesson.importance, has_remedy, (tallies or {}).get(lesson.id))
             is_candidate = lesson.status is Status.CANDIDATE
             likeness = similarity.get(lesson.id, 0.0)
@@ -142,6 +141,22 @@ def rank_lessons(
     return chosen
 
 
+def _price(lesson: Lesson, *, has_remedy: bool) -> int:
+    """Return how many times likelier than others a lesson must be to be worth its line.
+
+    A warning that does not say what to do is worth less, and least what the tool says itself at once.
+    """
+    if _edited_with(lesson):
+        return 3
+    return 1 if has_remedy else 2
+
+
+def _edited_with(lesson: Lesson) -> str:
+    """Return the editing tool whose refusals a lesson is about, or nothing."""
+    kind, _, rest = lesson.signature.partition("|")[2].partition(":")
+    return rest.partition(":")[0] if kind == "edit_not_applied" else ""
+
+
 def cost_in_tokens(lesson: Lesson, tokens: Callable[[str], int] | None = None) -> float:
     """Return how much room a lesson takes in a brief."""
     text = lesson.summary if says_remedy(lesson) else f"{lesson.summary} {lesson.rule}"
@@ -155,6 +170,8 @@ def _say_the_same(one: Lesson, other: Lesson, words: dict[str, frozenset[str]]) 
     Mined lessons are built from few phrases and share many words anyway: only their remedies count.
     """
     if one.signature and other.signature:
+        if tool := _edited_with(one):
+            return tool == _edited_with(other)
         return bool(one.remedies) and one.remedies[0] == next(iter(other.remedies), None)
     for lesson in (one, other):
         if lesson.id not in words:

@@ -26,6 +26,7 @@ from archivist.capture.values import (
 )
 from archivist.cold_start import lazy_pattern
 from archivist.records import EventKind
+from archivist.records.run_words import OUTSIDE_SANDBOX
 from archivist.text import shorten
 
 _COMMAND_KEYS = ("command", "cmd", "keystrokes", "script", "code", "chars")
@@ -99,6 +100,15 @@ class CallDescription:
     text: str
     target: str = ""
     extra: dict[str, object] = field(default_factory=dict)
+
+
+def outside_sandbox(call: LoggedCall) -> dict[str, object]:
+    """Return the mark of a call that asked to leave the harness's sandbox; nothing for any other."""
+    given = call.arguments
+    is_outside = given.get("sandbox_permissions") == "require_escalated" or any(
+        given.get(name) is True for name in ("with_escalated_permissions", "dangerouslyDisableSandbox")
+    )
+    return {OUTSIDE_SANDBOX: True} if is_outside else {}
 
 
 def describe(call: LoggedCall) -> CallDescription:

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from archivist.capture.calls import REFUSED_EDIT, CallOutcome, LoggedCall, describe
+from archivist.capture.calls import REFUSED_EDIT, CallOutcome, LoggedCall, describe, outside_sandbox
 from archivist.capture.clean import strip_briefs
 from archivist.capture.json_stream import LogLine, Part, SkippedRecord
 from archivist.capture.status import Ending, status_of, status_of_exit
@@ -401,7 +401,7 @@ class Recorder:
             tool=call.tool,
             target=described.target,
             text=described.text,
-            extra=self._with_folder(described.extra, folder),
+            extra=self._with_folder({**described.extra, **outside_sandbox(call)}, folder),
         )
 
     def _wait(self, call_id: str, event: Event, outcome: CallOutcome | None) -> None:

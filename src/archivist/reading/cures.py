@@ -38,6 +38,7 @@ from archivist.reading.wording import (
     relative_path,
 )
 from archivist.reading.works import is_passing_flag
+from archivist.records.run_words import OUTSIDE_SANDBOX
 
 # How many later calls are searched: installs and edits may come late, another try of a command comes soon.
 HORIZON = 40
@@ -55,6 +56,7 @@ _INSTALLED = lazy_pattern(r"site-packages/([\w-]+)")
 # Such calls do not succeed because of something done elsewhere, except when another process held the lock.
 _UNAFFECTED = frozenset((K.GIT, K.USAGE, K.SYNTAX, K.EDIT_NOT_APPLIED))
 _LOCKED = "index locked"
+_OUTSIDE = "run it outside of the sandbox"
 
 
 def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
@@ -75,6 +77,8 @@ def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     if failure is None:
         return None
     later = acts[at + 1 : at + 1 + HORIZON]
+    if found := _cure_by_permission(failed, later[:_NEAR]):
+        return found
     found = _cure_by_kind(failed, failure, later)
     if found is None and (failure.kind not in _UNAFFECTED or failure.signature.error == _LOCKED):
         found = _cure_by_step(failed, later[:_NEAR])
@@ -84,6 +88,16 @@ def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     is_install = found.remedy.way is RemedyKind.INSTALL
     same = (_install_text([failed]),) if is_install else (failed.display_text, mask_command(failed.text))
     return None if found.remedy.text in same else found
+
+
+def _cure_by_permission(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the same call outside of the sandbox that the failed one was in."""
+    for act in later if failed.steps and not failed.event.extra.get(OUTSIDE_SANDBOX) else ():
+        is_same = act.steps and _words_before(failed, act) is not None
+        if is_same and has_worked(act):
+            is_outside = act.event.extra.get(OUTSIDE_SANDBOX)
+            return Cure(Remedy(RemedyKind.SAID, _OUTSIDE), (act,)) if is_outside else None
+    return None
 
 
 def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:

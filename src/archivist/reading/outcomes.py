@@ -22,6 +22,9 @@ _LONGEST_REFUSAL = 1000
 _LONGEST_SENTENCE = 400
 _MOST_LINES = 400
 _LONGEST_OUTPUT = 20_000
+_SHORTEST_LINE = 60
+_LINES_BEFORE = 4
+_LINES_AFTER = 14
 _USAGE = lazy_pattern(r"\s*usage:", re.IGNORECASE)
 _REFUSES = lazy_pattern(
     r"\b(?:requires? |must (?:be|specify|provide|pass|have)|is required|did you mean"
@@ -156,6 +159,14 @@ def asking_sentences(output: str) -> Iterator[str]:
         yield from filter(_ASKS.search, sentences)
 
 
+def _around_failure(act: ToolCall) -> str:
+    """Return the lines of an output next to the one that reports the failure: others speak of other steps."""
+    lines = act.event.output.split("\n")[-_MOST_LINES:]
+    line = act.failure.line.strip()[:_SHORTEST_LINE] if act.failure else ""
+    at = next((index for index, text in enumerate(lines) if line and line in text), None)
+    return "\n".join(lines if at is None else lines[max(0, at - _LINES_BEFORE) : at + _LINES_AFTER])
+
+
 def find_offer(act: ToolCall) -> Remedy | None:
     """Return what a failed call's own message tells the caller to do, as far as another run can do it."""
     # A displayed file tells its own readers what to do.
@@ -163,7 +174,7 @@ def find_offer(act: ToolCall) -> Remedy | None:
         return None
     if not act.steps and len(act.event.output) > _LONGEST_REFUSAL:
         return None
-    for sentence in asking_sentences(act.event.output):
+    for sentence in asking_sentences(_around_failure(act)):
         found = _OFFER.search(sentence)
         if found is None or _LOOKS_ON.search(sentence) or len(sentence) > _LONGEST_OFFER:
             continue

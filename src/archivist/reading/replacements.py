@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from rapidfuzz import fuzz
 
@@ -13,7 +13,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import is_help, is_preparation, is_read_only_step
 from archivist.reading.failures import Failure
-from archivist.reading.outcomes import asking_sentences, has_worked
+from archivist.reading.outcomes import asking_sentences, had_no_effect, has_worked
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
@@ -33,6 +33,7 @@ _INSTANCE_ID = lazy_pattern(r"(?<![\w.-])(?:[a-z]{1,3}-)?\d{2,}(?![\w.])")
 _BARE_WORD = lazy_pattern(r"[a-z][a-z_-]*(?::[a-z_-]+)*$")
 # Without these a check becomes the mending itself.
 _CHECK_FLAG = lazy_pattern(r"--(?:check|dry-run|diff|list-different|check-only|verify)?$")
+_MENDING = lazy_pattern(r"(?:^|[:_-])(?:fix|write|format|fmt)(?:$|[:=_-])")
 # Flags that leave tests out: the failing test is then merely not run.
 _SELECTING = lazy_pattern(
     r"-k|-m$|--deselect|--ignore|--lf|--ff|--last|--exclude|--skip|-t$|--testName|--grep|<test>"
@@ -46,6 +47,8 @@ _GENERIC_FILES = frozenset(
 )  # fmt: skip
 # The program ran and found a fault: fewer targets or other options only keep it from finding it again.
 _FOUND_FAULT = frozenset((K.OTHER, K.BUILD, K.CRASH))
+# What these report does not go away by something done elsewhere.
+_CERTAIN = frozenset((K.USAGE, K.MISSING_COMMAND, K.GIT))
 # A pull or merge that ends in a conflict was still needed.
 _CONFLICT = "merge conflict"
 # Steps that come before any push and so explain nothing.
@@ -149,10 +152,9 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
     A test run that failed on its tests got past what kept the failed call from running any.
     """
     wrong = failed.text
-    if failure.kind in _FOUND_FAULT:
-        # A change of the project may be what helped.
-        edited = next((index for index, act in enumerate(later) if edits_project(act)), len(later))
-        later = later[:edited]
+    if failure.kind not in _CERTAIN:
+        # What was changed or done in between may be what helped.
+        later = list(takewhile(lambda act: not _may_have_helped(act, failed), later))
     # What came before the very same call succeeded is a step towards it, no replacement.
     is_repeated = any(act.text == wrong and has_worked(act) for act in later)
     tried = [
@@ -186,6 +188,27 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
         if is_new and not is_hidden:
             return found
     return None
+
+
+def _may_have_helped(act: ToolCall, failed: ToolCall) -> bool:
+    """Say whether a call changed something and did not do what the failed one was for."""
+    if edits_project(act):
+        return True
+    is_other = act.purpose != failed.purpose and not (act.main and failed.main and _shares_words(act, failed))
+    return bool(act.steps) and is_other and not act.is_look and has_worked(act) and not had_no_effect(act)
+
+
+def _shares_words(act: ToolCall, failed: ToolCall) -> bool:
+    """Say whether a call has the words of another, but for one program before or instead of the first."""
+    right, wrong = act.main, failed.main
+    if not right or not wrong:
+        return False
+    words, wanted = _values(right), _values(wrong)
+    return (
+        words[-len(wanted) :] == [wanted[0].removeprefix("./"), *wanted[1:]]
+        or (bool(wanted[1:]) and words[1:] == wanted[1:])
+        or is_asked_for(act, failed)
+    )
 
 
 def can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
@@ -248,11 +271,26 @@ def _keeps_purpose(right: Step, wrong: Step, failed: ToolCall, failure: Failure)
     lost, gained = (
         list(filter(_BARE_WORD.match, some)) for some in (wanted - words - unset, words - wanted - values)
     )
+    if any(_MENDING.search(word) for word in {*dropped, *lost}) and not any(
+        map(_MENDING.search, {*added, *gained})
+    ):
+        # Without the word that mends, a call only checks.
+        return False
     has_found_fault = failure.kind in _FOUND_FAULT
     # A program that ran and names its task does not refuse it; only the task that mends does the same job.
     verbs = wrong.subcommand.split() if has_found_fault else []
     is_asked = bool(gained) and all(_names(failed, word) for word in gained)
     is_mending = bool(gained) and all(re.match(rf"{verb}[:_-]", word) for verb in lost for word in gained)
+    # Where a refused name is all that a call says, another name must be like it.
+    rest = (wanted & words) - {*right.subcommand.split()[:1]}
+    if (
+        lost
+        and gained
+        and not rest
+        and not is_asked
+        and not any(fuzz.ratio(old, new) >= _LEAST_SIMILARITY for old in lost for new in gained)
+    ):
+        return False
     if not (is_asked or is_mending) and any(word in verbs or not _names(failed, word) for word in lost):
         return False
     if not has_found_fault:

@@ -75,6 +75,8 @@ class Effect(StrEnum):
 
 # Where a call or a message keeps the folder that it was made in, when that is not where its run began.
 FOLDER = "cwd"
+# Marks a call that asked to run outside of its harness's sandbox.
+OUTSIDE_SANDBOX = "outside_sandbox"
 # Where the run began; kept beside the folder until the event is filed.
 BEGAN = "began"
 # Marks a message that a person typed, as far as the log tells. The user's role alone says nothing: clients,

@@ -10,10 +10,6 @@ from .scripted import Call, edit, learnt, run, sh
 TASKS = ("Add a page", "Rename a field", "Drop a column", "Write a guide")
 
 
-def _types(code: str, file: str) -> str:
-    return f"src/{file}.ts(4,2): error {code}: Type 'string' is not assignable to type 'number'.\n"
-
-
 def _runs(*tries: tuple[Call, ...]) -> list[RunReading]:
     return [run(*calls, name=f"run-{at}", task=TASKS[at]) for at, calls in enumerate(tries)]
 
@@ -22,23 +18,21 @@ def _checks(*readings: RunReading) -> list[Candidate]:
     return [each for each in learnt(*readings) if "checks" in each.tags]
 
 
-def _failing_types(at: int) -> tuple[Call, ...]:
-    file = f"page{at}"
-    return (
-        edit(f"/srv/widget/src/{file}.ts", "a", "b"),
-        sh("pnpm check-types", _types("TS2345", file), 2),
-        edit(f"/srv/widget/src/{file}.ts", "b", "c"),
-        sh("pnpm check-types"),
-    )
+def _failing_lint(at: int, *, fix: str = "") -> tuple[Call, ...]:
+    found = f"src/page{at}.ts\n  {at}:2  error  Missing semicolon  semi\n\n1 problem (1 error, 0 warnings)\n"
+    mended = sh(fix) if fix else edit(f"/srv/widget/src/page{at}.ts", "b", "c")
+    return edit(f"/srv/widget/src/page{at}.ts", "a", "b"), sh("pnpm lint", found, 1), mended, sh("pnpm lint")
 
 
-def test_a_check_that_several_runs_failed_is_told_once_with_what_it_finds() -> None:
-    runs = _runs(*(_failing_types(at) for at in range(3)))
-    assert _checks(*runs[:2]) == []
-    (found,) = _checks(*runs)
-    assert found.summary.startswith("widget: `pnpm check-types` often fails on what runs have just changed")
-    assert "TS2345" in found.summary
-    assert found.summary.endswith("run it after each change, not only at the end")
+def test_a_check_that_several_runs_failed_is_told_once_with_what_mends_it() -> None:
+    runs = _runs(*(_failing_lint(at, fix="pnpm lint:fix") for at in range(3)))
+    found = learnt(*runs)
+    assert [each.remedies for each in found] == [("pnpm lint:fix",)]
+    assert "`pnpm lint`" in found[0].summary
+
+
+def test_that_a_check_finds_faults_in_new_code_needs_no_saying() -> None:
+    assert _checks(*_runs(*(_failing_lint(at) for at in range(3)))) == []
 
 
 def test_a_commit_that_hooks_refuse_is_told_as_that() -> None:
@@ -54,7 +48,9 @@ def test_a_commit_that_hooks_refuse_is_told_as_that() -> None:
 
 
 def test_a_task_tried_again_and_again_shows_nothing_about_the_project() -> None:
-    runs = [run(*_failing_types(0), name=f"run-{at}", task="Add a page") for at in range(3)]
+    runs = [
+        run(*_failing_lint(0, fix="pnpm lint:fix"), name=f"run-{at}", task="Add a page") for at in range(3)
+    ]
     assert _checks(*runs) == []
 
 

@@ -195,9 +195,8 @@ def test_what_destroys_is_no_remedy_until_a_second_run_did_it() -> None:
 
 def test_a_run_that_only_met_the_failure_does_not_speak_for_the_remedy() -> None:
     first = run(LOCKED, sh("make db-stop", ""), UPGRADED)
-    assert one(first, run(LOCKED, name="run-2", task="another")).summary.endswith(
-        ": first `make db-stop` (helped in 1 run)"
-    )
+    # One run may have been lucky, and the error does not speak of what it did.
+    assert "db-stop" not in one(first, run(LOCKED, name="run-2", task="another")).summary
     second = run(LOCKED, sh("make db-stop", ""), UPGRADED, name="run-2", task="another")
     assert one(first, second).summary.endswith(": first `make db-stop`")
     vain = run(LOCKED, sh("make db-stop", ""), LOCKED, name="run-3", task="a third")
@@ -225,9 +224,9 @@ def test_a_remedy_that_has_failed_since_steps_back() -> None:
     up = sh("docker compose up -d redis", "Started")
     gone = sh("docker compose up -d redis", "no such service: redis", 1)
     old = [run(REFUSED, up, PASSED, name=f"run-{n}") for n in range(3)]
-    new = run(REFUSED, gone, sh("just services-up"), PASSED, name="run-9")
+    new = [run(REFUSED, gone, sh("just services-up"), PASSED, name=f"run-{n}") for n in (8, 9)]
     assert [each.remedies for each in learnt(*old)] == [("docker compose up -d redis",)]
-    assert learnt(*old, new)[0].remedies == ("just services-up",)
+    assert learnt(*old, *new)[0].remedies == ("just services-up",)
 
 
 def test_a_remedy_that_two_runs_did_without_steps_back() -> None:

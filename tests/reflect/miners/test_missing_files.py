@@ -6,15 +6,13 @@ from .scripted import learnt, one, run, sh, tool
 
 
 def test_where_the_file_is_is_told() -> None:
-    lesson = one(
-        run(
-            tool(
-                "Read", "/home/me/code/widget/crates/pilot/src/ticket.rs", "File does not exist.", failed=True
-            ),
-            sh("find crates -name ticket.rs", "crates/tickets/src/ticket.rs"),
-            tool("Read", "/home/me/code/widget/crates/tickets/src/ticket.rs", "struct Ticket;"),
-        )
+    calls = (
+        tool("Read", "/home/me/code/widget/crates/pilot/src/ticket.rs", "File does not exist.", failed=True),
+        sh("find crates -name ticket.rs", "crates/tickets/src/ticket.rs"),
+        tool("Read", "/home/me/code/widget/crates/tickets/src/ticket.rs", "struct Ticket;"),
     )
+    assert learnt(run(*calls)) == [], "a guess of one run is its own"
+    lesson = one(run(*calls), run(*calls, name="run-2"))
     assert lesson.summary == (
         "widget: `crates/pilot/src/ticket.rs` does not exist: it is `crates/tickets/src/ticket.rs`"
     )

@@ -9,6 +9,7 @@ from archivist.lessons.candidate import Candidate
 from archivist.reading.remedies import RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.wording import (
+    LONGEST_SUMMARY,
     advice,
     code,
     format_rule,
@@ -29,7 +30,8 @@ from archivist.reflect.miners.material import (
 _KINDS = (K.USAGE, K.GIT, K.PERMISSION, K.NETWORK, K.OTHER, K.BUILD)
 # What git's own messages ask for.
 _GIT_ADVICE = {
-    "push rejected": "others push too: `git pull --rebase` first, with every change committed or stashed",
+    "push rejected": "the remote has commits that are not here: `git pull --rebase` first, with every change"
+    " committed or stashed",
     "unstaged changes": "commit or `git stash` first",
 }
 # This error only says that something before it failed.
@@ -56,15 +58,19 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
     for case in material.of_kind(*_KINDS):
         if not case.first.act.steps or not _is_worth_telling(case):
             continue
-        if best := case.best_remedy(RemedyKind.COMMAND, RemedyKind.STEP):
+        if best := case.best_remedy(RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.SAID):
             yield lesson_with_advice(material, case, best, describe_remedy(case, best))
-        elif asked := _GIT_ADVICE.get(case.first.failure.signature.error):
+        elif (asked := _GIT_ADVICE.get(case.first.failure.signature.error)) and "--force" not in case.command:
             yield lesson_with_advice(material, case, None, asked)
         elif offer := case.offer:
             yield lesson_with_advice(material, case, offer, describe_offer(offer))
         else:
-            text = f"{case.shown_command} fails: {quote_error(case.line, 80)}"
-            yield make_candidate(material, case, f"{material.name}: {text}", words=_tag_words(case))
+            error = quote_error(case.line, 80)
+            text = f"{material.name}: {case.shown_command} fails: {error}"
+            if len(text) > LONGEST_SUMMARY:
+                text = f"{material.name}: {code(case.first.act.purpose)} fails: {error}"
+            if error:
+                yield make_candidate(material, case, text, words=_tag_words(case))
 
 
 def _is_worth_telling(case: Case) -> bool:

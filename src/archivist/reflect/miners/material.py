@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -160,13 +161,16 @@ def _make_case(reading: RunReading, history: RunHistory, key: str, those: Sequen
     for remedies, entry in zip(helped, entries, strict=True):
         for remedy, (command, line) in zip(remedies, entry.get("shown") or (), strict=False):
             shown.setdefault(remedy, (command, line))
-    if len(entries) > 1 and those[0].act.is_test and those[0].is_of_code:
-        # A test may pass again by chance after whatever was done: what helped must have helped twice.
-        often = Counter(text for remedies in helped for text in {remedy.change for remedy in remedies})
-        helped = [
-            [each for each in some if each.way is not RemedyKind.STEP or often[each.change] > 1]
-            for some in helped
+    # After a step a call may work by chance, unless another run shows the same or the error names it.
+    often = Counter(text for remedies in helped for text in {remedy.change for remedy in remedies})
+    helped = [
+        [
+            each
+            for each in some
+            if each.way is not RemedyKind.STEP or _is_shown(each, often[each.change], those)
         ]
+        for some in helped
+    ]
     in_vain = [frozenset(entry.get("in_vain") or ()) for entry in entries]
     proven = proofs(
         [({remedy.text for remedy in remedies}, vain) for remedies, vain in zip(helped, in_vain, strict=True)]
@@ -191,6 +195,16 @@ def _make_case(reading: RunReading, history: RunHistory, key: str, those: Sequen
         line=entries[0]["line"],
         shown=shown,
     )
+
+
+def _is_shown(step: Remedy, runs: int, those: Sequence[ObservedFailure]) -> bool:
+    """Say whether a step helped twice, or shares a telling word with the failure that it helped with."""
+    if runs > 1:
+        return True
+    if those[0].act.is_test and those[0].is_of_code:
+        return False
+    names = {word for word in re.findall(r"[\w.@-]{4,}", step.change) if not word.startswith("-")}
+    return any(name in met.act.event.output or name in met.act.event.text for met in those for name in names)
 
 
 def _rank_counts(found: Counter[str]) -> dict[str, int]:

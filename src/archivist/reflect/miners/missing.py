@@ -70,6 +70,8 @@ def mine_missing_modules(material: Material) -> Iterator[Candidate]:
         counts = {module: runs for module, runs in case.subjects.items() if module not in own}
         # A module that a single run of many missed is one that its task wanted.
         often = [module for module, runs in counts.items() if runs > 1 or case.runs < _MANY_RUNS]
+        if not own and not often and not case.best_remedy(RemedyKind.INSTALL):
+            continue
         needed = sorted(often or counts, key=lambda module: -counts[module])
         command = _install_command(case, own, needed)
         step = case.best_remedy(RemedyKind.STEP)
@@ -193,7 +195,8 @@ def mine_missing_files(material: Material) -> Iterator[Candidate]:
     """Say where a file is that was looked for in the wrong place. A single wrong guess is no lesson."""
     for case in material.of_kind(FailureKind.MISSING_FILE):
         remedy = case.best_remedy(RemedyKind.PATH)
-        if remedy is not None:
+        # A path that one run guessed wrong was its own guess.
+        if remedy is not None and case.runs > 1:
             yield make_candidate(
                 material,
                 case,

@@ -41,14 +41,17 @@ def mine_checks(material: Material) -> Iterator[Candidate]:
         if case.runs < _OFTEN or case.tasks < 2:
             continue
         check = case.key.rpartition(f"|{FailureKind.CHECK}:")[2]
+        remedy = case.best_remedy(RemedyKind.STEP)
+        is_commit = check == "git commit"
+        if not remedy and not is_commit:
+            # That checks find faults in new code needs no saying.
+            continue
         kinds = [kind for kind, runs in case.subjects.items() if runs > 1 and kind not in _NO_KIND][:3]
         found = f" ({format_list(kinds)})" if kinds else ""
-        remedy = case.best_remedy(RemedyKind.STEP)
-        action = advice(remedy) if remedy else "run it after each change, not only at the end"
+        action = advice(remedy) if remedy else "run the project's checks before you commit"
         problem = f"{code(check)} often fails on what runs have just changed{found}"
-        if check == "git commit":
+        if is_commit:
             problem = f"{code(check)} runs checks here that often refuse it{found}"
-            action = advice(remedy) if remedy else "run the project's checks before you commit"
         yield make_candidate(
             material,
             case,

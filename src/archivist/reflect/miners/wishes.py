@@ -44,6 +44,13 @@ _IMPERATIVE = (
     r"(?:always|never)\s+(?!(?:get|got|see|saw|had|have|ran|was|were|been|is|are|hit|happen|work|fail|mind)\b)"
     r"(?!\w*[^\Wsu]s\b|\w{3,}ed\b)"
 )
+# A question, with its mark or without.
+_ASKING = lazy_pattern(
+    r"(?:(?:so|and|but|or|ok(?:ay)?|hm+|well)[, ]+)*(?:what|why|how|which|where|who"
+    r"|(?:should|shall|do|does|did|is|are|would|could|can|isn't|aren't|shouldn't)"
+    r" (?:we|you|i|it|they|he|she|the|this|that|there))\b",
+    re.IGNORECASE,
+)
 _HERE = r"(?:in|for) (?:this|our) (?:repo|repository|project|codebase|workspace)"
 _YOU = r"(?:please |you (?:should |must )?|we |i want you to )?"
 _STANDING = lazy_pattern(
@@ -184,7 +191,7 @@ def _join_announced(message: str) -> str:
 def _find_wish(sentence: str) -> _Wish | None:
     """Return where in a sentence the wish begins, and whether it is for good."""
     sentence = sentence.replace("\u2019", "'")
-    if sentence.endswith(("?", "\uff1f")):
+    if sentence.endswith(("?", "\uff1f")) or _ASKING.match(sentence):
         asked = (frames.requests.match(sentence) for frames in LANGUAGES)
         return next((_Wish(0, is_standing=True) for found in asked if found), None)
     for wish in _STANDING.finditer(sentence):
