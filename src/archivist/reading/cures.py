@@ -9,6 +9,7 @@ from dataclasses import replace
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import FileEdit, ToolCall
 from archivist.reading.command_risks import text_risk
+from archivist.reading.commands import is_read_only_step
 from archivist.reading.failures import Failure
 from archivist.reading.outcomes import had_no_effect, has_worked
 from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
@@ -357,7 +358,8 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
             continue
         before = _words_before(failed, act)
         if before is None:
-            is_of_use = has_worked(act) and act.purpose not in ORDINARY and not had_no_effect(act)
+            is_ordinary = act.purpose in ORDINARY and not _stages_again(act, failed)
+            is_of_use = has_worked(act) and not is_ordinary and not had_no_effect(act)
             done += [act] if is_of_use else []
         elif not has_worked(act):
             done = []
@@ -371,6 +373,15 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
             acts = (*list(changing.values())[-2:], act)
             return Cure(remedy, acts) if texts and is_informative(remedy.text) else None
     return None
+
+
+def _stages_again(act: ToolCall, failed: ToolCall) -> bool:
+    return any(_is_staging(step, failed) for step in act.steps)
+
+
+def _is_staging(step: Step, failed: ToolCall) -> bool:
+    """Say whether a step stages what a hook changed that refused a commit."""
+    return step.name == "git add" and "commit" in failed.purpose
 
 
 def _words_before(failed: ToolCall, act: ToolCall) -> str | None:
@@ -429,9 +440,9 @@ def _changing_steps(act: ToolCall, failed: ToolCall, command: str = "") -> str:
     entered = {step.text for step in failed.steps if _is_entering(step)}
 
     def is_changing(step: Step) -> bool:
-        if step.text in entered or (_is_entering(step) and _is_elsewhere(step)):
+        if step.text in entered or (_is_entering(step) and _is_elsewhere(step)) or is_read_only_step(step):
             return False
-        is_ordinary = any(name in step.text for name in ORDINARY)
+        is_ordinary = any(name in step.text for name in ORDINARY) and not _is_staging(step, failed)
         if is_ordinary or not {"--check", "--dry-run"}.isdisjoint(step.flags):
             return False
         return is_judged if mends_style(step.text) else not _CHECK.search(step.text)
@@ -447,10 +458,14 @@ def _plain_command(act: ToolCall) -> str:
 
 
 def _step_remedy(failed: ToolCall, texts: Sequence[str]) -> Remedy:
-    subject = failed.failure.subject if failed.failure else ""
-    # A number that the failure is about, such as a port, is not masked.
-    parts = re.compile(rf"(?<!\d){subject}(?!\d)" if subject.isdigit() else r"(?!)")
-    masked = (subject.join(map(mask_command, parts.split(text.strip()))) for text in texts)
+    # A number that the failure names, such as a port, is not masked.
+    named = f"{failed.failure.line} {failed.failure.subject}" if failed.failure else ""
+    numbers = re.findall(r"(?<!\d)\d{2,5}(?!\d)", named)
+    parts = re.compile(rf"(?<!\d)({'|'.join(numbers)})(?!\d)" if numbers else r"(?!)()")
+    masked = (
+        "".join(part if part in numbers else mask_command(part) for part in parts.split(text.strip()) if part)
+        for text in texts
+    )
     done = " && ".join(dict.fromkeys(masked))
     if texts and all(not step.program for step in parse(texts[-1])):
         # Variables that are set for the call are no step of their own.

@@ -66,13 +66,21 @@ class Remedy(NamedTuple):
         changed in the same way when the same words come and go, unless so many do that it is another call.
         """
         if self.way is not RemedyKind.COMMAND or not self.instead:
-            return re.sub(r"^cd \S+ && ", "", self.text)
+            return " ".join(sorted(re.sub(r"^cd \S+ && ", "", self.text).split()))
         right, wrong = self.text.split(), self.instead.split()
         gained = [word for word in right if word not in wrong]
         lost = [f"-{word}" for word in wrong if word not in right]
         if not gained or len(gained) + len(lost) > _MOST_CHANGED:
             return self.text
         return " ".join((wrong[0], *gained, *lost))
+
+
+def split_steps(remedy: Remedy) -> list[Remedy]:
+    """Return the steps of a remedy as remedies of their own; any other remedy as it is."""
+    if remedy.way is not RemedyKind.STEP:
+        return [remedy]
+    texts = [text for text in remedy.text.split(" && ") if not text.startswith("cd ")]
+    return [remedy._replace(text=text) for text in texts]
 
 
 def to_digest(remedy: Remedy) -> list[str]:

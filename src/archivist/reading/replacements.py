@@ -27,6 +27,7 @@ from archivist.reading.wording import (
 )
 
 _LEAST_SIMILARITY = 60
+_SAME_NAME = 70
 _SHORTEST_NAME = 4
 _INSTANCE_ID = lazy_pattern(r"(?<![\w.-])(?:[a-z]{1,3}-)?\d{2,}(?![\w.])")
 # A subcommand, a task or a name: what a call is about, no path, number or text.
@@ -157,10 +158,13 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
         later = list(takewhile(lambda act: not _may_have_helped(act, failed), later))
     # What came before the very same call succeeded is a step towards it, no replacement.
     is_repeated = any(act.text == wrong and has_worked(act) for act in later)
+    # What failed itself before it worked was helped by something else.
+    failing = {act.text: index for index, act in reversed([*enumerate(later)]) if act.has_failed}
     tried = [
         act
-        for act in later
+        for index, act in enumerate(later)
         if failed.steps
+        and index <= failing.get(act.text, index)
         and not (is_repeated and act.purpose != failed.purpose)
         and can_replace(act, failed, failure)
     ]
@@ -288,7 +292,7 @@ def _keeps_purpose(right: Step, wrong: Step, failed: ToolCall, failure: Failure)
         and gained
         and not rest
         and not is_asked
-        and not any(fuzz.ratio(old, new) >= _LEAST_SIMILARITY for old in lost for new in gained)
+        and not any(_are_like_names(old, new) for old in lost for new in gained)
     ):
         return False
     if not (is_asked or is_mending) and any(word in verbs or not _names(failed, word) for word in lost):
@@ -303,6 +307,12 @@ def _keeps_purpose(right: Step, wrong: Step, failed: ToolCall, failure: Failure)
     # A new word is the value of a new flag, a setting, or replaces what the error names.
     new = {word for word in words - wanted - values if "=" not in word and word[:1] != "+"}
     return not new or bool(wanted - words)
+
+
+def _are_like_names(one: str, other: str) -> bool:
+    """Say whether two names of tasks share a part, or are nearly the same."""
+    parts = [{*re.split(r"[:_.-]", name)} for name in (one, other)]
+    return not parts[0].isdisjoint(parts[1]) or fuzz.ratio(one, other) >= _SAME_NAME
 
 
 def _does_same_job(act: ToolCall, failed: ToolCall) -> bool:

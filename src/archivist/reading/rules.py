@@ -386,8 +386,8 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r")?(?:invalid|unrecognized|unknown|illegal) (?:option|argument"
              r"|flag):?(?: --)? ?['\"`\u2018\u2019\u201c\u201d]?(?P<subject>[^\s'\"`\u2018\u2019]+)"),
         rule("bad option", "~nknown option|~nknown flag|~nrecognized option|~nknown switch",
-             r"^(?:[Ee]rror: |error )?(?:unknown|Unknown|unrecognized) (?:option|flag|shorthand flag"
-             r"|switch):? ['\"`\u2018\u2019\u201c\u201d]?(?P<subject>-*[\w-]+)"),
+             r"^(?:[Ee]rror: |error |\w{1,40}Error: )?(?:unknown|Unknown|unrecognized) (?:option|flag"
+             r"|shorthand flag|switch):? ['\"`\u2018\u2019\u201c\u201d]?(?P<subject>-*[\w-]+)"),
         rule("grep: bad pattern", "grep:", r"^[ezf]?grep: (?P<text>(?:Unmatched|Invalid|unmatched|lookbehind"
              r"|stray|missing|repetition|support for the -P|invalid|conflicting).*)", own=True),
         rule("rg: bad pattern", "regex parse error|~nrecognized file type",

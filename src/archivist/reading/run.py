@@ -11,17 +11,24 @@ from typing import Any
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall, read_tool_calls
-from archivist.reading.commands import own_scripts, step_purpose
+from archivist.reading.commands import is_preparation, own_scripts, step_purpose
 from archivist.reading.cures import failed_remedies, find_cure, mends_style
 from archivist.reading.failures import Failure
 from archivist.reading.history import AttemptCounts
 from archivist.reading.outcomes import has_worked
 from archivist.reading.packages import Install, is_being_written, is_own_module
-from archivist.reading.remedies import Remedy, RemedyKind, to_digest
+from archivist.reading.remedies import Remedy, RemedyKind, split_steps, to_digest
 from archivist.reading.replacements import Cure
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
-from archivist.reading.wording import advice, base_name, is_scratch, relative_path
+from archivist.reading.wording import (
+    advice,
+    base_name,
+    is_informative,
+    is_scratch,
+    mask_command,
+    relative_path,
+)
 from archivist.reading.works import CommandCounts, command_purpose, count_commands
 from archivist.records import Episode, EpisodeKind, Event, EventKind
 
@@ -218,10 +225,12 @@ def _observe_checks(calls: Sequence[ToolCall], project: str) -> tuple[ObservedFa
 def _by_remedy(met: Sequence[ObservedFailure], project: str) -> Iterator[ObservedFailure]:
     """Yield failures by what overcame them: one way round may help with many messages."""
     for each in met:
-        remedy = each.cure.remedy if each.cure else None
-        if remedy is None or remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP):
+        if each.cure is None or each.cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP):
             continue
-        yield replace(each, key=f"{project}|{K.REMEDY}:{remedy.change}")
+        for step in split_steps(each.cure.remedy):
+            yield replace(
+                each, key=f"{project}|{K.REMEDY}:{step.change}", cure=replace(each.cure, remedy=step)
+            )
 
 
 def _failing_check(act: ToolCall, failure: Failure) -> Step | None:
@@ -424,9 +433,20 @@ def digest_failure(
         "places": list(dict.fromkeys(filter(None, map(_test_folder, those))))[:3],
         "untouched": any(met.is_untouched for met in those),
         "fleeting": any(met.is_fleeting for met in those),
-        "command": first.act.display_text,
+        "command": _failing_link(first),
         "line": first.failure.line[:longest_line],
     }
+
+
+def _failing_link(met: ObservedFailure) -> str:
+    """Return the step of a line that failed, if the error tells which; else the whole line."""
+    act, program = met.act, met.failure.signature.program
+    working = [step for step in act.steps if not step.is_filter and not is_preparation(step)]
+    failing = [step for step in working if program and step_purpose(step).lower() == program]
+    if len(working) < 2 or len(failing) != 1 or failing[0].bodies:
+        return act.display_text
+    text = mask_command(failing[0].text)
+    return text if is_informative(text) else act.display_text
 
 
 def _test_folder(met: ObservedFailure) -> str:

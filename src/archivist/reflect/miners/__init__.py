@@ -13,7 +13,7 @@ from archivist.reading.signatures import message_words
 from archivist.reading.wording import without_paths
 from archivist.records import LessonType
 from archivist.reflect.miners import commands, missing, runs, testing, wishes
-from archivist.reflect.miners.material import Material, gather_material
+from archivist.reflect.miners.material import HOLLOW, Material, gather_material
 
 __all__ = ["MINERS", "Miner", "mine_candidates"]
 
@@ -41,11 +41,6 @@ MINERS: tuple[Miner, ...] = (
 )
 
 
-# Words of messages that say no more than that something failed.
-_HOLLOW = frozenset((
-    "error", "errors", "failed", "fails", "failing", "failure", "exit", "exited", "code", "status", "script",
-    "command", "process", "task", "returned", "found", "one", "more", "non-zero", "unknown", "with",
-))  # fmt: skip
 # Failures of these kinds have no words of their own but the message.
 _UNNAMED = (FailureKind.OTHER, FailureKind.BUILD, FailureKind.CRASH)
 
@@ -58,7 +53,7 @@ def _says_nothing(candidate: Candidate) -> bool:
     called = {
         word for tag in (candidate.tool, *candidate.tags) for word in message_words(tag.replace("-", " "))
     }
-    return not {*message_words(candidate.detail.replace(":", " "))} - _HOLLOW - called
+    return not {*message_words(candidate.detail.replace(":", " "))} - HOLLOW - called
 
 
 def _is_named_again(candidate: Candidate) -> bool:

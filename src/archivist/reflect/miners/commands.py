@@ -207,7 +207,7 @@ def mine_recurring(material: Material) -> Iterator[Candidate]:
         yield make_candidate(
             material,
             case,
-            fit_summary(problem, line, done) if done else f"{problem}: {error}",
+            fit_summary([problem], line, done) if done else f"{problem}: {error}",
             rule=format_rule(f"{what} fails with “{error}”", done) if done else "",
             remedies=(remedy.text,) if remedy else (),
             category=Category.TOOL_USAGE if done else Category.ANTI_PATTERN,

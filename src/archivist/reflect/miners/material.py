@@ -18,9 +18,11 @@ from archivist.reading.remedies import (
     from_digest,
     is_destructive,
     proofs,
+    split_steps,
 )
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, digest_failure
+from archivist.reading.signatures import message_words
 from archivist.reading.wording import (
     LONGEST_SUMMARY,
     advice,
@@ -35,6 +37,12 @@ from archivist.reading.wording import (
 )
 from archivist.records import Category, Scope
 
+# Words of messages that say no more than that something failed.
+HOLLOW = frozenset((
+    "error", "errors", "failed", "fails", "failing", "failure", "exit", "exited", "code", "status", "script",
+    "command", "process", "task", "returned", "found", "one", "more", "non-zero", "unknown", "with",
+    "problem", "problems", "warning", "warnings", "test", "tests", "passed",
+))  # fmt: skip
 # A failure of a tool that this many projects met is a matter of the tool, not of a project.
 COMMON_TO_PROJECTS = 3
 # Remedies that are commands, which another run may carry out as they stand.
@@ -102,7 +110,7 @@ class Case:
     @property
     def offer(self) -> Remedy | None:
         """Return what the failure's own message tells the caller to do; nobody need have tried it."""
-        if self.kind is FailureKind.TEST_FAILURE:
+        if self.kind in (FailureKind.TEST_FAILURE, FailureKind.NETWORK):
             return None
         return next(filter(None, (find_offer(met.act) for met in self.met)), None)
 
@@ -161,16 +169,12 @@ def _make_case(reading: RunReading, history: RunHistory, key: str, those: Sequen
     for remedies, entry in zip(helped, entries, strict=True):
         for remedy, (command, line) in zip(remedies, entry.get("shown") or (), strict=False):
             shown.setdefault(remedy, (command, line))
-    # After a step a call may work by chance, unless another run shows the same or the error names it.
-    often = Counter(text for remedies in helped for text in {remedy.change for remedy in remedies})
-    helped = [
-        [
-            each
-            for each in some
-            if each.way is not RemedyKind.STEP or _is_shown(each, often[each.change], those)
-        ]
-        for some in helped
-    ]
+    often = Counter(
+        text
+        for remedies in helped
+        for text in {step.change for remedy in remedies for step in split_steps(remedy)}
+    )
+    helped = [[kept for remedy in some if (kept := _keep_shown(remedy, often, those))] for some in helped]
     in_vain = [frozenset(entry.get("in_vain") or ()) for entry in entries]
     proven = proofs(
         [({remedy.text for remedy in remedies}, vain) for remedies, vain in zip(helped, in_vain, strict=True)]
@@ -197,13 +201,24 @@ def _make_case(reading: RunReading, history: RunHistory, key: str, those: Sequen
     )
 
 
-def _is_shown(step: Remedy, runs: int, those: Sequence[ObservedFailure]) -> bool:
-    """Say whether a step helped twice, or shares a telling word with the failure that it helped with."""
-    if runs > 1:
-        return True
-    if those[0].act.is_test and those[0].is_of_code:
-        return False
-    names = {word for word in re.findall(r"[\w.@-]{4,}", step.change) if not word.startswith("-")}
+def _keep_shown(remedy: Remedy, often: Mapping[str, int], those: Sequence[ObservedFailure]) -> Remedy | None:
+    """Return a remedy as far as it is shown to help: of steps, those that helped twice or the failure names.
+
+    After any other step the call may have worked by chance.
+    """
+    if remedy.way is not RemedyKind.STEP:
+        return remedy
+    steps = split_steps(remedy)
+    shown = [step for step in steps if often[step.change] > 1]
+    is_of_code = those[0].act.is_test and those[0].is_of_code
+    if not shown and not is_of_code:
+        shown = [step for step in steps if _is_named(step, those)]
+    return remedy._replace(text=" && ".join(step.text for step in shown)) if shown else None
+
+
+def _is_named(step: Remedy, those: Sequence[ObservedFailure]) -> bool:
+    """Say whether a step shares a telling word with the call that failed or its output."""
+    names = {word for word in re.findall(r"[\w.@-]{4,}", step.text) if not word.startswith("-")}
     return any(name in met.act.event.output or name in met.act.event.text for met in those for name in names)
 
 
@@ -269,25 +284,33 @@ def describe_offer(offer: Remedy) -> str:
     return f"its message says “{as_quotation(offer.text)}”"
 
 
-def fit_summary(problem: str, error: str, action: str) -> str:
-    """Join a problem, its error and what to do. What to do stays whole; the error is cut or left out."""
-    quoted = (f"{problem} ({quote_error(error, longest)}): {action}" for longest in (110, 80, 40))
-    whole = f"{problem}: {action}"
-    return next((text for text in (*quoted, whole) if len(text) <= LONGEST_SUMMARY), problem)
+def fit_summary(problems: Sequence[str], error: str, action: str) -> str:
+    """Join a problem, its error and what to do. What to do stays whole; the error is cut or left out.
+
+    Of several wordings of the problem the first that fits is taken; nothing when none does.
+    """
+    is_telling = bool({*message_words(error.replace(":", " "))} - HOLLOW)
+    for problem in problems:
+        quoted = [f"{problem} ({quote_error(error, longest)}): {action}" for longest in (110, 80, 40)]
+        for text in (*(quoted if is_telling else ()), f"{problem}: {action}"):
+            if len(text) <= LONGEST_SUMMARY:
+                return text
+    return ""
 
 
 def lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, action: str) -> Candidate:
     """Say which call failed, how, and what helped, all three from one occurrence."""
     shown, line = case.failing_example(remedy)
     shown = remedy.instead if remedy and remedy.way is RemedyKind.COMMAND else shown
-    command = code(shown if len(shown) < _LONGEST_SHOWN else case.first.act.purpose)
+    purpose = code(case.first.act.purpose)
+    command = code(shown) if len(shown) < _LONGEST_SHOWN else purpose
     # A word that a program does not know fails each time; anything else need not.
     is_certain = case.kind is FailureKind.USAGE
     condition = f"{command} is to be run" if is_certain else f"{command} fails with “{quote_error(line, 80)}”"
     return make_candidate(
         material,
         case,
-        fit_summary(f"{material.name}: {command} fails", line, action),
+        fit_summary([f"{material.name}: {name} fails" for name in (command, purpose)], line, action),
         rule=format_rule(condition, action),
         # What a message offers is told as that; it is no remedy until a run has shown it.
         remedies=(remedy.text if remedy else action,)

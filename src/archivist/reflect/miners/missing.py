@@ -69,8 +69,13 @@ def mine_missing_modules(material: Material) -> Iterator[Candidate]:
         own = [module for module in case.subjects if is_own_module(module, material.project)]
         counts = {module: runs for module, runs in case.subjects.items() if module not in own}
         # A module that a single run of many missed is one that its task wanted.
-        often = [module for module, runs in counts.items() if runs > 1 or case.runs < _MANY_RUNS]
-        if not own and not often and not case.best_remedy(RemedyKind.INSTALL):
+        is_installed = case.best_remedy(RemedyKind.INSTALL) is not None
+        often = [
+            module
+            for module, runs in counts.items()
+            if runs > 1 or (case.runs < _MANY_RUNS and (is_installed or case.runs == 1))
+        ]
+        if not own and not often and not is_installed:
             continue
         needed = sorted(often or counts, key=lambda module: -counts[module])
         command = _install_command(case, own, needed)

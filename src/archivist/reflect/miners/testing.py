@@ -28,6 +28,10 @@ _FLAKY_TEST_IMPORTANCE = 0.6
 # What is missing, forbidden or misspelt does not fix itself: somebody else fixed it in the meantime.
 _CHANCE_KINDS = (CODE_KINDS | {FailureKind.NETWORK, FailureKind.TIMEOUT}) - {FailureKind.SYNTAX}
 _TEST_NAME = lazy_pattern(r"\b(?:test_\w+|\w+_tests?|\w+[._](?:test|spec)\.\w+|Test[A-Z]\w+)\b")
+_NOTHING_RUN = lazy_pattern(
+    r"(?i)\bno tests? (?:files? )?(?:found|ran|run|collected|were|to run|suites?)|\bcollected 0 items"
+    r"|\b0 tests? (?:ran|found)"
+)
 _SHORTEST_QUOTE = 18
 # A check that fewer runs failed may have failed by chance.
 _OFTEN = 3
@@ -145,6 +149,12 @@ def _is_named_by_task(case: Case, material: Material) -> bool:
 
 
 def _is_preexisting(case: Case, material: Material) -> bool:
+    # Where no test was found none failed, and a call that writes files changed the project itself.
+    if any(
+        _NOTHING_RUN.search(met.act.event.output) or any(not change.is_restored for change in met.act.changes)
+        for met in case.met
+    ):
+        return False
     # If anything but a change of the project makes it pass, that is the lesson.
     if case.fleeting or any(remedy.way is not RemedyKind.EDIT for remedy, _ in case.remedies):
         return False
@@ -160,7 +170,7 @@ def _is_preexisting(case: Case, material: Material) -> bool:
     is_left = material.reading.episode.status is EpisodeStatus.SUCCESS and any(
         act.is_test and not act.has_failed for act in material.reading.acts
     )
-    return is_left and not is_fixed and len(_quote_case(case)) > _SHORTEST_QUOTE
+    return is_left and not is_fixed and case.untouched > 0 and len(_quote_case(case)) > _SHORTEST_QUOTE
 
 
 def _quote_case(case: Case, remedy: Remedy | None = None) -> str:

@@ -191,7 +191,7 @@ def _join_announced(message: str) -> str:
 def _find_wish(sentence: str) -> _Wish | None:
     """Return where in a sentence the wish begins, and whether it is for good."""
     sentence = sentence.replace("\u2019", "'")
-    if sentence.endswith(("?", "\uff1f")) or _ASKING.match(sentence):
+    if sentence.rstrip(" )]\"'*_`.!").endswith(("?", "\uff1f")) or _ASKING.match(sentence):
         asked = (frames.requests.match(sentence) for frames in LANGUAGES)
         return next((_Wish(0, is_standing=True) for found in asked if found), None)
     for wish in _STANDING.finditer(sentence):
