@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.access.rights import Layer, reads, writes
 from archivist.clock import system_clock
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
@@ -17,7 +16,6 @@ from archivist.files.write import explain_os_errors, read_bytes, replace_if_unch
 from archivist.reading.wording import clip_words
 from archivist.recall.keywords import keywords
 from archivist.records import Brief, Episode, Event, Lesson, Status
-from archivist.service import BankService
 from archivist.store.filters import equals, not_equals, one_of
 from archivist.workspace import hot
 from archivist.workspace import links_service as links
@@ -42,14 +40,6 @@ _MAX_BRIEFS = 5_000
 _TITLE_CHARACTERS = 80
 
 
-class UsageHistory(NamedTuple):
-    """What the bank knows of usage: the words of each run, the lessons, and the runs briefed with each."""
-
-    runs: Mapping[str, frozenset[str]] = {}
-    lessons: tuple[Lesson, ...] = ()
-    told: Mapping[str, frozenset[str]] = {}
-
-
 class Review(NamedTuple):
     """Hot memory as it is, how many runs needed each rule, and what should leave or join."""
 
@@ -69,61 +59,41 @@ class MovedRule(NamedTuple):
     target: str
 
 
-class HotMemory(BankService):
-    """The hot files of a root, with what the bank knows of their usage."""
+def review(topology: Topology, bank: Bank | None = None) -> Review:
+    """Measure the hot files of a root, and propose what should leave or join them.
 
-    def __init__(self, bank: Bank, topology: Topology) -> None:
-        super().__init__(bank)
-        self._topology = topology
-
-    @reads(Layer.WORKSPACE)
-    def review(self) -> Review:
-        """Measure the hot files and propose what should leave or join them."""
-        with self._bank.reading() as reader:
-            history = _load_usage(reader)
-        return review(self._topology, history)
-
-    @writes(Layer.WORKSPACE)
-    def demote(self, name: str, scope: str) -> MovedRule:
-        """Move a rule into a workspace's lessons. It leaves the hot file only after it is saved there."""
-        return demote(self._topology, name, scope, now=self._bank.now)
-
-    @writes(Layer.WORKSPACE)
-    def promote(self, name: str, file: str) -> MovedRule:
-        """Add a lesson (`m-001`) or a learning entry (`file.md:12`) to a hot file that has room for it."""
-        if ":" in name:
-            return promote_entry(self._topology, name, file)
-        return _promote(self._topology, _warm_from_lesson(self._bank.lessons.get(name)), file)
-
-
-def review(topology: Topology, history: UsageHistory) -> Review:
-    """Measure the hot files of a root against their usage, which may be empty."""
+    A bank adds how often each rule was needed, and its lessons as candidates.
+    """
     found, problems = measure_hot_files(topology.root, topology.rules)
     workspaces = sorted({scope.workspace for scope in topology.scopes()})
     items = [item for file in found.files for item in hot.parse_hot_items(file)]
-    lessons = {lesson.id: f"{lesson.summary} {lesson.rule}" for lesson in history.lessons}
+    runs: dict[str, frozenset[str]] = {}
+    lessons: list[Lesson] = []
+    runs_of: dict[str, set[str]] = {}
+    if bank is not None:
+        with bank.reading() as reader:
+            runs, lessons, runs_of = _load_usage(reader)
+    texts = {lesson.id: f"{lesson.summary} {lesson.rule}" for lesson in lessons}
     briefed = {
-        item.id: frozenset(
-            run for lesson in hot.matching_lessons(item.text, lessons) for run in history.told.get(lesson, ())
-        )
+        item.id: frozenset(run for name in hot.matching_lessons(item.text, texts) for run in runs_of[name])
         for item in items
     }
-    uses = hot.count_rule_usage({item.id: item.text for item in items}, history.runs, briefed)
-    warm = [*map(_warm_from_lesson, history.lessons), *_warm_entries(topology)]
-    by_name = {lesson.short_id: history.told.get(lesson.id, frozenset()) for lesson in history.lessons}
-    warm_uses = hot.count_rule_usage({entry.id: entry.text for entry in warm}, history.runs, by_name)
+    uses = hot.count_rule_usage({item.id: item.text for item in items}, runs, briefed)
+    warm = [*map(_warm_from_lesson, lessons), *_warm_entries(topology)]
+    by_name = {lesson.short_id: runs_of[lesson.id] for lesson in lessons}
+    warm_uses = hot.count_rule_usage({entry.id: entry.text for entry in warm}, runs, by_name)
     return Review(
         found,
         problems,
         tuple((item, uses[item.id]) for item in items),
         hot.propose_demotions(found, uses, workspaces),
         hot.propose_promotions(warm, warm_uses, workspaces, found),
-        len(history.runs),
+        len(runs),
     )
 
 
-def _load_usage(reader: Reader) -> UsageHistory:
-    """Return the words of the latest runs, and the runs briefed with each lesson."""
+def _load_usage(reader: Reader) -> tuple[dict[str, frozenset[str]], list[Lesson], dict[str, set[str]]]:
+    """Return the words of the latest runs, the lessons, and the runs that were briefed with each lesson."""
     rows = reader.select_fields(
         Episode, ("id", "task", "summary"), equals("parent", ""), order=("-finished", "-id"), limit=_MAX_RUNS
     )
@@ -134,14 +104,12 @@ def _load_usage(reader: Reader) -> UsageHistory:
         )
         texts = (f"{text[:_EVENT_CHARACTERS]} {target[:_TARGET_CHARACTERS]}" for text, target in events)
         runs[str(run)] = keywords("\n".join((f"{task} {summary}", *texts)))
-    briefed: dict[str, set[str]] = {}
+    lessons = reader.select(Lesson, one_of("status", [Status.ACTIVE.value]), order=("number",))
+    briefed = {lesson.id: set(lesson.runs) for lesson in lessons}
     for brief in reader.select(Brief, not_equals("run", ""), order=("-time",), limit=_MAX_BRIEFS):
-        for lesson_id in brief.lessons:
-            briefed.setdefault(lesson_id, set()).add(brief.run)
-    lessons = tuple(reader.select(Lesson, one_of("status", [Status.ACTIVE.value]), order=("number",)))
-    for lesson in lessons:
-        briefed.setdefault(lesson.id, set()).update(lesson.runs)
-    return UsageHistory(runs, lessons, {key: frozenset(found) for key, found in briefed.items()})
+        for lesson_id in briefed.keys() & brief.lessons:
+            briefed[lesson_id].add(brief.run)
+    return runs, lessons, briefed
 
 
 def _warm_from_lesson(lesson: Lesson) -> hot.WarmEntry:
@@ -160,7 +128,7 @@ def _warm_entries(topology: Topology) -> list[hot.WarmEntry]:
 def demote(
     topology: Topology, name: str, scope: str, *, now: Callable[[], datetime] = system_clock
 ) -> MovedRule:
-    """Move a rule into a workspace's lessons; this needs no bank."""
+    """Move a rule into a workspace's lessons. It leaves the hot file only after it is saved there."""
     files = [file for file in measure_hot_files(topology.root, topology.rules)[0].files if not file.agents]
     items = {item: file for file in files for item in hot.parse_hot_items(file)}
     item = hot.find_item(list(items), name)
@@ -195,16 +163,16 @@ def demote(
     return MovedRule(item.text, f"{item.file}:{item.line}", outcome.place)
 
 
-def promote_entry(topology: Topology, name: str, file: str) -> MovedRule:
-    """Add a learning entry (`file.md:12`) to a hot file that has room for it; this needs no bank."""
-    entries = _warm_entries(topology)
-    found = next((entry for entry in entries if entry.id == name or entry.id.endswith(f"/{name}")), None)
-    if found is None:
-        raise NotFoundError("learning entry", name, hint="name it as workspace hot does: FILE:LINE")
-    return _promote(topology, found, file)
-
-
-def _promote(topology: Topology, warm: hot.WarmEntry, file: str) -> MovedRule:
+def promote(topology: Topology, name: str, file: str, bank: Bank | None = None) -> MovedRule:
+    """Add a lesson of the bank (`m-001`) or a learning entry (`file.md:12`) to a hot file that has room."""
+    if bank is not None and ":" not in name:
+        warm = _warm_from_lesson(bank.lessons.get(name))
+    else:
+        entries = _warm_entries(topology)
+        found = next((entry for entry in entries if entry.id == name or entry.id.endswith(f"/{name}")), None)
+        if found is None:
+            raise NotFoundError("learning entry", name, hint="name it as workspace hot does: FILE:LINE")
+        warm = found
     folder = topology.path_inside(topology.rules.hot)
     name = file if file.endswith((".md", ".mdc")) else f"{file}.md"
     path = topology.path_inside(name if "/" in name else folder / name)

@@ -12,6 +12,7 @@ from archivist.workspace.markdown_service import Workspace
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.workspace.skills_service import SavedSkill
 
 
 class WorkspaceService(BankService, Workspace):
@@ -29,6 +30,17 @@ class WorkspaceService(BankService, Workspace):
     propose_migration = reads(Layer.WORKSPACE)(Workspace.propose_migration)
     migrate = writes(Layer.WORKSPACE)(Workspace.migrate)
     save_memory = writes(Layer.WORKSPACE)(Workspace.save_memory)
+
+    @writes(Layer.WORKSPACE)
+    def save_skill(
+        self, name: str, text: str, scope: str, *, description: str = "", is_replacing: bool = False
+    ) -> SavedSkill:
+        """Save a skill of a workspace; another one with that name stays unless it is to be replaced."""
+        from archivist.workspace.skills_service import save_skill
+
+        return save_skill(
+            self.topology, name, text, scope, description=description, is_replacing=is_replacing
+        )
 
     @reads(Layer.WORKSPACE)
     def text_at(self, path: str) -> str | None:

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from archivist.access.rights import Layer, writes
 from archivist.capture.redaction import redact
 from archivist.errors import InputError, NotFoundError
 from archivist.files.write import explain_os_errors, read_bytes, replace_if_unchanged
-from archivist.service import BankService
 from archivist.workspace import front_matter
 from archivist.workspace.files_service import Topology
 from archivist.workspace.topology import FileKind, WorkspaceScope
-
-if TYPE_CHECKING:
-    from archivist.bank import Bank
 
 FOLDER = "_skills"
 FILE_NAME = "SKILL.md"
@@ -126,36 +121,6 @@ class SavedSkill(NamedTuple):
 
     skill: Skill
     kept: Literal["saved", "replaced", "unchanged"]
-
-
-class Skills(BankService):
-    """The skills of a root's workspaces, with the access rules of the bank."""
-
-    def __init__(self, bank: Bank, topology: Topology) -> None:
-        super().__init__(bank)
-        self._topology = topology
-
-    @writes(Layer.WORKSPACE)
-    def save(
-        self,
-        name: str,
-        text: str,
-        scope: str,
-        *,
-        description: str = "",
-        is_replacing: bool = False,
-        create: bool = False,
-    ) -> SavedSkill:
-        """Save a skill; another one with that name in the same scope stays unless it is to be replaced."""
-        return save_skill(
-            self._topology,
-            name,
-            text,
-            scope,
-            description=description,
-            is_replacing=is_replacing,
-            create=create,
-        )
 
 
 def list_skills(topology: Topology, scope: WorkspaceScope) -> list[Skill]:

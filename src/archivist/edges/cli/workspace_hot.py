@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -45,13 +44,12 @@ def hot(ctx: click.Context, topology: Topology, with_items: bool, as_json: bool)
     """Show the size of hot memory, and what should leave or join it. Exit 1 when it is over budget."""
     if ctx.invoked_subcommand is not None:
         return 0
-    from archivist.workspace.hot_service import HotMemory, UsageHistory
     from archivist.workspace.hot_service import review as review_files
 
     # Files alone can be reviewed; a bank adds how often each rule was needed.
     bank = ctx.obj.bank_if_any()
     with bank or nullcontext():
-        review = HotMemory(bank, topology).review() if bank else review_files(topology, UsageHistory())
+        review = review_files(topology, bank)
     if as_json:
         print_json(_review_view(review))
     else:
@@ -63,18 +61,14 @@ def hot(ctx: click.Context, topology: Topology, with_items: bool, as_json: bool)
 @click.argument("item")
 @click.option("--to", "scope", metavar="SCOPE", required=True, help="The workspace whose lesson it becomes.")
 @root_option
-def demote(session: Session, item: str, scope: str, topology: Topology) -> Answer:
+def demote(_session: Session, item: str, scope: str, topology: Topology) -> Answer:
     """Move a rule into a workspace's lessons.
 
     ITEM is its id (h-1a2b3c) or place (FILE:LINE), as `hot --items` prints them.
     """
-    from archivist.workspace.hot_service import HotMemory
-    from archivist.workspace.hot_service import demote as demote_in_files
+    from archivist.workspace import hot_service
 
-    bank = session.bank_if_any()
-    with bank or nullcontext():
-        move = HotMemory(bank, topology).demote if bank else partial(demote_in_files, topology)
-        return _moved_answer(move(item, scope))
+    return _moved_answer(hot_service.demote(topology, item, scope))
 
 
 @options.command(hot)
@@ -86,12 +80,12 @@ def promote(session: Session, name: str, file: str, topology: Topology) -> Answe
 
     LESSON is a lesson of the bank (m-001) or a learning entry (FILE:LINE); it also stays where it is.
     """
-    from archivist.workspace.hot_service import HotMemory, promote_entry
+    from archivist.workspace import hot_service
 
-    if ":" in name and session.find_bank_path() is None:
-        return _moved_answer(promote_entry(topology, name, file))
+    if ":" in name:
+        return _moved_answer(hot_service.promote(topology, name, file))
     with require_bank(session) as bank:
-        return _moved_answer(HotMemory(bank, topology).promote(name, file))
+        return _moved_answer(hot_service.promote(topology, name, file, bank))
 
 
 def _moved_answer(moved: MovedRule) -> Answer:
@@ -314,16 +308,13 @@ def show(_session: Session, name: str, scope: str, topology: Topology) -> Answer
 @click.option("--create", is_flag=True, help="Allow a scope that has no folder yet.")
 @root_option
 def save(
-    session: Session, /, name: str, source: str, scope: str, topology: Topology, **fields: Any
+    _session: Session, /, name: str, source: str, scope: str, topology: Topology, **fields: Any
 ) -> Answer:
     """Save a text as the skill NAME of a scope; secrets in it are redacted."""
-    from archivist.workspace.skills_service import Skills, save_skill
+    from archivist.workspace.skills_service import save_skill
 
     text = read_source(source, _MAX_SKILL_BYTES, "put long material into files beside the skill")
-    bank = session.bank_if_any()
-    with bank or nullcontext():
-        save_text = Skills(bank, topology).save if bank else partial(save_skill, topology)
-        saved = save_text(name, text, scope, **fields)
+    saved = save_skill(topology, name, text, scope, **fields)
     return Answer({**_skill_view(saved.skill), "saved": saved.kept}, f"{saved.kept}: {saved.skill.path}")
 
 
