@@ -42,16 +42,16 @@ def list_(session: Session, topology: Topology) -> Answer:
 
     The time is that of the last run; before capture the date in the file name, else the file's time.
     """
-    from archivist.workspace.transcripts_service import Transcripts, summarize_transcript
+    from archivist.workspace.transcripts_service import Transcripts
 
     with require_bank(session) as bank:
         found = Transcripts(bank, topology).scan_folder()
     views = [_transcript_view(each) for each in found.transcripts]
     rows = []
     for view, each in zip(views, found.transcripts, strict=True):
-        run = summarize_transcript(each).run
+        run = each.main.id if each.main else ""
         times = (view["first"] or "", view["last"] or "")
-        rows.append((each.name, run, view["outcome"], *times, _format_size(each.size_bytes), view["task"]))
+        rows.append((each.name, run, each.outcome, *times, _format_size(each.size_bytes), each.task))
     waiting = sum(not each.runs for each in found.transcripts)
     hint = f"hint: {pluralize(waiting, 'transcript')} to capture: archivist workspace transcripts capture"
     others = _others_lines([f"{name} ({reason})" for name, reason in found.others])
@@ -140,15 +140,12 @@ def show(
 
 
 def _transcript_view(transcript: Transcript) -> dict[str, Any]:
-    from archivist.workspace.transcripts_service import summarize_transcript
-
-    summary = summarize_transcript(transcript)
-    times = {"first": summary.first, "last": summary.last}
+    times = {"first": transcript.first, "last": transcript.last}
     return {
-        **{name: getattr(summary, name) for name in ("name", "outcome", "task")},
+        **{name: getattr(transcript, name) for name in ("name", "outcome", "task")},
         **{name: f"{time:%Y-%m-%d %H:%M}" if time else None for name, time in times.items()},
-        "size_bytes": summary.size_bytes,
-        "summary": summary.summary,
+        "size_bytes": transcript.size_bytes,
+        "summary": transcript.main.summary if transcript.main else "",
         "runs": [run.id for run in transcript.runs],
     }
 
