@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError, NotFoundError
+from archivist.text import CHARACTERS_PER_TOKEN
 from archivist.workspace import front_matter
 from archivist.workspace.topology import LintProblem, WorkspaceFile, WorkspaceScope
 
@@ -190,7 +191,8 @@ def _block_parser() -> MarkdownIt:
 
 
 # The documented size of an abstract is 100 to 200 tokens.
-ABSTRACT_CHARACTERS = 800
+ABSTRACT_TOKENS = 200
+_ABSTRACT_CHARACTERS = ABSTRACT_TOKENS * CHARACTERS_PER_TOKEN
 _ABSTRACT_SENTENCES = 2
 _MIN_WORDS = 4
 _LABEL_WORDS = 8
@@ -227,7 +229,7 @@ def abstract_of(body: str) -> str:
             text = " ".join(_SENTENCE_END.split(text)[:-1])
         is_label = all(_LABEL.fullmatch(line) and len(line.split()) <= _LABEL_WORDS for line in lines)
         if not is_label and (len(text.split()) >= _MIN_WORDS or text.endswith(_ENDS)):
-            return clip_text(first_sentences(text), ABSTRACT_CHARACTERS)
+            return clip_text(first_sentences(text), _ABSTRACT_CHARACTERS)
     return ""
 
 

@@ -13,7 +13,6 @@ from archivist.clock import system_clock
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
 from archivist.files.write import explain_os_errors, read_bytes, replace_if_unchanged
-from archivist.reading.wording import clip_words
 from archivist.recall.keywords import keywords
 from archivist.records import Brief, Episode, Event, Lesson, Status
 from archivist.store.filters import equals, not_equals, one_of
@@ -37,7 +36,6 @@ _MAX_EVENTS = 1_000
 _EVENT_CHARACTERS = 2_000
 _TARGET_CHARACTERS = 200
 _MAX_BRIEFS = 5_000
-_TITLE_CHARACTERS = 80
 
 
 class Review(NamedTuple):
@@ -126,7 +124,12 @@ def _warm_entries(topology: Topology) -> list[hot.WarmEntry]:
 
 
 def demote(
-    topology: Topology, name: str, scope: str, *, now: Callable[[], datetime] = system_clock
+    topology: Topology,
+    name: str,
+    scope: str,
+    *,
+    on_conflict: str = "refuse",
+    now: Callable[[], datetime] = system_clock,
 ) -> MovedRule:
     """Move a rule into a workspace's lessons. It leaves the hot file only after it is saved there."""
     files = [file for file in measure_hot_files(topology.root, topology.rules)[0].files if not file.agents]
@@ -134,21 +137,20 @@ def demote(
     item = hot.find_item(list(items), name)
     if item is None:
         raise NotFoundError("rule", name, hint="archivist workspace hot --items lists them by id")
-    if item.text.startswith(("```", "~~~", "|", ">")):
-        raise InputError(
-            f"{item.file}:{item.line} is an example, not a rule", hint="move it by hand with its rule"
-        )
+    if item.obstacle:
+        raise InputError(f"{item.file}:{item.line} {item.obstacle}", hint="move it by hand with its rule")
     if topology.scopes():
         # Demoting never creates a workspace.
         find_scope([topology], str(WorkspaceScope(*WorkspaceScope.parse(scope).parts[:2])))
     words = hot.strip_list_mark(item.text)
-    title = clip_words(" ".join(words.split()), _TITLE_CHARACTERS).rstrip(" :.;,")
-    lesson = MemoryItem(text=words, title=title, kind=MemoryKind.LESSON, category="convention")
-    outcome = Workspace(topology.root, topology.rules, now=now).save_memory([lesson], scope)[0]
+    lesson = MemoryItem(text=words, kind=MemoryKind.LESSON, category="convention")
+    workspace = Workspace(topology.root, topology.rules, now=now)
+    outcome = workspace.save_memory([lesson], scope, on_conflict=on_conflict)[0]
     if outcome.result in (SaveResult.CONFLICT, SaveResult.REFUSED):
         place = f" ({outcome.place})" if outcome.place else ""
         raise InputError(
-            f"not demoted: {outcome.reason}{place}", hint="resolve that first; nothing was changed"
+            f"not demoted: {outcome.reason}{place}",
+            hint="nothing was changed; --on-conflict supersede or keep_both saves it all the same",
         )
     # Now every sentence of the rule is a lesson: saving never drops what says something new.
     path, before = topology.root / item.file, items[item].text
@@ -185,7 +187,7 @@ def promote(topology: Topology, name: str, file: str, bank: Bank | None = None) 
     except UnicodeDecodeError:
         raise InputError(f"{file!r} is not UTF-8 text", hint="save it as UTF-8 first") from None
     after = hot.with_item(text, warm.text)
-    grown = hot.measure_hot_file(topology.name_of(path), after)
+    grown = _measure(topology.name_of(path), after)
     usage = measure_hot_files(topology.root, topology.rules)[0]
     whole = replace(usage, files=(*(file for file in usage.files if file.path != grown.path), grown))
     hint = "archivist workspace hot shows what to demote"
@@ -230,10 +232,14 @@ _MAX_HOPS = 4
 _MAX_FILE_BYTES = 4 * 1024**2
 
 
+def _measure(path: str, text: str) -> hot.HotFile:
+    return hot.measure_hot_file(path, text, documented=hot.documented_budget(path))
+
+
 def measure_hot_files(root: Path, rules: WorkspaceRules) -> tuple[hot.HotUsage, tuple[str, ...]]:
     """Measure the hot files of a root, and those that some tools always load; name what cannot be read."""
     own, problems = links.read_rules(root, rules.hot)
-    files = [hot.measure_hot_file(rule.path, rule.text) for rule in own]
+    files = [_measure(rule.path, rule.text) for rule in own]
     counted = {(root / rule.path).resolve() for rule in own}
     found: dict[Path, tuple[Path, list[str]]] = {}
     for path, client in _always_loaded_files(root, rules.hot):

@@ -350,8 +350,8 @@ def sanitize_body(text: str) -> str:
     )
     for at in underlined:
         lines[at] = f"\n{lines[at]}"
-    starts_with_mark = _BOLD.match(lines[0].strip(" -*+"))
-    if starts_with_mark and parse_entries(f"{_SENTINEL}\n{lines[0]}", "")[0].text == "":
+    if parse_entries(f"{_SENTINEL}\n{lines[0]}", "")[0].text == "":
+        # A category or tags of its own would be taken for the entry's.
         lines[0] = _BOLD.sub(r"\1", lines[0])
     joined = "\n".join(line.rstrip() for line in lines).strip("\n")
     # A text with more kinds of fences than this is parsed too often.

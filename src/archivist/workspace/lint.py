@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError
-from archivist.text import shorten
+from archivist.text import estimate_tokens, shorten
 from archivist.workspace import documents, front_matter, learnings
 from archivist.workspace.documents import PlanStatus
 from archivist.workspace.front_matter import FrontMatter
@@ -131,6 +131,11 @@ def _check_front_matter(
         elif field in known and value not in (None, ""):
             wrong = _check_value(field, value)
             found += [LintProblem(place.name, line_number, *wrong)] if wrong else []
+    # Other fields are not answered.
+    tokens = estimate_tokens(" ".join(str(values[field]) for field in known if field in values))
+    if tokens > documents.ABSTRACT_TOKENS:
+        message = f"the abstract has {tokens} tokens, more than {documents.ABSTRACT_TOKENS}"
+        found.append(LintProblem(place.name, lines.get("description", 1), "abstract-size", message))
     return found
 
 

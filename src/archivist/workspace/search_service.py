@@ -76,8 +76,8 @@ class WorkspaceSearch(BankService):
         # The name of each folder in the archive, its path below its root, and the label of that root.
         self._folders: list[tuple[str, str, str]] = []
         project = self._project.resolve()
-        for each in roots:
-            label = "" if each.root.resolve() == project else each.root.name
+        for at, each in enumerate(roots):
+            label = each.root.name if at else ""
             for top in dict.fromkeys((each.rules.resources.strip("/"), each.rules.learnings.strip("/"))):
                 place = (each.root / top).resolve()
                 # A folder outside the project keeps its whole path, as the archive names it.

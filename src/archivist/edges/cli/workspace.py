@@ -85,6 +85,9 @@ root_option = root_param("topology", callback=_read_root, help="The workspace's 
 _tags = click.option(
     "--tag", "tags", metavar="T", multiple=True, help="With this tag; repeated: any of them."
 )
+on_conflict = click.option(
+    "--on-conflict", metavar="RULE", default="refuse", help="refuse, supersede or keep_both."
+)
 
 
 def require_bank(session: Session) -> Bank:
@@ -93,8 +96,7 @@ def require_bank(session: Session) -> Bank:
         return session.bank()
     except NoBankError as error:
         error.hint = (
-            f"{error.hint}; of archivist workspace, only search, drafts, transcripts and `hot promote m-001`"
-            " need one"
+            f"{error.hint}; of archivist workspace, only drafts, transcripts and `hot promote m-001` need one"
         )
         raise
 
@@ -204,7 +206,7 @@ def _scope_lines(opened: Workspace, scope: str) -> list[str]:
 @click.option("--plan", metavar="NAME", default="", help="The plan whose status changes.")
 @click.option("--status", metavar="S", default="", help="The plan's new status.")
 @click.option("--from", "source", metavar="FILE", help="Items as JSON: a list, or one a line; - reads stdin.")
-@click.option("--on-conflict", metavar="RULE", default="refuse", help="refuse, supersede or keep_both.")
+@on_conflict
 @click.option("--create", is_flag=True, help="Allow a workspace or domain that has no folder yet.")
 @root_option
 def save(

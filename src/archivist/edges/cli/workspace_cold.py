@@ -13,7 +13,14 @@ from archivist.edges.cli import options
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, note, problem_lines, say, write_file
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import episode_lines, pluralize
-from archivist.edges.cli.workspace import LINT_HINT, find_topology, require_bank, root_option, root_param
+from archivist.edges.cli.workspace import (
+    LINT_HINT,
+    find_topology,
+    on_conflict,
+    require_bank,
+    root_option,
+    root_param,
+)
 from archivist.workspace import graph as policy
 from archivist.workspace.files_service import Topology, find_scope, open_roots, read_corpus
 
@@ -172,12 +179,7 @@ def _format_size(size_bytes: int) -> str:
 )
 @click.option("--scope", metavar="SCOPE", default="", help="The scope that they belong to.")
 @click.option("--save", "is_saving", is_flag=True, help="Pass them to save_memory.")
-@click.option(
-    "--on-conflict",
-    type=click.Choice(["refuse", "supersede", "keep_both"]),
-    default="refuse",
-    help="What to do about entries that they contradict.",
-)
+@on_conflict
 @root_option
 def drafts(
     session: Session, /, scope: str, is_saving: bool, on_conflict: str, topology: Topology, **chosen: Any
@@ -311,9 +313,12 @@ def graph(
 @options.limit(most=200, default=10)
 def search(session: Session, text: str, scope: str, topologies: list[Topology], limit: int) -> Answer:
     """Search the documents of all workspaces for TEXT, by words and by meaning."""
+    from archivist.bank import Bank
     from archivist.workspace.search_service import WorkspaceSearch
 
-    with require_bank(session) as bank:
+    # A bank keeps the index for the next question; without one it is made for this question alone.
+    config = session.load_settings(None).config
+    with session.bank_if_any() or Bank.temporary(config) as bank:
         service = WorkspaceSearch(bank, topologies)
         found = service.search(text, scope=find_scope(topologies, scope), limit=limit)
     hits, lines = [], []

@@ -10,7 +10,7 @@ import click
 from archivist.edges.cli import options
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, list_records, note, print_json, print_table, say
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.workspace import read_source, require_bank, root_option
+from archivist.edges.cli.workspace import on_conflict, read_source, require_bank, root_option
 from archivist.errors import InputError
 from archivist.text import shorten_line
 from archivist.workspace import links_service
@@ -60,15 +60,16 @@ def hot(ctx: click.Context, topology: Topology, with_items: bool, as_json: bool)
 @options.command(hot)
 @click.argument("item")
 @click.option("--to", "scope", metavar="SCOPE", required=True, help="The workspace whose lesson it becomes.")
+@on_conflict
 @root_option
-def demote(_session: Session, item: str, scope: str, topology: Topology) -> Answer:
+def demote(_session: Session, item: str, scope: str, topology: Topology, on_conflict: str) -> Answer:
     """Move a rule into a workspace's lessons.
 
     ITEM is its id (h-1a2b3c) or place (FILE:LINE), as `hot --items` prints them.
     """
     from archivist.workspace import hot_service
 
-    return _moved_answer(hot_service.demote(topology, item, scope))
+    return _moved_answer(hot_service.demote(topology, item, scope, on_conflict=on_conflict))
 
 
 @options.command(hot)
@@ -139,20 +140,19 @@ def _file_row(file: HotFile) -> tuple[object, ...]:
     limits = [f"{lines}"] if lines else []
     limits += [f"{tokens} tokens"] if tokens else []
     share = "-" if file.share is None else f"{file.share:.0%}"
-    remark = file.problem or _budget_note(file.share)
-    if file.agents:
-        # A tool's own file need not declare a budget.
-        remark = "" if file.budget is None and not file.problem else remark
-        remark = ", ".join(filter(None, (f"read by {', '.join(file.agents)}", remark)))
+    # A tool's own file need not declare a budget.
+    told = f"read by {', '.join(file.agents)}" if file.agents else ""
+    told = told or file.problem or ("" if file.is_declared else "no budget declared")
+    remark = ", ".join(filter(None, (told, _budget_note(file.share))))
     return file.path, file.lines, " / ".join(limits) or "-", file.tokens, share, remark
 
 
 def _budget_note(share: float | None) -> str:
     from archivist.workspace.hot import NEARLY
 
-    if share is None:
-        return "no budget declared"
-    return "over budget" if share > 1 else "nearly full" if share > NEARLY else ""
+    if share is None or share <= NEARLY:
+        return ""
+    return "over budget" if share > 1 else "nearly full: review it"
 
 
 def _review_view(review: Review) -> dict[str, object]:
@@ -162,6 +162,7 @@ def _review_view(review: Review) -> dict[str, object]:
             **{name: getattr(file, name) for name in ("path", "lines", "tokens")},
             "budget_lines": file.budget.lines if file.budget else None,
             "budget_tokens": file.budget.tokens if file.budget else None,
+            "declared": file.is_declared,
             "share": None if file.share is None else round(file.share, 3),
             "over": file.is_over,
             "agents": file.agents,

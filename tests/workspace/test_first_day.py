@@ -1,0 +1,178 @@
+"""The first day of the workspace document's author: each step as a person or an agent takes it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands import Command
+from tests.workspace.sessions import Session
+from tests.workspace.trees import make
+
+HOT = "agent/rules/common"
+LESSONS = "user/memory/workspaces/devtools/lessons.md"
+# The document's own example of a lesson.
+ISOLATION = (
+    "pnpm strict isolation means require.resolve() must be called from the consuming package,"
+    " not from a shared utility"
+)
+
+
+def _json(archivist: Command, *words: str, code: int = 0) -> Any:
+    ran = archivist("workspace", *words, "--json")
+    assert ran.code == code, ran.err
+    return json.loads(ran.out)
+
+
+@pytest.fixture
+def root(project: Path) -> Path:
+    """Return a root with one workspace and no bank."""
+    return make(
+        project,
+        {"resources/workspaces/devtools/OVERVIEW.md": "---\nname: DevTools\ndescription: Our tools.\n---\n"},
+    )
+
+
+# Hot memory
+
+
+@pytest.mark.req("W1")
+def test_a_hot_file_without_a_budget_has_the_documented_one(archivist: Command, root: Path) -> None:
+    sizes = {"user-profile": 41, "global-conventions": 80, "workspace-workflow": 101, "other": 79}
+    for name, lines in sizes.items():
+        make(root, {f"{HOT}/{name}.md": "".join(f"- rule {name} {at}\n" for at in range(lines))})
+    ran = archivist("workspace", "hot")
+    rows = [re.split(r"  +", line) for line in ran.out.splitlines()[1:5]]
+    assert [(row[0].removeprefix(f"{HOT}/"), row[2], row[4], row[5]) for row in rows] == [
+        ("global-conventions.md", "80", "100%", "no budget declared, nearly full: review it"),
+        ("other.md", "100", "79%", "no budget declared"),
+        ("user-profile.md", "50", "82%", "no budget declared, nearly full: review it"),
+        ("workspace-workflow.md", "100", "101%", "no budget declared, over budget"),
+    ]
+    assert ran.code == 1
+    make(root, {f"{HOT}/workspace-workflow.md": "<!-- budget: 200 lines -->\n" + "- a rule\n" * 100})
+    plain = _json(archivist, "hot", code=1)
+    assert [file["declared"] for file in plain["files"]] == [False, False, False, True]
+
+
+RULES = [
+    "- Plain rule that nobody needs",
+    "- Rule with code `make all` and a [link](docs/x.md)",
+    "A paragraph that introduces an example:\n\n```sh\nmake all\n```",
+    "```sh\nmake alone\n```",
+    "| a | b |\n|---|---|\n| 1 | 2 |",
+    "> A quotation by itself",
+    "<details>\n<summary>Never closed",
+    "<!-- a comment\nthat is closed -->",
+    "- ### A heading in a list\n  with text",
+    "- [ ] An open box that is a rule",
+    "1. A numbered rule, which is long and goes on over the end of what was once cut off, and a bit further",
+    "Word\n====\n\nText under an underlined heading that has several words.",
+    "**Category:** not a category\n\nA paragraph that looks like a field.",
+    "- a rule\n\n      with code that is indented\n",
+]
+
+
+@pytest.mark.req("W1")
+def test_everything_that_is_proposed_for_demotion_can_be_demoted(archivist: Command, root: Path) -> None:
+    make(root, {f"{HOT}/user-profile.md": "<!-- budget: 1 lines -->\n\n" + "\n\n".join(RULES) + "\n"})
+    proposed = _json(archivist, "hot", code=1)["demote"]
+    assert len(proposed) >= 8
+    for each in proposed:
+        ran = archivist("workspace", "hot", "demote", each["id"], "--to", "devtools")
+        assert ran.code == 0, (each, ran.err)
+    assert _json(archivist, "hot", code=1)["demote"] == []
+    assert archivist("workspace", "lint").code == 0
+    left = (root / HOT / "user-profile.md").read_text("utf-8")
+    assert "make alone" in left
+    assert "Plain rule" not in left
+
+
+@pytest.mark.req("W1")
+def test_a_rule_that_contradicts_a_lesson_can_be_demoted_beside_it(archivist: Command, root: Path) -> None:
+    archivist("workspace", "save", "devtools", "Keep AGENTS.md under 200 lines.", "--kind", "lesson")
+    make(root, {f"{HOT}/user-profile.md": "- Keep AGENTS.md under 300 lines.\n"})
+    words = ("workspace", "hot", "demote", "user-profile.md:1", "--to", "devtools")
+    ran = archivist(*words)
+    assert ran.code == 4
+    assert "hint: nothing was changed; --on-conflict supersede or keep_both" in ran.err
+    assert archivist(*words, "--on-conflict", "keep_both").code == 0
+    assert (root / HOT / "user-profile.md").read_text("utf-8").strip() == ""
+    assert (root / LESSONS).read_text("utf-8").count("### [") == 2
+
+
+# Titles
+
+
+@pytest.mark.req("W7")
+def test_no_title_is_cut(archivist: Command, root: Path) -> None:
+    assert archivist("workspace", "save", "devtools", f"{ISOLATION}.", "--kind", "lesson").code == 0
+    given = "A title that a person chose " * 10
+    words = ("--title", given, "--kind", "lesson")
+    assert archivist("workspace", "save", "devtools", "Its own text.", *words).code == 0
+    rule = (
+        "Before every release the changelog is read aloud by two people of whom one did not write any of it"
+    )
+    make(root, {f"{HOT}/user-profile.md": f"- {rule}, which takes less than ten minutes\n"})
+    archivist("workspace", "hot", "demote", "user-profile.md:1", "--to", "devtools")
+    text = (root / LESSONS).read_text("utf-8")
+    titles = re.findall(r"^### \[\d{4}-\d\d-\d\d\] (.*)$", text, re.MULTILINE)
+    assert titles == [ISOLATION, given.strip(), f"{rule}, which takes less than ten minutes"]
+    answered = _json(archivist, "learnings", "devtools")["lessons"]
+    assert answered[0]["content"] == f"{ISOLATION}."
+
+
+@pytest.mark.req("W7", "W8")
+def test_the_title_of_a_draft_is_not_cut(archivist: Command, root: Path) -> None:
+    assert archivist("init").code == 0
+    choice = "keep snake_case keys in every schema, every fixture, every golden file and every log line that"
+    session = Session("s-one", project="devtools")
+    session.user("Fix it")
+    session.user(f"We decided to {choice} the loader or the engine or the exporter reads.")
+    session.end()
+    session.write(root / "one.jsonl")
+    assert archivist("capture", "one.jsonl").code == 0
+    (draft,) = _json(archivist, "drafts")["drafts"]
+    assert draft["title"] == f"K{choice[1:]} the loader or the engine or the exporter reads"
+
+
+# Abstracts
+
+
+@pytest.mark.req("W10")
+def test_an_abstract_of_more_than_200_tokens_is_reported_with_its_line(
+    archivist: Command, root: Path
+) -> None:
+    make(
+        root,
+        {
+            "resources/workspaces/devtools/_plans/260208-long.md": "---\nname: Long\nstatus: new\n"
+            f"created: 2026-02-08\ndescription: {'word ' * 170}\n---\nText.\n"
+        },
+    )
+    ran = archivist("workspace", "lint")
+    assert ran.code == 0
+    assert "260208-long.md:5: abstract-size: the abstract has 2" in ran.out
+    assert "more than 200  [say it in one or two sentences, and the rest below]" in ran.out
+
+
+# Search
+
+
+@pytest.mark.req("W13")
+def test_search_needs_no_bank_and_leaves_nothing(archivist: Command, root: Path) -> None:
+    archivist("workspace", "save", "devtools", f"{ISOLATION}.", "--kind", "lesson")
+    before = sorted(root.rglob("*"))
+    ran = archivist("workspace", "search", "where must require.resolve be called from?")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(f"{LESSONS}:3  ")
+    (hit,) = _json(archivist, "search", "resolving a module from a shared utility")["hits"]
+    assert hit["_meta"]["document_path"] == LESSONS
+    assert archivist("workspace", "search", "chocolate cake recipe").out == ""
+    make(root, {"resources/workspaces/devtools/notes.md": "# Notes\n\nZebras graze here.\n"})
+    assert "Zebras graze here." in archivist("workspace", "search", "zebras").out
+    assert sorted(root.rglob("*")) == sorted([*before, root / "resources/workspaces/devtools/notes.md"])
