@@ -176,3 +176,69 @@ def test_search_needs_no_bank_and_leaves_nothing(archivist: Command, root: Path)
     make(root, {"resources/workspaces/devtools/notes.md": "# Notes\n\nZebras graze here.\n"})
     assert "Zebras graze here." in archivist("workspace", "search", "zebras").out
     assert sorted(root.rglob("*")) == sorted([*before, root / "resources/workspaces/devtools/notes.md"])
+
+
+# Laying out
+
+
+@pytest.mark.req("W2", "W8")
+def test_init_lays_out_folders_the_command_and_the_triggers_for_each_client(
+    archivist: Command, project: Path
+) -> None:
+    ran = archivist("workspace", "init", "devtools", "--description", "Tools of all domains.")
+    assert ran.code == 0, ran.err
+    for name in (
+        f"{HOT}/user-profile.md",
+        f"{HOT}/global-conventions.md",
+        f"{HOT}/workspace-workflow.md",
+        "agent/commands/common/save-memory.md",
+        "resources/workspaces/devtools/OVERVIEW.md",
+        "user/memory/workspaces/devtools/decisions.md",
+        LESSONS,
+    ):
+        assert (project / name).is_file(), name
+    for name in ("agent-transcripts", "resources/workspaces/devtools/_plans"):
+        assert (project / name).is_dir(), name
+    # Every client is told the five triggers, where it reads rules, and how to save.
+    for name in (
+        ".cursor/rules/learning-cycle.mdc",
+        ".claude/rules/learning-cycle.md",
+        ".github/instructions/learning-cycle.instructions.md",
+        "AGENTS.md",
+    ):
+        text = (project / name).read_text("utf-8")
+        for trigger in ("Hard-won fix", "Non-obvious", "Conflict", "Decision moment", "End of session"):
+            assert trigger in text, (name, trigger)
+        assert "agent/commands/common/save-memory.md" in text
+    assert f"@./{HOT}/learning-cycle.md" in (project / "GEMINI.md").read_text("utf-8")
+    command = (project / "agent/commands/common/save-memory.md").read_bytes()
+    for name in (".claude/commands/save-memory.md", ".cursor/commands/save-memory.md"):
+        assert (project / name).read_bytes() == command
+    assert (project / ".github/prompts/save-memory.prompt.md").read_bytes() == command
+    for step in ("Review the conversation", "archivist workspace learnings", "Classify", "Report what was"):
+        assert step in command.decode(), step
+    assert archivist("workspace", "lint").code == 0
+    assert archivist("workspace", "hot").code == 0
+    overview = _json(archivist, "overview", "devtools")["overviews"]
+    assert [(each["scope"], each["tier"]) for each in overview] == [("devtools", "T1")]
+
+
+@pytest.mark.req("W2")
+def test_init_changes_no_file_and_links_only_into_the_tools_in_use(archivist: Command, project: Path) -> None:
+    own = {f"{HOT}/user-profile.md": "- Mine\n", "CLAUDE.md": "- Mine too\n"}
+    make(project, own)
+    plain = _json(archivist, "init", "shop/front")
+    assert {each["client"] for each in plain["places"]} == {"claude-code"}
+    assert {each["path"]: each["done"] for each in plain["files"]}[f"{HOT}/user-profile.md"] == "kept"
+    assert {name: (project / name).read_text("utf-8") for name in own} == own
+    before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+    again = _json(archivist, "init", "shop/front", "--client", "claude-code")
+    assert {each["done"] for each in again["files"]} == {"kept"}
+    assert {each["done"] for each in again["places"]} == {"unchanged"}
+    assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
+    # An overview without a description is left to a person, and lint says so.
+    ran = archivist("workspace", "lint")
+    assert "shop/front/OVERVIEW.md:3: missing-field: 'description' is empty" in ran.out
+    assert archivist("workspace", "unlink", "all").code == 0
+    assert not (project / ".claude").exists()
+    assert archivist("workspace", "init", "../x").code == 4

@@ -37,6 +37,7 @@ LINT_HINT = "archivist workspace lint says what to do"
 # name → module and help of the commands that are imported only when they are called.
 _ELSEWHERE = {
     "hot": ("workspace_hot:hot", "Show how full hot memory is; demote and promote."),
+    "init": ("workspace_hot:init", "Lay out a workspace and link it into agent tools."),
     "link": ("workspace_hot:link", "Link hot files into agent tools."),
     "unlink": ("workspace_hot:unlink", "Remove those links."),
     "skills": ("workspace_hot:skills", "List, show and save skills."),

@@ -199,13 +199,8 @@ def _review_view(review: Review) -> dict[str, object]:
 # Links
 
 
-_CLIENTS = click.argument(
-    "clients",
-    metavar="CLIENT…",
-    nargs=-1,
-    required=True,
-    type=click.Choice([*options.enum_choice(Client).choices, "all"]),
-)
+_CLIENT = click.Choice([*options.enum_choice(Client).choices, "all"])
+_CLIENTS = click.argument("clients", metavar="CLIENT…", nargs=-1, required=True, type=_CLIENT)
 _DRY_RUN = click.option(
     "--dry-run", "is_dry_run", is_flag=True, help="Show what would be done, change nothing."
 )
@@ -227,7 +222,8 @@ def link(_session: Session, /, clients: tuple[str, ...], topology: Topology, **h
     # Before the links: a file that cannot be read is why one is missing.
     for problem in problems:
         note(f"archivist: {problem}")
-    done = links_service.link(root, folder, rules, chosen, **how)
+    commands, _ = links_service.read_rules(root, links_service.COMMANDS)
+    done = links_service.link(root, folder, rules, chosen, commands=commands, **how)
     if not rules and not done:
         raise InputError(
             f"no hot files in {folder!r}", hint="write one, agent/rules/common/user-profile.md for example"
@@ -267,6 +263,46 @@ def _links_answer(done: list[LinkResult], is_dry_run: bool) -> Answer:
         tables=[(headings, rows)] if rows else (),
         warnings=[f"archivist: {each.path} is left as it is: {each.told}" for each in left],
         code=EXIT_PARTIAL if left else 0,
+    )
+
+
+@options.command()
+@click.argument("scope")
+@click.option("--description", metavar="TEXT", default="", help="What it is about, in one or two sentences.")
+@click.option(
+    "--client",
+    "clients",
+    multiple=True,
+    type=_CLIENT,
+    help="Link into this tool. Default: those in use, else all.",
+)
+@root_option
+def init(
+    _session: Session, scope: str, description: str, clients: tuple[str, ...], topology: Topology
+) -> Answer:
+    """Lay out the workspace SCOPE and link it into agent tools.
+
+    Folders, an overview, files for decisions and lessons, hot files with the learning-cycle triggers, and the
+    command save-memory. Existing files are never changed.
+    """
+    from archivist.tools.prompts import save_memory
+    from archivist.workspace.layout_service import lay_out
+
+    asked = WorkspaceScope.parse(scope)
+    if not asked.parts:
+        raise InputError("no workspace is named", hint="archivist workspace init devtools")
+    made = lay_out(topology, asked, save_memory(()), description)
+    root, folder = topology.root, topology.rules.hot
+    chosen = _parse_clients(clients) if clients else links_service.clients_in_use(root)
+    rules, commands = (links_service.read_rules(root, name)[0] for name in (folder, links_service.COMMANDS))
+    links = links_service.link(root, folder, rules, chosen, commands=commands)
+    answer = _links_answer(links, False)
+    rows = [(name, "made" if is_made else "kept") for name, is_made in made.items()]
+    files = [{"path": name, "done": done} for name, done in rows]
+    return answer._replace(
+        view={"files": files, "places": [each._asdict() for each in links]},
+        tables=[(("Path", "Done"), rows), *answer.tables],
+        notes=("hint: archivist workspace lint says what the overview still needs",),
     )
 
 
