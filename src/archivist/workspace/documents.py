@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
     from archivist.workspace.learnings import Learning, Learnings
+    from archivist.workspace.skills_service import Skill
 
 
 class Tier(StrEnum):
@@ -343,6 +344,17 @@ def _learning_view(learning: Learning) -> View:
     view: View = {"content": learning.content}
     view |= {key: value for key, value in fields.items() if value}
     return view | {"_meta": {"document_path": learning.path, "document_id": learning.id}}
+
+
+def skill_view(skill: Skill) -> View:
+    """Return a skill without its text."""
+    fields = ("name", "description", "scope", "client", "license", "compatibility")
+    return {
+        **{name: str(getattr(skill, name)) for name in fields},
+        "allowed-tools": skill.allowed_tools,
+        "problems": skill.problems,
+        "_meta": {"document_path": skill.path, "document_id": skill.name},
+    }
 
 
 def to_yaml(view: Mapping[str, object]) -> str:

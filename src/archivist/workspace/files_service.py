@@ -44,6 +44,7 @@ MAX_BYTES = 16 * 1024**2
 HEAD_BYTES = 4096
 _PIECE_BYTES = 1024**2
 _FENCES = (b"---", b"\xef\xbb\xbf---")
+_MAX_SUGGESTIONS = 10
 _NOT_A_PLAN = "readme.md"
 _BELOW_RESOURCES = frozenset((FileKind.PLAN, FileKind.OVERVIEW, FileKind.ABSTRACT, FileKind.DOCUMENT))
 _LEARNING_FILES = {f"{kind.value}.md": kind for kind in LEARNINGS}
@@ -384,6 +385,17 @@ def find_scope(roots: Sequence[Topology], text: str) -> WorkspaceScope:
     if scope.parts and scope not in known:
         raise NotFoundError("scope", str(scope), hint=suggest_scopes(scope, known))
     return scope
+
+
+def require_scope(topology: Topology, scope: WorkspaceScope) -> None:
+    """Raise InputError for a scope without a folder, so that a typo creates none; an empty root takes any."""
+    known = topology.scopes()
+    if known and scope not in known:
+        near = [str(each) for each in known if each.workspace == scope.workspace]
+        names = ", ".join(near[:_MAX_SUGGESTIONS] or dict.fromkeys(each.workspace for each in known))
+        raise InputError(
+            f"no scope {str(scope)!r} in this workspace", hint=f"there is {names}; --create makes a new one"
+        )
 
 
 def read_corpus(

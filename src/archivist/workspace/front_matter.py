@@ -306,6 +306,8 @@ def format_value(value: object) -> str:
         return value.isoformat()
     if isinstance(value, str):
         return quote_if_needed(value, _BARE)
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {quote_if_needed(str(item))}' for key, item in value.items())}}}"
     if isinstance(value, Sequence):
         return f"[{', '.join(quote_if_needed(str(item)) for item in value)}]"
     raise TypeError(f"front matter cannot hold {value!r}")

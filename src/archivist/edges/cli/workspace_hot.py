@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +15,7 @@ from archivist.edges.cli.workspace import on_conflict, read_source, require_bank
 from archivist.errors import InputError
 from archivist.text import shorten_line
 from archivist.workspace import links_service
+from archivist.workspace.documents import skill_view
 from archivist.workspace.files_service import Topology, find_scope
 from archivist.workspace.links_service import Client, LinkResult
 from archivist.workspace.topology import WorkspaceScope
@@ -21,7 +23,6 @@ from archivist.workspace.topology import WorkspaceScope
 if TYPE_CHECKING:
     from archivist.workspace.hot import HotFile
     from archivist.workspace.hot_service import MovedRule, Review
-    from archivist.workspace.skills_service import Skill
 
 # As of a linter, so that a pre-commit hook can stop the growth.
 EXIT_OVER = 1
@@ -313,14 +314,19 @@ skills = click.Group("skills", help="List, show and save the skills of workspace
 
 @options.command(skills, "list")
 @options.scope_argument
+@click.option(
+    "--clients", "with_clients", is_flag=True, help="Also those that agent tools keep, here and in your home."
+)
 @root_option
-def list_(_session: Session, scope: str, topology: Topology) -> Answer:
+def list_(_session: Session, scope: str, with_clients: bool, topology: Topology) -> Answer:
     """Print the skills of SCOPE and of everything below it."""
-    from archivist.workspace.skills_service import list_skills
+    from archivist.workspace.skills_service import list_client_skills, list_skills
 
     found = list_skills(topology, find_scope([topology], scope))
+    found += list_client_skills(topology.root, Path.home()) if with_clients else ()
     problems = [f"archivist: {skill.path}: {problem}" for skill in found for problem in skill.problems]
-    answer = list_records("skills", found, _skill_view, "name", "scope", "description")
+    place = ("Scope", lambda skill: skill.client or skill.scope)
+    answer = list_records("skills", found, skill_view, "name", place, "description")
     return answer._replace(notes=problems)
 
 
@@ -333,7 +339,7 @@ def show(_session: Session, name: str, scope: str, topology: Topology) -> Answer
     from archivist.workspace.skills_service import find_skill
 
     skill = find_skill(topology, name, WorkspaceScope.parse(scope))
-    return Answer({**_skill_view(skill), "content": skill.text}, skill.text)
+    return Answer({**skill_view(skill), "content": skill.text}, skill.text)
 
 
 @options.command(skills)
@@ -345,21 +351,12 @@ def show(_session: Session, name: str, scope: str, topology: Topology) -> Answer
 @click.option("--create", is_flag=True, help="Allow a scope that has no folder yet.")
 @root_option
 def save(
-    _session: Session, /, name: str, source: str, scope: str, topology: Topology, **fields: Any
+    session: Session, /, name: str, source: str, scope: str, topology: Topology, **fields: Any
 ) -> Answer:
     """Save a text as the skill NAME of a scope; secrets in it are redacted."""
+    from archivist.workspace.learnings import speaker_of
     from archivist.workspace.skills_service import save_skill
 
     text = read_source(source, _MAX_SKILL_BYTES, "put long material into files beside the skill")
-    saved = save_skill(topology, name, text, scope, **fields)
-    return Answer({**_skill_view(saved.skill), "saved": saved.kept}, f"{saved.kept}: {saved.skill.path}")
-
-
-def _skill_view(skill: Skill) -> dict[str, object]:
-    fields = ("name", "description", "scope", "license", "compatibility")
-    return {
-        **{name: str(getattr(skill, name)) for name in fields},
-        "allowed-tools": skill.allowed_tools,
-        "problems": skill.problems,
-        "_meta": {"document_path": skill.path, "document_id": skill.name},
-    }
+    saved = save_skill(topology, name, text, scope, said_by=speaker_of(session.actor()), **fields)
+    return Answer({**skill_view(saved.skill), "saved": saved.kept}, f"{saved.kept}: {saved.skill.path}")
