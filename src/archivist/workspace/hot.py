@@ -171,6 +171,9 @@ class RuleUsage:
         """Say whether enough runs are known and most of them needed it."""
         return self.runs >= ENOUGH_RUNS and self.share > UNIVERSAL
 
+    def __str__(self) -> str:
+        return f"met in {self.met} of {self.runs} runs" if self.runs else "no runs known yet"
+
 
 @dataclass(frozen=True, slots=True)
 class Demotion:
@@ -183,8 +186,7 @@ class Demotion:
     @property
     def reason(self) -> str:
         """Return the reason in a few words."""
-        met = f"met in {self.use.met} of {self.use.runs} runs" if self.use.runs else "no runs known yet"
-        return f"{met}; names {', '.join(self.names)} only" if self.names else met
+        return f"{self.use}; names {', '.join(self.names)} only" if self.names else str(self.use)
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +374,7 @@ def propose_promotions(
         if any(matches(words, other, frozenset(), _SAME) for other in said):
             continue
         use = usage_by_id.get(entry.id, RuleUsage())
-        reason = f"met in {use.met} of {use.runs} runs" if use.is_universal else ""
+        reason = str(use) if use.is_universal else ""
         if not reason and entry.scope and len(workspaces) > 1:
             said_in = {
                 other.scope.split("/")[0]

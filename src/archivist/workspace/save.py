@@ -397,10 +397,11 @@ def merge_item(text: str, entry: LearningEntry, likeness: Likeness, item: Memory
     extra = [tag for tag in item.tags if tag.casefold() not in own]
     if likeness is Likeness.MEANING:
         has_title = Statement(item.title, item.text).begins_with_title
-        note = item.text if has_title else learnings.join_title(item.title, item.text)
-        text = learnings.append_note(text, entry, learnings.format_addition(note, item.date or today))
+        title = "" if has_title else item.title
+        note = learnings.format_addition(item.text, item.date or today, title)
+        text = learnings.append_note(text, entry, note)
     # The tags are above the note: setting them last keeps the note's line number valid.
-    return learnings.set_tags(text, entry, [*entry.tags, *extra]) if extra else text
+    return learnings.set_mark(text, entry, "Tags", ", ".join([*entry.tags, *extra])) if extra else text
 
 
 def plan_of(existing: Sequence[Plan], item: MemoryItem) -> Plan:

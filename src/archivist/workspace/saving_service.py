@@ -128,7 +128,7 @@ class MemorySaver:
         old = near[0] if near is not None and save.supersedes(near, rule, self._said_by) else None
         by = f"[{entry.date}] {entry.title}"
         if old is not None and old.path == name:
-            new = learnings.mark_superseded(new, old.entry, by)
+            new = learnings.set_mark(new, old.entry, "Superseded by", by)
         if not self._write(path, before, new):
             return None
         if old is not None and old.path != name:
@@ -141,7 +141,9 @@ class MemorySaver:
         before, text = _read_text(path, learning.path)
         entries = learnings.parse_entries(text, learning.path)
         found = next((entry for entry in entries if learnings.is_same_entry(entry, learning.entry)), None)
-        return found is None or self._write(path, before, learnings.mark_superseded(text, found, by)) or None
+        if found is None:
+            return True
+        return self._write(path, before, learnings.set_mark(text, found, "Superseded by", by)) or None
 
     def _save_status(self, item: MemoryItem, here: WorkspaceScope) -> SaveOutcome:
         plan = save.plan_of(self._files.read(here, (FileKind.PLAN,)).plans, item)

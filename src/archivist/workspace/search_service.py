@@ -62,7 +62,6 @@ class WorkspaceSearchResult(NamedTuple):
 
     snippets: tuple[Snippet, ...]
     problems: tuple[str, ...] = ()
-    unembedded: int = 0
 
 
 class WorkspaceSearch(BankService):
@@ -112,7 +111,7 @@ class WorkspaceSearch(BankService):
             # Pieces of a small scope may rank behind many others, as long as those are answers too.
             if len(snippets) >= limit or len(recalled.hits) < count or hits[-1:] != recalled.hits[-1:]:
                 break
-        return WorkspaceSearchResult(tuple(snippets[:limit]), problems, recalled.unembedded)
+        return WorkspaceSearchResult(tuple(snippets[:limit]), problems)
 
     @reads(Layer.WORKSPACE)
     def index(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from archivist.workspace.links_service import Client, LinkResult
 from archivist.workspace.topology import WorkspaceScope
 
 if TYPE_CHECKING:
-    from archivist.workspace.hot import HotFile
+    from archivist.workspace.hot import HotFile, HotItem
     from archivist.workspace.hot_service import MovedRule, Review
 
 # As of a linter, so that a pre-commit hook can stop the growth.
@@ -51,10 +52,11 @@ def hot(ctx: click.Context, topology: Topology, with_items: bool, as_json: bool)
     bank = ctx.obj.bank_if_any()
     with bank or nullcontext():
         review = review_files(topology, bank)
+    view = _review_view(review)
     if as_json:
-        print_json(_review_view(review))
+        print_json(view)
     else:
-        _print_review(review, with_items=with_items)
+        _print_review(review, view if with_items else {**view, "items": ()})
     return EXIT_OVER if review.usage.is_over else 0
 
 
@@ -95,45 +97,38 @@ def _moved_answer(moved: MovedRule) -> Answer:
     return Answer(moved._asdict(), text)
 
 
-def _print_review(review: Review, *, with_items: bool) -> None:
+def _print_review(review: Review, view: dict[str, Any]) -> None:
     usage = review.usage
     for problem in review.problems:
         note(f"archivist: {problem}")
     if not usage.files:
         note("archivist: no hot files")
-        note("hint: workspace.hot names their folder (agent/rules/common unless set)")
+        note("hint: archivist workspace init makes them in workspace.hot (agent/rules/common unless set)")
         return
-    total = _budget_note(usage.share)
-    if usage.agent:
-        total = f"as {usage.agent} loads it{', ' if total else ''}{total}"
+    loaded = f"as {usage.agent} loads it" if usage.agent else ""
+    total = ", ".join(filter(None, (loaded, _budget_note(usage.share))))
     whole = ("all", usage.lines, usage.max_lines, usage.tokens, f"{usage.share:.0%}", total)
     rows = [*map(_file_row, usage.files), whole]
     print_table(("File", "Lines", "Budget", "Tokens", "Used", "Note"), rows)
-    if with_items:
-        say("\nRules and the runs that met them")
-        for item, use in review.items:
-            known = f"met in {use.met} of {use.runs} runs" if use.runs else "no runs known"
-            _print_item(item.id, f"{item.file}:{item.line}", known, item.text)
+    for title, key in (
+        ("Rules and the runs that met them", "items"),
+        ("Demote: the least used first, just enough to come under budget", "demote"),
+        ("Promote: used everywhere", "promote"),
+    ):
+        if view[key]:
+            say(f"\n{title}")
+        for each in view[key]:
+            place = f"{each['file']}:{each['line']}  " if "file" in each else f"{each['scope']}  ".lstrip()
+            say(f"  {each['id']}  {place}{each['reason']}")
+            say(f"      {shorten_line(each['text'], _ITEM_CHARACTERS)}")
     if review.demotions:
-        say("\nDemote: the least used first, just enough to come under budget")
-        for demotion in review.demotions:
-            item = demotion.item
-            _print_item(item.id, f"{item.file}:{item.line}", demotion.reason, item.text)
         note("hint: archivist workspace hot demote ID --to WORKSPACE moves one into its lessons")
     elif usage.is_over and any(file.agents for file in usage.files_for(usage.agent)):
         note(f"hint: shorten the files that {usage.agent} loads by itself, or raise workspace.hot_lines")
     elif usage.is_over:
         note("hint: more than 80 % of the runs met every rule: raise the budget, or say things shorter")
     if review.promotions:
-        say("\nPromote: used everywhere")
-        for promotion in review.promotions:
-            warm = promotion.warm
-            _print_item(warm.id, warm.scope, promotion.reason, warm.text)
         note("hint: archivist workspace hot promote ID --file FILE puts one into a hot file")
-
-
-def _print_item(name: str, place: str, reason: str, text: str) -> None:
-    say(f"  {name}  {f'{place}  ' if place else ''}{reason}\n      {shorten_line(text, _ITEM_CHARACTERS)}")
 
 
 def _file_row(file: HotFile) -> tuple[object, ...]:
@@ -156,45 +151,37 @@ def _budget_note(share: float | None) -> str:
     return "over budget" if share > 1 else "nearly full: review it"
 
 
-def _review_view(review: Review) -> dict[str, object]:
+def _review_view(review: Review) -> dict[str, Any]:
     usage = review.usage
     files = [
         {
-            **{name: getattr(file, name) for name in ("path", "lines", "tokens")},
+            **{name: getattr(file, name) for name in ("path", "lines", "tokens", "agents", "problem")},
             "budget_lines": file.budget.lines if file.budget else None,
             "budget_tokens": file.budget.tokens if file.budget else None,
             "declared": file.is_declared,
             "share": None if file.share is None else round(file.share, 3),
             "over": file.is_over,
-            "agents": file.agents,
-            "problem": file.problem,
         }
         for file in usage.files
     ]
+    demotions = [{**_item_view(each.item), "reason": each.reason} for each in review.demotions]
+    promotions = [{**asdict(each.warm), "reason": each.reason} for each in review.promotions]
     totals = ("lines", "tokens", "agent", "max_lines", "max_tokens")
-    items = [
-        {"id": item.id, "file": item.file, "line": item.line, "met": use.met, "text": item.text}
-        for item, use in review.items
-    ]
-    demotions = [
-        {"id": each.item.id, "file": each.item.file, "line": each.item.line, "reason": each.reason}
-        for each in review.demotions
-    ]
-    promotions = [
-        {"id": each.warm.id, "scope": each.warm.scope, "reason": each.reason, "text": each.warm.text}
-        for each in review.promotions
-    ]
     return {
         "files": files,
         **{name: getattr(usage, name) for name in totals},
         "share": round(usage.share, 3),
         "over": usage.is_over,
         "runs": review.runs,
-        "items": items,
+        "items": [{**_item_view(item), "met": use.met, "reason": str(use)} for item, use in review.items],
         "demote": demotions,
         "promote": promotions,
         "problems": review.problems,
     }
+
+
+def _item_view(item: HotItem) -> dict[str, object]:
+    return {name: getattr(item, name) for name in ("id", "file", "line", "text")}
 
 
 # Links
