@@ -251,25 +251,17 @@ def measure_hot_files(root: Path, rules: WorkspaceRules) -> tuple[hot.HotUsage, 
         if problem := links.find_way_out(root, path):
             problems.append(f"{name}: {problem}")
             continue
-        text = _read(path)
-        if text is None:
+        data = links.read_if_any(path)
+        try:
+            # Our section is counted at its source.
+            rest = (links.without_section(data) or b"").decode("utf-8")
+        except UnicodeDecodeError:
             problems.append(f"{name}: not UTF-8 text")
             continue
-        # Our section is counted at its source.
-        rest = (links.without_section(text.encode()) or b"").decode()
         if rest.strip():
             measured = hot.measure_hot_file(name, rest, agents=tuple(agents))
-            files.append(replace(measured, text=links.blank_section(text.encode()).decode()))
+            files.append(replace(measured, text=links.blank_section(data).decode()))
     return hot.HotUsage(tuple(files), rules.hot_lines, rules.hot_tokens), tuple(problems)
-
-
-def _read(path: Path) -> str | None:
-    try:
-        return (read_bytes(path) or b"").decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-    except OSError:
-        return ""
 
 
 def _always_loaded_files(root: Path, folder: str) -> Iterator[tuple[Path, Client]]:
@@ -291,7 +283,7 @@ def _always_loaded_files(root: Path, folder: str) -> Iterator[tuple[Path, Client
         for client in clients:
             if name == "AGENTS.md" and client is Client.CODEX and is_overridden:
                 continue
-            for path in _with_imports(root / name, root, client):
+            for path in _with_imports(root / name, root, client, set()):
                 yield path, client
 
 
@@ -299,21 +291,15 @@ def _is_text(path: Path) -> bool:
     return path.is_file() and 0 < path.stat().st_size <= _MAX_FILE_BYTES
 
 
-def _with_imports(path: Path, root: Path, client: Client) -> Iterator[Path]:
+def _with_imports(path: Path, root: Path, client: Client, seen: set[Path], hops: int = 0) -> Iterator[Path]:
     """Yield a file and, for the tools that follow `@path`, the files that it imports; each once."""
-    waiting = [(path, 0)]
-    seen: set[Path] = set()
-    while waiting:
-        file, hops = waiting.pop(0)
-        real = file.resolve()
-        if real in seen or not _is_text(file):
-            continue
-        seen.add(real)
-        yield file
-        if client not in _IMPORTING or hops == _MAX_HOPS:
-            continue
-        rest = (links.without_section((_read(file) or "").encode()) or b"").decode()
+    if path.resolve() in seen or not _is_text(path):
+        return
+    seen.add(path.resolve())
+    yield path
+    if client in _IMPORTING and hops < _MAX_HOPS:
+        rest = (links.without_section(links.read_if_any(path)) or b"").decode("utf-8", "replace")
         for name in _IMPORT.findall(_NO_IMPORT.sub(" ", rest)):
-            target = file.parent / name.rstrip(".")
-            if target.resolve().is_relative_to(root.resolve()):
-                waiting.append((target, hops + 1))
+            target = path.parent / name.rstrip(".")
+            if not links.find_way_out(root, target):
+                yield from _with_imports(target, root, client, seen, hops + 1)

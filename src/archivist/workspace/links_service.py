@@ -360,10 +360,15 @@ def unlink(
 def is_own_file(root: Path, folder: str, name: str) -> bool:
     """Say whether a client's rule file is a link into the hot folder, or a copy that we made."""
     path = root / name
-    return _points_into(path, root / folder) if path.is_symlink() else source_of_copy(_read(path)) is not None
+    return (
+        _points_into(path, root / folder)
+        if path.is_symlink()
+        else source_of_copy(read_if_any(path)) is not None
+    )
 
 
-def _read(path: Path) -> bytes:
+def read_if_any(path: Path) -> bytes:
+    """Return a file's bytes; none when it cannot be read."""
     try:
         return read_bytes(path) or b""
     except OSError:
@@ -413,7 +418,7 @@ class _Linker:
             paths = [f"{place}/{name}" for name in names if name.endswith(ending)]
             found += [path for path in paths if is_own_file(self.root, self.folder, path)]
         section = SECTIONS.get(self.client) if self.folder != COMMANDS else None
-        if section and is_read_by(_read(self.root / section), self.client):
+        if section and is_read_by(read_if_any(self.root / section), self.client):
             found.append(section)
         return found
 
@@ -537,7 +542,7 @@ class _Linker:
             return
         own = Path(self._home[0])
         note = self.root / own / _NOTE
-        title, *names = _read(note).decode("utf-8", "replace").splitlines() or [""]
+        title, *names = read_if_any(note).decode("utf-8", "replace").splitlines() or [""]
         if title != _NOTE_TITLE:
             return
         try:
