@@ -348,10 +348,9 @@ def _learning_view(learning: Learning) -> View:
 
 def skill_view(skill: Skill) -> View:
     """Return a skill without its text."""
-    fields = ("name", "description", "scope", "client", "license", "compatibility")
     return {
-        **{name: str(getattr(skill, name)) for name in fields},
-        "allowed-tools": skill.allowed_tools,
+        **skill.fields,
+        **{name: str(getattr(skill, name)) for name in ("name", "scope", "client")},
         "problems": skill.problems,
         "_meta": {"document_path": skill.path, "document_id": skill.name},
     }

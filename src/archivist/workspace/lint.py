@@ -404,13 +404,6 @@ def _is_given(values: dict[str, object], field: str) -> bool:
     return values.get(field) not in (None, "", [])
 
 
-def _first_text(values: dict[str, object], *fields: str) -> str:
-    return next(
-        (documents.field_text(values[field]) for field in fields if documents.field_text(values.get(field))),
-        "",
-    )
-
-
 def _fold_text(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(". ")
 
@@ -419,9 +412,11 @@ def _missing_fields(read: FrontMatter, place: WorkspaceFile, title: str) -> dict
     """Return the fields that both plans and overviews should have, where they are not given."""
     values, missing = read.values, dict[str, object]()
     if not _is_given(values, "name"):
-        missing["name"] = _first_text(values, "title") or documents.first_heading(read.body) or title
+        given = documents.field_text(values.get("title"))
+        missing["name"] = given or documents.first_heading(read.body) or title
     if not _is_given(values, "description"):
-        text = _first_text(values, "summary", "abstract") or documents.abstract_of(read.body)
+        given = documents.field_text(values.get("summary")) or documents.field_text(values.get("abstract"))
+        text = given or documents.abstract_of(read.body)
         name = documents.field_text(values.get("name")) or str(missing.get("name", ""))
         # A description that only repeats the name would say nothing.
         is_name = _fold_text(text) == _fold_text(name)

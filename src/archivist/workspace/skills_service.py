@@ -8,8 +8,7 @@ agent saved has its name in the metadata, and agents replace only their own.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -17,6 +16,7 @@ from archivist.capture.redaction import redact
 from archivist.errors import InputError, NotFoundError
 from archivist.files.write import explain_os_errors, read_bytes, replace_if_unchanged
 from archivist.workspace import front_matter
+from archivist.workspace.documents import field_text
 from archivist.workspace.files_service import Topology, require_scope
 from archivist.workspace.links_service import find_way_out
 from archivist.workspace.topology import EVERYWHERE, FileKind, WorkspaceScope
@@ -43,8 +43,7 @@ _SAVED_BY = "saved-by"
 _PLACE = re.compile(rf"(?:^|/){FOLDER}/(?P<name>[^/]+)/{re.escape(FILE_NAME)}$")
 
 
-@dataclass(frozen=True, slots=True)
-class Skill:
+class Skill(NamedTuple):
     """One skill file; `client` is the agent tool that keeps it, empty for a skill of a workspace."""
 
     name: str
@@ -52,9 +51,7 @@ class Skill:
     scope: WorkspaceScope
     path: str
     text: str
-    license: str = ""
-    compatibility: str = ""
-    allowed_tools: str = ""
+    fields: Mapping[str, str] = {}
     problems: tuple[str, ...] = ()
     client: str = ""
 
@@ -62,16 +59,12 @@ class Skill:
 def read_skill(text: str, path: str, scope: WorkspaceScope, client: str = "") -> Skill:
     """Read a skill leniently: its problems are listed, and the rest is returned."""
     values = front_matter.read(text, path).values
-    texts = {
-        key.replace("-", "_"): " ".join(value.split()) if isinstance(value := values.get(key), str) else ""
-        for key in _TEXT_FIELDS
-    }
+    fields = {key: field_text(values.get(key)) for key in _TEXT_FIELDS}
     # A skill is called as its folder.
-    folder = path.rsplit("/", 2)[-2]
-    texts["name"] = folder
+    name = path.rsplit("/", 2)[-2]
     # A client reads more fields than those that are portable.
-    problems = () if client else tuple(find_problems(text, folder))
-    return Skill(**texts, scope=scope, path=path, text=text, problems=problems, client=client)
+    problems = () if client else tuple(find_problems(text, name))
+    return Skill(name, fields["description"], scope, path, text, fields, problems, client)
 
 
 def find_problems(text: str, name: str) -> list[str]:
@@ -157,7 +150,7 @@ def list_skills(topology: Topology, scope: WorkspaceScope) -> list[Skill]:
 
 def list_client_skills(root: Path, home: Path | None = None) -> Iterator[Skill]:
     """Yield the skills that clients keep in a root, and those that they keep in the user's home."""
-    for top in (root, *([home] if home else ())):
+    for top in dict.fromkeys((root, home or root)):
         for folder, client in _CLIENT_FOLDERS.items():
             for path in sorted((top / folder).glob(f"*/{FILE_NAME}")):
                 try:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli import options
-from archivist.edges.cli.output import EXIT_PARTIAL, Answer, note, problem_lines, say, write_file
+from archivist.edges.cli.output import (
+    EXIT_PARTIAL,
+    Answer,
+    list_records,
+    note,
+    problem_lines,
+    say,
+    write_file,
+)
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import episode_lines, pluralize
 from archivist.edges.cli.workspace import (
@@ -54,22 +62,17 @@ def list_(session: Session, topology: Topology) -> Answer:
     with require_bank(session) as bank:
         found = Transcripts(bank, topology).scan_folder()
     views = [_transcript_view(each) for each in found.transcripts]
-    rows = []
-    for view, each in zip(views, found.transcripts, strict=True):
-        run = each.main.id if each.main else ""
-        times = (view["first"] or "", view["last"] or "")
-        rows.append((each.name, run, each.outcome, *times, _format_size(each.size_bytes), each.task))
+    first, last = (
+        (name.capitalize(), lambda view, name=name: view[name] or "") for name in ("first", "last")
+    )
+    size = ("Size", lambda view: _format_size(view["size_bytes"]))
+    others = [{"name": name, "reason": reason} for name, reason in found.others]
+    columns = ("name", "run", "outcome", first, last, size, "task")
+    answer = list_records("transcripts", views, None, *columns, others=others)
     waiting = sum(not each.runs for each in found.transcripts)
     hint = f"hint: {pluralize(waiting, 'transcript')} to capture: archivist workspace transcripts capture"
-    others = _others_lines([f"{name} ({reason})" for name, reason in found.others])
-    return Answer(
-        {
-            "transcripts": views,
-            "others": [{"name": name, "reason": reason} for name, reason in found.others],
-        },
-        notes=[hint, *others] if waiting else others,
-        tables=[(("Name", "Run", "Outcome", "First", "Last", "Size", "Task"), rows)],
-    )
+    named = _others_lines([f"{name} ({reason})" for name, reason in found.others])
+    return answer._replace(notes=[hint, *named] if waiting else named)
 
 
 def _others_lines(others: Sequence[str]) -> list[str]:
@@ -152,6 +155,7 @@ def _transcript_view(transcript: Transcript) -> dict[str, Any]:
         **{name: getattr(transcript, name) for name in ("name", "outcome", "task")},
         **{name: f"{time:%Y-%m-%d %H:%M}" if time else None for name, time in times.items()},
         "size_bytes": transcript.size_bytes,
+        "run": transcript.main.id if transcript.main else "",
         "summary": transcript.main.summary if transcript.main else "",
         "runs": [run.id for run in transcript.runs],
     }
