@@ -366,6 +366,7 @@ TOOLS: dict[str, dict[str, Any]] = {
     "memory_log": {"action": "a", "importance": 5, "type": "action", "tags": ["t"], "content": "words"},
     "proposal_add": {"section": "rules", "after": "words", "reason": "why"},
     "save_memory": {"scope": {"workspace": "home"}, "items": [{"text": "Words that stay"}]},
+    "save_skill": {"scope": {"workspace": "home"}, "name": "n", "text": "words", "description": "d"},
 }
 
 
@@ -397,6 +398,7 @@ COMMANDS = [
     ["archive", "add", "words", "--type", "decision"],
     ["core", "update", "status", "words"],
     ["proposals", "add", "rules", "words", "--reason", "why"],
+    ["workspace", "init", "home", "--description", "words"],
     ["workspace", "save", "home", "Words that stay", "--title", "t", "--tag", "t", "--create"],
 ]
 

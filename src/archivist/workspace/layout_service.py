@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from archivist.capture.redaction import redact
 from archivist.files.write import explain_os_errors, replace_if_unchanged
 from archivist.workspace import learnings
 from archivist.workspace.files_service import Topology
@@ -61,7 +62,7 @@ def lay_out(
     files = {f"{rules.hot}/{name}": text.format(**names) for name, text in _HOT_FILES.items()}
     command = {"description": "Save what this conversation decided and learnt"}
     files[f"{COMMANDS}/save-memory.md"] = add_front_matter(save_memory, command)
-    fields = {"name": scope.parts[-1], "description": description}
+    fields = {"name": scope.parts[-1], "description": redact(description).text}
     overview = topology.folder(FileKind.OVERVIEW, scope)
     files[topology.name_of(overview / rules.overview)] = add_front_matter(f"# {scope.parts[-1]}\n", fields)
     home = WorkspaceScope(*scope.parts[:2])

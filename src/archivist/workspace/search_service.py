@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads
 from archivist.errors import InputError
-from archivist.paths import FOLDER
 from archivist.recall.keywords import keywords
 from archivist.recall.query import Query
 from archivist.recall.scoring import Relevance
@@ -70,8 +69,7 @@ class WorkspaceSearch(BankService):
     def __init__(self, bank: Bank, roots: Sequence[Topology]) -> None:
         super().__init__(bank)
         self._roots = roots
-        folder = bank.path.absolute().parent
-        self._project = folder.parent if folder.name == FOLDER else folder
+        self._project = bank.root
         # The name of each folder in the archive, its path below its root, and the label of that root.
         self._folders: list[tuple[str, str, str]] = []
         project = self._project.resolve()
