@@ -148,6 +148,13 @@ def test_the_title_of_a_draft_is_not_cut(archivist: Command, root: Path) -> None
     assert draft["title"] == f"K{choice[1:]} the loader or the engine or the exporter reads"
 
 
+@pytest.mark.req("W7")
+def test_an_agents_entry_bears_its_name_without_a_bank_too(archivist: Command, root: Path) -> None:
+    words = ("workspace", "save", "devtools", "Compile the pattern once.", "--kind", "lesson")
+    assert archivist("--actor", "agent:coder", *words).code == 0
+    assert "(agent:coder) Compile the pattern once" in (root / LESSONS).read_text("utf-8")
+
+
 # Abstracts
 
 

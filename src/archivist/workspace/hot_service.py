@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from archivist.capture.clean import clean_name
 from archivist.clock import system_clock
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
@@ -180,6 +181,9 @@ def promote(topology: Topology, name: str, file: str, bank: Bank | None = None) 
     path = topology.path_inside(name if "/" in name else folder / name)
     if path.parent != folder:
         raise InputError(f"{file!r} is not a hot file", hint=f"hot files are in {topology.rules.hot}")
+    # Links and copies of the file tell its name.
+    if clean_name(path.name) != path.name:
+        raise InputError("the name of a hot file must not hold a secret", hint="choose another name")
     with explain_os_errors(path):
         before = read_bytes(path)
     try:
