@@ -206,6 +206,21 @@ class Bank:
                 yield bank
 
     @classmethod
+    @contextmanager
+    def temporary(cls, config: Config) -> Iterator[Self]:
+        """Open an empty bank that is deleted at the end, for work on files of a folder without a bank."""
+        from tempfile import TemporaryDirectory
+
+        from archivist.store.sqlite.store import SqliteStore
+
+        with TemporaryDirectory(prefix="archivist-") as folder:
+            file = Path(folder) / FILE_NAME
+            store = SqliteStore.open(file, create=True)
+            who = Actor(ActorKind.HUMAN)
+            with cls(store, path=file, actor=who, config=config, clock=system_clock, ids=new_id) as bank:
+                yield bank
+
+    @classmethod
     def accept(cls, file: Path, actor: Actor, *, is_known: bool | None = None, shown: str = "") -> int:
         """Accept a bank as this user's; return how many tokens were revoked, which nobody here has given.
 

@@ -25,6 +25,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "access.md"
 # Public methods that need no check, and why.
 UNCHECKED = {
     "Bank.open": "opens the file, which the system guards",
+    "Bank.temporary": "holds nothing but what its caller reads",
     "Bank.preview": "opens a copy of a file, which the system guards",
     "Bank.accept": "whoever may write under the user's home accepts banks",
     "Bank.acting_as": "says who acts",

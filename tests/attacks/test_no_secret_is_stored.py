@@ -158,8 +158,6 @@ VALUES: dict[str, dict[str, Any]] = {
     "Drafts.save": {"run_drafts": []},
     "Erasure.find_erasure_targets": {"names": ["m-001"], "matching": ""},
     "Erasure.prune": {},
-    "HotMemory.demote": {"name": "n", "scope": "s"},
-    "HotMemory.promote": {"name": "n", "file": "f"},
     "Items.drop": {"names": [ItemName(("a",), "k")]},
     "Items.put": {"changes": [ItemChange(ItemName(("a",), "k"), {"text": "tea", "deep": ["x"]})]},
     "Items.sweep": {},
@@ -203,7 +201,6 @@ VALUES: dict[str, dict[str, Any]] = {
         "run": "r-2", "task": "t", "domain": "code", "role": "maker", "repo": "shop", "provider": "p",
     },
     "Runs.take": {"items": [EVENT, EPISODE], "overrides": CaptureOverrides()},
-    "Skills.save": {"name": "n", "text": "words", "scope": "s", "description": "d", "create": True},
     "Stream.begin_cycle": {"role": "maker"},
     "Stream.edit": {"name": "e-1", "content": "words", "action": "x", "tags": ["t"]},
     "Stream.import_entries": {"entries": [ENTRY]},
@@ -226,6 +223,7 @@ VALUES: dict[str, dict[str, Any]] = {
         "scope": "home",
         "create": True,
     },
+    "WorkspaceService.save_skill": {"name": "n", "text": "words", "scope": "s", "description": "d"},
 }  # fmt: skip
 # Methods that read files: the token stands in the files.
 FILES: dict[str, tuple[list[dict[str, Any]], Callable[[Any, Path], object]]] = {
@@ -268,8 +266,8 @@ WITHOUT_TEXT = {
 
 # Refused here, because they name a record or a folder that is not there: only the refusal is tested.
 NAMES_NOTHING = {
-    "Documents.unwatch", "Documents.watch", "HotMemory.demote", "HotMemory.promote", "Proposals.accept",
-    "Proposals.reject", "Proposals.roll_back", "Artifacts.remove",
+    "Documents.unwatch", "Documents.watch", "Proposals.accept", "Proposals.reject", "Proposals.roll_back",
+    "Artifacts.remove",
 }  # fmt: skip
 
 
@@ -368,6 +366,7 @@ TOOLS: dict[str, dict[str, Any]] = {
     "memory_log": {"action": "a", "importance": 5, "type": "action", "tags": ["t"], "content": "words"},
     "proposal_add": {"section": "rules", "after": "words", "reason": "why"},
     "save_memory": {"scope": {"workspace": "home"}, "items": [{"text": "Words that stay"}]},
+    "save_skill": {"scope": {"workspace": "home"}, "name": "n", "text": "words", "description": "d"},
 }
 
 
@@ -399,6 +398,7 @@ COMMANDS = [
     ["archive", "add", "words", "--type", "decision"],
     ["core", "update", "status", "words"],
     ["proposals", "add", "rules", "words", "--reason", "why"],
+    ["workspace", "init", "home", "--description", "words"],
     ["workspace", "save", "home", "Words that stay", "--title", "t", "--tag", "t", "--create"],
 ]
 

@@ -195,6 +195,8 @@ def test_every_tool_answers_as_its_schema_says(folder: Path, opening: Callable[[
         "retrieve_overview": {"scope": scope},
         "save_memory": {"scope": scope, "items": [{"text": "pnpm isolates packages", "kind": "lesson"}]},
         "retrieve_learnings": {"scope": scope},
+        "save_skill": {"scope": scope, "name": "cut", "text": "Run `make`.", "description": "Use to release"},
+        "retrieve_skills": {"scope": scope},
     }
     assert set(asked) == {tool.name for tool in tools()}
 
@@ -208,7 +210,12 @@ def test_every_tool_answers_as_its_schema_says(folder: Path, opening: Callable[[
         assert not answer.is_error, (name, text_of(answer))
         assert json.loads(text_of(answer)) == answer.structured_content
     lists = {"recall_search": "entries", "recall": "hits", "retrieve_plans": "plans", "what_worked": "tried"}
-    lists |= {"retrieve_overview": "overviews", "retrieve_learnings": "lessons", "archival_search": "entries"}
+    lists |= {
+        "retrieve_overview": "overviews",
+        "retrieve_learnings": "lessons",
+        "archival_search": "entries",
+        "retrieve_skills": "skills",
+    }
     for name, field in lists.items():
         assert answers[name].structured_content[field], name
 

@@ -159,12 +159,12 @@ def test_what_cannot_be_done_says_why_and_what_to_do(
 
 @pytest.mark.parametrize(
     "words",
-    [("transcripts", "list"), ("drafts",), ("search", "x"), ("hot", "promote", "m-001", "--file", "profile")],
+    [("transcripts", "list"), ("drafts",), ("hot", "promote", "m-001", "--file", "profile")],
 )
 def test_what_needs_a_bank_says_so(run: Run, words: tuple[str, ...]) -> None:
     ran = run(*words)
     assert ran.code == 5
-    assert "hint: archivist init makes one; of archivist workspace, only search, drafts, " in ran.err
+    assert "hint: archivist init makes one; of archivist workspace, only drafts, " in ran.err
 
 
 @pytest.mark.req("W1")

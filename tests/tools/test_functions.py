@@ -377,11 +377,12 @@ def test_hints_say_what_a_tool_does() -> None:
         "core_memory_append",
         "knowledge_put",
         "save_memory",
+        "save_skill",
     }
     # A lesson that is told on another day counts once more, and each brief of a run is recorded.
     assert {
         name for name, hints in said.items() if hints["idempotentHint"] and not hints["readOnlyHint"]
-    } == {"archival_insert", "core_memory_update", "knowledge_put", "artifact_register"}
+    } == {"archival_insert", "core_memory_update", "knowledge_put", "artifact_register", "save_skill"}
     for hints in said.values():
         assert hints["openWorldHint"] is False
         assert not (hints["readOnlyHint"] and hints["destructiveHint"])

@@ -51,9 +51,7 @@ def desk(bank: Bank, folder: Path) -> Transcripts:
 @pytest.mark.req("W9")
 def test_transcripts_are_captured_once_and_summed_up(desk: Transcripts, bank: Bank, folder: Path) -> None:
     shelf = desk.scan_folder()
-    assert {each.name: cold.summarize_transcript(each).outcome for each in shelf.transcripts} == {
-        "one.jsonl": "not captured"
-    }
+    assert {each.name: each.outcome for each in shelf.transcripts} == {"one.jsonl": "not captured"}
     assert shelf.others == (
         ("broken.jsonl", "not a log of a known format"),
         ("empty.jsonl", "it is empty"),
@@ -63,8 +61,12 @@ def test_transcripts_are_captured_once_and_summed_up(desk: Transcripts, bank: Ba
     assert [each.name for each in taken.captured] == ["one.jsonl"]
     assert taken.problems == ("broken.jsonl: not a log of a known format", "empty.jsonl: it is empty")
     assert taken.others == ("notes.txt",)
-    told = cold.summarize_transcript(desk.find("one"))
-    assert (told.outcome, told.task, told.run) == ("success", "Fix the engine", "s-one")
+    told = desk.find("one")
+    assert (told.outcome, told.task, [run.id for run in told.runs]) == (
+        "success",
+        "Fix the engine",
+        ["s-one"],
+    )
     assert told.first == WHEN + timedelta(seconds=10)
     assert told.size_bytes == (folder / "one.jsonl").stat().st_size
     before = bank.doctor.status()["events"]
@@ -82,7 +84,7 @@ def test_a_transcript_that_grew_is_captured_again(desk: Transcripts, folder: Pat
     with (folder / "one.jsonl").open("a") as stream:
         line = {"role": "user", "content": "one more thing"}
         stream.write(json.dumps({"type": "user", "session_id": "s-one", "message": line}) + "\n")
-    assert cold.summarize_transcript(desk.find("one.jsonl")).outcome == "not captured"
+    assert desk.find("one.jsonl").outcome == "not captured"
     assert desk.capture(["one"]).events > 0
     assert desk.find("one").runs
 
@@ -119,7 +121,7 @@ def test_every_format_that_capture_reads_is_a_transcript(
     assert f"x-1.traj.json{ending}" in [each.name for each in desk.scan_folder().transcripts]
     assert desk.capture(["x-1"]).events > 0
     found = desk.find("x-1")
-    assert "Mend the parser" in cold.summarize_transcript(found).task
+    assert "Mend the parser" in found.task
     with bank.reading() as reader:
         event = next(each for each in reader.select(Event) if each.text.strip() == "ls -la src")
     marked = desk.lines_at_event(event.id)
@@ -204,7 +206,7 @@ def test_a_folder_that_is_not_there_has_no_transcripts(bank: Bank, tmp_path: Pat
 def test_a_run_that_was_erased_is_no_longer_told_of(desk: Transcripts, bank: Bank) -> None:
     desk.capture(["one"])
     bank.erasure.erase(["s-one"])
-    assert cold.summarize_transcript(desk.find("one.jsonl")).outcome == "not captured"
+    assert desk.find("one.jsonl").outcome == "not captured"
 
 
 # The policies
@@ -238,8 +240,8 @@ def test_a_name_that_fits_several_transcripts_is_refused() -> None:
 def test_a_transcript_of_several_runs_is_told_by_its_main_one() -> None:
     child = Episode(id="c", parent="r", task="part", started=WHEN - timedelta(hours=1))
     main = Episode(id="r", task="whole", started=WHEN, finished=WHEN + timedelta(hours=1))
-    told = cold.summarize_transcript(Transcript("x.jsonl", 5, 1, (child, main)))
-    assert (told.run, told.task, told.children) == ("r", "whole", 1)
+    told = Transcript("x.jsonl", 5, 1, (child, main))
+    assert (told.main, told.task) == (main, "whole")
     assert (told.first, told.last) == (WHEN - timedelta(hours=1), WHEN + timedelta(hours=1))
 
 

@@ -15,7 +15,7 @@ from archivist.records import Episode, Event, EventKind
 from archivist.workspace import hot
 from archivist.workspace.files_service import Topology
 from archivist.workspace.hot import Budget, HotUsage, RuleUsage, WarmEntry
-from archivist.workspace.hot_service import HotMemory, UsageHistory, measure_hot_files, review
+from archivist.workspace.hot_service import demote, measure_hot_files, promote, review
 from archivist.workspace.links_service import Client, link, read_rules
 
 RULES = WorkspaceRules()
@@ -163,7 +163,7 @@ def test_no_rule_is_to_leave_where_a_tools_own_file_is_too_large_by_itself() -> 
 
 def test_a_root_without_hot_files_has_an_empty_usage(tmp_path: Path) -> None:
     (tmp_path / RULES.hot).mkdir(parents=True)
-    found = review(Topology(tmp_path, RULES), UsageHistory())
+    found = review(Topology(tmp_path, RULES))
     assert (found.usage.files, found.usage.is_over, found.demotions) == ((), False, ())
 
 
@@ -321,7 +321,7 @@ def test_the_review_counts_the_runs_that_met_each_rule(bank: Bank, tmp_path: Pat
     lesson = bank.lessons.add("Always run the type checker before pushing")
     for at in range(6):
         bank.lessons.record_usage([lesson.short_id], run=f"r{at}")
-    found = HotMemory(bank, topology).review()
+    found = review(topology, bank)
     assert [(use.met, use.runs) for _, use in found.items] == [(6, 6), (5, 6), (0, 6)]
     assert [each.item.text for each in found.demotions] == [
         "- The shop deploys on Fridays,\n  never on Mondays"
@@ -330,32 +330,31 @@ def test_the_review_counts_the_runs_that_met_each_rule(bank: Bank, tmp_path: Pat
 
 
 @pytest.mark.req("W1")
-def test_a_demoted_rule_becomes_a_lesson_and_leaves_the_hot_file(bank: Bank, tmp_path: Path) -> None:
+def test_a_demoted_rule_becomes_a_lesson_and_leaves_the_hot_file(tmp_path: Path) -> None:
     topology = _root(tmp_path, profile=PROFILE)
-    moved = HotMemory(bank, topology).demote("profile.md:6", "shop")
+    moved = demote(topology, "profile.md:6", "shop")
     assert moved.target == "user/memory/workspaces/shop/lessons.md:3"
     kept = (tmp_path / "user/memory/workspaces/shop/lessons.md").read_text("utf-8")
     assert "The shop deploys on Fridays, never on Mondays" in kept
     assert "Fridays" not in (tmp_path / RULES.hot / "profile.md").read_text("utf-8")
     with pytest.raises(NotFoundError):
-        HotMemory(bank, topology).demote(moved.source, "shop")
+        demote(topology, moved.source, "shop")
 
 
-def test_a_rule_that_cannot_be_kept_warm_stays_hot(bank: Bank, tmp_path: Path) -> None:
+def test_a_rule_that_cannot_be_kept_warm_stays_hot(tmp_path: Path) -> None:
     topology = _root(tmp_path, profile=PROFILE)
     for scope, error in (("nowhere", NotFoundError), ("../x", InputError)):
         with pytest.raises(error):
-            HotMemory(bank, topology).demote("profile.md:4", scope)
+            demote(topology, "profile.md:4", scope)
     assert (tmp_path / RULES.hot / "profile.md").read_text("utf-8") == PROFILE
 
 
-def test_a_rule_that_is_nearly_known_keeps_its_own_words(bank: Bank, tmp_path: Path) -> None:
+def test_a_rule_that_is_nearly_known_keeps_its_own_words(tmp_path: Path) -> None:
     topology = _root(tmp_path, profile="- Deploy the shop on Fridays between 9 and 11\n")
-    desk = HotMemory(bank, topology)
-    desk.demote("profile.md:1", "shop")
+    demote(topology, "profile.md:1", "shop")
     (tmp_path / RULES.hot / "profile.md").write_text("- Deploy the shop on Fridays between 9 and 12\n")
     try:
-        target = desk.demote("profile.md:1", "shop").target
+        target = demote(topology, "profile.md:1", "shop").target
     except InputError:
         assert "12" in (tmp_path / RULES.hot / "profile.md").read_text("utf-8")
     else:
@@ -367,16 +366,15 @@ def test_a_rule_that_is_nearly_known_keeps_its_own_words(bank: Bank, tmp_path: P
 def test_a_lesson_is_promoted_into_a_file_that_has_room(bank: Bank, tmp_path: Path) -> None:
     topology = _root(tmp_path, profile=PROFILE, flow="# Flow\n")
     lesson = bank.lessons.add("Always run the type checker before pushing")
-    desk = HotMemory(bank, topology)
-    assert desk.promote(lesson.short_id, "flow").target == "agent/rules/common/flow.md"
+    assert promote(topology, lesson.short_id, "flow", bank).target == "agent/rules/common/flow.md"
     text = (tmp_path / RULES.hot / "flow.md").read_text("utf-8")
     assert text == "# Flow\n\n- Always run the type checker before pushing\n"
     with pytest.raises(InputError, match="exceed its budget"):
-        desk.promote(lesson.short_id, "profile.md")
+        promote(topology, lesson.short_id, "profile.md", bank)
     for wrong in ("../x.md", "resources/x.md", "/etc/x.md"):
         with pytest.raises(InputError):
-            desk.promote(lesson.short_id, wrong)
+            promote(topology, lesson.short_id, wrong, bank)
     with pytest.raises(NotFoundError):
-        desk.promote("m-099", "flow")
+        promote(topology, "m-099", "flow", bank)
     with pytest.raises(NotFoundError):
-        desk.promote("nothing.md:3", "flow")
+        promote(topology, "nothing.md:3", "flow", bank)

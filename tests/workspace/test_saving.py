@@ -329,7 +329,7 @@ def test_an_entry_is_read_back_as_it_was_meant_or_refused(new: list[str], there:
     assert old == learnings.parse_entries(before, "lessons.md")
     assert last[:5] == entry[:5]
     assert after.startswith(before.rstrip("\r\n"))
-    marked = learnings.mark_superseded(after, last, "[2026-05-05] Newer")
+    marked = learnings.set_mark(after, last, "Superseded by", "[2026-05-05] Newer")
     *same, gone = learnings.parse_entries(marked, "lessons.md")
     assert (gone.superseded_by, gone.text, gone.tags) == ("[2026-05-05] Newer", last.text, last.tags)
     assert same == old

@@ -13,7 +13,6 @@ from archivist.errors import InputError, NotFoundError
 from archivist.workspace import front_matter
 from archivist.workspace.files_service import Topology
 from archivist.workspace.skills_service import (
-    Skills,
     compose_skill,
     find_problems,
     find_skill,
@@ -179,10 +178,10 @@ def test_a_bad_skill_that_somebody_wrote_is_listed_with_its_problems(topology: T
 
 
 @pytest.mark.req("W16")
-def test_secrets_do_not_get_into_a_skill(bank: Bank, tmp_path: Path) -> None:
+def test_secrets_do_not_get_into_a_skill(bank: Bank) -> None:
     token = "ghp_" + "a1B2" * 9
-    topology = Topology(tmp_path)
-    saved = Skills(bank, topology).save(
+    topology = bank.workspace.topology
+    saved = bank.workspace.save_skill(
         "deploy", f"Use {token} to push.\n", "devtools", description=f"With {token}"
     )
     assert token not in saved.skill.text

@@ -21,6 +21,7 @@ from archivist.archive.folders import (
     find_owner,
     list_folder,
     read_text,
+    split_front_matter,
     validate_pattern,
 )
 from archivist.capture.redaction import clean_text, validate_path
@@ -280,7 +281,8 @@ class Documents(BankService):
                     present.add(path)
                     problems.append(f"{clean_text(path)}: {error.message}")
                     continue
-                if file is not None and file.text.strip():
+                # A file of front matter alone has nothing to find.
+                if file is not None and split_front_matter(file.text).body.strip():
                     present.add(path)
                     outcome, odd = self._refresh_file(folder, path, file)
                     counts[outcome] += 1

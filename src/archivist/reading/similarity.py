@@ -29,6 +29,7 @@ _CONFLICT_COSINE = 0.5
 _CONFLICT_WORDS = 0.5
 # More words in the place of others are another sentence, not another choice.
 _MAX_REPLACED = 3
+_BEGINNING = 100
 _STEM_CHARACTERS = 6
 _ALSO = lazy_pattern(r"(?:^|\n\n)Also \[\d{4}-\d{2}-\d{2}\]:\s+")
 _SENTENCE = lazy_pattern(r"(?<=[.!?])\s+|\u3002|[;:]\s+|(?<!\s)\s++[\u2014\u2013-]\s+|\n+")
@@ -211,7 +212,9 @@ def content_stems(text: str) -> frozenset[str]:
 
 
 def _first_sentence(statement: Statement) -> _Sentence:
-    return _read_sentence(statement.title or _SENTENCE.split(statement.text)[0])
+    # The beginning of a long sentence says what it is about, and its end often why.
+    sentence = statement.title or _SENTENCE.split(statement.text)[0]
+    return _read_sentence(sentence[:_BEGINNING].rsplit(" ", 1)[0] if len(sentence) > _BEGINNING else sentence)
 
 
 def _subjects(stems: Iterable[str]) -> set[str]:

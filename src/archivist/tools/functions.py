@@ -579,3 +579,36 @@ def save_memory(
             for each in outcomes
         ]
     }
+
+
+@tool(Toolset.WORKSPACE, page_schema("skills", {"name": TEXT, "description": TEXT}, total=COUNT), reads=True)
+def retrieve_skills(
+    bank: Bank,
+    scope: ScopeArgument,
+    name: Annotated[str, Meta(description="One skill, in full.")] = "",
+    offset: Offset = 0,
+) -> Answer:
+    """Find procedures to follow again: the skills of a workspace, and those that agent tools keep here."""
+    from archivist.workspace.documents import skill_view
+
+    found = bank.workspace.retrieve_skills(str(scope), name)
+    views = [
+        {key: value for key, value in skill_view(skill).items() if value}
+        | ({"content": skill.text} if name else {})
+        for skill in found
+    ]
+    return page("skills", views, offset=offset, total=len(views))
+
+
+@tool(Toolset.WORKSPACE, object_schema(result=TEXT, path=TEXT), repeats=True, replaces=True)
+def save_skill(
+    bank: Bank,
+    scope: ScopeArgument,
+    name: Annotated[str, Meta(min_length=1, description="Lower-case words with hyphens.")],
+    text: Annotated[str, Meta(min_length=1, description="The steps, as Markdown.")],
+    description: Annotated[str, Meta(description="What it does and when to use it.")] = "",
+    replace: Annotated[bool, Meta(description="Replace your own skill of that name.")] = False,
+) -> Answer:
+    """Save a procedure that worked as a skill of a workspace, so that any agent can follow it again."""
+    saved = bank.workspace.save_skill(name, text, str(scope), description=description, is_replacing=replace)
+    return {"result": saved.kept, "path": saved.skill.path}

@@ -32,6 +32,8 @@ _WHEN = {
     "retrieve_overview": "To understand a workspace: retrieve_overview(scope).",
     "retrieve_plans": "For what was done and what is planned: retrieve_plans(scope).",
     "retrieve_learnings": "For decisions to respect and lessons learnt: retrieve_learnings(scope).",
+    "retrieve_skills": "For a procedure that is known already: retrieve_skills(scope).",
+    "save_skill": "After a procedure worked that will be needed again: save_skill(scope, name, text).",
     "save_memory": "At the end, to save decisions, lessons and plans' statuses: save_memory(scope, items).",
 }
 _PAGES = "Answers come in pages: next_offset says where to go on. Ids such as m-012 name lessons."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError, NotFoundError
+from archivist.text import CHARACTERS_PER_TOKEN
 from archivist.workspace import front_matter
 from archivist.workspace.topology import LintProblem, WorkspaceFile, WorkspaceScope
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
     from archivist.workspace.learnings import Learning, Learnings
+    from archivist.workspace.skills_service import Skill
 
 
 class Tier(StrEnum):
@@ -190,7 +192,8 @@ def _block_parser() -> MarkdownIt:
 
 
 # The documented size of an abstract is 100 to 200 tokens.
-ABSTRACT_CHARACTERS = 800
+ABSTRACT_TOKENS = 200
+_ABSTRACT_CHARACTERS = ABSTRACT_TOKENS * CHARACTERS_PER_TOKEN
 _ABSTRACT_SENTENCES = 2
 _MIN_WORDS = 4
 _LABEL_WORDS = 8
@@ -227,7 +230,7 @@ def abstract_of(body: str) -> str:
             text = " ".join(_SENTENCE_END.split(text)[:-1])
         is_label = all(_LABEL.fullmatch(line) and len(line.split()) <= _LABEL_WORDS for line in lines)
         if not is_label and (len(text.split()) >= _MIN_WORDS or text.endswith(_ENDS)):
-            return clip_text(first_sentences(text), ABSTRACT_CHARACTERS)
+            return clip_text(first_sentences(text), _ABSTRACT_CHARACTERS)
     return ""
 
 
@@ -341,6 +344,16 @@ def _learning_view(learning: Learning) -> View:
     view: View = {"content": learning.content}
     view |= {key: value for key, value in fields.items() if value}
     return view | {"_meta": {"document_path": learning.path, "document_id": learning.id}}
+
+
+def skill_view(skill: Skill) -> View:
+    """Return a skill without its text."""
+    return {
+        **skill.fields,
+        **{name: str(getattr(skill, name)) for name in ("name", "scope", "client")},
+        "problems": skill.problems,
+        "_meta": {"document_path": skill.path, "document_id": skill.name},
+    }
 
 
 def to_yaml(view: Mapping[str, object]) -> str:

@@ -39,12 +39,11 @@ from archivist.reading.wording import (
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.records import Category, Event, EventKind, Lesson, LessonType
 from archivist.workspace.learnings import Learning
-from archivist.workspace.save import MemoryKind, category_of
+from archivist.workspace.save import MemoryKind, category_of, title_of
 from archivist.workspace.topology import LEVELS, FileKind, WorkspaceScope
 
 MAX_DRAFTS = 5
 _MIN_WEIGHT = 0.6
-_TITLE_CHARACTERS = 120
 _REASON_CHARACTERS = 320
 # A longer message is a pasted file or log, not something that somebody said.
 _MESSAGE_CHARACTERS = 4_000
@@ -187,7 +186,7 @@ def _draft_lessons(reading: RunReading, known: DraftContext) -> Iterator[Draft]:
             continue
         text = lesson.summary if not lesson.rule or lesson.signature else f"{lesson.summary}\n\n{lesson.rule}"
         yield Draft(
-            title=clip_words(lesson.summary, _TITLE_CHARACTERS),
+            title=title_of(lesson.summary),
             text=_end_sentence(text) + (f"\n\n{lesson.detail}" if lesson.detail else ""),
             category="convention" if is_preference else _CATEGORIES.get(lesson.category, "convention"),
             tags=lesson.tags,
@@ -270,7 +269,7 @@ def draft_decisions(events: Sequence[Event]) -> Iterator[Draft]:
             text = _end_sentence(clip_words(reasoned or sentence, 2 * _REASON_CHARACTERS))
             yield Draft(
                 kind=FileKind.DECISIONS,
-                title=clip_words(title[:1].upper() + title[1:], _TITLE_CHARACTERS),
+                title=title[:1].upper() + title[1:],
                 text=text if is_user else f"{text} The user agreed.",
                 category=category_of(text, MemoryKind.DECISION),
                 tags=tags(*[code for code in _CODE.findall(text) if " " not in code][:3]),
@@ -383,13 +382,18 @@ def _draft_fix(fix: _Fix, events: Sequence[Event], trigger: SaveTrigger) -> Iter
     parts += [f"Root cause: {reason}"] if reason else []
     parts += [f"What helped: {changes}."] if changes else []
     yield Draft(
-        title=clip_words(f"{error} ({fix.success.purpose})", _TITLE_CHARACTERS),
+        title=f"{_error_title(failure)} ({fix.success.purpose})",
         text="\n\n".join(parts),
         tags=tags(*fix.success.purpose.split()[:1], failure.subject.split(".")[0]),
         trigger=trigger,
         evidence=(*(call.event.id for call in fix.failed[:3]), fix.success.event.id),
         weight=min(0.95, 0.6 + 0.05 * len(fix.failed) + (0.1 if reason else 0.0)),
     )
+
+
+def _error_title(failure: Failure) -> str:
+    """Return the first sentence of an error message, whole: a title is never cut."""
+    return title_of(quote_error(failure.line, _MESSAGE_CHARACTERS))
 
 
 def _describe_changes(fix: _Fix) -> tuple[str, bool]:
@@ -450,7 +454,7 @@ def _draft_remedies(reading: RunReading) -> Iterator[Draft]:
         error, helped = quote_error(met.failure.line), advice(remedy)
         command = code(clip_words(mask_command(met.act.text), 100))
         yield Draft(
-            title=clip_words(f"{error}: {helped}", _TITLE_CHARACTERS),
+            title=f"{_error_title(met.failure)}: {helped}",
             text=f"{command} failed {count} times with “{error}”.\n\nWhat helped: {helped}.",
             category="configuration" if met.failure.kind.is_environment else "debugging",
             tags=tags(*met.act.purpose.split()[:1], met.failure.subject.split(".")[0]),
@@ -503,7 +507,7 @@ def draft_conflicts(reading: RunReading, learnings: Sequence[Learning]) -> Itera
             earlier = f"Earlier advice{f' of {entry.date}' if entry.date else ''}: {entry.title}."
             yield Draft(
                 kind=learning.kind,
-                title=clip_words(f"{entry.title}: {code(call)} no longer works", _TITLE_CHARACTERS),
+                title=f"{entry.title}: {code(call)} no longer works",
                 text=f"{failed}; what worked: {advice(cure.remedy)}.\n\n{earlier}",
                 category=entry.category or "debugging",
                 tags=entry.tags,

@@ -40,10 +40,8 @@ from archivist.workspace.topology import (
 # The resolution of a file's times is 2 s on FAT, the coarsest file system in use.
 FRESH_NS = 2_000_000_000
 MAX_BYTES = 16 * 1024**2
-# Front matter is shorter than this in nearly every plan, so that one read is enough.
-HEAD_BYTES = 4096
 _PIECE_BYTES = 1024**2
-_FENCES = (b"---", b"\xef\xbb\xbf---")
+_MAX_SUGGESTIONS = 10
 _NOT_A_PLAN = "readme.md"
 _BELOW_RESOURCES = frozenset((FileKind.PLAN, FileKind.OVERVIEW, FileKind.ABSTRACT, FileKind.DOCUMENT))
 _LEARNING_FILES = {f"{kind.value}.md": kind for kind in LEARNINGS}
@@ -298,7 +296,7 @@ class FileCache:
         if before == place and max(place.mtime_ns, place.ctime_ns) + FRESH_NS < read_ns:
             return parsed
         now = self._clock_ns()
-        data = read_data(place, problems, is_head=place.kind is FileKind.PLAN)
+        data = read_data(place, problems)
         if data is None:
             self._cached.pop(place.name, None)
             return None
@@ -313,38 +311,26 @@ class FileCache:
         return parsed
 
 
-def read_data(place: WorkspaceFile, problems: list[LintProblem], *, is_head: bool = False) -> bytes | None:
-    """Return a file's bytes, or only its front matter; None, with a problem added, when that fails."""
-    if place.size > MAX_BYTES and not is_head:
+def read_data(place: WorkspaceFile, problems: list[LintProblem]) -> bytes | None:
+    """Return a file's bytes; None, with a problem added, when that fails."""
+    if place.size > MAX_BYTES:
         problems.append(LintProblem(place.name, 0, "too-large", f"it is larger than {MAX_BYTES >> 20} MiB"))
         return None
     try:
-        return (_read_head if is_head else read_bytes)(place.file, place.name)
+        return read_bytes(place.file, place.name)
     except InputError as error:
         problems.append(LintProblem(place.name, 0, "unreadable", error.message))
         return None
 
 
-def _read_head(file: str, name: str) -> bytes:
-    """Return a file's front matter, which is all that a plan needs; without any, its first lines."""
-    head = read_bytes(file, name, stop=HEAD_BYTES)
-    if not head.startswith(_FENCES):
-        return head if len(head) < HEAD_BYTES else head[: head.rfind(b"\n") + 1]
-    end = head.find(b"\n---", 3)
-    line_end = head.find(b"\n", end + 1) if end > 0 else -1
-    if line_end > 0:
-        return head[: line_end + 1]
-    return head if len(head) < HEAD_BYTES else read_bytes(file, name)
-
-
-def read_bytes(file: str | Path, name: str, *, stop: int = 0) -> bytes:
-    """Return a file's bytes, or its first; raise InputError when it cannot be read or is too large."""
+def read_bytes(file: str | Path, name: str) -> bytes:
+    """Return a file's bytes; raise InputError when it cannot be read or is too large."""
     try:
         # Without a buffer a small file costs one system call, and there are thousands of them.
         handle = open_at_once(str(file), os.O_RDONLY)
         try:
-            data = os.read(handle, stop or _PIECE_BYTES)
-            while not stop and data and len(data) <= MAX_BYTES and (more := os.read(handle, _PIECE_BYTES)):
+            data = os.read(handle, _PIECE_BYTES)
+            while data and len(data) <= MAX_BYTES and (more := os.read(handle, _PIECE_BYTES)):
                 data += more
         finally:
             os.close(handle)
@@ -384,6 +370,17 @@ def find_scope(roots: Sequence[Topology], text: str) -> WorkspaceScope:
     if scope.parts and scope not in known:
         raise NotFoundError("scope", str(scope), hint=suggest_scopes(scope, known))
     return scope
+
+
+def require_scope(topology: Topology, scope: WorkspaceScope) -> None:
+    """Raise InputError for a scope without a folder, so that a typo creates none; an empty root takes any."""
+    known = topology.scopes()
+    if known and scope not in known:
+        near = [str(each) for each in known if each.workspace == scope.workspace]
+        names = ", ".join(near[:_MAX_SUGGESTIONS] or dict.fromkeys(each.workspace for each in known))
+        raise InputError(
+            f"no scope {str(scope)!r} in this workspace", hint=f"there is {names}; --create makes a new one"
+        )
 
 
 def read_corpus(

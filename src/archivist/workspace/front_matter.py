@@ -196,7 +196,12 @@ class _ValueBuilder:
         if kind is self._yaml.ScalarEvent:
             value = self._build_scalar(event)
         elif kind is self._yaml.AliasEvent:
-            return self._find_anchored(event)
+            self._aliases += 1
+            if self._aliases > MAX_ALIASES:
+                raise self._broken(event, f"too many aliases, more than {MAX_ALIASES}", is_refused=True)
+            if event.anchor not in self._anchors:
+                raise self._broken(event, f"found undefined alias {event.anchor!r}")
+            return self._anchors[event.anchor]
         elif event.tag not in _COLLECTION_TAGS:
             raise self._broken(event, f"the tag {event.tag!r} is not supported")
         else:
@@ -209,14 +214,6 @@ class _ValueBuilder:
         if event.anchor is not None:
             self._anchors[event.anchor] = value
         return value
-
-    def _find_anchored(self, event: Any) -> object:
-        self._aliases += 1
-        if self._aliases > MAX_ALIASES:
-            raise self._broken(event, f"too many aliases, more than {MAX_ALIASES}", is_refused=True)
-        if event.anchor not in self._anchors:
-            raise self._broken(event, f"found undefined alias {event.anchor!r}")
-        return self._anchors[event.anchor]
 
     def _build_list(self) -> list[object]:
         items = []
@@ -306,6 +303,8 @@ def format_value(value: object) -> str:
         return value.isoformat()
     if isinstance(value, str):
         return quote_if_needed(value, _BARE)
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {quote_if_needed(str(item))}' for key, item in value.items())}}}"
     if isinstance(value, Sequence):
         return f"[{', '.join(quote_if_needed(str(item)) for item in value)}]"
     raise TypeError(f"front matter cannot hold {value!r}")

@@ -14,18 +14,20 @@ from hashlib import sha256
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
+from archivist.errors import InputError
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.text import estimate_tokens
 from archivist.workspace.documents import block_tokens
 from archivist.workspace.front_matter import FENCED
+from archivist.workspace.learnings import sanitize_body
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
 # A rule is universal when more than this share of the runs needed it.
 UNIVERSAL = 0.8
-# Above this share of a budget the file is reported as nearly full.
-NEARLY = 0.9
+# Above this share of a budget the file is reported as nearly full: time to review it.
+NEARLY = 0.8
 # Fewer runs do not show what most runs need.
 ENOUGH_RUNS = 5
 _BUDGET = re.compile(r"<!--\s*+budget:\s*+(?P<said>.{0,200}?)\s{0,9}-->", re.IGNORECASE)
@@ -33,6 +35,9 @@ _AMOUNT = re.compile(r"<?\s*+~?\s*+(?P<number>\d{1,7})\s*+(?P<unit>lines?|tokens
 _CODE = re.compile(r"`([^`\n]+)`")
 _NAME = re.compile(r"[^\W_]{3,}")
 _MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
+# The documented budgets: of some files by name, of any other hot file by its layer.
+_LINES_BY_NAME = {"user-profile.md": 50, "global-conventions.md": 80, "workspace-workflow.md": 100}
+_LINES_OF_A_FILE = 100
 # A budget is at the top: after front matter and a heading at most.
 _TOP_LINES = 12
 _MET_SHARE = 0.4
@@ -63,10 +68,24 @@ class HotItem:
         """Return the number of its lines."""
         return self.end_line - self.line + 1
 
+    @property
+    def obstacle(self) -> str:
+        """Return why it cannot become a lesson: an example without its rule, or markup that never ends."""
+        if self.text.startswith(("```", "~~~", "|", ">")):
+            return "is an example, not a rule"
+        try:
+            sanitize_body(strip_list_mark(self.text))
+        except InputError as error:
+            return f"cannot be a lesson: {error.message}"
+        return ""
+
 
 @dataclass(frozen=True, slots=True)
 class HotFile:
-    """One hot file; `agents` names the only tools that load it, `problem` a budget that cannot be read."""
+    """One hot file; `agents` names the only tools that load it, `problem` a budget that cannot be read.
+
+    `is_declared` tells a budget of its own from the documented one.
+    """
 
     path: str
     text: str
@@ -75,6 +94,7 @@ class HotFile:
     budget: Budget | None = None
     agents: tuple[str, ...] = ()
     problem: str = ""
+    is_declared: bool = False
 
     @property
     def share(self) -> float | None:
@@ -151,6 +171,9 @@ class RuleUsage:
         """Say whether enough runs are known and most of them needed it."""
         return self.runs >= ENOUGH_RUNS and self.share > UNIVERSAL
 
+    def __str__(self) -> str:
+        return f"met in {self.met} of {self.runs} runs" if self.runs else "no runs known yet"
+
 
 @dataclass(frozen=True, slots=True)
 class Demotion:
@@ -163,8 +186,7 @@ class Demotion:
     @property
     def reason(self) -> str:
         """Return the reason in a few words."""
-        met = f"met in {self.use.met} of {self.use.runs} runs" if self.use.runs else "no runs known yet"
-        return f"{met}; names {', '.join(self.names)} only" if self.names else met
+        return f"{self.use}; names {', '.join(self.names)} only" if self.names else str(self.use)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +207,18 @@ class Promotion:
     reason: str
 
 
-def measure_hot_file(path: str, text: str, *, agents: tuple[str, ...] = ()) -> HotFile:
-    """Return the size of a hot file, and the budget that it declares at the top."""
+def measure_hot_file(
+    path: str, text: str, *, agents: tuple[str, ...] = (), documented: Budget | None = None
+) -> HotFile:
+    """Return the size of a hot file, and the budget that it declares at the top, else the documented one."""
     budget, problem = _parse_budget(text)
-    lines = len(text.splitlines())
-    return HotFile(path, text, lines, estimate_tokens(text), budget, agents, problem)
+    lines, tokens = len(text.splitlines()), estimate_tokens(text)
+    return HotFile(path, text, lines, tokens, budget or documented, agents, problem, budget is not None)
+
+
+def documented_budget(path: str) -> Budget:
+    """Return the budget of a hot file that declares none."""
+    return Budget(_LINES_BY_NAME.get(path.rsplit("/", 1)[-1], _LINES_OF_A_FILE))
 
 
 def _parse_budget(text: str) -> tuple[Budget | None, str]:
@@ -313,7 +342,8 @@ def propose_demotions(
         named = tuple(name for name in workspaces if name.lower() in words)
         # A rule that names all workspaces is about none in particular.
         names = named if len(named) < len(workspaces) else ()
-        candidates.append(Demotion(item, usage_by_id.get(item.id, RuleUsage()), names))
+        if not item.obstacle:
+            candidates.append(Demotion(item, usage_by_id.get(item.id, RuleUsage()), names))
     # Sorting is stable: where nothing else decides, the order is that of the files.
     candidates.sort(key=lambda each: (round(each.use.share, 3), not each.names, -each.item.lines))
     chosen: list[Demotion] = []
@@ -344,7 +374,7 @@ def propose_promotions(
         if any(matches(words, other, frozenset(), _SAME) for other in said):
             continue
         use = usage_by_id.get(entry.id, RuleUsage())
-        reason = f"met in {use.met} of {use.runs} runs" if use.is_universal else ""
+        reason = str(use) if use.is_universal else ""
         if not reason and entry.scope and len(workspaces) > 1:
             said_in = {
                 other.scope.split("/")[0]

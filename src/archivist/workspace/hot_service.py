@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.access.rights import Layer, reads, writes
+from archivist.capture.clean import clean_name
 from archivist.clock import system_clock
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
 from archivist.files.write import explain_os_errors, read_bytes, replace_if_unchanged
-from archivist.reading.wording import clip_words
 from archivist.recall.keywords import keywords
 from archivist.records import Brief, Episode, Event, Lesson, Status
-from archivist.service import BankService
 from archivist.store.filters import equals, not_equals, one_of
 from archivist.workspace import hot
 from archivist.workspace import links_service as links
@@ -39,15 +37,6 @@ _MAX_EVENTS = 1_000
 _EVENT_CHARACTERS = 2_000
 _TARGET_CHARACTERS = 200
 _MAX_BRIEFS = 5_000
-_TITLE_CHARACTERS = 80
-
-
-class UsageHistory(NamedTuple):
-    """What the bank knows of usage: the words of each run, the lessons, and the runs briefed with each."""
-
-    runs: Mapping[str, frozenset[str]] = {}
-    lessons: tuple[Lesson, ...] = ()
-    told: Mapping[str, frozenset[str]] = {}
 
 
 class Review(NamedTuple):
@@ -69,61 +58,41 @@ class MovedRule(NamedTuple):
     target: str
 
 
-class HotMemory(BankService):
-    """The hot files of a root, with what the bank knows of their usage."""
+def review(topology: Topology, bank: Bank | None = None) -> Review:
+    """Measure the hot files of a root, and propose what should leave or join them.
 
-    def __init__(self, bank: Bank, topology: Topology) -> None:
-        super().__init__(bank)
-        self._topology = topology
-
-    @reads(Layer.WORKSPACE)
-    def review(self) -> Review:
-        """Measure the hot files and propose what should leave or join them."""
-        with self._bank.reading() as reader:
-            history = _load_usage(reader)
-        return review(self._topology, history)
-
-    @writes(Layer.WORKSPACE)
-    def demote(self, name: str, scope: str) -> MovedRule:
-        """Move a rule into a workspace's lessons. It leaves the hot file only after it is saved there."""
-        return demote(self._topology, name, scope, now=self._bank.now)
-
-    @writes(Layer.WORKSPACE)
-    def promote(self, name: str, file: str) -> MovedRule:
-        """Add a lesson (`m-001`) or a learning entry (`file.md:12`) to a hot file that has room for it."""
-        if ":" in name:
-            return promote_entry(self._topology, name, file)
-        return _promote(self._topology, _warm_from_lesson(self._bank.lessons.get(name)), file)
-
-
-def review(topology: Topology, history: UsageHistory) -> Review:
-    """Measure the hot files of a root against their usage, which may be empty."""
+    A bank adds how often each rule was needed, and its lessons as candidates.
+    """
     found, problems = measure_hot_files(topology.root, topology.rules)
     workspaces = sorted({scope.workspace for scope in topology.scopes()})
     items = [item for file in found.files for item in hot.parse_hot_items(file)]
-    lessons = {lesson.id: f"{lesson.summary} {lesson.rule}" for lesson in history.lessons}
+    runs: dict[str, frozenset[str]] = {}
+    lessons: list[Lesson] = []
+    runs_of: dict[str, set[str]] = {}
+    if bank is not None:
+        with bank.reading() as reader:
+            runs, lessons, runs_of = _load_usage(reader)
+    texts = {lesson.id: f"{lesson.summary} {lesson.rule}" for lesson in lessons}
     briefed = {
-        item.id: frozenset(
-            run for lesson in hot.matching_lessons(item.text, lessons) for run in history.told.get(lesson, ())
-        )
+        item.id: frozenset(run for name in hot.matching_lessons(item.text, texts) for run in runs_of[name])
         for item in items
     }
-    uses = hot.count_rule_usage({item.id: item.text for item in items}, history.runs, briefed)
-    warm = [*map(_warm_from_lesson, history.lessons), *_warm_entries(topology)]
-    by_name = {lesson.short_id: history.told.get(lesson.id, frozenset()) for lesson in history.lessons}
-    warm_uses = hot.count_rule_usage({entry.id: entry.text for entry in warm}, history.runs, by_name)
+    uses = hot.count_rule_usage({item.id: item.text for item in items}, runs, briefed)
+    warm = [*map(_warm_from_lesson, lessons), *_warm_entries(topology)]
+    by_name = {lesson.short_id: runs_of[lesson.id] for lesson in lessons}
+    warm_uses = hot.count_rule_usage({entry.id: entry.text for entry in warm}, runs, by_name)
     return Review(
         found,
         problems,
         tuple((item, uses[item.id]) for item in items),
         hot.propose_demotions(found, uses, workspaces),
         hot.propose_promotions(warm, warm_uses, workspaces, found),
-        len(history.runs),
+        len(runs),
     )
 
 
-def _load_usage(reader: Reader) -> UsageHistory:
-    """Return the words of the latest runs, and the runs briefed with each lesson."""
+def _load_usage(reader: Reader) -> tuple[dict[str, frozenset[str]], list[Lesson], dict[str, set[str]]]:
+    """Return the words of the latest runs, the lessons, and the runs that were briefed with each lesson."""
     rows = reader.select_fields(
         Episode, ("id", "task", "summary"), equals("parent", ""), order=("-finished", "-id"), limit=_MAX_RUNS
     )
@@ -134,14 +103,12 @@ def _load_usage(reader: Reader) -> UsageHistory:
         )
         texts = (f"{text[:_EVENT_CHARACTERS]} {target[:_TARGET_CHARACTERS]}" for text, target in events)
         runs[str(run)] = keywords("\n".join((f"{task} {summary}", *texts)))
-    briefed: dict[str, set[str]] = {}
+    lessons = reader.select(Lesson, one_of("status", [Status.ACTIVE.value]), order=("number",))
+    briefed = {lesson.id: set(lesson.runs) for lesson in lessons}
     for brief in reader.select(Brief, not_equals("run", ""), order=("-time",), limit=_MAX_BRIEFS):
-        for lesson_id in brief.lessons:
-            briefed.setdefault(lesson_id, set()).add(brief.run)
-    lessons = tuple(reader.select(Lesson, one_of("status", [Status.ACTIVE.value]), order=("number",)))
-    for lesson in lessons:
-        briefed.setdefault(lesson.id, set()).update(lesson.runs)
-    return UsageHistory(runs, lessons, {key: frozenset(found) for key, found in briefed.items()})
+        for lesson_id in briefed.keys() & brief.lessons:
+            briefed[lesson_id].add(brief.run)
+    return runs, lessons, briefed
 
 
 def _warm_from_lesson(lesson: Lesson) -> hot.WarmEntry:
@@ -158,29 +125,33 @@ def _warm_entries(topology: Topology) -> list[hot.WarmEntry]:
 
 
 def demote(
-    topology: Topology, name: str, scope: str, *, now: Callable[[], datetime] = system_clock
+    topology: Topology,
+    name: str,
+    scope: str,
+    *,
+    on_conflict: str = "refuse",
+    now: Callable[[], datetime] = system_clock,
 ) -> MovedRule:
-    """Move a rule into a workspace's lessons; this needs no bank."""
+    """Move a rule into a workspace's lessons. It leaves the hot file only after it is saved there."""
     files = [file for file in measure_hot_files(topology.root, topology.rules)[0].files if not file.agents]
     items = {item: file for file in files for item in hot.parse_hot_items(file)}
     item = hot.find_item(list(items), name)
     if item is None:
         raise NotFoundError("rule", name, hint="archivist workspace hot --items lists them by id")
-    if item.text.startswith(("```", "~~~", "|", ">")):
-        raise InputError(
-            f"{item.file}:{item.line} is an example, not a rule", hint="move it by hand with its rule"
-        )
+    if item.obstacle:
+        raise InputError(f"{item.file}:{item.line} {item.obstacle}", hint="move it by hand with its rule")
     if topology.scopes():
         # Demoting never creates a workspace.
         find_scope([topology], str(WorkspaceScope(*WorkspaceScope.parse(scope).parts[:2])))
     words = hot.strip_list_mark(item.text)
-    title = clip_words(" ".join(words.split()), _TITLE_CHARACTERS).rstrip(" :.;,")
-    lesson = MemoryItem(text=words, title=title, kind=MemoryKind.LESSON, category="convention")
-    outcome = Workspace(topology.root, topology.rules, now=now).save_memory([lesson], scope)[0]
+    lesson = MemoryItem(text=words, kind=MemoryKind.LESSON, category="convention")
+    workspace = Workspace(topology.root, topology.rules, now=now)
+    outcome = workspace.save_memory([lesson], scope, on_conflict=on_conflict)[0]
     if outcome.result in (SaveResult.CONFLICT, SaveResult.REFUSED):
         place = f" ({outcome.place})" if outcome.place else ""
         raise InputError(
-            f"not demoted: {outcome.reason}{place}", hint="resolve that first; nothing was changed"
+            f"not demoted: {outcome.reason}{place}",
+            hint="nothing was changed; --on-conflict supersede or keep_both saves it all the same",
         )
     # Now every sentence of the rule is a lesson: saving never drops what says something new.
     path, before = topology.root / item.file, items[item].text
@@ -195,21 +166,24 @@ def demote(
     return MovedRule(item.text, f"{item.file}:{item.line}", outcome.place)
 
 
-def promote_entry(topology: Topology, name: str, file: str) -> MovedRule:
-    """Add a learning entry (`file.md:12`) to a hot file that has room for it; this needs no bank."""
-    entries = _warm_entries(topology)
-    found = next((entry for entry in entries if entry.id == name or entry.id.endswith(f"/{name}")), None)
-    if found is None:
-        raise NotFoundError("learning entry", name, hint="name it as workspace hot does: FILE:LINE")
-    return _promote(topology, found, file)
-
-
-def _promote(topology: Topology, warm: hot.WarmEntry, file: str) -> MovedRule:
+def promote(topology: Topology, name: str, file: str, bank: Bank | None = None) -> MovedRule:
+    """Add a lesson of the bank (`m-001`) or a learning entry (`file.md:12`) to a hot file that has room."""
+    if bank is not None and ":" not in name:
+        warm = _warm_from_lesson(bank.lessons.get(name))
+    else:
+        entries = _warm_entries(topology)
+        found = next((entry for entry in entries if entry.id == name or entry.id.endswith(f"/{name}")), None)
+        if found is None:
+            raise NotFoundError("learning entry", name, hint="name it as workspace hot does: FILE:LINE")
+        warm = found
     folder = topology.path_inside(topology.rules.hot)
     name = file if file.endswith((".md", ".mdc")) else f"{file}.md"
     path = topology.path_inside(name if "/" in name else folder / name)
     if path.parent != folder:
         raise InputError(f"{file!r} is not a hot file", hint=f"hot files are in {topology.rules.hot}")
+    # Links and copies of the file tell its name.
+    if clean_name(path.name) != path.name:
+        raise InputError("the name of a hot file must not hold a secret", hint="choose another name")
     with explain_os_errors(path):
         before = read_bytes(path)
     try:
@@ -217,7 +191,7 @@ def _promote(topology: Topology, warm: hot.WarmEntry, file: str) -> MovedRule:
     except UnicodeDecodeError:
         raise InputError(f"{file!r} is not UTF-8 text", hint="save it as UTF-8 first") from None
     after = hot.with_item(text, warm.text)
-    grown = hot.measure_hot_file(topology.name_of(path), after)
+    grown = _measure(topology.name_of(path), after)
     usage = measure_hot_files(topology.root, topology.rules)[0]
     whole = replace(usage, files=(*(file for file in usage.files if file.path != grown.path), grown))
     hint = "archivist workspace hot shows what to demote"
@@ -262,10 +236,14 @@ _MAX_HOPS = 4
 _MAX_FILE_BYTES = 4 * 1024**2
 
 
+def _measure(path: str, text: str) -> hot.HotFile:
+    return hot.measure_hot_file(path, text, documented=hot.documented_budget(path))
+
+
 def measure_hot_files(root: Path, rules: WorkspaceRules) -> tuple[hot.HotUsage, tuple[str, ...]]:
     """Measure the hot files of a root, and those that some tools always load; name what cannot be read."""
     own, problems = links.read_rules(root, rules.hot)
-    files = [hot.measure_hot_file(rule.path, rule.text) for rule in own]
+    files = [_measure(rule.path, rule.text) for rule in own]
     counted = {(root / rule.path).resolve() for rule in own}
     found: dict[Path, tuple[Path, list[str]]] = {}
     for path, client in _always_loaded_files(root, rules.hot):
@@ -277,25 +255,17 @@ def measure_hot_files(root: Path, rules: WorkspaceRules) -> tuple[hot.HotUsage, 
         if problem := links.find_way_out(root, path):
             problems.append(f"{name}: {problem}")
             continue
-        text = _read(path)
-        if text is None:
+        data = links.read_if_any(path)
+        try:
+            # Our section is counted at its source.
+            rest = (links.without_section(data) or b"").decode("utf-8")
+        except UnicodeDecodeError:
             problems.append(f"{name}: not UTF-8 text")
             continue
-        # Our section is counted at its source.
-        rest = (links.without_section(text.encode()) or b"").decode()
         if rest.strip():
             measured = hot.measure_hot_file(name, rest, agents=tuple(agents))
-            files.append(replace(measured, text=links.blank_section(text.encode()).decode()))
+            files.append(replace(measured, text=links.blank_section(data).decode()))
     return hot.HotUsage(tuple(files), rules.hot_lines, rules.hot_tokens), tuple(problems)
-
-
-def _read(path: Path) -> str | None:
-    try:
-        return (read_bytes(path) or b"").decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-    except OSError:
-        return ""
 
 
 def _always_loaded_files(root: Path, folder: str) -> Iterator[tuple[Path, Client]]:
@@ -317,7 +287,7 @@ def _always_loaded_files(root: Path, folder: str) -> Iterator[tuple[Path, Client
         for client in clients:
             if name == "AGENTS.md" and client is Client.CODEX and is_overridden:
                 continue
-            for path in _with_imports(root / name, root, client):
+            for path in _with_imports(root / name, root, client, set()):
                 yield path, client
 
 
@@ -325,21 +295,15 @@ def _is_text(path: Path) -> bool:
     return path.is_file() and 0 < path.stat().st_size <= _MAX_FILE_BYTES
 
 
-def _with_imports(path: Path, root: Path, client: Client) -> Iterator[Path]:
+def _with_imports(path: Path, root: Path, client: Client, seen: set[Path], hops: int = 0) -> Iterator[Path]:
     """Yield a file and, for the tools that follow `@path`, the files that it imports; each once."""
-    waiting = [(path, 0)]
-    seen: set[Path] = set()
-    while waiting:
-        file, hops = waiting.pop(0)
-        real = file.resolve()
-        if real in seen or not _is_text(file):
-            continue
-        seen.add(real)
-        yield file
-        if client not in _IMPORTING or hops == _MAX_HOPS:
-            continue
-        rest = (links.without_section((_read(file) or "").encode()) or b"").decode()
+    if path.resolve() in seen or not _is_text(path):
+        return
+    seen.add(path.resolve())
+    yield path
+    if client in _IMPORTING and hops < _MAX_HOPS:
+        rest = (links.without_section(links.read_if_any(path)) or b"").decode("utf-8", "replace")
         for name in _IMPORT.findall(_NO_IMPORT.sub(" ", rest)):
-            target = file.parent / name.rstrip(".")
-            if target.resolve().is_relative_to(root.resolve()):
-                waiting.append((target, hops + 1))
+            target = path.parent / name.rstrip(".")
+            if not links.find_way_out(root, target):
+                yield from _with_imports(target, root, client, seen, hops + 1)

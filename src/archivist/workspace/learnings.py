@@ -119,7 +119,8 @@ def read_learning_file(text: str, place: WorkspaceFile | SourceFile) -> Learning
     """Read a file of decisions or lessons."""
     entries = tuple(parse_entries(text, place.name))
     problems = tuple(problem for entry in entries for problem in entry.problems)
-    problems += tuple(find_misplaced_headings(text, place.name))
+    lines = lines_of(text)
+    problems += tuple(_find_misplaced(lines, find_blocks(lines)[0], place.name))
     return LearningFile(place.kind, place.scope, place.name, entries, problems)
 
 
@@ -202,18 +203,13 @@ def lines_of(text: str) -> list[str]:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def find_misplaced_headings(text: str, name: str) -> list[LintProblem]:
+def _find_misplaced(
+    lines: Sequence[str], headings: Sequence[tuple[int, int]], name: str
+) -> list[LintProblem]:
     """Return a problem for each heading of another level that looks like an entry's.
 
     It starts with a date, and is outside an entry or above a category.
     """
-    lines = lines_of(text)
-    return _find_misplaced(lines, find_blocks(lines)[0], name)
-
-
-def _find_misplaced(
-    lines: Sequence[str], headings: Sequence[tuple[int, int]], name: str
-) -> list[LintProblem]:
     found, is_inside = [], False
     for at, level in headings:
         if level == LEVEL:
@@ -350,8 +346,8 @@ def sanitize_body(text: str) -> str:
     )
     for at in underlined:
         lines[at] = f"\n{lines[at]}"
-    starts_with_mark = _BOLD.match(lines[0].strip(" -*+"))
-    if starts_with_mark and parse_entries(f"{_SENTINEL}\n{lines[0]}", "")[0].text == "":
+    if parse_entries(f"{_SENTINEL}\n{lines[0]}", "")[0].text == "":
+        # A category or tags of its own would be taken for the entry's.
         lines[0] = _BOLD.sub(r"\1", lines[0])
     joined = "\n".join(line.rstrip() for line in lines).strip("\n")
     # A text with more kinds of fences than this is parsed too often.
@@ -408,17 +404,8 @@ def append_note(text: str, entry: LearningEntry, note: str) -> str:
     return new
 
 
-def set_tags(text: str, entry: LearningEntry, tags: Sequence[str]) -> str:
-    """Return a file's text with these tags in an entry's tags line, which is added when missing."""
-    return _set_mark(text, entry, "Tags", ", ".join(tags))
-
-
-def mark_superseded(text: str, entry: LearningEntry, by: str) -> str:
-    """Return a file's text with an entry marked as superseded by another."""
-    return _set_mark(text, entry, "Superseded by", by)
-
-
-def _set_mark(text: str, entry: LearningEntry, mark: str, value: str) -> str:
+def set_mark(text: str, entry: LearningEntry, mark: str, value: str) -> str:
+    """Return a file's text with a mark of an entry set, `Tags` for example; it is added when missing."""
     end = _line_end(text)
     lines = _LINES.findall(text)
     written = f"**{mark}:** {value}"
@@ -444,16 +431,8 @@ def _line_end(text: str) -> str:
     return "\r\n" if "\r\n" in text[:4096] else "\n"
 
 
-def join_title(title: str, text: str) -> str:
-    """Return a title and its text as one paragraph of another entry."""
-    return f"{title}.{_gap(text)}{text}" if text else title
-
-
-def _gap(text: str) -> str:
-    """Return a space, or a blank line where a text starts with a list, code or the like."""
-    return "\n\n" if _BLOCK_START.match(text) else " "
-
-
-def format_addition(text: str, day: date) -> str:
+def format_addition(text: str, day: date, title: str = "") -> str:
     """Return a later statement as a paragraph of the entry that it is merged into."""
-    return f"Also [{day.isoformat()}]:{_gap(text)}{text}"
+    # A list or code needs a blank line before it.
+    gap = "\n\n" if _BLOCK_START.match(text) else " "
+    return f"Also [{day.isoformat()}]:{f' {title}.' if title else ''}{gap}{text}"

@@ -65,6 +65,21 @@ FOLDERS: dict[Client, tuple[str, str]] = {
     Client.CLAUDE_CODE: (".claude/rules", ".md"),
     Client.VSCODE: (".github/instructions", ".instructions.md"),
 }
+# The folder of commands, such as save-memory, and where clients keep those of a project, if they have any.
+COMMANDS = "agent/commands/common"
+COMMAND_FOLDERS: dict[Client, tuple[str, str]] = {
+    Client.CURSOR: (".cursor/commands", ".md"),
+    Client.CLAUDE_CODE: (".claude/commands", ".md"),
+    Client.VSCODE: (".github/prompts", ".prompt.md"),
+}
+# A client is in use where one of these is in the root.
+_TRACES: dict[Client, tuple[str, ...]] = {
+    Client.CURSOR: (".cursor", ".cursorrules"),
+    Client.CODEX: (".codex", "AGENTS.md"),
+    Client.CLAUDE_CODE: (".claude", "CLAUDE.md"),
+    Client.GEMINI: (".gemini", "GEMINI.md"),
+    Client.VSCODE: (".vscode", ".github/instructions", ".github/copilot-instructions.md"),
+}
 SECTIONS: dict[Client, str] = {Client.CODEX: "AGENTS.md", Client.GEMINI: "GEMINI.md"}
 _FRONT_MATTER = {
     Client.CURSOR: "description: {name}\nalwaysApply: true\n",
@@ -285,31 +300,46 @@ def read_rules(root: Path, folder: str) -> tuple[list[HotRule], list[str]]:
     return rules, problems
 
 
+def clients_in_use(root: Path) -> list[Client]:
+    """Return the clients that left a trace in a root; all of them where none did."""
+    found = [client for client, names in _TRACES.items() if any((root / name).exists() for name in names)]
+    return found or list(Client)
+
+
 def link(
     root: Path,
     folder: str,
     rules: Sequence[HotRule],
     clients: Iterable[Client],
     *,
+    commands: Sequence[HotRule] = (),
     as_copies: bool = False,
     is_dry_run: bool = False,
 ) -> list[LinkResult]:
-    """Bring the clients' paths in line with the hot files; a second call changes nothing."""
+    """Bring the clients' paths in line with hot files and commands; a second call changes nothing."""
     results: list[LinkResult] = []
     section_files = {client: (root / name).resolve() for client, name in SECTIONS.items()}
     for client in clients:
         # The file with the client's section can be a link to another client's file.
         is_shared = list(section_files.values()).count(section_files.get(client, root)) > 1
-        linker = _Linker(root, folder, client, is_dry_run)
-        wanted: dict[str, LinkTarget] = {}
-        for target in link_targets(client, rules, as_copies=as_copies, is_shared=is_shared):
-            if target.path in wanted:
-                reason = f"{wanted[target.path].source} is there too"
-                results.append(LinkResult(client, target.path, LinkStatus.LEFT, reason))
-            else:
-                wanted[target.path] = target
-        results += [linker.remove(path) for path in linker.own_paths() if path not in wanted]
-        results += [linker.place(target) for target in wanted.values()]
+        targets = link_targets(client, rules, as_copies=as_copies, is_shared=is_shared)
+        place, ending = COMMAND_FOLDERS.get(client, ("", ""))
+        own_commands = [
+            LinkTarget(f"{place}/{each.name}{ending}", "copy" if as_copies else "link", each.path, each.text)
+            for each in commands
+            if place
+        ]
+        for source, asked in ((folder, targets), (COMMANDS, own_commands)):
+            linker = _Linker(root, source, client, is_dry_run)
+            wanted: dict[str, LinkTarget] = {}
+            for target in asked:
+                if target.path in wanted:
+                    reason = f"{wanted[target.path].source} is there too"
+                    results.append(LinkResult(client, target.path, LinkStatus.LEFT, reason))
+                else:
+                    wanted[target.path] = target
+            results += [linker.remove(path) for path in linker.own_paths() if path not in wanted]
+            results += [linker.place(target) for target in wanted.values()]
     return results
 
 
@@ -317,7 +347,9 @@ def unlink(
     root: Path, folder: str, clients: Iterable[Client], *, is_dry_run: bool = False
 ) -> list[LinkResult]:
     """Remove everything of ours from the clients' paths, and restore what was there before."""
-    linkers = [_Linker(root, folder, client, is_dry_run) for client in clients]
+    linkers = [
+        _Linker(root, source, client, is_dry_run) for client in clients for source in (COMMANDS, folder)
+    ]
     results = [linker.remove(path) for linker in linkers for path in linker.own_paths()]
     if not is_dry_run:
         for linker in linkers:
@@ -328,10 +360,15 @@ def unlink(
 def is_own_file(root: Path, folder: str, name: str) -> bool:
     """Say whether a client's rule file is a link into the hot folder, or a copy that we made."""
     path = root / name
-    return _points_into(path, root / folder) if path.is_symlink() else source_of_copy(_read(path)) is not None
+    return (
+        _points_into(path, root / folder)
+        if path.is_symlink()
+        else source_of_copy(read_if_any(path)) is not None
+    )
 
 
-def _read(path: Path) -> bytes:
+def read_if_any(path: Path) -> bytes:
+    """Return a file's bytes; none when it cannot be read."""
     try:
         return read_bytes(path) or b""
     except OSError:
@@ -357,6 +394,11 @@ class _Linker:
     client: Client
     is_dry_run: bool
 
+    @property
+    def _home(self) -> tuple[str, str] | None:
+        """Return the client's folder for files of the source folder, and their ending."""
+        return (COMMAND_FOLDERS if self.folder == COMMANDS else FOLDERS).get(self.client)
+
     def _attempt(self, path: str, work: Callable[[], tuple[LinkStatus, str]]) -> LinkResult:
         """Return what some work did at a path; when it cannot be done, the path is left with the reason."""
         try:
@@ -367,16 +409,16 @@ class _Linker:
     def own_paths(self) -> list[str]:
         """Return the client's paths with something of ours: links into the hot folder, copies, sections."""
         found: list[str] = []
-        if self.client in FOLDERS:
-            place, ending = FOLDERS[self.client]
+        if self._home:
+            place, ending = self._home
             try:
                 names = sorted(path.name for path in (self.root / place).iterdir())
             except OSError:
                 names = []
             paths = [f"{place}/{name}" for name in names if name.endswith(ending)]
             found += [path for path in paths if is_own_file(self.root, self.folder, path)]
-        section = SECTIONS.get(self.client)
-        if section and is_read_by(_read(self.root / section), self.client):
+        section = SECTIONS.get(self.client) if self.folder != COMMANDS else None
+        if section and is_read_by(read_if_any(self.root / section), self.client):
             found.append(section)
         return found
 
@@ -496,11 +538,11 @@ class _Linker:
 
     def remove_empty_folders(self) -> None:
         """Remove the folders that were made for the client and are empty now."""
-        if self.client not in FOLDERS or self.own_paths():
+        if self._home is None or self.own_paths():
             return
-        own = Path(FOLDERS[self.client][0])
+        own = Path(self._home[0])
         note = self.root / own / _NOTE
-        title, *names = _read(note).decode("utf-8", "replace").splitlines() or [""]
+        title, *names = read_if_any(note).decode("utf-8", "replace").splitlines() or [""]
         if title != _NOTE_TITLE:
             return
         try:

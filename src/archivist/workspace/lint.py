@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError
-from archivist.text import shorten
+from archivist.text import estimate_tokens, shorten
 from archivist.workspace import documents, front_matter, learnings
 from archivist.workspace.documents import PlanStatus
 from archivist.workspace.front_matter import FrontMatter
@@ -131,6 +131,11 @@ def _check_front_matter(
         elif field in known and value not in (None, ""):
             wrong = _check_value(field, value)
             found += [LintProblem(place.name, line_number, *wrong)] if wrong else []
+    # Other fields are not answered.
+    tokens = estimate_tokens(" ".join(str(values[field]) for field in known if field in values))
+    if tokens > documents.ABSTRACT_TOKENS:
+        message = f"the abstract has {tokens} tokens, more than {documents.ABSTRACT_TOKENS}"
+        found.append(LintProblem(place.name, lines.get("description", 1), "abstract-size", message))
     return found
 
 
@@ -399,13 +404,6 @@ def _is_given(values: dict[str, object], field: str) -> bool:
     return values.get(field) not in (None, "", [])
 
 
-def _first_text(values: dict[str, object], *fields: str) -> str:
-    return next(
-        (documents.field_text(values[field]) for field in fields if documents.field_text(values.get(field))),
-        "",
-    )
-
-
 def _fold_text(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(". ")
 
@@ -414,9 +412,11 @@ def _missing_fields(read: FrontMatter, place: WorkspaceFile, title: str) -> dict
     """Return the fields that both plans and overviews should have, where they are not given."""
     values, missing = read.values, dict[str, object]()
     if not _is_given(values, "name"):
-        missing["name"] = _first_text(values, "title") or documents.first_heading(read.body) or title
+        given = documents.field_text(values.get("title"))
+        missing["name"] = given or documents.first_heading(read.body) or title
     if not _is_given(values, "description"):
-        text = _first_text(values, "summary", "abstract") or documents.abstract_of(read.body)
+        given = documents.field_text(values.get("summary")) or documents.field_text(values.get("abstract"))
+        text = given or documents.abstract_of(read.body)
         name = documents.field_text(values.get("name")) or str(missing.get("name", ""))
         # A description that only repeats the name would say nothing.
         is_name = _fold_text(text) == _fold_text(name)

@@ -16,13 +16,14 @@ from archivist.capture.redaction import redact
 from archivist.errors import InputError
 from archivist.reading.similarity import Comparison, Likeness, Statement, compare
 from archivist.workspace import learnings
-from archivist.workspace.documents import Plan, PlanStatus, clip_text, find_plan, strip_markup
+from archivist.workspace.documents import Plan, PlanStatus, find_plan, strip_markup
 from archivist.workspace.learnings import Learning, LearningEntry
 from archivist.workspace.terms import TOOLS
 from archivist.workspace.topology import LEVELS, WorkspaceScope
 
-TITLE_CHARACTERS = 100
 MAX_CHARACTERS = 20_000
+_LONG_TITLE = 66
+_REFUSED_CHARACTERS = 100
 _MAX_TAGS = 4
 _ITEM_HINT = "an item has text, and may have kind, title, category, tags, date, scope, plan and status"
 _CODE = re.compile(r"`([^`\n]{2,40})`")
@@ -142,12 +143,12 @@ def split_title(text: str) -> tuple[str, str]:
 
 
 def title_of(text: str) -> str:
-    """Return a title: the first sentence, or its first part when the sentence is long."""
+    """Return a title: the first sentence, or its first clause when the sentence is long; never a cut one."""
     first = strip_markup(_SENTENCE_END.split(text.strip(), maxsplit=1)[0]).strip(" .#-*>")
     head = _BREAKS.split(first, maxsplit=1)[0]
-    if len(first) > TITLE_CHARACTERS * 2 // 3 and len(head.split()) > 2:
+    if len(first) > _LONG_TITLE and len(head.split()) > 2:
         first = head
-    return clip_text(first, TITLE_CHARACTERS)
+    return first
 
 
 def tags_of(text: str, known: Iterable[str] = ()) -> tuple[str, ...]:
@@ -279,7 +280,7 @@ def prepare_item(item: MemoryItem) -> MemoryItem:
     if not title:
         title, body = split_title(body)
     # Markdown would read marks at the end of a heading as its closing sequence.
-    title = learnings.strip_speaker(clip_text(" ".join(title.split()), 2 * TITLE_CHARACTERS)).strip()
+    title = learnings.strip_speaker(" ".join(title.split())).strip()
     title = re.sub(r"(?:^|(?<!\s)\s++)#++$", "", title)
     tags = (part for tag in item.tags for part in redact(tag).text.split(","))
     words = (" ".join(tag.split()).strip(" `#*") for tag in tags)
@@ -296,7 +297,7 @@ def prepare_item(item: MemoryItem) -> MemoryItem:
 def likely_title(item: MemoryItem) -> str:
     """Return a title for an item that could not be prepared."""
     title = redact(item.title or item.plan or title_of(item.text[:MAX_CHARACTERS])).text
-    return " ".join(title.split())[:TITLE_CHARACTERS]
+    return " ".join(title.split())[:_REFUSED_CHARACTERS]
 
 
 def likely_kind(item: MemoryItem) -> MemoryKind:
@@ -396,10 +397,11 @@ def merge_item(text: str, entry: LearningEntry, likeness: Likeness, item: Memory
     extra = [tag for tag in item.tags if tag.casefold() not in own]
     if likeness is Likeness.MEANING:
         has_title = Statement(item.title, item.text).begins_with_title
-        note = item.text if has_title else learnings.join_title(item.title, item.text)
-        text = learnings.append_note(text, entry, learnings.format_addition(note, item.date or today))
+        title = "" if has_title else item.title
+        note = learnings.format_addition(item.text, item.date or today, title)
+        text = learnings.append_note(text, entry, note)
     # The tags are above the note: setting them last keeps the note's line number valid.
-    return learnings.set_tags(text, entry, [*entry.tags, *extra]) if extra else text
+    return learnings.set_mark(text, entry, "Tags", ", ".join([*entry.tags, *extra])) if extra else text
 
 
 def plan_of(existing: Sequence[Plan], item: MemoryItem) -> Plan:

@@ -14,7 +14,7 @@ from archivist.files.write import explain_os_errors, lock_folder, read_bytes, re
 from archivist.reading.similarity import Statement
 from archivist.workspace import front_matter, learnings, save
 from archivist.workspace.documents import field_text
-from archivist.workspace.files_service import FileCache
+from archivist.workspace.files_service import FileCache, require_scope
 from archivist.workspace.learnings import Learning, LearningEntry
 from archivist.workspace.save import MemoryItem, MemoryKind, OnConflict, SaveOutcome, SaveResult
 from archivist.workspace.topology import LEARNINGS, FileKind, WorkspaceScope, decode
@@ -77,18 +77,14 @@ class MemorySaver:
 
     def _known_scope(self, scope: WorkspaceScope, *, create: bool) -> WorkspaceScope:
         """Return a scope whose workspace and domain exist, so that a typo creates no folder."""
-        known = {WorkspaceScope(*each.parts[:2]) for each in self._topology.scopes()}
-        workspaces = sorted({each.workspace for each in known})
         if not scope.parts:
+            workspaces = sorted({each.workspace for each in self._topology.scopes()})
             if len(workspaces) == 1:
                 return WorkspaceScope(workspaces[0])
             names = ", ".join(workspaces) or "none exists yet"
             raise InputError("no workspace is named", hint=f"name one as the scope: {names}")
-        home = WorkspaceScope(*scope.parts[:2])
-        if not create and workspaces and home not in known:
-            below = sorted(str(each) for each in known if each.workspace == home.workspace)
-            hint = f"there is {', '.join(below or workspaces)}; --create makes a new one"
-            raise InputError(f"no scope {str(home)!r} in this workspace", hint=hint)
+        if not create:
+            require_scope(self._topology, WorkspaceScope(*scope.parts[:2]))
         return scope
 
     def _save_entry(self, item: MemoryItem, home: WorkspaceScope, rule: OnConflict) -> SaveOutcome | None:
@@ -132,7 +128,7 @@ class MemorySaver:
         old = near[0] if near is not None and save.supersedes(near, rule, self._said_by) else None
         by = f"[{entry.date}] {entry.title}"
         if old is not None and old.path == name:
-            new = learnings.mark_superseded(new, old.entry, by)
+            new = learnings.set_mark(new, old.entry, "Superseded by", by)
         if not self._write(path, before, new):
             return None
         if old is not None and old.path != name:
@@ -145,7 +141,9 @@ class MemorySaver:
         before, text = _read_text(path, learning.path)
         entries = learnings.parse_entries(text, learning.path)
         found = next((entry for entry in entries if learnings.is_same_entry(entry, learning.entry)), None)
-        return found is None or self._write(path, before, learnings.mark_superseded(text, found, by)) or None
+        if found is None:
+            return True
+        return self._write(path, before, learnings.set_mark(text, found, "Superseded by", by)) or None
 
     def _save_status(self, item: MemoryItem, here: WorkspaceScope) -> SaveOutcome:
         plan = save.plan_of(self._files.read(here, (FileKind.PLAN,)).plans, item)

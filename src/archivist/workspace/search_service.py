@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads
 from archivist.errors import InputError
-from archivist.paths import FOLDER
 from archivist.recall.keywords import keywords
 from archivist.recall.query import Query
 from archivist.recall.scoring import Relevance
@@ -62,7 +61,6 @@ class WorkspaceSearchResult(NamedTuple):
 
     snippets: tuple[Snippet, ...]
     problems: tuple[str, ...] = ()
-    unembedded: int = 0
 
 
 class WorkspaceSearch(BankService):
@@ -71,13 +69,12 @@ class WorkspaceSearch(BankService):
     def __init__(self, bank: Bank, roots: Sequence[Topology]) -> None:
         super().__init__(bank)
         self._roots = roots
-        folder = bank.path.absolute().parent
-        self._project = folder.parent if folder.name == FOLDER else folder
+        self._project = bank.root
         # The name of each folder in the archive, its path below its root, and the label of that root.
         self._folders: list[tuple[str, str, str]] = []
         project = self._project.resolve()
-        for each in roots:
-            label = "" if each.root.resolve() == project else each.root.name
+        for at, each in enumerate(roots):
+            label = each.root.name if at else ""
             for top in dict.fromkeys((each.rules.resources.strip("/"), each.rules.learnings.strip("/"))):
                 place = (each.root / top).resolve()
                 # A folder outside the project keeps its whole path, as the archive names it.
@@ -112,7 +109,7 @@ class WorkspaceSearch(BankService):
             # Pieces of a small scope may rank behind many others, as long as those are answers too.
             if len(snippets) >= limit or len(recalled.hits) < count or hits[-1:] != recalled.hits[-1:]:
                 break
-        return WorkspaceSearchResult(tuple(snippets[:limit]), problems, recalled.unembedded)
+        return WorkspaceSearchResult(tuple(snippets[:limit]), problems)
 
     @reads(Layer.WORKSPACE)
     def index(self) -> tuple[str, ...]:

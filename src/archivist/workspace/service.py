@@ -8,10 +8,13 @@ from archivist.access.rights import Layer, reads, writes
 from archivist.errors import InputError
 from archivist.service import BankService
 from archivist.workspace.files_service import read_bytes
+from archivist.workspace.learnings import speaker_of
 from archivist.workspace.markdown_service import Workspace
+from archivist.workspace.topology import WorkspaceScope
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.workspace.skills_service import SavedSkill, Skill
 
 
 class WorkspaceService(BankService, Workspace):
@@ -29,6 +32,34 @@ class WorkspaceService(BankService, Workspace):
     propose_migration = reads(Layer.WORKSPACE)(Workspace.propose_migration)
     migrate = writes(Layer.WORKSPACE)(Workspace.migrate)
     save_memory = writes(Layer.WORKSPACE)(Workspace.save_memory)
+
+    @reads(Layer.WORKSPACE)
+    def retrieve_skills(self, scope: str, name: str = "") -> list[Skill]:
+        """Return the skills of a scope and below it and those that clients keep here, or one by its name."""
+        from archivist.workspace import skills_service
+
+        asked = WorkspaceScope.parse(scope)
+        if name:
+            return [skills_service.find_skill(self.topology, name, asked)]
+        own = skills_service.list_skills(self.topology, asked)
+        return [*own, *skills_service.list_client_skills(self.topology.root)]
+
+    @writes(Layer.WORKSPACE)
+    def save_skill(
+        self, name: str, text: str, scope: str, *, description: str = "", is_replacing: bool = False
+    ) -> SavedSkill:
+        """Save a skill of a workspace; another one with that name stays unless it is to be replaced."""
+        from archivist.workspace import skills_service
+
+        return skills_service.save_skill(
+            self.topology,
+            name,
+            text,
+            scope,
+            description=description,
+            is_replacing=is_replacing,
+            said_by=speaker_of(self._bank.actor),
+        )
 
     @reads(Layer.WORKSPACE)
     def text_at(self, path: str) -> str | None:

@@ -1,26 +1,25 @@
 """Skills: procedures that agents can follow again, as portable `SKILL.md` files.
 
 A portable skill has only the six fields that every client reads. It is saved below its scope as
-`_skills/NAME/SKILL.md`; its name is the name of the folder. Secrets in a saved text are redacted.
+`_skills/NAME/SKILL.md`; its name is the name of the folder. Secrets in a saved text are redacted. One that an
+agent saved has its name in the metadata, and agents replace only their own.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
 
-from archivist.access.rights import Layer, writes
 from archivist.capture.redaction import redact
 from archivist.errors import InputError, NotFoundError
 from archivist.files.write import explain_os_errors, read_bytes, replace_if_unchanged
-from archivist.service import BankService
 from archivist.workspace import front_matter
-from archivist.workspace.files_service import Topology
-from archivist.workspace.topology import FileKind, WorkspaceScope
-
-if TYPE_CHECKING:
-    from archivist.bank import Bank
+from archivist.workspace.documents import field_text
+from archivist.workspace.files_service import Topology, require_scope
+from archivist.workspace.links_service import find_way_out
+from archivist.workspace.topology import EVERYWHERE, FileKind, WorkspaceScope
 
 FOLDER = "_skills"
 FILE_NAME = "SKILL.md"
@@ -31,35 +30,41 @@ FIELDS = (*_TEXT_FIELDS, "metadata")
 # An agent loads the whole body when it follows a skill; longer material belongs into files beside it.
 MAX_BODY_BYTES = 256 * 1024
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+# Where clients keep the skills of a project, and of a user below the home folder.
+_CLIENT_FOLDERS = {
+    ".claude/skills": "claude-code",
+    ".cursor/skills": "cursor",
+    ".codex/skills": "codex",
+    ".agents/skills": "codex",
+    ".gemini/skills": "gemini",
+    ".github/skills": "vscode",
+}
+_SAVED_BY = "saved-by"
 _PLACE = re.compile(rf"(?:^|/){FOLDER}/(?P<name>[^/]+)/{re.escape(FILE_NAME)}$")
 
 
-@dataclass(frozen=True, slots=True)
-class Skill:
-    """One skill file."""
+class Skill(NamedTuple):
+    """One skill file; `client` is the agent tool that keeps it, empty for a skill of a workspace."""
 
     name: str
     description: str
     scope: WorkspaceScope
     path: str
     text: str
-    license: str = ""
-    compatibility: str = ""
-    allowed_tools: str = ""
+    fields: Mapping[str, str] = {}
     problems: tuple[str, ...] = ()
+    client: str = ""
 
 
-def read_skill(text: str, path: str, scope: WorkspaceScope) -> Skill:
+def read_skill(text: str, path: str, scope: WorkspaceScope, client: str = "") -> Skill:
     """Read a skill leniently: its problems are listed, and the rest is returned."""
     values = front_matter.read(text, path).values
-    texts = {
-        key.replace("-", "_"): " ".join(value.split()) if isinstance(value := values.get(key), str) else ""
-        for key in _TEXT_FIELDS
-    }
-    place = _PLACE.search(path)
-    folder = place["name"] if place else ""
-    texts["name"] = folder or texts["name"]
-    return Skill(**texts, scope=scope, path=path, text=text, problems=tuple(find_problems(text, folder)))
+    fields = {key: field_text(values.get(key)) for key in _TEXT_FIELDS}
+    # A skill is called as its folder.
+    name = path.rsplit("/", 2)[-2]
+    # A client reads more fields than those that are portable.
+    problems = () if client else tuple(find_problems(text, name))
+    return Skill(name, fields["description"], scope, path, text, fields, problems, client)
 
 
 def find_problems(text: str, name: str) -> list[str]:
@@ -118,7 +123,9 @@ def compose_skill(text: str, name: str, description: str = "") -> str:
     return text if text.endswith("\n") else f"{text}\n"
 
 
-_MAX_SUGGESTIONS = 10
+def _metadata(text: str) -> dict[str, object]:
+    given = front_matter.read(text, FILE_NAME).values.get("metadata")
+    return {_SAVED_BY: "", **(given if isinstance(given, dict) else {})}
 
 
 class SavedSkill(NamedTuple):
@@ -126,36 +133,6 @@ class SavedSkill(NamedTuple):
 
     skill: Skill
     kept: Literal["saved", "replaced", "unchanged"]
-
-
-class Skills(BankService):
-    """The skills of a root's workspaces, with the access rules of the bank."""
-
-    def __init__(self, bank: Bank, topology: Topology) -> None:
-        super().__init__(bank)
-        self._topology = topology
-
-    @writes(Layer.WORKSPACE)
-    def save(
-        self,
-        name: str,
-        text: str,
-        scope: str,
-        *,
-        description: str = "",
-        is_replacing: bool = False,
-        create: bool = False,
-    ) -> SavedSkill:
-        """Save a skill; another one with that name in the same scope stays unless it is to be replaced."""
-        return save_skill(
-            self._topology,
-            name,
-            text,
-            scope,
-            description=description,
-            is_replacing=is_replacing,
-            create=create,
-        )
 
 
 def list_skills(topology: Topology, scope: WorkspaceScope) -> list[Skill]:
@@ -171,6 +148,21 @@ def list_skills(topology: Topology, scope: WorkspaceScope) -> list[Skill]:
     return sorted(found, key=lambda skill: (skill.scope, skill.name))
 
 
+def list_client_skills(root: Path, home: Path | None = None) -> Iterator[Skill]:
+    """Yield the skills that clients keep in a root, and those that they keep in the user's home."""
+    for top in dict.fromkeys((root, home or root)):
+        for folder, client in _CLIENT_FOLDERS.items():
+            for path in sorted((top / folder).glob(f"*/{FILE_NAME}")):
+                try:
+                    data = b"" if find_way_out(top, path) else read_bytes(path)
+                except OSError:
+                    continue
+                if data:
+                    name = path.relative_to(top).as_posix()
+                    shown = name if top == root else f"~/{name}"
+                    yield read_skill(data.decode("utf-8", "replace"), shown, EVERYWHERE, client)
+
+
 def find_skill(topology: Topology, name: str, scope: WorkspaceScope) -> Skill:
     """Return the skill with a name that applies to a scope: its own, else the nearest above it.
 
@@ -183,6 +175,8 @@ def find_skill(topology: Topology, name: str, scope: WorkspaceScope) -> Skill:
         chosen = [skill for skill in above if len(skill.scope.parts) == deepest]
     else:
         chosen = [skill for skill in found if scope.contains(skill.scope)]
+    if not chosen:
+        chosen = [skill for skill in list_client_skills(topology.root) if skill.name == name][:1]
     if len(chosen) == 1:
         return chosen[0]
     if chosen:
@@ -202,10 +196,11 @@ def save_skill(
     description: str = "",
     is_replacing: bool = False,
     create: bool = False,
+    said_by: str = "",
 ) -> SavedSkill:
     """Save a skill in its scope, without secrets; another one with its name is replaced only on request.
 
-    `create` allows a scope that has no folder yet.
+    `create` allows a scope that has no folder yet. `said_by` is the agent that saves it, empty for a person.
     """
     if not is_skill_name(name):
         raise InputError(
@@ -215,20 +210,29 @@ def save_skill(
     home = WorkspaceScope.parse(scope)
     if not home.parts:
         raise InputError("a skill belongs to a workspace", hint="--scope WORKSPACE[/DOMAIN[/REPOSITORY]]")
-    known = topology.scopes()
-    if known and home not in known and not create:
-        # A typo must not create a folder.
-        near = [each for each in known if each.workspace == home.workspace] or known
-        names = ", ".join(dict.fromkeys(str(each) for each in near[:_MAX_SUGGESTIONS]))
-        raise InputError(
-            f"no scope {str(home)!r} in this workspace", hint=f"there is {names}; --create makes a new one"
-        )
+    if not create:
+        require_scope(topology, home)
     composed = compose_skill(redact(text).text, name, redact(description).text)
+    if said_by:
+        from archivist.lessons.quarantine import suspicion
+
+        # A skill is followed without a question, and files have no quarantine.
+        if why := suspicion(composed):
+            raise InputError(f"{why}: only a person may save that", hint="ask your user to save it")
+        composed = front_matter.edit_fields(
+            composed, {"metadata": {**_metadata(composed), _SAVED_BY: said_by}}, FILE_NAME
+        )
     path = topology.path_inside(topology.folder(FileKind.DOCUMENT, home) / FOLDER / name / FILE_NAME)
     with explain_os_errors(path):
         before = read_bytes(path)
         if before == composed.encode():
             return SavedSkill(read_skill(composed, topology.name_of(path), home), "unchanged")
+        if (
+            before is not None
+            and said_by
+            and _metadata(before.decode("utf-8", "replace"))[_SAVED_BY] != said_by
+        ):
+            raise InputError(f"another skill {name!r} in {home} is not yours", hint="choose another name")
         if before is not None and not is_replacing:
             raise InputError(
                 f"there is another skill {name!r} in {home}",

@@ -51,6 +51,7 @@ bad-value: A field holds what the format says. | write it as the format says
 bad-status: The status is one of the five. | one of new, in_progress, partial, done, abandoned
 bad-date: Dates are dates, YYYY-MM-DD. | write it as YYYY-MM-DD
 ?plan-name: Plan files are named YYMMDD-plan-name.md. | rename the file
+?abstract-size: An abstract has at most 200 tokens. | say it in one or two sentences, and the rest below
 ?abstract-file: Abstracts stand in OVERVIEW.md, not in ABSTRACT.md. | archivist workspace migrate merges it
 heading-level: The heading of a learning entry has three marks. | the heading must be ### [YYYY-MM-DD] Title
 no-title: A learning entry has a title. | ### [YYYY-MM-DD] Title

@@ -63,9 +63,33 @@ class Transcript:
 
         A captured log without times has none: the file's time may be that of a clone or a copy.
         """
-        ends = [end for run in self.runs if (end := run.finished or run.started)]
-        known = max(ends, default=None) or date_in(self.stem)
+        known = self.last or date_in(self.stem)
         return known if known or self.runs else datetime.fromtimestamp(self.mtime_ns / 1e9, UTC)
+
+    @property
+    def main(self) -> Episode | None:
+        """Return the run that the others are subagents of; None before capture."""
+        return min(self.runs, key=lambda run: bool(run.parent), default=None)
+
+    @property
+    def outcome(self) -> str:
+        """Return how its main run ended."""
+        return self.main.status.value if self.main else "not captured"
+
+    @property
+    def task(self) -> str:
+        """Return the beginning of its main run's task, on one line."""
+        return " ".join(self.main.task.split())[:_TASK_CHARACTERS] if self.main else ""
+
+    @property
+    def first(self) -> datetime | None:
+        """Return when its first run started."""
+        return min((run.started for run in self.runs if run.started), default=None)
+
+    @property
+    def last(self) -> datetime | None:
+        """Return when its last run ended."""
+        return max((end for run in self.runs if (end := run.finished or run.started)), default=None)
 
 
 class TranscriptListing(NamedTuple):
@@ -73,21 +97,6 @@ class TranscriptListing(NamedTuple):
 
     transcripts: tuple[Transcript, ...]
     others: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TranscriptSummary:
-    """A summary of a transcript (T0): its outcome, its task, its times and its size."""
-
-    name: str
-    outcome: str
-    task: str
-    first: datetime | None
-    last: datetime | None
-    size_bytes: int
-    run: str = ""
-    children: int = 0
-    summary: str = ""
 
 
 def date_in(name: str) -> datetime | None:
@@ -105,25 +114,6 @@ def latest_first(transcripts: Iterable[Transcript]) -> tuple[Transcript, ...]:
     """Return transcripts with the latest first; those with the same time, or none, by name."""
     ordered = sorted(transcripts, key=lambda transcript: transcript.name)
     return tuple(sorted(ordered, key=lambda transcript: transcript.timestamp or _NEVER, reverse=True))
-
-
-def summarize_transcript(transcript: Transcript) -> TranscriptSummary:
-    """Summarize a transcript by its main run; subagents are the children of that run."""
-    runs = sorted(transcript.runs, key=lambda run: bool(run.parent))
-    main = next(iter(runs), None)
-    if main is None:
-        return TranscriptSummary(transcript.name, "not captured", "", None, None, transcript.size_bytes)
-    return TranscriptSummary(
-        name=transcript.name,
-        outcome=main.status.value,
-        task=" ".join(main.task.split())[:_TASK_CHARACTERS],
-        first=min((run.started for run in transcript.runs if run.started), default=None),
-        last=max((end for run in transcript.runs if (end := run.finished or run.started)), default=None),
-        size_bytes=transcript.size_bytes,
-        run=main.id,
-        children=len(transcript.runs) - 1,
-        summary=main.summary,
-    )
 
 
 def find_transcript(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,6 @@ from archivist.workspace.topology import RULES, LintProblem, WorkspaceScope, sug
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.workspace.save import MemoryItem, SaveOutcome
-    from archivist.workspace.service import WorkspaceService
 
 # Reading is not checking: a few problems and the way to all of them are enough.
 _SHOWN = 5
@@ -37,6 +35,7 @@ LINT_HINT = "archivist workspace lint says what to do"
 # name → module and help of the commands that are imported only when they are called.
 _ELSEWHERE = {
     "hot": ("workspace_hot:hot", "Show how full hot memory is; demote and promote."),
+    "init": ("workspace_hot:init", "Lay out a workspace and link it into agent tools."),
     "link": ("workspace_hot:link", "Link hot files into agent tools."),
     "unlink": ("workspace_hot:unlink", "Remove those links."),
     "skills": ("workspace_hot:skills", "List, show and save skills."),
@@ -85,6 +84,9 @@ root_option = root_param("topology", callback=_read_root, help="The workspace's 
 _tags = click.option(
     "--tag", "tags", metavar="T", multiple=True, help="With this tag; repeated: any of them."
 )
+on_conflict = click.option(
+    "--on-conflict", metavar="RULE", default="refuse", help="refuse, supersede or keep_both."
+)
 
 
 def require_bank(session: Session) -> Bank:
@@ -93,8 +95,7 @@ def require_bank(session: Session) -> Bank:
         return session.bank()
     except NoBankError as error:
         error.hint = (
-            f"{error.hint}; of archivist workspace, only search, drafts, transcripts and `hot promote m-001`"
-            " need one"
+            f"{error.hint}; of archivist workspace, only drafts, transcripts and `hot promote m-001` need one"
         )
         raise
 
@@ -108,17 +109,6 @@ def read_source(source: str, max_bytes: int, hint: str) -> str:
         return read_bounded(source, max_bytes, hint=hint).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{source!r} is not UTF-8: byte {error.start}", hint="save it as UTF-8") from None
-
-
-@contextmanager
-def _open_writable(session: Session, topology: Topology) -> Iterator[Workspace | WorkspaceService]:
-    """Open a workspace for writing: through the bank, which checks the actor, when the root is a bank's."""
-    place = session.find_bank_path()
-    if place is None or project_folder(bank_file(place)).resolve() != topology.root.resolve():
-        yield Workspace(topology.root, topology.rules)
-        return
-    with session.bank() as bank:
-        yield bank.workspace
 
 
 @options.command(workspace)
@@ -204,7 +194,7 @@ def _scope_lines(opened: Workspace, scope: str) -> list[str]:
 @click.option("--plan", metavar="NAME", default="", help="The plan whose status changes.")
 @click.option("--status", metavar="S", default="", help="The plan's new status.")
 @click.option("--from", "source", metavar="FILE", help="Items as JSON: a list, or one a line; - reads stdin.")
-@click.option("--on-conflict", metavar="RULE", default="refuse", help="refuse, supersede or keep_both.")
+@on_conflict
 @click.option("--create", is_flag=True, help="Allow a workspace or domain that has no folder yet.")
 @root_option
 def save(
@@ -222,8 +212,8 @@ def save(
         raise click.UsageError("nothing to save\nhint: archivist workspace save SCOPE TEXT, or --from FILE")
     items = _read_items(source) if source else [item_from(fields)]
     good = [item for item in items if isinstance(item, MemoryItem)]
-    with _open_writable(session, topology) as opened:
-        saved = iter(opened.save_memory(good, scope, on_conflict=rule, create=create))
+    opened = Workspace(topology.root, topology.rules, actor=session.actor())
+    saved = iter(opened.save_memory(good, scope, on_conflict=rule, create=create))
     # In the order of the input, with those that were refused while reading.
     outcomes = [next(saved) if isinstance(item, MemoryItem) else item for item in items]
     results = [outcome.result for outcome in outcomes]
@@ -301,15 +291,15 @@ def _problem_view(problem: LintProblem) -> dict[str, object]:
     "--write/--dry-run", "is_writing", default=False, help="Write it; the default only shows a diff."
 )
 @root_option
-def migrate(session: Session, scope: str, is_writing: bool, topology: Topology) -> Answer:
+def migrate(_session: Session, scope: str, is_writing: bool, topology: Topology) -> Answer:
     """Add missing front matter to plans and overviews of SCOPE, and merge ABSTRACT.md into OVERVIEW.md.
 
     Shows a unified diff; --write makes the changes. Bodies stay; the part of an ABSTRACT.md that is more
     than a description is added below the overview. A second run changes nothing.
     """
-    with _open_writable(session, topology) as opened:
-        migration = opened.propose_migration(scope)
-        done, left = opened.migrate(migration.changes) if is_writing else (migration.changes, [])
+    opened = Workspace(topology.root, topology.rules)
+    migration = opened.propose_migration(scope)
+    done, left = opened.migrate(migration.changes) if is_writing else (migration.changes, [])
     problems = [*migration.problems, *left]
     views = [{"path": each.path, "reasons": list(each.reasons), "diff": each.diff()} for each in done]
     lines = []

@@ -10,10 +10,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli import options
-from archivist.edges.cli.output import EXIT_PARTIAL, Answer, note, problem_lines, say, write_file
+from archivist.edges.cli.output import (
+    EXIT_PARTIAL,
+    Answer,
+    list_records,
+    note,
+    problem_lines,
+    say,
+    write_file,
+)
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import episode_lines, pluralize
-from archivist.edges.cli.workspace import LINT_HINT, find_topology, require_bank, root_option, root_param
+from archivist.edges.cli.workspace import (
+    LINT_HINT,
+    find_topology,
+    on_conflict,
+    require_bank,
+    root_option,
+    root_param,
+)
 from archivist.workspace import graph as policy
 from archivist.workspace.files_service import Topology, find_scope, open_roots, read_corpus
 
@@ -42,27 +57,22 @@ def list_(session: Session, topology: Topology) -> Answer:
 
     The time is that of the last run; before capture the date in the file name, else the file's time.
     """
-    from archivist.workspace.transcripts_service import Transcripts, summarize_transcript
+    from archivist.workspace.transcripts_service import Transcripts
 
     with require_bank(session) as bank:
         found = Transcripts(bank, topology).scan_folder()
     views = [_transcript_view(each) for each in found.transcripts]
-    rows = []
-    for view, each in zip(views, found.transcripts, strict=True):
-        run = summarize_transcript(each).run
-        times = (view["first"] or "", view["last"] or "")
-        rows.append((each.name, run, view["outcome"], *times, _format_size(each.size_bytes), view["task"]))
+    first, last = (
+        (name.capitalize(), lambda view, name=name: view[name] or "") for name in ("first", "last")
+    )
+    size = ("Size", lambda view: _format_size(view["size_bytes"]))
+    others = [{"name": name, "reason": reason} for name, reason in found.others]
+    columns = ("name", "run", "outcome", first, last, size, "task")
+    answer = list_records("transcripts", views, None, *columns, others=others)
     waiting = sum(not each.runs for each in found.transcripts)
     hint = f"hint: {pluralize(waiting, 'transcript')} to capture: archivist workspace transcripts capture"
-    others = _others_lines([f"{name} ({reason})" for name, reason in found.others])
-    return Answer(
-        {
-            "transcripts": views,
-            "others": [{"name": name, "reason": reason} for name, reason in found.others],
-        },
-        notes=[hint, *others] if waiting else others,
-        tables=[(("Name", "Run", "Outcome", "First", "Last", "Size", "Task"), rows)],
-    )
+    named = _others_lines([f"{name} ({reason})" for name, reason in found.others])
+    return answer._replace(notes=[hint, *named] if waiting else named)
 
 
 def _others_lines(others: Sequence[str]) -> list[str]:
@@ -140,15 +150,13 @@ def show(
 
 
 def _transcript_view(transcript: Transcript) -> dict[str, Any]:
-    from archivist.workspace.transcripts_service import summarize_transcript
-
-    summary = summarize_transcript(transcript)
-    times = {"first": summary.first, "last": summary.last}
+    times = {"first": transcript.first, "last": transcript.last}
     return {
-        **{name: getattr(summary, name) for name in ("name", "outcome", "task")},
+        **{name: getattr(transcript, name) for name in ("name", "outcome", "task")},
         **{name: f"{time:%Y-%m-%d %H:%M}" if time else None for name, time in times.items()},
-        "size_bytes": summary.size_bytes,
-        "summary": summary.summary,
+        "size_bytes": transcript.size_bytes,
+        "run": transcript.main.id if transcript.main else "",
+        "summary": transcript.main.summary if transcript.main else "",
         "runs": [run.id for run in transcript.runs],
     }
 
@@ -175,12 +183,7 @@ def _format_size(size_bytes: int) -> str:
 )
 @click.option("--scope", metavar="SCOPE", default="", help="The scope that they belong to.")
 @click.option("--save", "is_saving", is_flag=True, help="Pass them to save_memory.")
-@click.option(
-    "--on-conflict",
-    type=click.Choice(["refuse", "supersede", "keep_both"]),
-    default="refuse",
-    help="What to do about entries that they contradict.",
-)
+@on_conflict
 @root_option
 def drafts(
     session: Session, /, scope: str, is_saving: bool, on_conflict: str, topology: Topology, **chosen: Any
@@ -314,9 +317,12 @@ def graph(
 @options.limit(most=200, default=10)
 def search(session: Session, text: str, scope: str, topologies: list[Topology], limit: int) -> Answer:
     """Search the documents of all workspaces for TEXT, by words and by meaning."""
+    from archivist.bank import Bank
     from archivist.workspace.search_service import WorkspaceSearch
 
-    with require_bank(session) as bank:
+    # A bank keeps the index for the next question; without one it is made for this question alone.
+    config = session.load_settings(None).config
+    with session.bank_if_any() or Bank.temporary(config) as bank:
         service = WorkspaceSearch(bank, topologies)
         found = service.search(text, scope=find_scope(topologies, scope), limit=limit)
     hits, lines = [], []

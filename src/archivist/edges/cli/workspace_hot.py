@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from functools import partial
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,18 +12,18 @@ import click
 from archivist.edges.cli import options
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, list_records, note, print_json, print_table, say
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.workspace import read_source, require_bank, root_option
+from archivist.edges.cli.workspace import on_conflict, read_source, require_bank, root_option
 from archivist.errors import InputError
 from archivist.text import shorten_line
 from archivist.workspace import links_service
+from archivist.workspace.documents import skill_view
 from archivist.workspace.files_service import Topology, find_scope
 from archivist.workspace.links_service import Client, LinkResult
 from archivist.workspace.topology import WorkspaceScope
 
 if TYPE_CHECKING:
-    from archivist.workspace.hot import HotFile
+    from archivist.workspace.hot import HotFile, HotItem
     from archivist.workspace.hot_service import MovedRule, Review
-    from archivist.workspace.skills_service import Skill
 
 # As of a linter, so that a pre-commit hook can stop the growth.
 EXIT_OVER = 1
@@ -45,36 +46,33 @@ def hot(ctx: click.Context, topology: Topology, with_items: bool, as_json: bool)
     """Show the size of hot memory, and what should leave or join it. Exit 1 when it is over budget."""
     if ctx.invoked_subcommand is not None:
         return 0
-    from archivist.workspace.hot_service import HotMemory, UsageHistory
     from archivist.workspace.hot_service import review as review_files
 
     # Files alone can be reviewed; a bank adds how often each rule was needed.
     bank = ctx.obj.bank_if_any()
     with bank or nullcontext():
-        review = HotMemory(bank, topology).review() if bank else review_files(topology, UsageHistory())
+        review = review_files(topology, bank)
+    view = _review_view(review)
     if as_json:
-        print_json(_review_view(review))
+        print_json(view)
     else:
-        _print_review(review, with_items=with_items)
+        _print_review(review, view if with_items else {**view, "items": ()})
     return EXIT_OVER if review.usage.is_over else 0
 
 
 @options.command(hot)
 @click.argument("item")
 @click.option("--to", "scope", metavar="SCOPE", required=True, help="The workspace whose lesson it becomes.")
+@on_conflict
 @root_option
-def demote(session: Session, item: str, scope: str, topology: Topology) -> Answer:
+def demote(_session: Session, item: str, scope: str, topology: Topology, on_conflict: str) -> Answer:
     """Move a rule into a workspace's lessons.
 
     ITEM is its id (h-1a2b3c) or place (FILE:LINE), as `hot --items` prints them.
     """
-    from archivist.workspace.hot_service import HotMemory
-    from archivist.workspace.hot_service import demote as demote_in_files
+    from archivist.workspace import hot_service
 
-    bank = session.bank_if_any()
-    with bank or nullcontext():
-        move = HotMemory(bank, topology).demote if bank else partial(demote_in_files, topology)
-        return _moved_answer(move(item, scope))
+    return _moved_answer(hot_service.demote(topology, item, scope, on_conflict=on_conflict))
 
 
 @options.command(hot)
@@ -86,12 +84,12 @@ def promote(session: Session, name: str, file: str, topology: Topology) -> Answe
 
     LESSON is a lesson of the bank (m-001) or a learning entry (FILE:LINE); it also stays where it is.
     """
-    from archivist.workspace.hot_service import HotMemory, promote_entry
+    from archivist.workspace import hot_service
 
-    if ":" in name and session.find_bank_path() is None:
-        return _moved_answer(promote_entry(topology, name, file))
+    if ":" in name:
+        return _moved_answer(hot_service.promote(topology, name, file))
     with require_bank(session) as bank:
-        return _moved_answer(HotMemory(bank, topology).promote(name, file))
+        return _moved_answer(hot_service.promote(topology, name, file, bank))
 
 
 def _moved_answer(moved: MovedRule) -> Answer:
@@ -99,45 +97,38 @@ def _moved_answer(moved: MovedRule) -> Answer:
     return Answer(moved._asdict(), text)
 
 
-def _print_review(review: Review, *, with_items: bool) -> None:
+def _print_review(review: Review, view: dict[str, Any]) -> None:
     usage = review.usage
     for problem in review.problems:
         note(f"archivist: {problem}")
     if not usage.files:
         note("archivist: no hot files")
-        note("hint: workspace.hot names their folder (agent/rules/common unless set)")
+        note("hint: archivist workspace init makes them in workspace.hot (agent/rules/common unless set)")
         return
-    total = _budget_note(usage.share)
-    if usage.agent:
-        total = f"as {usage.agent} loads it{', ' if total else ''}{total}"
+    loaded = f"as {usage.agent} loads it" if usage.agent else ""
+    total = ", ".join(filter(None, (loaded, _budget_note(usage.share))))
     whole = ("all", usage.lines, usage.max_lines, usage.tokens, f"{usage.share:.0%}", total)
     rows = [*map(_file_row, usage.files), whole]
     print_table(("File", "Lines", "Budget", "Tokens", "Used", "Note"), rows)
-    if with_items:
-        say("\nRules and the runs that met them")
-        for item, use in review.items:
-            known = f"met in {use.met} of {use.runs} runs" if use.runs else "no runs known"
-            _print_item(item.id, f"{item.file}:{item.line}", known, item.text)
+    for title, key in (
+        ("Rules and the runs that met them", "items"),
+        ("Demote: the least used first, just enough to come under budget", "demote"),
+        ("Promote: used everywhere", "promote"),
+    ):
+        if view[key]:
+            say(f"\n{title}")
+        for each in view[key]:
+            place = f"{each['file']}:{each['line']}  " if "file" in each else f"{each['scope']}  ".lstrip()
+            say(f"  {each['id']}  {place}{each['reason']}")
+            say(f"      {shorten_line(each['text'], _ITEM_CHARACTERS)}")
     if review.demotions:
-        say("\nDemote: the least used first, just enough to come under budget")
-        for demotion in review.demotions:
-            item = demotion.item
-            _print_item(item.id, f"{item.file}:{item.line}", demotion.reason, item.text)
         note("hint: archivist workspace hot demote ID --to WORKSPACE moves one into its lessons")
     elif usage.is_over and any(file.agents for file in usage.files_for(usage.agent)):
         note(f"hint: shorten the files that {usage.agent} loads by itself, or raise workspace.hot_lines")
     elif usage.is_over:
         note("hint: more than 80 % of the runs met every rule: raise the budget, or say things shorter")
     if review.promotions:
-        say("\nPromote: used everywhere")
-        for promotion in review.promotions:
-            warm = promotion.warm
-            _print_item(warm.id, warm.scope, promotion.reason, warm.text)
         note("hint: archivist workspace hot promote ID --file FILE puts one into a hot file")
-
-
-def _print_item(name: str, place: str, reason: str, text: str) -> None:
-    say(f"  {name}  {f'{place}  ' if place else ''}{reason}\n      {shorten_line(text, _ITEM_CHARACTERS)}")
 
 
 def _file_row(file: HotFile) -> tuple[object, ...]:
@@ -145,72 +136,59 @@ def _file_row(file: HotFile) -> tuple[object, ...]:
     limits = [f"{lines}"] if lines else []
     limits += [f"{tokens} tokens"] if tokens else []
     share = "-" if file.share is None else f"{file.share:.0%}"
-    remark = file.problem or _budget_note(file.share)
-    if file.agents:
-        # A tool's own file need not declare a budget.
-        remark = "" if file.budget is None and not file.problem else remark
-        remark = ", ".join(filter(None, (f"read by {', '.join(file.agents)}", remark)))
+    # A tool's own file need not declare a budget.
+    told = f"read by {', '.join(file.agents)}" if file.agents else ""
+    told = told or file.problem or ("" if file.is_declared else "no budget declared")
+    remark = ", ".join(filter(None, (told, _budget_note(file.share))))
     return file.path, file.lines, " / ".join(limits) or "-", file.tokens, share, remark
 
 
 def _budget_note(share: float | None) -> str:
     from archivist.workspace.hot import NEARLY
 
-    if share is None:
-        return "no budget declared"
-    return "over budget" if share > 1 else "nearly full" if share > NEARLY else ""
+    if share is None or share <= NEARLY:
+        return ""
+    return "over budget" if share > 1 else "nearly full: review it"
 
 
-def _review_view(review: Review) -> dict[str, object]:
+def _review_view(review: Review) -> dict[str, Any]:
     usage = review.usage
     files = [
         {
-            **{name: getattr(file, name) for name in ("path", "lines", "tokens")},
+            **{name: getattr(file, name) for name in ("path", "lines", "tokens", "agents", "problem")},
             "budget_lines": file.budget.lines if file.budget else None,
             "budget_tokens": file.budget.tokens if file.budget else None,
+            "declared": file.is_declared,
             "share": None if file.share is None else round(file.share, 3),
             "over": file.is_over,
-            "agents": file.agents,
-            "problem": file.problem,
         }
         for file in usage.files
     ]
+    demotions = [{**_item_view(each.item), "reason": each.reason} for each in review.demotions]
+    promotions = [{**asdict(each.warm), "reason": each.reason} for each in review.promotions]
     totals = ("lines", "tokens", "agent", "max_lines", "max_tokens")
-    items = [
-        {"id": item.id, "file": item.file, "line": item.line, "met": use.met, "text": item.text}
-        for item, use in review.items
-    ]
-    demotions = [
-        {"id": each.item.id, "file": each.item.file, "line": each.item.line, "reason": each.reason}
-        for each in review.demotions
-    ]
-    promotions = [
-        {"id": each.warm.id, "scope": each.warm.scope, "reason": each.reason, "text": each.warm.text}
-        for each in review.promotions
-    ]
     return {
         "files": files,
         **{name: getattr(usage, name) for name in totals},
         "share": round(usage.share, 3),
         "over": usage.is_over,
         "runs": review.runs,
-        "items": items,
+        "items": [{**_item_view(item), "met": use.met, "reason": str(use)} for item, use in review.items],
         "demote": demotions,
         "promote": promotions,
         "problems": review.problems,
     }
 
 
+def _item_view(item: HotItem) -> dict[str, object]:
+    return {name: getattr(item, name) for name in ("id", "file", "line", "text")}
+
+
 # Links
 
 
-_CLIENTS = click.argument(
-    "clients",
-    metavar="CLIENT…",
-    nargs=-1,
-    required=True,
-    type=click.Choice([*options.enum_choice(Client).choices, "all"]),
-)
+_CLIENT = click.Choice([*options.enum_choice(Client).choices, "all"])
+_CLIENTS = click.argument("clients", metavar="CLIENT…", nargs=-1, required=True, type=_CLIENT)
 _DRY_RUN = click.option(
     "--dry-run", "is_dry_run", is_flag=True, help="Show what would be done, change nothing."
 )
@@ -232,7 +210,8 @@ def link(_session: Session, /, clients: tuple[str, ...], topology: Topology, **h
     # Before the links: a file that cannot be read is why one is missing.
     for problem in problems:
         note(f"archivist: {problem}")
-    done = links_service.link(root, folder, rules, chosen, **how)
+    commands, _ = links_service.read_rules(root, links_service.COMMANDS)
+    done = links_service.link(root, folder, rules, chosen, commands=commands, **how)
     if not rules and not done:
         raise InputError(
             f"no hot files in {folder!r}", hint="write one, agent/rules/common/user-profile.md for example"
@@ -275,6 +254,46 @@ def _links_answer(done: list[LinkResult], is_dry_run: bool) -> Answer:
     )
 
 
+@options.command()
+@click.argument("scope")
+@click.option("--description", metavar="TEXT", default="", help="What it is about, in one or two sentences.")
+@click.option(
+    "--client",
+    "clients",
+    multiple=True,
+    type=_CLIENT,
+    help="Link into this tool. Default: those in use, else all.",
+)
+@root_option
+def init(
+    _session: Session, scope: str, description: str, clients: tuple[str, ...], topology: Topology
+) -> Answer:
+    """Lay out the workspace SCOPE and link it into agent tools.
+
+    Folders, an overview, files for decisions and lessons, hot files with the learning-cycle triggers, and the
+    command save-memory. Existing files are never changed.
+    """
+    from archivist.tools.prompts import save_memory
+    from archivist.workspace.layout_service import lay_out
+
+    asked = WorkspaceScope.parse(scope)
+    if not asked.parts:
+        raise InputError("no workspace is named", hint="archivist workspace init devtools")
+    made = lay_out(topology, asked, save_memory(()), description)
+    root, folder = topology.root, topology.rules.hot
+    chosen = _parse_clients(clients) if clients else links_service.clients_in_use(root)
+    rules, commands = (links_service.read_rules(root, name)[0] for name in (folder, links_service.COMMANDS))
+    links = links_service.link(root, folder, rules, chosen, commands=commands)
+    answer = _links_answer(links, False)
+    rows = [(name, "made" if is_made else "kept") for name, is_made in made.items()]
+    files = [{"path": name, "done": done} for name, done in rows]
+    return answer._replace(
+        view={"files": files, "places": [each._asdict() for each in links]},
+        tables=[(("Path", "Done"), rows), *answer.tables],
+        notes=("hint: archivist workspace lint says what the overview still needs",),
+    )
+
+
 # Skills
 
 skills = click.Group("skills", help="List, show and save the skills of workspaces, as portable SKILL.md.")
@@ -282,14 +301,19 @@ skills = click.Group("skills", help="List, show and save the skills of workspace
 
 @options.command(skills, "list")
 @options.scope_argument
+@click.option(
+    "--clients", "with_clients", is_flag=True, help="Also those that agent tools keep, here and in your home."
+)
 @root_option
-def list_(_session: Session, scope: str, topology: Topology) -> Answer:
+def list_(_session: Session, scope: str, with_clients: bool, topology: Topology) -> Answer:
     """Print the skills of SCOPE and of everything below it."""
-    from archivist.workspace.skills_service import list_skills
+    from archivist.workspace.skills_service import list_client_skills, list_skills
 
     found = list_skills(topology, find_scope([topology], scope))
+    found += list_client_skills(topology.root, Path.home()) if with_clients else ()
     problems = [f"archivist: {skill.path}: {problem}" for skill in found for problem in skill.problems]
-    answer = list_records("skills", found, _skill_view, "name", "scope", "description")
+    place = ("Scope", lambda skill: skill.client or skill.scope)
+    answer = list_records("skills", found, skill_view, "name", place, "description")
     return answer._replace(notes=problems)
 
 
@@ -302,7 +326,7 @@ def show(_session: Session, name: str, scope: str, topology: Topology) -> Answer
     from archivist.workspace.skills_service import find_skill
 
     skill = find_skill(topology, name, WorkspaceScope.parse(scope))
-    return Answer({**_skill_view(skill), "content": skill.text}, skill.text)
+    return Answer({**skill_view(skill), "content": skill.text}, skill.text)
 
 
 @options.command(skills)
@@ -317,21 +341,9 @@ def save(
     session: Session, /, name: str, source: str, scope: str, topology: Topology, **fields: Any
 ) -> Answer:
     """Save a text as the skill NAME of a scope; secrets in it are redacted."""
-    from archivist.workspace.skills_service import Skills, save_skill
+    from archivist.workspace.learnings import speaker_of
+    from archivist.workspace.skills_service import save_skill
 
     text = read_source(source, _MAX_SKILL_BYTES, "put long material into files beside the skill")
-    bank = session.bank_if_any()
-    with bank or nullcontext():
-        save_text = Skills(bank, topology).save if bank else partial(save_skill, topology)
-        saved = save_text(name, text, scope, **fields)
-    return Answer({**_skill_view(saved.skill), "saved": saved.kept}, f"{saved.kept}: {saved.skill.path}")
-
-
-def _skill_view(skill: Skill) -> dict[str, object]:
-    fields = ("name", "description", "scope", "license", "compatibility")
-    return {
-        **{name: str(getattr(skill, name)) for name in fields},
-        "allowed-tools": skill.allowed_tools,
-        "problems": skill.problems,
-        "_meta": {"document_path": skill.path, "document_id": skill.name},
-    }
+    saved = save_skill(topology, name, text, scope, said_by=speaker_of(session.actor()), **fields)
+    return Answer({**skill_view(saved.skill), "saved": saved.kept}, f"{saved.kept}: {saved.skill.path}")
