@@ -290,12 +290,12 @@ def fit_summary(problems: Sequence[str], error: str, action: str) -> str:
     Of several wordings of the problem the first that fits is taken; nothing when none does.
     """
     is_telling = bool({*message_words(error.replace(":", " "))} - HOLLOW)
+    wordings: list[str] = []
     for problem in problems:
-        quoted = [f"{problem} ({quote_error(error, longest)}): {action}" for longest in (110, 80, 40)]
-        for text in (*(quoted if is_telling else ()), f"{problem}: {action}"):
-            if len(text) <= LONGEST_SUMMARY:
-                return text
-    return ""
+        lengths = (110, 80, 40) if is_telling else ()
+        wordings += [f"{problem} ({quote_error(error, longest)}): {action}" for longest in lengths]
+        wordings.append(f"{problem}: {action}")
+    return next((text for text in wordings if len(text) <= LONGEST_SUMMARY), "")
 
 
 def lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, action: str) -> Candidate:
