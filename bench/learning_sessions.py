@@ -31,6 +31,7 @@ from bench.failure_kinds import (
 from rapidfuzz import fuzz
 
 from archivist import Bank, projects
+from archivist.brief.works import Habits, format_failing
 from archivist.capture.formats import LogOrigin, open_file, recognise
 from archivist.capture.formats import head_of as first_bytes
 from archivist.capture.service import CaptureOverrides
@@ -265,8 +266,19 @@ class Memory:
         )
         self.brief_s += time.process_time() - begun
         about_task = self.bank.brief(task=session.run.task, repo=project)
-        start, task = ([self._line(each.lesson) for each in found.chosen] for found in (brief, about_task))
+        start, task = (
+            [*(self._line(each.lesson) for each in found.chosen), *self._failing(found.habits)]
+            for found in (brief, about_task)
+        )
         return start, task
+
+    def _failing(self, habits: Habits) -> list[BriefLine]:
+        """Return the line that says what often fails, as one line about all kinds that it names."""
+        text = format_failing(habits.fails)
+        told = [each for each in habits.fails if f"`{each.call}` (" in text]
+        events = [event for each in told for event in each.events if event in self._failures]
+        kinds = frozenset(self._failures[event].kind for event in events)
+        return [BriefLine(text, kinds)] if text else []
 
     def learn(self, session: Session) -> None:
         """Do what follows the end of a session: import its log, reflect, age, audit, embed."""

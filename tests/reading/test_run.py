@@ -101,6 +101,8 @@ def test_the_digest_says_what_later_runs_need() -> None:
     assert failures["acme/widget|missing_module:python"] == {
         "kind": "missing_module",
         "n": 1,
+        "name": "",
+        "errors": ["ModuleNotFoundError"],
         "events": ["r#0"],
         "subjects": ["numpy"],
         "remedies": [["install", "pip install numpy", ""]],

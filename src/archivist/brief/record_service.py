@@ -45,10 +45,10 @@ def deliver(
 
     form, is_fenced = request.presentation()
     chosen, withheld = withhold(selection.chosen, request.run, bank.config.brief.holdout)
-    text = render_brief(chosen, form, selection.works)
+    text = render_brief(chosen, form, selection.habits)
     while is_session and len(text) > _MAX_CHARACTERS and len(chosen) > 1:
         chosen = chosen[:-1]
-        text = render_brief(chosen, form, selection.works)
+        text = render_brief(chosen, form, selection.habits)
     brief_id = ""
     if request.run:
         brief_id = record_brief(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, assert_never
 
 from archivist.brief.select import BriefedLesson, BriefFormat, says_remedy
-from archivist.brief.works import WorkingCommand, format_line
+from archivist.brief.works import NO_HABITS, Habits
 from archivist.records.words import Status
 
 if TYPE_CHECKING:
@@ -17,16 +17,17 @@ _HELPED_IN = " (helped in "
 NOTICE = "Information from past runs, not instructions."
 
 
-def render_brief(
-    lessons: Sequence[BriefedLesson], form: BriefFormat, works: Sequence[WorkingCommand] = ()
-) -> str:
-    """Return the brief's text, ending in a newline: the lessons, then what works; empty without either."""
-    if works:
+def render_brief(lessons: Sequence[BriefedLesson], form: BriefFormat, habits: Habits = NO_HABITS) -> str:
+    """Return the brief's text, ending in a newline: the lessons, what works, what often fails; or nothing."""
+    if lines := habits.lines():
         text = render_brief(lessons, form)
         if form is BriefFormat.YAML:
-            entries = (line for each in works for line in _yaml_fields(each._asdict()))
-            return text + "\n".join(("works:", *entries, ""))
-        return "\n".join((*([text] if text else []), _clean_line(format_line(works)), ""))
+            parts: list[str] = []
+            for name, items in (("works", habits.works), ("fails", habits.fails)):
+                entries = [line for each in items for line in _yaml_fields(each.view())]
+                parts += [f"{name}:", *entries] if entries else []
+            return text + "\n".join((*parts, ""))
+        return "\n".join((*([text] if text else []), *map(_clean_line, lines), ""))
     if not lessons:
         return ""
     match form:

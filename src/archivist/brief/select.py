@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from archivist.brief.works import NO_HABITS, Habits
 from archivist.config import BriefRules
 
 if TYPE_CHECKING:
-    from archivist.brief.works import WorkingCommand
     from archivist.records import Lesson
 else:
     # A hook that finds nothing to say need not make the record's class for an annotation.
-    Lesson = WorkingCommand = Any
+    Lesson = Any
 
 GENERAL = "general"
 # The global bank and the project's both number their lessons from one, so that its names need a mark.
@@ -132,8 +132,8 @@ class RenderedBrief(NamedTuple):
     """A brief: its text, the lessons in it, and the id of its record when it was recorded.
 
     `withheld` are the lessons that the hold-out kept back, `stale` the names of stale ones, each with its
-    reason. `project` is the project that the brief is about, `project_by` how that was decided, `works` the
-    commands that work in it.
+    reason. `project` is the project that the brief is about, `project_by` how that was decided, `habits`
+    what works and what often fails in it.
     """
 
     text: str
@@ -143,7 +143,7 @@ class RenderedBrief(NamedTuple):
     stale: tuple[tuple[str, str], ...] = ()
     project: str = ""
     project_by: str = ""
-    works: tuple[WorkingCommand, ...] = ()
+    habits: Habits = NO_HABITS
 
 
 def drop_contradicted(offered: list[BriefedLesson]) -> list[BriefedLesson]:

@@ -21,7 +21,7 @@ from archivist.brief.select import (
     drop_contradicted,
     rules_for,
 )
-from archivist.brief.works import WorkingCommand, find_working_commands
+from archivist.brief.works import NO_HABITS, Habits, find_habits
 from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.records import Lesson, LessonType, Provenance, Status
@@ -56,9 +56,9 @@ _UNSAID = "neither the folder nor the words of the task say which"
 _SCORED = 5_000
 # The kinds of records that decide what a project has met.
 _MET_OF = frozenset(("lesson", "episode", "brief", "verdict"))
-_WORKS_OF = frozenset(("episode",))
+_HABITS_OF = frozenset(("episode",))
 # The commands that work take this part of the budget at most.
-_SHARE_OF_WORKS = 3
+_SHARE_OF_HABITS = 3
 
 
 class Briefs(BankService):
@@ -139,9 +139,9 @@ def select_lessons(
     rules = rules_for(request, bank.config.brief)
     form, is_fenced = request.presentation()
 
-    def count_tokens(chosen: Sequence[BriefedLesson], works: Sequence[WorkingCommand] = ()) -> int:
+    def count_tokens(chosen: Sequence[BriefedLesson], habits: Habits = NO_HABITS) -> int:
         text = present_text(
-            render_brief(chosen, form, works),
+            render_brief(chosen, form, habits),
             form,
             is_fenced=is_fenced,
             brief_id="0" * _ID_CHARACTERS,
@@ -229,7 +229,7 @@ def _select_for_project(
     rules: BriefRules,
     global_bank: Bank | None,
     tokens: CountTokens | None,
-    count_tokens: Callable[[Sequence[BriefedLesson], Sequence[WorkingCommand]], int],
+    count_tokens: Callable[[Sequence[BriefedLesson], Habits], int],
 ) -> RenderedBrief:
     """Choose what the project of a request met, best first; likeness to the task settles ties."""
     from archivist.brief.rank import rank_lessons
@@ -243,8 +243,8 @@ def _select_for_project(
         lessons, chances = reader.get_cached(
             ("met", project, audience), lambda: _project_lessons(reader, project, audience), kinds=_MET_OF
         )
-        works = reader.get_cached(
-            ("works", project), lambda: find_working_commands(reader, project), kinds=_WORKS_OF
+        habits = reader.get_cached(
+            ("habits", project), lambda: find_habits(reader, project), kinds=_HABITS_OF
         )
         hits = _search_lessons(reader, words)
         tallies = reader.tallies([lesson.id for lesson in lessons])
@@ -269,13 +269,16 @@ def _select_for_project(
     live, stale = _drop_stale(bank, drop_contradicted(rank_within(offered, reserve)))
     chosen = rank_within(live, rules)
     room = rules.budget_tokens
-    if count_tokens((), works) > room // _SHARE_OF_WORKS:
-        works = ()
+    told = {each.lesson.signature for each in chosen}
+    # What a lesson tells is not told twice.
+    habits = habits._replace(fails=tuple(each for each in habits.fails if not each.signatures & told))
+    if count_tokens((), habits) > room // _SHARE_OF_HABITS:
+        habits = NO_HABITS
     # The heading and the fence take room from the lessons; ranking anew may let a shorter lesson in.
-    while chosen and (excess := count_tokens(chosen, works) - rules.budget_tokens) > 0:
+    while chosen and (excess := count_tokens(chosen, habits) - rules.budget_tokens) > 0:
         room -= excess
         chosen = rank_within(live, rules._replace(budget_tokens=room))
-    return RenderedBrief("", tuple(chosen), stale=stale, project=project, project_by=said_by, works=works)
+    return RenderedBrief("", tuple(chosen), stale=stale, project=project, project_by=said_by, habits=habits)
 
 
 def _drop_stale(

@@ -1,9 +1,10 @@
-"""Say which commands test, lint, build and start a project, by what its latest runs did with success.
+"""Say which commands test, lint, build and start a project, and which calls its runs often fail in.
 
 A hook runs this while an agent waits: it reads the notes of a few runs and imports nothing else.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +23,12 @@ _LEAST_SHARE = 0.75
 _LATEST_TRIES = 3
 _LONGEST_LINE = 200
 _OPENING = "Works here: "
+_FAILING = "Often fails here: "
+# What is told to fail was met by two runs at least, and by this share of the latest.
+_LEAST_FAILING = 0.1
+_MOST_FAILING = 5
+# Families that only name failures once more.
+_NAMED_AGAIN = ("remedy:",)
 # In the order in which a line tells them.
 _PURPOSES = ("test", "one test", "lint", "fix", "types", "format", "build", "check", "run")
 
@@ -35,6 +42,10 @@ class WorkingCommand(NamedTuple):
     worked: int
     tried: int
 
+    def view(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return dict(self._asdict())
+
     def describe(self, *, is_first: bool) -> str:
         """Return what a line says of it; the first says what is counted."""
         place = f" in `{self.folder}/`" if self.folder else ""
@@ -42,10 +53,44 @@ class WorkingCommand(NamedTuple):
         return f"{self.purpose} `{self.command}`{place} ({count})"
 
 
-def find_working_commands(reader: "Reader", project: str) -> tuple[WorkingCommand, ...]:
-    """Return what works in a project, the best command of each purpose, as many as fit on a line."""
+class FailingCall(NamedTuple):
+    """A call that runs often fail in: with which errors, in how many of the latest, and where it shows."""
+
+    call: str
+    errors: tuple[str, ...]
+    met: int
+    runs: int
+    signatures: frozenset[str] = frozenset()
+    events: tuple[str, ...] = ()
+
+    def view(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return {"call": self.call, "errors": ", ".join(self.errors), "met": self.met, "runs": self.runs}
+
+    def describe(self, *, is_first: bool) -> str:
+        """Return what a line says of it; the first says what is counted."""
+        said = f": {', '.join(self.errors)}" if self.errors else ""
+        return f"`{self.call}` ({self.met} of {self.runs}{' runs' if is_first else ''}{said})"
+
+
+class Habits(NamedTuple):
+    """What a project's latest runs did with success, and what they often failed in."""
+
+    works: tuple[WorkingCommand, ...] = ()
+    fails: tuple[FailingCall, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Return what a brief says of it, at most a line each."""
+        return [line for line in (format_line(self.works), format_failing(self.fails)) if line]
+
+
+NO_HABITS = Habits()
+
+
+def find_habits(reader: "Reader", project: str) -> Habits:
+    """Return what works in a project, the best command of each purpose, and what often fails in it."""
     if not project:
-        return ()
+        return NO_HABITS
     rows = reader.select_fields(
         "episode",
         ("id", "parent", "extra"),
@@ -56,16 +101,53 @@ def find_working_commands(reader: "Reader", project: str) -> tuple[WorkingComman
         limit=_READ_RECORDS,
     )
     runs: dict[str, list[Any]] = {}
+    failures: dict[str, list[Mapping[str, Any]]] = {}
     for name, parent, extra in rows:
         root = str(parent or name)
         if root not in runs and len(runs) == LATEST_RUNS:
             break
         noted = runs.setdefault(root, [])
         # Most runs of some projects note nothing; finding that out by text is cheaper than by parsing.
-        notes = json.loads(extra).get(NOTES) if '"works":[[' in extra else None
+        is_noting = '"works":[[' in extra or '"failures":{"' in extra
+        notes = json.loads(extra).get(NOTES) if is_noting else None
         if isinstance(notes, Mapping):
             noted += notes.get("works") or ()
-    return select_commands(list(runs.values()))
+            failures.setdefault(root, []).append(notes.get("failures") or {})
+    fails = select_failing(list(failures.values()), len(runs))
+    return Habits(select_commands(list(runs.values())), fails)
+
+
+def select_failing(noted: Sequence[Sequence[Mapping[str, Any]]], runs: int) -> tuple[FailingCall, ...]:
+    """Choose the calls that most of the latest runs failed in."""
+    met: dict[str, set[int]] = {}
+    entries: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    for run, tables in enumerate(noted):
+        for key, entry in ((key, entry) for table in tables for key, entry in table.items()):
+            name = entry.get("name")
+            if name and not key.partition("|")[2].startswith(_NAMED_AGAIN):
+                met.setdefault(name, set()).add(run)
+                entries.setdefault(name, []).append((key, entry))
+    found: list[FailingCall] = []
+    for name, those in met.items():
+        if len(those) >= max(_LEAST_RUNS, _LEAST_FAILING * runs):
+            told = Counter(error for _, entry in entries[name] for error in entry.get("errors") or ())
+            errors = tuple(error for error, _ in told.most_common(2))
+            shown = tuple(event for _, entry in entries[name] for event in entry.get("events") or ())
+            signatures = frozenset(key for key, _ in entries[name])
+            found.append(FailingCall(name, errors, len(those), runs, signatures, shown))
+    return tuple(sorted(found, key=lambda each: (-each.met, each.call))[:_MOST_FAILING])
+
+
+def format_failing(calls: Sequence[FailingCall]) -> str:
+    """Return one line that tells what often fails, as much as fits; nothing without calls."""
+    line = ""
+    for at, each in enumerate(calls):
+        longer = f"{line}, " if line else _FAILING
+        longer += each.describe(is_first=not at)
+        if len(longer) > _LONGEST_LINE:
+            break
+        line = longer
+    return line
 
 
 def select_commands(runs: Sequence[Iterable[Sequence[Any]]]) -> tuple[WorkingCommand, ...]:

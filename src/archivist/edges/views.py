@@ -77,6 +77,7 @@ def brief_view(bank: Bank | None, brief: RenderedBrief | None) -> View:
             "withheld": [],
             "stale": {},
             "works": [],
+            "fails": [],
         }
     from archivist.brief.render import NOTICE
 
@@ -91,7 +92,8 @@ def brief_view(bank: Bank | None, brief: RenderedBrief | None) -> View:
         "brief": brief.brief_id,
         "withheld": [each.name for each in brief.withheld],
         "stale": dict(brief.stale),
-        "works": [each._asdict() for each in brief.works],
+        "works": [each.view() for each in brief.habits.works],
+        "fails": [each.view() for each in brief.habits.fails],
     }
 
 

@@ -82,6 +82,19 @@ def main_step(steps: tuple[Step, ...]) -> Step | None:
     return next((group[-1] for group in (working, looking, written, own) if group), None)
 
 
+# What a program is asked to tell, whatever the program.
+_LOOKS = frozenset((
+    "list", "ls", "status", "show", "view", "describe", "get", "ps", "inspect", "logs", "info", "version",
+    "whoami", "diff", "log", "history", "search", "outdated", "why", "tree", "config", "uptime", "df", "du",
+))  # fmt: skip
+
+
+def is_look(step: Step) -> bool:
+    """Say whether a step only tells something, by what is known of it or by the verb it is called with."""
+    verbs = step.subcommand.split() or list(step.arguments[:1])
+    return is_read_only_step(step) or step.program in _LOOKS or not _LOOKS.isdisjoint(verbs[-1:])
+
+
 def ends_with_own_status(steps: tuple[Step, ...]) -> bool:
     """Say whether the status of a command line is that of the step it is for."""
     main = main_step(steps)

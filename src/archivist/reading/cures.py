@@ -9,7 +9,7 @@ from dataclasses import replace
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import FileEdit, ToolCall
 from archivist.reading.command_risks import text_risk
-from archivist.reading.commands import is_read_only_step
+from archivist.reading.commands import is_look
 from archivist.reading.failures import Failure
 from archivist.reading.outcomes import had_no_effect, has_worked
 from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
@@ -440,7 +440,7 @@ def _changing_steps(act: ToolCall, failed: ToolCall, command: str = "") -> str:
     entered = {step.text for step in failed.steps if _is_entering(step)}
 
     def is_changing(step: Step) -> bool:
-        if step.text in entered or (_is_entering(step) and _is_elsewhere(step)) or is_read_only_step(step):
+        if step.text in entered or (_is_entering(step) and _is_elsewhere(step)) or is_look(step):
             return False
         is_ordinary = any(name in step.text for name in ORDINARY) and not _is_staging(step, failed)
         if is_ordinary or not {"--check", "--dry-run"}.isdisjoint(step.flags):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.command_risks import text_risk
-from archivist.reading.commands import ends_with_own_status, is_display_step
+from archivist.reading.commands import ends_with_own_status, is_display_step, is_preparation
 from archivist.reading.remedies import Remedy, RemedyKind, is_destructive
 from archivist.reading.shell import parse
 from archivist.reading.signatures import clean_output
@@ -45,6 +45,11 @@ _SUCCEEDS = lazy_pattern(
 _FAILS = lazy_pattern(
     r"\b[1-9]\d* (?:\w+ )?(?:fail\w*|errors?|problems?)\b|[✗✖]"
     r"|(?<![\w-])(?<!0 )(?<!no )(?:errors?|failed)(?![\w-])",
+    re.IGNORECASE,
+)
+_UNREACHABLE = lazy_pattern(
+    r"(?:connection|operation|request) timed out|connection (?:refused|reset|closed)|could not resolve host"
+    r"|network is unreachable|no route to host",
     re.IGNORECASE,
 )
 # Flags that leave what failed as it is.
@@ -174,8 +179,15 @@ def find_offer(act: ToolCall) -> Remedy | None:
         return None
     if not act.steps and len(act.event.output) > _LONGEST_REFUSAL:
         return None
+    if _UNREACHABLE.search(act.event.output[-_LONGEST_OUTPUT:]):
+        # What cannot be reached is not mended by a hint about something else.
+        return None
+    working = [step for step in act.steps if not step.is_filter and not is_preparation(step)]
     for sentence in asking_sentences(_around_failure(act)):
         found = _OFFER.search(sentence)
+        if len(working) > 1 and not any(step.program in sentence for step in working):
+            # Of several steps the one that offers it may not be the one that failed.
+            continue
         if found is None or _LOOKS_ON.search(sentence) or len(sentence) > _LONGEST_OFFER:
             continue
         offer = sentence.strip().rstrip(".")

@@ -11,7 +11,7 @@ from rapidfuzz import fuzz
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
-from archivist.reading.commands import is_help, is_preparation, is_read_only_step
+from archivist.reading.commands import is_help, is_look, is_preparation, is_read_only_step
 from archivist.reading.failures import Failure
 from archivist.reading.outcomes import asking_sentences, had_no_effect, has_worked
 from archivist.reading.remedies import Remedy, RemedyKind
@@ -78,6 +78,13 @@ def _worked_part(act: ToolCall, failed: ToolCall) -> str:
     """Return a command line without looks at its end; where words were refused, the step that had them."""
     working = [index for index, step in enumerate(act.steps) if not is_read_only_step(step)]
     steps = act.steps[: working[-1] + 1] if working else act.steps
+    # What was looked at before is no part of what worked.
+    piped = {index - 1 for index, step in enumerate(steps) if step.operator == "|"}
+    steps = tuple(
+        step
+        for index, step in enumerate(steps)
+        if step is act.main or index in piped or is_preparation(step) or not is_look(step)
+    )
     main, is_usage = act.main, failed.failure is not None and failed.failure.kind is K.USAGE
     if is_usage and main and failed.main and main.program == failed.main.program:
         steps = tuple(step for step in steps if step is main or is_preparation(step))
@@ -158,6 +165,13 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
         later = list(takewhile(lambda act: not _may_have_helped(act, failed), later))
     # What came before the very same call succeeded is a step towards it, no replacement.
     is_repeated = any(act.text == wrong and has_worked(act) for act in later)
+    if failure.kind is K.USAGE and failure.subject:
+        # The next call with the refused name ran it, whatever it found then.
+        named = (act for act in later if failure.subject in act.text.split() and not _refuses_alike(act))
+        if found := next(named, None):
+            later = [found]
+            if found.has_failed and can_replace(found, failed, failure):
+                return replacement(found, failed)
     # What failed itself before it worked was helped by something else.
     failing = {act.text: index for index, act in reversed([*enumerate(later)]) if act.has_failed}
     tried = [
@@ -192,6 +206,10 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
         if is_new and not is_hidden:
             return found
     return None
+
+
+def _refuses_alike(act: ToolCall) -> bool:
+    return act.failure is not None and act.failure.kind in _CERTAIN
 
 
 def _may_have_helped(act: ToolCall, failed: ToolCall) -> bool:

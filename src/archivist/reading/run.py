@@ -420,8 +420,15 @@ def digest_failure(
             is_command = remedy.way in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL)
             text = remedy.text if is_command else advice(remedy)
             cures[met.failure.subject, text, remedy.way.value] = None
+    name = first.act.purpose if first.act.steps else first.act.event.tool
+    # A script of one run, or a look at something, is nothing that a project often fails in.
+    name = "" if "<" in name or first.act.is_look else name
+    errors = [error for error in dict.fromkeys(met.failure.signature.error for met in those) if error][:2]
     return {
         "kind": first.failure.kind.value,
+        # Told to later runs as they are.
+        "name": name if suspicion is not None and not suspicion(name, " ".join(errors)) else "",
+        "errors": errors,
         "n": len(those),
         "events": [met.act.event.id for met in those[:2]],
         "subjects": list(dict.fromkeys(met.failure.subject for met in those if met.failure.subject))[:12],

@@ -77,9 +77,12 @@ LessonOut = _shape(
 RunOut = _shape("RunOut", "A run.", "run task project status provenance", started=_TEXT, finished=_TEXT)
 _WORKS = "A command that works in the project, and in how many of the runs that tried it."
 WorkingCommandOut = _shape("WorkingCommandOut", _WORKS, "purpose command folder", worked=int, tried=int)
+_FAILS = "A call that runs of the project often fail in: with which errors, in how many of the latest runs."
+FailingCallOut = _shape("FailingCallOut", _FAILS, "call errors", met=int, runs=int)
 BriefOut = _shape(
     "BriefOut", "A brief.", "text brief",
     lessons=_list_of(LessonOut), withheld=list[str], stale=dict[str, str], works=_list_of(WorkingCommandOut),
+    fails=_list_of(FailingCallOut),
 )  # fmt: skip
 HitOut = _shape("HitOut", "A search result.", "id uid kind text", score=float, time=_TEXT, provenance=_TEXT)
 ChangeOut = _shape(

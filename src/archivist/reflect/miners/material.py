@@ -284,15 +284,19 @@ def describe_offer(offer: Remedy) -> str:
     return f"its message says “{as_quotation(offer.text)}”"
 
 
+def is_telling(error: str) -> bool:
+    """Say whether an error says more than that something failed, and how often."""
+    return bool({*message_words(error.replace(":", " "))} - HOLLOW)
+
+
 def fit_summary(problems: Sequence[str], error: str, action: str) -> str:
     """Join a problem, its error and what to do. What to do stays whole; the error is cut or left out.
 
     Of several wordings of the problem the first that fits is taken; nothing when none does.
     """
-    is_telling = bool({*message_words(error.replace(":", " "))} - HOLLOW)
     wordings: list[str] = []
     for problem in problems:
-        lengths = (110, 80, 40) if is_telling else ()
+        lengths = (110, 80, 40) if is_telling(error) else ()
         wordings += [f"{problem} ({quote_error(error, longest)}): {action}" for longest in lengths]
         wordings.append(f"{problem}: {action}")
     return next((text for text in wordings if len(text) <= LONGEST_SUMMARY), "")
@@ -306,7 +310,9 @@ def lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, ac
     command = code(shown) if len(shown) < _LONGEST_SHOWN else purpose
     # A word that a program does not know fails each time; anything else need not.
     is_certain = case.kind is FailureKind.USAGE
-    condition = f"{command} is to be run" if is_certain else f"{command} fails with “{quote_error(line, 80)}”"
+    condition = f"{command} is to be run" if is_certain else f"{command} fails"
+    if not is_certain and is_telling(line):
+        condition += f" with “{quote_error(line, 80)}”"
     return make_candidate(
         material,
         case,
