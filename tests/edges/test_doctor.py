@@ -145,11 +145,11 @@ def test_another_program_of_our_name_is_told(archivist: Command, project: Path, 
     ("named", "told"),
     [
         (
-            '"/nonexistent/bin/archivist", "args": [',
+            '"/nonexistent/bin/archivist hook',
             "claude-code calls /nonexistent/bin/archivist, which does not exist",
         ),
         (
-            '"archivist", "args": ["--bank", "/nonexistent", ',
+            '"archivist --bank /nonexistent hook',
             "claude-code names the bank /nonexistent, which does not exist",
         ),
     ],
@@ -160,7 +160,7 @@ def test_what_the_settings_call_is_looked_for(
     archivist("init")
     archivist("install", "claude-code", "--project")
     settings = project / ".claude" / "settings.json"
-    settings.write_text(settings.read_text().replace('"archivist", "args": [', named))
+    settings.write_text(settings.read_text().replace('"archivist hook', named))
     ran = archivist("doctor")
     assert ran.code == 1
     assert told in _lines(ran.out)["command"]

@@ -10,14 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 from archivist.doctor import Check
 from archivist.edges.hook_events import CLIENTS, PROBE
 from archivist.edges.install import changes, jsonc
-from archivist.edges.install.clients import InstallLocation, targets
+from archivist.edges.install.clients import InstallLocation, has_server, targets
 from archivist.edges.install.entries import PROGRAM, named_programs
 from archivist.errors import ArchivistError
 from archivist.files import hook_log
@@ -61,23 +60,31 @@ def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
 
 def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list[ClientInstall]:
     """Return what the clients' settings in a project and in a home have of ours."""
-    places = [InstallLocation(root), *([InstallLocation(home, is_user=True)] if home is not None else [])]
-    found = []
-    for place, client in product(places, clients):
-        install = ClientInstall(client, "user" if place.is_user else "project")
+    # Only Claude Code reads files of its own that are not committed.
+    places = [(InstallLocation(root, is_local=True), ("claude-code",)), (InstallLocation(root), clients)]
+    if home is not None:
+        places.append((InstallLocation(home, is_user=True), clients))
+    found: list[ClientInstall] = []
+    for place, client in ((place, client) for place, some in places for client in some):
+        install = ClientInstall(client, place.scope)
         remedy = f"archivist install {client} --{install.scope}"
-        wanted = targets(client, place)
+        wanted = targets(client, place, with_server=has_server())
         try:
             ours = [target for target in wanted if changes.holds_ours(target)]
+            hooks = frozenset(target.path.resolve() for target in ours if target.hooks)
+            if place.is_local and not hooks:
+                continue
+            # The server is in one file with both kinds of settings.
+            if not hooks and any(each.client == client and each.scope == "local" for each in found):
+                continue
             # A file of another program's is no problem where nothing of ours is installed.
-            planned = changes.plan_install(wanted) if ours else []
+            planned = changes.plan_client(client, place).changes if ours else []
         except ArchivistError as error:
             found.append(install._replace(problem=f"{error.message}; {error.hint}: {remedy}"))
             continue
         if ours:
             is_whole = all(change.action == "unchanged" for change in planned)
             problem = "" if is_whole else f"{client} is installed only in part: {remedy}"
-            hooks = frozenset(target.path.resolve() for target in ours if target.hooks)
             found.append(install._replace(problem=problem, hooks=hooks))
     return found
 
