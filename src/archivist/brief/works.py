@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.records.words import NOTES, Provenance
-from archivist.store.filters import equals
+from archivist.store.filters import equals, one_of
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader
@@ -42,14 +42,14 @@ class WorkingCommand(NamedTuple):
         return f"{self.purpose} `{self.command}`{place} ({count})"
 
 
-def find_working_commands(reader: "Reader", project: str) -> tuple[WorkingCommand, ...]:
-    """Return what works in a project, the best command of each purpose, as many as fit on a line."""
-    if not project:
+def find_working_commands(reader: "Reader", names: Sequence[str]) -> tuple[WorkingCommand, ...]:
+    """Return what works in a project of these names, the best command of each purpose, as fit on a line."""
+    if not any(names):
         return ()
     rows = reader.select_fields(
         "episode",
         ("id", "parent", "extra"),
-        equals("project", project),
+        one_of("project", names),
         equals("action", None),
         equals("provenance", Provenance.MINED),
         order=("-finished",),
