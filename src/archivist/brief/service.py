@@ -131,7 +131,7 @@ class Briefs(BankService):
             if waiting:
                 return f"every lesson waits for approval ({waiting}): archivist lessons list --waiting"
             if queued:
-                return f"no lessons yet, and {queued} captured runs wait: archivist reflect"
+                return f"no lessons yet; captured runs that wait: {queued}: archivist reflect"
             return "no lessons yet: archivist setup learns from the sessions of this repository"
         own = sum(counts.get(name, 0) for name in names)
         if not own and counts:
@@ -139,7 +139,7 @@ class Briefs(BankService):
             whose = f"all of {most}" if len(counts) == 1 else f"of {', '.join(counts)}"
             here = f"this folder is {brief.project}" if brief.project else "this folder is of none of them"
             here = f"this is about {brief.project}" if request.repo else here
-            return f"{total} lessons, {whose}; {here}: --repo {most}"
+            return f"{total} {'lesson' if total == 1 else 'lessons'}, {whose}; {here}: --repo {most}"
         if any((request.domain, request.role, request.provider, request.tool, request.tags)):
             return f"none of {total} lessons is for what was asked: archivist lessons list"
         return (

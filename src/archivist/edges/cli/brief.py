@@ -120,14 +120,12 @@ def brief(
             note(line)
 
 
-def _say_why_empty(bank: Bank | None, rendered: RenderedBrief | None = None, *request: Any) -> None:
+def _say_why_empty(bank: Bank | None, rendered: Any = None, *request: Any) -> None:
     """Tell a person who looks why nothing was printed, if nothing was; a script reads stdout alone."""
-    if bank is None or rendered is None:
-        reason = _NO_BANK
-    else:
-        reason = "" if rendered.text else bank.briefs.explain_empty(rendered, *request)
-    if reason and sys.stderr.isatty():
-        note(f"nothing to tell: {reason}")
+    if (rendered is not None and rendered.text) or not sys.stderr.isatty():
+        return
+    reason = _NO_BANK if bank is None else bank.briefs.explain_empty(rendered, *request)
+    note(f"nothing to tell: {reason}")
 
 
 def parse_form(form: str | None) -> str | None:
