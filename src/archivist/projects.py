@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,8 @@ _LATEST_RUNS = 20
 _RUNS_OF_EACH_PROJECT = 3
 # `repo`, `owner/repo`, and one folder more; longer names are paths.
 _MOST_NAMES = 3
+# A task names a repository after one of these; an article would make it a common word.
+_BEFORE_NAMES = frozenset(("in", "of", "for", "on", "repo", "repository", "project"))
 # What an agent reports or suggests must not decide what the user's own folders are called.
 _BELIEVED_RUN = not_equals("provenance", Provenance.SUGGESTED)
 _BELIEVED_LESSON = equals("is_waiting", 0)
@@ -292,10 +295,12 @@ def _name_in(task: str, names: set[str]) -> str:
 
     Many projects are called by common words: "sort the shelves" does not mean the project of that name.
     """
-    words = set(re.findall(r"[\w.+-]+/[\w.+-]*[\w+]|(?<=`)[\w.+-]+(?=`)", task.lower()))
-    words |= set(
-        re.findall(r"(?:\b(?:in|of|for|on|repo|repository|project) |\A)([\w.+-]*[\w+])", task.lower())
-    )
+    tokens = ["of", *re.findall(r"[\w.+/`-]+", task.lower())]
+    words = {
+        token.strip("`./-")
+        for before, token in pairwise(tokens)
+        if before in _BEFORE_NAMES or "/" in token or token.startswith("`")
+    }
     found = [name for name in names if words & {name.lower(), name.lower().rpartition("/")[2]}]
     return found[0] if len(found) == 1 else ""
 
