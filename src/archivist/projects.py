@@ -6,7 +6,9 @@ made, so that another repository of the same name is another project, and a move
 
 import json
 import os
+import re
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,14 @@ from archivist.files.worktrees import (
     repository_of,
     to_main_worktree,
 )
-from archivist.paths import as_text, is_folder, project_of_remote, safe_name, telling_folder
+from archivist.paths import (
+    as_text,
+    is_folder,
+    project_of_folder,
+    project_of_remote,
+    safe_name,
+    telling_folder,
+)
 from archivist.records.words import Provenance
 from archivist.store.filters import equals, not_equals
 
@@ -28,6 +37,8 @@ else:
     # A hook makes the class below, and compiling postponed annotations from text costs it time.
     Episode = Reader = Any
 
+# Where a bank notes the names that one repository has in it, for banks that named it by folder and by remote.
+PROJECT_NAMES = "project_names"
 # Where a run keeps the repository that it was made in, beside the folder that its log names.
 CHECKOUT = "checkout"
 # A name is judged by its latest runs: older ones may be of a repository that had the name before.
@@ -36,6 +47,8 @@ _LATEST_RUNS = 20
 _RUNS_OF_EACH_PROJECT = 3
 # `repo`, `owner/repo`, and one folder more; longer names are paths.
 _MOST_NAMES = 3
+# A task names a repository after one of these; an article would make it a common word.
+_BEFORE_NAMES = frozenset(("in", "of", "for", "on", "repo", "repository", "project"))
 # What an agent reports or suggests must not decide what the user's own folders are called.
 _BELIEVED_RUN = not_equals("provenance", Provenance.SUGGESTED)
 _BELIEVED_LESSON = equals("is_waiting", 0)
@@ -73,18 +86,23 @@ def resolve_name(reader: Reader, name: str) -> str:
     return name if _is_known(reader, name) else _match_last_part(name, all_projects(reader)) or name
 
 
-def resolve_project(reader: Reader, repo: str, folder: Path | None, root: Path) -> tuple[str, str]:
+def resolve_project(
+    reader: Reader, repo: str, folder: Path | None, root: Path, task: str = ""
+) -> tuple[str, str]:
     """Return the project that a call means, and the reason; empty texts when there is none.
 
-    It is the named one, else the project of the folder: one that the bank knows, or a repository that is new
-    to it. Outside of both it is the only project there is.
+    It is the named one, else the project of the folder, if the bank knows it. Elsewhere it is the one that
+    the task names, a repository that is new to the bank, or the only project there is.
     """
     if repo:
         return resolve_name(reader, repo), "as it was named"
-    if folder is not None:
-        project = project_at(reader, folder, root)
-        if _is_known(reader, project) or is_repository(repository_of(folder, root)):
-            return project, "by the folder"
+    project = project_at(reader, folder, root) if folder is not None else ""
+    if project and _is_known(reader, project):
+        return project, "by the folder"
+    if task and (meant := _name_in(task, all_projects(reader))):
+        return meant, "as the task names it"
+    if folder is not None and is_repository(repository_of(folder, root)):
+        return project, "by the folder"
     projects = run_projects(reader) or all_projects(reader)
     return (projects.pop(), "the only one there is") if len(projects) == 1 else ("", "")
 
@@ -124,9 +142,38 @@ def project_at(reader: Reader, folder: Path, root: Path) -> str:
 
 
 def project_of_run(reader: Reader, name: str, folder: Path, root: Path) -> str:
-    """Return the project of a run: the name in its log, or that of its folder if the name is another's."""
-    is_another = name and _is_owned(reader, name, _describe_repository(folder, root), root) is False
-    return project_at(reader, folder, root) if is_another else name
+    """Return the project of a run by its folder, and by what its log calls it.
+
+    Logs name a repository after the folder or the remote: such a name only says where the run was made. Any
+    other counts, unless it is another repository's. A folder that is not here was the bank's own repository,
+    in a container or a clone, if the remote is the same.
+    """
+    if not is_folder(folder):
+        own = _describe_repository(root, root)
+        is_own = own.remote_name and name.lower() == own.remote_name.lower()
+        return project_at(reader, root, root) if is_own else name
+    repository = _describe_repository(folder, root)
+    is_inside = to_main_worktree(folder).is_relative_to(repository.folder)
+    is_derived = name in (project_of_folder(as_text(folder)), repository.remote_name) and is_inside
+    is_another = name and _is_owned(reader, name, repository, root) is False
+    return project_at(reader, folder, root) if is_derived or is_another else name
+
+
+def names_of(reader: Reader, project: str) -> tuple[str, ...]:
+    """Return all names under which a bank holds what was met in a project's repository, its own first."""
+    others = reader.json_setting(PROJECT_NAMES).get(project) if project else None
+    return (
+        (project, *(name for name in others if name != project)) if isinstance(others, list) else (project,)
+    )
+
+
+def find_names(reader: Reader, folder: Path, root: Path) -> dict[str, Any]:
+    """Return what to note as `PROJECT_NAMES`, brought up to date with the repository of a folder."""
+    repository = _describe_repository(folder, root)
+    names = sorted(name for name in run_projects(reader) if _is_owned(reader, name, repository, root))
+    groups = reader.json_setting(PROJECT_NAMES)
+    kept = {name: group for name, group in groups.items() if not {name, *group} & set(names)}
+    return {**kept, **dict.fromkeys(names if len(names) > 1 else (), names)}
 
 
 def foreign_project(reader: Reader, folder: Path, home: Path, root: Path) -> str:
@@ -241,6 +288,21 @@ def _is_made_in(extra: str, repository: Repository, root: Path) -> bool | None:
         return True
     origins = {os.path.realpath(each.remote.removeprefix("file://")) for each in both if each.remote}
     return bool(origins & {str(each.folder) for each in both})
+
+
+def _name_in(task: str, names: set[str]) -> str:
+    """Return the only project that a task calls by its name: whole, quoted, or in the place of a name.
+
+    Many projects are called by common words: "sort the shelves" does not mean the project of that name.
+    """
+    tokens = ["of", *re.findall(r"[\w.+/`-]+", task.lower())]
+    words = {
+        token.strip("`./-")
+        for before, token in pairwise(tokens)
+        if before in _BEFORE_NAMES or "/" in token or token.startswith("`")
+    }
+    found = [name for name in names if words & {name.lower(), name.lower().rpartition("/")[2]}]
+    return found[0] if len(found) == 1 else ""
 
 
 def _is_known(reader: Reader, name: str) -> bool:

@@ -191,7 +191,7 @@ def _fail(bank: Bank, name: str, command: str, output: str, *, hours: int = 0) -
     when = START + timedelta(hours=hours)
     call = Event(run=name, seq=1, kind=EventKind.TOOL_CALL, tool="Bash", text=command, target=command,
                  output=output, exit_code=2)  # fmt: skip
-    edit = Event(run=name, seq=0, kind=EventKind.EDIT, tool="Edit", target="/home/x/shop/src/a.ts", output="ok",
+    edit = Event(run=name, seq=0, kind=EventKind.EDIT, tool="Edit", target="src/a.ts", output="ok",
                  extra={"old": "a", "new": f"b{hours}"})  # fmt: skip
     episode = Episode(id=name, project="shop", task=f"Task {hours}", extra={"cwd": "/home/x/shop"},
                       started=when, finished=when)  # fmt: skip

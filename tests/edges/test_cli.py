@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -484,13 +485,39 @@ def test_a_cold_recall_does_not_import_numpy(bank_cli: Command, project: Path, i
 
 
 def test_every_command_has_help_and_a_table_entry(archivist: Command) -> None:
-    from archivist.edges.cli.group import COMMANDS
+    from archivist.edges.cli.group import COMMANDS, GROUPS
 
     listed = archivist("--help").out
+    assert Counter(name for names in GROUPS.values() for name in names) == Counter(COMMANDS.keys() - {"hook"})
+    assert [line for line in listed.splitlines() if line.startswith("  hook")] == []
+    assert archivist("hook", "--help").code == 0
     for name, (_, text) in COMMANDS.items():
+        if name == "hook":
+            continue
         assert f"  {name}" in listed
         assert text.split(":")[0] in " ".join(listed.split())
         assert archivist(name, "--help").code == 0
+
+
+def test_help_says_whole_sentences_within_80_columns(archivist: Command) -> None:
+    for words in ((), ("lessons",), ("run",), ("brief",), ("setup",)):
+        shown = archivist("help", *words).out
+        assert shown == archivist(*words, "--help").out
+        assert "..." not in shown.replace("[ARGS]...", "").replace("[OPTIONS]", "")
+        assert max(map(len, shown.splitlines())) <= 80
+    headings = [line for line in archivist("help").out.splitlines() if line.endswith(":")]
+    assert headings[1:] == [
+        "Everyday:", "For orchestrators:", "Agents' shared memory:", "Workspace:", "Upkeep:",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("search", "recall"), ("learn", "reflect"), ("remember", "lessons add"), ("breif", "brief")],
+)
+def test_a_near_word_is_suggested_by_its_meaning(archivist: Command, word: str, meant: str) -> None:
+    done = archivist(word)
+    assert (done.code, f"did you mean {meant!r}?" in done.err) == (2, True)
 
 
 def _leaves(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,10 +21,11 @@ from archivist.edges.hooks import follow_up
 from archivist.files import hook_log
 from archivist.paths import bank_file, find_project, state_folder, unreadable_above
 from tests.banks import lay_bank
+from tests.commands import PROGRAM
 from tests.conftest import Command, TickingClock
 from tests.samples import MISSING_MODULE, agent_log
 
-CHAIN = ("failures", "clients", "command", "firing")
+CHAIN = ("failures", "clients", "command", "firing", "server")
 
 
 def _lines(out: str) -> dict[str, str]:
@@ -145,11 +147,11 @@ def test_another_program_of_our_name_is_told(archivist: Command, project: Path, 
     ("named", "told"),
     [
         (
-            '"/nonexistent/bin/archivist", "args": [',
+            '"/nonexistent/bin/archivist hook',
             "claude-code calls /nonexistent/bin/archivist, which does not exist",
         ),
         (
-            '"archivist", "args": ["--bank", "/nonexistent", ',
+            '"archivist --bank /nonexistent hook',
             "claude-code names the bank /nonexistent, which does not exist",
         ),
     ],
@@ -160,7 +162,7 @@ def test_what_the_settings_call_is_looked_for(
     archivist("init")
     archivist("install", "claude-code", "--project")
     settings = project / ".claude" / "settings.json"
-    settings.write_text(settings.read_text().replace('"archivist", "args": [', named))
+    settings.write_text(settings.read_text().replace('"archivist hook', named))
     ran = archivist("doctor")
     assert ran.code == 1
     assert told in _lines(ran.out)["command"]
@@ -209,3 +211,32 @@ def test_a_client_whose_log_nobody_can_read_is_told_and_no_fault(archivist: Comm
     told = _lines(archivist("doctor").out)["capture"]
     assert told.startswith("ok")
     assert told.endswith("the client names no log: archivist capture FILE captures a log")
+
+
+def test_the_server_is_really_started_and_each_client_is_described(archivist: Command) -> None:
+    archivist("init")
+    for client in ("claude-code", "cursor"):
+        archivist("install", client, "--project")
+    lines = _lines(archivist("doctor").out)
+    assert "starts in " in lines["server"]
+    told = "told at session start, prompt, failed call, subagent start; learnt from its log"
+    assert lines["claude-code"].endswith(told)
+    missing = "missing: prompt, failed call, subagent start"
+    assert lines["cursor"].endswith(
+        f"told at session start; learnt only from a log of a known form; {missing}"
+    )
+
+
+def test_a_server_that_cannot_start_is_a_warning(archivist: Command, project: Path, tmp_path: Path) -> None:
+    archivist("init")
+    archivist("install", "claude-code", "--project")
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['mcp'] = None\n")
+    paths = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(
+        [PROGRAM, "doctor"],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, b"warn  server      it cannot start" in done.stdout) == (1, True)

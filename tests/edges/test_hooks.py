@@ -160,6 +160,7 @@ def test_after_compaction_the_session_is_told_again(hook: Hook) -> None:
                 "tool_response": f"Exit code: 1\nWall time: 0.2 seconds\nOutput:\n{ERROR}",
             },
         ),
+        ("codex", {"tool_name": "Bash", "tool_response": ERROR.partition("\n")[2]}),
         ("codex", {"tool_response": json.dumps({"output": ERROR, "metadata": {"exit_code": 1}})}),
         ("gemini", {"tool_response": {"llmContent": f"{ERROR}\nExit Code: 1", "returnDisplay": "x"}}),
         ("vscode", {"tool_response": f"{ERROR}\nCommand exited with code 1"}),
@@ -207,6 +208,7 @@ def test_beside_an_error_stands_what_worked(
             "",
         ),
         ("codex", {"tool_input": {"command": "cat README.md"}, "tool_response": README}, ""),
+        ("codex", {"tool_input": {"command": "rg freezegun"}, "tool_response": ERROR.partition("\n")[2]}, ""),
         ("codex", {"tool_response": f"Exit code: 0\nWall time: 0.1 seconds\nOutput:\n{ERROR}"}, ""),
         ("codex", {"tool_response": '{"error": "No module named \'freezegun\'"}'}, ""),
         ("gemini", {"tool_input": {"path": "a"}, "tool_response": {"llmContent": ERROR}}, "{}\n"),
@@ -676,3 +678,24 @@ def test_a_session_is_told_of_its_harness_and_its_models_maker(
         assert archivist(*words, cwd=project).code == 0
     told = hook("gemini", "session-start", {"session_id": "s-1"}).out
     assert ("Split the suite" in told, "Name the file" in told, "No" in told) == (True, True, False), told
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<hook_context>{}</hook_context>\n\n{}",
+        "{1}\n\n<hook_context>{0}</hook_context>",
+        "&lt;hook_context&gt;{}&lt;/hook_context&gt;\n\n{}",
+        "{1}\n<hook_context>{0}",
+    ],
+)
+def test_what_gemini_hands_back_of_a_brief_is_no_part_of_the_prompt(
+    form: str, hook: Hook, learnt: Path
+) -> None:
+    assert learnt.is_dir()
+    about = "freezegun is not installed: pip install freezegun"
+    event = {"session_id": "n-1", "hook_event_name": "BeforeAgent"}
+    prompt = form.format(about, "Rename the parser")
+    assert hook("gemini", "prompt", {**event, "prompt": prompt}).out == "{}\n"
+    asked = form.format("Rename the parser", about)
+    assert "freezegun" in hook("gemini", "prompt", {**event, "prompt": asked}).out

@@ -94,8 +94,7 @@ def test_what_each_client_finds(at: Path) -> None:
             "hooks": [
                 {
                     "type": "command",
-                    "command": "archivist",
-                    "args": ["hook", "claude-code", "session-start"],
+                    "command": "archivist hook claude-code session-start",
                     "timeout": 10,
                 }
             ],
@@ -197,7 +196,7 @@ def test_comments_order_and_form_stay_and_come_back(at: Path, form: Any) -> None
     value = jsonc.parse(now).value
     assert list(value) == ["permissions", "hooks", "model"]
     assert [len(group["hooks"]) for group in value["hooks"]["SessionStart"]] == [1, 1]
-    assert value["hooks"]["Stop"][0]["hooks"][0]["args"] == ["hook", "claude-code", "stop"]
+    assert value["hooks"]["Stop"][0]["hooks"][0]["command"] == "archivist hook claude-code stop"
     assert (path.parent / "settings.json.archivist-backup").read_bytes() == was
     assert _run(uninstall, "claude-code").exit_code == 0
     assert path.read_bytes() == was
@@ -235,10 +234,10 @@ def test_what_a_user_added_to_ours_is_kept_at_the_next_install(at: Path) -> None
     hooks = at / ".claude/settings.json"
     hooks.write_text(hooks.read_text().replace('"timeout": 10', '"timeout": 20'))
     assert "is installed already" in _run(install, "claude-code").stderr
-    hooks.write_text(hooks.read_text().replace('"session-start"', '"session-begin"'))
+    hooks.write_text(hooks.read_text().replace("code session-start", "code session-begin"))
     _run(install, "claude-code")
     (group,) = json.loads(hooks.read_text())["hooks"]["SessionStart"]
-    assert group["hooks"][0]["args"][-1] == "session-start"
+    assert group["hooks"][0]["command"].endswith(" session-start")
 
 
 def test_a_link_of_the_users_own_stays_a_link_and_the_mode_stays(

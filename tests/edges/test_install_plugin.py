@@ -64,7 +64,7 @@ def test_a_plugin_folder_serves_claude_code_and_the_portable_format(folder: Path
     assert set(portable) <= MANIFEST
     hooks = json.loads((folder / "hooks/hooks.json").read_text())
     assert list(hooks) == ["description", "hooks"]
-    assert hooks["hooks"]["SessionEnd"][0]["hooks"][0]["args"] == ["hook", "claude-code", "session-end"]
+    assert hooks["hooks"]["SessionEnd"][0]["hooks"][0]["command"] == "archivist hook claude-code session-end"
     servers = [json.loads((folder / name).read_text())["mcpServers"] for name in (".mcp.json", "mcp.json")]
     assert (
         servers[0] == servers[1] == {"archivist": {"type": "stdio", "command": "archivist", "args": ["mcp"]}}

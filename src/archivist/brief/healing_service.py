@@ -286,7 +286,7 @@ def _similar_lessons(
     if not query.words:
         return []
     found = one_of("id", list(search_records(reader, query, "lesson", _HITS)))
-    rows = _select_rows(reader, found, one_of("repo", (project, "")))
+    rows = _select_rows(reader, found, one_of("repo", (*projects.names_of(reader, project), "")))
 
     def is_similar(row: tuple[Any, ...]) -> bool:
         *_, summary, rule, _, signature = row

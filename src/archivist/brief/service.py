@@ -106,6 +106,47 @@ class Briefs(BankService):
         return [*lines, *(f"{name}: stale, {reason}" for name, reason in brief.stale)]
 
     @reads(Layer.LESSONS)
+    def explain_empty(self, brief: RenderedBrief, request: BriefRequest) -> str:
+        """Return why a brief has no text, and what to do about it."""
+        from archivist import projects
+
+        if brief.withheld:
+            return f"randomly withheld from this run, to measure the effect: {_join_names(brief.withheld)}"
+        if brief.stale:
+            name, reason = brief.stale[0]
+            more = f", and {len(brief.stale) - 1} more" if len(brief.stale) > 1 else ""
+            return f"what is known is stale: {name} ({reason}){more}; --explain lists it"
+        live = one_of("status", (Status.ACTIVE, Status.CANDIDATE))
+        with self._bank.reading() as reader:
+            waiting = reader.count(Lesson, live, equals("is_waiting", 1))
+            counts = {
+                name: number
+                for name in sorted(projects.all_projects(reader))
+                if (number := reader.count(Lesson, live, equals("is_waiting", 0), equals("repo", name)))
+            }
+            names = projects.names_of(reader, brief.project)
+            total = reader.count(Lesson, live, equals("is_waiting", 0))
+            queued = len(reader.queued_runs())
+        if not total:
+            if waiting:
+                return f"every lesson waits for approval ({waiting}): archivist lessons list --waiting"
+            if queued:
+                return f"no lessons yet; captured runs that wait: {queued}: archivist reflect"
+            return "no lessons yet: archivist setup learns from the sessions of this repository"
+        own = sum(counts.get(name, 0) for name in names)
+        if not own and counts:
+            most = max(counts, key=lambda name: counts[name])
+            whose = f"all of {most}" if len(counts) == 1 else f"of {', '.join(counts)}"
+            here = f"this folder is {brief.project}" if brief.project else "this folder is of none of them"
+            here = f"this is about {brief.project}" if request.repo else here
+            return f"{total} {'lesson' if total == 1 else 'lessons'}, {whose}; {here}: --repo {most}"
+        if any((request.domain, request.role, request.provider, request.tool, request.tags)):
+            return f"none of {total} lessons is for what was asked: archivist lessons list"
+        return (
+            f"none of {own or total} lessons has recurred or is likely to be needed: archivist lessons list"
+        )
+
+    @reads(Layer.LESSONS)
     def heal(
         self,
         error: str,
@@ -126,6 +167,10 @@ class Briefs(BankService):
         found = heal(self._bank, error, tool=tool, command=command, repo=repo, project=project, run=run)
         text = present_text(found.text, BriefFormat.MARKDOWN, is_fenced=fence, lessons=found.chosen)
         return found._replace(text=text)
+
+
+def _join_names(lessons: Sequence[BriefedLesson]) -> str:
+    return ", ".join(each.name for each in lessons)
 
 
 def select_lessons(
@@ -233,18 +278,21 @@ def _select_for_project(
 ) -> RenderedBrief:
     """Choose what the project of a request met, best first; likeness to the task settles ties."""
     from archivist.brief.rank import rank_lessons
+    from archivist.projects import names_of
     from archivist.recall.keywords import keywords
 
     words, audience = sorted(keywords(request.task)), request.audience
     with bank.reading() as reader:
         project, said_by = request.project, ""
         if not project:
-            project, said_by = _resolve_project(bank, reader, request.repo, words)
+            project, said_by = _resolve_project(bank, reader, request.repo, words, request.task)
         lessons, chances = reader.get_cached(
             ("met", project, audience), lambda: _project_lessons(reader, project, audience), kinds=_MET_OF
         )
         habits = reader.get_cached(
-            ("habits", project), lambda: find_habits(reader, project), kinds=_HABITS_OF
+            ("habits", project),
+            lambda: find_habits(reader, names_of(reader, project)),
+            kinds=_HABITS_OF,
         )
         hits = _search_lessons(reader, words)
         tallies = reader.tallies([lesson.id for lesson in lessons])
@@ -310,11 +358,13 @@ def _search_lessons(reader: Reader, words: list[str]) -> dict[str, float]:
     return search_records(reader, query, "lesson", _HITS)
 
 
-def _resolve_project(bank: Bank, reader: Reader, repo: str, words: list[str]) -> tuple[str, str]:
+def _resolve_project(
+    bank: Bank, reader: Reader, repo: str, words: list[str], task: str = ""
+) -> tuple[str, str]:
     """Return the project that a brief is about, and how that was decided."""
     from archivist import projects
 
-    project, said_by = projects.resolve_project(reader, repo, bank.folder, bank.root)
+    project, said_by = projects.resolve_project(reader, repo, bank.folder, bank.root, task)
     if project:
         return project, said_by
     if not words:
@@ -336,19 +386,20 @@ def _project_lessons(
     from archivist.brief.rank import chance_of, standing_chance
     from archivist.records import Episode
 
-    own_runs = equals("project", project), equals("provenance", Provenance.MINED)
+    names = projects.names_of(reader, project)
+    own_runs = one_of("project", names), equals("provenance", Provenance.MINED)
     runs = reader.select_fields(Episode, ("id", "finished"), *own_runs)
     ended = sorted((str(time), str(run)) for run, time in runs if time)
     # What nobody here vouches for is told to no run.
-    conditions = (one_of("repo", (project, "")), equals("is_waiting", 0), *_audience_conditions(audience))
+    conditions = (one_of("repo", (*names, "")), equals("is_waiting", 0), *_audience_conditions(audience))
     finished = [time for time, _ in ended]
     lessons = _top_lessons(reader, conditions, finished)
     strays = {lesson.id for lesson in lessons if lesson.signature and not lesson.repo} if project else set()
-    if strays and len(projects.run_projects(reader)) > 1:
-        # Mined where the repository was unknown: about one of several projects, likely not this one.
+    if strays:
+        # Mined where the repository was unknown: it may be about any.
         lessons = [lesson for lesson in lessons if lesson.id not in strays]
     # Most lessons of a project in which nothing recurs are in the archive already.
-    mined = equals("repo", project), not_equals("type", LessonType.PREFERENCE)
+    mined = one_of("repo", names), not_equals("type", LessonType.PREFERENCE)
     again = reader.count(Lesson, *mined, equals("status", Status.ACTIVE))
     # Before much is known, two of five are taken to recur.
     recurrence = (again + 2) / (reader.count(Lesson, *mined) + 5)
@@ -357,7 +408,7 @@ def _project_lessons(
     count = reader.run_count()
     for lesson in lessons:
         ages = [place[run] for run in lesson.runs if run in place]
-        if lesson.repo == project and ages:
+        if lesson.repo in names and ages:
             # While it was followed, its failure could not be met.
             heeded = max(0, min(ages) - lesson.runs_since(count))
             ages = [age - heeded for age in ages]

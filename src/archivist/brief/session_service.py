@@ -92,10 +92,12 @@ class SessionBriefs(BankService):
             if not ids:
                 return None
             from archivist.brief.rank import match_prompt
+            from archivist.projects import names_of
 
             lessons = reader.records("lesson", ids).values()
             told = [lesson for lesson in lessons if lesson.status.is_live and not lesson.is_waiting]
-            ours = [lesson for lesson in told if lesson.repo in (project, "")]
+            names = (*names_of(reader, project), "")
+            ours = [lesson for lesson in told if lesson.repo in names]
             known, _ = briefed_lessons(reader, run)
         matching = [lesson for lesson in match_prompt(words, ours) if lesson.id not in known]
         untold = matching[:_MAX_PROMPT_LESSONS]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.records.words import NOTES, Provenance
-from archivist.store.filters import equals
+from archivist.store.filters import equals, one_of
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader
@@ -87,14 +87,14 @@ class Habits(NamedTuple):
 NO_HABITS = Habits()
 
 
-def find_habits(reader: "Reader", project: str) -> Habits:
-    """Return what works in a project, the best command of each purpose, and what often fails in it."""
-    if not project:
+def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
+    """Return what works in a project of these names, and what often fails in it."""
+    if not any(names):
         return NO_HABITS
     rows = reader.select_fields(
         "episode",
         ("id", "parent", "extra"),
-        equals("project", project),
+        one_of("project", names),
         equals("action", None),
         equals("provenance", Provenance.MINED),
         order=("-finished",),

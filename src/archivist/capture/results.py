@@ -28,10 +28,14 @@ class FinishedRun:
 
 @dataclass(frozen=True, slots=True)
 class FinishResult:
-    """The runs that were finished, and the lines of their logs that could not be read."""
+    """The runs that were finished, the lines of their logs that could not be read, and what strayed.
+
+    `strays` say which runs were started in another project than their log is of.
+    """
 
     runs: tuple[FinishedRun, ...]
     skipped: tuple[str, ...]
+    strays: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from archivist.capture.json_stream import SkippedRecord
     from archivist.capture.results import ExtractResult, FinishedRun, FinishResult
     from archivist.records import Event
-    from archivist.store.protocol import Writer
+    from archivist.store.protocol import Reader, Writer
 
     LogItem: TypeAlias = Event | Episode | SkippedRecord
     LogSource: TypeAlias = str | Path | Iterable[LogItem]
@@ -47,7 +47,8 @@ _FALLBACK_FORMAT = "archeflow"
 class CaptureResult(NamedTuple):
     """The result of an intake: its runs, the number of events, the skipped lines, the redacted secrets.
 
-    `created` and `updated` hold the ids of the runs whose records are new or changed.
+    `created` and `updated` hold the ids of the runs whose records are new or changed, `strays` say which runs
+    were started in another project than their log is of.
     """
 
     file: str = ""
@@ -60,6 +61,7 @@ class CaptureResult(NamedTuple):
     is_unchanged: bool = False
     created: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
+    strays: tuple[str, ...] = ()
 
 
 class CaptureOverrides(NamedTuple):
@@ -94,6 +96,7 @@ class _Intake:
         self._parts: dict[str, tuple[str, str, str]] = {}
         self._episodes: list[Episode] = []
         self._reasons: Counter[str] = Counter()
+        self._strays: list[str] = []
         self._runs_with_events: set[str] = set()
         self._count = 0
         self._changed = 0
@@ -171,6 +174,7 @@ class _Intake:
             secrets=dict(self._cleaner.secrets),
             created=tuple(created),
             updated=tuple(updated),
+            strays=tuple(self._strays),
         )
 
     def _write_events(self) -> None:
@@ -217,20 +221,35 @@ class _Intake:
         from archivist import projects
         from archivist.paths import is_folder
 
-        folder = episode.extra.get(FOLDER)
-        if self._known.is_filed or not isinstance(folder, str) or not is_folder(Path(folder)):
+        folder, root = episode.extra.get(FOLDER), self._bank.root
+        if self._known.is_filed or not isinstance(folder, str):
             return episode
-        if self._known.project:
-            is_led = episode.parent and self._known.folder
-            project = self._foreign_project(folder, self._known.folder) if is_led else ""
-            return replace(episode, project=project or episode.project)
-        with self._bank.reading() as reader:
-            project = projects.project_of_run(reader, episode.project, Path(folder), self._bank.root)
-        return replace(episode, project=project)
+        project, extra = episode.project, episode.extra
+        if is_folder(Path(folder)) and projects.CHECKOUT not in extra:
+            # A worktree or container may be gone when the next run asks whose a name is.
+            extra = {**extra, projects.CHECKOUT: projects.checkout_info(Path(folder), root)}
+        if not self._known.project:
+            with self._bank.reading() as reader:
+                project = projects.project_of_run(reader, project, Path(folder), root)
+                # What an agent said of a run under its id does not decide where its log is filed.
+                started = reader.get(Episode, episode.id) if reader.is_own_run(episode.id) else None
+                if started and started.project and started.project != project:
+                    if project and started.project not in projects.names_of(reader, project):
+                        where = f"was started in project {started.project}, and its log is of {project}"
+                        self._strays.append(f"{episode.id} {where}: it stays with {started.project}")
+                    project = started.project
+        elif episode.parent and self._known.folder and is_folder(Path(folder)):
+            project = self._foreign_project(folder, self._known.folder) or project
+        return replace(episode, project=project, extra=extra)
 
 
 class Runs(BankService):
     """The runs of agents, and the one way in for them."""
+
+    def __init__(self, bank: Bank) -> None:
+        super().__init__(bank)
+        # The folders whose repository's names were looked up by this process.
+        self._named_folders: set[str] = set()
 
     @reads(Layer.RUNS)
     def outcomes_in(self, path: Path) -> dict[str, EpisodeStatus]:
@@ -310,12 +329,27 @@ class Runs(BankService):
         taken = self.take(read_log(path, origin, format_name, fallback=fallback), overrides)
         with self._bank.transaction() as writer:
             writer.mark_file_captured(digest, [episode.id for episode in taken.episodes])
+            self._note_names(writer, taken.episodes)
         return taken._replace(file=str(path))
+
+    def _note_names(self, writer: Writer, episodes: Sequence[Episode]) -> None:
+        """Note which names of projects are one repository's: lessons are told under each of them."""
+        from archivist import projects
+        from archivist.paths import is_folder
+        from archivist.records.plain import canonical_json
+
+        folders = {str(episode.extra.get(FOLDER) or "") for episode in episodes} - self._named_folders
+        self._named_folders |= folders
+        for folder in folders:
+            if is_folder(Path(folder)):
+                names = projects.find_names(writer, Path(folder), self._bank.root)
+                if names != writer.json_setting(projects.PROJECT_NAMES):
+                    writer.set_setting(projects.PROJECT_NAMES, canonical_json(names))
 
     def _take_sources(
         self, sources: Sequence[LogSource], overrides: CaptureOverrides, format_name: str, is_strict: bool
-    ) -> tuple[dict[str, Episode], tuple[str, ...]]:
-        """Take logs and items in; return the runs by id and the lines that were left out."""
+    ) -> tuple[dict[str, Episode], tuple[str, ...], tuple[str, ...]]:
+        """Take logs and items in; return the runs by id, the lines that were left out, and the strays."""
         if is_strict:
             _refuse_bad_lines(sources, overrides, format_name)
         taken = []
@@ -330,7 +364,7 @@ class Runs(BankService):
                 taken.append(self.take(source, overrides))
         episodes = {episode.id: episode for each in taken for episode in each.episodes}
         skipped = (f"{each.file}: {reason}".removeprefix(": ") for each in taken for reason in each.reasons)
-        return episodes, tuple(dict.fromkeys(skipped))
+        return episodes, tuple(dict.fromkeys(skipped)), tuple(line for each in taken for line in each.strays)
 
     @reads(Layer.RUNS)
     def episode(self, run: str) -> Episode:
@@ -388,16 +422,29 @@ class Runs(BankService):
             name = clean_name(run)
             claim_run(writer, name, self._bank.actor)
             if writer.get(Episode, name) is None:
+                project, extra = self._place_of_start(writer, asked.repo)
                 self.record_episode(
                     Episode(
                         id=name,
-                        project=asked.repo,
+                        project=project,
                         task=asked.task,
                         domain=asked.domain,
                         started=self._bank.now(),
+                        extra=extra,
                     )
                 )
             return self._bank.brief(asked.for_run(name), global_bank=global_bank)
+
+    def _place_of_start(self, reader: Reader, repo: str) -> tuple[str, dict[str, object]]:
+        """Return the project of a run that starts, and what it keeps of the repository of its folder."""
+        from archivist import projects
+
+        folder, root = self._bank.folder, self._bank.root
+        if folder is None:
+            return repo, {}
+        here = projects.project_at(reader, folder, root)
+        project = projects.resolve_name(reader, repo) if repo else here
+        return project, {projects.CHECKOUT: projects.checkout_info(folder, root)} if project == here else {}
 
     @writes(Layer.RUNS)
     def finish(
@@ -418,13 +465,13 @@ class Runs(BankService):
 
         overrides = overrides or CaptureOverrides()
         given = sources or ([Episode(id=overrides.run)],)
-        episodes, skipped = self._take_sources(given, overrides, format_name, is_strict)
+        episodes, skipped, strays = self._take_sources(given, overrides, format_name, is_strict)
         runs = [
             self._finish_run(episode, domain, global_bank, is_named_only=not sources)
             for episode in episodes.values()
         ]
         self._bank.proposals.propose_rules_quietly()
-        return FinishResult(tuple(runs), skipped)
+        return FinishResult(tuple(runs), skipped, strays)
 
     def _finish_run(
         self, episode: Episode, domain: str, global_bank: Bank | None, *, is_named_only: bool
@@ -492,7 +539,7 @@ class Runs(BankService):
         from archivist.capture.results import ExtractResult
 
         overrides = CaptureOverrides(run=run)
-        episodes, skipped = self._take_sources(paths, overrides, "archeflow", is_strict)
+        episodes, skipped, _ = self._take_sources(paths, overrides, "archeflow", is_strict)
         learnt = [self._bank.reflections.extract(name, domain=domain) for name in episodes]
         return ExtractResult(
             created=tuple(lesson for each in learnt for lesson in each.created),

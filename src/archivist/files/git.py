@@ -99,6 +99,34 @@ def add_exclusion(folder: Path, lines: bytes) -> None:
         replace_file(path, after, mode_from=path)
 
 
+def remove_exclusion(folder: Path, lines: bytes) -> None:
+    """Take lines out of `info/exclude` again, so that the file is as it was before they were added."""
+    from archivist.files.write import read_bytes, replace_file
+
+    path = exclude_file(folder)
+    with suppress(OSError, InputError):
+        before = read_bytes(path) if path is not None else None
+        if path is None or before is None or lines not in before:
+            return
+        if before.endswith(b"\n" + lines):
+            replace_file(path, before.removesuffix(b"\n" + lines), mode_from=path)
+        elif after := before.replace(lines + b"\n", b"", 1):
+            replace_file(path, after, mode_from=path)
+        else:
+            path.unlink()
+            path.parent.rmdir()
+
+
+def remove_bank_exclusion(bank: Path) -> None:
+    """Take out what made git ignore a bank's folder."""
+    remove_exclusion(bank.absolute().parent.parent, _EXCLUSION)
+
+
+def is_tracked(path: Path) -> bool:
+    """Say whether git tracks a file."""
+    return path.parent.is_dir() and bool(ask_git(path.parent, "ls-files", "--", path.name))
+
+
 def keep_out_of_git(bank: Path) -> str:
     """Make git ignore a bank's folder; return what is wrong if git would take the bank all the same."""
     exclude_from_git(bank)

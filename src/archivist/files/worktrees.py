@@ -58,6 +58,23 @@ def shared_git_dir(folder: Path) -> Path | None:
     return None
 
 
+def worktrees_of(folder: Path) -> list[Path]:
+    """Return the real folders of the worktrees of a folder's repository, the main one first.
+
+    An archive can bring a list that names anybody's folders: one counts when it names the repository too.
+    """
+    shared = shared_git_dir(folder)
+    if shared is None:
+        return []
+    found = [Path(os.path.realpath(shared.parent))] if shared.name.startswith(".") else []
+    entries = shared / "worktrees"
+    for entry in sorted(entries.iterdir()) if entries.is_dir() else ():
+        linked = (entry / read_small_text(entry / "gitdir").strip()).parent
+        if (own := _linked_common_dir(linked)) is not None and own.resolve() == shared.resolve():
+            found.append(Path(os.path.realpath(linked)))
+    return found
+
+
 def is_repository(folder: Path) -> bool:
     """Say whether a folder is a repository of its own: with a worktree, or bare."""
     return os.path.lexists(folder / ".git") or ((folder / "HEAD").is_file() and (folder / "refs").is_dir())

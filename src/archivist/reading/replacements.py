@@ -168,10 +168,10 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
     if failure.kind is K.USAGE and failure.subject:
         # The next call with the refused name ran it, whatever it found then.
         named = (act for act in later if failure.subject in act.text.split() and not _refuses_alike(act))
-        if found := next(named, None):
-            later = [found]
-            if found.has_failed and can_replace(found, failed, failure):
-                return replacement(found, failed)
+        if next_one := next(named, None):
+            later = [next_one]
+            if next_one.has_failed and can_replace(next_one, failed, failure):
+                return replacement(next_one, failed)
     # What failed itself before it worked was helped by something else.
     failing = {act.text: index for index, act in reversed([*enumerate(later)]) if act.has_failed}
     tried = [

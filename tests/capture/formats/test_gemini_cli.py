@@ -62,6 +62,21 @@ def test_what_the_user_typed_stands_apart_from_hooks_and_named_files() -> None:
     assert not [event for event in events if "Injected" in event.output]
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "<hook_context>Injected</hook_context>\n\nDo it",
+        "&lt;hook_context&gt;Injected&lt;/hook_context&gt;\n\nDo it",
+        "Do it\n<hook_context>Injected, and then cut",
+    ],
+)
+def test_what_hooks_injected_is_no_part_of_the_prompt_in_any_form(capture: Read, asked: str) -> None:
+    said = {"id": "u", "type": "user", "content": [{"text": asked}]}
+    events, (episode,), _ = capture(gemini_cli, META, said)
+    assert [event.text for event in events if event.role == "user"] == ["Do it"]
+    assert episode.task == "Do it"
+
+
 def test_a_rewritten_message_counts_once_and_a_rewind_undoes_nothing(capture: Read) -> None:
     say = {"id": "u", "type": "user", "content": "Do it"}
     rows = [META, say, say, {"$set": {"messages": [say]}}, {"$rewindTo": "u"}, shell("Output: ok")]

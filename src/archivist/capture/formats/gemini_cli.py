@@ -28,6 +28,10 @@ _ROOT_FILE = ".project_root"
 _BY_CLIENT = ("<session_context>", "This is the Gemini CLI. We are setting up the context for our chat")
 _NAMED_FILES = "--- Content from referenced files ---"
 _REFUSED = lazy_pattern(r"\[Operation Cancelled\] Reason: User denied|User did not allow tool call")
+# What hooks add to a prompt; it comes back as it was, with its brackets escaped, or cut.
+_HOOK_CONTEXT = lazy_pattern(
+    r"(?s)(?:<|&lt;)hook_context(?:>|&gt;)(.*?)(?:(?:<|&lt;)/hook_context(?:>|&gt;)|\Z)"
+)
 _TIMED_OUT = "Command was automatically cancelled because it exceeded the timeout"
 _CANCELLED = "Command was cancelled by user"
 # The last lines of a command's output are the client's.
@@ -161,12 +165,13 @@ class _Chat(Recorder):
         """Take what the user asked, apart from what the client and hooks put around it."""
         content = message.get("content")
         parts = [content] if isinstance(content, str) else [text(part, "text") for part in objects(content)]
-        shown, _ = without_tag(content_text(message.get("displayContent")), "hook_context")
+        shown = _HOOK_CONTEXT.sub("", content_text(message.get("displayContent"))).strip()
         asked: list[str] = []
         added: list[str] = []
         is_below = False
         for part in parts:
-            said, injected = without_tag(part, "hook_context")
+            said = _HOOK_CONTEXT.sub("", part).strip() if "hook_context" in part else part
+            injected = "\n".join(found[1] for found in _HOOK_CONTEXT.finditer(part))
             is_below = is_below or said.strip() == _NAMED_FILES
             is_by_client = is_below or said.lstrip().startswith(_BY_CLIENT)
             (added if is_by_client else asked).append(said)

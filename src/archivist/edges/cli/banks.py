@@ -33,32 +33,39 @@ _LISTED_TARGETS = 10
 @options.is_global
 def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
     """Create a bank in FOLDER (the current one by default), or the global bank. An existing bank is kept."""
+    place = paths.home_folder() if is_global else folder or Path(session.bank_path or ".")
+    path, is_new, notes, warnings = create_bank(session, place, is_global=is_global)
+    text = f"{'Made a bank' if is_new else 'There is a bank already'}: {path}"
+    return Answer({"bank": str(path), "created": is_new}, text, notes, warnings=warnings)
+
+
+def create_bank(
+    session: Session, place: Path, *, is_global: bool = False
+) -> tuple[Path, bool, list[str], list[str]]:
+    """Create a bank unless it is there; return its file, whether it is new, hints, and warnings."""
     from archivist.bank import Bank
     from archivist.files.git import keep_out_of_git
     from archivist.files.locks import find_network_type
 
-    place = paths.home_folder() if is_global else folder or Path(session.bank_path or ".")
-    if not is_global and paths.bank_file(place).absolute().parent == paths.home_folder():
+    path = paths.bank_file(place)
+    if not is_global and path.absolute().parent == paths.home_folder():
         raise InputError(
             "a bank here would be the global one, which belongs to no project",
             hint="archivist init --global creates it; for a project, run archivist init in its folder",
         )
     # The nearest bank counts, so a new one hides that of a folder above.
-    existed = paths.bank_file(place).is_file()
+    existed = path.is_file()
     above = None if existed or is_global else paths.find_project(place.absolute().parent)
     try:
         Bank.open(place, actor=session.actor()).close()
     except UntrustedBankError:
-        if not _finish_init(paths.bank_file(place), session.actor()):
+        if not _finish_init(path, session.actor()):
             raise
-    path = paths.bank_file(place)
     problem = keep_out_of_git(path)
     notes = [f"hint: in this folder the new bank replaces {paths.bank_file(above)}"] if above else []
     if kind := find_network_type(path.absolute().parent):
         notes.append(f"hint: the bank lies on a network or shared file system ({kind}): see archivist doctor")
-    made = "There is a bank already" if existed else "Made a bank"
-    warnings = [f"archivist: {problem}"] if problem else []
-    return Answer({"bank": str(path), "created": not existed}, f"{made}: {path}", notes, warnings=warnings)
+    return path, not existed, notes, [f"archivist: {problem}"] if problem else []
 
 
 def _finish_init(file: Path, actor: Actor) -> bool:

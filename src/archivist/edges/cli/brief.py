@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +25,7 @@ fence_option = click.option(
     default=None,
     help="Put the text between marks that keep it from being mined; the default with a task.",
 )
+_NO_BANK = "there is no bank here: archivist setup makes one"
 # The forms that list lessons; a healer is shown remedies instead.
 _LESSON_FORMS = ("known-issues", "yaml")
 
@@ -95,6 +97,7 @@ def brief(
     as_json = as_json or form == "json"
     if lead is None:
         print_brief(None, None, as_json)
+        _say_why_empty(None)
         return
     if error is not None:
         asked = {name: fields[name] for name in ("tool", "repo", "run")}
@@ -111,9 +114,18 @@ def brief(
         request, global_bank = request._replace(run=""), None
     rendered = lead.brief(request, global_bank=global_bank)
     print_brief(lead, rendered, as_json)
+    _say_why_empty(lead, rendered, request)
     if explain:
         for line in lead.briefs.reasons(rendered):
             note(line)
+
+
+def _say_why_empty(bank: Bank | None, rendered: Any = None, *request: Any) -> None:
+    """Tell a person who looks why nothing was printed, if nothing was; a script reads stdout alone."""
+    if (rendered is not None and rendered.text) or not sys.stderr.isatty():
+        return
+    reason = _NO_BANK if bank is None else bank.briefs.explain_empty(rendered, *request)
+    note(f"nothing to tell: {reason}")
 
 
 def parse_form(form: str | None) -> str | None:

@@ -29,11 +29,14 @@ EXIT_CODES: dict[type[errors.ArchivistError], int] = {
 }
 # An OSError names a file and a reason, but not what to do.
 _CLOSED = "check that it exists, that its permissions allow it, and that the disk is not full"
+# Longer than any first sentence of a command: Click would cut it.
+_WHOLE = 500
 # Servers handle signals themselves.
 _SERVERS = ("serve", "mcp")
 
 # name → module and attribute, and its line of help: `--help` imports none of them.
 COMMANDS = {
+    "setup": ("setup:setup", "Learn from this repository's sessions and connect its clients."),
     "init": ("banks:init", "Make a bank for this project."),
     "trust": ("trust:trust", "Look at a bank that you did not make here, and accept it."),
     "status": ("banks:status", "Count the records in the bank."),
@@ -76,6 +79,45 @@ COMMANDS = {
     "salvage": ("copies:salvage", "Copy what a damaged bank still holds into a new one."),
     "completion": ("banks:completion", "Print the completion script for a shell."),
 }
+# How `--help` lists the commands; `hook` is called by clients only.
+GROUPS = {
+    "Everyday": (
+        "setup", "brief", "recall", "lessons", "capture", "reflect", "doctor", "install", "uninstall",
+    ),
+    "For orchestrators": (
+        "run", "audit", "episodes", "extract", "decay", "tools", "serve", "mcp", "token",
+    ),
+    "Agents' shared memory": (
+        "core", "proposals", "working", "stream", "archive", "knowledge", "artifacts",
+    ),
+    "Workspace": ("workspace",),
+    "Upkeep": (
+        "init", "trust", "status", "config", "undo", "erase", "prune", "export", "import", "share", "verify",
+        "backup", "restore", "salvage", "completion",
+    ),
+}  # fmt: skip
+# Words that other programs have for what ours do.
+_MEANINGS = {
+    **dict.fromkeys(("search", "find", "query", "ask", "grep"), "recall"),
+    **dict.fromkeys(("learn", "mine", "distill"), "reflect"),
+    **dict.fromkeys(("ingest", "load", "read", "log", "logs"), "capture"),
+    **dict.fromkeys(("context", "prompt", "tell", "inject", "summary"), "brief"),
+    **dict.fromkeys(("add", "remember", "note", "save"), "lessons add"),
+    **dict.fromkeys(("list", "ls", "memories"), "lessons list"),
+    **dict.fromkeys(("show", "get"), "lessons show"),
+    **dict.fromkeys(("delete", "rm"), "erase"),
+    **dict.fromkeys(("check", "health", "diagnose"), "doctor"),
+    **dict.fromkeys(("connect", "hooks", "enable"), "install"),
+    **dict.fromkeys(("disconnect", "disable", "remove"), "uninstall"),
+    **dict.fromkeys(("start", "begin"), "run start"),
+    **dict.fromkeys(("finish", "end", "stop"), "run finish"),
+    **dict.fromkeys(("server", "http"), "serve"),
+    **dict.fromkeys(("settings", "set"), "config"),
+    **dict.fromkeys(("stats", "info"), "status"),
+    **dict.fromkeys(("runs", "sessions"), "episodes"),
+    "forget": "lessons forget",
+    "facts": "knowledge",
+}
 
 
 class _SignalError(BaseException):
@@ -104,9 +146,22 @@ def _unwind_on_signals(ctx: click.Context) -> None:
 class LazyGroup(click.Group):
     """A group with a table of commands that are imported when they are called, after those of its own."""
 
-    def __init__(self, *words: Any, table: Mapping[str, tuple[str, str]], **options: Any) -> None:
+    def __init__(
+        self,
+        *words: Any,
+        table: Mapping[str, tuple[str, str]],
+        groups: Mapping[str, Sequence[str]] | None = None,
+        meanings: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(*words, **options)
         self.table = table
+        self.groups = groups or {"Commands": tuple(table)}
+        self.meanings = meanings or {}
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read `help X` as `X --help`."""
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """Return the commands in their order, not alphabetically."""
@@ -128,7 +183,8 @@ class LazyGroup(click.Group):
         if args and args[0] not in known and not args[0].startswith("-"):
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], known, n=1)
+            meant = self.meanings.get(args[0])
+            near = [meant] if meant else get_close_matches(args[0], known, n=1)
             path = f"archivist {self.name}" if ctx.parent else "archivist"
             hint = f"did you mean {near[0]!r}?" if near else f"{path} --help lists the commands"
             raise click.UsageError(f"no command {args[0]!r}\nhint: {hint}", ctx)
@@ -136,12 +192,20 @@ class LazyGroup(click.Group):
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
-        own = [(name, command.get_short_help_str(70)) for name, command in self.commands.items()]
-        with formatter.section("Commands"):
-            formatter.write_dl([*own, *((name, text) for name, (_, text) in self.table.items())])
+        own = [(name, command.get_short_help_str(_WHOLE)) for name, command in self.commands.items()]
+        for heading, names in self.groups.items():
+            with formatter.section(heading):
+                formatter.write_dl([*own, *((name, self.table[name][1]) for name in names)])
+                own = []
 
 
-@click.group(cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    table=COMMANDS,
+    groups=GROUPS,
+    meanings=_MEANINGS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option("--bank", metavar="PATH", envvar="ARCHIVIST_BANK", help="Project folder or bank file.")
 @click.option("--actor", metavar="WHO", envvar="ARCHIVIST_ACTOR", help="Who acts: kind[:name[:role]].")
 @click.option("--set", "flags", multiple=True, metavar="KEY=VALUE", help="Override a setting for this call.")

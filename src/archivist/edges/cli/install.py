@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,20 +13,27 @@ from archivist.edges.cli import options
 from archivist.edges.cli.output import Answer
 from archivist.edges.cli.session import Session
 from archivist.edges.hook_events import CLIENTS
+from archivist.errors import InputError
 from archivist.paths import checkout_of
+
+if TYPE_CHECKING:
+    from archivist.edges.install.changes import ClientPlan, InstallChange
+    from archivist.edges.install.clients import InstallLocation
 
 _PLUGIN = "plugin"
 # The question that a client asks its user before it runs a new hook or server.
-_ASKS = {
+ASKS = {
     "claude-code": "Claude Code asks once whether to trust this folder and its MCP server.",
     "codex": "Codex asks once whether to trust the new hooks.",
     "vscode": "VS Code asks once whether to trust the MCP server.",
 }
 
+ALL = "all"
 _client_options = options.combine(
-    click.argument("client", type=click.Choice([*CLIENTS, _PLUGIN])),
+    click.argument("client", type=click.Choice([*CLIENTS, ALL, _PLUGIN])),
     click.argument("folder", required=False, type=click.Path(path_type=Path)),
     click.option("--project", is_flag=True, help="For this project; the default."),
+    click.option("--local", is_flag=True, help="For this clone: files that git does not see."),
     click.option("--user", is_flag=True, help="For all projects of this user."),
     click.option("--dry-run", is_flag=True, help="Print the changes without making them."),
 )
@@ -33,102 +41,144 @@ _client_options = options.combine(
 
 @options.command()
 @_client_options
-def install(session: Session, /, client: str, user: bool, dry_run: bool, **words: Any) -> Answer:
+def install(
+    session: Session, client: str, folder: Path | None, user: bool, dry_run: bool, **scope: bool
+) -> Answer:
     """Install hooks and MCP server into the settings of CLIENT and print the diff.
 
-    Everything else in the files is kept, comments included; a backup lies beside each file. `plugin FOLDER`
-    writes a plugin instead.
+    `all` means every client that is used on this machine. Everything else in the files is kept, comments
+    included; a backup lies beside each file. `plugin FOLDER` writes a plugin instead.
     """
-    from archivist.edges.install import chain
+    from archivist.edges.install import chain, changes
 
-    answer, is_changed = _change_settings(session, client, user=user, dry_run=dry_run, **words)
-    warnings = [] if is_changed else [f"{client} is installed already"]
-    if is_changed and client in _ASKS and not dry_run:
-        warnings.append(_ASKS[client])
-    if client != _PLUGIN:
-        with suppress(RuntimeError):
-            installs = chain.find_installs(_project_root(session), Path.home(), CLIENTS)
-            warnings += [f"hint: {line}" for line in chain.double_hook_warnings(installs)]
-        if not user and session.find_bank_path() is None:
-            warnings.append(
-                "hint: there is no bank yet, so the hooks have nothing to inject: archivist init creates one"
-            )
+    if client == _PLUGIN:
+        return _change_plugin(folder, dry_run=dry_run)
+    place = _install_place(session, client, folder, user=user, **scope)
+    clients = usual_clients(Path.home()) if client == ALL else [client]
+    if not clients:
+        raise InputError("no client was found on this machine", hint=f"name it: {', '.join(CLIENTS)}")
+    plans = [changes.plan_client(each, place) for each in clients]
+    answer = _change_settings(client, plans, dry_run=dry_run)
+    warnings = [f"{plan.client} is installed already" for plan in plans if not plan.is_changed]
+    if not dry_run:
+        warnings += [ASKS[plan.client] for plan in plans if plan.is_changed and plan.client in ASKS]
+    warnings += [f"archivist: {remark}" for plan in plans for remark in plan.remarks]
+    with suppress(RuntimeError):
+        installs = chain.find_installs(project_root(session), Path.home(), CLIENTS)
+        warnings += [f"hint: {line}" for line in chain.double_hook_warnings(installs)]
+    if not user and session.find_bank_path() is None:
+        warnings.append(
+            "hint: there is no bank yet, so the hooks have nothing to inject: archivist setup makes one"
+        )
     return answer._replace(warnings=warnings)
 
 
 @options.command()
 @_client_options
-def uninstall(session: Session, /, client: str, **words: Any) -> Answer:
-    """Remove hooks and MCP server from the settings of CLIENT and print the diff; the bank stays.
+def uninstall(
+    session: Session, client: str, folder: Path | None, user: bool, dry_run: bool, **scope: bool
+) -> Answer:
+    """Remove hooks and MCP server from the settings of CLIENT, or `all`, and print the diff; the bank stays.
 
     A file that was not changed since is restored byte for byte; from others only our entries are removed.
     """
-    answer, is_changed = _change_settings(session, client, **words, is_removal=True)
+    from archivist.edges.install import changes
+
+    if client == _PLUGIN:
+        return _change_plugin(folder, dry_run=dry_run, is_removal=True)
+    place = _install_place(session, client, folder, user=user, **scope)
+    clients = CLIENTS if client == ALL else (client,)
+    plans = [changes.plan_client(each, place, is_removal=True) for each in clients]
+    answer = _change_settings(client, plans, dry_run=dry_run, is_removal=True)
+    is_changed = any(plan.is_changed for plan in plans)
     return answer if is_changed else answer._replace(warnings=(f"{client} is not installed here",))
 
 
+def usual_clients(home: Path) -> list[str]:
+    """Return the clients to install into: those on this machine, each of whose hooks fires once."""
+    from archivist.edges.install.clients import present_clients
+
+    found = present_clients(home)
+    # VS Code runs the hooks in Claude Code's settings too.
+    return [client for client in found if client != "vscode" or "claude-code" not in found]
+
+
+def _install_place(
+    session: Session, client: str, folder: Path | None, *, project: bool, local: bool, user: bool
+) -> InstallLocation:
+    from archivist.edges.install.clients import InstallLocation
+
+    if project + local + user > 1:
+        raise click.UsageError(
+            "--project, --local and --user exclude each other\nhint: call it once for each"
+        )
+    if folder is not None:
+        raise click.UsageError(f"a folder goes with plugin only, not with {client}")
+    root = Path.home().absolute() if user else project_root(session)
+    return InstallLocation(root, is_user=user, is_local=local)
+
+
 def _change_settings(
-    session: Session,
+    client: str, plans: Sequence[ClientPlan], *, dry_run: bool, is_removal: bool = False
+) -> Answer:
+    """Change the settings of clients and return what was changed."""
+    from archivist.edges.install import changes
+
+    copies = []
+    for plan in plans if not dry_run else ():
+        copies += changes.apply_plan(plan, is_removal=is_removal)
+    # Nobody takes files of the user for a project's.
+    diffs = [
+        (change, change.diff(plan.place.root.absolute(), "~" if plan.place.is_user else ""))
+        for plan in plans
+        for change in plan.changes
+    ]
+    return _describe_changes(client, diffs, copies, dry_run=dry_run)
+
+
+def _describe_changes(
     client: str,
+    diffs: Sequence[tuple[InstallChange, str]],
+    copies: Sequence[Path],
+    notes: Sequence[str] = (),
     *,
-    folder: Path | None,
-    project: bool,
-    user: bool,
     dry_run: bool,
-    is_removal: bool = False,
-) -> tuple[Answer, bool]:
-    """Change the settings of a client, or a plugin's folder; return the answer and whether they differed."""
+) -> Answer:
+    rows = [{"file": str(change.path), "action": change.action, "diff": diff} for change, diff in diffs]
+    notes = [*(f"backup: {copy}" for copy in copies), *notes]
+    if dry_run and any(change.action != "unchanged" for change, _ in diffs):
+        notes.append("nothing was changed: this was a dry run")
+    view = {
+        "client": client, "dry_run": dry_run, "changes": rows, "backups": [str(copy) for copy in copies],
+    }  # fmt: skip
+    return Answer(view, "".join(diff for _, diff in diffs), notes)
+
+
+def _change_plugin(folder: Path | None, *, dry_run: bool, is_removal: bool = False) -> Answer:
+    """Write or remove a plugin's folder, which is to be published and no setting of this machine."""
     from archivist.edges.install import changes, plugin
-    from archivist.edges.install.clients import InstallLocation, targets
     from archivist.files.write import refuse_links
 
-    if project and user:
-        raise click.UsageError("--project and --user exclude each other\nhint: call it once for each")
-    # A plugin is a folder to publish, not settings of this machine.
-    is_plugin = client == _PLUGIN
-    if is_plugin and folder is None:
-        raise click.UsageError(f"name the folder: archivist install {client} FOLDER")
-    if folder is not None and not is_plugin:
-        raise click.UsageError(f"a folder goes with plugin only, not with {client}")
-    root = folder or (Path.home().absolute() if user else _project_root(session))
-    wanted = [] if is_plugin else targets(client, InstallLocation(root, is_user=user))
-    if is_plugin:
-        found = plugin.plan_uninstall(root) if is_removal else plugin.plan_install(root)
-    else:
-        found = changes.plan_uninstall(wanted) if is_removal else changes.plan_install(wanted)
-    # All files are checked before the first is written.
+    if folder is None:
+        raise click.UsageError(f"name the folder: archivist install {_PLUGIN} FOLDER")
+    found = plugin.plan_uninstall(folder) if is_removal else plugin.plan_install(folder)
     changes.refuse_unwritable(found)
-    for change in () if user else found:
-        # An unpacked archive is no repository, and holds links all the same; a plugin's folder may be one.
-        if is_plugin or change.path.parent != root:
-            refuse_links(change.path.parent, below=root)
-    copies = []
+    for change in found:
+        # An unpacked archive is no repository, and holds links all the same; the folder itself may be one.
+        refuse_links(change.path.parent, below=folder)
     if not dry_run:
-        copies = plugin.write_plugin(found, root) if is_plugin else changes.apply_changes(found, wanted)
-        changes.exclude_from_git(change.path for change in found if changes.has_backup(change.path))
-        if is_removal and not is_plugin:
-            # Git sees these files again once no client has a backup left.
-            changes.remove_exclusion(root)
-    # Nobody takes files of the user for a project's.
-    prefix = "~" if user and not is_plugin else ""
-    diffs = [change.diff(root.absolute(), prefix) for change in found]
-    rows = [
-        {"file": str(change.path), "action": change.action, "diff": diff}
-        for change, diff in zip(found, diffs, strict=True)
-    ]
-    is_changed = any(change.action != "unchanged" for change in found)
-    notes = [f"backup: {copy}" for copy in copies]
-    if is_plugin:
-        kept = plugin.user_modified_files(found, root)
-        notes += [f"kept, because it was changed: {path}" for path in kept]
-    if dry_run and is_changed:
-        notes.append("nothing was changed: this was a dry run")
-    backups = [str(copy) for copy in copies]
-    view = {"client": client, "dry_run": dry_run, "changes": rows, "backups": backups}
-    return Answer(view, "".join(diffs), notes), is_changed
+        plugin.write_plugin(found, folder)
+        changes.exclude_from_git(found)
+    kept = [f"kept, because it was changed: {path}" for path in plugin.user_modified_files(found, folder)]
+    diffs = [(change, change.diff(folder.absolute())) for change in found]
+    answer = _describe_changes(_PLUGIN, diffs, (), kept, dry_run=dry_run)
+    if any(change.action != "unchanged" for change in found):
+        return answer
+    state = "is not installed here" if is_removal else "is installed already"
+    return answer._replace(warnings=(f"{_PLUGIN} {state}",))
 
 
-def _project_root(session: Session) -> Path:
+def project_root(session: Session) -> Path:
     """Return the folder whose settings a client reads: that of a named bank, else of the checkout."""
     root = session.find_bank_path() if session.bank_path else None
     if root is None:

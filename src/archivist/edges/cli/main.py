@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 # A short command makes fewer objects than this, so the collector never runs.
 _SELDOM = 100_000
+# A client writes its event as soon as the process is there.
+_EVENT_WAIT_S = 0.2
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -16,6 +18,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     # Collecting while modules load, and again at exit, took a tenth of the time of a short command.
     gc.set_threshold(_SELDOM)
     words = sys.argv[1:] if argv is None else list(argv)
+    if not words and _is_hook_event():
+        # Some versions of Claude Code leave out the arguments that a hook lists apart from its program.
+        words = ["hook", "claude-code"]
     # An agent waits for its hook, so it is answered before Click is imported; `hook --help` is not.
     if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):
         from archivist.edges.hooks.dispatch import answer_hook
@@ -30,3 +35,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     run(argv)
+
+
+def _is_hook_event() -> bool:
+    """Say whether a client's event waits on stdin; whoever calls the program without words sends nothing."""
+    from select import select
+
+    try:
+        if sys.stdin is None or sys.stdin.isatty() or not select([sys.stdin], [], [], _EVENT_WAIT_S)[0]:
+            return False
+        peek = getattr(sys.stdin.buffer, "peek", None)
+        return peek is not None and b'"hook_event_name"' in peek()
+    except (OSError, ValueError):
+        return False

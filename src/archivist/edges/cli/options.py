@@ -96,7 +96,9 @@ def command(
             return 0 if answer is None else print_answer(answer, as_json)
 
         make = click.command if group is None else group.command
-        return make(name, cls=cls)(as_json(click.pass_obj(run)))
+        # The whole first sentence: Click by itself would cut it to fit one line of a list.
+        sentence = " ".join((handler.__doc__ or "").split()).partition(". ")[0]
+        return make(name, cls=cls, short_help=sentence)(as_json(click.pass_obj(run)))
 
     return add
 

@@ -81,24 +81,28 @@ def start(session: Session, /, run_id: str, form: str | None, as_json: bool, **a
 @options.command(run)
 @click.argument("files", metavar="EVENTS…", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--run", "run_id", metavar="ID", default="", help="The run of events that do not name theirs.")
+@click.option("--repo", metavar="NAME", default="", help="The repository; that of its start when missing.")
 @_status_option(help="How it ended, if the log does not say.")
 @domain_option
 @click.option("--fail-on-regression", "is_gate", is_flag=True, help="Exit 1 when a fixed finding came back.")
 @strict_option
 def finish(
-    session: Session, files: tuple[Path, ...], run_id: str, status: Any, is_gate: bool, **how: Any
+    session: Session, files: tuple[Path, ...], run_id: str, repo: str, status: Any, is_gate: bool, **how: Any
 ) -> Answer:
     """Close a run: capture its EVENTS, learn, age the bank, audit, and report what came back.
 
     EVENTS are review events, or the log of an agent in any format that `archivist capture` knows.
     """
+    from archivist import projects
     from archivist.capture.service import CaptureOverrides
     from archivist.edges import views
 
     if not files and not run_id:
         raise click.UsageError("name the run's event files, or the run with --run")
-    overrides = CaptureOverrides(run=run_id, status=status)
-    with session.bank() as bank:
+    with session.bank(folder=Path.cwd()) as bank:
+        with bank.reading() as reader:
+            project = projects.resolve_name(reader, repo) if repo else ""
+        overrides = CaptureOverrides(run=run_id, status=status, project=project)
         done = bank.runs.finish(*files, overrides=overrides, global_bank=session.global_bank(), **how)
         embed(bank)
         shown = [views.finished_run_view(bank, finished) for finished in done.runs]
@@ -106,6 +110,7 @@ def finish(
     return Answer(
         {"runs": shown, "skipped": list(done.skipped)},
         "\n".join(line for finished in done.runs for line in _finished_lines(finished)),
+        warnings=[f"archivist: {stray}" for stray in done.strays],
         skipped=done.skipped,
         code=1 if has_regression and is_gate else None,
     )
@@ -181,7 +186,9 @@ _FORMATS = (
     "--format", "format_name", type=click.Choice(_FORMATS), default="auto", help="auto: by content."
 )
 @click.option("--run", metavar="ID", default="", help="The run's id, when the log has none or another.")
-@click.option("--project", metavar="NAME", default="", help="The repository that the run worked on.")
+@click.option(
+    "--repo", "--project", "project", metavar="NAME", default="", help="The repository that it worked on."
+)
 @_status_option(help="How the run ended, if you know better than its log.")
 @click.option(
     "--outcomes", type=click.Path(path_type=Path), metavar="FILE", help="JSON with an outcome per run."
@@ -236,10 +243,12 @@ def capture(
         for file in files
         if file.is_dir() and not is_clients_own(file)
     ]
+    notes += [f"archivist: {stray}" for each in taken for stray in each.strays]
     rows = [("files", len(taken)), ("runs", len(runs)), *(row for row in more.items() if row[1])]
+    by_project = Counter(episode.project or "unknown" for episode in runs.values())
     return Answer(
         view,
-        tables=[(("Captured", "Count"), rows)],
+        tables=[(("Captured", "Count"), rows), (("Project", "Runs"), by_project.most_common())],
         notes=notes,
         warnings=[*problem_lines(problems), *problem_lines(skipped)],
         code=EXIT_PARTIAL if problems or skipped else 0,

@@ -17,6 +17,21 @@ _LAST_LINES = 12
 _EXIT_LINE = (
     r"(?im)^[ \t]*(?:error: |process |command )?exit(?:ed)?(?: with)? code:?[ \t]*(-?\d{1,10})\.?[ \t\r]*$"
 )
+# What an output holds that tells of a failure; most outputs hold none of them.
+_SIGNS = (
+    "rror",
+    "ERR",
+    "FAIL",
+    "fail",
+    "fatal",
+    "***",
+    "not found",
+    "No such",
+    "Traceback",
+    "panic",
+    "denied",
+)
+_READ_CHARACTERS = 20_000
 _OUTPUTS = ("output", "llmContent", "content", "stdout", "stderr", "error", "message", "text")
 
 
@@ -73,7 +88,9 @@ class Dialect(NamedTuple):
         root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
         command = command_of(event)
         if not self.has_failure_event:
-            error = response_failure(event.get("tool_response"), is_command=bool(command))
+            bare_command = command if self.name == "codex" else ""
+            response = event.get("tool_response")
+            error = response_failure(response, is_command=bool(command), bare_command=bare_command)
         else:
             # A tool that the user interrupted has not failed.
             error = "" if event.get("is_interrupt") is True else first_text(event, "error")
@@ -82,7 +99,7 @@ class Dialect(NamedTuple):
             session=first_text(event, *self.session_fields),
             folder=root or first_text(event, "cwd"),
             transcript=first_text(event, "transcript_path"),
-            prompt=first_text(event, "prompt"),
+            prompt=_without_hook_context(first_text(event, "prompt")),
             error=error,
             tool=first_text(event, "tool_name"),
             command=command,
@@ -138,13 +155,14 @@ def command_of(event: Mapping[str, object]) -> str:
     return command if isinstance(command, str) else ""
 
 
-def response_failure(response: object, *, is_command: bool = True) -> str:
+def response_failure(response: object, *, is_command: bool = True, bare_command: str = "") -> str:
     """Return the text of a response that failed by its exit code, its error field or a line of its text.
 
-    Only a command's text is searched for an exit code: what other tools return may quote errors.
+    Only a command's text is searched for an exit code: what other tools return may quote errors. Codex hands
+    over what `bare_command` printed and no code: then the output is read as that of a captured run.
     """
     if isinstance(response, str):
-        return _text_failure(response) if is_command else ""
+        return _text_failure(response, bare_command) if is_command else ""
     if isinstance(response, list):
         has_failed = any(_has_error_flag(part) for part in response if isinstance(part, dict))
         response = {"content": response, "isError": has_failed}
@@ -159,7 +177,7 @@ def response_failure(response: object, *, is_command: bool = True) -> str:
     return _text_failure(text) if is_command else ""
 
 
-def _text_failure(text: str) -> str:
+def _text_failure(text: str, bare_command: str = "") -> str:
     if text.startswith("{") and text.endswith("}"):
         try:
             inner = json.loads(text)
@@ -171,8 +189,28 @@ def _text_failure(text: str) -> str:
     lines = text.strip("\n").split("\n")
     first = re.search(_EXIT_LINE, "\n".join(lines[:_FIRST_LINES]))
     last = re.findall(_EXIT_LINE, "\n".join(lines[-_LAST_LINES:]))
-    exit_code = first.group(1) if first else last[-1] if last else "0"
-    return text if int(exit_code) else ""
+    if not first and not last:
+        return text if bare_command and _has_failed(bare_command, text) else ""
+    return text if int(first.group(1) if first else last[-1]) else ""
+
+
+def _has_failed(command: str, output: str) -> bool:
+    """Say whether a command failed, by what it printed; most outputs have no such word and cost nothing."""
+    if output.startswith("{") or not any(sign in output for sign in _SIGNS):
+        return False
+    from archivist.reading.failures import detect_failure
+
+    return detect_failure("bash", command, None, False, output[-_READ_CHARACTERS:]) is not None
+
+
+def _without_hook_context(prompt: str) -> str:
+    """Return a prompt without what hooks added to it: Gemini CLI hands our own brief back in the next one."""
+    for less, more in (("<", ">"), ("&lt;", "&gt;")):
+        opening, closing = f"{less}hook_context{more}", f"{less}/hook_context{more}"
+        while opening in prompt:
+            before, _, rest = prompt.partition(opening)
+            prompt = f"{before}{rest.partition(closing)[2]}".strip()
+    return prompt
 
 
 def _exit_code(response: Mapping[str, object]) -> int | None:

@@ -10,14 +10,22 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from itertools import product
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from archivist.doctor import Check
-from archivist.edges.hook_events import CLIENTS, PROBE
+from archivist.edges.hook_events import (
+    CLIENTS,
+    EVENT_NAMES,
+    PROBE,
+    PROMPT,
+    SESSION_START,
+    SUBAGENT_START,
+    TOOL_FAILURE,
+)
 from archivist.edges.install import changes, jsonc
-from archivist.edges.install.clients import InstallLocation, targets
+from archivist.edges.install.clients import NO_SERVER, InstallLocation, has_server, targets
 from archivist.edges.install.entries import PROGRAM, named_programs
 from archivist.errors import ArchivistError
 from archivist.files import hook_log
@@ -29,6 +37,23 @@ _OURS = Path(sys.executable).with_name("archivist.exe" if sys.platform == "win32
 _SLOW_S = 2.0
 # Claude Code runs a hook once even if several of its files name it.
 _RUNS_ONCE = ("claude-code",)
+# The events at which a session can be told something, and the clients whose logs are read.
+_TOLD_AT = {
+    SESSION_START: "session start",
+    PROMPT: "prompt",
+    TOOL_FAILURE: "failed call",
+    SUBAGENT_START: "subagent start",
+}
+_LEARNT_FROM = ("claude-code", "codex", "gemini")
+_HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "archivist doctor", "version": "1"},
+    },
+}  # fmt: skip
 
 
 class ClientInstall(NamedTuple):
@@ -38,6 +63,7 @@ class ClientInstall(NamedTuple):
     scope: str
     problem: str = ""
     hooks: frozenset[Path] = frozenset()
+    has_server: bool = False
 
 
 def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
@@ -56,29 +82,45 @@ def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
         _check_clients(installs, root, home),
         _check_command(command, calls, is_needed=bool(installs)),
         _check_hook(installs, root, log_folder),
+        _check_server(installs, root),
+        *(
+            _describe_client(client, installs)
+            for client in CLIENTS
+            if client in {each[0] for each in installs}
+        ),
     ]
 
 
 def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list[ClientInstall]:
     """Return what the clients' settings in a project and in a home have of ours."""
-    places = [InstallLocation(root), *([InstallLocation(home, is_user=True)] if home is not None else [])]
-    found = []
-    for place, client in product(places, clients):
-        install = ClientInstall(client, "user" if place.is_user else "project")
+    # Only Claude Code reads files of its own that are not committed.
+    places = [(InstallLocation(root, is_local=True), ("claude-code",)), (InstallLocation(root), clients)]
+    if home is not None:
+        places.append((InstallLocation(home, is_user=True), clients))
+    found: list[ClientInstall] = []
+    for place, client in ((place, client) for place, some in places for client in some):
+        install = ClientInstall(client, place.scope)
         remedy = f"archivist install {client} --{install.scope}"
-        wanted = targets(client, place)
+        wanted = targets(client, place, with_server=has_server())
         try:
             ours = [target for target in wanted if changes.holds_ours(target)]
+            hooks = frozenset(target.path.resolve() for target in ours if target.hooks)
+            if place.is_local and not hooks:
+                continue
+            # The server is in one file with both kinds of settings.
+            if not hooks and any(each.client == client and each.scope == "local" for each in found):
+                continue
             # A file of another program's is no problem where nothing of ours is installed.
-            planned = changes.plan_install(wanted) if ours else []
+            planned = changes.plan_client(client, place).changes if ours else []
         except ArchivistError as error:
             found.append(install._replace(problem=f"{error.message}; {error.hint}: {remedy}"))
             continue
         if ours:
             is_whole = all(change.action == "unchanged" for change in planned)
             problem = "" if is_whole else f"{client} is installed only in part: {remedy}"
-            hooks = frozenset(target.path.resolve() for target in ours if target.hooks)
-            found.append(install._replace(problem=problem, hooks=hooks))
+            servers = [replace(target, hooks=()) for target in targets(client, place) if target.servers]
+            is_served = any(map(changes.holds_ours, servers))
+            found.append(install._replace(problem=problem, hooks=hooks, has_server=is_served))
     return found
 
 
@@ -198,3 +240,45 @@ def _check_hook(installs: list[ClientInstall], root: Path, log_folder: Path) -> 
         return Check("firing", False, text)
     answer = "a brief" if len(ran.stdout) > len("{}\n") else "nothing to brief yet"
     return Check("firing", True, f"answers in {elapsed_s * 1000:.0f} ms: {answer}")
+
+
+def _check_server(installs: list[ClientInstall], root: Path) -> Check:
+    """Start the MCP server as a client would, and shake hands."""
+    if not any(install.has_server for install in installs):
+        return Check("server", True, "not tried: no client has it")
+    if not has_server():
+        return Check("server", False, f"it cannot start: {NO_SERVER}")
+    started = time.monotonic()
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-P", "-m", "archivist", "mcp"],
+            input=json.dumps(_HELLO).encode() + b"\n",
+            cwd=root,
+            capture_output=True,
+            check=False,
+            timeout=_TIMEOUT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Check("server", False, f"it did not answer: {error}")
+    if b'"serverInfo"' not in ran.stdout:
+        said = ran.stderr.decode("utf-8", "replace").strip()[-300:]
+        return Check("server", False, f"it does not start: {said or f'exit code {ran.returncode}'}")
+    return Check("server", True, f"starts in {(time.monotonic() - started) * 1000:.0f} ms")
+
+
+def _describe_client(client: str, installs: list[ClientInstall]) -> Check:
+    """Say what sessions of a client are told, what is learnt from them, and what is missing."""
+    own = [install for install in installs if install.client == client]
+    has_hooks = any(install.hooks for install in own)
+    events = EVENT_NAMES[client] if has_hooks else {}
+    told = [words for event, words in _TOLD_AT.items() if event in events]
+    missing = [words for event, words in _TOLD_AT.items() if event not in events]
+    if not any(install.has_server for install in own):
+        missing.append("MCP server")
+    learnt = (
+        "learnt from its log"
+        if has_hooks and client in _LEARNT_FROM
+        else "learnt only from a log of a known form"
+    )
+    lacking = f"; missing: {', '.join(missing)}" if missing else ""
+    return Check(client, True, f"told at {', '.join(told) or 'no event'}; {learnt}{lacking}")

@@ -8,16 +8,19 @@ entries. A folder that was there and empty gets an empty backup file as a mark. 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from difflib import unified_diff
 from pathlib import Path
 from typing import NamedTuple
 
-from archivist.edges.install.clients import InstallTarget
+from archivist.edges.install.clients import NO_SERVER, InstallLocation, InstallTarget, has_server, targets
 from archivist.errors import InputError
-from archivist.files.git import add_exclusion, ask_git, exclude_file
+from archivist.files.git import add_exclusion, ask_git, is_tracked, remove_exclusion
+from archivist.files.worktrees import worktrees_of
 from archivist.files.write import refuse_links, refuse_read_only, replace_file
+from archivist.paths import is_file
 
 SUFFIX = ".archivist-backup"
 _BOM = "\ufeff"
@@ -98,6 +101,58 @@ def holds_ours(target: InstallTarget) -> bool:
     return before is not None and _remove_ours(target, before, None) != before
 
 
+class ClientPlan(NamedTuple):
+    """What installing a client, or removing it, changes; `remarks` say what is left out and why."""
+
+    client: str
+    place: InstallLocation
+    targets: Sequence[InstallTarget]
+    changes: Sequence[InstallChange]
+    remarks: Sequence[str] = ()
+
+    @property
+    def is_changed(self) -> bool:
+        """Say whether anything would change."""
+        return any(change.action != "unchanged" for change in self.changes)
+
+
+def plan_client(client: str, place: InstallLocation, *, is_removal: bool = False) -> ClientPlan:
+    """Return what installing a client, or removing it, would change; refuse what could not be written."""
+    with_server = is_removal or has_server()
+    wanted = targets(client, place, with_server=with_server)
+    remarks = [] if with_server else [f"{client}: {NO_SERVER}"]
+    if place.is_local and not is_removal:
+        committed = [target for target in wanted if is_tracked(target.path)]
+        for target in committed:
+            name = str(target.path.relative_to(place.root))
+            if target.hooks:
+                hint = f"archivist install {client} changes it for everybody, --user installs for you alone"
+                raise InputError(f"{name!r} is committed, so that a change would be too", hint=hint)
+            remarks.append(f"{client}: {name} is committed and stays as it is, without our MCP server")
+        wanted = [target for target in wanted if target not in committed]
+    changes = plan_uninstall(wanted) if is_removal else plan_install(wanted)
+    refuse_unwritable(changes)
+    for change in () if place.is_user else changes:
+        # An unpacked archive is no repository, and holds links all the same.
+        if change.path.parent != place.root:
+            refuse_links(change.path.parent, below=place.root)
+    return ClientPlan(client, place, wanted, changes, remarks)
+
+
+def apply_plan(plan: ClientPlan, *, is_removal: bool = False) -> list[Path]:
+    """Make the changes of a plan, all or none; return the backups that were written."""
+    backups = apply_changes(plan.changes, plan.targets)
+    exclude_from_git(plan.changes)
+    if is_removal:
+        remove_exclusions(plan)
+    elif plan.place.is_local:
+        # A file that was there stays as visible to git as it was.
+        for change in plan.changes:
+            if change.action == "create" and (top := _worktree_of(change.path)):
+                add_exclusion(top, _local_lines(change.path.relative_to(top)))
+    return backups
+
+
 def refuse_unwritable(changes: Sequence[InstallChange]) -> None:
     """Raise InputError when a file that would change is read-only."""
     for change in changes:
@@ -124,14 +179,17 @@ def apply_changes(changes: Sequence[InstallChange], targets: Sequence[InstallTar
                 marks.add(folder / SUFFIX)
     marked = [InstallChange(mark, None, b"") for mark in sorted(marks)]
     _apply_steps([*backups, *marked, *wanted, *used_backups])
-    for change in wanted:
-        for folder in _installed_folders(change.path) if change.after is None else ():
-            mark = folder / SUFFIX
-            with suppress(OSError):
-                if list(folder.iterdir()) == [mark]:
-                    mark.unlink()
-                else:
-                    remove_empty([folder])
+    emptied = {
+        folder for change in wanted if change.after is None for folder in _installed_folders(change.path)
+    }
+    # The inner ones first, each once: a folder that was there has lost its mark at a second look.
+    for folder in sorted(emptied, key=lambda folder: -len(folder.parts)):
+        mark = folder / SUFFIX
+        with suppress(OSError):
+            if list(folder.iterdir()) == [mark]:
+                mark.unlink()
+            else:
+                remove_empty([folder])
     return [backup.path for backup in backups]
 
 
@@ -238,26 +296,31 @@ def _backup_of(path: Path) -> Path:
     return path.with_name(path.name + SUFFIX)
 
 
-def exclude_from_git(backups: Iterable[Path]) -> None:
-    """Add backups to `info/exclude` of their repositories, which no commit carries."""
-    for folder in sorted({backup.parent for backup in backups}):
+def exclude_from_git(changes: Iterable[InstallChange]) -> None:
+    """Add the backups of changed files to `info/exclude` of their repositories, which no commit carries."""
+    for folder in sorted({change.path.parent for change in changes if has_backup(change.path)}):
         add_exclusion(folder, _EXCLUSION)
 
 
-def remove_exclusion(folder: Path) -> None:
-    """Remove our lines from `info/exclude` once no worktree of the repository has a backup."""
-    path = exclude_file(folder)
-    with suppress(OSError, InputError):
-        before = read_file(path) if path is not None else None
-        if path is None or before is None or _EXCLUSION not in before or _has_backups(folder):
-            return
-        if before.endswith(b"\n" + _EXCLUSION):
-            replace_file(path, before.removesuffix(b"\n" + _EXCLUSION), mode_from=path)
-        elif after := before.replace(_EXCLUSION + b"\n", b"", 1):
-            replace_file(path, after, mode_from=path)
-        else:
-            path.unlink()
-            path.parent.rmdir()
+def remove_exclusions(plan: ClientPlan) -> None:
+    """Remove our lines from `info/exclude` once no worktree of the repository needs them."""
+    for target in plan.targets if plan.place.is_local else ():
+        if top := _worktree_of(target.path):
+            name = target.path.relative_to(top)
+            if not any(is_file(worktree / name) for worktree in worktrees_of(top)):
+                remove_exclusion(top, _local_lines(name))
+    if not _has_backups(plan.place.root):
+        remove_exclusion(plan.place.root, _EXCLUSION)
+
+
+def _worktree_of(path: Path) -> Path | None:
+    return next((folder for folder in path.parents if os.path.lexists(folder / ".git")), None)
+
+
+def _local_lines(name: Path) -> bytes:
+    """Return the lines that keep a file of a worktree from being committed."""
+    pattern = re.sub(r"([*?\[\]\\])", r"\\\1", name.as_posix())
+    return b"# Settings that archivist wrote for this clone alone\n/" + os.fsencode(pattern)
 
 
 def _has_backups(folder: Path) -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import Any, NamedTuple
 
 from archivist.edges.hook_events import EVENT_NAMES, SESSION_END, SESSION_START
@@ -32,13 +34,31 @@ _TIMEOUTS: Mapping[str, Mapping[str, int]] = {
     "vscode": dict.fromkeys(EVENT_NAMES["vscode"], 10),
 }
 _VERSION = ("version",)
+# What shows that a client is used here: its folder in the home, or its program.
+_SIGNS = {
+    "claude-code": (".claude", "claude"),
+    "codex": (".codex", "codex"),
+    "cursor": (".cursor", "cursor"),
+    "gemini": (".gemini", "gemini"),
+    "vscode": ("", "code"),
+}
+NO_SERVER = (
+    "the MCP server is left out, because the MCP SDK is not installed:"
+    " pip install 'archivist-memory[mcp]', then install again"
+)
 
 
 class InstallLocation(NamedTuple):
-    """Where settings go: a project's folder, or the user's home for all projects."""
+    """Where settings go: a project's folder, there also the files that are not committed, or the home."""
 
     root: Path
     is_user: bool = False
+    is_local: bool = False
+
+    @property
+    def scope(self) -> str:
+        """Return the word for the place, which is also the option that names it."""
+        return "user" if self.is_user else "local" if self.is_local else "project"
 
     def file(self, project: str, user: str = "") -> Path:
         """Return a file by its path in a project, or by its path in the home where that differs.
@@ -46,6 +66,18 @@ class InstallLocation(NamedTuple):
         Links in the home are the user's own, and what they lead to is meant; a project's are refused.
         """
         return (self.root / (user or project)).resolve() if self.is_user else self.root / project
+
+
+def has_server() -> bool:
+    """Say whether our MCP server can start: its SDK is an extra."""
+    return find_spec("mcp") is not None
+
+
+def present_clients(home: Path) -> list[str]:
+    """Return the clients that are used on this machine."""
+    folders = {client: home / folder for client, (folder, _) in _SIGNS.items()}
+    folders["vscode"] = _vscode_folder(InstallLocation(home, is_user=True))
+    return [client for client, (_, program) in _SIGNS.items() if folders[client].is_dir() or which(program)]
 
 
 def server_entry() -> dict[str, Any]:
@@ -106,9 +138,8 @@ def client_hooks(client: str) -> list[Hook]:
     for moment, event in EVENT_NAMES[client].items():
         words = (HOOK, client, moment)
         timeout = _TIMEOUTS.get(client, {}).get(moment, 5)
+        # A list of arguments is known to some versions of a client only: others run the bare program.
         handler: dict[str, Any] = {"type": "command", "command": f"{PROGRAM} {' '.join(words)}"}
-        if client == "claude-code":
-            handler |= {"command": PROGRAM, "args": list(words)}
         entry: dict[str, Any] = {"hooks": [{**handler, "timeout": timeout}]}
         if client == "claude-code" and moment == SESSION_START:
             entry = {"matcher": "startup|resume|clear|compact|fork", **entry}
@@ -120,12 +151,19 @@ def client_hooks(client: str) -> list[Hook]:
     return hooks
 
 
-def targets(client: str, place: InstallLocation) -> list[InstallTarget]:
-    """Return the settings files of a client with our entries for each."""
+def targets(client: str, place: InstallLocation, *, with_server: bool = True) -> list[InstallTarget]:
+    """Return the settings files of a client with our entries for each, or with our hooks alone."""
+    found = _targets(client, place)
+    return found if with_server else [replace(target, servers="") for target in found if target.hooks]
+
+
+def _targets(client: str, place: InstallLocation) -> list[InstallTarget]:
     hooks = client_hooks(client)
     match client:
         case "claude-code":
-            settings = place.file(".claude/settings.json")
+            settings = place.file(
+                ".claude/settings.local.json" if place.is_local else ".claude/settings.json"
+            )
             if place.is_user and os.environ.get("CLAUDE_CONFIG_DIR"):
                 settings = Path(os.environ["CLAUDE_CONFIG_DIR"]).expanduser() / "settings.json"
             servers = place.file(".mcp.json", ".claude.json")

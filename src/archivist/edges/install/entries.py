@@ -102,7 +102,7 @@ def remove_hooks(text: str, original: str | None, where: str, *, keep: Sequence[
     for event, path, handler in reversed(_read_handlers(text, where)):
         hook = next((hook for hook in keep if hook.event == event), None)
         ours = [call for call in calls_in(handler) if call.is_alone and call.words[:1] == (HOOK,)]
-        if all(hook is not None and _serves(call, hook) for call in ours):
+        if all(hook is not None and _serves(call, hook) for call in ours) and not _has_arguments(handler):
             continue
         text = jsonc.remove(text, path, where)
         group = jsonc.find(jsonc.parse(text, where), path[:4], where) if len(path) > 4 else None
@@ -206,6 +206,11 @@ def _require_own_server(entry: object, path: tuple[str, str], where: str) -> Non
     if not _is_server(entry):
         hint = "give that server another name, then try again"
         raise InputError(f"{where}: {'.'.join(path)!r} is another program's server", hint=hint)
+
+
+def _has_arguments(handler: object) -> bool:
+    """Say whether a handler lists the words of our hook apart from the program, as it was once installed."""
+    return isinstance(handler, Mapping) and handler.get("command") == PROGRAM and "args" in handler
 
 
 def _serves(call: ProgramCall, hook: Hook) -> bool:

@@ -28,6 +28,7 @@ def plugin_files() -> dict[str, str]:
         "name": PROGRAM,
         "version": __version__,
         "description": _DESCRIPTION,
+        "author": {"name": "The Archivist authors"},
         "license": "Apache-2.0",
         "keywords": ["memory", "lessons", "hooks", "mcp"],
     }

@@ -1,0 +1,344 @@
+"""The first command: make a bank, learn from the logged sessions, connect the clients; and undo it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from archivist import paths
+from archivist.edges.cli import options
+from archivist.edges.cli.banks import create_bank
+from archivist.edges.cli.install import ASKS, project_root, usual_clients
+from archivist.edges.cli.output import embed, note, print_json, problem_lines, progress, say
+from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import approval_notes, pluralize
+from archivist.edges.hook_events import CLIENTS
+from archivist.errors import AccessError, InputError
+from archivist.files.worktrees import to_main_worktree
+from archivist.records.words import ActorKind
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.capture.client_logs import ClientLog
+    from archivist.edges.install.changes import ClientPlan
+
+# What setting up did, for undoing it; in the bank's state folder under the user's home.
+_RECORD = "setup.json"
+_READ_CLIENTS = "Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI"
+_CACHES = ("file_systems", "trusted.json")
+_OWN_FILES = ("", "-wal", "-shm", "-journal")
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--undo", is_flag=True, help="Take everything back that setup did here.")
+@click.option("--user", is_flag=True, help="Install for all your projects, not for this clone alone.")
+@options.as_json
+@click.pass_obj
+def setup(session: Session, yes: bool, dry_run: bool, undo: bool, user: bool, as_json: bool) -> None:
+    """Make a bank, learn from this repository's logged sessions, connect clients, print the next brief.
+
+    Finds the logs of Claude Code, Codex, Gemini CLI, OpenCode and Copilot CLI for all worktrees of the
+    repository. Shows what would be written into the clients' settings and asks; git does not see those files.
+    Run it again to bring in what is new.
+    """
+    actor = session.actor()
+    if actor.kind is not ActorKind.HUMAN:
+        raise AccessError(str(actor), "set up", "a bank", hint="only people connect clients to a bank")
+    if undo:
+        view = _undo(session, yes=yes, dry_run=dry_run, is_quiet=as_json)
+    else:
+        view = _set_up(session, yes=yes, dry_run=dry_run, user=user, is_quiet=as_json)
+    if as_json:
+        print_json(view)
+
+
+def _set_up(session: Session, *, yes: bool, dry_run: bool, user: bool, is_quiet: bool) -> dict[str, Any]:
+    from archivist.capture.client_logs import checkout_places, find_client_logs
+
+    tell = _silence if is_quiet else say
+    checkout = project_root(session)
+    place = session.find_bank_path() or Path(session.bank_path or to_main_worktree(checkout))
+    file = paths.bank_file(place).absolute()
+    logs, problems = find_client_logs(checkout_places(checkout), Path.home(), os.environ)
+    plans, remarks = _plan_clients(checkout, user=user)
+    view: dict[str, Any] = {
+        "bank": str(file),
+        "sessions": dict(Counter(log.client for log in logs)),
+        "clients": [
+            {"client": plan.client, "changes": [str(change.path) for change in plan.changes]}
+            for plan in plans
+        ],
+        "remarks": remarks,
+        "dry_run": dry_run,
+    }
+    if dry_run:
+        state = "is there" if paths.is_file(file) else "would be made"
+        tell(f"Memory    {file} {state}")
+        tell(f"Sessions  {_count_by_client(logs)}")
+        _show_plans(plans, remarks, tell, is_full=True)
+        tell("Nothing was changed: this was a dry run.")
+        return view
+    is_first_home = not paths.home_folder().exists()
+    path, is_new, notes, warnings = create_bank(session, place)
+    record = _Record.load(path)
+    record = record._replace(
+        has_made_bank=record.has_made_bank or is_new, has_made_home=record.has_made_home or is_first_home
+    )
+    record.save(path)
+    tell(f"Memory    {path.absolute()}{' (new)' if is_new else ''}; git does not see it")
+    tell(f"Sessions  {_count_by_client(logs)}")
+    with session.bank(folder=checkout) as bank:
+        view |= _learn(bank, checkout, logs, problems, tell)
+        view["installed"] = _connect(plans, remarks, record, path, tell, yes=yes)
+        view["brief"] = _tell_brief(bank, session, checkout, tell)
+    for line in (*notes, *warnings, *problem_lines(problems)):
+        note(line)
+    tell("\nUndo all of it: archivist setup --undo. Bring in what is new: archivist setup.")
+    return {**view, "created": is_new, "problems": problems}
+
+
+def _silence(_text: object = "") -> None:
+    """Say nothing: the answer is JSON."""
+
+
+def _count_by_client(logs: Sequence[ClientLog]) -> str:
+    if not logs:
+        return f"none of this repository found in the logs of {_READ_CLIENTS}"
+    counts = Counter(log.client for log in logs)
+    return f"{len(logs)} found: {', '.join(f'{number} of {name}' for name, number in counts.most_common())}"
+
+
+def _learn(
+    bank: Bank, checkout: Path, logs: Sequence[ClientLog], problems: list[str], tell: Any
+) -> dict[str, Any]:
+    """Capture the logs in order of time and reflect on them; say what came of it."""
+    from archivist import projects
+    from archivist.capture.service import CaptureOverrides
+    from archivist.reflect.trigger import ReflectionOutcome
+
+    with bank.reading() as reader:
+        project = projects.project_at(reader, checkout, bank.root)
+    overrides = CaptureOverrides(project=project, folder=str(checkout))
+    runs: set[str] = set()
+    secrets = 0
+    with progress(len(logs), "capture") as advance:
+        for log in logs:
+            try:
+                if log.session:
+                    taken = bank.runs.take(log.read_items(), overrides)
+                else:
+                    taken = bank.runs.capture_file(log.path, overrides=overrides)
+                runs.update((*taken.created, *taken.updated))
+                secrets += sum(taken.secrets.values())
+            except InputError as error:
+                problems.append(f"{log.path}: {error.message}")
+            advance(1)
+    with progress(len(bank.reflections.waiting_runs()), "reflect") as advance:
+        for done in bank.reflections.reflect_waiting():
+            if isinstance(done, ReflectionOutcome) and done.error:
+                problems.append(f"{done.run}: {done.error}")
+            advance(1)
+    embed(bank)
+    held = bank.doctor.status()
+    lessons = held["active_lessons"] + held["candidate_lessons"]
+    redacted = f"; {pluralize(secrets, 'secret')} redacted" if secrets else ""
+    if logs:
+        tell(f"Captured  {pluralize(len(runs), 'new or longer run')} of project {project}{redacted}")
+        tell(f"Learnt    {pluralize(lessons, 'lesson')} in all: archivist lessons list")
+        for line in approval_notes(held["quarantined_lessons"]):
+            tell(f"          {line}")
+    else:
+        tell(
+            "          After the first session that a client ends here, its log is captured and learnt from,"
+        )
+        tell("          and the session after it is told what was learnt.")
+    return {"project": project, "runs": sorted(runs), "lessons": lessons, "secrets": secrets}
+
+
+def _plan_clients(checkout: Path, *, user: bool) -> tuple[list[ClientPlan], list[str]]:
+    """Return what would be written for each client that is used here, and why others are left out."""
+    from archivist.edges.install import chain, changes
+    from archivist.edges.install.clients import InstallLocation
+
+    home = Path.home().absolute()
+    place = InstallLocation(home if user else checkout, is_user=user, is_local=not user)
+    installs = chain.find_installs(checkout, home, CLIENTS)
+    plans: list[ClientPlan] = []
+    remarks: list[str] = []
+    for client in usual_clients(home):
+        if scopes := [each.scope for each in installs if each.client == client and not each.problem]:
+            remarks.append(f"{client} is installed already ({scopes[0]})")
+            continue
+        try:
+            plan = changes.plan_client(client, place)
+        except InputError as error:
+            remarks.append(f"{client} is left out: {error.message}; {error.hint}")
+            continue
+        plans.append(plan)
+        remarks += plan.remarks
+    return plans, remarks
+
+
+def _show_plans(plans: Sequence[ClientPlan], remarks: Sequence[str], tell: Any, *, is_full: bool) -> None:
+    for plan in plans:
+        for change in plan.changes:
+            diff = change.diff(plan.place.root, "~" if plan.place.is_user else "")
+            added = sum(line.startswith("+") for line in diff.splitlines()) - 1
+            if is_full and diff:
+                tell(diff, nl=False)
+            elif diff:
+                tell(f"Client    {plan.client}: {change.action} {change.path} ({pluralize(added, 'line')})")
+    for remark in remarks:
+        tell(f"Client    {remark}")
+    if not plans and not remarks:
+        tell(f"Client    none was found on this machine: archivist install {'|'.join(CLIENTS)}")
+
+
+def _connect(
+    plans: Sequence[ClientPlan], remarks: Sequence[str], record: _Record, file: Path, tell: Any, *, yes: bool
+) -> list[str]:
+    """Show what would be written, ask, and install; return the clients that were installed."""
+    from archivist.edges.install import changes
+
+    is_asked = not yes and sys.stdin.isatty() and sys.stderr.isatty()
+    _show_plans(plans, remarks, tell, is_full=is_asked)
+    names = ", ".join(plan.client for plan in plans)
+    if not plans:
+        return []
+    if not yes and not is_asked:
+        tell(f"          Nothing was installed: archivist setup --yes installs into {names}.")
+        return []
+    if is_asked and not click.confirm(f"Install into {names}?", default=True, err=True):
+        return []
+    for plan in plans:
+        record = record._replace(
+            installs=[*record.installs, [plan.client, plan.place.scope, str(plan.place.root)]]
+        )
+        # Before the files: what is half written can be undone, too.
+        record.save(file)
+        changes.apply_plan(plan)
+        if plan.client in ASKS:
+            tell(f"          {ASKS[plan.client]}")
+    return [plan.client for plan in plans]
+
+
+def _tell_brief(bank: Bank, session: Session, checkout: Path, tell: Any) -> str:
+    """Print what the next session would be told."""
+    from archivist import projects
+    from archivist.brief.select import BriefFormat, BriefRequest
+
+    with bank.reading() as reader:
+        project = projects.project_at(reader, checkout, bank.root)
+    request = BriefRequest(project=project, form=BriefFormat.MARKDOWN, fence=False)
+    text = bank.brief(request, global_bank=session.global_bank()).text
+    if text:
+        tell(f"\nThe next session here is told:\n\n{text.rstrip()}")
+    else:
+        tell("\nThe next session here is told nothing yet: nothing has recurred that has a remedy.")
+    return text
+
+
+class _Record(NamedTuple):
+    """What setup did: made the bank and the user's folder or not; client, scope and root of each install."""
+
+    has_made_bank: bool = False
+    has_made_home: bool = False
+    installs: Sequence[Sequence[str]] = ()
+
+    @classmethod
+    def load(cls, bank: Path) -> _Record:
+        with suppress(OSError, ValueError, TypeError):
+            return cls(**json.loads((paths.state_folder(bank.absolute()) / _RECORD).read_text("utf-8")))
+        return cls()
+
+    def save(self, bank: Path) -> None:
+        from archivist.files.write import replace_file
+
+        folder = paths.state_folder(bank.absolute())
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_file(folder / _RECORD, json.dumps(self._asdict()).encode(), is_private=True)
+
+
+def _undo(session: Session, *, yes: bool, dry_run: bool, is_quiet: bool) -> dict[str, Any]:
+    """Uninstall the clients that setup connected, in every worktree, and delete the bank that it made."""
+    from archivist.edges.install import changes
+    from archivist.edges.install.clients import InstallLocation
+
+    file = paths.bank_file(session.require_bank_path()).absolute()
+    record = _Record.load(file)
+    if record == _Record():
+        hint = "archivist uninstall all --local removes the clients' settings"
+        raise InputError("archivist setup was not run for this bank", hint=hint)
+    plans = []
+    for client, scope, root in record.installs:
+        place = InstallLocation(Path(root), is_user=scope == "user", is_local=scope == "local")
+        if client in CLIENTS and place.root.is_dir():
+            plans.append(changes.plan_client(client, place, is_removal=True))
+    removed = [f"{plan.client} in {plan.place.root}" for plan in plans if plan.is_changed]
+    with session.bank() as bank:
+        held = bank.doctor.status()
+    lines = [f"Uninstall {each}" for each in removed]
+    if record.has_made_bank:
+        lessons = held["active_lessons"] + held["candidate_lessons"]
+        counts = f"{pluralize(lessons, 'lesson')} and {pluralize(held['runs'], 'run')}"
+        lines.append(f"Delete    {file} with {counts}")
+    tell = _silence if is_quiet else say
+    for line in lines:
+        tell(line)
+    view = {
+        "bank": str(file),
+        "uninstalled": removed,
+        "bank_deleted": record.has_made_bank,
+        "dry_run": dry_run,
+    }
+    if dry_run:
+        tell("Nothing was changed: this was a dry run.")
+        return view
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("undoing needs confirmation\nhint: --yes undoes it without asking")
+        if not click.confirm("Undo it?", err=True):
+            return {**view, "uninstalled": [], "bank_deleted": False}
+    for plan in plans:
+        changes.apply_plan(plan, is_removal=True)
+    if record.has_made_bank:
+        _delete_bank(file, record)
+    else:
+        (paths.state_folder(file) / _RECORD).unlink()
+    tell("Undone.")
+    return view
+
+
+def _delete_bank(file: Path, record: _Record) -> None:
+    """Delete a bank with everything that was written for it; what else lies in its folder stays."""
+    from archivist.files.git import remove_bank_exclusion
+    from archivist.trust import accepted_banks, withdraw_trust
+
+    withdraw_trust(file)
+    own = [file.with_name(file.name + ending) for ending in _OWN_FILES]
+    ignored = file.with_name(".gitignore")
+    for path in (*own, *([ignored] if ignored.is_file() and ignored.read_bytes() == b"*\n" else [])):
+        path.unlink(missing_ok=True)
+    with suppress(OSError):
+        file.parent.rmdir()
+    remove_bank_exclusion(file)
+    shutil.rmtree(paths.state_folder(file), ignore_errors=True)
+    if not record.has_made_home or accepted_banks():
+        return
+    home = paths.home_folder()
+    with suppress(OSError):
+        (home / "state").rmdir()
+        # Nothing of the user's: no settings, no global bank, no log of failures.
+        if all(path.name in _CACHES for path in home.iterdir()):
+            shutil.rmtree(home)

@@ -1,0 +1,200 @@
+"""`archivist setup` as a new user runs it: a fresh home, a repository, sessions where clients keep them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.commands import PROGRAM, Ran
+from tests.e2e import client_homes
+
+Setup = Callable[..., Ran]
+_REMEDY = "PYTHONPATH=src"
+
+
+@pytest.fixture
+def fresh_home(tmp_path: Path) -> Path:
+    """A home with nothing in it."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def run(fresh_home: Path) -> Setup:
+    """Run the installed program as a process in a home of its own."""
+    moved = ("ARCHIVIST", "CLAUDE", "CODEX", "GEMINI", "COPILOT", "XDG", "OPENCODE")
+
+    def call(folder: Path, *words: str, stdin: str = "") -> Ran:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(moved)}
+        # Without programs of clients on the path, only their folders in the home count.
+        path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+        done = subprocess.run(
+            [PROGRAM, *words],
+            cwd=folder,
+            env={**kept, "HOME": str(fresh_home), "PATH": path},
+            input=stdin.encode(),
+            capture_output=True,
+            check=False,
+            timeout=120,
+        )
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return call
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() if path.is_file() else b"/" for path in sorted(folder.rglob("*"))}
+
+
+@pytest.mark.req("F12")
+def test_one_command_leads_from_twenty_sessions_to_a_brief(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "work" / "my.app_x")
+    for number in range(20):
+        client_homes.claude_code(fresh_home, app, number)
+    client_homes.claude_code(fresh_home, client_homes.make_repository(tmp_path / "work" / "my-app-x"), 99)
+    status = client_homes.git(app, "status", "--porcelain")
+    began = time.monotonic()
+    done = run(app, "setup", "--yes")
+    assert (done.code, time.monotonic() - began < 60) == (0, True), done.err
+    assert "20 found: 20 of claude-code" in done.out
+    assert _REMEDY in done.out.partition("The next session here is told:")[2]
+    assert "archivist setup --undo" in done.out
+    assert len(done.out.splitlines()) <= 30
+    assert client_homes.git(app, "status", "--porcelain") == status
+    event = json.dumps({"session_id": "s", "cwd": str(app), "source": "startup"})
+    assert _REMEDY in run(app, "hook", "claude-code", "session-start", stdin=event).out
+    hooks = json.loads((app / ".claude" / "settings.local.json").read_text())["hooks"]
+    command = hooks["SessionStart"][0]["hooks"][0]["command"]
+    assert (command, run(app, "doctor").code) == ("archivist hook claude-code session-start", 0)
+
+
+def test_a_second_call_brings_in_what_is_new(run: Setup, fresh_home: Path, tmp_path: Path) -> None:
+    app = client_homes.make_repository(tmp_path / "app-one")
+    client_homes.claude_code(fresh_home, app, 0)
+    assert "1 new or longer run " in run(app, "setup", "--yes").out
+    client_homes.claude_code(fresh_home, app, 1)
+    again = run(app, "setup", "--yes")
+    assert "2 found" in again.out
+    assert "1 new or longer run " in again.out
+    assert "claude-code is installed already (local)" in again.out
+    assert run(app, "setup", "--yes", "--json").out.count('"runs": []') == 1
+
+
+@pytest.mark.parametrize("client", ["codex", "gemini", "copilot", "opencode"])
+def test_the_logs_of_every_client_are_found_in_its_own_place(
+    client: str, run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app, other = (client_homes.make_repository(tmp_path / name) for name in ("kiln-app", "other"))
+    write = getattr(client_homes, client)
+    for number in range(3):
+        write(fresh_home, app, number)
+    write(fresh_home, other, 7)
+    view = json.loads(run(app, "setup", "--json").out)
+    assert (list(view["sessions"].values()), view["project"], len(view["runs"])) == ([3], "kiln-app", 3)
+    assert _REMEDY in view["brief"]
+    again = json.loads(run(app, "setup", "--json").out)
+    assert (again["runs"], again["problems"]) == ([], [])
+
+
+def test_the_third_worktree_is_told_what_the_first_learnt(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app", "https://example.org/acme/kiln.git")
+    trees = [tmp_path / f"tree-{number}" for number in range(3)]
+    for number, tree in enumerate(trees):
+        client_homes.git(app, "worktree", "add", "-q", str(tree), "-b", f"branch-{number}")
+    for number in range(3):
+        client_homes.claude_code(fresh_home, trees[0], number)
+    client_homes.codex(fresh_home, Path("/gone/clone"), 9, "git@example.org:acme/kiln.git")
+    first = json.loads(run(trees[0], "setup", "--yes", "--json").out)
+    assert first["sessions"] == {"claude-code": 3, "codex": 1}
+    third = run(trees[2], "setup", "--yes")
+    assert _REMEDY in third.out
+    assert not (trees[2] / ".archivist").exists()
+    event = json.dumps({"session_id": "s3", "cwd": str(trees[2]), "source": "startup"})
+    assert _REMEDY in run(trees[2], "hook", "claude-code", "session-start", stdin=event).out
+
+
+def test_without_sessions_it_says_what_will_happen(run: Setup, fresh_home: Path, tmp_path: Path) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    (fresh_home / ".claude").mkdir()
+    done = run(app, "setup")
+    assert done.code == 0
+    assert "none of this repository found" in done.out
+    assert "After the first session" in done.out
+    assert "Nothing was installed: archivist setup --yes installs into claude-code." in done.out
+
+
+def test_a_dry_run_changes_nothing_and_undo_leaves_no_trace(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    for number in range(2):
+        client_homes.claude_code(fresh_home, app, number)
+    client_homes.codex(fresh_home, app, 3)
+    (app / ".claude").mkdir()
+    (app / ".claude" / "settings.local.json").write_text('{"model": "opus"}')
+    (app / ".codex").mkdir()
+    (app / ".git" / "info" / "exclude").write_text("no last newline")
+    before = _files(app), _files(fresh_home)
+    dry = run(app, "setup", "--dry-run")
+    assert '+    "SessionStart": [' in dry.out
+    assert (_files(app), _files(fresh_home)) == before
+    assert run(app, "setup", "--yes").code == 0
+    assert (_files(app), _files(fresh_home)) != before
+    asked = run(app, "setup", "--undo")
+    assert (asked.code, "--yes" in asked.err) == (2, True)
+    undone = run(app, "setup", "--undo", "--yes")
+    assert (undone.code, undone.out.splitlines()[-1]) == (0, "Undone.")
+    after = _files(app), _files(fresh_home)
+    assert after[0] == before[0]
+    assert after[1] == before[1]
+
+
+def test_undo_keeps_a_bank_that_was_there(run: Setup, fresh_home: Path, tmp_path: Path) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    client_homes.claude_code(fresh_home, app, 0)
+    run(app, "init")
+    assert run(app, "setup", "--yes").code == 0
+    assert run(app, "setup", "--undo", "--yes").code == 0
+    assert (app / ".archivist" / "memory.db").is_file()
+    assert not (app / ".claude").exists()
+    nothing = run(app, "setup", "--undo", "--yes")
+    assert (nothing.code, "was not run" in nothing.err) == (4, True)
+
+
+def test_committed_settings_stay_as_they_are(run: Setup, fresh_home: Path, tmp_path: Path) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    (app / ".mcp.json").write_text("{}\n")
+    (app / ".codex").mkdir()
+    (app / ".codex" / "hooks.json").write_text("{}\n")
+    client_homes.git(app, "add", ".")
+    client_homes.git(app, "commit", "-qm", "Settings")
+    for folder in (".claude", ".codex"):
+        (fresh_home / folder).mkdir()
+    done = run(app, "setup", "--yes")
+    assert "codex is left out: '.codex/hooks.json' is committed" in done.out
+    assert ".mcp.json is committed and stays as it is" in done.out
+    assert client_homes.git(app, "status", "--porcelain") == ""
+
+
+def test_a_bank_that_came_with_the_repository_is_not_set_up(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    theirs = client_homes.make_repository(tmp_path / "theirs")
+    client_homes.claude_code(fresh_home, theirs, 0)
+    assert run(theirs, "setup").code == 0
+    theirs.rename(tmp_path / "ours")
+    refused = run(tmp_path / "ours", "setup", "--yes")
+    assert (refused.code, "archivist trust" in refused.err) == (5, True)
+    assert not (tmp_path / "ours" / ".claude").exists()
