@@ -45,7 +45,7 @@ def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
         )
     # The nearest bank counts, so a new one hides that of a folder above.
     existed = paths.bank_file(place).is_file()
-    above = None if existed or is_global else paths.find_project(place.absolute().parent)
+    above = None if existed or is_global else session.find_above(place.absolute().parent)[0]
     try:
         Bank.open(place, actor=session.actor()).close()
     except UntrustedBankError:
