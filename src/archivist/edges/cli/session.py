@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from archivist.errors import InputError, NoBankError
 from archivist.paths import bank_file, home_folder, is_file
-from archivist.trust import find_bank_folder, is_noted
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -35,11 +34,15 @@ class Session:
         """Return the path of the project's bank: the named one, or the nearest upwards; None without one."""
         if not self.bank_path:
             return self.find_above(Path.cwd())[0]
+        from archivist.trust import is_noted
+
         path = Path(self.bank_path)
         return path if is_file(bank_file(path)) or is_noted(bank_file(path)) else None
 
     def find_above(self, start: Path) -> tuple[Path | None, Path | None]:
         """Return the nearest folder upwards with a bank, and one that is not the user's before it."""
+        from archivist.trust import find_bank_folder
+
         return find_bank_folder(start, lambda: self.load_settings(None).config.trust.folders)
 
     def require_bank_path(self) -> Path:
