@@ -136,8 +136,15 @@ class NoBankError(BankError):
 
     code = "no_bank"
 
-    def __init__(self, place: str) -> None:
-        super().__init__(f"no bank at {place!r}", hint="archivist init makes one")
+    def __init__(self, place: str, *, is_lost: bool = False) -> None:
+        hint = "archivist init makes one"
+        if is_lost:
+            hint = "archivist restore FILE brings a backup back, archivist init makes a new one"
+            hint += ", archivist trust --remove forgets it"
+        super().__init__(
+            f"{'there was a bank of yours here, and it is gone:' if is_lost else 'no bank at'} {place!r}",
+            hint=hint,
+        )
 
 
 class UntrustedBankError(BankError):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from archivist.files.worktrees import walk_up
@@ -28,7 +27,7 @@ _COMMON_FOLDERS = frozenset([
 
 def bank_file(path: Path) -> Path:
     """Return a bank's file: the path itself when it names a database, else the one inside that folder."""
-    if path.suffix == ".db" or is_file(path):
+    if path.suffix == ".db" or (is_file(path) and path.name != FOLDER):
         return path
     if path.name == FOLDER or path == home_folder():
         return path / FILE_NAME
@@ -69,22 +68,7 @@ def state_folder(bank: Path) -> Path:
     return home_folder() / "state" / f"{name}-{sha256(os.fsencode(real)).hexdigest()[:16]}"
 
 
-def find_project(start: Path) -> Path | None:
-    """Return the nearest folder upwards with a bank; the global bank is not a project's.
-
-    A linked worktree has the bank of the main one.
-    """
-    return next(projects_above(start), None)
-
-
-def projects_above(start: Path) -> Iterator[Path]:
-    """Yield the folders upwards that have a bank, the nearest first; unreadable ones are skipped."""
-    for folder in walk_up(start):
-        if _has_bank(folder) and folder / FOLDER != home_folder():
-            yield folder
-
-
-def _has_bank(folder: Path) -> bool:
+def has_bank(folder: Path) -> bool:
     """Say whether a folder has a bank; an empty file is none, and a repository can bring one."""
     file = folder / FOLDER / FILE_NAME
     return is_file(file) and file.stat().st_size > 0
@@ -96,7 +80,7 @@ def checkout_of(start: Path) -> Path:
     It is the nearest one upwards that is a repository or a worktree, or has a bank; else the folder itself.
     """
     for folder in (start, *start.parents):
-        if os.path.lexists(folder / ".git") or _has_bank(folder):
+        if os.path.lexists(folder / ".git") or has_bank(folder):
             return start if folder / FOLDER == home_folder() else folder
     return start
 

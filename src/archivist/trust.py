@@ -19,8 +19,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archivist.errors import BankError, UntrustedBankError
-from archivist.paths import FOLDER, home_folder, state_folder
+from archivist.errors import BankError, NoBankError, UntrustedBankError
+from archivist.files.worktrees import walk_up
+from archivist.paths import FILE_NAME as BANK_NAME
+from archivist.paths import FOLDER, has_bank, home_folder, state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,6 +73,32 @@ def refuse_links(file: Path) -> None:
             )
 
 
+def find_bank_folder(start: Path, read_folders: Callable[[], str]) -> tuple[Path | None, Path | None]:
+    """Return the nearest folder upwards with a bank of the user's, and the nearest one that was passed over.
+
+    A repository can bring a bank into any folder: one that was never accepted hides none above it, and only
+    counts where there is no other. A bank of the user's that is gone is not passed over: it is missed.
+    """
+    passed = None
+    for folder in walk_up(start):
+        file = folder / FOLDER / BANK_NAME
+        if file.parent == _home_or_none():
+            continue
+        if is_noted(file) or (has_bank(folder) and _is_acceptable(file, read_folders())):
+            return folder, passed
+        if passed is None and has_bank(folder):
+            passed = folder
+    return passed, None
+
+
+def _is_acceptable(file: Path, folders: str) -> bool:
+    try:
+        refuse_links(file)
+    except BankError:
+        return False
+    return is_accepted(file, folders)
+
+
 def is_accepted(file: Path, folders: str = "") -> bool:
     """Say whether a bank may be opened, as far as its place tells; where there is none, one may be made."""
     if is_of_home(file) or _is_new(file) or _is_below(file, folders):
@@ -95,6 +123,8 @@ def open_trusted(
     create: bool = False,
 ) -> Store:
     """Open a bank that the user accepted, or make and note a new one; raise UntrustedBankError otherwise."""
+    if not create and is_noted(file) and _is_gone(file):
+        raise NoBankError(str(file), is_lost=True)
     refuse_links(file)
     if not is_accepted(file, folders) and _is_database(file):
         raise UntrustedBankError(str(file))
@@ -318,10 +348,10 @@ def renew_note(file: Path, store: Store) -> None:
 
 
 def withdraw_trust(file: Path) -> bool:
-    """Take back that a bank was accepted; return whether it was."""
+    """Take back that a bank was accepted, also one that is gone; return whether it was."""
     with _locked_home() as home:
         notes = _read_notes(home)
-        is_known = notes.pop(_key(file), None) is not None
+        is_known = notes.pop(_place_key(file), None) is not None
         if is_known:
             _write_notes(home, notes)
     return is_known
@@ -335,10 +365,8 @@ def find_note(file: Path) -> dict[str, object] | None:
 
 def is_noted(file: Path) -> bool:
     """Say whether the bank at this very place was accepted, whatever file or link is there now."""
-    home, folder = _home_or_none(), file.absolute().parent
-    inside = Path(folder.name if folder.name == FOLDER else "") / file.name
-    real = Path(os.path.realpath(folder.parent if folder.name == FOLDER else folder))
-    return home is not None and _as_key(str(real / inside)) in _read_notes(home)
+    home = _home_or_none()
+    return home is not None and _place_key(file) in _read_notes(home)
 
 
 def places_of(mark: str) -> list[Path]:
@@ -442,6 +470,13 @@ def _key(file: Path) -> str:
     return _as_key(os.path.realpath(file))
 
 
+def _place_key(file: Path) -> str:
+    """Return the key of a place, whatever link the bank or its folder is now."""
+    folder = file.absolute().parent
+    inside = Path(folder.name if folder.name == FOLDER else "") / file.name
+    return _as_key(str(Path(os.path.realpath(folder.parent if folder.name == FOLDER else folder)) / inside))
+
+
 def _as_key(path: str) -> str:
     # Bytes that are no text stay apart from each other.
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
@@ -457,6 +492,16 @@ def _file_number(file: Path) -> int:
 def _is_new(file: Path) -> bool:
     """Say whether nothing is there: no bank, and no log of SQLite's that would become part of a new one."""
     return not any(_size(file.with_name(file.name + ending)) for ending in _SIDE_FILES)
+
+
+def _is_gone(file: Path) -> bool:
+    """Say whether a place holds no bank, or something else in the place of one or of its folder."""
+    try:
+        kinds = stat.S_IFMT(file.parent.lstat().st_mode), stat.S_IFMT(file.lstat().st_mode)
+    except OSError:
+        return True
+    is_inside = file.parent.name == FOLDER
+    return (is_inside and kinds[0] != stat.S_IFDIR) or kinds[1] != stat.S_IFREG or _is_new(file)
 
 
 def _is_database(file: Path) -> bool:

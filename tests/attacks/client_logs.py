@@ -296,6 +296,10 @@ SHAPES: dict[str, Callable[[str, str], str]] = {
     "claude.continued": _claude(_turn([_text(_SUMMARY)])),
     "claude.command_args": _claude(_turn(f"{_COMMAND}\n<command-args>TEXT</command-args>")),
     "claude.command_body": _claude(_turn(_COMMAND), _turn([_text("TEXT")], isMeta=True)),
+    "claude.command_body_unmarked": _claude(_turn(_COMMAND), _turn([_text("TEXT")])),
+    "claude.typed_after_output": _claude(
+        _turn(_COMMAND), _turn("<local-command-stdout></local-command-stdout>"), _turn("TEXT")
+    ),
     "claude.command_body_list": _claude(_turn([_text(_COMMAND), _text("TEXT")])),
     "claude.local_stdout": _claude(_turn("<local-command-stdout>TEXT</local-command-stdout>")),
     "claude.bash_stdout": _claude(_turn("<bash-stdout>TEXT</bash-stdout><bash-stderr></bash-stderr>")),

@@ -95,6 +95,41 @@ def test_a_pair_of_files_that_a_later_pull_brings_is_said(archivist: Command, re
     assert staged(repository) == [".archivist/memory.db"]
 
 
+def look_like_a_repository(folder: Path) -> None:
+    """Write what git takes for a bare repository, in which it answers nothing."""
+    for name in ("refs", "objects"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "k").touch()
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
+
+
+@pytest.mark.req("N7")
+def test_a_folder_that_looks_like_a_repository_keeps_git_from_no_answer(
+    archivist: Command, repository: Path
+) -> None:
+    app = repository / "app"
+    app.mkdir()
+    archivist("init", cwd=app)
+    look_like_a_repository(app)
+    (app / ".gitignore").write_text("!.archivist\n!.archivist/**\n")
+    (app / ".archivist" / ".gitignore").write_text("!*\n")
+    assert "git add would publish it" in archivist("status", cwd=app).err
+    said = json.dumps({"cwd": str(app), "session_id": "n-1"}).encode()
+    assert "archivist doctor" in archivist("hook", "claude-code", "session-start", stdin=said, cwd=app).out
+    assert "git add would publish it" in archivist("doctor", cwd=app).out
+    assert staged(repository) == ["app/.archivist/memory.db"]
+
+
+@pytest.mark.req("N7")
+def test_that_git_does_not_answer_is_said(archivist: Command, repository: Path) -> None:
+    assert "git" not in archivist("init").err
+    (repository / ".git" / "config").write_text("[core\n")
+    told = "git does not say whether it would publish the bank"
+    assert f"warn  trust       {told}" in archivist("doctor").out
+    lines_that_include(repository / ".archivist")
+    assert told in archivist("status").err
+
+
 @pytest.mark.req("N7")
 def test_what_cannot_be_ignored_is_said(archivist: Command, repository: Path) -> None:
     (repository / ".gitignore").write_text("!.archivist/\n")

@@ -58,10 +58,11 @@ def test_a_bank_that_was_never_accepted_hides_none(
     answer = told(archivist, folder)
     assert (MINE in answer, "Planted" in answer) == (True, False)
     ran = archivist("lessons", "list", cwd=folder)
-    if kind == "empty":
-        assert MINE in ran.out
-    else:
-        assert (ran.code, str(folder / ".archivist" / "memory.db") in ran.err) == (5, True)
+    assert (ran.code, MINE in ran.out) == (0, True)
+    file = folder / ".archivist" / "memory.db"
+    assert (f"passed over {file}, which is not yours" in ran.err) is (kind != "empty")
+    assert archivist("lessons", "add", "Another", cwd=folder).code == 0
+    assert "Another" in archivist("lessons", "list", cwd=folder.parent).out
 
 
 @pytest.mark.req("N7")
@@ -74,10 +75,29 @@ def test_the_nearest_bank_counts_once_it_is_accepted(
 
 
 @pytest.mark.req("N7")
-def test_in_another_repository_hooks_stay_silent(archivist: Command, folder: Path, tmp_path: Path) -> None:
+def test_a_bank_in_another_repository_hides_none_either(
+    archivist: Command, folder: Path, tmp_path: Path
+) -> None:
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    assert MINE in told(archivist, folder)
     plant(folder, "bank", tmp_path)
-    assert told(archivist, folder) == ""
+    answer = told(archivist, folder)
+    assert (MINE in answer, "Planted" in answer) == (True, False)
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("kind", ["junk", "link", "bank"])
+def test_a_bank_that_was_never_accepted_hides_not_the_global_one(
+    archivist: Command, project: Path, tmp_path: Path, kind: str
+) -> None:
+    archivist("init", "--global")
+    archivist("lessons", "add", "--global", MINE)
+    clone = project / "clone"
+    (clone / ".archivist").mkdir(parents=True)
+    assert MINE in told(archivist, clone)
+    plant(clone, kind, tmp_path)
+    answer = told(archivist, clone)
+    assert (MINE in answer, "Planted" in answer, "archivist doctor" in answer) == (True, False, False)
 
 
 KILLED = """

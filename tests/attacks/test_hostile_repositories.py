@@ -25,7 +25,7 @@ import pytest
 
 from archivist import Bank
 from archivist.edges.hook_events import CLIENTS
-from archivist.paths import find_project
+from archivist.trust import find_bank_folder
 from tests.banks import bytes_of, fresh_bank
 from tests.commands import PROGRAM
 from tests.conftest import Command, Ran
@@ -346,7 +346,8 @@ def test_no_key_is_sent_where_a_project_says(
             assert ("was not made here by you" if has_bank else named) in ran.err + ran.out
         said = json.dumps({"cwd": str(victim.repository), "session_id": "n-1"}).encode()
         answer = archivist("hook", "claude-code", "session-start", stdin=said).out
-        assert (answer == "", address in answer) == (has_bank, False)
+        told = [text in answer for text in ("My own lesson", "run `archivist doctor`", PLANTED, address)]
+        assert told == [True, not has_bank, False, False]
     assert came == []
 
 
@@ -536,7 +537,7 @@ def test_a_worktree_that_its_repository_does_not_know_has_no_bank_of_it(tmp_path
     (hostile / ".git").write_text("gitdir: fake/worktrees/x\n")
     (hostile / "fake" / "worktrees" / "x" / "commondir").write_text("../../../../mine/.git\n")
     (hostile / "fake" / "worktrees" / "x" / "gitdir").write_text("../../../.git\n")
-    assert find_project(hostile) is None
+    assert find_bank_folder(hostile, str) == (None, None)
 
 
 @pytest.mark.req("N7")

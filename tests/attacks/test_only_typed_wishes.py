@@ -23,7 +23,8 @@ CASES: dict[str, list[dict[str, str]]] = json.loads(FIXTURE.read_text("utf-8"))
 PASTES: dict[str, Any] = json.loads((FIXTURE.parent / "pastes.json").read_text("utf-8"))
 # The ways by which a person's own words come in; by all others it was a client, a program or another agent.
 TYPED = {
-    "claude.typed", "claude.typed_image", "claude.queued", "claude.rejected_edit", "claude.rejected_plan",
+    "claude.typed", "claude.typed_after_output", "claude.typed_image", "claude.queued",
+    "claude.rejected_edit", "claude.rejected_plan",
     "codex.typed", "codex.typed_request", "codex.init_body", "openhands.typed", "stream.typed",
     "opencode.typed", "gemini.typed", "gemini.typed_after_hook", "copilot.typed",
 }  # fmt: skip

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -93,6 +94,60 @@ def test_it_is_not_said_in_a_folder_that_was_never_accepted(
     linked.mkdir()
     (linked / ".archivist").symlink_to(mine)
     assert told(archivist, linked) == ""
+
+
+def empty_bank(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "memory.db").touch()
+
+
+def bank_that_leads_nowhere(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "memory.db").symlink_to("nowhere")
+
+
+def folder_for_a_bank(folder: Path) -> None:
+    (folder / "memory.db").mkdir(parents=True)
+    (folder / "memory.db" / FOREIGN).touch()
+
+
+REPLACED: dict[str, Callable[[Path], object]] = {
+    "file": Path.touch,
+    "link": lambda folder: folder.symlink_to("nowhere"),
+    "empty bank": empty_bank,
+    "bank that leads nowhere": bank_that_leads_nowhere,
+    "folder for a bank": folder_for_a_bank,
+    "nothing": lambda _folder: None,
+}
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("replace", REPLACED.values(), ids=REPLACED)
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_bank_that_is_gone_is_missed(
+    archivist: Command,
+    mine: Path,
+    replace: Callable[[Path], object],
+    is_named: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    archivist("init", "--global")
+    archivist("lessons", "add", "--global", "Global wisdom")
+    rmtree(mine)
+    replace(mine)
+    below = mine.parent / "src"
+    below.mkdir()
+    if is_named:
+        monkeypatch.setenv("ARCHIVIST_BANK", str(mine.parent))
+    answer = told(archivist, below)
+    assert (NOTICE in answer, FOREIGN in answer, "Global wisdom" in answer) == (True, False, True)
+    gone = "there was a bank of yours here, and it is gone"
+    ran = archivist("brief", cwd=below)
+    assert (ran.code, gone in ran.err) == (5, True)
+    assert gone in archivist("doctor", cwd=below).out
+    assert archivist("trust", "--remove", cwd=below).code == 0
+    monkeypatch.delenv("ARCHIVIST_BANK", raising=False)
+    assert NOTICE not in told(archivist, below)
 
 
 @pytest.mark.req("N7")

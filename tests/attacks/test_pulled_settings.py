@@ -18,7 +18,9 @@ RULES = [f"Rule{number}: check thing{number} with tool{number}" for number in ra
     ("text", "key"),
     [
         ("[decay]\nunseen_runs = 1\npreferences_fade = true\n", "decay.unseen_runs"),
-        ("[brief]\nbudget_tokens = 1\n", "brief.budget_tokens outside of 150 to 2400"),
+        ("[brief]\nbudget_tokens = 1\n", "brief.budget_tokens outside of 600 to 2400"),
+        ("[brief]\nmax_task_lessons = 5\n", "brief.max_task_lessons outside of 6 to 24"),
+        ("[brief]\nmax_candidates = 1\n", "brief.max_candidates outside of 3 to 12"),
         ("[brief]\nholdout = 0.9\n", "brief.holdout"),
         ("[reflect]\nenabled = false\n", "reflect.enabled"),
         ("[store]\nbusy_timeout_s = 86400\n", "store.busy_timeout_s"),
@@ -50,3 +52,17 @@ def test_setting_what_is_the_users_own_says_where_it_counts(archivist: Command, 
     assert not (project / ".archivist" / "config.toml").exists()
     assert archivist("config", "set", "--global", "decay.unseen_runs", "5").code == 0
     assert archivist("config", "decay.unseen_runs").out == "5\n"
+
+
+@pytest.mark.req("N7")
+def test_a_pulled_setting_lowers_nothing_that_the_user_raised(archivist: Command, project: Path) -> None:
+    archivist("init")
+    archivist("config", "set", "--global", "brief.budget_tokens", "2000")
+    rules = [f"Table{number}: {f'ask owner{number} of schema{number} first; ' * 15}" for number in range(6)]
+    for rule in rules:
+        archivist("lessons", "add", rule)
+    said = json.dumps({"cwd": str(project), "session_id": "n-1"}).encode()
+    (project / ".archivist" / "config.toml").write_text("[brief]\nbudget_tokens = 600\n")
+    answer = archivist("hook", "claude-code", "session-start", stdin=said).out
+    assert [rule for rule in rules if rule[:200] not in answer] == []
+    assert archivist("config", "brief.budget_tokens").out == "2000\n"

@@ -105,7 +105,7 @@ def test_a_file_that_is_no_text_or_cannot_be_read_is_named_with_its_place(tmp_pa
 LAYERS = ("global", "project", "environment", "flag")
 
 
-@given(chosen=st.dictionaries(st.sampled_from(LAYERS), st.integers(3, 40), max_size=4))
+@given(chosen=st.dictionaries(st.sampled_from(LAYERS), st.integers(10, 40), max_size=4))
 def test_the_last_layer_that_sets_a_key_wins_and_is_named(
     tmp_path_factory: pytest.TempPathFactory, chosen: dict[str, int]
 ) -> None:
@@ -129,6 +129,9 @@ def test_the_last_layer_that_sets_a_key_wins_and_is_named(
         flags=[f"{key}={chosen['flag']}"] if is_flag else [],
     )
     winner = next((layer for layer in reversed(LAYERS) if layer in chosen), None)
+    # A project's file lowers nothing that the user set.
+    if winner == "project" and chosen.get("global", 0) > chosen["project"]:
+        winner = "global"
     assert effective.config.brief.max_lessons == (chosen[winner] if winner else 10)
     expected = SettingOrigin(winner, names[winner]) if winner else SettingOrigin("default", "")  # type: ignore[arg-type]
     assert effective.origin(key) == expected
@@ -137,14 +140,14 @@ def test_the_last_layer_that_sets_a_key_wins_and_is_named(
 
 def test_layers_mix_key_by_key_and_the_last_flag_wins(tmp_path: Path) -> None:
     home, folder = tmp_path / "home", tmp_path / "project"
-    for each, text in ((home, "max_lessons = 1\nbudget_tokens = 2"), (folder, "max_lessons = 3")):
+    for each, text in ((home, "max_lessons = 1\nbudget_tokens = 2"), (folder, "max_lessons = 13")):
         each.mkdir()
         (each / "config.toml").write_text(f"[brief]\n{text}\n", "utf-8")
     flags = ["decay.unseen_runs=4", "decay.unseen_runs = 5", "recall.endpoint_model="]
     effective = load_effective(
         folder, home=home, environment={"HOME": "x", "ARCHIVIST_BANK": "y"}, flags=flags
     )
-    assert (effective.config.brief.max_lessons, effective.config.brief.budget_tokens) == (3, 2)
+    assert (effective.config.brief.max_lessons, effective.config.brief.budget_tokens) == (13, 2)
     assert effective.config.decay.unseen_runs == 5
     assert {key: origin.layer for key, origin in effective.origins.items()} == {
         "brief.max_lessons": "project",
@@ -239,11 +242,11 @@ def test_a_bank_opens_with_its_files_and_the_environment(
 ) -> None:
     change_file(home / ".archivist" / "config.toml", "brief.max_lessons", 2)
     change_file(home / ".archivist" / "config.toml", "decay.unseen_runs", 7)
-    change_file(tmp_path / ".archivist" / "config.toml", "brief.max_lessons", 8)
+    change_file(tmp_path / ".archivist" / "config.toml", "brief.max_lessons", 18)
     monkeypatch.setenv("ARCHIVIST_BRIEF__BUDGET_TOKENS", "99")
     with Bank.open(tmp_path) as bank:
         rules = bank.config
-    assert (rules.brief.max_lessons, rules.decay.unseen_runs, rules.brief.budget_tokens) == (8, 7, 99)
+    assert (rules.brief.max_lessons, rules.decay.unseen_runs, rules.brief.budget_tokens) == (18, 7, 99)
     with Bank.open(tmp_path, config=Config()) as bank:
         assert bank.config == Config()
 
@@ -368,8 +371,8 @@ def test_a_file_is_not_written_through_a_link(tmp_path: Path) -> None:
 
 
 HARMLESS = {
-    "recall.embedder": "none", "workspace.roots": "a, b/c", "brief.max_lessons": 3,
-    "brief.budget_tokens": 150, "core.rules_tokens": 6_000, "workspace.ignore_rules": "dangling-link",
+    "recall.embedder": "none", "workspace.roots": "a, b/c", "brief.max_lessons": 13,
+    "brief.budget_tokens": 2_400, "core.rules_tokens": 6_000, "workspace.ignore_rules": "dangling-link",
 }  # fmt: skip
 USERS_OWN = {
     "recall.embedder": "endpoint:https://evil.example/v1", "recall.endpoint_key_variable": "SOMETHING_SECRET",
@@ -377,7 +380,7 @@ USERS_OWN = {
     "proposals.approvers": "agent", "reflect.write_progress": True, "workspace.resources": "../other",
     "workspace.learnings": "/etc", "workspace.roots": "a, ~/b", "workspace.hot": "a/../../b",
     "workspace.transcripts": "C:\\x", "decay.unseen_runs": 1, "decay.preferences_fade": True,
-    "lessons.promote_at_runs": 1, "brief.holdout": 0.9, "brief.budget_tokens": 149, "brief.max_lessons": 41,
+    "lessons.promote_at_runs": 1, "brief.holdout": 0.9, "brief.budget_tokens": 599, "brief.max_lessons": 41,
     "brief.max_candidates": 0, "reflect.enabled": False, "reflect.on_session_failure": False,
     "retention.episodes_days": 1, "working.expires_days": 1, "core.lessons_tokens": 1,
     "store.busy_timeout_s": 86_400.0,
@@ -444,10 +447,10 @@ def test_a_project_may_set_what_stays_within_it(tmp_path: Path, key: str) -> Non
 @pytest.mark.req("N7")
 def test_beside_a_bank_that_is_not_accepted_the_projects_file_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "memory.db").write_bytes(b"SQLite format 3\0" + bytes(52) + b"ARCV")
-    (tmp_path / "config.toml").write_text("[brief]\nmax_lessons = 3\n", "utf-8")
+    (tmp_path / "config.toml").write_text("[brief]\nmax_lessons = 13\n", "utf-8")
     assert load_effective(tmp_path, environment={}).config.brief.max_lessons == 10
     folders = {"ARCHIVIST_TRUST__FOLDERS": f"/elsewhere, {tmp_path.parent}"}
-    assert load_effective(tmp_path, environment=folders).config.brief.max_lessons == 3
+    assert load_effective(tmp_path, environment=folders).config.brief.max_lessons == 13
 
 
 def test_a_pipe_in_the_place_of_the_file_is_not_waited_for(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_each_value_is_shown_with_where_it_came_from(bank_cli: Command, home: Pa
     assert ran.err == f"{len(flatten_config(Config()))} settings at the default; --all shows every one\n"
     assert bank_cli("config", "set", "reflect.lease_s", "60", "--global").code == 0
     assert bank_cli("config", "set", "brief.max_candidates", "2", "--global").code == 0
-    assert bank_cli("config", "set", "brief.max_candidates", "1").code == 0
+    assert bank_cli("config", "set", "brief.max_candidates", "5").code == 0
     words = ("--set", "brief.max_lessons=4", "config")
     ran = bank_cli(*words, ARCHIVIST_BRIEF__MAX_LESSONS="3", ARCHIVIST_BRIEF__BUDGET_TOKENS="99")
     rows = [re.split(r"  +", line) for line in ran.out.splitlines()]
@@ -124,12 +124,12 @@ def test_each_value_is_shown_with_where_it_came_from(bank_cli: Command, home: Pa
         ["Key", "Value", "From"],
         ["brief.max_lessons", "4", "--set brief.max_lessons=4"],
         ["brief.budget_tokens", "99", "ARCHIVIST_BRIEF__BUDGET_TOKENS"],
-        ["brief.max_candidates", "1", ".archivist/config.toml"],
+        ["brief.max_candidates", "5", ".archivist/config.toml"],
         ["reflect.lease_s", "60.0", str(home / ".archivist" / "config.toml")],
     ]
     shown = _json(bank_cli("--set", "decay.unseen_runs=9", "config", "--json"))["settings"]
     assert {each["key"]: (each["value"], each["default"], each["layer"]) for each in shown} == {
-        "brief.max_candidates": (1, 3, "project"),
+        "brief.max_candidates": (5, 3, "project"),
         "decay.unseen_runs": (9, 10, "flag"),
         "reflect.lease_s": (60.0, 300.0, "global"),
     }
@@ -167,14 +167,14 @@ def test_a_change_is_written_and_taken_back_without_losing_a_comment(
     bank_cli: Command, project: Path
 ) -> None:
     path = project / ".archivist" / "config.toml"
-    path.write_text("# ours\n[brief] # small\nmax_lessons = 3 # skim\n", encoding="utf-8")
-    assert bank_cli("config", "set", "brief.max_lessons", "4").code == 0
+    path.write_text("# ours\n[brief] # small\nmax_lessons = 13 # skim\n", encoding="utf-8")
+    assert bank_cli("config", "set", "brief.max_lessons", "14").code == 0
     given = _json(bank_cli("config", "set", "workspace.allow_fields", 'a "b"', "--json"))
     assert (given["value"], given["changed"]) == ('a "b"', True)
     assert path.read_text("utf-8") == (
-        '# ours\n[brief] # small\nmax_lessons = 4 # skim\n\n[workspace]\nallow_fields = "a \\"b\\""\n'
+        '# ours\n[brief] # small\nmax_lessons = 14 # skim\n\n[workspace]\nallow_fields = "a \\"b\\""\n'
     )
-    assert bank_cli("config", "set", "brief.max_lessons", "4").out.startswith("Already there")
+    assert bank_cli("config", "set", "brief.max_lessons", "14").out.startswith("Already there")
     taken = _json(bank_cli("config", "unset", "brief.max_lessons", "--json"))
     assert taken == {"key": "brief.max_lessons", "file": str(path), "changed": True}
     assert bank_cli("config", "brief.max_lessons").out == "10\n"
@@ -183,11 +183,11 @@ def test_a_change_is_written_and_taken_back_without_losing_a_comment(
 
 
 def test_a_change_that_something_stronger_hides_says_so(bank_cli: Command) -> None:
-    ran = bank_cli("config", "set", "brief.max_lessons", "4", ARCHIVIST_BRIEF__MAX_LESSONS="5")
+    ran = bank_cli("config", "set", "brief.max_lessons", "14", ARCHIVIST_BRIEF__MAX_LESSONS="5")
     assert "hint: ARCHIVIST_BRIEF__MAX_LESSONS overrides it here" in ran.err
     ran = bank_cli("config", "set", "brief.max_lessons", "4", "--global")
     assert re.search(r"hint: .*work/\.archivist/config\.toml overrides it here", ran.err)
-    assert "hint" not in bank_cli("config", "set", "brief.max_lessons", "6").err
+    assert "hint" not in bank_cli("config", "set", "brief.max_lessons", "16").err
 
 
 def test_a_key_that_no_setting_has_can_be_taken_out(bank_cli: Command, project: Path) -> None:
@@ -263,17 +263,17 @@ def test_commands_that_set_different_keys_at_once_are_all_heeded(
 ) -> None:
     keys = ["brief.max_task_lessons", "brief.max_candidates", "core.recently_shipped"]
     with ThreadPoolExecutor(len(keys)) as pool:
-        ran = list(pool.map(lambda key: archivist_process("config", "set", key, "2"), keys))
+        ran = list(pool.map(lambda key: archivist_process("config", "set", key, "12"), keys))
     assert [each.code for each in ran] == [0] * len(keys), ran
     shown = _json(bank_cli("config", "--json"))["settings"]
-    assert {each["key"]: each["value"] for each in shown} == dict.fromkeys(keys, 2)
+    assert {each["key"]: each["value"] for each in shown} == dict.fromkeys(keys, 12)
 
 
 def test_a_process_killed_while_it_writes_leaves_the_old_file_or_the_new(
     bank_cli: Command, project: Path
 ) -> None:
     path = project / ".archivist" / "config.toml"
-    assert bank_cli("config", "set", "brief.max_lessons", "3").code == 0
+    assert bank_cli("config", "set", "brief.max_lessons", "13").code == 0
     code = (
         "import sys\nfrom pathlib import Path\nfrom archivist.config.sources import change_file\n"
         "print('ready', flush=True)\nnumber = 0\n"

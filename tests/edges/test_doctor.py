@@ -19,7 +19,8 @@ from archivist.edges.cli.banks import doctor
 from archivist.edges.cli.session import Session
 from archivist.edges.hooks import follow_up
 from archivist.files import hook_log
-from archivist.paths import bank_file, find_project, state_folder, unreadable_above
+from archivist.paths import bank_file, state_folder, unreadable_above
+from archivist.trust import find_bank_folder
 from tests.banks import lay_bank
 from tests.commands import PROGRAM
 from tests.conftest import Command, TickingClock
@@ -111,7 +112,7 @@ def test_a_bank_that_may_not_be_looked_into_is_told(closed: Path, monkeypatch: p
     for folder in (closed, closed / "below"):
         monkeypatch.chdir(folder)
         with _as_nobody():
-            assert find_project(folder) is None
+            assert find_bank_folder(folder, str) == (None, None)
             assert unreadable_above(folder) == closed / ".archivist"
             ran = CliRunner().invoke(doctor, [], obj=Session("", ""))
         assert "cannot be read: check the permissions" in _lines(ran.stdout)["bank"]

@@ -97,6 +97,10 @@ def describe_recovery(
         return RenderedBrief("", ())
     keys = (*(other for other, _ in met), *(lesson.signature for lesson in known))
     elsewhere = sorted({_repository_of(other) for other in keys} - {"", _repository_of(key)})
+    if elsewhere:
+        from archivist.lessons.quarantine import is_plain_name
+
+        elsewhere = [name for name in elsewhere if is_plain_name(name)]
     lines = ["### What earlier runs did about this error", ""]
     if met:
         times = "once" if len(met) == 1 else f"in {len(met)} runs"

@@ -22,6 +22,7 @@ _LEAST_RUNS = 2
 _LEAST_SHARE = 0.75
 _LATEST_TRIES = 3
 _LONGEST_LINE = 200
+_SHORT_NAME = 12
 _OPENING = "Works here: "
 _FAILING = "Often fails here: "
 # What is told to fail was met by two runs at least, and by this share of the latest.
@@ -167,13 +168,22 @@ def select_commands(runs: Sequence[Iterable[Sequence[Any]]]) -> tuple[WorkingCom
         # A later run says more than an earlier one: a project that changes its tools is told the new ones.
         weight = sum(LATEST_RUNS - age for age in ages)
         found = WorkingCommand(purpose, command, folder, len(ages), len(of_runs))
-        if purpose in _PURPOSES and weight > best.get(purpose, (0,))[0]:
+        if purpose in _PURPOSES and weight > best.get(purpose, (0,))[0] and _is_plain(folder):
             best[purpose] = weight, found
     chosen: list[WorkingCommand] = []
     for _, each in sorted(best.values(), key=lambda ranked: -ranked[0]):
         if len(format_line([*chosen, each])) <= _LONGEST_LINE:
             chosen.append(each)
     return tuple(sorted(chosen, key=lambda each: _PURPOSES.index(each.purpose)))
+
+
+def _is_plain(folder: str) -> bool:
+    """Say whether a folder's path can be told; for a short one nothing is imported."""
+    if len(folder) <= _SHORT_NAME:
+        return True
+    from archivist.lessons.quarantine import is_plain_name
+
+    return is_plain_name(folder)
 
 
 def format_line(commands: Sequence[WorkingCommand]) -> str:

@@ -56,7 +56,7 @@ _NUMBERS_OF_PROJECT = (
     "core.", "stream.hot_cycles", "stream.reflect_at_importance", "stream.reflect_at_cycles",
     "workspace.hot_lines", "workspace.hot_tokens", "workspace.max_entries",
 )  # fmt: skip
-# A project may divide or multiply the default of a number by this: one token for a brief would silence it.
+# A project may multiply the default of a number by this, and lower none: a smaller brief leaves lessons out.
 _FACTOR_OF_PROJECT = 4
 _EMBEDDERS_OF_PROJECT = ("static", "none")
 _PATHS_OF_PROJECT = ("roots", "resources", "learnings", "hot", "transcripts", "plans", "overview")
@@ -122,11 +122,16 @@ def load_effective(
             settings += _from_file(folder, "project")
     settings += told
     config = Config()
-    for key, value, _ in settings:
+    origins: dict[str, SettingOrigin] = {}
+    for key, value, origin in settings:
         section, _, name = key.partition(".")
-        changed: Any = getattr(config, section)._replace(**{name: value})
-        config = config._replace(**{section: changed})
-    return EffectiveConfig(config, {key: origin for key, _, origin in settings})
+        rules: Any = getattr(config, section)
+        # The user may have more than the default.
+        is_projects = origin.layer == "project" and key.startswith(_NUMBERS_OF_PROJECT)
+        if not is_projects or value >= getattr(rules, name):
+            config = config._replace(**{section: rules._replace(**{name: value})})
+            origins[key] = origin
+    return EffectiveConfig(config, origins)
 
 
 def flatten_config(config: Config) -> dict[str, object]:
@@ -186,9 +191,9 @@ def refuse_users_own(key: str, value: object, *, where: str) -> None:
     what = key
     if key.startswith(_NUMBERS_OF_PROJECT):
         default: Any = _defaults()[key]
-        least, most = -(-default // _FACTOR_OF_PROJECT), default * _FACTOR_OF_PROJECT
-        is_allowed = least <= value <= most
-        what = f"{key} outside of {least} to {most}"
+        most = default * _FACTOR_OF_PROJECT
+        is_allowed = default <= value <= most
+        what = f"{key} outside of {default} to {most}"
     elif key == "recall.embedder":
         is_allowed = value in _EMBEDDERS_OF_PROJECT
     elif section == "workspace" and name in _PATHS_OF_PROJECT:

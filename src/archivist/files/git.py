@@ -7,6 +7,7 @@ of them may run, nothing may be fetched, no lock is taken, and no variable of a 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -150,31 +151,66 @@ def exclude_from_git(bank: Path) -> None:
 
 def find_pulled_problem(bank: Path) -> str:
     """Say why git would publish a bank; git is only asked where our own `.gitignore` was replaced."""
+    folder = bank.absolute().parent
+    return "" if folder.name != ".archivist" or _ignores_itself(folder) else find_git_problem(bank)
+
+
+def _ignores_itself(folder: Path) -> bool:
     from archivist.files.worktrees import read_small_text
 
-    folder = bank.absolute().parent
-    is_ours = read_small_text(folder / ".gitignore").encode() == _OWN_IGNORE
-    return "" if is_ours or folder.name != ".archivist" else find_git_problem(bank)
+    return read_small_text(folder / ".gitignore").encode() == _OWN_IGNORE
 
 
 def find_git_problem(bank: Path) -> str:
-    """Say why git would publish a bank, and what to do; empty when it would not."""
-    # From the folder above: a bank's own may be made to look like a repository of its own.
-    folder, place = bank.absolute().parent, ""
-    if folder.name == ".archivist":
-        folder, place = folder.parent, ".archivist/"
-    names = (f"{place}{bank.name}", f"{place}{bank.name}-wal")
-    if ask_git(folder, "ls-files", "--", *names):
+    """Say why git would publish a bank, or that git does not say; empty when it would not."""
+    from archivist.files.worktrees import repositories_above
+
+    file = Path(os.path.realpath(bank.parent)) / bank.name
+    tops = repositories_above(file)
+    if not tops:
+        return ""
+    # At the top: any folder below can hold files that look like a repository, at which git gives up.
+    names = [str(path.relative_to(tops[0])) for path in (file, file.with_name(f"{file.name}-wal"))]
+    tracked, listed = run_git(tops[0], "ls-files", "--", *names, timeout_s=_TIMEOUT_S)
+    if listed:
         advice = f"git rm --cached '{bank}*'"
         return f"the bank is committed to git, so whoever can push can change it: {advice}"
-    code, ignored = run_git(folder, "check-ignore", "--", *names, timeout_s=_TIMEOUT_S)
-    if code in (0, 1) and ignored.count(b"\n") < len(names):
+    code, ignored = run_git(tops[0], "check-ignore", "--", *names, timeout_s=_TIMEOUT_S)
+    if tracked == 0 and code in (0, 1):
+        if ignored.count(b"\n") == len(names):
+            return ""
         advice = f"remove the line with ! from the .gitignore files above {bank}, or add the bank to one"
         return f"git does not ignore the bank, and git add would publish it: {advice}"
-    return ""
+    if code == NOT_RUN and _ignores_itself(file.parent):
+        return ""
+    return f"git does not say whether it would publish the bank: run git status in {tops[0]}"
 
 
-def tracked_files(folder: Path) -> frozenset[str]:
-    """Return the files below a folder that git tracks, by their path from there."""
-    found = ask_git(folder, "ls-files", "-z", "--", ".") if folder.is_dir() else None
-    return frozenset(os.fsdecode(name) for name in (found or b"").split(b"\0") if name)
+def find_brought(files: Iterable[Path]) -> frozenset[Path]:
+    """Return the files that came with a repository; all files of one about which git does not answer."""
+    from archivist.files.worktrees import repositories_above
+
+    indexes: dict[Path, frozenset[str] | None] = {}
+    brought: set[Path] = set()
+    for file in files:
+        for path in {file.absolute(), Path(os.path.realpath(file))}:
+            for top in repositories_above(path):
+                if top not in indexes:
+                    indexes[top] = _tracked_names(top)
+                index = indexes[top]
+                if index is None or _fold_name(path.relative_to(top).as_posix()) in index:
+                    brought.add(file)
+    return frozenset(brought)
+
+
+def _tracked_names(top: Path) -> frozenset[str] | None:
+    code, listed = run_git(top, "ls-files", "-z", "--full-name", timeout_s=_TIMEOUT_S)
+    names = listed.split(b"\0") if code == 0 else None
+    return None if names is None else frozenset(_fold_name(os.fsdecode(name)) for name in names)
+
+
+def _fold_name(name: str) -> str:
+    """Return a name as file systems compare it that know no capitals or compose letters."""
+    from unicodedata import normalize
+
+    return normalize("NFC", name).casefold()

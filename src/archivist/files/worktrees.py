@@ -28,6 +28,11 @@ def walk_up(start: Path) -> Iterator[Path]:
             yield from (same, *same.parents)
 
 
+def repositories_above(path: Path) -> list[Path]:
+    """Return the folders above a path that are a worktree of some repository, the nearest first."""
+    return [folder for folder in path.parents if os.path.lexists(folder / ".git")]
+
+
 def repository_of(folder: Path, root: Path) -> Path:
     """Return the repository that a session in a folder works on: the nearest one, at most the bank's root.
 

@@ -202,6 +202,12 @@ def suspicion(*texts: str) -> str:
     return _speech(text.lower()) or next(filter(None, map(text_risk, given)), "")
 
 
+def is_plain_name(name: str) -> bool:
+    """Say whether a name that a repository chose can be told: a short one, or one that orders nothing."""
+    words = [word for word in re.split(r"[\W_]+", name) if word]
+    return len(words) < 3 or (name.count(" ") < 3 and not suspicion(" ".join(words)))
+
+
 def _speech(text: str) -> str:
     speech = text
     for mark in _EMPHASIS:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads, writes
 from archivist.errors import InputError, NotFoundError
-from archivist.files.git import tracked_files
+from archivist.files.git import find_brought
 from archivist.records import Episode, Event
 from archivist.records.plain import canonical_json
 from archivist.service import BankService
@@ -234,7 +234,7 @@ class Transcripts(BankService):
 
     def __init__(self, bank: Bank, topology: Topology) -> None:
         super().__init__(bank)
-        self._folder = topology.path_inside(topology.rules.transcripts)
+        self.folder = topology.path_inside(topology.rules.transcripts)
 
     @reads(Layer.RUNS)
     def scan_folder(self) -> TranscriptListing:
@@ -245,12 +245,12 @@ class Transcripts(BankService):
         """
         from archivist.capture.log_files import scan_log_folder, why_no_log
 
-        paths, beside = scan_log_folder(self._folder)
+        paths, beside = scan_log_folder(self.folder)
         with self._bank.reading() as reader:
             noted: _Captures = reader.json_setting(_NOTED)
             found = []
             for path in paths:
-                name, stat = path.relative_to(self._folder).as_posix(), path.stat()
+                name, stat = path.relative_to(self.folder).as_posix(), path.stat()
                 size, mtime_ns, ids = noted.get(name, (0, 0, []))
                 is_current = (size, mtime_ns) == (stat.st_size, stat.st_mtime_ns)
                 runs = [reader.get(Episode, run) for run in ids] if is_current else []
@@ -258,8 +258,8 @@ class Transcripts(BankService):
                 left = tuple(run for run in runs if run is not None) if all(runs) else ()
                 found.append(Transcript(name, stat.st_size, stat.st_mtime_ns, left))
         # Captured files are known to be transcripts; the others are opened, outside the transaction.
-        reasons = {each.name: "" if each.runs else why_no_log(self._folder / each.name) for each in found}
-        kept = (f"/{path.relative_to(self._folder).as_posix()}" for path in beside)
+        reasons = {each.name: "" if each.runs else why_no_log(self.folder / each.name) for each in found}
+        kept = (f"/{path.relative_to(self.folder).as_posix()}" for path in beside)
         reasons |= {name[1:]: _KEPT for name in kept if "/." not in name}
         return TranscriptListing(
             latest_first(each for each in found if not reasons[each.name]),
@@ -284,15 +284,15 @@ class Transcripts(BankService):
         noted: _Captures = {}
         problems: list[str] = []
         events = 0
-        brought = tracked_files(self._folder) if any(not each.runs for each in wanted) else frozenset()
+        brought = find_brought(self.folder / each.name for each in wanted if not each.runs)
         for transcript in wanted:
             if transcript.runs:
                 continue
-            if transcript.name in brought:
+            if self.folder / transcript.name in brought:
                 problems.append(f"{transcript.name}: it came with the repository: {_BROUGHT}")
                 continue
             try:
-                captured = self._bank.runs.capture_file(self._folder / transcript.name)
+                captured = self._bank.runs.capture_file(self.folder / transcript.name)
             except InputError as error:
                 problems.append(error.message)
                 continue
@@ -348,7 +348,7 @@ class Transcripts(BankService):
     def _read_lines(self, transcript: Transcript) -> Iterator[str]:
         from archivist.files.open import open_file
 
-        with open_file(self._folder / transcript.name) as source:
+        with open_file(self.folder / transcript.name) as source:
             yield from (raw.decode("utf-8", "replace").rstrip("\r\n") for raw in source)
 
 

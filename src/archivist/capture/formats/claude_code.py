@@ -100,6 +100,7 @@ class _Chain(Recorder):
     """The session's own run, or that of a sidechain."""
 
     agent: str = name
+    follows_command: bool = False
     # A reply is spread over several lines, and its last count is the right one.
     _reply: str = ""
     _replied: Usage = field(default_factory=Usage)
@@ -200,6 +201,7 @@ class _Session(_Chain):
         chain.note_environment(value)
         match kind:
             case "assistant":
+                chain.follows_command = False
                 self._read_assistant(chain, value)
             case "user":
                 self._read_user(chain, value)
@@ -280,10 +282,11 @@ class _Session(_Chain):
         content = object_at(value, "message").get("content")
         chain.stated = None
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
-        # Beside a result or a command stands what the client made of it.
-        is_typed = _is_typed(value) and not any(
-            block.get("type") == "tool_result" or "<command-name>" in text(block, "text") for block in blocks
-        )
+        # Beside a result or a command, and right after a command, stands what the client made of it.
+        is_command = any("<command-name>" in text(block, "text") for block in blocks)
+        is_result = any(block.get("type") == "tool_result" for block in blocks)
+        is_typed = _is_typed(value) and not (is_command or is_result or chain.follows_command)
+        chain.follows_command = is_command
         for block in blocks:
             if block.get("type") == "text":
                 chain.read_words(text(block, "text"), value, is_typed=is_typed)

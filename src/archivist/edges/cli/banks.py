@@ -55,7 +55,7 @@ def create_bank(
         )
     # The nearest bank counts, so a new one hides that of a folder above.
     existed = path.is_file()
-    above = None if existed or is_global else paths.find_project(place.absolute().parent)
+    above = None if existed or is_global else session.find_above(place.absolute().parent)[0]
     try:
         Bank.open(place, actor=session.actor()).close()
     except UntrustedBankError:

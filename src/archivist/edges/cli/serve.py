@@ -16,7 +16,7 @@ from archivist.edges.cli.output import Answer, list_records, note, print_json, s
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
 from archivist.edges.views import token_view
-from archivist.errors import InputError
+from archivist.errors import AccessError, InputError
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
 
@@ -157,6 +157,9 @@ def mcp(session: Session, /, sets: str, place: str | None, as_json: bool, **give
     # Arguments are checked before the SDK loads.
     serving = import_module("archivist.edges.mcp.serving")
     listening = None if place is None else serving.parse_address(place)
+    if listening is None and actor is not None and actor.kind is not ActorKind.AGENT:
+        hint = "with --http, a token acts as another: archivist token create --actor KIND:NAME"
+        raise AccessError(str(actor), "speak", "over stdio, where each client is an agent", hint=hint)
     # A client starts a stdio server in its working folder; over HTTP there is none.
     folder = Path.cwd() if listening is None else None
     server = _import_door("archivist.edges.mcp.server", "mcp")

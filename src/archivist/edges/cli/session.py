@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.errors import InputError, NoBankError
-from archivist.paths import bank_file, find_project, home_folder, is_file
+from archivist.paths import bank_file, home_folder, is_file
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -33,9 +33,17 @@ class Session:
     def find_bank_path(self) -> Path | None:
         """Return the path of the project's bank: the named one, or the nearest upwards; None without one."""
         if not self.bank_path:
-            return find_project(Path.cwd())
+            return self.find_above(Path.cwd())[0]
+        from archivist.trust import is_noted
+
         path = Path(self.bank_path)
-        return path if is_file(bank_file(path)) else None
+        return path if is_file(bank_file(path)) or is_noted(bank_file(path)) else None
+
+    def find_above(self, start: Path) -> tuple[Path | None, Path | None]:
+        """Return the nearest folder upwards with a bank, and one that is not the user's before it."""
+        from archivist.trust import find_bank_folder
+
+        return find_bank_folder(start, lambda: self.load_settings(None).config.trust.folders)
 
     def require_bank_path(self) -> Path:
         """Return the path of the project's bank, or raise NoBankError."""
@@ -56,6 +64,9 @@ class Session:
 
         effective = self.load_settings(place)
         bank = Bank.open(place, create=is_global, actor=self.actor(), config=effective.config, folder=folder)
+        passed = None if is_global or self.bank_path else self.find_above(Path.cwd())[1]
+        if passed is not None:
+            note(f"archivist: passed over {bank_file(passed)}, which is not yours: archivist trust shows it")
         for problem in () if is_global else (describe_loss(bank.path), find_pulled_problem(bank.path)):
             if problem:
                 note(f"archivist: {problem}")

@@ -18,7 +18,15 @@ from archivist.errors import AccessError, NoBankError
 from archivist.files.git import keep_out_of_git
 from archivist.records.words import ActorKind, Status
 from archivist.text import shorten_line
-from archivist.trust import accepted_banks, is_accepted, lost_changes, mark_of, places_of, withdraw_trust
+from archivist.trust import (
+    accepted_banks,
+    is_accepted,
+    is_noted,
+    lost_changes,
+    mark_of,
+    places_of,
+    withdraw_trust,
+)
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -49,10 +57,12 @@ def trust(
     actor = session.actor()
     if actor.kind is not ActorKind.HUMAN:
         raise AccessError(str(actor), "accept", "a bank", hint="only people decide which banks are trusted")
-    place = folder or session.find_bank_path()
+    # The nearest, which may be one that commands pass over.
+    nearest = None if session.bank_path else session.find_above(Path.cwd())[1]
+    place = folder or nearest or session.find_bank_path()
     file = paths.bank_file(place).absolute() if place is not None else None
-    if file is None or not paths.is_file(file):
-        raise NoBankError(str(place or Path.cwd()))
+    if file is None or not (paths.is_file(file) or (remove and is_noted(file))):
+        raise NoBankError(str(place or Path.cwd()), is_lost=file is not None and is_noted(file))
     if remove:
         was_there = withdraw_trust(file)
         text = "It is trusted no longer." if was_there else "It was not trusted."

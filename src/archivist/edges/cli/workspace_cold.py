@@ -89,16 +89,20 @@ def capture(session: Session, names: tuple[str, ...], topology: Topology) -> Ans
     from archivist.workspace.transcripts_service import Transcripts
 
     with require_bank(session) as bank:
-        done = Transcripts(bank, topology).capture(names)
+        service = Transcripts(bank, topology)
+        done = service.capture(names)
     captured, events = pluralize(len(done.captured), "transcript"), pluralize(done.events, "event")
-    hint = "hint: archivist reflect learns from them, archivist recall finds what was said in them"
+    notes = [
+        f"taken for sessions of yours: the logs in {service.folder}",
+        "hint: archivist reflect learns from them, archivist recall finds what was said in them",
+    ]
     return Answer(
         {
             "captured": [_transcript_view(each) for each in done.captured],
             **{name: getattr(done, name) for name in ("unchanged", "problems", "others")},
         },
         f"{captured} captured, {events}; {done.unchanged} unchanged",
-        (hint,) if done.captured else (),
+        notes if done.captured else (),
         warnings=[*problem_lines(done.problems, most=_PROBLEMS_SHOWN), *_others_lines(done.others)],
         code=EXIT_PARTIAL if done.problems else 0,
     )

@@ -163,8 +163,17 @@ def _answer_event(dialect: Dialect, moment: str, payload: HookPayload, bank: str
     except ArchivistError as error:
         if global_bank is None or place is None:
             raise
-        # If the project's bank answers alone, the global one is damaged.
-        text = _brief_from_banks(dialect, moment, payload, place, None)
+        try:
+            # If the project's bank answers alone, the global one is damaged.
+            text = _brief_from_banks(dialect, moment, payload, place, None)
+        except ArchivistError as refused:
+            if payload.is_probe:
+                raise
+            if not is_silent(refused):
+                note_failure(f"{dialect.name} {moment}", refused, place)
+            is_said = moment == SESSION_START and _is_ours_refused(refused, place)
+            alone = _brief_from_banks(dialect, moment, payload, None, global_bank)
+            return _notice() + alone if is_said else alone
         note_failure(f"{dialect.name} {moment}, the global bank", error, place)
         return text
     finally:
@@ -290,52 +299,24 @@ def find_bank(folder: str, bank: str = "") -> Path | None:
 
     from archivist.errors import NoBankError
     from archivist.paths import bank_file, is_file
+    from archivist.trust import find_bank_folder, is_noted
+
+    def read_folders() -> str:
+        from archivist.config.sources import load_effective
+
+        return load_effective(None).config.trust.folders
 
     named = bank or os.environ.get("ARCHIVIST_BANK", "")
     if named:
-        if not is_file(bank_file(Path(named))):
+        if not is_file(bank_file(Path(named))) and not is_noted(bank_file(Path(named))):
             raise NoBankError(named)
         return Path(named)
     for start in (folder, os.environ.get("CLAUDE_PROJECT_DIR", ""), "."):
         # The real folder first, as the commands see it; then the folder as the client spells it.
         for path in (Path(os.path.realpath(start)), Path(start).absolute()) if start else ():
-            if (found := _find_own_project(path)) is not None:
+            if (found := find_bank_folder(path, read_folders)[0]) is not None:
                 return found
     return None
-
-
-def _find_own_project(start: Path) -> Path | None:
-    """Return the nearest project with a bank; of several in one repository the nearest that was accepted.
-
-    A bank that a pull brings into a folder would else hide the user's own above it.
-    """
-    from archivist.paths import projects_above
-
-    places = list(projects_above(start))
-    if len(places) < 2:
-        return places[0] if places else None
-    from pathlib import Path
-
-    from archivist.config.sources import load_effective
-    from archivist.errors import BankError
-    from archivist.files.worktrees import is_repository, repository_of
-    from archivist.paths import bank_file
-    from archivist.trust import is_accepted, is_noted, refuse_links
-
-    top = Path(start.anchor)
-    repository = repository_of(places[0], top)
-    folders = load_effective(None).config.trust.folders
-    refused = []
-    for place in places if is_repository(repository) else ():
-        if repository_of(place, top) != repository:
-            break
-        try:
-            refuse_links(bank_file(place))
-            if is_accepted(bank_file(place), folders):
-                return place
-        except BankError:
-            refused.append(place)
-    return next((place for place in refused if is_noted(bank_file(place))), places[0])
 
 
 def find_log_bank(folder: str, bank: str = "") -> Path | None:

@@ -118,6 +118,9 @@ def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list
         if ours:
             is_whole = all(change.action == "unchanged" for change in planned)
             problem = "" if is_whole else f"{client} is installed only in part: {remedy}"
+            if any(target.is_redirected(_read_hooks(target.path)) for target in ours):
+                how = "with another bank, actor, program or other variables than install writes"
+                problem = f"the project's settings start archivist for {client} {how}: {remedy}"
             servers = [replace(target, hooks=()) for target in targets(client, place) if target.servers]
             is_served = any(map(changes.holds_ours, servers))
             found.append(install._replace(problem=problem, hooks=hooks, has_server=is_served))
@@ -144,7 +147,7 @@ def double_hook_warnings(installs: Sequence[ClientInstall]) -> list[str]:
 
 
 def _read_hooks(path: Path) -> str:
-    return (changes.read_file(path) or b"").decode("utf-8", "replace")
+    return (changes.read_file(path) or b"").decode("utf-8-sig", "replace")
 
 
 def _find_disabling_file(root: Path, home: Path | None) -> str:

@@ -98,6 +98,7 @@ class InstallTarget:
     server: Mapping[str, Any] = field(default_factory=server_entry)
     is_versioned: bool = False
     text: str = ""
+    is_user: bool = False
 
     def add(self, text: str) -> str:
         """Return a file's text with our entries."""
@@ -105,12 +106,20 @@ class InstallTarget:
         if self.text:
             return text or self.text
         if self.path.suffix == ".toml":
-            return entries.add_table(text, server, self.server, where)
+            return entries.add_table(text, server, self.server, where, is_user=self.is_user)
         if self.is_versioned and jsonc.find(jsonc.parse(text, where), _VERSION, where) is None:
             text = jsonc.put(text, _VERSION, 1, where)
         if self.hooks:
-            text = entries.add_hooks(text, self.hooks, where)
-        return entries.add_server(text, server, self.server, where) if self.servers else text
+            text = entries.add_hooks(text, self.hooks, where, is_user=self.is_user)
+        if not self.servers:
+            return text
+        return entries.add_server(text, server, self.server, where, is_user=self.is_user)
+
+    def is_redirected(self, text: str) -> bool:
+        """Say whether entries of ours in a project's file lead elsewhere than those that we write."""
+        if self.text or self.is_user:
+            return False
+        return entries.has_redirected(text, (self.servers, PROGRAM), str(self.path))
 
     def take(self, text: str, original: str | None) -> str:
         """Return a file's text without our entries; the original is the text before them, where known."""
@@ -153,7 +162,7 @@ def client_hooks(client: str) -> list[Hook]:
 
 def targets(client: str, place: InstallLocation, *, with_server: bool = True) -> list[InstallTarget]:
     """Return the settings files of a client with our entries for each, or with our hooks alone."""
-    found = _targets(client, place)
+    found = [replace(target, is_user=place.is_user) for target in _targets(client, place)]
     return found if with_server else [replace(target, servers="") for target in found if target.hooks]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -22,9 +22,13 @@ _TOKEN = re.compile(
     r"""(?P<mark>[;&|<>()`\n]|\$\()|(?P<word>(?:"[^"]*"|'[^']*'|\$(?!\()|[^\s;&|<>()`"'$])+)|(?P<odd>\S)"""
 )
 _TOML_HEADER = re.compile(r"(?m)^(?=[ \t]*\[[^\]\n]*\]\]?[ \t]*(?:#.*)?\r?$)")
+# A relative path, or one from a client's variable, leads into the project.
+_OWN_PLACE = re.compile(r"/|~/|[A-Za-z]:/|\$\{?HOME\}?/")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-# The program's options that take a value.
+# The program's options that take a value. A repository's settings could name a bank or an actor of theirs.
 _WITH_VALUE = ("--bank", "--actor", "--set")
+# Variables by which settings could choose the program, its home or whom it trusts.
+_REDIRECTING = re.compile(r"(?i)(?:ARCHIVIST_|PYTHON|LD_|DYLD_|GIT_|XDG_|(?:PATH|HOME|USERPROFILE)(?:=|\Z))")
 
 
 class Hook(NamedTuple):
@@ -41,6 +45,8 @@ class ProgramCall(NamedTuple):
     words: tuple[str, ...]
     is_alone: bool
     """Whether the command does nothing else; otherwise a user wrote it around our call."""
+    is_redirected: bool = False
+    """Whether it names a bank, an actor, settings, variables or a program that a repository could choose."""
 
 
 def calls_in(handler: object) -> Iterator[ProgramCall]:
@@ -51,7 +57,21 @@ def calls_in(handler: object) -> Iterator[ProgramCall]:
             start += 2 if words[start] in _WITH_VALUE else 1
         before = [word for word in words[:at] if not _ASSIGNMENT.match(word)]
         is_alone = is_only and (not before or before[-1] == "-m")
-        yield ProgramCall(tuple(words[start:]), is_alone)
+        program = words[at].replace("\\", "/")
+        # Python looks for a module in the project's folder first.
+        is_own_program = before[-1:] != ["-m"] if "/" not in program else bool(_OWN_PLACE.match(program))
+        variables = (*filter(_ASSIGNMENT.match, words[:at]), *_variables(handler))
+        is_redirected = (
+            not is_own_program
+            or any(word.partition("=")[0] in _WITH_VALUE for word in words[at + 1 :])
+            or any(map(_REDIRECTING.match, variables))
+        )
+        yield ProgramCall(tuple(words[start:]), is_alone, is_redirected)
+
+
+def _variables(handler: object) -> Iterable[str]:
+    variables = handler.get("env") if isinstance(handler, Mapping) else None
+    return variables if isinstance(variables, Mapping) else ()
 
 
 def named_programs(text: str, where: str) -> list[tuple[str, str]]:
@@ -82,27 +102,31 @@ def _own_commands(handler: object) -> Iterator[tuple[list[str], int, bool]]:
             yield words, names.index(PROGRAM), len(commands) == 1
 
 
-def add_hooks(text: str, hooks: Sequence[Hook], where: str) -> str:
+def add_hooks(text: str, hooks: Sequence[Hook], where: str, *, is_user: bool) -> str:
     """Add the hooks that are missing, remove outdated ones of ours, and leave the rest.
 
-    A user's command line that calls our hook among other things serves its event, and stays.
+    A user's command line that calls our hook among other things serves its event, and stays. In a project's
+    file a redirected call serves nothing.
     """
-    text = remove_hooks(text, None, where, keep=hooks)
+    text = remove_hooks(text, None, where, keep=hooks, is_user=is_user)
     handlers = _read_handlers(text, where)
     for hook in hooks:
         calls = (call for event, _, handler in handlers if event == hook.event for call in calls_in(handler))
-        if not any(_serves(call, hook) for call in calls):
+        if not any(_serves(call, hook, is_user=is_user) for call in calls):
             text = jsonc.append(text, (_HOOKS, hook.event), hook.entry, where)
     return text
 
 
-def remove_hooks(text: str, original: str | None, where: str, *, keep: Sequence[Hook] = ()) -> str:
+def remove_hooks(
+    text: str, original: str | None, where: str, *, keep: Sequence[Hook] = (), is_user: bool = False
+) -> str:
     """Remove our hooks, except those to keep, and what is empty then, except what the original had."""
     # The last first, so that the paths of the others stay right.
     for event, path, handler in reversed(_read_handlers(text, where)):
         hook = next((hook for hook in keep if hook.event == event), None)
         ours = [call for call in calls_in(handler) if call.is_alone and call.words[:1] == (HOOK,)]
-        if all(hook is not None and _serves(call, hook) for call in ours) and not _has_arguments(handler):
+        is_kept = all(hook is not None and _serves(call, hook, is_user=is_user) for call in ours)
+        if is_kept and not _has_arguments(handler):
             continue
         text = jsonc.remove(text, path, where)
         group = jsonc.find(jsonc.parse(text, where), path[:4], where) if len(path) > 4 else None
@@ -114,13 +138,17 @@ def remove_hooks(text: str, original: str | None, where: str, *, keep: Sequence[
     return text
 
 
-def add_server(text: str, path: tuple[str, str], server: Mapping[str, Any], where: str) -> str:
+def add_server(
+    text: str, path: tuple[str, str], server: Mapping[str, Any], where: str, *, is_user: bool
+) -> str:
     """Add our server to a JSON text, unless it is there; refuse another server of that name."""
     node = jsonc.find(jsonc.parse(text, where), path, where)
-    if node is None:
-        return jsonc.put(text, path, server, where)
-    _require_own_server(node.value, path, where)
-    return text
+    if node is not None:
+        _require_own_server(node.value, path, where)
+        if is_user or not _is_redirected(node.value):
+            return text
+        text = jsonc.remove(text, path, where)
+    return jsonc.put(text, path, server, where)
 
 
 def remove_server(text: str, original: str | None, path: tuple[str, str], where: str) -> str:
@@ -131,12 +159,16 @@ def remove_server(text: str, original: str | None, path: tuple[str, str], where:
     return _remove_if_empty(jsonc.remove(text, path, where), path[:1], where, original)
 
 
-def add_table(text: str, path: tuple[str, str], server: Mapping[str, object], where: str) -> str:
+def add_table(
+    text: str, path: tuple[str, str], server: Mapping[str, object], where: str, *, is_user: bool = False
+) -> str:
     """Add our server to a TOML text, unless it is there; refuse another server of that name."""
     known = _split_table(text, path, where)[1]
     if known is not None:
         _require_own_server(known, path, where)
-        return text
+        if is_user or not _is_redirected(known):
+            return text
+        text = remove_table(text, path, where)
     import tomlkit
 
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -198,6 +230,19 @@ def _check_edit(before: str, after: str, path: tuple[str, str], table: object, w
     )
 
 
+def has_redirected(text: str, path: tuple[str, str], where: str) -> bool:
+    """Say whether a hook or server of ours in a text is redirected."""
+    if where.endswith(".toml"):
+        return _is_redirected(_split_table(text, path, where)[1])
+    node = jsonc.find(jsonc.parse(text, where), path, where) if path[0] else None
+    handlers = [handler for _, _, handler in _read_handlers(text, where)]
+    return any(map(_is_redirected, [*handlers, node.value if node is not None else None]))
+
+
+def _is_redirected(entry: object) -> bool:
+    return any(call.is_redirected and call.words[:1] in ((HOOK,), (SERVER,)) for call in calls_in(entry))
+
+
 def _is_server(entry: object) -> bool:
     return any(call.is_alone and call.words[:1] == (SERVER,) for call in calls_in(entry))
 
@@ -213,9 +258,11 @@ def _has_arguments(handler: object) -> bool:
     return isinstance(handler, Mapping) and handler.get("command") == PROGRAM and "args" in handler
 
 
-def _serves(call: ProgramCall, hook: Hook) -> bool:
+def _serves(call: ProgramCall, hook: Hook, *, is_user: bool) -> bool:
     """Say whether a call is a hook's: with our name of its event, the client's, or none."""
     name, client, moment = hook.words
+    if call.is_redirected and not is_user:
+        return False
     return call.words[:2] == (name, client) and call.words[2:3] in ((), (moment,), (hook.event,))
 
 

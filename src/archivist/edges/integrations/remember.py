@@ -162,16 +162,20 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
     def _open_bank(self) -> Bank:
         """Return the bank given, or open the one at a path, of ARCHIVIST_BANK, or the nearest upwards."""
         from archivist.bank import Bank
-        from archivist.paths import find_project
+        from archivist.config.sources import load_effective
+        from archivist.trust import find_bank_folder
 
         if isinstance(self.bank, Bank):
             return with_actor(self.bank, self.agent, kind=ActorKind.ORCHESTRATOR)
-        place = self.bank or os.environ.get("ARCHIVIST_BANK") or find_project(Path.cwd())
-        if place is None:
+        named = self.bank or os.environ.get("ARCHIVIST_BANK")
+        found = find_bank_folder(Path.cwd(), lambda: load_effective(None).config.trust.folders)[0]
+        if (place := named or found) is None:
             raise InputError(f"no bank in {str(Path.cwd())!r} or above", hint="archivist init makes one")
         actor = os.environ.get("ARCHIVIST_ACTOR")
         return Bank.open(
-            place, actor=Actor.parse(actor) if actor else Actor(ActorKind.ORCHESTRATOR, self.agent)
+            place,
+            create=bool(named),
+            actor=Actor.parse(actor) if actor else Actor(ActorKind.ORCHESTRATOR, self.agent),
         )
 
     def _close(self, bank: Bank) -> None:
