@@ -65,7 +65,7 @@ def main() -> int:
     """Print the tables; with --write keep them, and the plot."""
     options = _options()
     static, onnx = _encoders(options)
-    chosen = [each for each in systems(static, onnx, options.onnx) if _is_wanted(each, options)]
+    chosen = [each for each in systems(static, onnx) if _is_wanted(each, options)]
     tables: list[str] = []
     panels: list[tuple[QuestionSet, list[Measured]]] = []
     for questions in _sets(options):

@@ -16,16 +16,20 @@ from archivist.recall import amendments, lexical
 from archivist.recall.query import Query, build_search_filter
 from archivist.recall.results import DEFAULT_LIMIT, FRESH, RENDERERS, Hit, RecallResult, name_of, text_of
 from archivist.recall.scoring import (
+    ASSISTANT,
     LENT,
     CosineBaseline,
     Relevance,
     Score,
     add_neighbour_scores,
     boost_scores,
+    discount_long,
     estimate_baseline,
     fuse,
+    fusion_of,
     preset_weights,
     score_documents,
+    score_meaning,
 )
 from archivist.service import BankService
 
@@ -36,9 +40,9 @@ if TYPE_CHECKING:
 
 # Candidates of each list, and how many of both are scored closely.
 _CANDIDATES = 64
-_KEPT = 48
+KEPT = 48
 # The neighbours of so many of the best candidates are added.
-_WITH_NEIGHBOURS = 12
+WITH_NEIGHBOURS = 32
 # Characters of a question that are embedded, as many as of a record: a pasted log is clear by then.
 _EMBEDDED = 2000
 # A name in at most so many documents, or in 2 % of the bank, counts as a word too.
@@ -52,7 +56,7 @@ _BATCH = 4096
 _FEW = 32
 
 
-class _Question(NamedTuple):
+class Question(NamedTuple):
     """A query with what the bank knows of its words."""
 
     text: str
@@ -63,6 +67,19 @@ class _Question(NamedTuple):
     embed: Callable[[str], Sequence[float]] | None = None
     problem: str = ""
     has_known_words: bool = True
+
+
+class Candidates(NamedTuple):
+    """What the text index and the vectors found, before it is scored: scores and cosines by places.
+
+    `ideal` is the score of a document that contains every word of the question.
+    """
+
+    shown_words: tuple[str, ...]
+    words: dict[int, float]
+    ideal: float
+    cosines: dict[int, float]
+    baseline: CosineBaseline | None
 
 
 class Recall(BankService):
@@ -78,11 +95,13 @@ class Recall(BankService):
             with bank.reading() as reader:
                 query = query._replace(repo=projects.resolve_name(reader, query.repo))
         weights = preset_weights(rules, query.preset or rules.preset)
-        question = self._prepare_question(query)
+        question = self.prepare_question(query)
         limit = DEFAULT_LIMIT if query.limit is None else query.limit
         with bank.reading() as reader:
-            words, found, baseline = _find_candidates(reader, question, max(_CANDIDATES, limit * 2))
-            best = sorted(found, key=lambda place: (-found[place].total, place))[: max(_KEPT, limit * 2)]
+            candidates = find_candidates(reader, question, max(_CANDIDATES, limit * 2))
+            fusion = fusion_of(question.embedder)
+            found = fuse(candidates.words, candidates.ideal, candidates.cosines, candidates.baseline, fusion)
+            best = sorted(found, key=lambda place: (-found[place].total, place))[: max(KEPT, limit * 2)]
             documents = reader.indexed_documents(best)
             found = {
                 place: found[place]
@@ -93,8 +112,10 @@ class Recall(BankService):
             if question.search_filter.with_hidden:
                 hidden = self._hidden_places(reader, documents)
                 found = {place: why for place, why in found.items() if place not in hidden}
-            found, documents = _add_neighbours(reader, question, found, documents, baseline)
-            found = boost_scores(add_neighbour_scores(found, documents), documents, question.speakers)
+            found = discount_long(found, documents, fusion)
+            found, documents = _add_neighbours(reader, question, found, documents, candidates.baseline)
+            found = add_neighbour_scores(found, documents, candidates.baseline, fusion)
+            found = boost_scores(found, documents, question.speakers, fusion)
             # Some vectors are always the nearest: without any support a document is no answer.
             found = {
                 place: why
@@ -115,7 +136,7 @@ class Recall(BankService):
             waiting = reader.pending_embedding_count(question.embedder) if is_settled else 0
         # The few that were written a moment ago were embedded for this query.
         missed = waiting if waiting > FRESH else 0
-        return RecallResult(tuple(hits), weights, words, question.embedder, missed, question.problem)
+        return RecallResult(tuple(hits), weights, candidates.shown_words, question.embedder, missed, question.problem)
 
     def _hidden_places(self, reader: Reader, documents: Mapping[int, IndexedDocument]) -> set[int]:
         """Return where lessons stand that the actor must not see, though it asked for their status."""
@@ -123,7 +144,7 @@ class Recall(BankService):
         lessons = reader.records("lesson", list(places))
         return {places[key] for key, lesson in lessons.items() if is_hidden_from(lesson, self._bank.actor)}
 
-    def _prepare_question(self, query: Query) -> _Question:
+    def prepare_question(self, query: Query) -> Question:
         """Return the question without the names of speakers, and its vector, made outside of any view."""
         from archivist.recall.embedders.static import StaticEmbedder
 
@@ -143,9 +164,9 @@ class Recall(BankService):
         except EmbedderError as error:
             # The words can still answer.
             embedder, problem = None, error.message
-        return _Question(
+        return Question(
             text,
-            frozenset(speakers),
+            frozenset(speakers | {ASSISTANT} if lexical.asks_assistant(query.text) else speakers),
             vector,
             embedder.name if embedder else "",
             build_search_filter(query),
@@ -155,10 +176,8 @@ class Recall(BankService):
         )
 
 
-def _find_candidates(
-    reader: Reader, question: _Question, count: int
-) -> tuple[tuple[str, ...], dict[int, Relevance], CosineBaseline | None]:
-    """Return the words searched for, the best by words and by meaning, and the baseline of cosines."""
+def find_candidates(reader: Reader, question: Question, count: int) -> Candidates:
+    """Return the best by words and by meaning, and the words that were searched for."""
     counts: dict[str, int] = {}
 
     def count_documents(word: str, at_most: int) -> int:
@@ -168,7 +187,7 @@ def _find_candidates(
     documents = reader.document_count()
     asked = lexical.extract_terms(question.text)
     rare = max(_RARE, documents // 50)
-    names = [word for name in sorted(question.speakers) for word in name.split()]
+    names = [word for name in sorted(question.speakers - {ASSISTANT}) for word in name.split()]
     rare_names = [name for name in names if 0 < reader.count_documents_with(name, at_most=rare + 1) <= rare]
     # Documents to score by words: most of a small bank, few of a large one.
     budget = 4_000
@@ -184,7 +203,7 @@ def _find_candidates(
     shown = (*wanted.words, *(" ".join(phrase) for phrase in wanted.phrases))
     # A vector of words that no document contains and the table does not know means nothing.
     if not question.embedder or not (by_words or question.has_known_words):
-        return shown, fuse(words, ideal, {}, None), None
+        return Candidates(shown, words, ideal, {}, None)
     vector, embedder = question.vector, question.embedder
     near = reader.nearest(vector, embedder, search_filter=question.search_filter, limit=count)
     cosines = {hit.place: hit.score for hit in near}
@@ -197,12 +216,12 @@ def _find_candidates(
             if each.place in allowed:
                 cosines[each.place] = sum(map(mul, vector, question.embed(each.text)))
     baseline = estimate_baseline(reader.sample_cosines(vector, embedder))
-    return shown, fuse(words, ideal, cosines, baseline if cosines else None), baseline
+    return Candidates(shown, words, ideal, cosines, baseline if cosines else None)
 
 
 def _add_neighbours(
     reader: Reader,
-    question: _Question,
+    question: Question,
     found: dict[int, Relevance],
     documents: dict[int, IndexedDocument],
     baseline: CosineBaseline | None,
@@ -212,7 +231,7 @@ def _add_neighbours(
         return found, documents
     positions = [
         (documents[place].thread, documents[place].position + step * side)
-        for place in list(found)[:_WITH_NEIGHBOURS]
+        for place in list(found)[:WITH_NEIGHBOURS]
         if documents[place].thread
         for step in LENT
         for side in (-1, 1)
@@ -225,14 +244,11 @@ def _add_neighbours(
     if not around:
         return found, documents
     near = reader.cosines(question.vector, question.embedder, list(around)) if question.embedder else {}
-    by_meaning = fuse({}, 1.0, near, baseline) if near else {}
     weight = next(iter(found.values())).words_weight
-    added = {}
-    for place in around:
-        why = by_meaning.get(place)
-        added[place] = (
-            why._replace(total=why.meaning * (1 - weight), words_weight=weight) if why else Relevance(0.0)
-        )
+    added = dict.fromkeys(around, Relevance(0.0, words_weight=weight))
+    for place, cosine in near.items() if baseline is not None else ():
+        meaning = score_meaning(cosine, baseline)
+        added[place] = Relevance((1 - weight) * meaning, 0.0, meaning, weight, cosine)
     return {**found, **added}, {**documents, **around}
 
 
@@ -261,7 +277,13 @@ def _build_hits(
             by = reader.records(document.kind, [document.superseded_by]).get(document.superseded_by)
             notes.append(f"superseded by {name_of(document.kind, by) if by else document.superseded_by}")
         elif place in amended_by:
-            notes.append(f"{name_of(document.kind, records[amended_by[place]])} speaks of this later")
+            newer, reason = amended_by[place]
+            notes.append(f"replaced by {name_of(document.kind, records[newer])}: {reason}")
+        notes += [
+            f"current: replaces {name_of(document.kind, records[older])}"
+            for older, (newer, _) in amended_by.items()
+            if newer == place
+        ]
         window: list[str] = []
         if query.window and document.thread:
             positions = range(document.position - query.window, document.position + query.window + 1)
