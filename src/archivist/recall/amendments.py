@@ -22,11 +22,9 @@ from archivist.store.results import IndexedDocument
 COMPARED = 12
 # An amendment must be at least this share as relevant as the earlier text.
 _LEAST_SHARE = 0.3
-# An amendment contains at least this share of the question's words in the earlier text.
-_ASKED_SHARE = 0.5
 # The share of the shorter sentence that both must have: where a word tells of change, and where another value
 # does.
-_FAINT_SHARE, _VALUE_SHARE = 0.3, 0.5
+_FAINT_SHARE, _VALUE_SHARE = 0.25, 0.5
 _MOST_SENTENCES = 6
 # A sentence with more words than this states no single thing; a number of more digits is a name.
 _MOST_WORDS = 18
@@ -60,7 +58,7 @@ _FAINTLY_CHANGED = lazy_pattern(
 # A question about what happened wants the old state; any other the present one.
 _OF_THE_PAST = lazy_pattern(
     r"\b(?:used to|ago|yesterday|at first|original(?:ly)?|initial(?:ly)?|previous(?:ly)?|formerly|earlier|back then"
-    r"|before(?! (?:i|we|you|the|a|an|merging|each|every)\b)|before the (?:change|switch|move|migration|update)"
+    r"|before(?=\W*$)|before (?:the (?:change|switch|move|migration|update)|that|it\b|we (?:chang|switch|mov))"
     r"|in the beginning|in the past|history of|last (?:week|month|year|time))\b",
     re.IGNORECASE,
     longest=_QUESTION,
@@ -81,7 +79,13 @@ _PROGRESS = lazy_pattern(
     longest=_QUESTION,
 )
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*(?![^\W_])|[^\W_]{2,}")
-_NEGATED = lazy_pattern(r"\b(?:not|never|no|without|stop|avoid|cannot|don|doesn|isn|aren|won)\b", re.IGNORECASE)
+_NEGATED = lazy_pattern(
+    r"\b(?:not|never|no|without|stop|avoid|cannot|don|doesn|isn|aren|won|forbidden|banned|optional|disabled|off)\b"
+    r"|\bby itself\b",
+    re.IGNORECASE,
+)
+# What is said in addition replaces nothing.
+_ADDED = lazy_pattern(r"\b(?:too|also|as well|additionally|in addition|besides|likewise)\b", re.IGNORECASE)
 _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ed", "es", "er", "s")
 _NUMERALS = {
     word: str(number)
@@ -89,6 +93,7 @@ _NUMERALS = {
         "zero one two three four five six seven eight nine ten eleven twelve".split()
     )
 } | {"fifteen": "15", "twenty": "20", "thirty": "30", "half": "0.5", "twice": "2", "once": "1"}
+_DATES = frozenset("jan feb mar apr may jun jul aug sep oct nov dec mon tue wed thu fri sat sun".split())
 # Words that say that something is so, but not of what.
 _FAINT = frozenset(
     "use used using keep kept set take taken make made run go goes went put live lives need needs want "
@@ -144,8 +149,6 @@ def apply_amendments(
 
     The pairs are (newer, older). The second value maps each amended document to its amendment and the reason.
     """
-    if _asks_for_past(question):
-        return list(order), {}
     asked = _read_statement(question).stems
     amendments: dict[tuple[int, int], str] = {}
     for newer, older in pairs:
@@ -156,41 +159,55 @@ def apply_amendments(
         ):
             amendments[newer, older] = reason
     replaced = {older: (newer, reason) for (newer, older), reason in reversed(amendments.items())}
-    return _reorder_pairs(order, list(amendments)), replaced
+    # Who asks for the past gets the old state first.
+    return (list(order) if _asks_for_past(question) else _reorder_pairs(order, list(amendments))), replaced
 
 
 def find_amendment(newer: str, older: str, asked: frozenset[str]) -> str:
     """Return why a later text replaces an earlier one for a question with these stems; empty when it does not.
 
-    Sentences are compared: two long texts have many words in common, and one of them always tells of change.
+    The later one must answer as much of the question. Sentences are compared: two long texts have many words
+    in common, and one of them always tells of change.
     """
+    new_whole, old_whole = _read_statement(newer), _read_statement(older)
+    lacking = (asked & old_whole.stems) - new_whole.stems
+    is_answered = 2 * len(lacking) <= len(asked & old_whole.stems)
+    is_short = max(len(new_whole.stems), len(old_whole.stems)) <= _MOST_WORDS
+    if is_short and (found := _CHANGED.search(newer)):
+        common = new_whole.stems & old_whole.stems
+        if common and asked & old_whole.stems and (len(common) > 1 or is_answered):
+            return f"it says “{found[0].lower()}”"
+    if _ADDED.search(newer):
+        return ""
     for sentence in _split_sentences(newer):
         for other in _split_sentences(older) if not _PROGRESS.match(sentence) else ():
-            if reason := _compare_sentences(sentence, other, asked):
+            reason = _compare_sentences(sentence, other, asked, is_answered=is_answered, is_whole=not lacking)
+            if reason:
                 return reason
     return ""
 
 
-def _compare_sentences(newer: str, older: str, asked: frozenset[str]) -> str:
+def _compare_sentences(
+    newer: str, older: str, asked: frozenset[str], *, is_answered: bool, is_whole: bool
+) -> str:
     new, old = _read_statement(newer), _read_statement(older)
-    if max(len(new.stems), len(old.stems)) > _MOST_WORDS:
-        return ""
     common = new.stems & old.stems
-    asked_too, asked_before = len(common & asked), len(old.stems & asked)
-    shared = len(common) / max(1, min(len(new.stems), len(old.stems)))
-    is_asked = asked_too >= max(1, _ASKED_SHARE * asked_before)
-    # Two names in common are the subject too, where the earlier text answers the question.
-    is_same_subject = len(common) > 1 and asked_before > 0
-    is_near = shared >= _FAINT_SHARE
-    if is_near and (is_asked or is_same_subject) and (found := _CHANGED.search(newer)):
-        return f"it says “{found[0].lower()}”"
-    if not asked_too:
+    if not common or max(len(new.stems), len(old.stems)) > _MOST_WORDS:
         return ""
-    is_likely = shared >= _VALUE_SHARE or (is_asked and is_near and len(common) > 1)
-    if is_likely and (found := _FAINTLY_CHANGED.search(newer)):
+    asked_too, asked_before = len(common & asked), len(old.stems & asked)
+    shared = len(common) / min(len(new.stems), len(old.stems))
+    is_near = shared >= _FAINT_SHARE
+    # Two names in common are the subject too, where the earlier text answers the question.
+    is_same_subject = is_answered or (len(common) > 1 and asked_before)
+    if is_near and is_same_subject and (found := _CHANGED.search(newer)):
         return f"it says “{found[0].lower()}”"
-    is_about_same = shared >= _VALUE_SHARE and (len(common) > 1 or len(old.stems) == 1)
-    return _find_other_value(new, old) if is_about_same else ""
+    if not asked_too or not is_answered:
+        return ""
+    if is_near and (found := _FAINTLY_CHANGED.search(newer)):
+        return f"it says “{found[0].lower()}”"
+    # Without a word of change, another word in the question's place is another thing.
+    is_sure = shared >= _VALUE_SHARE and len(common) > 1
+    return _find_other_value(new, old, is_sure=is_sure) if is_near and is_whole else ""
 
 
 @lru_cache(maxsize=512)
@@ -199,15 +216,15 @@ def _split_sentences(text: str) -> tuple[str, ...]:
     return tuple(each for each in found if each)[:_MOST_SENTENCES]
 
 
-def _find_other_value(new: _Statement, old: _Statement) -> str:
+def _find_other_value(new: _Statement, old: _Statement, *, is_sure: bool) -> str:
     """Return how two statements about one subject differ: by a number, a negation, or one thing for another."""
     if new.numbers and old.numbers and not new.numbers.keys() & old.numbers.keys():
         units, others = set(new.numbers.values()), set(old.numbers.values())
         # Two numbers of different things do not contradict each other.
-        if units & others or not (units and others) or "" in units | others:
+        if units & others or "" in units | others:
             return f"{', '.join(new.numbers)} against {', '.join(old.numbers)}"
     own, other = new.stems - old.stems, old.stems - new.stems
-    if new.is_negated != old.is_negated and min(len(own), len(other)) <= 1:
+    if is_sure and new.is_negated != old.is_negated:
         return "only one of them is negated"
     if len(own) == len(other) == 1 and _is_predicate(new, old) and _is_predicate(old, new):
         return f"“{min(own)}” in the place of “{min(other)}”"
@@ -264,7 +281,8 @@ def _read_statement(text: str) -> _Statement:
             unit_of = number
             numbers[number] = ""
         elif unit_of:
-            numbers[unit_of], unit_of = (stem if lowered not in SILENT else ""), ""
+            unit = "date" if stem[:3] in _DATES else stem
+            numbers[unit_of], unit_of = (unit if lowered not in SILENT else ""), ""
         is_content = not number[0].isdigit() and lowered not in SILENT and lowered not in _FAINT
         order.append(stem if is_content else f"-{lowered}")
     stems = frozenset(stem for stem in order if stem[0] != "-")
