@@ -19,7 +19,7 @@ from archivist.recall.scoring import Score
 from archivist.store.results import IndexedDocument
 
 # The first hits, which are compared in pairs.
-COMPARED = 12
+COMPARED = 10
 # An amendment must be at least this share as relevant as the earlier text.
 _LEAST_SHARE = 0.3
 # The share of the shorter sentence that both must have: where a word tells of change, and where another value
@@ -169,18 +169,20 @@ def find_amendment(newer: str, older: str, asked: frozenset[str]) -> str:
     The later one must answer as much of the question. Sentences are compared: two long texts have many words
     in common, and one of them always tells of change.
     """
-    new_whole, old_whole = _read_statement(newer), _read_statement(older)
-    lacking = (asked & old_whole.stems) - new_whole.stems
-    is_answered = 2 * len(lacking) <= len(asked & old_whole.stems)
-    is_short = max(len(new_whole.stems), len(old_whole.stems)) <= _MOST_WORDS
-    if is_short and (found := _CHANGED.search(newer)):
-        common = new_whole.stems & old_whole.stems
-        if common and asked & old_whole.stems and (len(common) > 1 or is_answered):
-            return f"it says “{found[0].lower()}”"
-    if _ADDED.search(newer):
+    new, old = _read_statement(newer), _read_statement(older)
+    answered = asked & old.stems
+    common = new.stems & old.stems
+    if not answered or not common:
+        return ""
+    lacking = answered - new.stems
+    is_answered = 2 * len(lacking) <= len(answered)
+    is_short = max(len(new.stems), len(old.stems)) <= _MOST_WORDS
+    if is_short and (len(common) > 1 or is_answered) and (found := _find_change(newer)):
+        return f"it says “{found}”"
+    if not (is_answered or len(common) > 1) or _is_addition(newer):
         return ""
     for sentence in _split_sentences(newer):
-        for other in _split_sentences(older) if not _PROGRESS.match(sentence) else ():
+        for other in _split_sentences(older):
             reason = _compare_sentences(sentence, other, asked, is_answered=is_answered, is_whole=not lacking)
             if reason:
                 return reason
@@ -199,21 +201,33 @@ def _compare_sentences(
     is_near = shared >= _FAINT_SHARE
     # Two names in common are the subject too, where the earlier text answers the question.
     is_same_subject = is_answered or (len(common) > 1 and asked_before)
-    if is_near and is_same_subject and (found := _CHANGED.search(newer)):
-        return f"it says “{found[0].lower()}”"
+    if is_near and is_same_subject and (found := _find_change(newer)):
+        return f"it says “{found}”"
     if not asked_too or not is_answered:
         return ""
-    if is_near and (found := _FAINTLY_CHANGED.search(newer)):
-        return f"it says “{found[0].lower()}”"
+    if is_near and (found := _find_change(newer, is_faint=True)):
+        return f"it says “{found}”"
     # Without a word of change, another word in the question's place is another thing.
     is_sure = shared >= _VALUE_SHARE and len(common) > 1
     return _find_other_value(new, old, is_sure=is_sure) if is_near and is_whole else ""
 
 
+@lru_cache(maxsize=1024)
+def _find_change(text: str, *, is_faint: bool = False) -> str:
+    found = (_FAINTLY_CHANGED if is_faint else _CHANGED).search(text)
+    return found[0].lower() if found else ""
+
+
+@lru_cache(maxsize=512)
+def _is_addition(text: str) -> bool:
+    return _ADDED.search(text) is not None
+
+
 @lru_cache(maxsize=512)
 def _split_sentences(text: str) -> tuple[str, ...]:
+    """Return the first sentences of a text that state something."""
     found = (each.strip() for each in _SENTENCE.findall(text))
-    return tuple(each for each in found if each)[:_MOST_SENTENCES]
+    return tuple(each for each in found if each and not _PROGRESS.match(each))[:_MOST_SENTENCES]
 
 
 def _find_other_value(new: _Statement, old: _Statement, *, is_sure: bool) -> str:
@@ -252,6 +266,8 @@ def _asks_for_past(question: str) -> bool:
 
 def demote_superseded(order: Sequence[int], documents: Mapping[int, IndexedDocument]) -> list[int]:
     """Return the order with superseded documents below their successors."""
+    if not any(documents[place].superseded_by for place in order):
+        return list(order)
     by_record = {(documents[place].kind, documents[place].record): place for place in order}
     result: dict[int, None] = {}
     for place in order:
@@ -267,7 +283,19 @@ def demote_superseded(order: Sequence[int], documents: Mapping[int, IndexedDocum
     return list(result)
 
 
-@lru_cache(maxsize=512)
+def spread_threads(order: Sequence[int], documents: Mapping[int, IndexedDocument]) -> list[int]:
+    """Move what stands beside a better hit in its thread behind the others: a broad question wants many places."""
+    taken: set[tuple[str, int]] = set()
+    first, later = [], []
+    for place in order:
+        thread, position = documents[place].thread, documents[place].position
+        is_beside = bool(thread) and not taken.isdisjoint((thread, position + step) for step in (-2, -1, 1, 2))
+        (later if is_beside else first).append(place)
+        taken.add((thread, position))
+    return first + later
+
+
+@lru_cache(maxsize=2048)
 def _read_statement(text: str) -> _Statement:
     """Return what a text says, without stop words."""
     order: list[str] = []
@@ -289,6 +317,7 @@ def _read_statement(text: str) -> _Statement:
     return _Statement(tuple(order), stems, numbers, _NEGATED.search(text) is not None)
 
 
+@lru_cache(maxsize=4096)
 def stem_word(word: str) -> str:
     """Return a word's beginning without its ending, so that the forms of a word are equal."""
     for ending in _ENDINGS:

@@ -20,6 +20,7 @@ from archivist.store.results import IndexedDocument
 
 if TYPE_CHECKING:
     from archivist.config import RecallRules
+    from archivist.recall.asking import Period
 
 _FULL_DEVIATIONS = 5.0
 _MOST_SHARE = 1.2
@@ -33,6 +34,8 @@ _MATCHING_COSINE = 0.3
 _PRIOR = (0.1, 0.12, 8)
 # The bonus for a document by a speaker whom the question names.
 SPEAKER = 0.15
+# The bonus for a document of the time that the question names.
+IN_PERIOD = 0.15
 # A lesson is distilled from many events, a run's summary from its own: of equal relevance they answer better.
 STANDING = {"lesson": 1.35, "episode": 1.1}
 # The nearness of neighbours, as a share of that of the nearest: up to the first their thread is a mere list
@@ -224,8 +227,9 @@ def boost_scores(
     documents: Mapping[int, IndexedDocument],
     speakers: frozenset[str],
     weights: Fusion = FUSION,
+    period: Period | None = None,
 ) -> dict[int, Relevance]:
-    """Return relevances raised for distilled records, and for what the named speakers said, or a person."""
+    """Return relevances raised for distilled records, for what the named speakers or a person said, and when."""
     # A question about what "you" said names the assistant, and no person is preferred.
     person = PERSON if ASSISTANT not in speakers else ASSISTANT
     raised = {}
@@ -235,9 +239,12 @@ def boost_scores(
         if why.total > 0 and document.speaker:
             is_named = document.speaker in speakers and document.speaker != ASSISTANT
             extra = SPEAKER if is_named else weights.person if document.speaker == person else 0.0
+        if period is not None and why.total > 0 and document.time is not None and period.has(document.time):
+            extra += IN_PERIOD
         standing = STANDING.get(document.kind, 1.0)
-        total = (why.total + extra) * standing
-        raised[place] = why._replace(total=total, speaker=extra, standing=standing)
+        if extra or standing != 1.0:
+            why = why._replace(total=(why.total + extra) * standing, speaker=extra, standing=standing)
+        raised[place] = why
     return raised
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.access.rights import Layer, is_hidden_from, reads
 from archivist.errors import EmbedderError
-from archivist.recall import amendments, lexical
+from archivist.recall import amendments, asking, lexical
 from archivist.recall.query import Query, build_search_filter
 from archivist.recall.results import DEFAULT_LIMIT, FRESH, RENDERERS, Hit, RecallResult, name_of, text_of
 from archivist.recall.scoring import (
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _CANDIDATES = 64
 KEPT = 48
 # The neighbours of so many of the best candidates are added.
-WITH_NEIGHBOURS = 32
+WITH_NEIGHBOURS = 12
 # Characters of a question that are embedded, as many as of a record: a pasted log is clear by then.
 _EMBEDDED = 2000
 # A name in at most so many documents, or in 2 % of the bank, counts as a word too.
@@ -96,6 +96,7 @@ class Recall(BankService):
                 query = query._replace(repo=projects.resolve_name(reader, query.repo))
         weights = preset_weights(rules, query.preset or rules.preset)
         question = self.prepare_question(query)
+        period = asking.find_period(query.text, bank.now())
         limit = DEFAULT_LIMIT if query.limit is None else query.limit
         with bank.reading() as reader:
             candidates = find_candidates(reader, question, max(_CANDIDATES, limit * 2))
@@ -115,13 +116,16 @@ class Recall(BankService):
             found = discount_long(found, documents, fusion)
             found, documents = _add_neighbours(reader, question, found, documents, candidates.baseline)
             found = add_neighbour_scores(found, documents, candidates.baseline, fusion)
-            found = boost_scores(found, documents, question.speakers, fusion)
+            found = boost_scores(found, documents, question.speakers, fusion, period)
             # Some vectors are always the nearest: without any support a document is no answer.
             found = {
                 place: why
                 for place, why in found.items()
                 if why.words > 0 or why.neighbours > 0 or why.meaning >= _LEAST_MEANING
             }
+            if weights.relevance == 1.0:
+                best = sorted(found, key=lambda place: (-found[place].total, place))
+                found = {place: found[place] for place in best[: max(KEPT, limit * 2)]}
             scored = score_documents(
                 found,
                 documents,
@@ -130,7 +134,9 @@ class Recall(BankService):
                 now=bank.now().timestamp(),
                 cycle=query.until_cycle,
             )
-            hits = _build_hits(reader, query._replace(limit=limit), question.text, scored, documents)
+            hits = _build_hits(reader, query._replace(limit=limit), scored, documents)
+            if query.is_in_time_order:
+                hits.sort(key=lambda hit: (hit.time is None, hit.time, hit.id))
             # While the embedder changes, all documents are still found by the vectors of the old one.
             is_settled = bank.embedder is not None and bank.embedder.name == question.embedder
             waiting = reader.pending_embedding_count(question.embedder) if is_settled else 0
@@ -152,7 +158,8 @@ class Recall(BankService):
         with bank.reading() as reader:
             speakers = reader.known_speakers(lexical.possible_names(query.text))
             in_use = reader.embedder_in_use()
-        text = (lexical.remove_names(query.text, speakers) if speakers else query.text) or query.text
+        asked = asking.remove_asking(query.text)
+        text = (lexical.remove_names(asked, speakers) if speakers else asked) or query.text
         # A bank without any vector yet is queried with the embedder that will make them.
         embedder = bank.embedder if not in_use else bank.find_embedder(in_use)
         # Only the bundled table is quick enough to embed during a query.
@@ -253,10 +260,12 @@ def _add_neighbours(
 
 
 def _build_hits(
-    reader: Reader, query: Query, text: str, scored: dict[int, Score], documents: dict[int, IndexedDocument]
+    reader: Reader, query: Query, scored: dict[int, Score], documents: dict[int, IndexedDocument]
 ) -> list[Hit]:
     """Return the results in their final order: amended and superseded ones below their successors."""
     ordered = amendments.demote_superseded(amendments.rank_by_score(scored), documents)
+    if asking.is_broad(query.text):
+        ordered = amendments.spread_threads(ordered, documents)
     compared = ordered[: max(query.limit or 0, amendments.COMPARED)]
     records = _load_records(reader, documents, compared)
     texts = {place: RENDERERS[documents[place].kind](record) for place, record in records.items()}
@@ -266,9 +275,11 @@ def _build_hits(
         for newer, older in amendments.pairs_to_compare(ordered, documents)
         if not documents[newer].superseded_by
     ]
-    ordered, amended_by = amendments.apply_amendments(ordered, scored, texts, pairs, text)
+    ordered, amended_by = amendments.apply_amendments(ordered, scored, texts, pairs, query.text)
     ordered = amendments.demote_superseded(ordered, documents)[: query.limit]
-    records |= _load_records(reader, documents, [place for place in ordered if place not in records])
+    more = _load_records(reader, documents, [place for place in ordered if place not in records])
+    records |= more
+    texts |= {place: RENDERERS[documents[place].kind](record) for place, record in more.items()}
     provenances = _find_provenances(reader, documents, {place: records[place] for place in ordered})
     hits = []
     for place in ordered:
@@ -278,9 +289,9 @@ def _build_hits(
             notes.append(f"superseded by {name_of(document.kind, by) if by else document.superseded_by}")
         elif place in amended_by:
             newer, reason = amended_by[place]
-            notes.append(f"replaced by {name_of(document.kind, records[newer])}: {reason}")
+            notes.append(f"replaced by {texts[newer].name}: {reason}")
         notes += [
-            f"current: replaces {name_of(document.kind, records[older])}"
+            f"current: replaces {texts[older].name}"
             for older, (newer, _) in amended_by.items()
             if newer == place
         ]
@@ -299,8 +310,8 @@ def _build_hits(
             Hit(
                 kind=document.kind,
                 id=document.record,
-                name=name_of(document.kind, records[place]),
-                text=text_of(document.kind, records[place]),
+                name=texts[place].name,
+                text=texts[place].shown or texts[place].text,
                 score=scored[place].total,
                 time=datetime.fromtimestamp(document.time, UTC) if document.time is not None else None,
                 why=scored[place],
