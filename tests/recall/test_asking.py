@@ -18,7 +18,12 @@ NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 def _say(bank: Bank, run: str, *said: tuple[str, str], start: datetime = NOW) -> None:
     events = [
         Event(
-            run=run, seq=seq, kind=EventKind.MESSAGE, role=role, text=text, time=start + timedelta(minutes=seq)
+            run=run,
+            seq=seq,
+            kind=EventKind.MESSAGE,
+            role=role,
+            text=text,
+            time=start + timedelta(minutes=seq),
         )
         for seq, (role, text) in enumerate(said)
     ]
@@ -94,6 +99,8 @@ def test_a_question_for_what_the_assistant_said_is_known(question: str, is_asked
 
 def test_all_hits_come_in_the_order_of_their_times(bank: Bank) -> None:
     for day in (9, 2, 5):
-        _say(bank, f"r{day}", ("user", f"import number {day} failed"), start=datetime(2026, 5, day, tzinfo=UTC))
+        _say(
+            bank, f"r{day}", ("user", f"import number {day} failed"), start=datetime(2026, 5, day, tzinfo=UTC)
+        )
     hits = bank.recall(Query(text="list all the failed imports", limit=50, is_in_time_order=True)).hits
     assert [hit.id for hit in hits if hit.kind == "event"] == ["r2#0", "r5#0", "r9#0"]

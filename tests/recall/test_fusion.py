@@ -111,7 +111,10 @@ def test_words_weigh_more_where_many_documents_are_about_as_near() -> None:
 
 def test_a_long_text_does_not_win_by_its_length() -> None:
     found = {1: Relevance(0.6, 0.6, 0.0, 1.0), 2: Relevance(0.5, 0.5, 0.0, 1.0)}
-    long, short = (IndexedDocument(n, "event", f"r#{n}", 0, None, 0.3, "", "r", n, "", 0, words) for n, words in ((1, 2000), (2, 30)))
+    long, short = (
+        IndexedDocument(n, "event", f"r#{n}", 0, None, 0.3, "", "r", n, "", 0, words)
+        for n, words in ((1, 2000), (2, 30))
+    )
     weighed = discount_long(found, {1: long, 2: short})
     assert weighed[2] == found[2]
     assert weighed[1].total < weighed[2].total

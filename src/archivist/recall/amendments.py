@@ -37,28 +37,35 @@ _LONG_QUESTION = 240
 # How people say that something has changed: by the stem of a word, or by a phrase. Faint ones also tell of
 # work that was done, and need more in common.
 _CHANGED = lazy_pattern(
-    r"\b(?:amend|supersed|overrul|overrid|rescind|retract|revok|obsolet|deprecat|revis|replac|revert|abandon|scrap"
-    r"|ditch|withdr[ae]w|correction|discontinu|instead|anymore|switch(?:ed|ing)?\ (?:[\w-]+\ ){0,4}(?:to|over|from)\b"
+    r"\b(?:amend|supersed|overrul|overrid|rescind|retract|revok|obsolet|deprecat|revis|replac|revert"
+    r"|abandon|scrap"
+    r"|ditch|withdr[ae]w|correction|discontinu|instead|anymore|switch(?:ed"
+    r"|ing)?\ (?:[\w-]+\ ){0,4}(?:to|over|from)\b"
     r"|sunset|phas(?:ed|ing)\ out|void)\w*"
     r"|\b(?:no\ (?:longer|more)|any\ more|from\ (?:here|today|now)\ on|from\ now|as\ of|effective|after\ all"
     r"|rolled\ back|takes?\ over|(?:is|are)\ (?:out|gone|dead|off)|off\ limits|rather\ than|w[ae]nt\ back\ to"
-    r"|make\ (?:it|that)|in\ (?:place|favou?r)\ of|takes?\ precedence|scratch\ that|chang(?:ed|e)\ (?:of|my|our)\ "
+    r"|make\ (?:it|that)|in\ (?:place|favou?r)\ of|takes?\ precedence|scratch\ that|chang(?:ed"
+    r"|e)\ (?:of|my|our)\ "
     r"(?:mind|plan)|on\ second\ thought|used\ to|previously|formerly|not\b.{1,40}\bbut|took\b.{1,40}\bout"
     r"|new\ (?:rule|policy|decision|default|limit|plan)|stop(?:ped)?\ using|update\ to)\b",
     re.IGNORECASE | re.VERBOSE,
     longest=2000,
 )
 _FAINTLY_CHANGED = lazy_pattern(
-    r"(?<!^)\bnow\b|\b(?:changed|updated|moved|migrated|dropped|removed|cancell?ed|renamed|lowered|raised|increased"
-    r"|decreased|reduced|bumped|shifted|swapped|cut|extended|shortened|tightened|relaxed|retired|upgraded|downgraded"
+    r"(?<!^)\bnow\b|\b(?:changed|updated|moved|migrated|dropped|removed|cancell?ed|renamed|lowered"
+    r"|raised|increased"
+    r"|decreased|reduced|bumped|shifted|swapped|cut|extended|shortened|tightened|relaxed|retired"
+    r"|upgraded|downgraded"
     r"|converted|adopted|postponed|delayed|rescheduled|doubled|halved|gone|turns\ out)\b",
     re.IGNORECASE | re.VERBOSE,
     longest=2000,
 )
 # A question about what happened wants the old state; any other the present one.
 _OF_THE_PAST = lazy_pattern(
-    r"\b(?:used to|ago|yesterday|at first|original(?:ly)?|initial(?:ly)?|previous(?:ly)?|formerly|earlier|back then"
-    r"|before(?=\W*$)|before (?:the (?:change|switch|move|migration|update)|that|it\b|we (?:chang|switch|mov))"
+    r"\b(?:used to|ago|yesterday|at first|original(?:ly)?|initial(?:ly)?|previous(?:ly)?|formerly"
+    r"|earlier|back then"
+    r"|before(?=\W*$)|before (?:the (?:change|switch|move|migration|update)|that|it\b|we (?:chang"
+    r"|switch|mov))"
     r"|in the beginning|in the past|history of|last (?:week|month|year|time))\b",
     re.IGNORECASE,
     longest=_QUESTION,
@@ -66,7 +73,8 @@ _OF_THE_PAST = lazy_pattern(
 # These tell of the past too, unless the question is about what was decided.
 _PAST_TENSE = lazy_pattern(r"\b(?:did|was|were|had)\b", re.IGNORECASE, longest=_QUESTION)
 _DECIDED = lazy_pattern(
-    r"\b(?:decid|decision|agree|settl|chos|choos|conclu|plan|polic|rule|conven|current|still|now\b|latest|say\b|said)",
+    r"\b(?:decid|decision|agree|settl|chos|choos|conclu|plan|polic|rule|conven|current|still|now\b"
+    r"|latest|say\b|said)",
     re.IGNORECASE,
     longest=_QUESTION,
 )
@@ -74,13 +82,15 @@ _DECIDED = lazy_pattern(
 _SENTENCE = lazy_pattern(r"(?:[^.!?\n]|[.!?](?=\S))+[.!?\n]?", longest=_QUESTION)
 # What an agent says while it works replaces nothing.
 _PROGRESS = lazy_pattern(
-    r"(?:\w+: )?(?:I[\u2019'](?:ll|m)|I (?:will|am)|let me|let[\u2019']s|now\b|next\b|first\b|good\b|done\b|all\b.*\bpass)",
+    r"(?:\w+: )?(?:I[\u2019'](?:ll|m)|I (?:will|am)|let me|let[\u2019']s|now\b|next\b|first\b|good\b"
+    r"|done\b|all\b.*\bpass)",
     re.IGNORECASE,
     longest=_QUESTION,
 )
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*(?![^\W_])|[^\W_]{2,}")
 _NEGATED = lazy_pattern(
-    r"\b(?:not|never|no|without|stop|avoid|cannot|don|doesn|isn|aren|won|forbidden|banned|optional|disabled|off)\b"
+    r"\b(?:not|never|no|without|stop|avoid|cannot|don|doesn|isn|aren|won|forbidden|banned|optional"
+    r"|disabled|off)\b"
     r"|\bby itself\b",
     re.IGNORECASE,
 )
@@ -90,18 +100,109 @@ _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ed", "es", "er",
 _NUMERALS = {
     word: str(number)
     for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve".split()
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+        ]
     )
 } | {"fifteen": "15", "twenty": "20", "thirty": "30", "half": "0.5", "twice": "2", "once": "1"}
-_DATES = frozenset("jan feb mar apr may jun jul aug sep oct nov dec mon tue wed thu fri sat sun".split())
+_DATES = frozenset(
+    [
+        "jan",
+        "feb",
+        "mar",
+        "apr",
+        "may",
+        "jun",
+        "jul",
+        "aug",
+        "sep",
+        "oct",
+        "nov",
+        "dec",
+        "mon",
+        "tue",
+        "wed",
+        "thu",
+        "fri",
+        "sat",
+        "sun",
+    ]
+)
 # Words that say that something is so, but not of what.
 _FAINT = frozenset(
-    "use used using keep kept set take taken make made run go goes went put live lives need needs want "
-    "default always every each per new old also still now later earlier first last only".split()
+    [
+        "use",
+        "used",
+        "using",
+        "keep",
+        "kept",
+        "set",
+        "take",
+        "taken",
+        "make",
+        "made",
+        "run",
+        "go",
+        "goes",
+        "went",
+        "put",
+        "live",
+        "lives",
+        "need",
+        "needs",
+        "want",
+        "default",
+        "always",
+        "every",
+        "each",
+        "per",
+        "new",
+        "old",
+        "also",
+        "still",
+        "now",
+        "later",
+        "earlier",
+        "first",
+        "last",
+        "only",
+    ]
 )
 # What follows one of these is a choice.
 _LINKS = frozenset(
-    f"-{word}" for word in "is are be to on in at with via by as use uses used using from than default".split()
+    f"-{word}"
+    for word in [
+        "is",
+        "are",
+        "be",
+        "to",
+        "on",
+        "in",
+        "at",
+        "with",
+        "via",
+        "by",
+        "as",
+        "use",
+        "uses",
+        "used",
+        "using",
+        "from",
+        "than",
+        "default",
+    ]
 )
 
 
@@ -164,7 +265,7 @@ def apply_amendments(
 
 
 def find_amendment(newer: str, older: str, asked: frozenset[str]) -> str:
-    """Return why a later text replaces an earlier one for a question with these stems; empty when it does not.
+    """Return why a later text replaces an earlier one, for a question with these stems; else an empty text.
 
     The later one must answer as much of the question. Sentences are compared: two long texts have many words
     in common, and one of them always tells of change.
@@ -231,7 +332,7 @@ def _split_sentences(text: str) -> tuple[str, ...]:
 
 
 def _find_other_value(new: _Statement, old: _Statement, *, is_sure: bool) -> str:
-    """Return how two statements about one subject differ: by a number, a negation, or one thing for another."""
+    """Return how two statements about one subject differ: by a number, a negation, or another thing."""
     if new.numbers and old.numbers and not new.numbers.keys() & old.numbers.keys():
         units, others = set(new.numbers.values()), set(old.numbers.values())
         # Two numbers of different things do not contradict each other.
@@ -246,7 +347,7 @@ def _find_other_value(new: _Statement, old: _Statement, *, is_sure: bool) -> str
 
 
 def _is_predicate(one: _Statement, other: _Statement) -> bool:
-    """Say whether the only own word of a statement follows a link, and is not the description of a common one."""
+    """Say whether the only own word of a statement follows a link, and describes no common word."""
     at = next(place for place, stem in enumerate(one.order) if stem in one.stems - other.stems)
     return at > 0 and one.order[at - 1] in _LINKS and not "".join(one.order[at + 1 : at + 2]).isalpha()
 
@@ -284,12 +385,15 @@ def demote_superseded(order: Sequence[int], documents: Mapping[int, IndexedDocum
 
 
 def spread_threads(order: Sequence[int], documents: Mapping[int, IndexedDocument]) -> list[int]:
-    """Move what stands beside a better hit in its thread behind the others: a broad question wants many places."""
+    """Move what stands beside a better hit in its thread behind the others, for a broad question."""
     taken: set[tuple[str, int]] = set()
-    first, later = [], []
+    first: list[int] = []
+    later: list[int] = []
     for place in order:
         thread, position = documents[place].thread, documents[place].position
-        is_beside = bool(thread) and not taken.isdisjoint((thread, position + step) for step in (-2, -1, 1, 2))
+        is_beside = bool(thread) and not taken.isdisjoint(
+            (thread, position + step) for step in (-2, -1, 1, 2)
+        )
         (later if is_beside else first).append(place)
         taken.add((thread, position))
     return first + later

@@ -10,30 +10,38 @@ from archivist.cold_start import lazy_pattern
 
 # Phrases about the asking. What they ask for stands behind them.
 _ASKING = lazy_pattern(
-    r"\b(?:(?:can|could|would|will) you (?:please )?|please )?(?:list|summari[sz]e|outline|recap|enumerate|walk me through"
-    r"|give me (?:an? )?(?:\w+ )?(?:summary|overview|list|recap|timeline) of|provide (?:an? )?(?:\w+ )?(?:summary|overview) of"
+    r"\b(?:(?:can|could|would|will) you (?:please )?|please )?(?:list|summari[sz]e|outline|recap"
+    r"|enumerate|walk me through"
+    r"|give me (?:an? )?(?:\w+ )?(?:summary|overview|list|recap|timeline) of"
+    r"|provide (?:an? )?(?:\w+ )?(?:summary|overview) of"
     r"|tell me (?:about )?everything about|remind me (?:of|what|about)|tell me)\b"
     r"|\bin (?:chronological |the )?order(?: in which)?\b|\bmention(?:ing)? (?:only|exactly)[^.?!]{0,60}"
-    r"|\b(?:throughout|across|during|over) (?:all )?(?:of )?our (?:chats?|conversations?|sessions?|discussions?)\b"
+    r"|\b(?:throughout|across|during|over) (?:all )?(?:of )?our (?:chats?|conversations?|sessions?"
+    r"|discussions?)\b"
     r"|\bfrom (?:first|earliest|oldest) to (?:last|latest|newest)\b",
     re.IGNORECASE,
 )
 # A question for many things, which stand in many places.
 _BROAD = lazy_pattern(
-    r"\b(?:summari[sz]e|summary of|overview of|recap|timeline of|list (?:all|every|the|in)|in (?:chronological )?order"
-    r"|walk me through|everything|all the (?:times|ways|things)|how (?:has|have|did) .{1,60} (?:evolve|progress|develop)"
+    r"\b(?:summari[sz]e|summary of|overview of|recap|timeline of|list (?:all|every|the|in)"
+    r"|in (?:chronological )?order"
+    r"|walk me through|everything|all the (?:times|ways|things)|how (?:has|have"
+    r"|did) .{1,60} (?:evolve|progress|develop)"
     r"|throughout our)\b",
     re.IGNORECASE,
     longest=500,
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-_MONTH += r"|nov(?:ember)?|dec(?:ember)?)"
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
 _DATE = lazy_pattern(
     rf"\b(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})\b"
     rf"|\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_MONTH})\b,?(?: (?P<year>\d{{4}}))?"
     rf"|\b(?P<month2>{_MONTH}) (?P<day2>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<year2>\d{{4}}))?"
-    rf"|\b(?:in|during|since|of|last|this|early|late|mid)[ -](?P<month3>{_MONTH})\b,?(?: (?P<year3>\d{{4}}))?",
+    rf"|\b(?:in|during|since|of|last|this|early|late"
+    rf"|mid)[ -](?P<month3>{_MONTH})\b,?(?: (?P<year3>\d{{4}}))?",
     re.IGNORECASE,
     longest=500,
 )
@@ -104,4 +112,6 @@ def find_period(text: str, now: datetime) -> Period | None:
         back = (_COUNTS.get(count) or int(count)) * unit
         reach = max(1, unit // 2)
     middle = now - timedelta(days=back)
-    return Period(start=(middle - timedelta(days=reach)).timestamp(), end=(middle + timedelta(days=reach)).timestamp())
+    return Period(
+        start=(middle - timedelta(days=reach)).timestamp(), end=(middle + timedelta(days=reach)).timestamp()
+    )

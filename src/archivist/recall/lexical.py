@@ -24,7 +24,8 @@ _ENDING = re.compile(r"['\u2019](?:s|t|d|ll|m|re|ve)\b", re.IGNORECASE)
 
 # "Can you list …" only asks; these ask for what the assistant has said or done.
 _OF_ASSISTANT = lazy_pattern(
-    r"\b(?:did|had|have|were) you\b|\byou(?:'ve| have| had)? (?:\w+ed|said|told|gave|wrote|made|found|ran|did|chose"
+    r"\b(?:did|had|have|were) you\b|\byou(?:'ve| have| had)? (?:\w+ed|said|told|gave|wrote|made|found"
+    r"|ran|did|chose"
     r"|came up)\b|\byour (?:answer|advice|suggestion|recommendation|repl|explanation|proposal|estimate)"
     r"|\bthe assistant\b|\bassistant'?s\b",
     re.IGNORECASE,

@@ -39,7 +39,8 @@ IN_PERIOD = 0.15
 # A lesson is distilled from many events, a run's summary from its own: of equal relevance they answer better.
 STANDING = {"lesson": 1.35, "episode": 1.1}
 # The nearness of neighbours, as a share of that of the nearest: up to the first their thread is a mere list
-# (commits .14), from the second on they speak of the same (conversations .26 to .32). And for how many this is assumed.
+# (commits .14), from the second on they speak of the same (conversations .26 to .32). And the number of
+# neighbours for which this is assumed.
 _COHERENT = (0.15, 0.22)
 _ASSUMED = 4
 # Words from which on a text is long.
@@ -188,7 +189,8 @@ def add_neighbour_scores(
     for place, thread in threads.items() if trust else ():
         position = documents[place].position
         lent = trust * sum(
-            share * max(totals.get((thread, position - step), 0.0), totals.get((thread, position + step), 0.0))
+            share
+            * max(totals.get((thread, position - step), 0.0), totals.get((thread, position + step), 0.0))
             for step, share in zip(LENT, (weights.beside, weights.two_away), strict=True)
         )
         if lent:
@@ -229,7 +231,7 @@ def boost_scores(
     weights: Fusion = FUSION,
     period: Period | None = None,
 ) -> dict[int, Relevance]:
-    """Return relevances raised for distilled records, for what the named speakers or a person said, and when."""
+    """Return relevances raised for distilled records, for who said a text, and for when."""
     # A question about what "you" said names the assistant, and no person is preferred.
     person = PERSON if ASSISTANT not in speakers else ASSISTANT
     raised = {}
@@ -242,9 +244,10 @@ def boost_scores(
         if period is not None and why.total > 0 and document.time is not None and period.has(document.time):
             extra += IN_PERIOD
         standing = STANDING.get(document.kind, 1.0)
-        if extra or standing != 1.0:
-            why = why._replace(total=(why.total + extra) * standing, speaker=extra, standing=standing)
         raised[place] = why
+        if extra or standing != 1.0:
+            total = (why.total + extra) * standing
+            raised[place] = why._replace(total=total, speaker=extra, standing=standing)
     return raised
 
 

@@ -142,7 +142,9 @@ class Recall(BankService):
             waiting = reader.pending_embedding_count(question.embedder) if is_settled else 0
         # The few that were written a moment ago were embedded for this query.
         missed = waiting if waiting > FRESH else 0
-        return RecallResult(tuple(hits), weights, candidates.shown_words, question.embedder, missed, question.problem)
+        return RecallResult(
+            tuple(hits), weights, candidates.shown_words, question.embedder, missed, question.problem
+        )
 
     def _hidden_places(self, reader: Reader, documents: Mapping[int, IndexedDocument]) -> set[int]:
         """Return where lessons stand that the actor must not see, though it asked for their status."""
@@ -253,8 +255,8 @@ def _add_neighbours(
     near = reader.cosines(question.vector, question.embedder, list(around)) if question.embedder else {}
     weight = next(iter(found.values())).words_weight
     added = dict.fromkeys(around, Relevance(0.0, words_weight=weight))
-    for place, cosine in near.items() if baseline is not None else ():
-        meaning = score_meaning(cosine, baseline)
+    for place, cosine in near.items():
+        meaning = score_meaning(cosine, baseline) if baseline is not None else 0.0
         added[place] = Relevance((1 - weight) * meaning, 0.0, meaning, weight, cosine)
     return {**found, **added}, {**documents, **around}
 
@@ -295,17 +297,6 @@ def _build_hits(
             for older, (newer, _) in amended_by.items()
             if newer == place
         ]
-        window: list[str] = []
-        if query.window and document.thread:
-            positions = range(document.position - query.window, document.position + query.window + 1)
-            around = reader.documents_at([(document.thread, position) for position in positions])
-            names = [each.record for each in sorted(around, key=lambda each: each.position)]
-            beside = reader.records(document.kind, names)
-            window = [
-                f"{'>' if name == document.record else ' '} {text_of(document.kind, beside[name])}"
-                for name in names
-                if name in beside
-            ]
         hits.append(
             Hit(
                 kind=document.kind,
@@ -316,11 +307,26 @@ def _build_hits(
                 time=datetime.fromtimestamp(document.time, UTC) if document.time is not None else None,
                 why=scored[place],
                 notes=tuple(notes),
-                window=tuple(window),
+                window=_read_window(reader, document, query.window) if query.window else (),
                 provenance=provenances.get(place),
             )
         )
     return hits
+
+
+def _read_window(reader: Reader, document: IndexedDocument, reach: int) -> tuple[str, ...]:
+    """Return the texts around a document in its thread, its own with a mark."""
+    if not document.thread:
+        return ()
+    positions = range(document.position - reach, document.position + reach + 1)
+    around = reader.documents_at([(document.thread, position) for position in positions])
+    names = [each.record for each in sorted(around, key=lambda each: each.position)]
+    beside = reader.records(document.kind, names)
+    return tuple(
+        f"{'>' if name == document.record else ' '} {text_of(document.kind, beside[name])}"
+        for name in names
+        if name in beside
+    )
 
 
 def _find_provenances(

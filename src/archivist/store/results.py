@@ -53,7 +53,7 @@ class IndexHit(NamedTuple):
 class IndexedDocument(NamedTuple):
     """What the index knows of a document without its record.
 
-    Its time is in seconds since the epoch, its length in words. The speaker is a name, or the sort of speaker.
+    Its time is in seconds since the epoch, its length in words. The speaker is a name or a sort.
     """
 
     place: int

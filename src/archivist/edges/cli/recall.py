@@ -44,9 +44,7 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @click.option("--all", "is_all", is_flag=True, help="Up to 1,000 hits, in the order of their times.")
 @click.option("--explain", is_flag=True, help="Print every part of every score.")
 @options.is_global
-def recall(
-    bank: Bank, /, text: str, importance: float, explain: bool, is_all: bool, **asked: Any
-) -> Answer:
+def recall(bank: Bank, /, text: str, importance: float, explain: bool, is_all: bool, **asked: Any) -> Answer:
     """Find what the bank knows about QUERY: lessons, runs and what happened in them, the best first."""
     from archivist.recall.query import Query
 

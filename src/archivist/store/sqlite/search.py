@@ -346,7 +346,7 @@ def _read_document(row: Any) -> IndexedDocument:
         length = length << 7 | byte & 0x7F
         if byte < 0x80:
             break
-    return IndexedDocument(*row[:-1], length)
+    return IndexedDocument._make((*row[:-1], length))
 
 
 def _quote_word(word: str) -> str:
