@@ -1,6 +1,4 @@
-"""Fit the weights by which recall joins words, vectors, length, speakers and neighbours, and print them.
-
-    python -m bench.retrieval_fit [--onnx FOLDER] [--cache DIR]
+"""Fit the weights by which recall joins words, vectors and neighbours, for `python -m bench.retrieval`.
 
 Every combination of a small grid is tried on every set. For each set the combination is chosen that does best
 on all the others, and its figure on the set that was left out is printed: that is what an unseen set may
@@ -11,8 +9,6 @@ table and a sentence encoder have weights of their own.
 
 from __future__ import annotations
 
-import argparse
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,8 +21,6 @@ from bench.retrieval_peers import CachedEncoder, fill_bank
 from bench.retrieval_sets import made_sets
 from numpy.typing import NDArray
 
-from archivist.recall.embedders.onnx import OnnxEmbedder
-from archivist.recall.embedders.static import StaticEmbedder
 from archivist.recall.query import Query
 from archivist.recall.scoring import (
     LENT,
@@ -36,7 +30,6 @@ from archivist.recall.scoring import (
     boost_scores,
     discount_long,
     fuse,
-    fusion_of,
     score_meaning,
 )
 from archivist.recall.service import KEPT, WITH_NEIGHBOURS, Candidates, find_candidates
@@ -68,27 +61,6 @@ class Case:
     documents: dict[int, IndexedDocument]
     beside: dict[tuple[str, int], IndexedDocument]
     cosines: dict[int, float]
-
-
-def main() -> int:
-    """Print the table of figures on left-out sets, and the weights."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--onnx", type=Path, metavar="FOLDER", help="a MiniLM as ONNX")
-    parser.add_argument("--cache", type=Path, metavar="DIR", help="keep the vectors of the encoders there")
-    options = parser.parse_args()
-    if options.cache is not None:
-        options.cache.mkdir(parents=True, exist_ok=True)
-    data = os.environ.get("ARCHIVIST_BENCH_DATA")
-    encoders = [CachedEncoder(StaticEmbedder(), options.cache)]
-    if options.onnx is not None:
-        encoders.append(CachedEncoder(OnnxEmbedder(options.onnx), options.cache))
-    for encoder in encoders:
-        sets = all_sets(Path(data) if data else None)
-        cases = {questions.name: list(read_cases(questions, encoder)) for questions in sets}
-        print(f"{encoder.name}\n{leave_one_out(cases, fusion_of(encoder.name))}\n", flush=True)
-    return 0
 
 
 def all_sets(data: Path | None) -> Iterator[QuestionSet]:
@@ -206,7 +178,3 @@ def choose(figures: NDArray[np.float64], parts: NDArray[np.float64]) -> int:
     """Return the row with the best mean, less what it is below the better part on any set."""
     below = np.maximum(0.0, parts - ALLOWED - figures).sum(axis=1)
     return int(np.argmax(figures.mean(axis=1) - BELOW * below))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -282,20 +282,25 @@ def find_amendment(newer: str, older: str, asked: frozenset[str]) -> str:
         return f"it says “{found}”"
     if not (is_answered or len(common) > 1) or _is_addition(newer):
         return ""
-    for sentence in _split_sentences(newer):
-        for other in _split_sentences(older):
-            reason = _compare_sentences(sentence, other, asked, is_answered=is_answered, is_whole=not lacking)
+    earlier = [each for each in _read_sentences(older) if not common.isdisjoint(each[1].stems)]
+    for sentence, statement in _read_sentences(newer) if earlier else ():
+        if common.isdisjoint(statement.stems):
+            continue
+        for _, other in earlier:
+            reason = _compare_sentences(
+                sentence, statement, other, asked, is_answered=is_answered, is_whole=not lacking
+            )
             if reason:
                 return reason
     return ""
 
 
 def _compare_sentences(
-    newer: str, older: str, asked: frozenset[str], *, is_answered: bool, is_whole: bool
+    newer: str, new: _Statement, old: _Statement, asked: frozenset[str], *, is_answered: bool, is_whole: bool
 ) -> str:
-    new, old = _read_statement(newer), _read_statement(older)
+    """Return why a sentence replaces an earlier one; its text is needed for the words of change."""
     common = new.stems & old.stems
-    if not common or max(len(new.stems), len(old.stems)) > _MOST_WORDS:
+    if not common:
         return ""
     asked_too, asked_before = len(common & asked), len(old.stems & asked)
     shared = len(common) / min(len(new.stems), len(old.stems))
@@ -326,9 +331,15 @@ def _is_addition(text: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _split_sentences(text: str) -> tuple[str, ...]:
-    """Return the first sentences of a text that state something."""
     found = (each.strip() for each in _SENTENCE.findall(text))
-    return tuple(each for each in found if each and not _PROGRESS.match(each))[:_MOST_SENTENCES]
+    return tuple(each for each in found if each)[:_MOST_SENTENCES]
+
+
+@lru_cache(maxsize=512)
+def _read_sentences(text: str) -> tuple[tuple[str, _Statement], ...]:
+    """Return the sentences of a text that state a single thing, and what they say."""
+    read = ((each, _read_statement(each)) for each in _split_sentences(text) if not _PROGRESS.match(each))
+    return tuple((each, statement) for each, statement in read if 0 < len(statement.stems) <= _MOST_WORDS)
 
 
 def _find_other_value(new: _Statement, old: _Statement, *, is_sure: bool) -> str:

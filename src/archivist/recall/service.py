@@ -27,6 +27,7 @@ from archivist.recall.scoring import (
     estimate_baseline,
     fuse,
     fusion_of,
+    is_answerable,
     preset_weights,
     score_documents,
     score_meaning,
@@ -50,6 +51,9 @@ _RARE = 10
 _SMALL_BANK = 40_000
 # A text that shares no word with the question must be nearer to it than most are.
 _LEAST_MEANING = 0.1
+# A floor was measured on banks from this size on, with questions of so many words.
+_FLOORED = 200
+_LEAST_ASKED, _MOST_ASKED = 3, 20
 # Texts that are embedded between two short transactions.
 _BATCH = 4096
 # Up to so many are embedded without numpy, whose import takes longer.
@@ -102,6 +106,8 @@ class Recall(BankService):
             candidates = find_candidates(reader, question, max(_CANDIDATES, limit * 2))
             fusion = fusion_of(question.embedder)
             found = fuse(candidates.words, candidates.ideal, candidates.cosines, candidates.baseline, fusion)
+            if _is_floored(query, candidates, reader.document_count()) and not is_answerable(found):
+                found = {}
             best = sorted(found, key=lambda place: (-found[place].total, place))[: max(KEPT, limit * 2)]
             documents = reader.indexed_documents(best)
             found = {
@@ -183,6 +189,18 @@ class Recall(BankService):
             problem,
             table is None or table.has_known_words(text),
         )
+
+
+def _is_floored(query: Query, candidates: Candidates, documents: int) -> bool:
+    """Say whether a search may find nothing for want of evidence: a plain question to a bank of some size."""
+    is_plain = not query.kinds or "event" in query.kinds
+    asked = len(lexical.extract_terms(query.text).words)
+    return (
+        is_plain
+        and candidates.baseline is not None
+        and documents >= _FLOORED
+        and _LEAST_ASKED <= asked <= _MOST_ASKED
+    )
 
 
 def find_candidates(reader: Reader, question: Question, count: int) -> Candidates:

@@ -210,7 +210,8 @@ class SqliteSearch:
             scores = self.cosines(query, embedder, self._cache.rows.nearest(query, shortlist, allowed))
         if allowed is None and (search_filter.groups or search_filter.has_ranges):
             scores = {place: scores[place] for place in self.filter_places(list(scores), search_filter)}
-        best = sorted(scores, key=lambda place: (-scores[place], place))[: max(limit, _HALVES)]
+        ranked = sorted((-score, place) for place, score in scores.items())
+        best = [place for _, place in ranked[: max(limit, _HALVES)]]
         halves = self._rows_of("vector_halves", known[0], best[:_HALVES])
         scores |= zip(halves, float16_dots(query, list(halves.values())), strict=True)
         best.sort(key=lambda place: (-scores[place], place))
