@@ -44,8 +44,8 @@ GRID = {
 }
 CUT = 10
 CANDIDATES = 64
-# Being below the better part weighs so much more than the mean.
-BELOW = 4.0
+# What a choice is below the better part on any set counts so much, beside the mean over the sets.
+BELOW = 0.5
 ALLOWED = 0.01
 SAMPLE = 400
 

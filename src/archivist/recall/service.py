@@ -254,8 +254,6 @@ def _add_neighbours(
     baseline: CosineBaseline | None,
 ) -> tuple[dict[int, Relevance], dict[int, IndexedDocument]]:
     """Add the neighbours of the best in their threads, with their own relevance by meaning."""
-    if question.search_filter.groups or question.search_filter.has_ranges:
-        return found, documents
     positions = [
         (documents[place].thread, documents[place].position + step * side)
         for place in list(found)[:WITH_NEIGHBOURS]
@@ -268,6 +266,9 @@ def _add_neighbours(
         for document in reader.documents_at(positions)
         if document.place not in found and not document.is_hidden
     }
+    if question.search_filter.groups or question.search_filter.has_ranges:
+        allowed = reader.filter_places(list(around), question.search_filter)
+        around = {place: around[place] for place in allowed}
     if not around:
         return found, documents
     near = reader.cosines(question.vector, question.embedder, list(around)) if question.embedder else {}

@@ -106,13 +106,17 @@ def _build_event(event: Event) -> SearchDocument | None:
     if not text.strip():
         return None
     who = event.role or event.agent
+    is_speech = event.kind.value in _SPEECH
+    speaker = who.casefold()
+    if speaker in SPEAKER_SORTS:
+        speaker = SPEAKER_SORTS[speaker] if is_speech else ""
     cycle = event.extra.get("cycle")
     scope = {"role": who, "tool": event.tool, "run": event.run, "event": event.kind}
     return SearchDocument(
         text=_with_split_names(text, event.target if event.target not in event.text else ""),
-        spoken=_join_texts(event.text, findings)[:_SPOKEN] if event.kind.value in _SPEECH else "",
+        spoken=_join_texts(event.text, findings)[:_SPOKEN] if is_speech else "",
         scope=_scope_tokens("event", scope),
-        speaker=SPEAKER_SORTS.get(who.casefold(), who.casefold()),
+        speaker=speaker,
         time=event.time,
         cycle=cycle if isinstance(cycle, int) else None,
         importance=EVENT_IMPORTANCE,

@@ -293,7 +293,7 @@ _STEPS = {
             SELECT CASE WHEN lower(iif(role = '', agent, role)) IN ('user', 'human') THEN 'user'
                 WHEN lower(iif(role = '', agent, role)) IN ('assistant', 'agent', 'model', 'ai', 'bot')
                 THEN 'assistant' ELSE '' END
-            FROM events WHERE events.id = documents.record
+            FROM events WHERE events.id = documents.record AND kind IN ('message', 'log', 'verdict', 'fix')
         ), '') WHERE kind = 'event' AND speaker = '';
     """,
 }
