@@ -104,3 +104,28 @@ def test_all_hits_come_in_the_order_of_their_times(bank: Bank) -> None:
         )
     hits = bank.recall(Query(text="list all the failed imports", limit=50, is_in_time_order=True)).hits
     assert [hit.id for hit in hits if hit.kind == "event"] == ["r2#0", "r5#0", "r9#0"]
+
+
+def test_a_standing_wish_has_a_place_beside_what_matches_the_question(bank: Bank) -> None:
+    things = (
+        "invoices",
+        "holidays",
+        "kittens",
+        "bridges",
+        "opera",
+        "soup",
+        "trains",
+        "winter",
+        "chess",
+        "paint",
+    )
+    other = [("assistant", f"we talked about {one} and {two} today") for one in things for two in things[:4]]
+    named = [("assistant", f"the project parses dates with library {one}") for one in things]
+    _say(bank, "r", *other, *named)
+    _say(bank, "w", ("user", "Always give version numbers when you name software libraries."))
+    _say(bank, "x", ("user", "Never wake me up before noon, please."))
+    for _ in bank.vectors.embed_waiting():
+        pass
+    hits = bank.recall(Query(text="with which library does the project parse dates?")).hits
+    assert "w#0" in [hit.id for hit in hits]
+    assert "x#0" not in [hit.id for hit in hits]

@@ -103,6 +103,7 @@ class Relevance(NamedTuple):
     speaker: float = 0.0
     neighbours: float = 0.0
     standing: float = 1.0
+    wish: float = 0.0
 
 
 def fusion_of(embedder: str) -> Fusion:
@@ -260,6 +261,15 @@ def boost_scores(
             total = (why.total + extra) * standing
             raised[place] = why._replace(total=total, speaker=extra, standing=standing)
     return raised
+
+
+def lift_wish(found: Mapping[int, Relevance], wish: int, limit: int) -> dict[int, Relevance]:
+    """Return relevances in which a standing wish has one of the last places of a list of this length."""
+    totals = sorted((why.total for place, why in found.items() if place != wish), reverse=True)
+    least = totals[min(limit, len(totals)) - 2] if len(totals) > 1 and limit > 2 else 0.0
+    why = found[wish]
+    lifted = why._replace(total=max(why.total, least), wish=max(0.0, least - why.total))
+    return {**found, wish: lifted}
 
 
 class Preset(StrEnum):

@@ -18,6 +18,7 @@ from archivist.recall.results import DEFAULT_LIMIT, FRESH, RENDERERS, Hit, Recal
 from archivist.recall.scoring import (
     ASSISTANT,
     LENT,
+    PERSON,
     CosineBaseline,
     Relevance,
     Score,
@@ -28,11 +29,13 @@ from archivist.recall.scoring import (
     fuse,
     fusion_of,
     is_answerable,
+    lift_wish,
     preset_weights,
     score_documents,
     score_meaning,
 )
 from archivist.service import BankService
+from archivist.store.results import TextQuery
 
 if TYPE_CHECKING:
     from archivist.records import Provenance
@@ -54,6 +57,11 @@ _LEAST_MEANING = 0.1
 # A floor was measured on banks from this size on, with questions of so many words.
 _FLOORED = 200
 _LEAST_ASKED, _MOST_ASKED = 3, 20
+# How people word what they always want; one of the last places is for the nearest of the nearest wishes.
+_WISH_WORDS = TextQuery(words=("always", "never", "prefer", "whenever", "please", "rather", "ensure"))
+_FEW_WISHES = 8
+# Wishes about something else have cosines below .1 with a question, those that apply above .3.
+_WISH_COSINE = 0.25
 # Texts that are embedded between two short transactions.
 _BATCH = 4096
 # Up to so many are embedded without numpy, whose import takes longer.
@@ -123,6 +131,10 @@ class Recall(BankService):
             found, documents = _add_neighbours(reader, question, found, documents, candidates.baseline)
             found = add_neighbour_scores(found, documents, candidates.baseline, fusion)
             found = boost_scores(found, documents, question.speakers, fusion, period)
+            wish = _find_wish(reader, question, candidates.baseline) if found else None
+            if wish is not None:
+                place, documents[wish[0].place] = wish[0].place, wish[0]
+                found = lift_wish({place: wish[1], **found}, place, limit)
             # Some vectors are always the nearest: without any support a document is no answer.
             found = {
                 place: why
@@ -278,6 +290,28 @@ def _add_neighbours(
         meaning = score_meaning(cosine, baseline) if baseline is not None else 0.0
         added[place] = Relevance((1 - weight) * meaning, 0.0, meaning, weight, cosine)
     return {**found, **added}, {**documents, **around}
+
+
+def _find_wish(
+    reader: Reader, question: Question, baseline: CosineBaseline | None
+) -> tuple[IndexedDocument, Relevance] | None:
+    """Return the standing wish of a person that is nearest to the question, if any is near enough.
+
+    A wish hardly shares a word with the question to which it applies.
+    """
+    if baseline is None or question.search_filter.has_ranges:
+        return None
+    said = reader.search(_WISH_WORDS, search_filter=question.search_filter, limit=_CANDIDATES)
+    near = reader.cosines(question.vector, question.embedder, [hit.place for hit in said])
+    best = sorted(near, key=lambda place: (-near[place], place))[:_FEW_WISHES]
+    documents = reader.indexed_documents(best)
+    for place in best:
+        document = documents.get(place)
+        is_near = near[place] >= _WISH_COSINE
+        if is_near and document and document.speaker == PERSON and not document.is_hidden:
+            meaning = score_meaning(near[place], baseline)
+            return document, Relevance(0.0, 0.0, meaning, 0.0, near[place])
+    return None
 
 
 def _build_hits(

@@ -79,6 +79,8 @@ def _explain_score(hit: Hit, weights: Weights) -> str:
         parts.append(f"{meaning:.2f}·meaning {why.meaning:.2f} (cosine {why.cosine:.2f})")
     if why.neighbours:
         parts.append(f"neighbours {why.neighbours:.2f}")
+    if why.wish:
+        parts.append(f"standing wish {why.wish:.2f}")
     if why.speaker:
         parts.append(f"speaker {why.speaker:.2f}")
     standing = f", {why.standing:g}· as {hit.kind}" if why.standing != 1 else ""
