@@ -98,112 +98,25 @@ _NEGATED = lazy_pattern(
 _ADDED = lazy_pattern(r"\b(?:too|also|as well|additionally|in addition|besides|likewise)\b", re.IGNORECASE)
 _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ed", "es", "er", "s")
 _NUMERALS = {
-    word: str(number)
-    for number, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-        ]
-    )
-} | {"fifteen": "15", "twenty": "20", "thirty": "30", "half": "0.5", "twice": "2", "once": "1"}
-_DATES = frozenset(
-    [
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "may",
-        "jun",
-        "jul",
-        "aug",
-        "sep",
-        "oct",
-        "nov",
-        "dec",
-        "mon",
-        "tue",
-        "wed",
-        "thu",
-        "fri",
-        "sat",
-        "sun",
-    ]
-)
+    "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7",
+    "eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "fifteen": "15", "twenty": "20",
+    "thirty": "30", "half": "0.5", "twice": "2", "once": "1",
+}  # fmt: skip
+_DATES = frozenset((
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec", "mon", "tue",
+    "wed", "thu", "fri", "sat", "sun",
+))  # fmt: skip
 # Words that say that something is so, but not of what.
-_FAINT = frozenset(
-    [
-        "use",
-        "used",
-        "using",
-        "keep",
-        "kept",
-        "set",
-        "take",
-        "taken",
-        "make",
-        "made",
-        "run",
-        "go",
-        "goes",
-        "went",
-        "put",
-        "live",
-        "lives",
-        "need",
-        "needs",
-        "want",
-        "default",
-        "always",
-        "every",
-        "each",
-        "per",
-        "new",
-        "old",
-        "also",
-        "still",
-        "now",
-        "later",
-        "earlier",
-        "first",
-        "last",
-        "only",
-    ]
-)
+_FAINT = frozenset((
+    "use", "used", "using", "keep", "kept", "set", "take", "taken", "make", "made", "run", "go", "goes",
+    "went", "put", "live", "lives", "need", "needs", "want", "default", "always", "every", "each",
+    "per", "new", "old", "also", "still", "now", "later", "earlier", "first", "last", "only",
+))  # fmt: skip
 # What follows one of these is a choice.
-_LINKS = frozenset(
-    f"-{word}"
-    for word in [
-        "is",
-        "are",
-        "be",
-        "to",
-        "on",
-        "in",
-        "at",
-        "with",
-        "via",
-        "by",
-        "as",
-        "use",
-        "uses",
-        "used",
-        "using",
-        "from",
-        "than",
-        "default",
-    ]
-)
+_LINKS = frozenset((
+    "-is", "-are", "-be", "-to", "-on", "-in", "-at", "-with", "-via", "-by", "-as", "-use", "-uses", "-used",
+    "-using", "-from", "-than", "-default",
+))  # fmt: skip
 
 
 class _Statement(NamedTuple):

@@ -56,7 +56,7 @@ _SMALL_BANK = 40_000
 _LEAST_MEANING = 0.1
 # A floor was measured on banks from this size on, with questions of so many words.
 _FLOORED = 200
-_LEAST_ASKED, _MOST_ASKED = 3, 20
+_LEAST_ASKED, _MOST_ASKED = 4, 20
 # How people word what they always want; one of the last places is for the nearest of the nearest wishes.
 _WISH_WORDS = TextQuery(words=("always", "never", "prefer", "whenever", "please", "rather", "ensure"))
 _FEW_WISHES = 8
@@ -127,14 +127,9 @@ class Recall(BankService):
             if question.search_filter.with_hidden:
                 hidden = self._hidden_places(reader, documents)
                 found = {place: why for place, why in found.items() if place not in hidden}
-            found = discount_long(found, documents, fusion)
-            found, documents = _add_neighbours(reader, question, found, documents, candidates.baseline)
-            found = add_neighbour_scores(found, documents, candidates.baseline, fusion)
+            found, documents = _weigh_documents(reader, question, candidates, found, documents)
             found = boost_scores(found, documents, question.speakers, fusion, period)
-            wish = _find_wish(reader, question, candidates.baseline) if found else None
-            if wish is not None:
-                place, documents[wish[0].place] = wish[0].place, wish[0]
-                found = lift_wish({place: wish[1], **found}, place, limit)
+            found, documents = _add_wish(reader, question, candidates.baseline, found, documents, limit)
             # Some vectors are always the nearest: without any support a document is no answer.
             found = {
                 place: why
@@ -258,14 +253,35 @@ def find_candidates(reader: Reader, question: Question, count: int) -> Candidate
     return Candidates(shown, words, ideal, cosines, baseline if cosines else None)
 
 
-def _add_neighbours(
+def _weigh_documents(
+    reader: Reader,
+    question: Question,
+    candidates: Candidates,
+    found: dict[int, Relevance],
+    documents: dict[int, IndexedDocument],
+) -> tuple[dict[int, Relevance], dict[int, IndexedDocument]]:
+    """Weigh documents by their length, and add the neighbours of the best with what all of them lend."""
+    fusion, baseline = fusion_of(question.embedder), candidates.baseline
+    found = discount_long(found, documents, fusion)
+    around = _read_neighbours(reader, question, found, documents)
+    if around:
+        near = reader.cosines(question.vector, question.embedder, list(around)) if question.embedder else {}
+        weight = next(iter(found.values())).words_weight
+        found |= dict.fromkeys(around, Relevance(0.0, words_weight=weight))
+        for place, cosine in near.items():
+            meaning = score_meaning(cosine, baseline) if baseline is not None else 0.0
+            found[place] = Relevance((1 - weight) * meaning, 0.0, meaning, weight, cosine)
+    documents = {**documents, **around}
+    return add_neighbour_scores(found, documents, baseline, fusion), documents
+
+
+def _read_neighbours(
     reader: Reader,
     question: Question,
     found: dict[int, Relevance],
     documents: dict[int, IndexedDocument],
-    baseline: CosineBaseline | None,
-) -> tuple[dict[int, Relevance], dict[int, IndexedDocument]]:
-    """Add the neighbours of the best in their threads, with their own relevance by meaning."""
+) -> dict[int, IndexedDocument]:
+    """Return the neighbours of the best in their threads that were not found themselves."""
     positions = [
         (documents[place].thread, documents[place].position + step * side)
         for place in list(found)[:WITH_NEIGHBOURS]
@@ -278,40 +294,36 @@ def _add_neighbours(
         for document in reader.documents_at(positions)
         if document.place not in found and not document.is_hidden
     }
-    if question.search_filter.groups or question.search_filter.has_ranges:
+    if around and (question.search_filter.groups or question.search_filter.has_ranges):
         allowed = reader.filter_places(list(around), question.search_filter)
         around = {place: around[place] for place in allowed}
-    if not around:
-        return found, documents
-    near = reader.cosines(question.vector, question.embedder, list(around)) if question.embedder else {}
-    weight = next(iter(found.values())).words_weight
-    added = dict.fromkeys(around, Relevance(0.0, words_weight=weight))
-    for place, cosine in near.items():
-        meaning = score_meaning(cosine, baseline) if baseline is not None else 0.0
-        added[place] = Relevance((1 - weight) * meaning, 0.0, meaning, weight, cosine)
-    return {**found, **added}, {**documents, **around}
+    return around
 
 
-def _find_wish(
-    reader: Reader, question: Question, baseline: CosineBaseline | None
-) -> tuple[IndexedDocument, Relevance] | None:
-    """Return the standing wish of a person that is nearest to the question, if any is near enough.
+def _add_wish(
+    reader: Reader,
+    question: Question,
+    baseline: CosineBaseline | None,
+    found: dict[int, Relevance],
+    documents: dict[int, IndexedDocument],
+    limit: int,
+) -> tuple[dict[int, Relevance], dict[int, IndexedDocument]]:
+    """Give a place to the standing wish of a person that is nearest to the question, if any is near enough.
 
     A wish hardly shares a word with the question to which it applies.
     """
-    if baseline is None or question.search_filter.has_ranges:
-        return None
+    if baseline is None or not found or question.search_filter.has_ranges:
+        return found, documents
     said = reader.search(_WISH_WORDS, search_filter=question.search_filter, limit=_CANDIDATES)
     near = reader.cosines(question.vector, question.embedder, [hit.place for hit in said])
     best = sorted(near, key=lambda place: (-near[place], place))[:_FEW_WISHES]
-    documents = reader.indexed_documents(best)
+    wishes = reader.indexed_documents([place for place in best if near[place] >= _WISH_COSINE])
     for place in best:
-        document = documents.get(place)
-        is_near = near[place] >= _WISH_COSINE
-        if is_near and document and document.speaker == PERSON and not document.is_hidden:
-            meaning = score_meaning(near[place], baseline)
-            return document, Relevance(0.0, 0.0, meaning, 0.0, near[place])
-    return None
+        wish = wishes.get(place)
+        if wish and wish.speaker == PERSON and not wish.is_hidden:
+            why = Relevance(0.0, 0.0, score_meaning(near[place], baseline), 0.0, near[place])
+            return lift_wish({place: why, **found}, place, limit), {**documents, place: wish}
+    return found, documents
 
 
 def _build_hits(
