@@ -74,6 +74,8 @@ class Fusion(NamedTuple):
 # the bundled table are made of words, so they add less to words than those of a sentence encoder.
 FUSION = Fusion()
 ENCODER_FUSION = FUSION._replace(words=0.4, crowding=1.0)
+# The entries of the agents' stream are a log, not a conversation: they lend less.
+_LENT_IN_LOG = 0.6
 # How far away a neighbour lends.
 LENT = (1, 2)
 
@@ -200,10 +202,15 @@ def add_neighbour_scores(
     result = dict(found)
     for place, thread in threads.items() if trust else ():
         position = documents[place].position
-        lent = trust * sum(
-            share
-            * max(totals.get((thread, position - step), 0.0), totals.get((thread, position + step), 0.0))
-            for step, share in zip(LENT, (weights.beside, weights.two_away), strict=True)
+        is_log = documents[place].kind == "entry"
+        lent = (
+            trust
+            * (_LENT_IN_LOG if is_log else 1.0)
+            * sum(
+                share
+                * max(totals.get((thread, position - step), 0.0), totals.get((thread, position + step), 0.0))
+                for step, share in zip(LENT, (weights.beside, weights.two_away), strict=True)
+            )
         )
         if lent:
             result[place] = found[place]._replace(total=found[place].total + lent, neighbours=lent)
