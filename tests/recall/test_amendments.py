@@ -49,7 +49,8 @@ def _asked(
     scored = {place: _score(scores[place] if scores else 1.0 - place / 10) for place in said}
     placed = {place: _placed(place, time=place) for place in said}
     order = rank_by_score(scored)
-    return apply_amendments(order, scored, said, pairs_to_compare(order, placed), question)
+    result, replaced = apply_amendments(order, scored, said, pairs_to_compare(order, placed), question)
+    return result, {older: newer for older, (newer, _) in replaced.items()}
 
 
 @given(st.dictionaries(st.integers(1, 50), st.floats(0, 1), max_size=20))
@@ -144,6 +145,24 @@ def test_only_the_first_answers_are_compared() -> None:
         ("what is the retry limit", "The retry limit is 5", "We lowered the retry limit to 3"),
         ("formatter for python", "Use black as formatter for python", "The python formatter is ruff instead"),
         ("when is the release", "The release is on Monday", "The release moved to Thursday"),
+        (
+            "how long are sessions kept",
+            "Sessions are kept for 30 days.",
+            "Amendment: sessions are kept for a week, legal asked for it.",
+        ),
+        (
+            "what is our policy on force pushes",
+            "Force pushes to shared branches are fine after a warning.",
+            "Superseding what we said: force pushes to shared branches are forbidden.",
+        ),
+        (
+            "Fix the flaky login test. It was green, it had passed. Which browser do the tests run in?",
+            "The browser tests run in Firefox.",
+            "Revised plan: browser tests run in Chromium.",
+        ),
+        ("which port does the API use", "The API listens on port 8080.", "The API listens on port 9310."),
+        ("where are builds stored", "Builds are stored on S3.", "Builds are stored on Backblaze."),
+        ("what did we decide about tabs", "Indent with tabs in Go.", "Do not indent with tabs in Go."),
     ],
 )
 def test_a_later_word_that_speaks_of_change_on_the_subject_stands_above(
@@ -160,6 +179,9 @@ def test_a_later_word_that_speaks_of_change_on_the_subject_stands_above(
         ("deploy target", "The deploy target is Heroku", "The tests moved to another folder"),
         ("what is the retry limit", "The retry limit is 5", "Ben switched to oat milk instead"),
         ("which database do we use", "We use MySQL as the database", "MySQL was slow today at lunch"),
+        ("how does the API sign in", "The admin API uses JWT.", "The public API uses JWT."),
+        ("which tests run at night", "The unit tests run at night.", "The browser tests run at night."),
+        ("upload limits", "Uploads are limited to 2 GB.", "Uploads are tried 5 times."),
     ],
 )
 def test_an_unrelated_later_word_does_not(question: str, earlier: str, later: str) -> None:
@@ -201,7 +223,7 @@ def test_of_many_words_on_one_subject_the_newest_stands_first(times: list[int]) 
     order = rank_by_score(scored)
     result, replaced = apply_amendments(order, scored, said, pairs_to_compare(order, placed), "deploy target")
     assert [times[place] for place in result] == [5, 4, 3, 2, 1, 0]
-    assert all(times[newer] > times[older] for older, newer in replaced.items())
+    assert all(times[newer] > times[older] for older, (newer, _) in replaced.items())
 
 
 WORDS = ["deploy", "target", "cache", "limit", "instead", "moved", "heroku"]
@@ -218,7 +240,8 @@ def test_nothing_is_lost_and_what_amends_stands_above_what_it_amends(
     order = rank_by_score(scored)
     result, replaced = apply_amendments(order, scored, said, pairs_to_compare(order, placed), question)
     assert sorted(result) == sorted(order)
-    for older, newer in replaced.items():
+    for older, (newer, reason) in replaced.items():
+        assert reason
         assert drawn[newer][1] > drawn[older][1]
         assert result.index(newer) < result.index(older)
 

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.recall.scoring import CosineBaseline, Relevance, estimate_baseline, fuse, is_match
+from archivist.recall.scoring import (
+    CosineBaseline,
+    Relevance,
+    discount_long,
+    estimate_baseline,
+    fuse,
+    is_match,
+)
+from archivist.store.results import IndexedDocument
 
 PLACES = st.integers(1, 30)
 SCORES = st.dictionaries(PLACES, st.floats(0.01, 40), max_size=12)
@@ -94,11 +102,22 @@ def test_a_question_of_which_the_best_holds_little_leaves_room_for_meaning() -> 
     assert strong[1].total > strong[2].total
 
 
-def test_words_that_the_vectors_agree_with_weigh_more() -> None:
+def test_words_weigh_more_where_many_documents_are_about_as_near() -> None:
     usual = CosineBaseline(0.1, 0.1)
-    agreeing = fuse({1: 10.0}, 10.0, {1: 0.6, 2: 0.6}, usual)
-    disagreeing = fuse({1: 10.0}, 10.0, {1: 0.1, 2: 0.6}, usual)
-    assert agreeing[1].words_weight > disagreeing[1].words_weight
+    peaked = fuse({1: 10.0}, 10.0, {place: 0.6 if place == 2 else 0.15 for place in range(1, 12)}, usual)
+    crowded = fuse({1: 10.0}, 10.0, dict.fromkeys(range(1, 12), 0.6), usual)
+    assert crowded[1].words_weight > peaked[1].words_weight
+
+
+def test_a_long_text_does_not_win_by_its_length() -> None:
+    found = {1: Relevance(0.6, 0.6, 0.0, 1.0), 2: Relevance(0.5, 0.5, 0.0, 1.0)}
+    long, short = (
+        IndexedDocument(n, "event", f"r#{n}", 0, None, 0.3, "", "r", n, "", 0, words)
+        for n, words in ((1, 2000), (2, 30))
+    )
+    weighed = discount_long(found, {1: long, 2: short})
+    assert weighed[2] == found[2]
+    assert weighed[1].total < weighed[2].total
 
 
 @given(st.lists(st.floats(-1, 1), max_size=200))

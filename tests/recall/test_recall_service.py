@@ -573,7 +573,8 @@ def test_a_later_message_that_amends_an_earlier_one_stands_above_it(bank: Bank) 
     _talk(bank, "r2", "the deploy target is Fly from now on", start=START + timedelta(days=3))
     hits = bank.recall(Query(text="which deploy target do we use for a daily deploy")).hits
     assert [hit.name for hit in hits[:2]] == ["r2#0", "r1#0"]
-    assert hits[1].notes == ("r2#0 speaks of this later",)
+    assert hits[0].notes == ("current: replaces r1#0",)
+    assert hits[1].notes == ("replaced by r2#0: it says “from now on”",)
 
 
 def test_a_later_message_on_something_else_does_not(bank: Bank) -> None:

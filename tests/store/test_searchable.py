@@ -122,3 +122,11 @@ def test_a_blob_in_a_lesson_costs_no_more_than_its_length(unit: str) -> None:
     before = process_time()
     build_search_document(made)
     assert process_time() - before < 1
+
+
+def test_the_sort_of_speaker_is_known_of_what_is_said() -> None:
+    said = [
+        _document(Event(run="r", seq=1, kind=EventKind.MESSAGE, text="use tabs", role=role)).speaker
+        for role in ("user", "Human", "assistant", "system", "maker")
+    ]
+    assert said == ["user", "user", "assistant", "", "maker"]

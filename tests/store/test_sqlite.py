@@ -22,7 +22,7 @@ from archivist.errors import (
     NoBankError,
     NotABankError,
 )
-from archivist.records import Actor, ActorKind, Event, EventKind, Lesson
+from archivist.records import Actor, ActorKind, Episode, Event, EventKind, Lesson
 from archivist.store.results import IndexHit, SearchFilter, TextQuery, scope_token
 from archivist.store.rows import mapping_for
 from archivist.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, Migration
@@ -429,3 +429,19 @@ def test_the_pieces_of_the_text_index_are_gathered_and_nothing_is_lost(tmp_path:
     assert found() == before
     assert len(before) == 640
     store.close()
+
+
+def test_a_bank_of_before_learns_who_spoke(tmp_path: Path) -> None:
+    roles = ("user", "assistant", "maker")
+    path = lay_bank(tmp_path)
+    with Bank.open(tmp_path) as bank:
+        said = (
+            Event(run="r", seq=seq, kind=EventKind.MESSAGE, role=role, text="use tabs")
+            for seq, role in enumerate(roles)
+        )
+        bank.capture(Episode(id="r"), said)
+    _execute(path, "UPDATE documents SET speaker = '' WHERE speaker IN ('user', 'assistant')")
+    _execute(path, "DELETE FROM migrations WHERE name = 'know who speaks'")
+    SqliteStore.open(path).close()
+    found = _execute(path, "SELECT speaker FROM documents WHERE kind = 'event' ORDER BY position")
+    assert [speaker for (speaker,) in found] == list(roles)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 
+from archivist.cold_start import lazy_pattern
 from archivist.recall.keywords import STOP_WORDS
 from archivist.store.results import TextQuery, split_name
 
@@ -17,7 +18,19 @@ _WORD = re.compile(r"[^\W_]+")
 _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]+(?:[-./:\\_]+[^\W_]+)+")
 _CAMEL = re.compile(r"(?<![A-Za-z])[A-Za-z]*[a-z][A-Z]\w*|(?<![A-Za-z])[A-Z]{2,}[a-z]\w*")
 _NAME = re.compile(r"(?<![\w.-])[\w.-]*\w")
+# A question says so at its beginning; what follows may be a pasted log.
+_ASKED = 500
 _ENDING = re.compile(r"['\u2019](?:s|t|d|ll|m|re|ve)\b", re.IGNORECASE)
+
+# "Can you list …" only asks; these ask for what the assistant has said or done.
+_OF_ASSISTANT = lazy_pattern(
+    r"\b(?:did|had|have|were) you\b|\byou(?:'ve| have| had)? (?:\w+ed|said|told|gave|wrote|made|found"
+    r"|ran|did|chose"
+    r"|came up)\b|\byour (?:answer|advice|suggestion|recommendation|repl|explanation|proposal|estimate)"
+    r"|\bthe assistant\b|\bassistant'?s\b",
+    re.IGNORECASE,
+    longest=_ASKED,
+)
 
 _SHORT = [
     "a", "ain", "am", "an", "aren", "as", "at", "be", "by", "couldn", "d", "didn", "do", "doesn",
@@ -78,6 +91,11 @@ def possible_names(text: str) -> list[str]:
     words = [word.casefold() for word in _NAME.findall(_ENDING.sub("", text))][: _MAX_WORDS * 2]
     pairs = [f"{one} {other}" for one, other in pairwise(words)]
     return [*dict.fromkeys([*words, *pairs])]
+
+
+def asks_assistant(text: str) -> bool:
+    """Say whether a question asks for what the assistant said or did."""
+    return _OF_ASSISTANT.search(text) is not None
 
 
 def remove_names(text: str, names: Iterable[str]) -> str:

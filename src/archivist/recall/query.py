@@ -26,7 +26,8 @@ class Query(NamedTuple):
 
     Without statuses, archived and quarantined lessons are left out. `window` is the number of neighbours of
     a hit in its thread, before and after it. A preset of None is the configured one. `is_matching` keeps
-    only lessons that share a word with the text or are certainly near to it.
+    only lessons that share a word with the text or are certainly near to it. `is_in_time_order` puts the hits
+    in the order of their times.
     """
 
     text: str = ""
@@ -57,6 +58,7 @@ class Query(NamedTuple):
     preset: Preset | str | None = None
     window: int = 0
     is_matching: bool = False
+    is_in_time_order: bool = False
 
 
 def build_search_filter(query: Query) -> SearchFilter:

@@ -20,6 +20,7 @@ FRESH = 48
 _shorten = partial(shorten_line, most=400)
 # The kinds of event in which people and agents speak.
 _SPEECH = ("message", "log", "verdict", "fix")
+_REPORTING = ("assistant", "agent", "model", "ai", "bot")
 
 
 class Hit(NamedTuple):
@@ -93,8 +94,8 @@ def _render_episode(episode: Episode) -> RecordText:
 def _render_event(event: Event) -> RecordText:
     who = event.role or event.agent or event.tool
     said = event.text or " ".join(finding.description for finding in event.findings) or event.output
-    # What is said has one place; a call says nothing, so that it amends nothing.
-    place = "" if event.kind.value in _SPEECH else event.id
+    # What is said has one place. A call says nothing and an assistant reports its work: they amend nothing.
+    place = "" if event.kind.value in _SPEECH and who.casefold() not in _REPORTING else event.id
     return RecordText(_shorten(f"{who}: {said}" if who else said), place, event.id)
 
 
@@ -118,7 +119,7 @@ def _render_document(document: Document) -> RecordText:
     # Most pieces begin with their own heading.
     has_heading = document.text.lstrip("# ").startswith(document.heading)
     text = _shorten(document.text if has_heading else f"{document.heading}: {document.text}")
-    return RecordText(text, document.id, f"{document.source}#{document.position}")
+    return RecordText(text, "archive", f"{document.source}#{document.position}")
 
 
 RENDERERS: dict[str, Callable[[Any], RecordText]] = {

@@ -12,22 +12,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.access.rights import Layer, is_hidden_from, reads
 from archivist.errors import EmbedderError
-from archivist.recall import amendments, lexical
+from archivist.recall import amendments, asking, lexical
 from archivist.recall.query import Query, build_search_filter
 from archivist.recall.results import DEFAULT_LIMIT, FRESH, RENDERERS, Hit, RecallResult, name_of, text_of
 from archivist.recall.scoring import (
+    ASSISTANT,
     LENT,
+    PERSON,
     CosineBaseline,
     Relevance,
     Score,
     add_neighbour_scores,
     boost_scores,
+    discount_long,
     estimate_baseline,
     fuse,
+    fusion_of,
+    is_answerable,
+    lift_wish,
     preset_weights,
     score_documents,
+    score_meaning,
 )
 from archivist.service import BankService
+from archivist.store.results import TextQuery
 
 if TYPE_CHECKING:
     from archivist.records import Provenance
@@ -36,9 +44,9 @@ if TYPE_CHECKING:
 
 # Candidates of each list, and how many of both are scored closely.
 _CANDIDATES = 64
-_KEPT = 48
+KEPT = 48
 # The neighbours of so many of the best candidates are added.
-_WITH_NEIGHBOURS = 12
+WITH_NEIGHBOURS = 12
 # Characters of a question that are embedded, as many as of a record: a pasted log is clear by then.
 _EMBEDDED = 2000
 # A name in at most so many documents, or in 2 % of the bank, counts as a word too.
@@ -46,13 +54,21 @@ _RARE = 10
 _SMALL_BANK = 40_000
 # A text that shares no word with the question must be nearer to it than most are.
 _LEAST_MEANING = 0.1
+# A floor was measured on banks from this size on, with questions of so many words.
+_FLOORED = 200
+_LEAST_ASKED, _MOST_ASKED = 4, 20
+# How people word what they always want; one of the last places is for the nearest of the nearest wishes.
+_WISH_WORDS = TextQuery(words=("always", "never", "prefer", "whenever", "please", "rather", "ensure"))
+_FEW_WISHES = 8
+# Wishes about something else have cosines below .1 with a question, those that apply above .3.
+_WISH_COSINE = 0.25
 # Texts that are embedded between two short transactions.
 _BATCH = 4096
 # Up to so many are embedded without numpy, whose import takes longer.
 _FEW = 32
 
 
-class _Question(NamedTuple):
+class Question(NamedTuple):
     """A query with what the bank knows of its words."""
 
     text: str
@@ -63,6 +79,19 @@ class _Question(NamedTuple):
     embed: Callable[[str], Sequence[float]] | None = None
     problem: str = ""
     has_known_words: bool = True
+
+
+class Candidates(NamedTuple):
+    """What the text index and the vectors found, before it is scored: scores and cosines by places.
+
+    `ideal` is the score of a document that contains every word of the question.
+    """
+
+    shown_words: tuple[str, ...]
+    words: dict[int, float]
+    ideal: float
+    cosines: dict[int, float]
+    baseline: CosineBaseline | None
 
 
 class Recall(BankService):
@@ -78,11 +107,16 @@ class Recall(BankService):
             with bank.reading() as reader:
                 query = query._replace(repo=projects.resolve_name(reader, query.repo))
         weights = preset_weights(rules, query.preset or rules.preset)
-        question = self._prepare_question(query)
+        question = self.prepare_question(query)
+        period = asking.find_period(query.text, bank.now())
         limit = DEFAULT_LIMIT if query.limit is None else query.limit
         with bank.reading() as reader:
-            words, found, baseline = _find_candidates(reader, question, max(_CANDIDATES, limit * 2))
-            best = sorted(found, key=lambda place: (-found[place].total, place))[: max(_KEPT, limit * 2)]
+            candidates = find_candidates(reader, question, max(_CANDIDATES, limit * 2))
+            fusion = fusion_of(question.embedder)
+            found = fuse(candidates.words, candidates.ideal, candidates.cosines, candidates.baseline, fusion)
+            if _is_floored(query, candidates, reader.document_count()) and not is_answerable(found):
+                found = {}
+            best = sorted(found, key=lambda place: (-found[place].total, place))[: max(KEPT, limit * 2)]
             documents = reader.indexed_documents(best)
             found = {
                 place: found[place]
@@ -93,14 +127,18 @@ class Recall(BankService):
             if question.search_filter.with_hidden:
                 hidden = self._hidden_places(reader, documents)
                 found = {place: why for place, why in found.items() if place not in hidden}
-            found, documents = _add_neighbours(reader, question, found, documents, baseline)
-            found = boost_scores(add_neighbour_scores(found, documents), documents, question.speakers)
+            found, documents = _weigh_documents(reader, question, candidates, found, documents)
+            found = boost_scores(found, documents, question.speakers, fusion, period)
+            found, documents = _add_wish(reader, question, candidates.baseline, found, documents, limit)
             # Some vectors are always the nearest: without any support a document is no answer.
             found = {
                 place: why
                 for place, why in found.items()
                 if why.words > 0 or why.neighbours > 0 or why.meaning >= _LEAST_MEANING
             }
+            if weights.relevance == 1.0:
+                best = sorted(found, key=lambda place: (-found[place].total, place))
+                found = {place: found[place] for place in best[: max(KEPT, limit * 2)]}
             scored = score_documents(
                 found,
                 documents,
@@ -109,13 +147,17 @@ class Recall(BankService):
                 now=bank.now().timestamp(),
                 cycle=query.until_cycle,
             )
-            hits = _build_hits(reader, query._replace(limit=limit), question.text, scored, documents)
+            hits = _build_hits(reader, query._replace(limit=limit), scored, documents)
+            if query.is_in_time_order:
+                hits.sort(key=lambda hit: (hit.time is None, hit.time, hit.id))
             # While the embedder changes, all documents are still found by the vectors of the old one.
             is_settled = bank.embedder is not None and bank.embedder.name == question.embedder
             waiting = reader.pending_embedding_count(question.embedder) if is_settled else 0
         # The few that were written a moment ago were embedded for this query.
         missed = waiting if waiting > FRESH else 0
-        return RecallResult(tuple(hits), weights, words, question.embedder, missed, question.problem)
+        return RecallResult(
+            tuple(hits), weights, candidates.shown_words, question.embedder, missed, question.problem
+        )
 
     def _hidden_places(self, reader: Reader, documents: Mapping[int, IndexedDocument]) -> set[int]:
         """Return where lessons stand that the actor must not see, though it asked for their status."""
@@ -123,7 +165,7 @@ class Recall(BankService):
         lessons = reader.records("lesson", list(places))
         return {places[key] for key, lesson in lessons.items() if is_hidden_from(lesson, self._bank.actor)}
 
-    def _prepare_question(self, query: Query) -> _Question:
+    def prepare_question(self, query: Query) -> Question:
         """Return the question without the names of speakers, and its vector, made outside of any view."""
         from archivist.recall.embedders.static import StaticEmbedder
 
@@ -131,7 +173,8 @@ class Recall(BankService):
         with bank.reading() as reader:
             speakers = reader.known_speakers(lexical.possible_names(query.text))
             in_use = reader.embedder_in_use()
-        text = (lexical.remove_names(query.text, speakers) if speakers else query.text) or query.text
+        asked = asking.remove_asking(query.text)
+        text = (lexical.remove_names(asked, speakers) if speakers else asked) or query.text
         # A bank without any vector yet is queried with the embedder that will make them.
         embedder = bank.embedder if not in_use else bank.find_embedder(in_use)
         # Only the bundled table is quick enough to embed during a query.
@@ -143,9 +186,9 @@ class Recall(BankService):
         except EmbedderError as error:
             # The words can still answer.
             embedder, problem = None, error.message
-        return _Question(
+        return Question(
             text,
-            frozenset(speakers),
+            frozenset(speakers | {ASSISTANT} if lexical.asks_assistant(query.text) else speakers),
             vector,
             embedder.name if embedder else "",
             build_search_filter(query),
@@ -155,10 +198,20 @@ class Recall(BankService):
         )
 
 
-def _find_candidates(
-    reader: Reader, question: _Question, count: int
-) -> tuple[tuple[str, ...], dict[int, Relevance], CosineBaseline | None]:
-    """Return the words searched for, the best by words and by meaning, and the baseline of cosines."""
+def _is_floored(query: Query, candidates: Candidates, documents: int) -> bool:
+    """Say whether a search may find nothing for want of evidence: a plain question to a bank of some size."""
+    is_plain = not query.kinds or "event" in query.kinds
+    asked = len(lexical.extract_terms(query.text).words)
+    return (
+        is_plain
+        and candidates.baseline is not None
+        and documents >= _FLOORED
+        and _LEAST_ASKED <= asked <= _MOST_ASKED
+    )
+
+
+def find_candidates(reader: Reader, question: Question, count: int) -> Candidates:
+    """Return the best by words and by meaning, and the words that were searched for."""
     counts: dict[str, int] = {}
 
     def count_documents(word: str, at_most: int) -> int:
@@ -168,7 +221,7 @@ def _find_candidates(
     documents = reader.document_count()
     asked = lexical.extract_terms(question.text)
     rare = max(_RARE, documents // 50)
-    names = [word for name in sorted(question.speakers) for word in name.split()]
+    names = [word for name in sorted(question.speakers - {ASSISTANT}) for word in name.split()]
     rare_names = [name for name in names if 0 < reader.count_documents_with(name, at_most=rare + 1) <= rare]
     # Documents to score by words: most of a small bank, few of a large one.
     budget = 4_000
@@ -184,7 +237,7 @@ def _find_candidates(
     shown = (*wanted.words, *(" ".join(phrase) for phrase in wanted.phrases))
     # A vector of words that no document contains and the table does not know means nothing.
     if not question.embedder or not (by_words or question.has_known_words):
-        return shown, fuse(words, ideal, {}, None), None
+        return Candidates(shown, words, ideal, {}, None)
     vector, embedder = question.vector, question.embedder
     near = reader.nearest(vector, embedder, search_filter=question.search_filter, limit=count)
     cosines = {hit.place: hit.score for hit in near}
@@ -197,22 +250,41 @@ def _find_candidates(
             if each.place in allowed:
                 cosines[each.place] = sum(map(mul, vector, question.embed(each.text)))
     baseline = estimate_baseline(reader.sample_cosines(vector, embedder))
-    return shown, fuse(words, ideal, cosines, baseline if cosines else None), baseline
+    return Candidates(shown, words, ideal, cosines, baseline if cosines else None)
 
 
-def _add_neighbours(
+def _weigh_documents(
     reader: Reader,
-    question: _Question,
+    question: Question,
+    candidates: Candidates,
     found: dict[int, Relevance],
     documents: dict[int, IndexedDocument],
-    baseline: CosineBaseline | None,
 ) -> tuple[dict[int, Relevance], dict[int, IndexedDocument]]:
-    """Add the neighbours of the best in their threads, with their own relevance by meaning."""
-    if question.search_filter.groups or question.search_filter.has_ranges:
-        return found, documents
+    """Weigh documents by their length, and add the neighbours of the best with what all of them lend."""
+    fusion, baseline = fusion_of(question.embedder), candidates.baseline
+    found = discount_long(found, documents, fusion)
+    around = _read_neighbours(reader, question, found, documents)
+    if around:
+        near = reader.cosines(question.vector, question.embedder, list(around)) if question.embedder else {}
+        weight = next(iter(found.values())).words_weight
+        found |= dict.fromkeys(around, Relevance(0.0, words_weight=weight))
+        for place, cosine in near.items():
+            meaning = score_meaning(cosine, baseline) if baseline is not None else 0.0
+            found[place] = Relevance((1 - weight) * meaning, 0.0, meaning, weight, cosine)
+    documents = {**documents, **around}
+    return add_neighbour_scores(found, documents, baseline, fusion), documents
+
+
+def _read_neighbours(
+    reader: Reader,
+    question: Question,
+    found: dict[int, Relevance],
+    documents: dict[int, IndexedDocument],
+) -> dict[int, IndexedDocument]:
+    """Return the neighbours of the best in their threads that were not found themselves."""
     positions = [
         (documents[place].thread, documents[place].position + step * side)
-        for place in list(found)[:_WITH_NEIGHBOURS]
+        for place in list(found)[:WITH_NEIGHBOURS]
         if documents[place].thread
         for step in LENT
         for side in (-1, 1)
@@ -222,25 +294,45 @@ def _add_neighbours(
         for document in reader.documents_at(positions)
         if document.place not in found and not document.is_hidden
     }
-    if not around:
+    if around and (question.search_filter.groups or question.search_filter.has_ranges):
+        allowed = reader.filter_places(list(around), question.search_filter)
+        around = {place: around[place] for place in allowed}
+    return around
+
+
+def _add_wish(
+    reader: Reader,
+    question: Question,
+    baseline: CosineBaseline | None,
+    found: dict[int, Relevance],
+    documents: dict[int, IndexedDocument],
+    limit: int,
+) -> tuple[dict[int, Relevance], dict[int, IndexedDocument]]:
+    """Give a place to the standing wish of a person that is nearest to the question, if any is near enough.
+
+    A wish hardly shares a word with the question to which it applies.
+    """
+    if baseline is None or not found or question.search_filter.has_ranges:
         return found, documents
-    near = reader.cosines(question.vector, question.embedder, list(around)) if question.embedder else {}
-    by_meaning = fuse({}, 1.0, near, baseline) if near else {}
-    weight = next(iter(found.values())).words_weight
-    added = {}
-    for place in around:
-        why = by_meaning.get(place)
-        added[place] = (
-            why._replace(total=why.meaning * (1 - weight), words_weight=weight) if why else Relevance(0.0)
-        )
-    return {**found, **added}, {**documents, **around}
+    said = reader.search(_WISH_WORDS, search_filter=question.search_filter, limit=_CANDIDATES)
+    near = reader.cosines(question.vector, question.embedder, [hit.place for hit in said])
+    best = sorted(near, key=lambda place: (-near[place], place))[:_FEW_WISHES]
+    wishes = reader.indexed_documents([place for place in best if near[place] >= _WISH_COSINE])
+    for place in best:
+        wish = wishes.get(place)
+        if wish and wish.speaker == PERSON and not wish.is_hidden:
+            why = Relevance(0.0, 0.0, score_meaning(near[place], baseline), 0.0, near[place])
+            return lift_wish({place: why, **found}, place, limit), {**documents, place: wish}
+    return found, documents
 
 
 def _build_hits(
-    reader: Reader, query: Query, text: str, scored: dict[int, Score], documents: dict[int, IndexedDocument]
+    reader: Reader, query: Query, scored: dict[int, Score], documents: dict[int, IndexedDocument]
 ) -> list[Hit]:
     """Return the results in their final order: amended and superseded ones below their successors."""
     ordered = amendments.demote_superseded(amendments.rank_by_score(scored), documents)
+    if asking.is_broad(query.text):
+        ordered = amendments.spread_threads(ordered, documents)
     compared = ordered[: max(query.limit or 0, amendments.COMPARED)]
     records = _load_records(reader, documents, compared)
     texts = {place: RENDERERS[documents[place].kind](record) for place, record in records.items()}
@@ -250,9 +342,11 @@ def _build_hits(
         for newer, older in amendments.pairs_to_compare(ordered, documents)
         if not documents[newer].superseded_by
     ]
-    ordered, amended_by = amendments.apply_amendments(ordered, scored, texts, pairs, text)
+    ordered, amended_by = amendments.apply_amendments(ordered, scored, texts, pairs, query.text)
     ordered = amendments.demote_superseded(ordered, documents)[: query.limit]
-    records |= _load_records(reader, documents, [place for place in ordered if place not in records])
+    more = _load_records(reader, documents, [place for place in ordered if place not in records])
+    records |= more
+    texts |= {place: RENDERERS[documents[place].kind](record) for place, record in more.items()}
     provenances = _find_provenances(reader, documents, {place: records[place] for place in ordered})
     hits = []
     for place in ordered:
@@ -261,33 +355,43 @@ def _build_hits(
             by = reader.records(document.kind, [document.superseded_by]).get(document.superseded_by)
             notes.append(f"superseded by {name_of(document.kind, by) if by else document.superseded_by}")
         elif place in amended_by:
-            notes.append(f"{name_of(document.kind, records[amended_by[place]])} speaks of this later")
-        window: list[str] = []
-        if query.window and document.thread:
-            positions = range(document.position - query.window, document.position + query.window + 1)
-            around = reader.documents_at([(document.thread, position) for position in positions])
-            names = [each.record for each in sorted(around, key=lambda each: each.position)]
-            beside = reader.records(document.kind, names)
-            window = [
-                f"{'>' if name == document.record else ' '} {text_of(document.kind, beside[name])}"
-                for name in names
-                if name in beside
-            ]
+            newer, reason = amended_by[place]
+            notes.append(f"replaced by {texts[newer].name}: {reason}")
+        notes += [
+            f"current: replaces {texts[older].name}"
+            for older, (newer, _) in amended_by.items()
+            if newer == place
+        ]
         hits.append(
             Hit(
                 kind=document.kind,
                 id=document.record,
-                name=name_of(document.kind, records[place]),
-                text=text_of(document.kind, records[place]),
+                name=texts[place].name,
+                text=texts[place].shown or texts[place].text,
                 score=scored[place].total,
                 time=datetime.fromtimestamp(document.time, UTC) if document.time is not None else None,
                 why=scored[place],
                 notes=tuple(notes),
-                window=tuple(window),
+                window=_read_window(reader, document, query.window) if query.window else (),
                 provenance=provenances.get(place),
             )
         )
     return hits
+
+
+def _read_window(reader: Reader, document: IndexedDocument, reach: int) -> tuple[str, ...]:
+    """Return the texts around a document in its thread, its own with a mark."""
+    if not document.thread:
+        return ()
+    positions = range(document.position - reach, document.position + reach + 1)
+    around = reader.documents_at([(document.thread, position) for position in positions])
+    names = [each.record for each in sorted(around, key=lambda each: each.position)]
+    beside = reader.records(document.kind, names)
+    return tuple(
+        f"{'>' if name == document.record else ' '} {text_of(document.kind, beside[name])}"
+        for name in names
+        if name in beside
+    )
 
 
 def _find_provenances(

@@ -51,7 +51,10 @@ class IndexHit(NamedTuple):
 
 
 class IndexedDocument(NamedTuple):
-    """What the index knows of a document without its record; its time in seconds since the epoch."""
+    """What the index knows of a document without its record.
+
+    Its time is in seconds since the epoch, its length in words. The speaker is a name or a sort.
+    """
 
     place: int
     kind: str
@@ -64,6 +67,7 @@ class IndexedDocument(NamedTuple):
     position: int
     superseded_by: str
     is_hidden: int
+    length: int = 0
 
 
 class PendingEmbedding(NamedTuple):

@@ -29,11 +29,12 @@ _OUTPUT = 240
 _ERROR_OUTPUT = 1200
 _SPOKEN = 2000
 
-# Names for a sort of speaker, not for one of them.
-_ANY_SPEAKER = frozenset((
-    "", "user", "assistant", "system", "tool", "human", "agent", "model", "ai", "developer", "function",
-    "bot",
-))  # fmt: skip
+# A sort of speaker, not the name of one.
+SPEAKER_SORTS = {
+    **dict.fromkeys(("user", "human"), "user"),
+    **dict.fromkeys(("assistant", "agent", "model", "ai", "bot"), "assistant"),
+    **dict.fromkeys(("", "system", "tool", "developer", "function"), ""),
+}
 # The kinds of event in which people and agents speak.
 _SPEECH = frozenset(("message", "log", "verdict", "fix"))
 _NAME = lazy_pattern(r"[^\W_]{3,80}")
@@ -105,13 +106,17 @@ def _build_event(event: Event) -> SearchDocument | None:
     if not text.strip():
         return None
     who = event.role or event.agent
+    is_speech = event.kind.value in _SPEECH
+    speaker = who.casefold()
+    if speaker in SPEAKER_SORTS:
+        speaker = SPEAKER_SORTS[speaker] if is_speech else ""
     cycle = event.extra.get("cycle")
     scope = {"role": who, "tool": event.tool, "run": event.run, "event": event.kind}
     return SearchDocument(
         text=_with_split_names(text, event.target if event.target not in event.text else ""),
-        spoken=_join_texts(event.text, findings)[:_SPOKEN] if event.kind.value in _SPEECH else "",
+        spoken=_join_texts(event.text, findings)[:_SPOKEN] if is_speech else "",
         scope=_scope_tokens("event", scope),
-        speaker="" if who.casefold() in _ANY_SPEAKER else who.casefold(),
+        speaker=speaker,
         time=event.time,
         cycle=cycle if isinstance(cycle, int) else None,
         importance=EVENT_IMPORTANCE,

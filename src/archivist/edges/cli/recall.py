@@ -41,13 +41,15 @@ _PRESETS = ["relevance", "archivist", "generative"]
     "--window", type=click.IntRange(0, 20), default=0, help="Also show this many neighbours in the stream."
 )
 @options.limit(most=1000, default=10)
+@click.option("--all", "is_all", is_flag=True, help="Up to 1,000 hits, in the order of their times.")
 @click.option("--explain", is_flag=True, help="Print every part of every score.")
 @options.is_global
-def recall(bank: Bank, /, text: str, importance: float, explain: bool, **asked: Any) -> Answer:
+def recall(bank: Bank, /, text: str, importance: float, explain: bool, is_all: bool, **asked: Any) -> Answer:
     """Find what the bank knows about QUERY: lessons, runs and what happened in them, the best first."""
     from archivist.recall.query import Query
 
-    found = bank.recall(Query(text=text, min_importance=importance, **asked))
+    query = Query(text=text, min_importance=importance, is_in_time_order=is_all, **asked)
+    found = bank.recall(query._replace(limit=1000) if is_all else query)
     lines = []
     for hit in found.hits:
         when = f"  {hit.time:%Y-%m-%d}" if hit.time else ""
@@ -77,6 +79,8 @@ def _explain_score(hit: Hit, weights: Weights) -> str:
         parts.append(f"{meaning:.2f}·meaning {why.meaning:.2f} (cosine {why.cosine:.2f})")
     if why.neighbours:
         parts.append(f"neighbours {why.neighbours:.2f}")
+    if why.wish:
+        parts.append(f"standing wish {why.wish:.2f}")
     if why.speaker:
         parts.append(f"speaker {why.speaker:.2f}")
     standing = f", {why.standing:g}· as {hit.kind}" if why.standing != 1 else ""

@@ -287,6 +287,15 @@ _STEPS = {
         DROP INDEX lessons_by_repo;
         CREATE INDEX lessons_by_repo ON lessons (repo, status, type);
     """,
+    # Tell what people said from what assistants said.
+    "know who speaks": """
+        UPDATE documents SET speaker = coalesce((
+            SELECT CASE WHEN lower(iif(role = '', agent, role)) IN ('user', 'human') THEN 'user'
+                WHEN lower(iif(role = '', agent, role)) IN ('assistant', 'agent', 'model', 'ai', 'bot')
+                THEN 'assistant' ELSE '' END
+            FROM events WHERE events.id = documents.record AND kind IN ('message', 'log', 'verdict', 'fix')
+        ), '') WHERE kind = 'event' AND speaker = '';
+    """,
 }
 _REFILLING = ("create loop", "create search", "learn from runs", "search everything")
 

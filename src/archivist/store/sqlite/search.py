@@ -42,8 +42,8 @@ _COUNTED, _COUNTED_OF_FEW = 601, 4_001
 _LATEST = 96
 WEIGHED = "weighed"
 _DOCUMENT = (
-    "SELECT id, kind, record, time, cycle, importance, speaker, thread, position, superseded_by, is_hidden"
-    " FROM documents"
+    "SELECT id, kind, record, time, cycle, importance, speaker, thread, position, superseded_by, is_hidden,"
+    " (SELECT sz FROM search_docsize s WHERE s.id = documents.id) FROM documents"
 )
 
 
@@ -210,7 +210,8 @@ class SqliteSearch:
             scores = self.cosines(query, embedder, self._cache.rows.nearest(query, shortlist, allowed))
         if allowed is None and (search_filter.groups or search_filter.has_ranges):
             scores = {place: scores[place] for place in self.filter_places(list(scores), search_filter)}
-        best = sorted(scores, key=lambda place: (-scores[place], place))[: max(limit, _HALVES)]
+        ranked = sorted((-score, place) for place, score in scores.items())
+        best = [place for _, place in ranked[: max(limit, _HALVES)]]
         halves = self._rows_of("vector_halves", known[0], best[:_HALVES])
         scores |= zip(halves, float16_dots(query, list(halves.values())), strict=True)
         best.sort(key=lambda place: (-scores[place], place))
@@ -238,7 +239,7 @@ class SqliteSearch:
 
     def indexed_documents(self, places: Sequence[int]) -> dict[int, IndexedDocument]:
         rows = self._query_each(f"{_DOCUMENT} WHERE id IN ({{}})", places)
-        return {row[0]: IndexedDocument(*row) for row in rows}
+        return {row[0]: _read_document(row) for row in rows}
 
     def documents_at(self, positions: Sequence[tuple[str, int]]) -> list[IndexedDocument]:
         found = []
@@ -248,7 +249,7 @@ class SqliteSearch:
                 f"{_DOCUMENT} WHERE (thread, position) IN (VALUES {marks}) AND thread <> ''",
                 [value for pair in batch for value in pair],
             )
-            found += [IndexedDocument(*row) for row in rows]
+            found += [_read_document(row) for row in rows]
         return found
 
     def index_places(self, kind: str, ids: Sequence[str]) -> list[int]:
@@ -337,6 +338,16 @@ class SqliteSearch:
         """Yield the rows of a query whose `IN ({})` lists many keys, in batches; `values` come after it."""
         for batch in split_batches(keys, BATCH):
             yield from self._db.execute(sql.format(", ".join("?" * len(batch))), (*batch, *values))
+
+
+def _read_document(row: Any) -> IndexedDocument:
+    """Return a document; FTS5 stores the number of words of each column, in seven bits a byte."""
+    length = 0
+    for byte in row[-1] or b"":
+        length = length << 7 | byte & 0x7F
+        if byte < 0x80:
+            break
+    return IndexedDocument._make((*row[:-1], length))
 
 
 def _quote_word(word: str) -> str:

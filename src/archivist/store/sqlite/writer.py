@@ -26,7 +26,7 @@ from archivist.store.ledger import (
 from archivist.store.protocol import Writer
 from archivist.store.results import StoredResponse
 from archivist.store.rows import mapping_for
-from archivist.store.searchable import build_search_document
+from archivist.store.searchable import SPEAKER_SORTS, build_search_document
 from archivist.store.sqlite.reader import SqliteReader
 from archivist.store.sqlite.search import VectorCache, block_of
 from archivist.store.vectors import BLOCK, bit_width
@@ -381,7 +381,7 @@ def _index_record(db: apsw.Connection, kind: str, record: Any) -> None:
     place = db.last_insert_rowid() if place is None else place
     scope = " ".join((*built.scope, "hidden")) if built.is_hidden else " ".join(built.scope)
     db.execute("INSERT INTO search (rowid, text, scope) VALUES (?, ?, ?)", (place, built.text, scope))
-    if built.speaker:
+    if built.speaker not in SPEAKER_SORTS:
         db.execute("INSERT OR IGNORE INTO speakers VALUES (?)", (built.speaker,))
 
 
