@@ -21,12 +21,14 @@ from archivist.reading.remedies import Remedy, RemedyKind, split_steps, to_diges
 from archivist.reading.replacements import Cure
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
+from archivist.reading.signatures import is_telling
 from archivist.reading.wording import (
     advice,
     base_name,
     is_informative,
     is_scratch,
     mask_command,
+    quote_error,
     relative_path,
 )
 from archivist.reading.works import CommandCounts, command_purpose, count_commands
@@ -49,6 +51,7 @@ _MOST_KEYS = 40
 _MOST_PURPOSES = 40
 _MOST_PASSED = 12
 _LONGEST_LINE = 300
+_SHORT_ERROR = 40
 # From here on a file counts as edited over and over.
 _MANY_EDITS = 8
 _MANY_RESTORED = 3
@@ -423,7 +426,7 @@ def digest_failure(
     name = first.act.purpose if first.act.steps else first.act.event.tool
     # A script of one run, or a look at something, is nothing that a project often fails in.
     name = "" if "<" in name or first.act.is_look else name
-    errors = [error for error in dict.fromkeys(met.failure.signature.error for met in those) if error][:2]
+    errors = [error for error in dict.fromkeys(map(_short_error, those)) if error][:2]
     return {
         "kind": first.failure.kind.value,
         # Told to later runs as they are.
@@ -443,6 +446,14 @@ def digest_failure(
         "command": _failing_link(first),
         "line": first.failure.line[:longest_line],
     }
+
+
+def _short_error(met: ObservedFailure) -> str:
+    """Return the class of a failure, or the start of its message where the class says nothing."""
+    failure = met.failure
+    if is_telling(failure.signature.error):
+        return failure.signature.error
+    return quote_error(failure.line, _SHORT_ERROR) if is_telling(failure.line) else ""
 
 
 def _failing_link(met: ObservedFailure) -> str:

@@ -116,6 +116,12 @@ _TEMPORARY = lazy_pattern(r"^(?:tmp|temp)[\w.-]*$|[0-9a-f]{8,}|\d{3,}")
 _SEPARATED = bytes(
     ord(chr(code).lower()) if chr(code).isalnum() and code < 128 else 32 for code in range(256)
 )
+# Words of messages that say no more than that something failed.
+HOLLOW = frozenset((
+    "error", "errors", "failed", "fails", "failing", "failure", "exit", "exited", "code", "status", "script",
+    "command", "process", "task", "returned", "found", "one", "more", "non-zero", "unknown", "with",
+    "problem", "problems", "warning", "warnings", "test", "tests", "passed",
+))  # fmt: skip
 
 
 class RaisedException(NamedTuple):
@@ -305,6 +311,11 @@ def message_words(text: str) -> tuple[str, ...]:
         if len(found) == _WORDS:
             break
     return tuple(found)
+
+
+def is_telling(error: str) -> bool:
+    """Say whether an error says more than that something failed, and how often."""
+    return bool({*message_words(error.replace(":", " "))} - HOLLOW)
 
 
 def clean_output(output: str) -> str:

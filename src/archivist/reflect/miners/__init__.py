@@ -9,11 +9,11 @@ from archivist.lessons.candidate import Candidate
 from archivist.reading.history import RunHistory
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import RunReading
-from archivist.reading.signatures import message_words
+from archivist.reading.signatures import HOLLOW, message_words
 from archivist.reading.wording import without_paths
 from archivist.records import LessonType
 from archivist.reflect.miners import commands, missing, runs, testing, wishes
-from archivist.reflect.miners.material import HOLLOW, Material, gather_material
+from archivist.reflect.miners.material import Material, gather_material
 
 __all__ = ["MINERS", "Miner", "mine_candidates"]
 

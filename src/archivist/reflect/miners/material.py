@@ -22,7 +22,7 @@ from archivist.reading.remedies import (
 )
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, digest_failure
-from archivist.reading.signatures import message_words
+from archivist.reading.signatures import is_telling
 from archivist.reading.wording import (
     LONGEST_SUMMARY,
     advice,
@@ -37,12 +37,6 @@ from archivist.reading.wording import (
 )
 from archivist.records import Category, Scope
 
-# Words of messages that say no more than that something failed.
-HOLLOW = frozenset((
-    "error", "errors", "failed", "fails", "failing", "failure", "exit", "exited", "code", "status", "script",
-    "command", "process", "task", "returned", "found", "one", "more", "non-zero", "unknown", "with",
-    "problem", "problems", "warning", "warnings", "test", "tests", "passed",
-))  # fmt: skip
 # A failure of a tool that this many projects met is a matter of the tool, not of a project.
 COMMON_TO_PROJECTS = 3
 # Remedies that are commands, which another run may carry out as they stand.
@@ -282,11 +276,6 @@ def describe_remedy(case: Case, remedy: Remedy, *, is_whole: bool = False) -> st
 def describe_offer(offer: Remedy) -> str:
     """Say what a message tells the caller to do."""
     return f"its message says “{as_quotation(offer.text)}”"
-
-
-def is_telling(error: str) -> bool:
-    """Say whether an error says more than that something failed, and how often."""
-    return bool({*message_words(error.replace(":", " "))} - HOLLOW)
 
 
 def fit_summary(problems: Sequence[str], error: str, action: str) -> str:
