@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from archivist.brief.select import GLOBAL_MARK
 from archivist.clock import to_short_text
 from archivist.records.plain import to_plain
+from archivist.records.words import Provenance
 from archivist.text import shorten
 
 if TYPE_CHECKING:
@@ -404,10 +405,11 @@ def proposal_view(proposal: records.Proposal) -> View:
 
 
 def entry_view(entry: records.Entry) -> View:
-    """Return an entry of the stream under the document's names."""
+    """Return an entry of the stream under the document's names, and whether it quotes an agent."""
     from archivist.records.shapes import to_stream_line
 
-    return {**to_stream_line(entry), "archived": entry.is_archived}
+    quoted = {"provenance": Provenance.SUGGESTED} if entry.extra.get("said_by") else {}
+    return {**to_stream_line(entry), "archived": entry.is_archived, **quoted}
 
 
 def insights_view(done: Insights) -> View:
