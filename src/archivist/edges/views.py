@@ -282,6 +282,13 @@ def reflection_view(bank: Bank, done: Sequence[Reflection], failed: Sequence[Ref
     }
 
 
+def _learnt_views(
+    bank: Bank, created: Iterable[records.Lesson], updated: Iterable[records.Lesson]
+) -> list[View]:
+    """Return what a run taught; to an agent without what it met that waits in the words of others."""
+    return lesson_views(bank, [*created, *bank.lessons.get_many(lesson.id for lesson in updated)])
+
+
 def finished_run_view(bank: Bank, done: FinishedRun) -> View:
     """Return what finishing a run did."""
     return {
@@ -289,7 +296,7 @@ def finished_run_view(bank: Bank, done: FinishedRun) -> View:
         **_pick(done.outcome, "scenario status summary error"),
         "created": len(done.created),
         "updated": len(done.updated),
-        "lessons": lesson_views(bank, [*done.created, *done.updated]),
+        "lessons": _learnt_views(bank, done.created, done.updated),
         **ageing_view(bank, done.aged),
         "verdicts": verdicts_view(bank, done.verdicts),
         "regressions": [regression_view(regression) for regression in done.regressions],
@@ -301,7 +308,7 @@ def extract_view(bank: Bank, learnt: ExtractResult) -> View:
     return {
         "created": len(learnt.created),
         "updated": len(learnt.updated),
-        "lessons": lesson_views(bank, [*learnt.created, *learnt.updated]),
+        "lessons": _learnt_views(bank, learnt.created, learnt.updated),
         **_pick(learnt, "slight skipped"),
     }
 
