@@ -90,13 +90,13 @@ AGENTS_MAY = {
     },
     **{f"Runs.{name}": _OWN_RUN for name in ("take", "capture", "record_episode", "note_on_run")},
     **{f"Runs.{name}": _OWN_RUN for name in ("capture_file", "start_run", "finish", "finish_run", "extract")},
-    "Skills.save": "with its name, no order, no risky command, over no skill of others",
     "Stream.log": "in no person's name, in small steps of the cycle",
     "Stream.begin_cycle": "its own role's",
     "Stream.reflect": "quotes are marked",
     "Transcripts.capture": _OWN_RUN,
     **{f"WorkingMemory.{name}": "its own" for name in ("update", "note", "clear", "open")},
     "WorkspaceService.save_memory": "with its name, no order, no risky command, over no entry of a person",
+    "WorkspaceService.save_skill": "with its name, no order, no risky command, over no skill of others",
 }
 
 

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from archivist import Bank
+from archivist.edges.views import finished_run_view
 from archivist.errors import AccessError, RecordError
 from archivist.exchange.share import LESSONS
 from archivist.recall.query import Query
@@ -20,6 +21,7 @@ from archivist.tools.resources_service import read_memory
 from archivist.workspace import front_matter
 from tests.conftest import Command
 from tests.edges.http_server import serving
+from tests.samples import MISSING_MODULE, agent_log
 from tests.workspace.trees import LEARNINGS, RESOURCES, make
 
 EVE, BOB = Actor.parse("agent:eve"), Actor.parse("agent:bob")
@@ -47,6 +49,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "workspace migrate": ("--write",),
     "workspace hot demote": ("team.md:3", "--to", "shop"),
     "workspace hot promote": ("m-001", "--file", "team"),
+    "workspace init": ("shop",),
     "workspace link": ("all",),
     "workspace unlink": ("all",),
     "token create": ("--actor", "human:eve"),
@@ -311,6 +314,16 @@ def test_over_http_no_agent_is_answered_with_what_waits_of_others(tmp_path: Path
         with server.client("agent:eve") as client:
             answer = client.post("/api/lessons", json={"summary": lesson["summary"]})
             assert (answer.status_code, "secret broker" in answer.text) == (201, False)
+
+
+def test_finishing_a_run_tells_no_agent_what_waits_of_others(bank: Bank, tmp_path: Path) -> None:
+    remedy = ("pip install freezegun==9.9.9", "Successfully installed", False)
+    for agent, calls in ((BOB, [remedy, MISSING_MODULE[3]]), (EVE, [])):
+        log = agent_log(tmp_path / agent.name, [MISSING_MODULE[1], *calls], session=f"s-{agent.name}")
+        acting = bank.acting_as(agent)
+        (done,) = acting.runs.finish(log).runs
+        assert done.created or done.updated
+        assert ("9.9.9" in str(finished_run_view(acting, done)["lessons"])) is (agent is BOB)
 
 
 def test_an_agent_records_no_lesson_as_told_to_a_run_of_others(bank: Bank) -> None:
