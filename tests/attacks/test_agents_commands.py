@@ -55,6 +55,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "token create": ("--actor", "human:eve"),
     "token list": (),
     "token revoke": ("x",),
+    "setup": ("--yes",),
     "install": ("claude-code",),
     "uninstall": ("claude-code",),
     "episodes log": ("task", "--agent", "eve", "--action", "completed", "--approach", "x"),
