@@ -56,6 +56,49 @@ UNCHECKED = {
     "IdempotencyStore.store_answer": "what a request does is checked; this is its own answer",
 }
 
+# What an agent may write or decide, and why that harms nobody; any other method must refuse it.
+_OWN_RUN = "only runs that it reported itself, which count for nothing"
+_SAID = "a candidate, told to nobody; only its own words are changed"
+_PROGRAM = "a program gives it to its agents to write"
+_PROPOSED = "guarded blocks change only when an approver accepts"
+AGENTS_MAY = {
+    "Artifacts.register": "in its own name",
+    "Artifacts.remove": "its own",
+    "Audits.audit": _OWN_RUN,
+    **dict.fromkeys(("Conversations.add", "Conversations.pop", "Conversations.clear"), _PROGRAM),
+    "Conversations.finish": _OWN_RUN,
+    "Core.update": "no guarded block, only its own role's, no words that would wait",
+    "Core.append": "no guarded block, only its own role's, no words that would wait",
+    "Core.close_thread": "threads are the agents' to open and close",
+    "Core.take_out": "no guarded block, only its own role's",
+    "Documents.insert": "marked, and over no text of others",
+    "Documents.refresh": "reads the folders that a person watches, as files",
+    "Drafts.save": "as save_memory",
+    **dict.fromkeys(("Items.put", "Items.drop", "Items.refresh", "Items.sweep"), _PROGRAM),
+    "Lessons.keep": "as suggestions or reviews of its own runs",
+    "Lessons.keep_many": "as suggestions or reviews of its own runs",
+    **dict.fromkeys(("Lessons.add", "Lessons.suggest", "Lessons.edit"), _SAID),
+    **dict.fromkeys(("Lessons.forget", "Lessons.archive"), _SAID),
+    "Lessons.record_usage": _OWN_RUN,
+    "Lessons.decay": "counts nothing for it",
+    **{f"MemoryFiles.{name}": _PROGRAM for name in ("create", "change", "remove", "rename")},
+    "Proposals.propose": _PROPOSED,
+    "Proposals.propose_rules": _PROPOSED,
+    **{f"Proposals.{name}": "if it is an approver" for name in ("accept", "reject", "roll_back", "adopt")},
+    **{
+        f"Reflections.{name}": _OWN_RUN for name in ("extract", "reflect", "maybe_reflect", "reflect_waiting")
+    },
+    **{f"Runs.{name}": _OWN_RUN for name in ("take", "capture", "record_episode", "note_on_run")},
+    **{f"Runs.{name}": _OWN_RUN for name in ("capture_file", "start_run", "finish", "finish_run", "extract")},
+    "Stream.log": "in no person's name, in small steps of the cycle",
+    "Stream.begin_cycle": "its own role's",
+    "Stream.reflect": "quotes are marked",
+    "Transcripts.capture": _OWN_RUN,
+    **{f"WorkingMemory.{name}": "its own" for name in ("update", "note", "clear", "open")},
+    "WorkspaceService.save_memory": "with its name, no order, no risky command, over no entry of a person",
+    "WorkspaceService.save_skill": "with its name, no order, no risky command, over no skill of others",
+}
+
 
 def _methods(kind: type[Any]) -> Iterator[tuple[str, Any]]:
     for name, member in vars(kind).items():
@@ -69,6 +112,18 @@ def test_every_public_method_of_the_bank_and_its_services_is_checked() -> None:
     assert {"Core", "Proposals", "WorkingMemory"} <= {kind.__name__ for kind in kinds}
     unchecked = {name for kind in kinds for name, method in _methods(kind) if not hasattr(method, "access")}
     assert unchecked == set(UNCHECKED)
+
+
+@pytest.mark.req("M8")
+def test_what_an_agent_may_write_is_named_with_the_reason() -> None:
+    agent = Actor(ActorKind.AGENT, "eve")
+    checked = {
+        name: method.access
+        for kind in service_classes()
+        for name, method in _methods(kind)
+        if hasattr(method, "access") and method.access[1] is not Verb.READ
+    }
+    assert {name for name, access in checked.items() if may(agent, *access)} == set(AGENTS_MAY)
 
 
 @pytest.mark.req("M8")

@@ -132,7 +132,7 @@ class Documents(BankService):
     def provenance(self, piece: Document) -> Provenance | None:
         """Return that an agent or a watched file wrote a piece; None for all others."""
         with self._bank.reading() as reader:
-            return reader.document_provenance(piece)
+            return reader.text_provenance("document", piece)
 
     @reads(Layer.ARCHIVE)
     def search(
@@ -364,7 +364,7 @@ def replace_documents(
 
 def _is_by(actor: Actor, reader: Reader, piece: Document) -> bool:
     """Say whether nobody but an actor wrote a piece."""
-    authors = {(entry.actor.kind, entry.actor.name) for entry in reader.document_entries(piece.id)}
+    authors = {(entry.actor.kind, entry.actor.name) for entry in reader.text_entries(piece.id)}
     return authors <= {(actor.kind, actor.name)}
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from archivist.brief.select import GLOBAL_MARK
 from archivist.clock import to_short_text
 from archivist.records.plain import to_plain
+from archivist.records.words import Provenance
 from archivist.text import shorten
 
 if TYPE_CHECKING:
@@ -281,6 +282,13 @@ def reflection_view(bank: Bank, done: Sequence[Reflection], failed: Sequence[Ref
     }
 
 
+def _learnt_views(
+    bank: Bank, created: Iterable[records.Lesson], updated: Iterable[records.Lesson]
+) -> list[View]:
+    """Return what a run taught; to an agent without what it met that waits in the words of others."""
+    return lesson_views(bank, [*created, *bank.lessons.get_many(lesson.id for lesson in updated)])
+
+
 def finished_run_view(bank: Bank, done: FinishedRun) -> View:
     """Return what finishing a run did."""
     return {
@@ -288,7 +296,7 @@ def finished_run_view(bank: Bank, done: FinishedRun) -> View:
         **_pick(done.outcome, "scenario status summary error"),
         "created": len(done.created),
         "updated": len(done.updated),
-        "lessons": lesson_views(bank, [*done.created, *done.updated]),
+        "lessons": _learnt_views(bank, done.created, done.updated),
         **ageing_view(bank, done.aged),
         "verdicts": verdicts_view(bank, done.verdicts),
         "regressions": [regression_view(regression) for regression in done.regressions],
@@ -300,7 +308,7 @@ def extract_view(bank: Bank, learnt: ExtractResult) -> View:
     return {
         "created": len(learnt.created),
         "updated": len(learnt.updated),
-        "lessons": lesson_views(bank, [*learnt.created, *learnt.updated]),
+        "lessons": _learnt_views(bank, learnt.created, learnt.updated),
         **_pick(learnt, "slight skipped"),
     }
 
@@ -404,10 +412,11 @@ def proposal_view(proposal: records.Proposal) -> View:
 
 
 def entry_view(entry: records.Entry) -> View:
-    """Return an entry of the stream under the document's names."""
+    """Return an entry of the stream under the document's names, and whether it quotes an agent."""
     from archivist.records.shapes import to_stream_line
 
-    return {**to_stream_line(entry), "archived": entry.is_archived}
+    quoted = {"provenance": Provenance.SUGGESTED} if entry.extra.get("said_by") else {}
+    return {**to_stream_line(entry), "archived": entry.is_archived, **quoted}
 
 
 def insights_view(done: Insights) -> View:

@@ -388,6 +388,9 @@ def _read_shared(folder: Path) -> SharedRecords:
             if not _ORIGIN.fullmatch(path.stem):
                 shared.problems.append(LineProblem(make_legible(str(path)), 0, "no clone has this name"))
                 continue
+            if not path.exists():
+                shared.problems.append(LineProblem(make_legible(str(path)), 0, "a link to no file"))
+                continue
             for line in read_lines(path) if path.stat().st_size else ():
                 if isinstance(line, LineProblem):
                     shared.problems.append(line)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from archivist.access.rights import Layer, Verb, may, may_change
+from archivist.access.rights import Layer, Verb, is_hidden_from, may, may_change
 from archivist.capture.clean import Cleaner
 from archivist.lessons import gate
 from archivist.lessons.candidate import (
@@ -43,6 +43,11 @@ _PLACE = ("scope", "project", "repo", "task", "provider", "tool", "role", "domai
 
 def _is_believed_wish(lesson: Lesson) -> bool:
     return lesson.type is LessonType.PREFERENCE and lesson.status.is_live and not lesson.is_waiting
+
+
+def _holds_all_words(candidate: Candidate, lesson: Lesson) -> bool:
+    names = ("summary", "rule", "detail", "tags")
+    return all(getattr(lesson, name) in ("", (), getattr(candidate, name)) for name in names)
 
 
 class LessonGate:
@@ -226,7 +231,11 @@ class LessonGate:
         """Return the lesson that holds half of a finding's words; `detail` holds a long finding in full."""
         words, category = candidate.detail or candidate.summary, "".join(candidate.tags[:1])
         match = self._keyword_index.find(words, category) or self._waiting_index.find(words, category)
-        return self._writer.get(Lesson, match.key) if match else None
+        lesson = self._writer.get(Lesson, match.key) if match else None
+        is_told = lesson and (
+            not is_hidden_from(lesson, self._bank.actor) or _holds_all_words(candidate, lesson)
+        )
+        return lesson if is_told else None
 
     def _find_by_words_and_place(self, candidate: Candidate) -> Lesson | None:
         """Return the live lesson that says exactly the same for the same place."""
@@ -239,7 +248,10 @@ class LessonGate:
         return None
 
     def _find_by_likeness(self, candidate: Candidate) -> Lesson | None:
-        """Return the lesson that says the same; an agent need not name the repository or the provider."""
+        """Return the lesson that says the same; an agent need not name the repository or the provider.
+
+        One that is hidden from it is the same only if it has no word more: the answer would tell that word.
+        """
         query = TextQuery(tuple(sorted(keywords(candidate.summary))))
         # What waits is hidden from searches, but said again it is the same.
         only_lessons = SearchFilter(groups=((scope_token("kind", "lesson"),),), with_hidden=True)
@@ -255,6 +267,8 @@ class LessonGate:
             lessons += self._writer.select(Lesson, equals("status", Status.QUARANTINED))
         words = replace(candidate, key="")
         for lesson in lessons:
+            if is_hidden_from(lesson, self._sighting.actor) and not _holds_all_words(candidate, lesson):
+                continue
             repo, provider = words.repo or lesson.repo, words.provider or lesson.provider
             if gate.find_duplicate(replace(words, repo=repo, provider=provider), [lesson]):
                 return lesson

@@ -463,10 +463,13 @@ class Lessons(BankService):
         """Record in one write that these lessons were used; reading alone does not record it."""
         if not names:
             return None
+        run = clean_name(run)
         with self._bank.transaction() as writer:
+            if run:
+                require_own_run(self._bank, writer, run)
             ids = tuple(dict.fromkeys(find_lesson(writer, name).id for name in names))
             now = self._bank.now()
-            brief = Brief(id=self._bank.new_id(now), time=now, run=clean_name(run), lessons=ids)
+            brief = Brief(id=self._bank.new_id(now), time=now, run=run, lessons=ids)
             writer.put(brief, "use")
         return brief
 

@@ -403,7 +403,8 @@ def _find_provenances(
     runs = {place: records[place].id for place, kind in kinds.items() if kind == "episode"}
     runs |= {place: records[place].run for place, kind in kinds.items() if kind == "event"}
     for place, kind in kinds.items():
-        if kind == "document" and (provenance := reader.document_provenance(records[place])):
+        is_text = kind in ("artifact", "document", "entry")
+        if is_text and (provenance := reader.text_provenance(kind, records[place])):
             known[place] = provenance
     found = reader.run_provenances(runs.values()) if runs else {}
     return known | {place: found[run] for place, run in runs.items() if run in found}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from archivist.bus import Message, StoredMessage
-    from archivist.records import Actor, Document, Event, Tally
+    from archivist.records import Actor, Artifact, Document, Entry, Event, Tally
     from archivist.store.erasure import ErasureQuery
     from archivist.store.ledger import LedgerChange, LedgerEntry, Verification
     from archivist.store.results import (
@@ -393,13 +393,11 @@ class Reader(EngineReader, Protocol):
         entries = self.ledger(record_id=record_id, limit=1, with_payloads=False)
         return any(entry.actor.kind is ActorKind.AGENT for entry, _ in entries)
 
-    def document_entries(self, document_id: str) -> Iterator[LedgerEntry]:
-        """Yield the entries about a text of the archive since it was last removed, latest first."""
+    def text_entries(self, record_id: str, kind: str = "document") -> Iterator[LedgerEntry]:
+        """Yield the entries about a text since it was last removed, latest first."""
         from archivist.store.ledger import REMOVED
 
-        for entry, _ in self.ledger(
-            record_id=document_id, kind="document", newest_first=True, with_payloads=False
-        ):
+        for entry, _ in self.ledger(record_id=record_id, kind=kind, newest_first=True, with_payloads=False):
             if entry.payload_hash == REMOVED:
                 return
             yield entry
@@ -415,12 +413,15 @@ class Reader(EngineReader, Protocol):
         )
         return sorted({str(actor) for actor in found if actor.kind is ActorKind.AGENT})
 
-    def document_provenance(self, document: Document) -> Provenance | None:
-        """Return that an agent or a watched file wrote a text of the archive; None for all others."""
-        entries = [*self.document_entries(document.id)]
+    def text_provenance(self, kind: str, record: Artifact | Document | Entry) -> Provenance | None:
+        """Return that an agent or a watched file wrote a text of the archive, or an agent an artifact's.
+
+        Of the stream's entries it is that a reflection quotes an agent; None for all others.
+        """
+        entries = [*self.text_entries(record.id, kind)] if kind != "entry" else []
         # A refresh reads files, whoever asks for it.
         changes = [entry for entry in entries if entry.verb != "refresh"]
-        if document.extra.get(SAID_BY) or any(entry.actor.kind is ActorKind.AGENT for entry in changes):
+        if record.extra.get(SAID_BY) or any(entry.actor.kind is ActorKind.AGENT for entry in changes):
             return Provenance.SUGGESTED
         return Provenance.IMPORTED if len(changes) < len(entries) else None
 

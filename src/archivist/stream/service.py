@@ -50,6 +50,10 @@ _EDITABLE = ("action", "content", "importance", "type", "tags", "issues", "prs")
 _MOST_HITS = 200
 # A larger step is a typing error: it would archive everything, and later cycles would count from there.
 _MOST_SKIPPED = 1_000
+# An agent must not end the counting for all: an empty stream begins at this cycle at most.
+_AGENTS_FIRST = 1_000_000
+# In these names only people and the archivist speak.
+_RESERVED_ROLES = (ActorKind.HUMAN.value, ActorKind.ARCHIVIST.value)
 # Relevance is compared among this many hits before recency and importance order them.
 _LOOKED_AT = 40
 # Shares of the best relevance: from 0.8 on an answer is as good as the best, below 0.5 it is none. Without
@@ -97,8 +101,9 @@ class Stream(BankService):
     ) -> Entry:
         """Log an entry, by default in the cycle that the role has begun, else in the stream's latest.
 
-        A cycle below the role's last one is refused, and one far above all others. Logging a known id returns
-        that entry. With `reflect` a reflection follows if one is due.
+        A cycle below the role's last one is refused, and one far above all others. An agent goes up by at
+        most a tenth of the hot cycles, in the name of another role by one. Logging a known id returns that
+        entry. With `reflect` a reflection follows if one is due.
         """
         bank = self._bank
         moment = time or bank.now()
@@ -124,7 +129,11 @@ class Stream(BankService):
                     message = f"id: {known.id!r} is another entry's"
                     raise RecordError(message, hint="leave the id out to get a new one")
                 return known
-            entry = _assign_cycle(writer, draft, is_explicit=cycle is not None)
+            step = None
+            if bank.actor.kind is ActorKind.AGENT:
+                # One request must not archive what the others read.
+                step = max(1, bank.config.stream.hot_cycles // 10) if draft.role == bank.actor.role else 1
+            entry = _assign_cycle(writer, draft, step, is_explicit=cycle is not None)
             writer.put(entry, "log")
             _note_first_cycle(writer, entry.cycle)
             _move_entries(writer, bank.config.stream.hot_cycles, to_archive=True)
@@ -138,7 +147,10 @@ class Stream(BankService):
 
         What the role logs from now on belongs to it, unless the call names another.
         """
-        role = self._resolve_role(role)
+        role, actor = self._resolve_role(role), self._bank.actor
+        if actor.kind is ActorKind.AGENT and role != actor.role:
+            hint = "an agent begins the cycles of its own role: --actor agent:NAME:ROLE"
+            self._bank.refuse(Layer.STREAM, Verb.WRITE, what=role, hint=hint)
         with self._bank.transaction() as writer:
             begun = _started_cycles(writer)
             number = max(latest_cycle(writer) or 0, *begun.values(), 0) + 1
@@ -352,12 +364,9 @@ class Stream(BankService):
         except OSError as error:
             raise InputError(f"{str(path)!r} cannot be written: {error.strerror}") from None
 
-    @writes(Layer.STREAM)
+    @decides(Layer.STREAM)
     def import_lines(self, paths: Sequence[Path], *, is_strict: bool = False) -> StreamImportResult:
-        """Import files of JSON lines; known ids are updated, so that importing twice changes nothing.
-
-        An agent with a role may only import that role's entries.
-        """
+        """Import files of JSON lines; known ids are updated, so that importing twice changes nothing."""
         from archivist.files.jsonl import read_lines
         from archivist.records.shapes import from_stream_line
 
@@ -376,11 +385,9 @@ class Stream(BankService):
                 f"{len(problems)} bad lines, nothing was imported; the first: {problems[0]}",
                 hint="without --strict the good lines are imported",
             )
-        for role in {entry.role for entry in entries}:
-            self._resolve_role(role)
         return self.import_entries(entries)._replace(problems=tuple(problems))
 
-    @writes(Layer.STREAM)
+    @decides(Layer.STREAM)
     def import_entries(self, entries: Iterable[Entry]) -> StreamImportResult:
         """Import entries as they are, whatever their cycles; they are placed behind the last one."""
         wanted = [_clean_entry(entry) for entry in entries]
@@ -406,9 +413,13 @@ class Stream(BankService):
         """Return the role to log as: the named one, else the actor's; agents log as their own role only."""
         actor = self._bank.actor
         role = validate_name("role", role) or actor.role
-        if actor.kind is ActorKind.AGENT and actor.role and role != actor.role:
-            hint = f"this agent logs as {actor.role!r}"
-            self._bank.refuse(Layer.STREAM, Verb.WRITE, what=role, hint=hint)
+        if actor.kind is ActorKind.AGENT:
+            is_reserved = role.casefold().partition(":")[0].strip() in _RESERVED_ROLES
+            if is_reserved or (actor.role and role != actor.role):
+                hint = (
+                    "only people speak in that name" if is_reserved else f"this agent logs as {actor.role!r}"
+                )
+                self._bank.refuse(Layer.STREAM, Verb.WRITE, what=role, hint=hint)
         return role
 
 
@@ -450,7 +461,7 @@ def _clean_entry(entry: Entry) -> Entry:
     )
 
 
-def _assign_cycle(writer: Writer, draft: Entry, *, is_explicit: bool) -> Entry:
+def _assign_cycle(writer: Writer, draft: Entry, agents_step: int | None, *, is_explicit: bool) -> Entry:
     """Return the entry with its cycle and place; the cycles of a role never go backwards."""
     own = writer.select_fields(Entry, ("cycle",), equals("role", draft.role), order=("-cycle",), limit=1)
     last: int = own[0][0] if own else 0
@@ -465,11 +476,14 @@ def _assign_cycle(writer: Writer, draft: Entry, *, is_explicit: bool) -> Entry:
             hint="archivist stream cycle begins the next; archivist stream import accepts old entries",
         )
     highest = max([latest or 0, *begun.values()])
+    step = _MOST_SKIPPED if agents_step is None else agents_step
     # An empty stream may begin anywhere.
-    if (begun or latest is not None) and cycle > highest + _MOST_SKIPPED:
+    if not begun and latest is None:
+        step = MAX_CYCLE if agents_step is None else _AGENTS_FIRST
+    if cycle > highest + step:
         raise RecordError(
             f"cycle: {cycle} is {cycle - highest} above the latest, {highest}",
-            hint=f"at most {_MOST_SKIPPED} may be skipped; archivist stream import accepts any cycle",
+            hint=f"at most {step} may be skipped; archivist stream import accepts any cycle",
         )
     return replace(draft, cycle=cycle, seq=last_seq(writer) + 1)
 

@@ -53,8 +53,10 @@ def read_memory(bank: Bank, name: str) -> tuple[str, str]:
     plain: dict[str, object] = to_plain(record)
     if kind in ("episode", "event"):
         plain["provenance"] = bank.runs.provenance(record.run if kind == "event" else record.id).value
-    elif kind == "document" and (provenance := bank.documents.provenance(record)):
-        plain["provenance"] = provenance.value
+    elif kind in ("artifact", "document", "entry"):
+        with bank.reading() as reader:
+            provenance = reader.text_provenance(kind, record)
+        plain |= {"provenance": provenance.value} if provenance else {}
     return kind, json.dumps(plain, ensure_ascii=False, indent=1)
 
 

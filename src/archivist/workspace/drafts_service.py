@@ -11,7 +11,7 @@ from archivist.access.rights import Layer, reads, writes
 from archivist.capture.runs import LATEST
 from archivist.reading.run import read_run
 from archivist.recall.keywords import keywords
-from archivist.records import Episode, Event, Lesson, Provenance
+from archivist.records import Actor, ActorKind, Episode, Event, Lesson, Provenance
 from archivist.service import BankService
 from archivist.store.filters import equals, one_of
 from archivist.workspace.drafts import Draft, DraftContext, find_drafts, new_drafts, scope_of_project
@@ -30,11 +30,12 @@ _MAX_EVENTS = 20_000
 
 
 class RunDrafts(NamedTuple):
-    """The drafts of one run, and the date on which it ended."""
+    """The drafts of one run, the date on which it ended, and who reported it if it was not captured here."""
 
     run: str
     drafts: tuple[Draft, ...]
     day: date | None = None
+    said_by: Actor | None = None
 
 
 class DraftCoverage(NamedTuple):
@@ -67,26 +68,36 @@ class Drafts(BankService):
                 latest_first = reader.select(
                     Event, equals("run", episode.id), order=("-seq",), limit=_MAX_EVENTS
                 )
-                lessons = tuple(reader.select(Lesson, one_of("status", ("active", "candidate"))))
+                told = one_of("status", ("active", "candidate")), equals("is_waiting", 0)
+                lessons = tuple(reader.select(Lesson, *told))
+                origin = None if reader.is_own_run(episode.id) else reader.run_origin(episode.id)
             events, place = latest_first[::-1], scope or scope_of_project(episode.project, scopes)
             context = replace(known, lessons=lessons, scope=place)
             offered = find_drafts(read_run(episode, events), events, context)
             drafts = new_drafts(offered, [draft for run in found for draft in run.drafts])
             if drafts:
                 ended = episode.finished or episode.started
-                found.append(RunDrafts(episode.id, tuple(drafts), ended.date() if ended else None))
+                said_by = origin.actor if origin else None
+                if said_by and said_by.kind is not ActorKind.AGENT:
+                    said_by = Actor(ActorKind.AGENT, "import")
+                day = ended.date() if ended else None
+                found.append(RunDrafts(episode.id, tuple(drafts), day, said_by))
         return found
 
     @writes(Layer.WORKSPACE)
     def save(
         self, run_drafts: Sequence[RunDrafts], *, on_conflict: OnConflict | str = OnConflict.REFUSE
     ) -> list[SaveOutcome]:
-        """Pass drafts to `save_memory`. By default a draft that contradicts an entry is not saved."""
+        """Pass drafts to `save_memory`. By default a draft that contradicts an entry is not saved.
+
+        What an agent or a file said of a run is saved as an agent's words, whoever saves it.
+        """
         rule = OnConflict(on_conflict)
         bank = self._bank
-        workspace = Workspace(self._topology.root, self._topology.rules, now=bank.now, actor=bank.actor)
         outcomes: list[SaveOutcome] = []
-        for day, draft in ((run.day, draft) for run in run_drafts for draft in run.drafts):
+        for source, draft in ((run, draft) for run in run_drafts for draft in run.drafts):
+            who = bank.actor if bank.actor.kind is ActorKind.AGENT else source.said_by or bank.actor
+            workspace = Workspace(self._topology.root, self._topology.rules, now=bank.now, actor=who)
             kind = MemoryKind.DECISION if draft.kind is FileKind.DECISIONS else MemoryKind.LESSON
             if draft.conflicts_with and rule is OnConflict.REFUSE:
                 path, _, line = draft.conflicts_with.rpartition(":")
@@ -100,7 +111,7 @@ class Drafts(BankService):
                 title=draft.title,
                 category=draft.category,
                 tags=draft.tags,
-                date=day,
+                date=source.day,
             )
             outcomes += workspace.save_memory([item], draft.scope, on_conflict=rule)
         return outcomes

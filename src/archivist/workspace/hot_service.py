@@ -169,7 +169,11 @@ def demote(
 def promote(topology: Topology, name: str, file: str, bank: Bank | None = None) -> MovedRule:
     """Add a lesson of the bank (`m-001`) or a learning entry (`file.md:12`) to a hot file that has room."""
     if bank is not None and ":" not in name:
-        warm = _warm_from_lesson(bank.lessons.get(name))
+        lesson = bank.lessons.get(name)
+        if lesson.is_waiting or lesson.status is Status.QUARANTINED:
+            approve = f"approve it first: archivist lessons approve {lesson.short_id}"
+            raise InputError(f"{lesson.short_id} waits for a person's approval", hint=approve)
+        warm = _warm_from_lesson(lesson)
     else:
         entries = _warm_entries(topology)
         found = next((entry for entry in entries if entry.id == name or entry.id.endswith(f"/{name}")), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from archivist.access.rights import Layer, reads, writes
+from archivist.access.rights import Layer, decides, reads, writes
 from archivist.errors import InputError
 from archivist.service import BankService
 from archivist.workspace.files_service import read_bytes
@@ -30,7 +30,7 @@ class WorkspaceService(BankService, Workspace):
     retrieve_learnings = reads(Layer.WORKSPACE)(Workspace.retrieve_learnings)
     lint = reads(Layer.WORKSPACE)(Workspace.lint)
     propose_migration = reads(Layer.WORKSPACE)(Workspace.propose_migration)
-    migrate = writes(Layer.WORKSPACE)(Workspace.migrate)
+    migrate = decides(Layer.WORKSPACE)(Workspace.migrate)
     save_memory = writes(Layer.WORKSPACE)(Workspace.save_memory)
 
     @reads(Layer.WORKSPACE)

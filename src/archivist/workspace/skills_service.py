@@ -217,7 +217,8 @@ def save_skill(
         from archivist.lessons.quarantine import suspicion
 
         # A skill is followed without a question, and files have no quarantine.
-        if why := suspicion(composed):
+        grants = "it grants tools" if "allowed-tools" in front_matter.read(composed, FILE_NAME).values else ""
+        if why := suspicion(composed) or grants:
             raise InputError(f"{why}: only a person may save that", hint="ask your user to save it")
         composed = front_matter.edit_fields(
             composed, {"metadata": {**_metadata(composed), _SAVED_BY: said_by}}, FILE_NAME

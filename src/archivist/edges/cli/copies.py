@@ -13,7 +13,7 @@ from archivist.edges.cli import options
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
-from archivist.errors import AccessError, ArchivistError, InputError, NoBankError, UntrustedBankError
+from archivist.errors import ArchivistError, InputError, NoBankError, UntrustedBankError
 from archivist.files.git import keep_out_of_git
 from archivist.trust import find_note, is_accepted, mark_of, places_of, refuse_foreign_log, refuse_links
 
@@ -35,7 +35,7 @@ def backup(bank: Bank, file: Path, force: bool) -> Answer:
     return Answer({"file": str(file), "bytes": size}, f"{file}: {size / 1024 / 1024:.1f} MB, checked")
 
 
-@options.command()
+@options.command(owners_of="bank")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--accept", is_flag=True, help="Restore a backup of a bank that was not made here by you.")
 @options.is_global
@@ -71,7 +71,7 @@ def restore(session: Session, file: Path, accept: bool, is_global: bool) -> Answ
     return Answer(view, f"restored {place} from {file}", notes, warnings=warnings)
 
 
-@options.command()
+@options.command(owners_of="bank")
 @click.option("--to", "target", type=click.Path(path_type=Path), help="The new bank's file.")
 @click.option(
     "--replace", is_flag=True, help="Put the new bank in the place of the damaged one, which is kept."
@@ -143,10 +143,7 @@ def _embed_if_possible(bank: Bank) -> list[str]:
 
 
 def _bank_place(session: Session, is_global: bool, *, must_exist: bool = True) -> Path:
-    """Return the file of the bank, which need not open; an agent has no business to replace it."""
-    actor = session.actor()
-    if actor.kind.value == "agent":
-        raise AccessError(str(actor), "write", "bank", hint="only people and orchestrators may")
+    """Return the file of the bank, which need not open."""
     if is_global:
         return paths.bank_file(paths.home_folder())
     place = session.find_bank_path()

@@ -39,7 +39,7 @@ _client_options = options.combine(
 )
 
 
-@options.command()
+@options.command(owners_of="bank")
 @_client_options
 def install(
     session: Session, client: str, folder: Path | None, user: bool, dry_run: bool, **scope: bool
@@ -73,7 +73,7 @@ def install(
     return answer._replace(warnings=warnings)
 
 
-@options.command()
+@options.command(owners_of="bank")
 @_client_options
 def uninstall(
     session: Session, client: str, folder: Path | None, user: bool, dry_run: bool, **scope: bool

@@ -84,13 +84,22 @@ def combine(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 def command(
-    group: click.Group | None = None, name: str | None = None, cls: type[click.Command] = click.Command
+    group: click.Group | None = None,
+    name: str | None = None,
+    cls: type[click.Command] = click.Command,
+    *,
+    owners_of: str = "",
 ) -> Callable[[Callable[..., Answer | None]], click.Command]:
-    """Make a function a command with --json, in a group if one is given; it is called with the session."""
+    """Make a function a command with --json, in a group if one is given; it is called with the session.
+
+    `owners_of` names the layer that the command changes without a service: it is refused to agents.
+    """
 
     def add(handler: Callable[..., Answer | None]) -> click.Command:
         @wraps(handler)
         def run(session: Session, /, as_json: bool, **words: Any) -> int:
+            if owners_of:
+                session.require_owner(owners_of)
             answer = handler(session, **words)
             # Without an answer the handler has streamed its output.
             return 0 if answer is None else print_answer(answer, as_json)

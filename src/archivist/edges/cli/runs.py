@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.brief.select import BriefRequest, RenderedBrief
+from archivist.capture.clean import clean_name
 from archivist.clock import system_clock
 from archivist.edges.cli import options
 from archivist.edges.cli.brief import fence_option, format_option, parse_form, print_brief
@@ -59,7 +60,7 @@ def start(session: Session, /, run_id: str, form: str | None, as_json: bool, **a
 
     A bank that cannot be written still tells what it knows; the run is then not recorded.
     """
-    name = run_id or new_id(system_clock())
+    name = clean_name(run_id) or new_id(system_clock())
     request = BriefRequest(**asked, form=parse_form(form))
     bank, global_bank = session.bank_if_any(), session.global_bank()
     brief: RenderedBrief | None = None

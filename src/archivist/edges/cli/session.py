@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archivist.errors import InputError, NoBankError
+from archivist.errors import AccessError, BankError, InputError, NoBankError
 from archivist.paths import bank_file, home_folder, is_file
 
 if TYPE_CHECKING:
@@ -110,20 +110,23 @@ class Session:
 
         return load_effective(bank_file(place).parent if place else None, flags=self.flags)
 
-    def require_owner(self) -> None:
-        """Refuse an agent that tries to change the bank's settings, and note it in the ledger."""
-        from archivist.access.rights import Layer, Verb
-        from archivist.records import ActorKind
-
-        place, actor = self.find_bank_path(), self.actor()
-        if place is None or actor.kind is not ActorKind.AGENT:
+    def require_owner(self, layer: str = "bank") -> None:
+        """Refuse an agent what only owners of a layer may do, and note it in the ledger if there is one."""
+        actor = self.actor()
+        if actor.kind.value != "agent":
             return
+        from archivist.access.rights import Layer, Verb, access_hint, may
         from archivist.bank import Bank
         from archivist.config import Config
 
-        # With the defaults, so that a broken configuration does not let an agent through.
-        with Bank.open(place, create=False, actor=actor, config=Config()) as bank:
-            bank.require(Layer.BANK, Verb.WRITE)
+        can_write = may(actor, Layer(layer), Verb.WRITE)
+        wanted = Layer(layer), Verb.DECIDE if can_write else Verb.WRITE
+        # With the defaults, so that a broken configuration does not let an agent through; nor does a bank
+        # that cannot be opened.
+        if place := self.find_bank_path():
+            with suppress(BankError), Bank.open(place, create=False, actor=actor, config=Config()) as bank:
+                bank.require(*wanted)
+        raise AccessError(str(actor), wanted[1].value, layer, hint=access_hint(*wanted))
 
     def actor(self) -> Actor:
         """Return the actor: the named one, else the user of this machine."""

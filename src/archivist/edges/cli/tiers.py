@@ -16,11 +16,12 @@ from archivist.edges.cli.wording import pluralize
 from archivist.edges.views import entry_view, insights_view, piece_view
 from archivist.errors import NotFoundError
 from archivist.records.tier_words import DocumentType, EntryType
+from archivist.records.words import Provenance
 from archivist.stream.entries import MAX_CYCLE
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.records import Document
+    from archivist.records import Document, Entry
     from archivist.stream.insights_service import Insights
 
 # A screenful.
@@ -90,7 +91,12 @@ def list_(bank: Bank, cycles: str, role: str, importance: int, limit: int | None
     else:
         found = bank.stream.recent(limit or _LISTED, role=role)[::-1]
     weight = ("Imp", "importance")
-    return list_records("entries", found, entry_view, "id", "cycle", "role", weight, "type", "action")
+    action = ("Action", lambda entry: f"{entry.action}{_quote_mark(entry)}")
+    return list_records("entries", found, entry_view, "id", "cycle", "role", weight, "type", action)
+
+
+def _quote_mark(entry: Entry) -> str:
+    return Provenance.SUGGESTED.mark if "provenance" in entry_view(entry) else ""
 
 
 @options.bank_command(stream)
@@ -121,7 +127,8 @@ def search(bank: Bank, /, text: str, cycles: str, archived: bool, **filters: Any
     lines = []
     for hit, entry in found:
         lines.append(f"{hit.score:.2f}  {entry.id}  cycle {entry.cycle}  {entry.role}".rstrip())
-        lines += [f"      {line}" for line in (hit.text, *(f"({remark})" for remark in hit.notes))]
+        told = f"{hit.text}{_quote_mark(entry)}"
+        lines += [f"      {line}" for line in (told, *(f"({remark})" for remark in hit.notes))]
     hits = [{**entry_view(entry), "score": round(hit.score, 4)} for hit, entry in found]
     return Answer({"hits": hits}, "\n".join(lines), () if found else ("nothing found",))
 

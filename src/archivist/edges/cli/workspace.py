@@ -285,7 +285,7 @@ def _problem_view(problem: LintProblem) -> dict[str, object]:
     return {**view, "remedy": problem.remedy}
 
 
-@options.command(workspace)
+@options.command(workspace, owners_of="workspace")
 @options.scope_argument
 @click.option(
     "--write/--dry-run", "is_writing", default=False, help="Write it; the default only shows a diff."

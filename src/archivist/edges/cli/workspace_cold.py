@@ -205,12 +205,14 @@ def drafts(
         outcomes = service.save(found, on_conflict=on_conflict) if is_saving else []
     offered, lines = [], []
     for run in found:
-        lines.append(run.run)
+        said_by = str(run.said_by or "")
+        lines.append(f"{run.run} (said by {said_by})" if said_by else run.run)
         for draft in run.drafts:
             view = asdict(draft)
             del view["lesson"]
             offered.append(
-                {"run": run.run, "trigger": view.pop("trigger"), **view, "weight": round(draft.weight, 2)}
+                {"run": run.run, "said_by": said_by, "trigger": view.pop("trigger"), **view}
+                | {"weight": round(draft.weight, 2)}
             )
             place = f" → {draft.scope}" if draft.scope else ""
             lines.append(f"  {draft.trigger.replace('_', ' ')}: {draft.title}{place}")

@@ -60,7 +60,7 @@ def hot(ctx: click.Context, topology: Topology, with_items: bool, as_json: bool)
     return EXIT_OVER if review.usage.is_over else 0
 
 
-@options.command(hot)
+@options.command(hot, owners_of="workspace")
 @click.argument("item")
 @click.option("--to", "scope", metavar="SCOPE", required=True, help="The workspace whose lesson it becomes.")
 @on_conflict
@@ -75,7 +75,7 @@ def demote(_session: Session, item: str, scope: str, topology: Topology, on_conf
     return _moved_answer(hot_service.demote(topology, item, scope, on_conflict=on_conflict))
 
 
-@options.command(hot)
+@options.command(hot, owners_of="workspace")
 @click.argument("name", metavar="LESSON")
 @click.option("--file", "file", metavar="FILE", required=True, help="The hot file that it goes into.")
 @root_option
@@ -194,7 +194,7 @@ _DRY_RUN = click.option(
 )
 
 
-@options.command()
+@options.command(owners_of="workspace")
 @_CLIENTS
 @click.option("--copy", "as_copies", is_flag=True, help="Make marked copies instead of links.")
 @_DRY_RUN
@@ -226,7 +226,7 @@ def link(_session: Session, /, clients: tuple[str, ...], topology: Topology, **h
     return answer._replace(code=EXIT_PARTIAL) if problems else answer
 
 
-@options.command()
+@options.command(owners_of="workspace")
 @_CLIENTS
 @_DRY_RUN
 @root_option
@@ -254,7 +254,7 @@ def _links_answer(done: list[LinkResult], is_dry_run: bool) -> Answer:
     )
 
 
-@options.command()
+@options.command(owners_of="workspace")
 @click.argument("scope")
 @click.option("--description", metavar="TEXT", default="", help="What it is about, in one or two sentences.")
 @click.option(

@@ -14,6 +14,7 @@ from starlette.convertors import PathConvertor, register_url_convertor
 from archivist.audit.report import recommend_steps
 from archivist.bank import Bank
 from archivist.brief.select import BriefRequest
+from archivist.capture.clean import clean_name
 from archivist.capture.formats.archeflow import read_events
 from archivist.capture.json_stream import LogLine, SkippedRecord
 from archivist.capture.recorder import LogOrigin
@@ -107,7 +108,7 @@ class ReflectBody(shapes.Body):
 @router.post("/runs", status_code=201, response_model=answers.BriefOut)
 def start_run(bank: Bank, wanted: RunBody) -> View:
     """Open a run, brief it and record both; an id is made when there is none."""
-    run = wanted.run.strip() or bank.new_id(bank.now())
+    run = clean_name(wanted.run.strip()) or bank.new_id(bank.now())
     told = bank.runs.start_run(run, BriefRequest(**wanted.model_dump(exclude={"run"})))
     return {"run": run, **views.brief_view(bank, told)}
 
