@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.errors import BankError, NoBankError, UntrustedBankError
-from archivist.files.worktrees import walk_up
+from archivist.files.worktrees import ignores_itself, walk_up
 from archivist.paths import FILE_NAME as BANK_NAME
 from archivist.paths import FOLDER, has_bank, home_folder, state_folder
 
@@ -284,6 +284,16 @@ def lost_changes(file: Path) -> int:
         return int((state_folder(file) / _LOSS_NOTE).read_text())
     except (OSError, RuntimeError, ValueError):
         return 0
+
+
+def find_pulled_problem(bank: Path) -> str:
+    """Say why git would publish a bank; git is only asked where our own `.gitignore` was replaced."""
+    folder = bank.absolute().parent
+    if folder.name != FOLDER or ignores_itself(folder):
+        return ""
+    from archivist.files.git import find_git_problem
+
+    return find_git_problem(bank)
 
 
 def describe_loss(file: Path) -> str:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from archivist.errors import InputError
+from archivist.files.worktrees import OWN_IGNORE, ignores_itself
 
 # Exit codes that git itself never has.
 TOO_LONG, NOT_RUN = -1000, -1001
@@ -33,7 +34,6 @@ _ENVIRONMENT = {
     "LC_ALL": "C",
 }
 _TIMEOUT_S = 10.0
-_OWN_IGNORE = b"*\n"
 # In a folder that git ignores as a whole, a `.gitignore` inside has no say.
 _EXCLUSION = b"# What archivist remembers of this clone\n.archivist/"
 # A log that shows no difference runs no program that would make one.
@@ -144,21 +144,9 @@ def exclude_from_git(bank: Path) -> None:
     folder = bank.absolute().parent
     if folder.name == ".archivist":
         if not os.path.lexists(folder / ".gitignore"):
-            replace_file(folder / ".gitignore", _OWN_IGNORE, is_private=True)
+            replace_file(folder / ".gitignore", OWN_IGNORE.encode(), is_private=True)
         # From the folder above: this one may be made to look like a repository of its own.
         add_exclusion(folder.parent, _EXCLUSION)
-
-
-def find_pulled_problem(bank: Path) -> str:
-    """Say why git would publish a bank; git is only asked where our own `.gitignore` was replaced."""
-    folder = bank.absolute().parent
-    return "" if folder.name != ".archivist" or _ignores_itself(folder) else find_git_problem(bank)
-
-
-def _ignores_itself(folder: Path) -> bool:
-    from archivist.files.worktrees import read_small_text
-
-    return read_small_text(folder / ".gitignore").encode() == _OWN_IGNORE
 
 
 def find_git_problem(bank: Path) -> str:
@@ -181,7 +169,7 @@ def find_git_problem(bank: Path) -> str:
             return ""
         advice = f"remove the line with ! from the .gitignore files above {bank}, or add the bank to one"
         return f"git does not ignore the bank, and git add would publish it: {advice}"
-    if code == NOT_RUN and _ignores_itself(file.parent):
+    if code == NOT_RUN and ignores_itself(file.parent):
         return ""
     return f"git does not say whether it would publish the bank: run git status in {tops[0]}"
 

@@ -10,6 +10,10 @@ from pathlib import Path
 _MOST_BYTES = 64 * 1024
 
 
+# What `.archivist/.gitignore` holds: it ignores itself too.
+OWN_IGNORE = "*\n"
+
+
 def to_main_worktree(folder: Path) -> Path:
     """Return the real folder, and of one in a linked worktree the same folder in the main worktree."""
     real = Path(os.path.realpath(folder))
@@ -149,6 +153,11 @@ def _common_git_dir(own: Path) -> Path:
     """Return the folder that git keeps for all worktrees of a repository."""
     said = read_small_text(own / "commondir").strip()
     return Path(os.path.normpath(own / said)) if said else own
+
+
+def ignores_itself(folder: Path) -> bool:
+    """Say whether the `.gitignore` of a bank's folder is ours."""
+    return read_small_text(folder / ".gitignore") == OWN_IGNORE
 
 
 def read_small_text(path: Path) -> str:

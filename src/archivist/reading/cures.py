@@ -142,7 +142,7 @@ def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall])
         case K.EDIT_NOT_APPLIED:
             return _cure_by_other_edit(failed, later)
         case K.GIT:
-            return cure_by_sequence(failed, near)
+            return cure_by_sequence(failed, near) or cure_by_variant(failed, failure, near)
         case K.ATTRIBUTE | K.TYPE_ERROR | K.VALUE | K.TEST_FAILURE | K.SYNTAX:
             return (
                 _cure_by_change(failed, failure, later)

@@ -173,12 +173,13 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
             if next_one.has_failed and can_replace(next_one, failed, failure):
                 return replacement(next_one, failed)
     # What failed itself before it worked was helped by something else.
-    failing = {act.text: index for index, act in reversed([*enumerate(later)]) if act.has_failed}
+    calls = [_worked_part(act, failed) for act in later]
+    failing = {call: index for index, call in reversed([*enumerate(calls)]) if later[index].has_failed}
     tried = [
         act
         for index, act in enumerate(later)
         if failed.steps
-        and index <= failing.get(act.text, index)
+        and index <= failing.get(calls[index], index)
         and not (is_repeated and act.purpose != failed.purpose)
         and can_replace(act, failed, failure)
     ]

@@ -59,8 +59,7 @@ class Session:
         place = home_folder() if is_global else self.require_bank_path()
         from archivist.bank import Bank
         from archivist.edges.cli.output import note
-        from archivist.files.git import find_pulled_problem
-        from archivist.trust import describe_loss
+        from archivist.trust import describe_loss, find_pulled_problem
 
         effective = self.load_settings(place)
         bank = Bank.open(place, create=is_global, actor=self.actor(), config=effective.config, folder=folder)

@@ -191,8 +191,7 @@ def _brief_from_banks(
     from pathlib import Path
 
     from archivist import projects
-    from archivist.files.git import find_pulled_problem
-    from archivist.trust import lost_changes
+    from archivist.trust import find_pulled_problem, lost_changes
 
     config, refused = load_config(place)
     if refused is not None and not payload.is_probe:

@@ -47,7 +47,7 @@ _IMPERATIVE = (
 # A question, with its mark or without.
 _ASKING = lazy_pattern(
     r"(?:(?:so|and|but|or|ok(?:ay)?|hm+|well)[, ]+)*(?:what|why|how|which|where|who"
-    r"|(?:should|shall|do|does|did|is|are|would|could|can|isn't|aren't|shouldn't)"
+    r"|(?:should|shall|do|does|did|is|are|was|were|would|could|can|will|have|has)(?:n't)?"
     r" (?:we|you|i|it|they|he|she|the|this|that|there))\b",
     re.IGNORECASE,
 )
