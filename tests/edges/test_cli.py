@@ -455,8 +455,8 @@ def test_a_brief_imports_no_more_than_it_needs(bank_cli: Command, project: Path)
 @pytest.mark.parametrize(
     ("words", "most"),
     [
-        (["brief"], 50),
-        (["brief", "--task", "One"], 58),
+        (["brief"], 51),
+        (["brief", "--task", "One"], 59),
         (["run", "start"], 70),
         (["run", "start", "--task", "One"], 70),
     ],
