@@ -190,7 +190,7 @@ def test_a_project_is_found_under_the_name_that_it_had(bank: Bank) -> None:
 PORT = "Exit code 1\nError: listen EADDRINUSE: address already in use :::3000"
 UNRUNNABLE = "Exit code 126\nbash: ./gen.sh: Permission denied"
 IN_API = [("./gen.sh", UNRUNNABLE, True), ("chmod +x gen.sh", "", False), ("./gen.sh", "ok", False)]
-IN_WEB = [("npm start", PORT, True), ("npm run stop", "", False), ("npm start", "up", False)]
+IN_WEB = [("npm start", PORT, True), ("fuser -k 3000/tcp", "", False), ("npm start", "up", False)]
 Moves = list[tuple[Path, list[tuple[str, str, bool]]]]
 
 
@@ -225,8 +225,8 @@ def test_what_failed_in_another_repository_is_filed_there(
     assert bank.runs.episode("s-1@web").parent == "s-1"
     assert bank.runs.episode("s-1").project == home
     told = {each: bank.brief(repo=each).text for each in ("api", "web")}
-    assert ("chmod +x gen.sh" in told["api"], "npm run stop" in told["api"]) == (True, False)
-    assert ("chmod +x gen.sh" in told["web"], "npm run stop" in told["web"]) == (False, True)
+    assert ("chmod +x gen.sh" in told["api"], "fuser -k 3000/tcp" in told["api"]) == (True, False)
+    assert ("chmod +x gen.sh" in told["web"], "fuser -k 3000/tcp" in told["web"]) == (False, True)
 
 
 def test_a_session_is_not_told_of_its_own_part_elsewhere(bank: Bank, tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_session_is_not_told_of_its_own_part_elsewhere(bank: Bank, tmp_path: P
     log = _log_of(tmp_path / "s-1.jsonl", "s-1", [(api, [("ls", "", False)]), (web, IN_WEB)])
     bank.runs.finish(log, overrides=CaptureOverrides(run="s-1", project=home))
     assert bank.briefs.heal(PORT, command="npm start", repo="web", run="s-1").text == ""
-    assert "npm run stop" in bank.briefs.heal(PORT, command="npm start", repo="web", run="s-2").text
+    assert "fuser -k 3000/tcp" in bank.briefs.heal(PORT, command="npm start", repo="web", run="s-2").text
 
 
 def test_what_a_subagent_did_elsewhere_is_filed_there(bank: Bank, tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_what_a_subagent_did_elsewhere_is_filed_there(bank: Bank, tmp_path: Path
         bank.runs.finish(log, overrides=known)
     filed = {each.id: each.project for each in bank.runs.episodes()}
     assert filed == {"s-1": "api", "s-1.a1": "web", "s-1.a2": "api"}
-    assert "npm run stop" in bank.briefs.heal(PORT, command="npm start", repo="web", run="s-2").text
+    assert "fuser -k 3000/tcp" in bank.briefs.heal(PORT, command="npm start", repo="web", run="s-2").text
     assert {each.repo for each in bank.lessons.query(Query()) if "npm" in each.rule} == {"web"}
 
 
@@ -295,5 +295,5 @@ def test_a_folder_that_is_no_repository_is_part_of_the_run(bank: Bank, tmp_path:
         _log_of(tmp_path / "s-1.jsonl", "s-1", moves), overrides=CaptureOverrides(run="s-1", project=home)
     )
     assert [each.id for each in bank.runs.episodes()] == ["s-1"]
-    for command, error, step in (("npm start", PORT, "npm run stop"), ("./gen.sh", UNRUNNABLE, "chmod +x")):
+    for command, error, step in (("npm start", PORT, "fuser -k 3000/tcp"), ("./gen.sh", UNRUNNABLE, "chmod +x")):
         assert step in bank.briefs.heal(error, command=command, repo="api").text

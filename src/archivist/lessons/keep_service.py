@@ -23,7 +23,7 @@ from archivist.lessons.contradiction import find_contradicted, standing_of
 from archivist.lessons.quarantine import lesson_suspicion
 from archivist.lessons.standing import cited_findings, with_status
 from archivist.recall.keywords import KeywordIndex, Overlap, keywords
-from archivist.records import Lesson, LessonType, Provenance, Status
+from archivist.records import Event, EventKind, Lesson, LessonType, Provenance, Status
 from archivist.store.filters import any_of, at_least, contains_item, equals, not_equals, one_of
 from archivist.store.results import SearchFilter, TextQuery, scope_token
 
@@ -199,7 +199,14 @@ class LessonGate:
         if met == known:
             return known
         finders = {(run, finding.found_by) for run, finding in cited_findings(self._writer, met)}
-        return gate.learn_role(met, [role for _, role in finders], now=sighting.now)
+        roles = {role for _, role in finders} | self._reviewers(sighting.run)
+        # Where one role reviews alone, nothing shows that others would not have found it.
+        found_by = [role for _, role in finders] if len(roles - {""}) > 1 else []
+        return gate.learn_role(met, found_by, now=sighting.now)
+
+    def _reviewers(self, run: str) -> set[str]:
+        reviews = self._writer.select(Event, equals("run", run), equals("kind", EventKind.VERDICT))
+        return {finding.found_by or event.role for event in reviews for finding in event.findings}
 
     def _find_by_key_or_likeness(self, candidate: Candidate) -> Lesson | None:
         """Return the lesson of the same key or of like words, else a retired one of the same key.

@@ -165,6 +165,7 @@ class Recall(BankService):
         lessons = reader.records("lesson", list(places))
         return {places[key] for key, lesson in lessons.items() if is_hidden_from(lesson, self._bank.actor)}
 
+    @reads(Layer.LESSONS)
     def prepare_question(self, query: Query) -> Question:
         """Return the question without the names of speakers, and its vector, made outside of any view."""
         from archivist.recall.embedders.static import StaticEmbedder
