@@ -295,5 +295,8 @@ def test_a_folder_that_is_no_repository_is_part_of_the_run(bank: Bank, tmp_path:
         _log_of(tmp_path / "s-1.jsonl", "s-1", moves), overrides=CaptureOverrides(run="s-1", project=home)
     )
     assert [each.id for each in bank.runs.episodes()] == ["s-1"]
-    for command, error, step in (("npm start", PORT, "fuser -k 3000/tcp"), ("./gen.sh", UNRUNNABLE, "chmod +x")):
+    for command, error, step in (
+        ("npm start", PORT, "fuser -k 3000/tcp"),
+        ("./gen.sh", UNRUNNABLE, "chmod +x"),
+    ):
         assert step in bank.briefs.heal(error, command=command, repo="api").text

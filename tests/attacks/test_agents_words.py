@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from archivist import Bank
 from archivist.errors import AccessError, InputError
 from archivist.recall.query import Query
-from archivist.records import Actor, Episode, Event, EventKind
+from archivist.records import Actor, ActorKind, Episode, Event, EventKind
 from archivist.tools.functions import call
 from archivist.tools.resources_service import read_memory
 from archivist.workspace.drafts import Draft, SaveTrigger
@@ -356,3 +357,21 @@ def test_an_agents_run_does_not_hide_an_event_of_the_users(bank: Bank) -> None:
     bank.capture(Episode(id="own1#1", summary="Something else"), ())
     assert bank.ledger.find("own1#1")[0] == "event"
     assert json.loads(read_memory(bank, "own1#1")[1])["text"] == "What I did"
+
+
+@pytest.mark.parametrize("role", ["human\u200b", "hum\u0430n", "\uff48uman", "user", "ARCHIVIST"])
+def test_an_agent_speaks_in_no_name_that_looks_like_a_persons(bank: Bank, role: str) -> None:
+    agent = bank.acting_as(Actor(ActorKind.AGENT, "eve"))
+    with pytest.raises(AccessError):
+        agent.stream.log("said publish", role=role)
+
+
+def test_a_control_character_makes_no_file_binary() -> None:
+    assert item_from({"kind": "lesson", "text": "a\x00b\x1b \ud800"}).text == "ab ?"
+
+
+def test_a_question_as_long_as_a_book_costs_no_more_than_a_page(bank: Bank) -> None:
+    bank.lessons.add("Ports are held by the old server")
+    begun = time.process_time()
+    bank.recall(Query(text="a." * 300_000))
+    assert time.process_time() - begun < 3

@@ -58,6 +58,7 @@ _LEAST_MEANING = 0.1
 _FLOORED = 200
 _LEAST_ASKED, _MOST_ASKED = 4, 20
 # How people word what they always want; one of the last places is for the nearest of the nearest wishes.
+_LONGEST_QUESTION = 8_000
 _WISH_WORDS = TextQuery(words=("always", "never", "prefer", "whenever", "please", "rather", "ensure"))
 _FEW_WISHES = 8
 # Wishes about something else have cosines below .1 with a question, those that apply above .3.
@@ -101,6 +102,8 @@ class Recall(BankService):
     def recall(self, query: Query) -> RecallResult:
         """Find what answers a question, in every kind of record, the best first, each with its reasons."""
         bank, rules = self._bank, self._bank.config.recall
+        # A question is short; a pasted log is known by its beginning.
+        query = query._replace(text=query.text[:_LONGEST_QUESTION])
         if query.repo:
             from archivist import projects
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -53,7 +54,10 @@ _MOST_SKIPPED = 1_000
 # An agent must not end the counting for all: an empty stream begins at this cycle at most.
 _AGENTS_FIRST = 1_000_000
 # In these names only people and the archivist speak.
-_RESERVED_ROLES = (ActorKind.HUMAN.value, ActorKind.ARCHIVIST.value)
+_RESERVED_ROLES = (ActorKind.HUMAN.value, ActorKind.ARCHIVIST.value, "user")
+_LOOKALIKES = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0455\u03b1\u03bf\u03c5\u0131", "aeopcyxisaoui"
+)
 # Relevance is compared among this many hits before recency and importance order them.
 _LOOKED_AT = 40
 # Shares of the best relevance: from 0.8 on an answer is as good as the best, below 0.5 it is none. Without
@@ -414,7 +418,9 @@ class Stream(BankService):
         actor = self._bank.actor
         role = validate_name("role", role) or actor.role
         if actor.kind is ActorKind.AGENT:
-            is_reserved = role.casefold().partition(":")[0].strip() in _RESERVED_ROLES
+            # Other letters that look alike, and marks that nobody sees, make no other name.
+            plain = unicodedata.normalize("NFKC", role).casefold().partition(":")[0].strip()
+            is_reserved = not role.isprintable() or plain.translate(_LOOKALIKES) in _RESERVED_ROLES
             if is_reserved or (actor.role and role != actor.role):
                 hint = (
                     "only people speak in that name" if is_reserved else f"this agent logs as {actor.role!r}"

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from archivist.capture.redaction import redact
 from archivist.errors import InputError
 from archivist.reading.similarity import Comparison, Likeness, Statement, compare
+from archivist.text import without_controls
 from archivist.workspace import learnings
 from archivist.workspace.documents import Plan, PlanStatus, find_plan, strip_markup
 from archivist.workspace.learnings import Learning, LearningEntry
@@ -215,17 +216,22 @@ class SaveOutcome(NamedTuple):
         return f"{self.path}:{self.line}" if self.line else self.path
 
 
+def _plain(value: Any) -> Any:
+    """Return a text as a file can hold it: a control character makes it binary to search and to git."""
+    return without_controls(value.encode(errors="replace").decode()) if isinstance(value, str) else value
+
+
 def item_from(value: object) -> MemoryItem:
     """Return an item from plain values; raise InputError that names the wrong field."""
     if isinstance(value, str):
-        return MemoryItem(text=value)
+        return MemoryItem(text=_plain(value))
     if not isinstance(value, Mapping):
         raise InputError(f"{value!r} is not an item", hint=_ITEM_HINT)
     known = {field.name for field in fields(MemoryItem)}
     unknown = next((key for key in value if key not in known), None)
     if unknown is not None:
         raise InputError(f"an item has no field {str(unknown)!r}", hint=_ITEM_HINT)
-    given = {key: each for key, each in value.items() if each not in (None, "")}
+    given = {key: _plain(each) for key, each in value.items() if each not in (None, "")}
     kind, day, tags = given.pop("kind", None), given.pop("date", None), given.pop("tags", ())
     word = _normalize_word(str(kind))
     named = next((each for each in MemoryKind if word in (each, f"{each}s")), None)
