@@ -31,7 +31,7 @@ LEAST_CHANCE = 0.08
 _PRIOR_RUNS = 4
 _PRIOR_SHARE = 0.05
 # Of the lessons that will be met again, the share that the very next run meets.
-_MET_NEXT = 0.25
+_MET_NEXT = 0.3
 # The chance of what a person said for good or approved, and from which importance on a wish is for good.
 _SAID = 0.5
 _FOR_GOOD = 0.7

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.records.words import NOTES, Provenance
-from archivist.store.filters import equals, one_of
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader
@@ -92,6 +91,8 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     """Return what works in a project of these names, and what often fails in it."""
     if not any(names):
         return NO_HABITS
+    from archivist.store.filters import equals, one_of
+
     rows = reader.select_fields(
         "episode",
         ("id", "parent", "extra"),

@@ -174,7 +174,11 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
                 return replacement(next_one, failed)
     # What failed itself before it worked was helped by something else.
     calls = [_worked_part(act, failed) for act in later]
-    failing = {call: index for index, call in reversed([*enumerate(calls)]) if later[index].has_failed}
+    failing = {
+        call: index
+        for index, call in reversed([*enumerate(calls)])
+        if later[index].has_failed and not _found_fault(later[index])
+    }
     tried = [
         act
         for index, act in enumerate(later)
@@ -207,6 +211,11 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
         if is_new and not is_hidden:
             return found
     return None
+
+
+def _found_fault(act: ToolCall) -> bool:
+    """Say whether a test ran and failed: the call did its work."""
+    return act.is_test and act.failure is not None and act.failure.kind is K.TEST_FAILURE
 
 
 def _refuses_alike(act: ToolCall) -> bool:

@@ -433,7 +433,8 @@ def digest_failure(
         "name": name if suspicion is not None and not suspicion(name, " ".join(errors)) else "",
         "errors": errors,
         "n": len(those),
-        "events": [met.act.event.id for met in those[:2]],
+        "events": [met.act.event.id for met in those[:2]]
+        + [act.event.id for met in those[:2] if met.cure for act in met.cure.acts[:2]],
         "subjects": list(dict.fromkeys(met.failure.subject for met in those if met.failure.subject))[:12],
         "remedies": [to_digest(remedy) for remedy in shown][:8],
         "shown": [list(example) for example in shown.values()][:8],

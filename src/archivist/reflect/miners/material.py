@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.reading.history import RunHistory
 from archivist.reading.outcomes import find_offer
@@ -42,6 +43,8 @@ COMMON_TO_PROJECTS = 3
 # Remedies that are commands, which another run may carry out as they stand.
 _COMMANDS = (RemedyKind.STEP, RemedyKind.COMMAND)
 _LONGEST_SHOWN = 150
+# What starts or sets up something: where the environment is at fault, once is enough to believe it.
+_STARTS = lazy_pattern(r"\b(?:up|start|serve|run|launch|enable|init|create|install|migrate|setup)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +209,8 @@ def _keep_shown(remedy: Remedy, often: Mapping[str, int], those: Sequence[Observ
     shown = [step for step in steps if often[step.change] > 1]
     is_of_code = those[0].act.is_test and those[0].is_of_code
     if not shown and not is_of_code:
-        shown = [step for step in steps if _is_named(step, those)]
+        is_down = those[0].failure.kind.is_environment
+        shown = [step for step in steps if _is_named(step, those) or (is_down and _STARTS.search(step.text))]
     return remedy._replace(text=" && ".join(step.text for step in shown)) if shown else None
 
 
