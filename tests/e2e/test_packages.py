@@ -100,7 +100,8 @@ def _pack(package: Distribution, into: Path) -> None:
 def index(packages: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> str:
     """Make a package index of ours and of all that it needs; return its URL."""
     folder = tmp_path_factory.mktemp("index")
-    waiting, packed = list(_requirements(distribution(NAME))), {NAME}
+    # What builds the package is needed as well, to install from a clone.
+    waiting, packed = [*_requirements(distribution(NAME)), "hatchling"], {NAME}
     _link(folder, NAME).joinpath(packages[1].name).write_bytes(packages[1].read_bytes())
     while waiting:
         name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
@@ -172,6 +173,17 @@ def test_pipx_installs_it_from_an_index(index: str, tmp_path: Path) -> None:
     environment = _environment(tmp_path / "home", index)
     app = _link(tmp_path, "app")
     _run(app, environment, "pipx", "install", NAME)
+    _run(app, environment, "pipx", "run", NAME, "--version")
     _use(app, environment, str(tmp_path / "home/.local/bin/archivist"))
     _run(app, environment, "pipx", "uninstall", NAME)
     assert not (tmp_path / "home/.local/bin/archivist").exists()
+
+
+@pytest.mark.parametrize("command", ["pipx install .", "uv tool install ."])
+def test_a_clone_installs_as_the_readme_says(command: str, index: str, tmp_path: Path) -> None:
+    assert command in (ROOT / "README.md").read_text("utf-8")
+    environment = _environment(tmp_path / "home", index)
+    _run(ROOT, environment, *command.split())
+    assert __version__ in _run(
+        tmp_path, environment, str(tmp_path / "home/.local/bin/archivist"), "--version"
+    )
