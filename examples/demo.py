@@ -1,89 +1,91 @@
-"""Play the main job on a temporary bank: runs come in, lessons appear, the next run is told and judged."""
+"""Tell one story in a temporary project: an agent fails, its log is learnt from, the next one does not fail.
+
+The agent is scripted, its commands are real. It believes its prompt, reads errors, and writes the log that
+Claude Code would write.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-NULLS = {"severity": "bug", "category": "code", "description": "Missing null checks in API response handlers"}
-NULLS_AGAIN = {
-    "severity": "warning",
-    "category": "code",
-    "description": "API handlers: response null checks missing",
-}
-RETRIES = {"severity": "warning", "category": "code", "description": "HTTP client retries without a backoff"}
-NAMES = {"severity": "recommendation", "category": "code", "description": "Rename the helper in the parser"}
-
-REFUSED = "preview: error: the following arguments are required: --region"
-FAILS, WORKS, LOOKS = ("preview up", REFUSED), ("preview up --region eu", "ready"), ("git log -1", "a1b2c3")
-
-# What each run called and what its reviewers found; the last two were told what the earlier ones had learnt.
-RUNS = {
-    "monday-billing": ([FAILS, WORKS], [NULLS, RETRIES, NAMES]),
-    "tuesday-search": ([FAILS, WORKS], [NULLS_AGAIN]),
-    "wednesday-login": ([WORKS], []),
-    "thursday-export": ([LOOKS], [NULLS]),
-}
+TASK = "Make the checks of toolshed pass."
+# The project's own trap, which nobody told the agent: its checks want a seed.
+CHECKS = """\
+#!/bin/sh
+test "$1" = --seed && echo "12 checks passed" && exit
+echo "checks: error: the following arguments are required: --seed" >&2
+exit 2
+"""
 
 
 def main() -> None:
-    """Run the demo and print every command with its answer."""
+    """Play the story and print every command with its answer."""
     with tempfile.TemporaryDirectory(prefix="archivist-demo-") as folder:
-        project = Path(folder)
-        play(project, "init")
-        play(project, "lessons", "add", "User prefers a single bundled pull request")
-        for run, (calls, findings) in RUNS.items():
-            print(f"\n--- {run} ---")
-            play(project, "run", "start", "--run", run, "--domain", "code")
-            write_log(project / f"{run}-calls.jsonl", run, calls)
-            write_events(project / f"{run}.jsonl", run, findings)
-            play(project, "run", "finish", f"{run}-calls.jsonl", f"{run}.jsonl")
-        print("\n--- what was learnt, and did it help? ---")
-        play(project, "lessons", "list")
-        play(project, "audit", "report")
-        play(project, "lessons", "history", "m-002")
-        play(project, "verify")
-        print("\n--- the brief for the next run ---")
-        play(project, "brief", "--domain", "code")
+        project = Path(folder).resolve() / "toolshed"
+        project.mkdir()
+        (project / "checks").write_text(CHECKS)
+        (project / "checks").chmod(0o755)
+        run(project, "git init --quiet")
+        print("# Monday: an agent works in toolshed for the first time.")
+        work(project, "monday", told="")
+        print("\n# One command finds its log, learns from it and connects the client.")
+        play(project, "archivist setup --yes")
+        print(
+            "\n# Tuesday: the client calls its new hook, and the next agent's prompt begins with that brief."
+        )
+        event = json.dumps({"session_id": "tuesday", "cwd": str(project), "source": "startup"})
+        log = work(project, "tuesday", run(project, "archivist hook claude-code session-start", event))
+        play(project, f"archivist run finish {log}")
 
 
-def play(project: Path, *words: str) -> None:
-    """Print a command as it would be typed, and what it prints."""
-    shown = " ".join(f'"{word}"' if " " in word else word for word in words)
-    print(f"$ archivist {shown}", flush=True)
-    command = [str(Path(sys.executable).parent / "archivist"), *words]
-    environment = {
-        **os.environ,
-        "ARCHIVIST_HOME": str(project / "home"),
-        "ARCHIVIST_ACTOR": "orchestrator:demo",
-    }
-    subprocess.run(command, cwd=project, env=environment, check=True)
-
-
-def write_log(path: Path, run: str, calls: list[tuple[str, str]]) -> None:
-    """Write a run's tool calls as a coding agent's log holds them."""
-    lines: list[dict[str, object]] = [{"type": "system", "subtype": "init", "cwd": "/home/me/shop"}]
-    for number, (command, output) in enumerate(calls):
+def work(project: Path, session: str, told: str) -> str:
+    """Let the agent run the checks as it was told, else until they pass; return where its log is."""
+    lines: list[dict[str, object]] = [{"type": "user", "message": {"role": "user", "content": TASK}}]
+    known = re.search(r"use `(\./checks[^`]*)`", told)
+    for number, command in enumerate([known[1]] if known else ["./checks", "./checks --seed 7"]):
+        done = subprocess.run(
+            ["/bin/sh", "-c", command], cwd=project, capture_output=True, text=True, check=False
+        )
+        output = (done.stdout + done.stderr).strip()
+        print(f"agent $ {command}\n{output}")
+        said = f"Exit code {done.returncode}\n{output}" if done.returncode else output
         call = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": command}}
-        failed = output == REFUSED
-        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output, "is_error": failed}
+        is_error = done.returncode != 0
+        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": said, "is_error": is_error}
         lines.append({"type": "assistant", "message": {"role": "assistant", "content": [call]}})
         lines.append({"type": "user", "message": {"role": "user", "content": [result]}})
-    path.write_text("".join(json.dumps({**line, "session_id": run}) + "\n" for line in lines), "utf-8")
+    done_text = [{"type": "text", "text": "The checks pass."}]
+    lines.append({"type": "assistant", "message": {"role": "assistant", "content": done_text}})
+    folder = f".claude/projects/{re.sub(r'[^A-Za-z0-9]', '-', str(project))}"
+    (project.parent / folder).mkdir(parents=True, exist_ok=True)
+    common = {"sessionId": session, "cwd": str(project), "version": "2.1.0"}
+    text = "".join(json.dumps({**line, **common}) + "\n" for line in lines)
+    (project.parent / folder / f"{session}.jsonl").write_text(text, "utf-8")
+    return f"~/{folder}/{session}.jsonl"
 
 
-def write_events(path: Path, run: str, findings: list[dict[str, str]]) -> None:
-    """Write a run's events as an orchestrator does."""
-    verdict = {"archetype": "guardian", "verdict": "changes" if findings else "approve", "findings": findings}
-    events = [("run.start", {"task": run}), ("review.verdict", verdict), ("run.complete", {})]
-    with path.open("w", encoding="utf-8") as stream:
-        # The numbers of events are a run's: those of its calls come first.
-        for seq, (kind, data) in enumerate(events, 100):
-            stream.write(json.dumps({"run_id": run, "seq": seq, "type": kind, "data": data}) + "\n")
+def play(project: Path, command: str) -> None:
+    """Print a command as it would be typed, and what it prints without its blank lines."""
+    printed = run(project, command).replace(f"{project.parent}/", "~/")
+    print("\n".join([f"$ {command}", *filter(None, printed.splitlines())]))
+
+
+def run(project: Path, command: str, given: str = "") -> str:
+    """Run a command in the project, with the folder around it as the home, and return what it prints."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ARCHIVIST", "CLAUDE"))}
+    path = os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"])
+    environment = {**kept, "HOME": str(project.parent), "PATH": path}
+    words = ["/bin/sh", "-c", command]
+    done = subprocess.run(
+        words, cwd=project, env=environment, input=given, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return done.stdout
 
 
 if __name__ == "__main__":

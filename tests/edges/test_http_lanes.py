@@ -156,6 +156,7 @@ def test_a_bank_that_was_taken_away_is_not_written_to(tmp_path: Path) -> None:
         for answer in (
             client.post("/api/stream", json={"action": "two"}),
             client.get("/api/health"),
+            httpx.get(f"{served.url}/health"),
             client.get("/api/status"),
         ):
             assert (answer.status_code, answer.json()["code"]) == (503, "no_bank")

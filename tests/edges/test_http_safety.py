@@ -67,6 +67,15 @@ def test_nothing_is_told_without_a_token(served: Served) -> None:
         assert response.headers["www-authenticate"] == "Bearer"
 
 
+def test_a_probe_needs_no_token_and_is_told_nothing_else(served: Served) -> None:
+    answer = httpx.get(f"{served.url}/health")
+    assert (answer.status_code, answer.json()) == (200, {"is_well": True})
+    assert httpx.head(f"{served.url}/health").status_code == 200
+    for response in (httpx.post(f"{served.url}/health"), httpx.get(f"{served.url}/health/")):
+        assert _code(response) == (401, "no_token")
+    assert _code(httpx.get(f"{served.url}/health", headers={"Host": "evil.example"}))[0] == 403
+
+
 @pytest.mark.parametrize(
     "shown",
     ["", "Bearer", "Basic YTpi", "Bearer arch_x", "arch_x", "Bearer " + "x" * 5000, "bearer \xff"],

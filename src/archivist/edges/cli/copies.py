@@ -95,7 +95,7 @@ def salvage(session: Session, target: Path | None, replace: bool, is_global: boo
         is_ours = _has_own_mark(place)
     if replace and not is_ours:
         raise UntrustedBankError(str(place))
-    new = target or place.with_name(f"{place.name}.salvaged-{now:%Y%m%dT%H%M%S}")
+    new = target or place.with_name(f"{place.name}.salvaged-{now:%Y%m%dT%H%M%S%f}")
     account = salvage_bank(place, new, now)
     kept = None
     if replace:

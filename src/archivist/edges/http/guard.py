@@ -31,7 +31,8 @@ from archivist.edges.server.checks import (
 )
 from archivist.records import Actor, ActorKind
 
-OPEN_PATH = "/open"
+# The paths that need no token: the link for a browser, and the probe of a container or a proxy.
+OPEN_PATH, HEALTH_PATH = "/open", "/health"
 # A working day. Links are shown in a terminal, whose history others may read, so they end much sooner.
 SESSION_LIFETIME = timedelta(hours=12)
 _LINK_LIFETIME = timedelta(minutes=15)
@@ -110,8 +111,8 @@ class AuthMiddleware(GuardedApp):
         if not self._token_bank.is_there:
             # Writes to the deleted file that is still open would be lost.
             raise Refusal(503, "no_bank", "the bank was removed or replaced", hint="start the server again")
-        if scope["path"] == OPEN_PATH and scope["method"] in ("GET", "HEAD"):
-            return RequestContext("", "link", _ANONYMOUS, self._banks)
+        if scope["path"] in (OPEN_PATH, HEALTH_PATH) and scope["method"] in ("GET", "HEAD"):
+            return RequestContext("", scope["path"][1:], _ANONYMOUS, self._banks)
         # Read by hand: other servers of the host may have set malformed cookies beside ours.
         own, pairs = cookie_name(headers.get("host", "")), headers.get("cookie", "").split(";")
         cookies = (pair.strip().partition("=") for pair in pairs)

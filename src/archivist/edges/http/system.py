@@ -16,7 +16,7 @@ from archivist.edges.http.answers import Asked, json_response
 from archivist.edges.http.banks import KEY, PoolLane
 from archivist.edges.http.bodies import BankRoute, CheckedRoute, set_lane
 from archivist.edges.http.events import EventStream
-from archivist.edges.http.guard import OPEN_PATH, SESSION_LIFETIME, BrowserSessions, cookie_name
+from archivist.edges.http.guard import HEALTH_PATH, OPEN_PATH, SESSION_LIFETIME, BrowserSessions, cookie_name
 from archivist.edges.http.shapes import Id, clean_json
 from archivist.edges.server.checks import Refusal
 from archivist.edges.views import View
@@ -110,6 +110,12 @@ async def events(
 ) -> Response:
     """Stream every change, whoever made it, and live messages."""
     return EventStream(request.app.state.events, request.scope[KEY], last_event_id)
+
+
+@plain.get(HEALTH_PATH, include_in_schema=False)
+def probe() -> Response:
+    """Say without a token that the server runs and its bank is in place; without the bank it is 503."""
+    return json_response({"is_well": True})
 
 
 @plain.get(OPEN_PATH, include_in_schema=False)
