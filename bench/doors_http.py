@@ -174,7 +174,7 @@ def _fill(folder: Path, lessons: int) -> None:
             with bank.transaction():
                 for number in range(there, there + batch):
                     met = tuple(f"run-{chance.randrange(5_000)}" for _ in range(int(chance.paretovariate(1))))
-                    bank.lessons.add(
+                    bank.lessons.add(  # type: ignore[call-arg]
                         text.sentence(14),
                         repo=f"repo-{number % REPOS}",
                         importance=chance.random(),

@@ -146,7 +146,7 @@ def test_undoing_everything_leaves_nothing_to_undo(bank: Bank) -> None:
 def test_what_is_not_words_cannot_be_edited(bank: Bank, field: str) -> None:
     bank.lessons.add("One")
     with pytest.raises(RecordError, match=f"{field}: cannot be edited"):
-        bank.lessons.edit("m-001", **{field: "x"})
+        bank.lessons.edit("m-001", **{field: "x"})  # type: ignore[arg-type]
 
 
 @pytest.mark.req("F7", "A3")

@@ -19,7 +19,7 @@ from archivist.config import Config
 from archivist.config.sources import load_effective
 from archivist.errors import AccessError, BankDamagedError, BankError
 from archivist.ids import IdSource, new_id
-from archivist.paths import FILE_NAME, bank_file, is_file, project_folder
+from archivist.paths import FILE_NAME, bank_file, home_folder, is_file, project_folder
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
 from archivist.text import cannot_hold_secret
@@ -81,7 +81,16 @@ _MESSAGES = 1_000
 
 
 class Bank:
-    """The memory of one project."""
+    """The memory of one project.
+
+    Example::
+
+        with Bank.open(".") as bank:
+            bank.lessons.add("Use tabs in the Makefile", domain="code")
+            print(bank.brief(task="mend the build").text)
+            for hit in bank.recall("how is the Makefile indented?").hits:
+                print(f"{hit.score:.2f} {hit.text}")
+    """
 
     # What the files held of which this bank is a copy that the user is shown.
     shown_digest = ""
@@ -152,15 +161,16 @@ class Bank:
         cls,
         path: str | Path,
         *,
-        create: bool = True,
+        create: bool | None = None,
         actor: Actor | None = None,
         config: Config | None = None,
         clock: Clock = system_clock,
         ids: IdSource = new_id,
         folder: Path | None = None,
     ) -> Bank:
-        """Open the bank of a project folder (or a bank's file), making it when there is none.
+        """Open the bank of a project folder (or a bank's file), making it when the folder has none.
 
+        A folder that does not exist is refused, unless `create` is true; where it is false, no bank is made.
         Without a configuration the effective one counts: its file, the global one, the environment.
         A bank that was not made here by this user is refused until the user accepts it (`archivist trust`).
         `folder` is where the caller works: calls that name no project are about the project there.
@@ -168,6 +178,9 @@ class Bank:
         from archivist.store.sqlite.store import SqliteStore, read_at_rest
 
         file = bank_file(Path(path))
+        if create is None:
+            # A misspelt path would else become an empty memory.
+            create = file.parent == home_folder() or project_folder(file).is_dir()
         settings = config or load_effective(file.parent).config
         is_made = create and not file.exists()
         make = partial(SqliteStore.open, file, create=create, busy_timeout_s=settings.store.busy_timeout_s)
@@ -262,7 +275,7 @@ class Bank:
         """Learn from a captured run without a language model. Reflecting on it again changes nothing."""
         return self.reflections.reflect(run, scenario=scenario)
 
-    def recall(self, query: Query) -> RecallResult:
+    def recall(self, query: Query | str) -> RecallResult:
         """Find what answers a question, in every kind of record, the best first, each with its reasons."""
         return self.searches.recall(query)
 

@@ -25,6 +25,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+# A message names an argument, which may be a whole file: what it is and what is wrong stand at its ends.
+_MOST_CHARACTERS = 500
+
+
+def without_middle(message: str) -> str:
+    """Return a message that is readable however long the argument in it is."""
+    if len(message) <= _MOST_CHARACTERS:
+        return message
+    half = _MOST_CHARACTERS // 2
+    return f"{message[:half]} […] {message[-half:]}"
+
 
 class ArchivistError(Exception):
     """The root of every error that Archivist raises on purpose."""
@@ -32,9 +43,9 @@ class ArchivistError(Exception):
     code: ClassVar[str] = "error"
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = without_middle(message)
+        super().__init__(self.message)
+        self.hint = without_middle(hint)
 
 
 class InputError(ArchivistError):

@@ -9,6 +9,11 @@ from archivist.errors import InputError
 if TYPE_CHECKING:
     from archivist.access.rights import Layer, Verb
     from archivist.bank import Bank
+    from archivist.store.protocol import Reader
+
+# As in git, and as many as a line holds.
+_SHORTEST_BEGINNING = 4
+_LISTED = 3
 
 
 class BankService:
@@ -24,6 +29,23 @@ class BankService:
     def explain(self, error: Exception) -> None:
         """Raise BankDamagedError if the bank's content is why the code failed in a way nobody foresaw."""
         self._bank.store.explain(error)
+
+
+def complete_id(reader: Reader, kind: str, name: str) -> str:
+    """Return the only id that begins with a name of four characters or more, as git does, or the name.
+
+    A run comes before its parts, whose ids begin with its own.
+    """
+    if len(name) < _SHORTEST_BEGINNING or not name.isascii():
+        return name
+    # Hooks ask for no ids, and need not import it.
+    from archivist.store.filters import starts_with
+
+    found = [row[0] for row in reader.select_fields(kind, ("id",), *starts_with("id", name), order=("id",))]
+    if not all(each.startswith(found[0]) for each in found):
+        listed = ", ".join(found[:_LISTED]) + (", …" if len(found) > _LISTED else "")
+        raise InputError(f"{name!r} is the beginning of {len(found)} ids: {listed}", hint="write more of it")
+    return found[0] if found else name
 
 
 def require_name(name: str, what: str) -> None:

@@ -29,7 +29,8 @@ OBEYED = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u
 def _on_terminal(words: list[str], cwd: Path, answer: bytes = b"", columns: int = 80) -> Ran:
     """Run the command with a terminal on all sides."""
     ours, theirs = pty.openpty()
-    env = {**os.environ, "COLUMNS": str(columns)}
+    # Colours are our own control characters; what is printed besides must have none.
+    env = {**os.environ, "COLUMNS": str(columns), "NO_COLOR": "1"}
     ran = subprocess.Popen(
         [ARCHIVIST, *words], cwd=cwd, env=env, stdin=theirs, stdout=theirs, stderr=theirs
     )  # fmt: skip

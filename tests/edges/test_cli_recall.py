@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 from archivist import Bank
 from tests.conftest import Command, Ran
 from tests.samples import MISSING_MODULE, agent_log
+
+_EVERY_KIND = ("--kind", "lesson", "--kind", "episode", "--kind", "event")
 
 
 def _json(ran: Any) -> Any:
@@ -64,7 +67,8 @@ def test_recall_prints_the_best_first(told: Command) -> None:
 @pytest.mark.req("A5", "C3")
 @pytest.mark.parametrize("preset", ["archivist", "generative"])
 def test_the_parts_of_every_explained_score_add_up(told: Command, preset: str) -> None:
-    lines = told("recall", "freezegun tests hang", "--explain", "--preset", preset).out.splitlines()
+    words = ("recall", "freezegun tests hang", "--explain", "--preset", preset, *_EVERY_KIND)
+    lines = told(*words).out.splitlines()
     heads = [float(line.split()[0]) for line in lines if re.match(r"\d", line)]
     parts = [line.split("[")[0] for line in lines if line.startswith("      = ")]
     assert len(heads) == len(parts) >= 3
@@ -75,7 +79,7 @@ def test_the_parts_of_every_explained_score_add_up(told: Command, preset: str) -
 
 
 def test_the_parts_of_relevance_add_up(told: Command) -> None:
-    ran = told("recall", "freezegun tests hang", "--explain")
+    ran = told("recall", "freezegun tests hang", "--explain", *_EVERY_KIND)
     lines = ran.out.splitlines()
     heads = [float(line.split()[0]) for line in lines if re.match(r"\d", line)]
     parts = [line for line in lines if line.startswith("      = relevance ")]
@@ -87,7 +91,9 @@ def test_the_parts_of_relevance_add_up(told: Command) -> None:
         )
         extra = sum(float(value) for value in re.findall(r"(?:neighbours|speaker) ([\d.]+)", inside))
         factor = float(standing.split("·")[0]) if standing else 1.0
-        assert (weighed + extra) * factor == pytest.approx(head, abs=0.05)
+        total = (weighed + extra) * factor
+        assert total == pytest.approx(float(re.findall(r"exp\(-([\d.]+)\)", part)[0]), abs=0.05)
+        assert 1 - exp(-total) == pytest.approx(head, abs=0.05)
     assert ran.err.startswith("words: ")
     assert "vectors: static" in ran.err
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -95,7 +96,7 @@ def test_what_others_confirmed_is_not_its_suggesters_any_more(bank: Bank, agent:
 
 
 @pytest.mark.parametrize("change", [{"type": "preference"}, {"confirmed": True}, {"source": "manual"}])
-def test_an_agent_does_not_confirm_itself(agent: Bank, change: dict[str, object]) -> None:
+def test_an_agent_does_not_confirm_itself(agent: Bank, change: dict[str, Any]) -> None:
     own = agent.lessons.add("Freeze the clock in tests")
     with pytest.raises(AccessError):
         agent.lessons.edit(own.id, **change)
@@ -153,7 +154,7 @@ def test_an_agent_has_no_preferences_and_does_not_say_what_is_counted(agent: Ban
     with pytest.raises(InputError, match="preference"):
         agent.lessons.add("Tabs", type="preference")
     with pytest.raises(RecordError, match="runs"):
-        agent.lessons.add("Tabs", runs=("r1", "r2"))
+        agent.lessons.add("Tabs", runs=("r1", "r2"))  # type: ignore[call-arg]
 
 
 def test_a_lesson_of_another_repository_is_another_lesson(bank: Bank, agent: Bank) -> None:
@@ -199,7 +200,7 @@ def test_a_run_that_an_agent_opened_is_as_cheap_as_a_name(bank: Bank, agent: Ban
     ("field", "value"),
     [("origin", "user_feedback"), ("prior_uses", 5000), ("signature", "x|y"), ("unseen_from", 10**6)],
 )
-def test_an_agent_does_not_say_where_its_lesson_comes_from(agent: Bank, field: str, value: object) -> None:
+def test_an_agent_does_not_say_where_its_lesson_comes_from(agent: Bank, field: str, value: Any) -> None:
     own = agent.lessons.add("Freeze the clock in tests")
     with pytest.raises(AccessError):
         agent.lessons.edit(own.id, **{field: value})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -133,7 +134,7 @@ TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
 @pytest.mark.parametrize("actor", ["human:ada", "agent:kit"])
 def test_no_field_stores_a_token(bank: Bank, actor: str) -> None:
     fields = ("rule", "detail", "project", "repo", "task", "provider", "tool", "role", "domain")
-    said = dict.fromkeys(fields, f"see {TOKEN}")
+    said: dict[str, Any] = dict.fromkeys(fields, f"see {TOKEN}")
     kept = bank.acting_as(Actor.parse(actor)).lessons.add(
         f"Log in with {TOKEN}", tags=[TOKEN, "login"], **said
     )

@@ -143,8 +143,10 @@ def test_an_approved_lesson_is_met_again_in_the_words_that_were_approved(
 def test_a_change_of_weight_approves_nothing_and_other_words_do(bank: Bank, held: Lesson) -> None:
     assert bank.lessons.edit(held.id, importance=0.9).status is Status.QUARANTINED
     assert bank.acting_as(ORCHESTRATOR).lessons.edit(held.id, importance=0.8).status is Status.QUARANTINED
-    plain = {"summary": "Run `make fetch` first", "rule": "", "detail": "", "remedies": ["make fetch"]}
-    assert bank.lessons.edit(held.id, **plain).status is Status.ACTIVE
+    changed = bank.lessons.edit(
+        held.id, summary="Run `make fetch` first", rule="", detail="", remedies=["make fetch"]
+    )
+    assert changed.status is Status.ACTIVE
 
 
 @pytest.mark.req("N7")

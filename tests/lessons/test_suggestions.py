@@ -72,7 +72,8 @@ def test_words_that_a_person_wrote_are_left_as_they_are(bank: Bank, agent: Bank)
 
 
 def test_a_lesson_of_a_repository_is_met_again_by_who_does_not_name_it(bank: Bank, agent: Bank) -> None:
-    bank.lessons.add(DATABASE, type="pattern", repo="shop", source="archivist", status="candidate")
+    fields: dict[str, Any] = {"source": "archivist", "status": "candidate"}
+    bank.lessons.add(DATABASE, type="pattern", repo="shop", **fields)
     _, is_new = _add(agent)
     assert not is_new
 

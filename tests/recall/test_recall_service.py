@@ -247,7 +247,7 @@ def _weighed(bank: Bank, **asked: Any) -> list[Any]:
             + weights.recency * parts.recency
             + weights.relevance * parts.relevance
         )
-        assert abs(hit.score - total) <= 1e-9
+        assert abs(hit.score - total / sum(weights)) <= 1e-9
     return [found.weights, *found.hits]
 
 

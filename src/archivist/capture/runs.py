@@ -5,12 +5,13 @@ Hooks ask whose a run is, and need not make the record's class for that.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, Verb
 from archivist.capture.clean import clean_name
 from archivist.errors import InputError, NotFoundError
-from archivist.records.words import ActorKind
+from archivist.records.words import PART, ActorKind
 from archivist.service import require_name
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
 
 LATEST = ("-finished", "-started", "id")
+# Ids up to this length are shown whole, longer ones by at least so many characters.
+_LONGEST_NAME = 20
+_SHORTENED_TO = 8
 
 
 def find_run(reader: Reader, run: str) -> Episode:
@@ -75,3 +79,22 @@ def root_run(reader: Reader, episode: Episode) -> str:
         seen.add(parent.id)
         episode = parent
     return episode.id
+
+
+def shorten_ids(ids: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """Return for each long id its shortest beginning that no other known one has, as git does.
+
+    Short ids are names that people gave. A part of a run keeps the mark and the name behind its run.
+    """
+    roots = sorted({name.partition(PART)[0] for name in known})
+    places = {root: place for place, root in enumerate(roots)}
+    shortened = {}
+    for name in ids:
+        root, mark, part = name.partition(PART)
+        at = places[root]
+        beside = roots[max(0, at - 1) : at] + roots[at + 1 : at + 2]
+        size = _SHORTENED_TO if len(root) > _LONGEST_NAME else len(root)
+        while any(other.startswith(root[:size]) for other in beside) and size < len(root):
+            size += 1
+        shortened[name] = f"{root[:size]}{mark}{part}"
+    return shortened

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.brief.select import BriefRequest
 from archivist.capture.clean import Cleaner, clean_name
-from archivist.capture.runs import LATEST, claim_run, find_run, require_own_run
+from archivist.capture.runs import LATEST, claim_run, find_run, require_own_run, shorten_ids
 from archivist.errors import InputError, NotFoundError
 from archivist.records.episode import Episode, merge_episode
 from archivist.records.run_words import BEGAN, FOLDER, EpisodeStatus
 from archivist.records.words import NOTES, PART, ActorKind, Provenance
-from archivist.service import BankService, require_name
+from archivist.service import BankService, complete_id, require_name
 from archivist.store.filters import equals
 
 if TYPE_CHECKING:
@@ -368,9 +368,31 @@ class Runs(BankService):
 
     @reads(Layer.RUNS)
     def episode(self, run: str) -> Episode:
-        """Return a run's record."""
+        """Return a run's record, by its id or the only beginning of one."""
         with self._bank.reading() as reader:
-            return find_run(reader, run)
+            if reader.count(Episode, equals("id", run)):
+                return find_run(reader, run)
+            root, mark, part = run.partition(PART)
+            return find_run(reader, f"{complete_id(reader, 'episode', root)}{mark}{part}")
+
+    @reads(Layer.RUNS)
+    def event(self, name: str) -> Event:
+        """Return what happened in a run, by the run's id and its number there: `RUN#14`."""
+        from archivist.records import Event
+
+        run, _, number = name.rpartition("#")
+        episode = self.episode(run)
+        with self._bank.reading() as reader:
+            event = reader.get(Event, f"{episode.id}#{number}")
+        if event is None:
+            raise NotFoundError("event", name, hint=f"archivist episodes atif {episode.id} prints them all")
+        return event
+
+    @reads(Layer.RUNS)
+    def short_ids(self, runs: Iterable[str]) -> dict[str, str]:
+        """Return the shortest beginnings by which runs are found."""
+        with self._bank.reading() as reader:
+            return shorten_ids(runs, (row[0] for row in reader.select_fields(Episode, ("id",))))
 
     @reads(Layer.RUNS)
     def provenance(self, run: str) -> Provenance:

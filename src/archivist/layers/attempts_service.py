@@ -20,7 +20,7 @@ from archivist.audit.analytics import (
 from archivist.clock import to_text
 from archivist.errors import InputError, RecordError
 from archivist.recall.query import Query
-from archivist.recall.scoring import Preset
+from archivist.recall.scoring import Preset, saturate
 from archivist.records.episode import UNREPORTED, Episode, Usage, merge_episode
 from archivist.records.layers import NAME_CHARACTERS, VALUE_CHARACTERS
 from archivist.records.plain import decoder, from_plain
@@ -142,7 +142,7 @@ class Attempts(BankService):
             query = Query(
                 text=text, kinds=("episode",), action=action.value, limit=_HITS, preset=Preset.RELEVANCE
             )
-            scores |= {hit.id: hit.score for hit in self._bank.recall(query).hits}
+            scores |= {hit.id: hit.why.why.total for hit in self._bank.recall(query).hits}
         with self._bank.reading() as reader:
             similarity: dict[str, float] = {}
             for episode in reader.records("episode", list(scores)).values():
@@ -152,7 +152,7 @@ class Attempts(BankService):
             attempts = reader.select(Episode, one_of("task", tasks), one_of("action", tuple(Action)))
             provenances = reader.run_provenances(attempt.id for attempt in attempts)
         results = approach_results(attempts, provenances)
-        found = [SimilarApproach(result, similarity[result.task]) for result in results]
+        found = [SimilarApproach(result, saturate(similarity[result.task])) for result in results]
 
         def rank(approach: SimilarApproach) -> tuple[bool, float, float]:
             expected = expected_success(approach.tried)

@@ -6,10 +6,11 @@ Miners, reviewers, people, agents, files and shares all describe a lesson as a `
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from archivist.capture.clean import Cleaner
 from archivist.capture.redaction import without_secrets
@@ -29,6 +30,40 @@ from archivist.records import (
 from archivist.text import make_legible
 
 NO_EVIDENCE = Evidence()
+
+
+class LessonAttributes(TypedDict, total=False):
+    """What can be said of a lesson beside its summary and type."""
+
+    rule: str
+    detail: str
+    category: Category | str
+    scope: Scope | str
+    project: str
+    repo: str
+    task: str
+    provider: str
+    tool: str
+    role: str
+    domain: str
+    tags: Sequence[str]
+    importance: float
+    severity: Severity | str
+    remedies: Sequence[str]
+    confirmed: bool
+
+
+class NewLessonAttributes(LessonAttributes, total=False):
+    """What can be said of a lesson that is added."""
+
+    evidence: Evidence | Mapping[str, Sequence[str]]
+
+
+class LessonChanges(LessonAttributes, total=False):
+    """What can be changed in a lesson."""
+
+    summary: str
+    type: LessonType | str
 
 
 class LessonChange(StrEnum):

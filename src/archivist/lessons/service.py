@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from archivist.access.rights import (
     Layer,
@@ -26,6 +26,8 @@ from archivist.lessons.candidate import (
     Candidate,
     KeptLesson,
     LessonChange,
+    LessonChanges,
+    NewLessonAttributes,
     Sighting,
     candidate_of,
     clean_lesson,
@@ -53,6 +55,7 @@ from archivist.records import (
     Brief,
     Episode,
     Event,
+    EventKind,
     Evidence,
     Lesson,
     LessonType,
@@ -142,16 +145,16 @@ class Lessons(BankService):
         summary: str,
         *,
         type: LessonType | str | None = None,  # noqa: A002
-        **fields: Any,
+        **fields: Unpack[NewLessonAttributes],
     ) -> Lesson:
         """Add a lesson by hand: active at once, and a preference unless the type is another.
 
         What an agent adds is a suggestion: a candidate, and a pattern unless the type is another.
         """
-        fields["type"] = str(type) if type else None
+        values = {**fields, "type": str(type) if type else None}
         if self._bank.actor.kind is ActorKind.AGENT:
-            return self._keep_suggestion(summary, fields).lesson
-        return self._keep_statement(summary, fields).lesson
+            return self._keep_suggestion(summary, values).lesson
+        return self._keep_statement(summary, values).lesson
 
     @writes(Layer.LESSONS)
     def suggest(
@@ -344,6 +347,25 @@ class Lessons(BankService):
             for lesson in lessons
         ]
 
+    @reads(Layer.RUNS)
+    def cited_calls(self, lesson: Lesson) -> dict[str, Event]:
+        """Return the latest call that failed of those a lesson cites, and the first that worked after it."""
+        with self._bank.reading() as reader:
+            cited = reader.records("event", lesson.evidence.events).values()
+        calls = [event for event in cited if event.kind in (EventKind.TOOL_CALL, EventKind.EDIT)]
+        # Of the runs that met it, one that overcame it shows most.
+        runs = {event.run for event in calls if not event.is_error}
+        failed = max(
+            (event for event in calls if event.is_error),
+            key=lambda event: (event.run in runs, event.run, event.seq),
+            default=None,
+        )
+        if failed is None:
+            return {}
+        after = (each for each in calls if each.run == failed.run and each.seq > failed.seq)
+        worked = min(after, key=lambda event: event.seq, default=None)
+        return {"Failed": failed} | ({"Worked": worked} if worked else {})
+
     @reads(Layer.LESSONS)
     def lesson_names(self) -> dict[str, tuple[str, str]]:
         """Return the short id and the summary of every lesson by its global id."""
@@ -354,7 +376,7 @@ class Lessons(BankService):
     # Decide
 
     @writes(Layer.LESSONS)
-    def edit(self, /, name: str, **changes: Any) -> Lesson:
+    def edit(self, /, name: str, **changes: Unpack[LessonChanges]) -> Lesson:
         """Change a lesson's words, scope or weight; the ledger keeps the earlier version."""
         types = types_of(Lesson)
         values = {}

@@ -18,6 +18,7 @@ from archivist.lessons.quarantine import is_quarantined
 from archivist.records import Evidence, Finding, Lesson, LessonType, Source, Status
 from archivist.records.lesson import SHORT_ID
 from archivist.records.plain import canonical_json, field_names, to_plain
+from archivist.service import complete_id
 from archivist.store.filters import equals
 
 if TYPE_CHECKING:
@@ -33,10 +34,12 @@ _CITED = field_names(Evidence)
 
 
 def find_lesson(reader: Reader, name: str) -> Lesson:
-    """Return a lesson by its short id or its global one."""
+    """Return a lesson by its short id, its global one or the beginning of that."""
     short = SHORT_ID.fullmatch(name.lower())
     found = reader.select(Lesson, equals("number", int(short[1])), limit=1) if short else []
     lesson = found[0] if found else reader.get(Lesson, name)
+    if lesson is None:
+        lesson = reader.get(Lesson, complete_id(reader, "lesson", name))
     if lesson is None:
         raise NotFoundError("lesson", name)
     return lesson

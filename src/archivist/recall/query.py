@@ -19,6 +19,8 @@ _SCOPED = (
     "scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain", "run",
     "agent", "action", "tier", "source",
 )  # fmt: skip
+# What tools were asked and answered: it has the words of many questions and answers few.
+_TOOL_EVENTS = tuple(scope_token("event", kind) for kind in ("tool_call", "edit", "test"))
 
 
 class Query(NamedTuple):
@@ -27,7 +29,8 @@ class Query(NamedTuple):
     Without statuses, archived and quarantined lessons are left out. `window` is the number of neighbours of
     a hit in its thread, before and after it. A preset of None is the configured one. `is_matching` keeps
     only lessons that share a word with the text or are certainly near to it. `is_in_time_order` puts the hits
-    in the order of their times.
+    in the order of their times. Tool calls and their output are found only by the kind `event`, a run or a
+    tool.
     """
 
     text: str = ""
@@ -80,4 +83,5 @@ def build_search_filter(query: Query) -> SearchFilter:
         until_cycle=query.until_cycle,
         min_importance=query.min_importance,
         with_hidden=bool(query.statuses),
+        excluded=() if query.kinds or query.run or query.tool else _TOOL_EVENTS,
     )

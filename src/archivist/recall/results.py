@@ -27,7 +27,8 @@ class Hit(NamedTuple):
     """One result. `notes` explain its rank, `window` is the text around it.
 
     `provenance` says where a lesson, a run or an event of it comes from, and that an agent or a watched file
-    wrote a text; others have none.
+    wrote a text; others have none. `repo` is the repository of a lesson, a run or an event,
+    `headline` a mined lesson with its remedy first.
     """
 
     kind: str
@@ -40,6 +41,8 @@ class Hit(NamedTuple):
     notes: tuple[str, ...] = ()
     window: tuple[str, ...] = ()
     provenance: Provenance | None = None
+    repo: str = ""
+    headline: str = ""
 
 
 class RecallResult(NamedTuple):
@@ -75,6 +78,14 @@ def text_of(kind: str, record: object) -> str:
     """Return a record's words on one line."""
     rendered = RENDERERS[kind](record)
     return rendered.shown or rendered.text
+
+
+def remedy_first(lesson: Lesson) -> str:
+    """Return a mined lesson with its remedy first, for lists that name the repository; of others nothing."""
+    condition, then, action = lesson.rule.removeprefix("IF ").partition(" THEN ")
+    if not then or not lesson.signature or lesson.confirmed:
+        return ""
+    return action if condition.startswith("working on ") else f"{action}, when {condition}"
 
 
 def _render_lesson(lesson: Lesson) -> RecordText:

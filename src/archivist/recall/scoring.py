@@ -357,3 +357,16 @@ def score_documents(
         total = weights.importance * importance + weights.recency * recency + weights.relevance * relevance
         scored[place] = Score(total, importance, recency, relevance, why)
     return scored
+
+
+def saturate(relevance: float) -> float:
+    """Return a relevance, which has no upper bound, between 0 and 1 in the same order."""
+    return 1 - exp(-relevance)
+
+
+def to_unit_scale(score: Score, weights: Weights) -> Score:
+    """Return a score between 0 and 1 in the same order: the weighted mean, or relevance that saturates."""
+    if not weights.importance and not weights.recency:
+        relevance = saturate(score.total)
+        return score._replace(total=relevance, relevance=relevance)
+    return score._replace(total=score.total / sum(weights))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import accumulate
 from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +15,17 @@ from archivist.access.rights import Layer, is_hidden_from, reads
 from archivist.errors import EmbedderError
 from archivist.recall import amendments, asking, lexical
 from archivist.recall.query import Query, build_search_filter
-from archivist.recall.results import DEFAULT_LIMIT, FRESH, RENDERERS, Hit, RecallResult, name_of, text_of
+from archivist.recall.results import (
+    DEFAULT_LIMIT,
+    FRESH,
+    RENDERERS,
+    Hit,
+    RecallResult,
+    RecordText,
+    name_of,
+    remedy_first,
+    text_of,
+)
 from archivist.recall.scoring import (
     ASSISTANT,
     LENT,
@@ -22,6 +33,7 @@ from archivist.recall.scoring import (
     CosineBaseline,
     Relevance,
     Score,
+    Weights,
     add_neighbour_scores,
     boost_scores,
     discount_long,
@@ -33,14 +45,15 @@ from archivist.recall.scoring import (
     preset_weights,
     score_documents,
     score_meaning,
+    to_unit_scale,
 )
 from archivist.service import BankService
-from archivist.store.results import TextQuery
+from archivist.store.results import SearchFilter, TextQuery
 
 if TYPE_CHECKING:
     from archivist.records import Provenance
     from archivist.store.protocol import Reader
-    from archivist.store.results import IndexedDocument, SearchFilter
+    from archivist.store.results import IndexedDocument
 
 # Candidates of each list, and how many of both are scored closely.
 _CANDIDATES = 64
@@ -99,16 +112,13 @@ class Recall(BankService):
     """Finding by words and by meaning."""
 
     @reads(Layer.LESSONS)
-    def recall(self, query: Query) -> RecallResult:
-        """Find what answers a question, in every kind of record, the best first, each with its reasons."""
-        bank, rules = self._bank, self._bank.config.recall
-        # A question is short; a pasted log is known by its beginning.
-        query = query._replace(text=query.text[:_LONGEST_QUESTION])
-        if query.repo:
-            from archivist import projects
+    def recall(self, query: Query | str) -> RecallResult:
+        """Find what answers a question, in every kind of record, the best first, each with its reasons.
 
-            with bank.reading() as reader:
-                query = query._replace(repo=projects.resolve_name(reader, query.repo))
+        Tool calls and their output are found only by a query for the kind `event`, a run or a tool.
+        """
+        bank, rules = self._bank, self._bank.config.recall
+        query = self._complete_query(query)
         weights = preset_weights(rules, query.preset or rules.preset)
         question = self.prepare_question(query)
         period = asking.find_period(query.text, bank.now())
@@ -150,7 +160,7 @@ class Recall(BankService):
                 now=bank.now().timestamp(),
                 cycle=query.until_cycle,
             )
-            hits = _build_hits(reader, query._replace(limit=limit), scored, documents)
+            hits = _build_hits(reader, query._replace(limit=limit), weights, scored, documents)
             if query.is_in_time_order:
                 hits.sort(key=lambda hit: (hit.time is None, hit.time, hit.id))
             # While the embedder changes, all documents are still found by the vectors of the old one.
@@ -161,6 +171,18 @@ class Recall(BankService):
         return RecallResult(
             tuple(hits), weights, candidates.shown_words, question.embedder, missed, question.problem
         )
+
+    def _complete_query(self, query: Query | str) -> Query:
+        """Return a text as a query, and the repository by the name that the bank has for it."""
+        query = Query(query) if isinstance(query, str) else query
+        # A question is short; a pasted log is known by its beginning.
+        query = query._replace(text=query.text[:_LONGEST_QUESTION])
+        if not query.repo:
+            return query
+        from archivist import projects
+
+        with self._bank.reading() as reader:
+            return query._replace(repo=projects.resolve_name(reader, query.repo))
 
     def _hidden_places(self, reader: Reader, documents: Mapping[int, IndexedDocument]) -> set[int]:
         """Return where lessons stand that the actor must not see, though it asked for their status."""
@@ -301,6 +323,10 @@ def _read_neighbours(
     if around and (question.search_filter.groups or question.search_filter.has_ranges):
         allowed = reader.filter_places(list(around), question.search_filter)
         around = {place: around[place] for place in allowed}
+    if around and question.search_filter.excluded:
+        excluded = SearchFilter(groups=(question.search_filter.excluded,), with_hidden=True)
+        for place in reader.filter_places(list(around), excluded):
+            del around[place]
     return around
 
 
@@ -331,11 +357,16 @@ def _add_wish(
 
 
 def _build_hits(
-    reader: Reader, query: Query, scored: dict[int, Score], documents: dict[int, IndexedDocument]
+    reader: Reader,
+    query: Query,
+    weights: Weights,
+    scored: dict[int, Score],
+    documents: dict[int, IndexedDocument],
 ) -> list[Hit]:
     """Return the results in their final order: amended and superseded ones below their successors."""
     ordered = amendments.demote_superseded(amendments.rank_by_score(scored), documents)
-    if asking.is_broad(query.text):
+    is_broad = asking.is_broad(query.text)
+    if is_broad:
         ordered = amendments.spread_threads(ordered, documents)
     compared = ordered[: max(query.limit or 0, amendments.COMPARED)]
     records = _load_records(reader, documents, compared)
@@ -352,35 +383,58 @@ def _build_hits(
     records |= more
     texts |= {place: RENDERERS[documents[place].kind](record) for place, record in more.items()}
     provenances = _find_provenances(reader, documents, {place: records[place] for place in ordered})
+    whys = {place: to_unit_scale(scored[place], weights) for place in ordered}
+    totals = [whys[place].total for place in ordered]
+    # A text that takes the place of another has its score; one that a broad question puts off has no more
+    # than those before it.
+    totals = list(accumulate(totals, min)) if is_broad else list(accumulate(reversed(totals), max))[::-1]
     hits = []
-    for place in ordered:
-        document, notes = documents[place], []
-        if document.superseded_by:
-            by = reader.records(document.kind, [document.superseded_by]).get(document.superseded_by)
-            notes.append(f"superseded by {name_of(document.kind, by) if by else document.superseded_by}")
-        elif place in amended_by:
-            newer, reason = amended_by[place]
-            notes.append(f"replaced by {texts[newer].name}: {reason}")
-        notes += [
-            f"current: replaces {texts[older].name}"
-            for older, (newer, _) in amended_by.items()
-            if newer == place
-        ]
+    for place, score in zip(ordered, totals, strict=True):
+        document, rendered = documents[place], texts[place]
         hits.append(
             Hit(
                 kind=document.kind,
                 id=document.record,
-                name=texts[place].name,
-                text=texts[place].shown or texts[place].text,
-                score=scored[place].total,
+                name=rendered.name,
+                text=rendered.shown or rendered.text,
+                score=score,
                 time=datetime.fromtimestamp(document.time, UTC) if document.time is not None else None,
-                why=scored[place],
-                notes=tuple(notes),
+                why=whys[place],
+                notes=tuple(_explain_rank(reader, place, document, amended_by, texts)),
                 window=_read_window(reader, document, query.window) if query.window else (),
                 provenance=provenances.get(place),
+                repo=_repo_of(reader, document.kind, records[place]),
+                headline=remedy_first(records[place]) if document.kind == "lesson" else "",
             )
         )
     return hits
+
+
+def _explain_rank(
+    reader: Reader,
+    place: int,
+    document: IndexedDocument,
+    amended_by: Mapping[int, tuple[int, str]],
+    texts: Mapping[int, RecordText],
+) -> list[str]:
+    """Return what a hit is superseded or replaced by, and what it replaces."""
+    notes = []
+    if document.superseded_by:
+        by = reader.records(document.kind, [document.superseded_by]).get(document.superseded_by)
+        notes.append(f"superseded by {name_of(document.kind, by) if by else document.superseded_by}")
+    elif place in amended_by:
+        newer, reason = amended_by[place]
+        notes.append(f"replaced by {texts[newer].name}: {reason}")
+    replaced = (older for older, (newer, _) in amended_by.items() if newer == place)
+    return [*notes, *(f"current: replaces {texts[older].name}" for older in replaced)]
+
+
+def _repo_of(reader: Reader, kind: str, record: Any) -> str:
+    """Return the repository of a lesson, or of the run that something happened in."""
+    if kind == "event":
+        kind, record = "episode", reader.records("episode", [record.run]).get(record.run)
+    name = {"lesson": "repo", "episode": "project", "fact": "project"}.get(kind, "")
+    return getattr(record, name, "") if name else ""
 
 
 def _read_window(reader: Reader, document: IndexedDocument, reach: int) -> tuple[str, ...]:
@@ -416,7 +470,7 @@ def _find_provenances(
 
 def _load_records(
     reader: Reader, documents: dict[int, IndexedDocument], places: Sequence[int]
-) -> dict[int, object]:
+) -> dict[int, Any]:
     """Return the records of these documents by their places."""
     by_kind: dict[str, dict[str, int]] = {}
     for place in places:

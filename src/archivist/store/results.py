@@ -26,7 +26,10 @@ class TextQuery(NamedTuple):
 
 
 class SearchFilter(NamedTuple):
-    """Which documents a search may return. A record must have one scope token of each group."""
+    """Which documents a search may return.
+
+    A record must have one scope token of each group, and to be found by its words none of the excluded.
+    """
 
     groups: tuple[tuple[str, ...], ...] = ()
     since: datetime | None = None
@@ -35,6 +38,7 @@ class SearchFilter(NamedTuple):
     until_cycle: int | None = None
     min_importance: float = 0.0
     with_hidden: bool = False
+    excluded: tuple[str, ...] = ()
 
     @property
     def has_ranges(self) -> bool:

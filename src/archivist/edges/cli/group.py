@@ -239,6 +239,7 @@ def run(argv: Sequence[str] | None = None) -> None:
     except errors.ArchivistError as error:
         code = _report_error(error.message, error.hint, exit_code(error))
     except click.ClickException as error:
+        vars(error)["message"] = errors.without_middle(error.message)
         # Without stderr the exit code still tells.
         try:
             error.show()

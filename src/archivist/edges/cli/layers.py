@@ -12,9 +12,9 @@ import click
 from archivist.clock import from_text
 from archivist.edges import views
 from archivist.edges.cli import options
-from archivist.edges.cli.output import Answer, list_changes, list_records, print_json, write_file
+from archivist.edges.cli.output import Answer, is_terminal, list_changes, list_records, print_json, write_file
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.wording import episode_lines, field_lines, pluralize
+from archivist.edges.cli.wording import episode_lines, field_lines, pluralize, short_repos
 from archivist.errors import ArchivistError, InputError, NotFoundError
 from archivist.records.plain import to_plain
 from archivist.records.run_words import Action
@@ -234,7 +234,17 @@ def list_runs(bank: Bank, /, project: str, agent: str, action: str | None, **ask
 @options.bank_command(episodes, "show")
 @click.argument("run", metavar="RUN")
 def show_run(bank: Bank, run: str) -> Answer:
-    """Print the run RUN: its outcome, what worked, what failed, what was decided."""
+    """Print the run RUN: its outcome, what worked, what failed, what was decided. RUN#14 is an event of it.
+
+    The beginning of an id is enough, if no other begins so.
+    """
+    if run.rpartition("#")[2].isdecimal() and "#" in run:
+        event = bank.runs.event(run)
+        known = ("kind", "time", "agent", "role", "tool", "target", "exit_code", "duration_s")
+        fields = field_lines((name, getattr(event, name)) for name in known)
+        parts = ("text", event.text), ("output", event.output)
+        whole = (f"\n{name}\n{text}" for name, text in parts if text)
+        return Answer({"event": {"id": event.id, **to_plain(event)}}, "\n".join((event.id, *fields, *whole)))
     episode = bank.runs.episode(run)
     names = ("action", "approach", "outcome") if episode.action else ()
     told = [(name, " ".join(str(getattr(episode, name)).split())) for name in names]
@@ -248,7 +258,7 @@ def show_run(bank: Bank, run: str) -> Answer:
 def atif(session: Session, run: str) -> None:
     """Print the run RUN as an ATIF trajectory."""
     with session.bank() as bank:
-        print_json(bank.runs.to_atif(run))
+        print_json(bank.runs.to_atif(bank.runs.episode(run).id))
 
 
 @options.bank_command(episodes)
@@ -343,7 +353,11 @@ def _list_episodes(bank: Bank, found: Sequence[Episode], *, empty: str = "") -> 
     def summary(episode: Episode) -> str:
         return f"{_episode_summary(episode)}{bank.runs.provenance(episode.id).mark}"
 
-    columns = ("Run", "id"), "status", "project", "agent", ("Summary", summary)
+    names = bank.runs.short_ids(episode.id for episode in found) if is_terminal() else {}
+    repos = short_repos(episode.project for episode in found)
+    run = ("Run", lambda episode: names.get(episode.id, episode.id))
+    project = ("Project", lambda episode: repos[episode.project])
+    columns = run, "status", project, "agent", ("Summary", summary)
     return list_records("episodes", found, partial(_episode_view, bank), *columns, empty=empty)
 
 
@@ -354,7 +368,9 @@ def _episode_view(bank: Bank, episode: Episode) -> dict[str, Any]:
 def _episode_summary(episode: Episode) -> str:
     """Return a run in one line; for an attempt what was tried and the outcome."""
     if episode.action is None:
-        return episode.summary or episode.task[:_SUMMARY_CHARACTERS]
+        # The table says already how it ended.
+        words = episode.summary.removeprefix("Succeeded: ").removeprefix("Failed: ")
+        return words or episode.task[:_SUMMARY_CHARACTERS]
     outcome = f": {episode.outcome}" if episode.outcome else ""
     task = shorten_line(episode.task, _TASK_CHARACTERS)
     return f"{episode.action.value} {task}: {episode.approach}{outcome}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +10,9 @@ import click
 
 from archivist.brief.select import global_mark_of
 from archivist.edges.cli import options
-from archivist.edges.cli.output import Answer, list_changes, list_records, write_file
+from archivist.edges.cli.output import Answer, is_terminal, list_changes, list_records, write_file
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.wording import field_lines, pluralize
+from archivist.edges.cli.wording import call_lines, field_lines, pluralize, short_repos
 from archivist.edges.views import history_views, lesson_views, regression_view, report_row_view, verdicts_view
 from archivist.records.run_words import Effect
 from archivist.records.words import Category, LessonType, Scope, Severity, Status
@@ -79,6 +79,7 @@ def list_(
     """
     from archivist.lessons.quarantine import quarantine_reason
     from archivist.recall.query import LIVE, Query
+    from archivist.recall.results import remedy_first
 
     statuses = (Status(status),) if status else tuple(Status) if with_retired else (*LIVE, Status.QUARANTINED)
     query = Query(text=matching or "", statuses=statuses, is_matching=True, **_drop_unset(asked))
@@ -88,14 +89,25 @@ def list_(
     if not matching and not asked["limit"]:
         # Without a question no lesson is the best, so they are numbered.
         found.sort(key=lambda lesson: lesson.number)
-    has_status = with_retired or any(lesson.status is Status.QUARANTINED for lesson in found)
-    rows = []
-    for lesson in found:
-        why = quarantine_reason(lesson)
-        status_cell = [f"{lesson.status}: {why}" if why else lesson.status] if has_status else []
-        cells = (lesson.type, lesson.domain, lesson.summary)
-        rows.append((lesson.short_id, lesson.frequency, *status_cell, *cells))
-    headings = ("ID", "Freq", *(("Status",) if has_status else ()), "Type", "Domain", "Description")
+    repos = short_repos(lesson.repo for lesson in found)
+    columns: dict[str, Callable[[Lesson], object]] = {
+        "ID": lambda lesson: lesson.short_id,
+        "Freq": lambda lesson: lesson.frequency,
+        "Status": lambda lesson: ": ".join(filter(None, (lesson.status, quarantine_reason(lesson)))),
+        "Type": lambda lesson: lesson.type,
+        "Domain": lambda lesson: lesson.domain,
+        "Repo": lambda lesson: repos[lesson.repo],
+        "Description": lambda lesson: remedy_first(lesson) or lesson.summary,
+    }
+    if not with_retired and all(lesson.status is not Status.QUARANTINED for lesson in found):
+        del columns["Status"]
+    if not any(repos):
+        del columns["Repo"]
+    elif is_terminal():
+        # Of 80 columns the words need most.
+        del columns["Type"], columns["Domain"]
+    headings, cells = tuple(columns), columns.values()
+    rows = [[cell(lesson) for cell in cells] for lesson in found]
     return Answer(
         {"lessons": bank.lessons.views(found)}, notes=_source_notes(found), tables=[(headings, rows)]
     )
@@ -126,11 +138,13 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
             **lesson_views(bank, [lesson], mark=global_mark_of(name))[0],
             "stale": bank.liveness.find_stale([lesson]).get(lesson.id, ""),
         }
-    return Answer(view, "\n".join(_lesson_lines(view)))
+        calls = bank.lessons.cited_calls(lesson)
+    quotes = [line for word, event in calls.items() for line in call_lines(event, word)]
+    return Answer(view, "\n".join(_lesson_lines(view, quotes)))
 
 
-def _lesson_lines(view: Mapping[str, Any]) -> list[str]:
-    """Return a lesson as lines: its words first, then what is known of it."""
+def _lesson_lines(view: Mapping[str, Any], quotes: Sequence[str]) -> list[str]:
+    """Return a lesson as lines: its words first, the calls that show it, then what is known of it."""
     lists = {"tags": view["tags"], "runs": view["runs"]}
     evidence = view["evidence"].items()
     lists |= {f"seen in {key}": values for key, values in evidence if values not in lists.values()}
@@ -140,7 +154,7 @@ def _lesson_lines(view: Mapping[str, Any]) -> list[str]:
         more = len(values) - _LISTED
         fields.append((key, ", ".join(values[:_LISTED]) + (f" and {more} more" if more > 0 else "")))
     words = [f"  {view[key]}" for key in ("rule", "detail") if view[key]]
-    return [f"{view['id']}  {view['summary']}", *words, "", *field_lines(fields, 22)]
+    return [f"{view['id']}  {view['summary']}", *words, *quotes, "", *field_lines(fields, 22)]
 
 
 @options.command(lessons)
@@ -262,6 +276,7 @@ def check(session: Session, run: str) -> Answer:
     """Judge each lesson that RUN was given: whether the run needed it, followed it, and it helped."""
     with session.bank() as bank:
         global_bank = session.global_bank()
+        run = bank.runs.episode(run).id
         verdicts = verdicts_view(bank, bank.audit(run, global_bank=global_bank), global_bank=global_bank)
     columns = (
         ("ID", "lesson"),
@@ -334,6 +349,7 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool)
 @click.argument("run", metavar="RUN")
 def regressions(bank: Bank, run: str) -> Answer:
     """Report findings of RUN that an earlier run had fixed; exit 1 when there are any."""
+    run = bank.runs.episode(run).id
     found = bank.audits.regressions(run)
     columns = ("Fixed in", "fixed_in"), ("Severity", "found.severity"), ("Found again", "found.description")
     nothing = "nothing that was fixed came back"

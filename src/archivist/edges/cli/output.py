@@ -25,9 +25,12 @@ Table: TypeAlias = tuple[Sequence[str], Sequence[Sequence[object]]]
 EXIT_PARTIAL = 7
 # A screenful; a file with one systematic mistake has thousands.
 _PROBLEMS_SHOWN = 20
-# The least widths of the last column and of those between it and the first; the second pair for narrow
-# terminals.
-_MIN_WIDTHS = ((10, 5), (8, 3))
+# The least widths of the last column, which says most, and of those between it and the first; the later pairs
+# for narrower terminals.
+_MIN_WIDTHS = ((40, 12), (10, 5), (8, 3))
+# The id or the score at the beginning of a line, and how words of tables are coloured.
+_NAME_OF_LINE = lazy_pattern(r"(?m)^[^\s│]\S*(?=  )")
+_COLOURS = {"success": "green", "failed": "red", "aborted": "red", "partial": "magenta", "quarantined": "red"}
 # Characters that JSON leaves as they are, but a terminal obeys or UTF-8 cannot hold.
 _OBEYED = lazy_pattern("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -56,7 +59,8 @@ def print_answer(answer: Answer, as_json: bool) -> int:
         print_json(answer.view)
     else:
         if answer.text:
-            say(answer.text, nl=not answer.text.endswith("\n"))
+            text = _NAME_OF_LINE.sub(lambda name: _in_colour(name[0], "yellow"), make_legible(answer.text))
+            click.echo(text, nl=not text.endswith("\n"))
         for number, (headings, rows) in enumerate(answer.tables):
             if number:
                 say()
@@ -71,6 +75,17 @@ def print_answer(answer: Answer, as_json: bool) -> int:
     if answer.code is not None:
         return answer.code
     return EXIT_PARTIAL if answer.problems or answer.skipped else 0
+
+
+def is_terminal() -> bool:
+    """Say whether a person reads stdout: lines are then cut to fit, and coloured."""
+    return sys.stdout.isatty()
+
+
+def _in_colour(text: str, colour: str | None) -> str:
+    """Return a text in colour, on a terminal of somebody who wants it."""
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not is_terminal()
+    return text if is_plain or not colour or not text else click.style(text, fg=colour)
 
 
 def list_records(
@@ -131,13 +146,32 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> No
     """Print left-aligned columns; on a terminal the last one is cut to fit, then the widest between."""
     lines = [list(headings), *([" ".join(make_legible(str(cell)).split()) for cell in row] for row in rows)]
     widths = [max(map(_display_width, column)) for column in zip(*lines, strict=True)]
-    if sys.stdout.isatty():
-        import shutil
+    if is_terminal():
+        widths = fit_widths(widths, terminal_columns())
+    for number, line in enumerate(lines):
+        cells = [_pad_cell(cell, width) for cell, width in zip(line, widths, strict=True)]
+        cells[-1] = cells[-1].rstrip()
+        # The headings, the name of a row, and how something ended.
+        colours = ["yellow", *map(_COLOURS.get, line[1:])] if number else ["cyan"] * len(line)
+        click.echo("  ".join(map(_in_colour, cells, colours)).rstrip())
 
-        widths = fit_widths(widths, shutil.get_terminal_size().columns)
-    for line in lines:
-        cells = (_pad_cell(cell, width) for cell, width in zip(line, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+
+def terminal_columns() -> int:
+    """Return how many columns the terminal has; 80 where nobody says."""
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
+def wrap_line(text: str, most: int = 3) -> list[str]:
+    """Return a text as indented lines: on a terminal at most so many that fit into it, else one."""
+    if not is_terminal():
+        return [f"      {text}"]
+    import textwrap
+
+    wrap = textwrap.TextWrapper(terminal_columns(), max_lines=most, placeholder=" …")
+    wrap.initial_indent = wrap.subsequent_indent = "      "
+    return wrap.wrap(text)
 
 
 def fit_widths(widths: Sequence[int], columns: int) -> list[int]:
@@ -153,7 +187,7 @@ def fit_widths(widths: Sequence[int], columns: int) -> list[int]:
         if sum(fit) + 2 * last <= columns:
             return fit
         tried.append(fit)
-    return tried[0]
+    return tried[1]
 
 
 def _pad_cell(cell: str, width: int) -> str:

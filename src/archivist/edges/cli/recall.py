@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli import options
-from archivist.edges.cli.output import Answer
-from archivist.edges.cli.wording import pluralize
+from archivist.edges.cli.output import Answer, is_terminal, wrap_line
+from archivist.edges.cli.wording import pluralize, short_repos
 from archivist.edges.views import recall_view
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # Written out, so that `--help` loads neither the records nor the search.
 _KINDS = ["lesson", "episode", "event", "fact", "artifact", "entry", "document"]
+_OF_RUNS = ("episode", "event")
 _PRESETS = ["relevance", "archivist", "generative"]
 
 
@@ -51,10 +52,17 @@ def recall(bank: Bank, /, text: str, importance: float, explain: bool, is_all: b
     query = Query(text=text, min_importance=importance, is_in_time_order=is_all, **asked)
     found = bank.recall(query._replace(limit=1000) if is_all else query)
     lines = []
+    runs = {hit.id: hit.name.rpartition("#")[0] or hit.name for hit in found.hits if hit.kind in _OF_RUNS}
+    names = bank.runs.short_ids(runs.values()) if is_terminal() else {}
+    repos = short_repos(hit.repo for hit in found.hits)
     for hit in found.hits:
+        run = runs.get(hit.id, "")
+        name = f"{names.get(run, run)}{hit.name.removeprefix(run)}" if run else hit.name
         when = f"  {hit.time:%Y-%m-%d}" if hit.time else ""
         mark = hit.provenance.mark if hit.provenance else ""
-        lines += [f"{hit.score:.2f}  {hit.kind}  {hit.name}{when}{mark}", f"      {hit.text}"]
+        repo = f"  {repos[hit.repo]}" if hit.repo else ""
+        lines += [f"{hit.score:.2f}  {hit.kind}  {name}{when}{repo}{mark}"]
+        lines += wrap_line(hit.headline or hit.text)
         lines += [f"      ({text})" for text in hit.notes]
         lines += [f"      │ {text}" for text in hit.window]
         if explain:
@@ -85,11 +93,14 @@ def _explain_score(hit: Hit, weights: Weights) -> str:
         parts.append(f"speaker {why.speaker:.2f}")
     standing = f", {why.standing:g}· as {hit.kind}" if why.standing != 1 else ""
     sum_ = f"[{' + '.join(parts)}{standing}]"
+    moved = f", here {hit.score:.2f}" if hit.score != score.total else ""
     if not weights.importance and not weights.recency:
-        return f"= relevance {score.relevance:.2f} {sum_}"
+        return f"= relevance {score.relevance:.2f}, 1 - exp(-{why.total:.2f}) {sum_}{moved}"
     # Next to other weights, relevance is scaled from the worst to the best hit.
     relevance = f"relevance {score.relevance:.2f} (scaled from {why.total:.2f} {sum_})"
+    whole = sum(weights)
     return (
-        f"= {weights.importance:g}·importance {score.importance:.2f}"
-        f" + {weights.recency:g}·recency {score.recency:.2f} + {weights.relevance:g}·{relevance}"
+        f"= {weights.importance / whole:.3g}·importance {score.importance:.2f}"
+        f" + {weights.recency / whole:.3g}·recency {score.recency:.2f}"
+        f" + {weights.relevance / whole:.3g}·{relevance}{moved}"
     )

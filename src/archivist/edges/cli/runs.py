@@ -299,7 +299,7 @@ def reflect(session: Session, run: str, pending: bool, days: int | None, scenari
     with session.bank() as bank:
         results: Iterable[Reflection | ReflectionOutcome]
         if run or days is not None:
-            runs = [run] if run else bank.reflections.recent_runs(days or 0)
+            runs = [bank.runs.episode(run).id] if run else bank.reflections.recent_runs(days or 0)
             usual = Scenario.MANUAL if run else Scenario.BATCH
             results, total = (bank.reflect(each, scenario=why or usual) for each in runs), len(runs)
         else:

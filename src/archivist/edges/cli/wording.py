@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from archivist.clock import to_short_text
+from archivist.text import shorten
 
 if TYPE_CHECKING:
-    from archivist.records import Episode
+    from archivist.records import Episode, Event
+
+# Of a command, and of the end of its output.
+_QUOTED_LINES = 6
+_QUOTED_CHARACTERS = 160
 
 
 def pluralize(number: int, noun: str) -> str:
@@ -29,12 +35,29 @@ def field_lines(fields: Iterable[tuple[str, object]], width: int = 12) -> list[s
     return lines
 
 
+def short_repos(names: Iterable[str]) -> dict[str, str]:
+    """Return repositories without their owners, where that leaves them apart."""
+    full = set(names)
+    owned = Counter(name.rpartition("/")[2] for name in full if "/" in name)
+    return {name: last if owned[last := name.rpartition("/")[2]] < 2 else name for name in full}
+
+
 def approval_notes(waiting: int) -> list[str]:
     """Return how to see the quarantined lessons, if there are any."""
     from archivist.doctor import SHOW_QUARANTINED
 
     verb = "waits" if waiting == 1 else "wait"
     return [f"{pluralize(waiting, 'lesson')} {verb} for approval: {SHOW_QUARANTINED}"] if waiting else []
+
+
+def call_lines(event: Event, word: str) -> list[str]:
+    """Return what a run did and what came of it: its command, and the end of the output, which says most."""
+    said, output = event.text.strip().splitlines(), event.output.strip().splitlines()
+    quoted = said[:_QUOTED_LINES] + ["…"] * (len(said) > _QUOTED_LINES)
+    answered = ["…"] * (len(output) > _QUOTED_LINES) + output[-_QUOTED_LINES:]
+    code = f", exit code {event.exit_code}" if event.exit_code else ""
+    lines = [*(f"  $ {line}" for line in quoted), *(f"    {line}" for line in answered)]
+    return ["", f"{word} in {event.id}{code}", *(shorten(line, _QUOTED_CHARACTERS) for line in lines)]
 
 
 def episode_lines(episode: Episode) -> list[str]:

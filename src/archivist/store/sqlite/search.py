@@ -363,7 +363,8 @@ def _match_parts(words: TextQuery) -> list[str]:
 
 def _match_expression(words: TextQuery, search_filter: SearchFilter) -> str:
     match = f"text : ({' OR '.join(_match_parts(words))})"
-    return match if search_filter.with_hidden else f"({match}) NOT scope : {_HIDDEN}"
+    left_out = (*search_filter.excluded, *(() if search_filter.with_hidden else (_HIDDEN,)))
+    return f"({match}) NOT scope : ({' OR '.join(left_out)})" if left_out else match
 
 
 def _scope_expression(search_filter: SearchFilter) -> str:
