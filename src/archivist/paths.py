@@ -122,6 +122,17 @@ def project_of_remote(url: str) -> str:
     return f"{match.group(1)}/{match.group(2)}" if match else ""
 
 
+def remote_address(url: str) -> str:
+    """Return a git remote as `//host/path`, however it is written; one on this machine as its path."""
+    scheme, is_url, rest = url.partition("://")
+    if scheme == "file" or url.startswith("/"):
+        return (rest if is_url else url).rstrip("/")
+    host, _, path = rest.partition("/") if is_url else url.partition(":")
+    host = re.sub(r":(22|80|443|9418)?\Z", "", host.rpartition("@")[2].lower())
+    path = path.strip("/").removesuffix(".git")
+    return f"//{host}/{path}" if host and path and "/" not in host else ""
+
+
 def project_folder(bank: Path) -> Path:
     """Return the project folder of a bank's file; the folder of the file when it is in no project."""
     folder = bank.absolute().parent

@@ -24,6 +24,7 @@ from archivist.paths import (
     is_folder,
     project_of_folder,
     project_of_remote,
+    remote_address,
     safe_name,
     telling_folder,
 )
@@ -41,6 +42,8 @@ else:
 PROJECT_NAMES = "project_names"
 # Where a run keeps the repository that it was made in, beside the folder that its log names.
 CHECKOUT = "checkout"
+# Where a run keeps the address of the remote that its log names.
+REMOTE = "remote"
 # A name is judged by its latest runs: older ones may be of a repository that had the name before.
 _LATEST_RUNS = 20
 # A repository without a known name is compared with these runs of every project.
@@ -69,6 +72,11 @@ class Repository:
     def remote_name(self) -> str:
         """Return `owner/repo` of the remote, or an empty text."""
         return project_of_remote(self.remote)
+
+    @property
+    def address(self) -> str:
+        """Return host and path of the remote, which tell it from others of the same `owner/repo`."""
+        return remote_address(self.remote)
 
 
 def run_projects(reader: Reader) -> set[str]:
@@ -141,20 +149,24 @@ def project_at(reader: Reader, folder: Path, root: Path) -> str:
     return next((name for name in names if name not in owned), short)
 
 
-def project_of_run(reader: Reader, name: str, folder: Path, root: Path) -> str:
+def project_of_run(reader: Reader, name: str, folder: Path, root: Path, remote: str = "") -> str:
     """Return the project of a run by its folder, and by what its log calls it.
 
     Logs name a repository after the folder or the remote: such a name only says where the run was made. Any
     other counts, unless it is another repository's. A folder that is not here was the bank's own repository,
-    in a container or a clone, if the remote is the same.
+    in a container or a clone, if the remote has the same address; `owner/repo` counts if a log says no more.
     """
     if not is_folder(folder):
         own = _describe_repository(root, root)
-        is_own = own.remote_name and name.lower() == own.remote_name.lower()
-        return project_at(reader, root, root) if is_own else name
+        same = (remote, own.address) if remote else (name.lower(), own.remote_name.lower())
+        if own.address and same[0] == same[1]:
+            return project_at(reader, root, root)
+        is_another = remote and _is_owned(reader, name, Repository(folder, "", remote), root) is False
+        return f"{safe_name(remote.strip('/').partition('/')[0])}/{name}" if is_another else name
     repository = _describe_repository(folder, root)
     is_inside = to_main_worktree(folder).is_relative_to(repository.folder)
-    is_derived = name in (project_of_folder(as_text(folder)), repository.remote_name) and is_inside
+    derived = (project_of_folder(as_text(folder)), repository.remote_name)
+    is_derived = is_inside and (bool(remote) or name in derived)
     is_another = name and _is_owned(reader, name, repository, root) is False
     return project_at(reader, folder, root) if is_derived or is_another else name
 
@@ -191,7 +203,7 @@ def checkout_info(folder: Path, root: Path) -> dict[str, object]:
     kept = {
         "folder": as_text(repository.folder),
         "mark": repository.mark,
-        "remote": repository.remote_name,
+        REMOTE: repository.address,
     }
     return {name: value for name, value in kept.items() if value}
 
@@ -229,7 +241,7 @@ def _is_owned(reader: Reader, name: str, repository: Repository, root: Path) -> 
 
 def _find_by_checkout(reader: Reader, repository: Repository, root: Path) -> str:
     """Return the project with the latest run that was made in a repository; empty when there is none."""
-    marks = (as_text(repository.folder), repository.mark, repository.remote, repository.remote_name)
+    marks = (as_text(repository.folder), repository.mark, repository.address, repository.remote_name)
     found: list[tuple[str, str]] = []
     for name in run_projects(reader):
         rows = reader.select_fields(
@@ -257,15 +269,14 @@ def _is_made_in(extra: str, repository: Repository, root: Path) -> bool | None:
         return None
     noted = json.loads(extra)
     checkout = noted.get(CHECKOUT)
-    kept: Mapping[str, object] = checkout if isinstance(checkout, dict) else {"folder": noted.get("cwd")}
-    folder = Path(str(kept.get("folder") or ""))
+    kept: Mapping[str, object] = checkout if isinstance(checkout, dict) else noted
+    folder = Path(str(kept.get("folder") or noted.get("cwd") or ""))
     if not folder.is_absolute():
         return None
     mark = str(kept.get("mark") or "")
     if mark and mark == repository.mark:
         return True
-    name, remote = repository.remote_name, kept.get("remote")
-    is_same_remote = remote == name if name and remote else None
+    is_same_remote = _is_same_remote(str(kept.get(REMOTE) or ""), repository)
     if not is_folder(folder):
         return is_same_remote
     other = _describe_repository(folder, root)
@@ -282,12 +293,20 @@ def _is_made_in(extra: str, repository: Repository, root: Path) -> bool | None:
         return None
     # Two checkouts of one repository were cloned from the same place, or one from the other.
     both = (repository, other)
-    name = repository.remote_name or repository.remote
-    is_same_name = name and name == (other.remote_name or other.remote)
-    if (repository.mark and repository.mark == other.mark) or is_same_name:
+    is_same_address = repository.address and repository.address == other.address
+    if (repository.mark and repository.mark == other.mark) or is_same_address:
         return True
     origins = {os.path.realpath(each.remote.removeprefix("file://")) for each in both if each.remote}
     return bool(origins & {str(each.folder) for each in both})
+
+
+def _is_same_remote(noted: str, repository: Repository) -> bool | None:
+    """Say whether a run's remote is a repository's; None when one has none, or an old run lacks the host."""
+    if not noted or not repository.address:
+        return None
+    if noted.startswith("/"):
+        return noted == repository.address
+    return None if noted == repository.remote_name else False
 
 
 def _name_in(task: str, names: set[str]) -> str:

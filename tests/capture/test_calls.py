@@ -25,11 +25,11 @@ from archivist.capture.recorder import (
     instance_in,
     project_of_folder,
     project_of_instance,
-    project_of_remote,
     provider_and_model,
     task_of,
 )
 from archivist.capture.values import as_float, as_integer, as_time, clip, content_text, count, omission_mark
+from archivist.paths import project_of_remote
 from archivist.records import EventKind
 
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-old\n+new\n*** Add File: b.py\n+more\n*** End Patch"

@@ -1,6 +1,7 @@
 """Find the logs that clients keep of one repository below the user's home.
 
-A session is the repository's when it began in one of its worktrees, or when its log names the same remote.
+A session is the repository's when it began in one of its worktrees, or in a clone of the same remote. Of a
+folder that is gone the log says the remote.
 Names of folders only narrow the search: they cannot be turned back into a path, so the log itself decides.
 """
 
@@ -22,8 +23,8 @@ from archivist.clock import to_text
 from archivist.errors import InputError
 from archivist.files.open import head_of, open_file
 from archivist.files.opencode import export_session, list_sessions
-from archivist.files.worktrees import read_small_text, remote_of, repository_of, worktrees_of
-from archivist.paths import is_folder, project_of_remote
+from archivist.files.worktrees import is_repository, read_small_text, remote_of, repository_of, worktrees_of
+from archivist.paths import is_folder, project_of_remote, remote_address
 
 # Claude Code cuts the name of a folder here.
 _SLUG_CHARACTERS = 200
@@ -50,17 +51,22 @@ class _LogHead(NamedTuple):
 
 
 class CheckoutPlaces(NamedTuple):
-    """Where a repository is checked out, and `owner/repo` of its remote."""
+    """Where a repository is checked out, and the address of its remote."""
 
     roots: tuple[Path, ...]
     remote: str
 
     def has_session(self, folder: str, remote: str = "") -> bool:
         """Say whether a session that began in a folder, in a clone of a remote, is the repository's."""
-        if self.remote and self.remote.lower() in (remote.lower(), project_of_remote(remote).lower()):
-            return True
         path = Path(os.path.realpath(folder)) if Path(folder).is_absolute() else Path()
         top = Path(path.anchor)
+        repository = repository_of(path, top) if path.anchor and is_folder(path) else top
+        is_here = is_repository(repository)
+        address = remote_address(remote_of(repository) if is_here else remote)
+        # Some clients note no more than `owner/repo`.
+        is_named = not is_here and remote.lower() == project_of_remote(self.remote).lower()
+        if self.remote and (address == self.remote or is_named):
+            return True
         # A repository inside of this one is another.
         return any(
             path.is_relative_to(root) and (not is_folder(path) or _is_same(path, root, top))
@@ -75,7 +81,7 @@ def _is_same(one: Path, other: Path, top: Path) -> bool:
 def checkout_places(folder: Path) -> CheckoutPlaces:
     """Return where the repository of a folder is checked out; a folder in none is its own place."""
     own = Path(os.path.realpath(folder))
-    remote = project_of_remote(remote_of(repository_of(own, Path(own.anchor))))
+    remote = remote_address(remote_of(repository_of(own, Path(own.anchor))))
     return CheckoutPlaces(tuple(dict.fromkeys(worktrees_of(own) or [own])), remote)
 
 

@@ -28,7 +28,6 @@ from archivist.capture.values import (
 from archivist.cold_start import lazy_pattern
 from archivist.ids import derived_id
 from archivist.paths import project_of_folder as project_of_folder
-from archivist.paths import project_of_remote as project_of_remote
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind, Usage
 from archivist.records.run_words import BEGAN, FOLDER, TYPED
 from archivist.text import shorten

@@ -230,7 +230,8 @@ class _Intake:
             extra = {**extra, projects.CHECKOUT: projects.checkout_info(Path(folder), root)}
         if not self._known.project:
             with self._bank.reading() as reader:
-                project = projects.project_of_run(reader, project, Path(folder), root)
+                remote = str(extra.get(projects.REMOTE) or "")
+                project = projects.project_of_run(reader, project, Path(folder), root, remote)
                 # What an agent said of a run under its id does not decide where its log is filed.
                 started = reader.get(Episode, episode.id) if reader.is_own_run(episode.id) else None
                 if started and started.project and started.project != project:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, from_structured, read_outcome
 from archivist.capture.formats.codex_scripts import OngoingCalls, calls_in_script, script_outcome
 from archivist.capture.json_stream import LogLine, preview_log, read_lines
-from archivist.capture.recorder import GATEWAYS, LogItem, LogOrigin, Recorder, project_of_remote, read_usage
+from archivist.capture.recorder import GATEWAYS, LogItem, LogOrigin, Recorder, read_usage
 from archivist.capture.values import (
     as_float,
     as_integer,
@@ -22,6 +22,7 @@ from archivist.capture.values import (
     text,
 )
 from archivist.cold_start import lazy_pattern
+from archivist.paths import project_of_remote, remote_address
 from archivist.records import EpisodeStatus, EventKind
 
 name = "codex"
@@ -137,9 +138,10 @@ class _Thread(Recorder):
         self.provider = "" if provider in GATEWAYS else provider
         self._read_context(meta)
         git = object_at(meta, "git")
-        self.project = project_of_remote(text(git, "repository_url")) or self.project
+        remote = text(git, "repository_url")
+        self.project = project_of_remote(remote) or self.project
         self.add_facts(agent_version=text(meta, "cli_version"), originator=text(meta, "originator"))
-        self.add_facts(branch=text(git, "branch"))
+        self.add_facts(branch=text(git, "branch"), remote=remote_address(remote))
         is_own = text(meta, "thread_source") in ("", "user")
         self._has_person = is_own and meta.get("source") in _KEYBOARDS
         spawned = object_at(meta, "source", "subagent", "thread_spawn")
