@@ -87,10 +87,14 @@ def _finish_init(file: Path, actor: Actor) -> bool:
 @options.bank_command(has_global=True)
 def status(bank: Bank) -> Answer:
     """Print the number of records of each kind."""
+    from archivist.edges.install.record import SetupRecord
+
     held = bank.doctor.status()
     rows = [(name.replace("_", " "), count) for name, count in held.items()]
     notes = approval_notes(held["quarantined_lessons"])
-    return Answer(held, notes=notes, tables=[(("What", "Count"), rows)])
+    changed = SetupRecord.load(paths.state_folder(bank.path.absolute())).find_changed()
+    warnings = [f"archivist: {line}" for line in changed]
+    return Answer(held, notes=notes, warnings=warnings, tables=[(("What", "Count"), rows)])
 
 
 @options.command()

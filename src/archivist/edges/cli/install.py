@@ -14,7 +14,7 @@ from archivist.edges.cli.output import Answer
 from archivist.edges.cli.session import Session
 from archivist.edges.hook_events import CLIENTS
 from archivist.errors import InputError
-from archivist.paths import checkout_of
+from archivist.paths import bank_file, checkout_of, state_folder
 
 if TYPE_CHECKING:
     from archivist.edges.install.changes import ClientPlan, InstallChange
@@ -83,6 +83,7 @@ def uninstall(
     A file that was not changed since is restored byte for byte; from others only our entries are removed.
     """
     from archivist.edges.install import changes
+    from archivist.edges.install.record import SetupRecord
 
     if client == _PLUGIN:
         return _change_plugin(folder, dry_run=dry_run, is_removal=True)
@@ -90,6 +91,11 @@ def uninstall(
     clients = CLIENTS if client == ALL else (client,)
     plans = [changes.plan_client(each, place, is_removal=True) for each in clients]
     answer = _change_settings(client, plans, dry_run=dry_run, is_removal=True)
+    if not dry_run and (bank := session.find_bank_path()) is not None:
+        state = state_folder(bank_file(bank).absolute())
+        record = SetupRecord.load(state)
+        if (kept := record.without(clients, place)) != record:
+            kept.save(state)
     is_changed = any(plan.is_changed for plan in plans)
     return answer if is_changed else answer._replace(warnings=(f"{client} is not installed here",))
 

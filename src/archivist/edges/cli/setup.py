@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -10,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -30,9 +29,8 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.capture.client_logs import ClientLog
     from archivist.edges.install.changes import ClientPlan
+    from archivist.edges.install.record import SetupRecord
 
-# What setting up did, for undoing it; in the bank's state folder under the user's home.
-_RECORD = "setup.json"
 _READ_CLIENTS = "Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI"
 _CACHES = ("file_systems", "trusted.json")
 _OWN_FILES = ("", "-wal", "-shm", "-journal")
@@ -65,6 +63,7 @@ def setup(session: Session, yes: bool, dry_run: bool, undo: bool, user: bool, as
 
 def _set_up(session: Session, *, yes: bool, dry_run: bool, user: bool, is_quiet: bool) -> dict[str, Any]:
     from archivist.capture.client_logs import checkout_places, find_client_logs
+    from archivist.edges.install.record import SetupRecord
 
     tell = _silence if is_quiet else say
     checkout = project_root(session)
@@ -83,26 +82,28 @@ def _set_up(session: Session, *, yes: bool, dry_run: bool, user: bool, is_quiet:
         "dry_run": dry_run,
     }
     if dry_run:
-        state = "is there" if paths.is_file(file) else "would be made"
-        tell(f"Memory    {file} {state}")
+        presence = "is there" if paths.is_file(file) else "would be made"
+        tell(f"Memory    {file} {presence}")
         tell(f"Sessions  {_count_by_client(logs)}")
         _show_plans(plans, remarks, tell, is_full=True)
         tell("Nothing was changed: this was a dry run.")
         return view
     is_first_home = not paths.home_folder().exists()
     path, is_new, notes, warnings = create_bank(session, place)
-    record = _Record.load(path)
+    state = paths.state_folder(path.absolute())
+    record = SetupRecord.load(state)
+    replaced = [f"archivist: {line}" for line in record.find_changed()]
     record = record._replace(
         has_made_bank=record.has_made_bank or is_new, has_made_home=record.has_made_home or is_first_home
     )
-    record.save(path)
+    record.save(state)
     tell(f"Memory    {path.absolute()}{' (new)' if is_new else ''}; git does not see it")
     tell(f"Sessions  {_count_by_client(logs)}")
     with session.bank(folder=checkout) as bank:
         view |= _learn(bank, checkout, logs, problems, tell)
-        view["installed"] = _connect(plans, remarks, record, path, tell, yes=yes)
+        view["installed"] = _connect(plans, remarks, record, state, tell, yes=yes)
         view["brief"] = _tell_brief(bank, session, checkout, tell)
-    for line in (*notes, *warnings, *problem_lines(problems)):
+    for line in (*notes, *warnings, *replaced, *problem_lines(problems)):
         note(line)
     tell("\nUndo all of it: archivist setup --undo. Bring in what is new: archivist setup.")
     return {**view, "created": is_new, "problems": problems}
@@ -206,7 +207,13 @@ def _show_plans(plans: Sequence[ClientPlan], remarks: Sequence[str], tell: Any, 
 
 
 def _connect(
-    plans: Sequence[ClientPlan], remarks: Sequence[str], record: _Record, file: Path, tell: Any, *, yes: bool
+    plans: Sequence[ClientPlan],
+    remarks: Sequence[str],
+    record: SetupRecord,
+    state: Path,
+    tell: Any,
+    *,
+    yes: bool,
 ) -> list[str]:
     """Show what would be written, ask, and install; return the clients that were installed."""
     from archivist.edges.install import changes
@@ -226,7 +233,7 @@ def _connect(
             installs=[*record.installs, [plan.client, plan.place.scope, str(plan.place.root)]]
         )
         # Before the files: what is half written can be undone, too.
-        record.save(file)
+        record.save(state)
         changes.apply_plan(plan)
         if plan.client in ASKS:
             tell(f"          {ASKS[plan.client]}")
@@ -249,46 +256,23 @@ def _tell_brief(bank: Bank, session: Session, checkout: Path, tell: Any) -> str:
     return text
 
 
-class _Record(NamedTuple):
-    """What setup did: made the bank and the user's folder or not; client, scope and root of each install."""
-
-    has_made_bank: bool = False
-    has_made_home: bool = False
-    installs: Sequence[Sequence[str]] = ()
-
-    @classmethod
-    def load(cls, bank: Path) -> _Record:
-        with suppress(OSError, ValueError, TypeError):
-            return cls(**json.loads((paths.state_folder(bank.absolute()) / _RECORD).read_text("utf-8")))
-        return cls()
-
-    def save(self, bank: Path) -> None:
-        from archivist.files.write import replace_file
-
-        folder = paths.state_folder(bank.absolute())
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_file(folder / _RECORD, json.dumps(self._asdict()).encode(), is_private=True)
-
-
 def _undo(session: Session, *, yes: bool, dry_run: bool, is_quiet: bool) -> dict[str, Any]:
     """Uninstall the clients that setup connected, in every worktree, and delete the bank that it made."""
     from archivist.edges.install import changes
-    from archivist.edges.install.clients import InstallLocation
+    from archivist.edges.install.record import FILE_NAME, SetupRecord
 
     file = paths.bank_file(session.require_bank_path()).absolute()
-    record = _Record.load(file)
-    if record == _Record():
+    record = SetupRecord.load(paths.state_folder(file))
+    if record == SetupRecord():
         hint = "archivist uninstall all --local removes the clients' settings"
         raise InputError("archivist setup was not run for this bank", hint=hint)
-    plans = []
-    for client, scope, root in record.installs:
-        place = InstallLocation(Path(root), is_user=scope == "user", is_local=scope == "local")
-        if client in CLIENTS and place.root.is_dir():
-            plans.append(changes.plan_client(client, place, is_removal=True))
+    plans = [changes.plan_client(client, place, is_removal=True) for client, place in record.places()]
     removed = [f"{plan.client} in {plan.place.root}" for plan in plans if plan.is_changed]
     with session.bank() as bank:
         held = bank.doctor.status()
     lines = [f"Uninstall {each}" for each in removed]
+    left = [str(path) for plan in plans for path in plan.left_files()]
+    lines += [f"Leave     {path}: it holds nothing that setup wrote" for path in left]
     if record.has_made_bank:
         lessons = held["active_lessons"] + held["candidate_lessons"]
         counts = f"{pluralize(lessons, 'lesson')} and {pluralize(held['runs'], 'run')}"
@@ -299,6 +283,7 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, is_quiet: bool) -> dict
     view = {
         "bank": str(file),
         "uninstalled": removed,
+        "left": left,
         "bank_deleted": record.has_made_bank,
         "dry_run": dry_run,
     }
@@ -315,12 +300,12 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, is_quiet: bool) -> dict
     if record.has_made_bank:
         _delete_bank(file, record)
     else:
-        (paths.state_folder(file) / _RECORD).unlink()
+        (paths.state_folder(file) / FILE_NAME).unlink()
     tell("Undone.")
     return view
 
 
-def _delete_bank(file: Path, record: _Record) -> None:
+def _delete_bank(file: Path, record: SetupRecord) -> None:
     """Delete a bank with everything that was written for it; what else lies in its folder stays."""
     from archivist.files.git import remove_bank_exclusion
     from archivist.trust import accepted_banks, withdraw_trust

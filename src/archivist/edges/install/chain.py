@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +28,7 @@ from archivist.edges.hook_events import (
 from archivist.edges.install import changes, jsonc
 from archivist.edges.install.clients import NO_SERVER, InstallLocation, has_server, targets
 from archivist.edges.install.entries import PROGRAM, named_programs
+from archivist.edges.install.record import SetupRecord
 from archivist.errors import ArchivistError
 from archivist.files import hook_log
 from archivist.paths import bank_file, is_file
@@ -79,7 +81,7 @@ def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
     programs = [program for _, program, _ in calls] or [PROGRAM]
     command = next(filter(None, map(shutil.which, programs)), None)
     return [
-        _check_clients(installs, root, home),
+        _check_clients(installs, root, home, SetupRecord.load(log_folder).find_changed()),
         _check_command(command, calls, is_needed=bool(installs)),
         _check_hook(installs, root, log_folder),
         _check_server(installs, root),
@@ -170,8 +172,22 @@ def _find_disabling_file(root: Path, home: Path | None) -> str:
     return ""
 
 
-def _check_clients(installs: list[ClientInstall], root: Path, home: Path | None) -> Check:
+def _find_foreign_servers(root: Path) -> list[str]:
+    """Name the project's files in which another program's server stands under our name."""
+    found = [target for client in CLIENTS for target in targets(client, InstallLocation(root))]
+    named = []
+    for target in found:
+        with suppress(ArchivistError):
+            if target.has_foreign_server(_read_hooks(target.path)):
+                named.append(f"{target.path} starts another program under the name archivist: remove it")
+    return named
+
+
+def _check_clients(
+    installs: list[ClientInstall], root: Path, home: Path | None, changed: Sequence[str]
+) -> Check:
     problems = [install.problem for install in installs if install.problem]
+    problems += [*changed, *_find_foreign_servers(root)]
     problems += double_hook_warnings(installs)
     has_claude = any(install.client == "claude-code" for install in installs)
     if has_claude and (disabling_file := _find_disabling_file(root, home)):

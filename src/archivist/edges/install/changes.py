@@ -29,6 +29,9 @@ _FOLDERS = (
     ".claude", ".codex", ".config", ".copilot", ".cursor", ".gemini", ".github", ".vscode", "Code", "User",
     "hooks", "rules",
 )  # fmt: skip
+NO_LOCAL_SERVER = (
+    "the MCP server is left out, because its file is one that a pull can replace; to add it for you"
+)
 # The first line tells our exclusion from one that the user wrote.
 _EXCLUSION = f"# Copies of settings that archivist keeps until it is uninstalled\n*{SUFFIX}".encode()
 
@@ -115,6 +118,15 @@ class ClientPlan(NamedTuple):
         """Say whether anything would change."""
         return any(change.action != "unchanged" for change in self.changes)
 
+    def left_files(self) -> list[Path]:
+        """Return the files that a removal leaves: without our hooks, or with another server of our name."""
+        return [
+            change.path
+            for target, change in zip(self.targets, self.changes, strict=True)
+            if change.before is not None and change.action == "unchanged"
+            if target.hooks or target.has_foreign_server(change.before.decode("utf-8", "replace"))
+        ]
+
 
 def plan_client(client: str, place: InstallLocation, *, is_removal: bool = False) -> ClientPlan:
     """Return what installing a client, or removing it, would change; refuse what could not be written."""
@@ -129,7 +141,13 @@ def plan_client(client: str, place: InstallLocation, *, is_removal: bool = False
                 hint = f"archivist install {client} changes it for everybody, --user installs for you alone"
                 raise InputError(f"{name!r} is committed, so that a change would be too", hint=hint)
             remarks.append(f"{client}: {name} is committed and stays as it is, without our MCP server")
-        wanted = [target for target in wanted if target not in committed]
+        # A pull replaces ignored files unasked: a server that it brings under our name would pass for ours.
+        left_out = [target for target in wanted if target.servers and not target.hooks]
+        left_out = [each for each in left_out if each not in committed and not holds_ours(each)]
+        if left_out:
+            add = "claude mcp add archivist -- archivist mcp" if client == "claude-code" else ""
+            remarks.append(f"{client}: {NO_LOCAL_SERVER}: {add or f'archivist install {client} --user'}")
+        wanted = [target for target in wanted if target not in (*committed, *left_out)]
     changes = plan_uninstall(wanted) if is_removal else plan_install(wanted)
     refuse_unwritable(changes)
     for change in () if place.is_user else changes:

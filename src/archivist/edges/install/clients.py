@@ -121,6 +121,12 @@ class InstallTarget:
             return False
         return entries.has_redirected(text, (self.servers, PROGRAM), str(self.path))
 
+    def has_foreign_server(self, text: str) -> bool:
+        """Say whether a server under our name in a file is another program's."""
+        return bool(self.servers) and entries.has_foreign_server(
+            text, (self.servers, PROGRAM), str(self.path)
+        )
+
     def take(self, text: str, original: str | None) -> str:
         """Return a file's text without our entries; the original is the text before them, where known."""
         where, server = str(self.path), (self.servers, PROGRAM)

@@ -239,6 +239,18 @@ def has_redirected(text: str, path: tuple[str, str], where: str) -> bool:
     return any(map(_is_redirected, [*handlers, node.value if node is not None else None]))
 
 
+def has_foreign_server(text: str, path: tuple[str, str], where: str) -> bool:
+    """Say whether the server under our name in a text is another program's; a text in no form has none."""
+    with suppress(InputError):
+        if where.endswith(".toml"):
+            entry = _split_table(text, path, where)[1]
+        else:
+            node = jsonc.find(jsonc.parse(text, where), path, where)
+            entry = None if node is None else node.value
+        return entry is not None and not _is_server(entry)
+    return False
+
+
 def _is_redirected(entry: object) -> bool:
     return any(call.is_redirected and call.words[:1] in ((HOOK,), (SERVER,)) for call in calls_in(entry))
 
