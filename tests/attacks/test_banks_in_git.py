@@ -95,6 +95,19 @@ def test_a_pair_of_files_that_a_later_pull_brings_is_said(archivist: Command, re
     assert staged(repository) == [".archivist/memory.db"]
 
 
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("name", ["memory.db.replaced-20260102T030405Z", "memory.db.salvaged-1", "x.jsonl"])
+def test_a_copy_that_git_would_take_is_said(archivist: Command, repository: Path, name: str) -> None:
+    archivist("init")
+    (repository / ".archivist" / name).write_text("")
+    (repository / ".archivist" / "config.toml").write_text("")
+    (repository / ".gitignore").write_text("!.archivist/\n")
+    (repository / ".archivist" / ".gitignore").write_text(f"*\n!config.toml\n!{name}\n")
+    for command in ("status", "doctor"):
+        ran = archivist(command)
+        assert "git add would publish it" in ran.err + ran.out, command
+
+
 def look_like_a_repository(folder: Path) -> None:
     """Write what git takes for a bare repository, in which it answers nothing."""
     for name in ("refs", "objects"):

@@ -34,6 +34,8 @@ _ENVIRONMENT = {
     "LC_ALL": "C",
 }
 _TIMEOUT_S = 10.0
+# What a repository may hold in the folder of a bank.
+_SHARED = (".gitignore", "config.toml")
 # In a folder that git ignores as a whole, a `.gitignore` inside has no say.
 _EXCLUSION = b"# What archivist remembers of this clone\n.archivist/"
 # A log that shows no difference runs no program that would make one.
@@ -158,12 +160,18 @@ def find_git_problem(bank: Path) -> str:
     if not tops:
         return ""
     # At the top: any folder below can hold files that look like a repository, at which git gives up.
-    names = [str(path.relative_to(tops[0])) for path in (file, file.with_name(f"{file.name}-wal"))]
-    tracked, listed = run_git(tops[0], "ls-files", "--", *names, timeout_s=_TIMEOUT_S)
-    if listed:
+    # Repairs leave copies of the bank beside it.
+    files = {file, file.with_name(f"{file.name}-wal"), *file.parent.glob(f"{file.name}*")}
+    if file.parent.name == ".archivist":
+        files.update(path for path in file.parent.glob("*") if path.name not in _SHARED and path.is_file())
+    names = {str(path.relative_to(tops[0])) for path in files}
+    tracked, listed = run_git(tops[0], "ls-files", "-z", "--", *sorted(names), timeout_s=_TIMEOUT_S)
+    committed = {os.fsdecode(name) for name in listed.split(b"\0") if name}
+    if any(Path(name).name.startswith(file.name) for name in committed):
         advice = f"git rm --cached '{bank}*'"
         return f"the bank is committed to git, so whoever can push can change it: {advice}"
-    code, ignored = run_git(tops[0], "check-ignore", "--", *names, timeout_s=_TIMEOUT_S)
+    names -= committed
+    code, ignored = run_git(tops[0], "check-ignore", "--", *sorted(names), timeout_s=_TIMEOUT_S)
     if tracked == 0 and code in (0, 1):
         if ignored.count(b"\n") == len(names):
             return ""
