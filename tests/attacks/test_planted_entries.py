@@ -95,3 +95,20 @@ def test_over_stdio_a_client_is_no_person_and_no_orchestrator(
     given = {"ARCHIVIST_ACTOR": who} if place == "variable" else {}
     ran = archivist(*words, stdin=b"", **given)
     assert (ran.code != 0, f"{who} may not speak over stdio" in ran.err) == (True, True), ran
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (".claude/settings.json", '{"env": {"ARCHIVIST_HOME": ".decoy"}}'),
+        (".claude/settings.local.json", '{"env": {\n  "ARCHIVIST_HOME" : ".decoy"}}'),
+        (".env", "A=1\nARCHIVIST_HOME=.decoy\n"),
+        (".gemini/.env", "export ARCHIVIST_HOME = .decoy\n"),
+    ],
+)
+def test_planted_variables_are_named(archivist: Command, project: Path, name: str, text: str) -> None:
+    archivist("init")
+    (project / name).parent.mkdir(exist_ok=True)
+    (project / name).write_text(text)
+    assert f"{project / name} sets ARCHIVIST_HOME" in archivist("doctor").out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import filecmp
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from archivist.edges.install.entries import PROGRAM, named_programs
 from archivist.edges.install.record import SetupRecord
 from archivist.errors import ArchivistError
 from archivist.files import hook_log
+from archivist.files.worktrees import read_small_text
 from archivist.paths import bank_file, is_file
 
 _TIMEOUT_S = 10
@@ -47,6 +49,10 @@ _TOLD_AT = {
     SUBAGENT_START: "subagent start",
 }
 _LEARNT_FROM = ("claude-code", "codex", "gemini")
+# Files of a project whose variables clients give to the programs that they start.
+_FILES_WITH_VARIABLES = (".claude/settings.json", ".claude/settings.local.json", ".env", ".gemini/.env")
+# A key of JSON, or a line of a file of variables; in a hook's command it is named as redirected already.
+_VARIABLE = r"""(?m)(?:^[ \t]*(?:export[ \t]+)?|")(ARCHIVIST_[A-Z_]{1,80})(?="?[ \t]*[=:])"""
 _HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -183,11 +189,21 @@ def _find_foreign_servers(root: Path) -> list[str]:
     return named
 
 
+def _find_planted_variables(root: Path) -> list[str]:
+    """Name the project's files that set our variables, by which they could name a bank or whom to trust."""
+    named = []
+    for name in _FILES_WITH_VARIABLES:
+        text = read_small_text(root / name)
+        if found := sorted(set(re.findall(_VARIABLE, text))):
+            named.append(f"{root / name} sets {', '.join(found)}: remove it unless you wrote it")
+    return named
+
+
 def _check_clients(
     installs: list[ClientInstall], root: Path, home: Path | None, changed: Sequence[str]
 ) -> Check:
     problems = [install.problem for install in installs if install.problem]
-    problems += [*changed, *_find_foreign_servers(root)]
+    problems += [*changed, *_find_foreign_servers(root), *_find_planted_variables(root)]
     problems += double_hook_warnings(installs)
     has_claude = any(install.client == "claude-code" for install in installs)
     if has_claude and (disabling_file := _find_disabling_file(root, home)):
