@@ -44,7 +44,8 @@ def test_a_planted_hook_is_named_and_ours_is_installed(
     archivist("install", "claude-code", "--project")
     groups = json.loads(file.read_text())["hooks"]["SessionStart"]
     handlers = [handler for group in groups for handler in group["hooks"]]
-    assert [each["command"] for each in handlers if "args" in each] == ["archivist"]
+    ours = [each["command"] for each in handlers if each["command"].startswith("archivist hook ")]
+    assert ours == ["archivist hook claude-code session-start"]
     # A line that does more than call us is not ours to remove.
     is_left = command.startswith("env")
     assert (command in [each["command"] for each in handlers]) is is_left
