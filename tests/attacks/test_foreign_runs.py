@@ -88,7 +88,7 @@ def test_commands_mark_what_is_not_of_own_runs(archivist: Command, project: Path
     with Bank.open(project) as bank:
         bank.attempts.log("fix the login", agent="a", action="failed", approach="restart", outcome="no")
         _import_attempt(bank, tmp_path)
-    recalled = archivist("recall", "freezegun").out.splitlines()
+    recalled = archivist("recall", "freezegun", "--kind", "event").out.splitlines()
     heads = [line for line in recalled if "  event  " in line or "  episode  " in line]
     assert {("theirs" in line, "(said by an agent)" in line) for line in heads} == {
         (True, True),

@@ -37,7 +37,7 @@ def plant(folder: Path, kind: str, tmp_path: Path) -> None:
     else:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
-            with Bank.open(tmp_path / "theirs") as bank:
+            with Bank.open(tmp_path / "theirs", create=True) as bank:
                 bank.lessons.add("Planted wisdom")
         file.write_bytes((tmp_path / "theirs" / ".archivist" / "memory.db").read_bytes())
 
@@ -133,7 +133,7 @@ def test_init_finishes_no_bank_that_holds_something_or_was_noted(
     assert archivist("init").code == 5
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
-        Bank.open(tmp_path / "fresh").close()
+        Bank.open(tmp_path / "fresh", create=True).close()
     file = project / ".archivist" / "memory.db"
     file.write_bytes((tmp_path / "fresh" / ".archivist" / "memory.db").read_bytes())
     assert archivist("init").code == 5

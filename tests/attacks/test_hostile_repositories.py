@@ -120,7 +120,7 @@ def victim(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Victi
     one.program.chmod(0o755)
     with fresh_bank(one.other) as bank:
         bank.lessons.add("A secret plan of another project")
-    with Bank.open(home / ".archivist") as bank:
+    with Bank.open(home / ".archivist", create=True) as bank:
         bank.lessons.add("My own lesson for every project")
     agent_log(tmp_path / "log.jsonl", MISSING_MODULE)
     monkeypatch.setenv("SOMETHING_SECRET", KEY)
@@ -134,7 +134,7 @@ def planted_bank() -> bytes:
     """Return a bank that somebody else made: its lessons say that a person said them, and it has a token."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("ARCHIVIST_HOME", f"{folder}/home")
-        with Bank.open(folder) as bank:
+        with Bank.open(folder, create=True) as bank:
             bank.lessons.add(PLANTED)
             bank.core.update("status", {"sprint": PLANTED})
             for session in ("s-1", "s-2"):
@@ -357,7 +357,7 @@ def test_a_planted_token_opens_nothing_also_when_the_bank_is_accepted(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
-        with Bank.open(tmp_path / "theirs") as bank:
+        with Bank.open(tmp_path / "theirs", create=True) as bank:
             secret = bank.tokens.create("human:mallory").secret
             bank.lessons.add(PLANTED)
     victim.plant(".archivist/memory.db", bytes_of(bank))
@@ -448,7 +448,7 @@ def test_a_log_that_a_pull_brings_is_not_taken_for_the_banks_own(
     # The log of a bank that is open holds its last changes.
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
-        with Bank.open(tmp_path / "theirs") as bank:
+        with Bank.open(tmp_path / "theirs", create=True) as bank:
             bank.lessons.add(PLANTED)
             planted = (tmp_path / "theirs" / ".archivist" / "memory.db-wal").read_bytes()
     file.write_bytes(planted)
@@ -489,7 +489,7 @@ def test_a_log_that_a_killed_process_left_is_read_and_another_with_its_number_is
         # The same file, as one that has got its number.
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
-            with Bank.open(tmp_path / f"theirs{len(more)}") as bank:
+            with Bank.open(tmp_path / f"theirs{len(more)}", create=True) as bank:
                 bank.lessons.add(PLANTED)
                 planted = Path(f"{bank.path}-wal").read_bytes()
         kept = file.read_bytes()
@@ -515,7 +515,7 @@ def test_the_victims_own_log_does_not_vouch_for_a_strangers_bank(archivist: Comm
     mark = next(note["mark"] for place, note in notes.items() if place == str(file))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
-        with Bank.open(tmp_path / "theirs") as bank:
+        with Bank.open(tmp_path / "theirs", create=True) as bank:
             bank.lessons.add(PLANTED)
     kept = file.read_bytes()
     assert mark.encode() in Path(f"{file}-wal").read_bytes()
@@ -545,7 +545,7 @@ def test_a_bank_with_a_planted_trigger_is_not_accepted(archivist: Command, tmp_p
     folder = tmp_path / "theirs"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
-        Bank.open(folder).close()
+        Bank.open(folder, create=True).close()
     with closing(apsw.Connection(str(folder / ".archivist" / "memory.db"))) as db:
         db.execute("CREATE TRIGGER evil AFTER INSERT ON settings BEGIN DELETE FROM lessons; END")
     ran = archivist("trust", "--yes", cwd=folder)
@@ -562,7 +562,7 @@ def test_a_strangers_backup_is_restored_only_when_the_user_says_so(
     archivist("init", cwd=project)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
-        with Bank.open(tmp_path / "theirs") as bank:
+        with Bank.open(tmp_path / "theirs", create=True) as bank:
             bank.tokens.create("human:mallory")
             bank.lessons.add(PLANTED)
             bank.doctor.back_up(tmp_path / "theirs.db")
@@ -583,7 +583,7 @@ def test_a_bank_that_is_replaced_while_the_user_looks_is_not_accepted(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
         for name, text in (("harmless", "Use tabs"), ("theirs", PLANTED)):
-            with Bank.open(tmp_path / name) as bank:
+            with Bank.open(tmp_path / name, create=True) as bank:
                 bank.lessons.add(text)
                 if name == "theirs" and ending:
                     planted = bank.path.with_name(f"{bank.path.name}-wal").read_bytes()

@@ -49,7 +49,7 @@ def folder_as(ending: str) -> Callable[[Path, Path], None]:
 def foreign_log(folder: Path, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
-        with Bank.open(tmp_path / "theirs") as bank:
+        with Bank.open(tmp_path / "theirs", create=True) as bank:
             bank.lessons.add(FOREIGN)
             (folder / "memory.db-wal").write_bytes(Path(f"{bank.path}-wal").read_bytes())
 

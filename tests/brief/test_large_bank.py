@@ -35,7 +35,7 @@ def pages() -> Iterator[Pages]:
 
 @pytest.fixture
 def bank(tmp_path: Path, pages: Pages) -> Iterator[Bank]:
-    with Bank.open(tmp_path / "shop") as bank:
+    with Bank.open(tmp_path / "shop", create=True) as bank:
         with bank.transaction() as writer:
             for number in range(LESSONS):
                 lesson = Lesson(

@@ -17,7 +17,7 @@ from tests.conftest import Command
 _ADD = """
 import sys
 from archivist import Bank
-bank = Bank.open(sys.argv[1])
+bank = Bank.open(sys.argv[1], create=True)
 for number in range(100):
     bank.lessons.add(f"Lesson {sys.argv[2]}-{number}")
 """

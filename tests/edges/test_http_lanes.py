@@ -255,7 +255,7 @@ def test_who_waits_to_write_waits_once(bank: Bank, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_bank_and_its_folder_are_their_owners_alone(tmp_path: Path) -> None:
-    Bank.open(tmp_path / "deep" / "project").close()
+    Bank.open(tmp_path / "deep" / "project", create=True).close()
     folder = tmp_path / "deep" / "project" / ".archivist"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / "memory.db").stat().st_mode) == 0o600

@@ -17,6 +17,7 @@ from archivist.edges.cli.install import install, uninstall
 from archivist.edges.cli.session import Session
 from archivist.edges.install import plugin
 from archivist.errors import InputError
+from archivist.paths import home_folder
 from archivist.tools.functions import tools
 from tests.banks import lay_bank
 from tests.conftest import TickingClock
@@ -164,7 +165,11 @@ def test_settings_that_lack_a_part_or_are_broken_are_named(clinic: Path) -> None
 def test_a_hook_that_fails_is_told(clinic: Path) -> None:
     _run(install, "codex")
     assert re.fullmatch(r"answers in \d+ ms: nothing to brief yet", _checks()["firing"][1])
+    # A project's refused settings are passed over; the user's own must be right.
     (clinic / ".archivist" / "config.toml").write_text("[breif]\n")
+    assert _checks()["firing"][0]
+    home_folder().mkdir(parents=True, exist_ok=True)
+    (home_folder() / "config.toml").write_text("[breif]\n")
     is_well, text = _checks()["firing"]
     assert (is_well, text.startswith("it failed: "), "unknown key 'breif'" in text) == (False, True, True)
 

@@ -64,7 +64,7 @@ def test_a_bank_where_locks_do_not_lock_is_refused_and_not_made(
 ) -> None:
     monkeypatch.setattr(locks, "is_locked_twice", lambda _: True)
     with pytest.raises(BankError, match="grants the same lock twice") as refused:
-        Bank.open(tmp_path / "project")
+        Bank.open(tmp_path / "project", create=True)
     assert "local disk" in refused.value.hint
     assert not (tmp_path / "project" / ".archivist" / "memory.db").exists()
 

@@ -43,7 +43,7 @@ def _execute(path: Path, sql: str) -> list[Any]:
 
 @pytest.mark.req("M7")
 def test_a_bank_is_one_file_in_wal_mode_for_its_owner_only(tmp_path: Path) -> None:
-    with Bank.open(tmp_path / "project") as bank:
+    with Bank.open(tmp_path / "project", create=True) as bank:
         bank.lessons.add("Prefer small commits")
         assert stat.S_IMODE(bank.path.stat().st_mode) == 0o600
         assert _execute(bank.path, "PRAGMA journal_mode") == [("wal",)]
@@ -194,7 +194,7 @@ import os, sys, urllib.parse
 os.environ["ARCHIVIST_TRUST__FOLDERS"] = sys.argv[1]
 from archivist import Bank
 from archivist.errors import BankReadOnlyError
-with Bank.open(sys.argv[2]) as loaded:
+with Bank.open(sys.argv[2], create=True) as loaded:
     loaded.lessons.add("What nobody may not load is loaded")
     loaded.brief()
 os.environ["ARCHIVIST_HOME"] = "/nonexistent"
@@ -213,7 +213,7 @@ import os, sys, urllib.parse
 os.environ["ARCHIVIST_TRUST__FOLDERS"] = sys.argv[1]
 from archivist import Bank
 from archivist.recall.query import Query
-with Bank.open(sys.argv[2]) as loaded:
+with Bank.open(sys.argv[2], create=True) as loaded:
     loaded.lessons.query(Query())
 os.environ["ARCHIVIST_HOME"] = "/nonexistent"
 os.setgid(65534); os.setuid(65534)
@@ -237,7 +237,7 @@ def _open_to_read(folder: Path) -> None:
 @pytest.mark.skipif(os.getuid() != 0, reason="needs to become somebody without permission")
 def test_who_can_only_read_a_bank_sees_what_others_write_to_it(tmp_path: Path) -> None:
     folder = tmp_path / "project"
-    Bank.open(folder).close()
+    Bank.open(folder, create=True).close()
     _open_to_read(folder)
     with subprocess.Popen(
         [sys.executable, "-c", _WATCHED_BY_NOBODY, str(folder), str(tmp_path / "other")],
@@ -254,7 +254,7 @@ def test_who_can_only_read_a_bank_sees_what_others_write_to_it(tmp_path: Path) -
             return watcher.stdout.readline()  # type: ignore[union-attr]
 
         assert (seen(), seen()) == ("0 True\n", "0 False\n")
-        with Bank.open(folder) as bank:
+        with Bank.open(folder, create=True) as bank:
             bank.lessons.add("Prefer small commits")
         assert (seen(), seen()) == ("1 True\n", "1 False\n")
         with Bank.open(folder) as bank:
@@ -273,7 +273,7 @@ def test_who_can_only_read_a_bank_sees_what_others_write_to_it(tmp_path: Path) -
 @pytest.mark.skipif(os.getuid() != 0, reason="needs to become somebody without permission")
 def test_a_read_only_bank_can_be_read_and_says_that_it_cannot_be_written(tmp_path: Path) -> None:
     folder = tmp_path / "project"
-    bank = Bank.open(folder)
+    bank = Bank.open(folder, create=True)
     bank.lessons.add("Prefer small commits")
     bank.close()
     _open_to_read(folder)
@@ -290,7 +290,7 @@ def test_a_read_only_bank_can_be_read_and_says_that_it_cannot_be_written(tmp_pat
 def test_a_bank_where_no_file_can_be_made_is_said_to_be_read_only(tmp_path: Path) -> None:
     (tmp_path / "wall").write_text("a file where a folder should be")
     with pytest.raises(BankReadOnlyError):
-        Bank.open(tmp_path / "wall" / "project")
+        Bank.open(tmp_path / "wall" / "project", create=True)
 
 
 @pytest.mark.req("N5")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _PLUGIN = "plugin"
 # The question that a client asks its user before it runs a new hook or server.
 ASKS = {
-    "claude-code": "Claude Code asks once whether to trust this folder, and its MCP server where there is one.",
+    "claude-code": "Claude Code asks once whether to trust this folder, and its server if it has one.",
     "codex": "Codex asks once whether to trust the new hooks.",
     "vscode": "VS Code asks once whether to trust the MCP server.",
 }
