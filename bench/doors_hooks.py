@@ -156,7 +156,7 @@ def _spent(case: Case, turn: int) -> float:
 
 def _fill(place: Path, count: int) -> None:
     """Make a bank of one project with many lessons, met in some of its runs, some of them about failures."""
-    with Bank.open(place) as bank:
+    with Bank.open(place, create=True) as bank:
         _write(bank, count)
         # As a bank is found after any session: with its vectors.
         list(bank.vectors.embed_waiting())

@@ -167,7 +167,7 @@ def _row(name: str, loads: Sequence[Load]) -> str:
 def _fill(folder: Path, lessons: int) -> None:
     """Make a bank of a project with some repositories, its lessons met by few runs or many."""
     text, chance = make_text(3), random.Random(7)
-    with Bank.open(folder, actor=ADA) as bank:
+    with Bank.open(folder, actor=ADA, create=True) as bank:
         there = bank.doctor.status()["active_lessons"]
         while there < lessons:
             batch = min(5_000, lessons - there)
@@ -209,7 +209,7 @@ class Server:
 
 @contextmanager
 def _ours(folder: Path) -> Iterator[Server]:
-    with Bank.open(folder, actor=ADA) as bank:
+    with Bank.open(folder, actor=ADA, create=True) as bank:
         token = bank.tokens.create("orchestrator:bench").secret
     words = ["--bank", str(folder), "serve", "--port", "0"]
     with _running([str(Path(sys.executable).parent / "archivist"), *words, "--quiet"]) as (process, url):
@@ -234,7 +234,7 @@ def _running(command: Sequence[str]) -> Iterator[tuple[subprocess.Popen[bytes], 
 
 
 def _serve_plainly(folder: Path) -> int:
-    bank, lock = Bank.open(folder, actor=ADA), Lock()
+    bank, lock = Bank.open(folder, actor=ADA, create=True), Lock()
 
     class Handler(BaseHTTPRequestHandler):
         """Answer every request with a brief."""

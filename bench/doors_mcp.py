@@ -159,7 +159,7 @@ def _words() -> list[str]:
 def fill(folder: Path, count: int) -> None:
     """Make a bank of so many lessons, with their vectors."""
     chance = random.Random(7)
-    with Bank.open(folder, actor=Actor(ActorKind.HUMAN, "bench")) as bank:
+    with Bank.open(folder, actor=Actor(ActorKind.HUMAN, "bench"), create=True) as bank:
         with bank.transaction():
             for number in range(count):
                 rule = f"IF {sentence(chance)} THEN {sentence(chance)}"

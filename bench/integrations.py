@@ -105,7 +105,7 @@ def store_figures() -> None:
         )
         for number in range(ITEMS)
     ]
-    with tempfile.TemporaryDirectory() as folder, Bank.open(folder) as bank:
+    with tempfile.TemporaryDirectory() as folder, Bank.open(folder, create=True) as bank:
         ours = ArchivistStore(bank)
         stores: dict[str, BaseStore] = {"archivist": ours, "in memory": InMemoryStore()}
         for name, store in stores.items():

@@ -245,7 +245,7 @@ class Memory:
         self._failures: dict[str, Failure] = {}
         self._kinds: dict[str, set[Kind]] = {}
         self._programs: set[str] = set()
-        self.bank = Bank.open(folder, clock=lambda: self._now)
+        self.bank = Bank.open(folder, clock=lambda: self._now, create=True)
         self.learn_s = 0.0
         self.brief_s = 0.0
 

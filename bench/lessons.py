@@ -85,7 +85,7 @@ def _weights(size: int) -> list[float]:
 
 def _bank(folder: Path, words: list[str], count: int) -> tuple[Bank, list[Lesson]]:
     source = random.Random(11)
-    bank = Bank.open(folder)
+    bank = Bank.open(folder, create=True)
     first = bank.lessons.add("seed", type="pattern")
     lessons = []
     with bank.transaction() as writer:

@@ -379,7 +379,7 @@ def fill_bank(
         )
         threads[event.run].append(event)
         names[event.id] = each.id
-    bank = Bank.open(folder)
+    bank = Bank.open(folder, create=True)
     # The vectors of one text serve all systems.
     vars(bank)["_embedders"][:] = [encoder]
     for run, events in threads.items():

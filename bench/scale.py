@@ -138,7 +138,7 @@ def _pace() -> float:
 def _build(place: Path, size: int) -> dict[str, float]:
     text = _text(size)
     begin = time.process_time()
-    bank = Bank.open(place)
+    bank = Bank.open(place, create=True)
     with click.progressbar(length=size, label=f"{size} records", file=sys.stderr) as bar:
         for number in range(0, size, RUN):
             run = f"run-{number // RUN:06d}"

@@ -93,7 +93,7 @@ class World:
 
     def __post_init__(self) -> None:
         config = Config(proposals=ProposalRules(approvers=APPROVERS))
-        self.bank = Bank.open(self.folder, config=config, clock=self._look)
+        self.bank = Bank.open(self.folder, config=config, clock=self._look, create=True)
 
     def _look(self) -> datetime:
         self.now += timedelta(seconds=1)

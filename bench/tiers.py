@@ -96,7 +96,7 @@ def main() -> int:
 
 def _round(seed: int, questions: int) -> dict[str, float]:
     chance = random.Random(seed)
-    with tempfile.TemporaryDirectory() as folder, Bank.open(Path(folder)) as bank:
+    with tempfile.TemporaryDirectory() as folder, Bank.open(Path(folder), create=True) as bank:
         story = tell(bank, chance)
         for _ in bank.vectors.embed_waiting():
             pass

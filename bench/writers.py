@@ -136,7 +136,7 @@ def _records(number: int, at: int) -> tuple[Episode, Event]:
 
 def _prepare(kind: str, file: Path) -> None:
     if kind == "bank":
-        Bank.open(file).close()
+        Bank.open(file, create=True).close()
         return
     file.parent.mkdir(parents=True)
     db = _connect(file)
