@@ -416,3 +416,10 @@ def test_a_lesson_cites_the_calls_of_the_runs_before_it_was_one(bank: Bank, tmp_
         bank.reflect(name)
     (known,) = bank.lessons.query(Query())
     assert {event.partition("#")[0] for event in known.evidence.events} == {"s-1", "s-2"}
+
+
+def test_a_failure_that_has_several_names_is_counted_once(bank: Bank, tmp_path: Path) -> None:
+    lint = ("pnpm lint", "Exit code 1\n4:2  error  Missing semicolon  semi\n\n1 problem (1 error)", True)
+    mended = [lint, ("pnpm lint:fix", "fixed", False), ("pnpm lint", "no problems", False)]
+    bank.runs.capture_file(agent_log(tmp_path / "s-1.jsonl", mended, session="s-1"))
+    assert bank.reflect("s-1").failures == 1

@@ -54,8 +54,6 @@ _CHECK = lazy_pattern(
 )
 _MENDS = lazy_pattern(r"(?:^|[\s:_-])(?:fix|write|format|fmt|prettier|black)(?:$|[\s:=_-])")
 _INSTALLED = lazy_pattern(r"site-packages/([\w-]+)")
-# Such calls do not succeed because of something done elsewhere, except when another process held the lock.
-_UNAFFECTED = frozenset((K.GIT, K.USAGE, K.SYNTAX, K.EDIT_NOT_APPLIED))
 _LOCKED = "index locked"
 _OUTSIDE = "run it outside of the sandbox"
 
@@ -81,8 +79,6 @@ def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     if found := _cure_by_permission(failed, later[:_NEAR]):
         return found
     found = _cure_by_kind(failed, failure, later)
-    if found is None and (failure.kind not in _UNAFFECTED or failure.signature.error == _LOCKED):
-        found = _cure_by_step(failed, later[:_NEAR])
     if found is None:
         return None
     # A remedy that says no more than the call that failed is none.
@@ -130,19 +126,27 @@ def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall])
         return found
     match failure.kind:
         case K.MISSING_MODULE if is_standard(failure.subject):
-            return _cure_by_change(failed, failure, later) or cure_by_interpreter(failed, later)
+            found = _cure_by_change(failed, failure, later) or cure_by_interpreter(failed, later)
+            return found or _cure_by_step(failed, near)
         case K.NETWORK:
-            return _cure_by_change(failed, failure, later)
+            return _cure_by_change(failed, failure, later) or _cure_by_step(failed, near)
         case K.MISSING_MODULE | K.VERSION_CONFLICT | K.IMPORT_ERROR:
-            return _cure_by_change(failed, failure, later) or cure_by_variant(failed, failure, near)
+            found = _cure_by_change(failed, failure, later) or cure_by_variant(failed, failure, near)
+            return found or _cure_by_step(failed, near)
         case K.MISSING_COMMAND:
-            return _cure_by_install(failed, failure, later) or cure_by_variant(failed, failure, near)
+            found = _cure_by_install(failed, failure, later) or cure_by_variant(failed, failure, near)
+            return found or _cure_by_step(failed, near)
         case K.MISSING_FILE:
-            return cure_by_path(failure, near)
+            return cure_by_path(failure, near) or _cure_by_step(failed, near)
         case K.EDIT_NOT_APPLIED:
             return _cure_by_other_edit(failed, later)
         case K.GIT:
-            return cure_by_sequence(failed, near) or cure_by_variant(failed, failure, near)
+            found = cure_by_sequence(failed, near) or cure_by_variant(failed, failure, near)
+            # Another process held the lock; else git does not mind what is done elsewhere.
+            is_locked = failure.signature.error == _LOCKED
+            return found or (_cure_by_step(failed, near) if is_locked else None)
+        case K.USAGE:
+            return cure_by_variant(failed, failure, near) or cure_by_other_runner(failed, failure, near)
         case K.ATTRIBUTE | K.TYPE_ERROR | K.VALUE | K.TEST_FAILURE | K.SYNTAX:
             return (
                 _cure_by_change(failed, failure, later)
@@ -151,9 +155,8 @@ def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall])
                 or cure_by_other_runner(failed, failure, near)
             )
         case _:
-            is_affected = failure.kind not in _UNAFFECTED
             return (
-                (_cure_by_step(failed, near) if is_affected else None)
+                _cure_by_step(failed, near)
                 or cure_by_variant(failed, failure, near)
                 or cure_by_other_runner(failed, failure, near)
             )
@@ -358,7 +361,7 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
             continue
         before = _words_before(failed, act)
         if before is None:
-            is_ordinary = act.purpose in ORDINARY and not _stages_again(act, failed)
+            is_ordinary = act.purpose in ORDINARY and not any(_is_staging(step, failed) for step in act.steps)
             is_of_use = has_worked(act) and not is_ordinary and not had_no_effect(act)
             done += [act] if is_of_use else []
         elif not has_worked(act):
@@ -373,10 +376,6 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
             acts = (*list(changing.values())[-2:], act)
             return Cure(remedy, acts) if texts and is_informative(remedy.text) else None
     return None
-
-
-def _stages_again(act: ToolCall, failed: ToolCall) -> bool:
-    return any(_is_staging(step, failed) for step in act.steps)
 
 
 def _is_staging(step: Step, failed: ToolCall) -> bool:

@@ -22,7 +22,7 @@ _LONGEST_REFUSAL = 1000
 _LONGEST_SENTENCE = 400
 _MOST_LINES = 400
 _LONGEST_OUTPUT = 20_000
-_SHORTEST_LINE = 60
+_COMPARED_CHARACTERS = 60
 _LINES_BEFORE = 4
 _LINES_AFTER = 14
 _USAGE = lazy_pattern(r"\s*usage:", re.IGNORECASE)
@@ -167,7 +167,7 @@ def asking_sentences(output: str) -> Iterator[str]:
 def _around_failure(act: ToolCall) -> str:
     """Return the lines of an output next to the one that reports the failure: others speak of other steps."""
     lines = act.event.output.split("\n")[-_MOST_LINES:]
-    line = act.failure.line.strip()[:_SHORTEST_LINE] if act.failure else ""
+    line = act.failure.line.strip()[:_COMPARED_CHARACTERS] if act.failure else ""
     at = next((index for index, text in enumerate(lines) if line and line in text), None)
     return "\n".join(lines if at is None else lines[max(0, at - _LINES_BEFORE) : at + _LINES_AFTER])
 

@@ -226,21 +226,21 @@ def _may_have_helped(act: ToolCall, failed: ToolCall) -> bool:
     """Say whether a call changed something and did not do what the failed one was for."""
     if edits_project(act):
         return True
-    is_other = act.purpose != failed.purpose and not (act.main and failed.main and _shares_words(act, failed))
-    return bool(act.steps) and is_other and not act.is_look and has_worked(act) and not had_no_effect(act)
-
-
-def _shares_words(act: ToolCall, failed: ToolCall) -> bool:
-    """Say whether a call has the words of another, but for one program before or instead of the first."""
-    right, wrong = act.main, failed.main
-    if not right or not wrong:
+    if not act.steps or act.is_look or act.purpose == failed.purpose or is_asked_for(act, failed):
         return False
-    words, wanted = _values(right), _values(wrong)
-    return (
-        words[-len(wanted) :] == [wanted[0].removeprefix("./"), *wanted[1:]]
-        or (bool(wanted[1:]) and words[1:] == wanted[1:])
-        or is_asked_for(act, failed)
-    )
+    words, wanted = (_values(call.main) if call.main else [] for call in (act, failed))
+    is_same = bool(words and wanted) and (_has_same_rest(words, wanted) or _wraps(words, wanted))
+    return not is_same and has_worked(act) and not had_no_effect(act)
+
+
+def _has_same_rest(words: list[str], wanted: list[str]) -> bool:
+    """Say whether a call only has another program."""
+    return bool(wanted[1:]) and words[1:] == wanted[1:]
+
+
+def _wraps(words: list[str], wanted: list[str]) -> bool:
+    """Say whether a call runs another one through a program before it."""
+    return words[-len(wanted) :] == [wanted[0].removeprefix("./"), *wanted[1:]]
 
 
 def can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
@@ -266,9 +266,8 @@ def can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
         return True
     words, wanted = _values(right), _values(wrong)
     # Another program does the rest of the same words: one that the error names, or one that runs the first.
-    is_same_rest = bool(wanted[1:]) and words[1:] == wanted[1:]
-    is_wrapped = words[-len(wanted) :] == [wanted[0].removeprefix("./"), *wanted[1:]]
-    return (is_same_rest and _names(failed, words[0])) or is_wrapped or act.purpose == failed.purpose
+    is_other = _has_same_rest(words, wanted) and _names(failed, words[0])
+    return is_other or _wraps(words, wanted) or act.purpose == failed.purpose
 
 
 def _values(step: Step) -> list[str]:

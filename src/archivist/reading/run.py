@@ -425,7 +425,7 @@ def digest_failure(
             cures[met.failure.subject, text, remedy.way.value] = None
     name = first.act.purpose if first.act.steps else first.act.event.tool
     # A script of one run, or a look at something, is nothing that a project often fails in.
-    name = "" if "<" in name or first.act.is_look else name
+    name = "" if first.act.is_look or not {"<", "`"}.isdisjoint(name) else name
     errors = [error for error in dict.fromkeys(map(_short_error, those)) if error][:2]
     return {
         "kind": first.failure.kind.value,

@@ -198,8 +198,8 @@ def reflect(
     created, updated = _persist(bank, seen, candidates, story, digest, looked)
     if memo is not None:
         memo[run] = bank.runs.episode(run)
-    failures = sum(int(failure.get("n", 1)) for failure in _failures(digest).values())
-    result = Reflection(run, why, story, failures, (*found.created, *created), (*found.updated, *updated))
+    met = len(reading.met)
+    result = Reflection(run, why, story, met, (*found.created, *created), (*found.updated, *updated))
     _announce_result(bank, result)
     return result
 
@@ -232,14 +232,16 @@ def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[S
 
     # The failures are stored all the same, so that later runs can see a pattern.
     seen = load_context(bank, run)
-    digest = to_plain(read_run(seen.episode, seen.events, suspicion=suspicion).digest)
+    reading = read_run(seen.episode, seen.events, suspicion=suspicion)
+    digest = to_plain(reading.digest)
     with bank.acting_as(ARCHIVIST).transaction() as writer:
         current = find_run(writer, run)
         if not writer.is_own_run(run):
             digest = {**digest, "failures": {}, "works": []}
         writer.put(replace(current, extra={**current.extra, NOTES: digest}), "note")
     earlier = [_failures(_digest(episode)) for episode in seen.related]
-    if is_recurring_failure(_failures(digest), earlier, at_runs=rules.pattern_at_runs):
+    met = [each.key for each in reading.met if each.key in _failures(digest)]
+    if is_recurring_failure(met, earlier, at_runs=rules.pattern_at_runs):
         return Scenario.PATTERN_DETECTED, True
     return why, False
 
