@@ -387,7 +387,7 @@ def _project_lessons(
     from archivist.records import Episode
 
     names = projects.names_of(reader, project)
-    own_runs = one_of("project", names), equals("provenance", Provenance.MINED)
+    own_runs = one_of("project", names), equals("parent", ""), equals("provenance", Provenance.MINED)
     runs = reader.select_fields(Episode, ("id", "finished"), *own_runs)
     ended = sorted((str(time), str(run)) for run, time in runs if time)
     # What nobody here vouches for is told to no run.
