@@ -248,12 +248,14 @@ def _tell_brief(bank: Bank, session: Session, checkout: Path, tell: Any) -> str:
     with bank.reading() as reader:
         project = projects.project_at(reader, checkout, bank.root)
     request = BriefRequest(project=project, form=BriefFormat.MARKDOWN, fence=False)
-    text = bank.brief(request, global_bank=session.global_bank()).text
-    if text:
-        tell(f"\nThe next session here is told:\n\n{text.rstrip()}")
+    brief = bank.brief(request, global_bank=session.global_bank())
+    if brief.text:
+        tell(f"\nThe next session here is told:\n\n{brief.text.rstrip()}")
     else:
-        tell("\nThe next session here is told nothing yet: nothing has recurred that has a remedy.")
-    return text
+        # What to do about it has been said above.
+        reason = bank.briefs.explain_empty(brief, request).partition(": ")[0]
+        tell(f"\nThe next session here is told nothing yet: {reason}.")
+    return brief.text
 
 
 def _undo(session: Session, *, yes: bool, dry_run: bool, is_quiet: bool) -> dict[str, Any]:
