@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -141,8 +142,6 @@ def _find_opencode(places: CheckoutPlaces, top: Path, problems: list[str]) -> It
             continue
         for session in sessions:
             if places.has_session(session.folder):
-                from datetime import UTC, datetime
-
                 began = datetime.fromtimestamp(session.created_ms / 1000, UTC)
                 yield ClientLog("opencode", database, to_text(began), session.id)
 

@@ -97,7 +97,8 @@ def _set_up(session: Session, *, yes: bool, dry_run: bool, user: bool, is_quiet:
         has_made_bank=record.has_made_bank or is_new, has_made_home=record.has_made_home or is_first_home
     )
     record.save(state)
-    tell(f"Memory    {path.absolute()}{' (new)' if is_new else ''}; git does not see it")
+    hidden = "" if warnings else "; git does not see it"
+    tell(f"Memory    {path.absolute()}{' (new)' if is_new else ''}{hidden}")
     tell(f"Sessions  {_count_by_client(logs)}")
     with session.bank(folder=checkout) as bank:
         view |= _learn(bank, checkout, logs, problems, tell)
