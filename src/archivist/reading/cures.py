@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import FileEdit, ToolCall
 from archivist.reading.command_risks import text_risk
-from archivist.reading.commands import is_look
+from archivist.reading.commands import is_look, step_purpose
 from archivist.reading.failures import Failure
 from archivist.reading.outcomes import had_no_effect, has_worked
 from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.replacements import (
+    FORCES,
     ORDINARY,
+    SELECTING,
     Cure,
     cure_by_flags,
     cure_by_interpreter,
@@ -52,7 +55,7 @@ _NAME_IN_MESSAGE = lazy_pattern(r"\b(?=\w*(?:\d|_|[a-z][A-Z]))(?!\d+\b)\w{2,}(?<
 _CHECK = lazy_pattern(
     r"(?:^|[\s:_-])(?:check|lint|typecheck|type-check|verify|validate|vet|tsc|clippy)(?:$|[\s:_-])"
 )
-_MENDS = lazy_pattern(r"(?:^|[\s:_-])(?:fix|write|format|fmt|prettier|black)(?:$|[\s:=_-])")
+_MENDS = lazy_pattern(r"(?:^|[\s:_-])(?:(?:fix|format|fmt|prettier|black)(?:$|[\s:=_-])|write(?:$|[\s:=]))")
 _INSTALLED = lazy_pattern(r"site-packages/([\w-]+)")
 _LOCKED = "index locked"
 _OUTSIDE = "run it outside of the sandbox"
@@ -64,7 +67,11 @@ def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     In general terms a command may look harmless that was not: a risky one is kept as it was called.
     """
     cure = _find_cure(acts, at)
-    if cure is None or cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL):
+    return _keep_risk(cure) if cure else None
+
+
+def _keep_risk(cure: Cure) -> Cure:
+    if cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL):
         return cure
     risky = next((text for act in cure.acts if text_risk(text := act.event.text.strip())), "")
     return replace(cure, remedy=cure.remedy._replace(text=risky)) if risky else cure
@@ -95,6 +102,69 @@ def _cure_by_permission(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | N
             is_outside = act.event.extra.get(OUTSIDE_SANDBOX)
             return Cure(Remedy(RemedyKind.SAID, _OUTSIDE), (act,)) if is_outside else None
     return None
+
+
+def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
+    """Return what may have overcome a failure that no rule explains: how the next call like it differed.
+
+    One run shows no more than that. The same guess in a second run is no chance.
+    """
+    failed = acts[at]
+    wrong = _step_at_fault(failed)
+    if wrong is None or failed.is_look or not failed.failure:
+        return None
+    near = list(takewhile(lambda act: not edits_project(act), acts[at + 1 : at + 1 + _NEAR]))
+    alike = [act for act in near if not act.is_look and not _fails_alike(act, failed)]
+    found = [(act, step) for act in alike for step in act.steps if _is_other_try(step, wrong)]
+    worked = next((each for each in found if has_worked(each[0])), None)
+    if worked is None:
+        # It got further where only the run's own code stood in its way then.
+        done = {step.text for act in acts[at + 1 : at + 1 + HORIZON] if has_worked(act) for step in act.steps}
+        worked = next((each for each in found if _is_of_own_code(each[0]) or each[1].text in done), None)
+    if worked is None:
+        return None
+    act, step = worked
+    texts = [
+        general_command(" ".join([*each.assignments, *(word.raw for word in each.words)]))
+        for each in (step, wrong)
+    ]
+    remedy = Remedy(RemedyKind.COMMAND, texts[0], texts[1])
+    showing = [act]
+    if texts[0] == texts[1]:
+        steps = {
+            text: call
+            for call in near[: near.index(act)]
+            if has_worked(call)
+            and not call.is_look
+            and call.purpose not in (*ORDINARY, "write file")
+            and (text := _changing_steps(call, failed))
+        }
+        remedy = _step_remedy(failed, list(steps)[-2:])
+        showing = [*list(steps.values())[-2:], act]
+    elif remedy.change == remedy.text:
+        return None
+    return _keep_risk(Cure(remedy, tuple(showing))) if is_informative(remedy.text) else None
+
+
+def _step_at_fault(act: ToolCall) -> Step | None:
+    """Return the step that a failure is of: the one that its error names, else the main one."""
+    program = act.failure.signature.program if act.failure else ""
+    named = [step for step in act.steps if step_purpose(step).lower() == program]
+    return named[0] if len(named) == 1 else act.main
+
+
+def _is_of_own_code(act: ToolCall) -> bool:
+    return act.failure is not None and act.failure.is_own_code
+
+
+def _is_other_try(step: Step, wrong: Step) -> bool:
+    """Say whether a step does what another was for: the same program and verb, or the rest of its words."""
+    words, wanted = ([word.value for word in each.words] for each in (step, wrong))
+    if step.program != wrong.program:
+        return words[1:] == wanted[1:] and bool(wanted[1:])
+    # Fewer tests, or fewer checks, only keep a call from failing.
+    is_evasion = any(SELECTING.match(word) or FORCES.match(word) for word in words if word not in wanted)
+    return step_purpose(step) == step_purpose(wrong) and not is_evasion
 
 
 def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
@@ -440,6 +510,9 @@ def _changing_steps(act: ToolCall, failed: ToolCall, command: str = "") -> str:
 
     def is_changing(step: Step) -> bool:
         if step.text in entered or (_is_entering(step) and _is_elsewhere(step)) or is_look(step):
+            return False
+        if step.bodies:
+            # A file that was written with it says nothing without its text.
             return False
         is_ordinary = any(name in step.text for name in ORDINARY) and not _is_staging(step, failed)
         if is_ordinary or not {"--check", "--dry-run"}.isdisjoint(step.flags):

@@ -60,6 +60,9 @@ _CODE_KINDS = frozenset((
     FailureKind.SYNTAX, FailureKind.ATTRIBUTE, FailureKind.TYPE_ERROR, FailureKind.VALUE,
     FailureKind.TEST_FAILURE, FailureKind.OTHER,
 ))  # fmt: skip
+# What ends by an interrupt was ended by whoever ran it: its exit code, and the key that a terminal is sent.
+_INTERRUPTED = 130
+_INTERRUPT = "\x03"
 _SHELLS = ("bash", "sh", "zsh", "/bin/bash", "/bin/sh")
 # An exit code above 128 means that a signal ended the program.
 _FIRST_SIGNAL_CODE = 128
@@ -123,7 +126,7 @@ def detect_failure(
     if reported := _EXIT_LINE.match(output[:200]):
         output = output[reported.end() :]
         exit_code = int(reported[1]) if exit_code is None else exit_code
-    if was_not_made(exit_code, is_error, output):
+    if was_not_made(exit_code, is_error, output) or exit_code == _INTERRUPTED or command == _INTERRUPT:
         return None
     if not is_shell(tool):
         return _detect_in_tool(tool, command, is_error or bool(exit_code), output)
@@ -145,7 +148,7 @@ def _blamed_step(steps: tuple[Step, ...], clue: Clue) -> Step | None:
     named = [
         step
         for step, word in words.items()
-        if word in clue.line and re.search(rf"(?<![\w-]){re.escape(word)}(?![\w:-])", clue.line)
+        if word in clue.line and re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-]|:\w)", clue.line)
     ]
     return named[0] if len(words) > 1 and len(named) == 1 else main_step(steps)
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 from enum import StrEnum
+from itertools import pairwise
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
@@ -70,7 +71,9 @@ class Remedy(NamedTuple):
         right, wrong = self.text.split(), self.instead.split()
         gained = [word for word in right if word not in wrong]
         lost = [f"-{word}" for word in wrong if word not in right]
-        if not gained or len(gained) + len(lost) > _MOST_CHANGED:
+        # An option and its value are one change.
+        values = [word for flag, word in pairwise(right) if flag in gained and flag[:1] == "-" != word[:1]]
+        if not gained or len(gained) + len(lost) - len(values) > _MOST_CHANGED:
             return self.text
         return " ".join((wrong[0], *gained, *lost))
 

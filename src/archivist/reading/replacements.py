@@ -36,9 +36,11 @@ _BARE_WORD = lazy_pattern(r"[a-z][a-z_-]*(?::[a-z_-]+)*$")
 _CHECK_FLAG = lazy_pattern(r"--(?:check|dry-run|diff|list-different|check-only|verify)?$")
 _MENDING = lazy_pattern(r"(?:^|[:_-])(?:fix|write|format|fmt)(?:$|[:=_-])")
 # Flags that leave tests out: the failing test is then merely not run.
-_SELECTING = lazy_pattern(
+SELECTING = lazy_pattern(
     r"-k|-m$|--deselect|--ignore|--lf|--ff|--last|--exclude|--skip|-t$|--testName|--grep|<test>"
 )
+# Options that keep a program from refusing.
+FORCES = lazy_pattern(r"--(?:force|no-(?!cache)|skip|ignore|allow|disable|unsafe|insecure)")
 # A pattern or the value of a variable is no file that was found.
 _NO_PATH = lazy_pattern(r"[*?<>|\[{]|^\w+=")
 # Every project has files of these names, so finding another one says nothing about the missing one.
@@ -123,7 +125,7 @@ def cure_by_flags(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
             return None
         words = act.text.split()
         gained = [word for word in words if word not in before]
-        is_selection = any(_SELECTING.match(word) for word in gained)
+        is_selection = any(SELECTING.match(word) for word in gained)
         if not has_worked(act) or act.purpose != failed.purpose or is_selection:
             continue
         # Only flags came in addition, each with its value if it has one.
@@ -306,6 +308,8 @@ def _keeps_purpose(right: Step, wrong: Step, failed: ToolCall, failure: Failure)
         map(_MENDING.search, {*added, *gained})
     ):
         # Without the word that mends, a call only checks.
+        return False
+    if any(FORCES.match(flag) and not _names(failed, flag) for flag in added):
         return False
     has_found_fault = failure.kind in _FOUND_FAULT
     # A program that ran and names its task does not refuse it; only the task that mends does the same job.

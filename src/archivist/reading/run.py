@@ -12,7 +12,7 @@ from typing import Any
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall, read_tool_calls
 from archivist.reading.commands import is_preparation, own_scripts, step_purpose
-from archivist.reading.cures import failed_remedies, find_cure, mends_style
+from archivist.reading.cures import failed_remedies, find_cure, guess_cure, mends_style
 from archivist.reading.failures import Failure
 from archivist.reading.history import AttemptCounts
 from archivist.reading.outcomes import has_worked
@@ -139,7 +139,10 @@ def read_run(
     is_led = bool(episode.parent) and not episode.is_part
     is_delegated = is_led or episode.kind is not EpisodeKind.ORCHESTRATOR_RUN
     said = tuple(event for event in user_messages if event.text and not is_delegated)
-    checks = (*_observe_checks(calls, episode.project), *_by_remedy(met, episode.project))
+    checks = (
+        *_observe_checks(calls, episode.project),
+        *_by_remedy((*met, *_guess(calls, met)), episode.project),
+    )
     reading = RunReading(episode, tuple(calls), met, _count_attempts(calls), checks, said)
     return replace(reading, digest=_digest(reading, works, suspicion))
 
@@ -166,6 +169,9 @@ def _observe_failures(
             is_fleeting = _is_transient(calls, act, user_turns)
             # Nothing cured a failure that went away by itself.
             cure = None if is_fleeting else find_cure(calls, act.at)
+            # What helped in the end answers the first call that failed so, not those that were tried next.
+            if cure and any(other.key.endswith(act.key) and _shares_end(other.cure, cure) for other in found):
+                cure = None
             is_lesson = _is_mended_without_edit(calls, act, cure) or not is_own_fault(act, failure, scratch)
         if failure and is_lesson:
             # A script that the run wrote or ran produced the failure in the project's code.
@@ -202,6 +208,12 @@ def _observe_failures(
     return tuple(found)
 
 
+def _shares_end(one: Cure | None, other: Cure) -> bool:
+    """Say whether one call is what two failures of a command end with."""
+    is_command = other.remedy.way in (RemedyKind.COMMAND, RemedyKind.STEP)
+    return one is not None and is_command and one.acts[-1] is other.acts[-1]
+
+
 def _observe_checks(calls: Sequence[ToolCall], project: str) -> tuple[ObservedFailure, ...]:
     """Return the checks of the project that failed, each under the name of what was run.
 
@@ -234,6 +246,20 @@ def _by_remedy(met: Sequence[ObservedFailure], project: str) -> Iterator[Observe
             yield replace(
                 each, key=f"{project}|{K.REMEDY}:{step.change}", cure=replace(each.cure, remedy=step)
             )
+
+
+def _guess(calls: Sequence[ToolCall], met: Sequence[ObservedFailure]) -> Iterator[ObservedFailure]:
+    """Yield the failures that no rule explains, each with what may have overcome it."""
+    known = {each.act.at for each in met if each.cure or each.is_fleeting}
+    ends = [(each.act.key, each.cure) for each in met]
+    for act in calls:
+        cure = guess_cure(calls, act.at) if act.failure and act.at not in known else None
+        if not act.failure or not cure:
+            continue
+        if not any(key == act.key and _shares_end(other, cure) for key, other in ends):
+            in_vain = failed_remedies(calls, act.at)
+            yield ObservedFailure(act=act, failure=act.failure, key="", cure=cure, in_vain=in_vain)
+        ends.append((act.key, cure))
 
 
 def _failing_check(act: ToolCall, failure: Failure) -> Step | None:

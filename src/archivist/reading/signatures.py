@@ -78,6 +78,8 @@ _KEY_WORDS = 8
 _WORDS = 16
 
 _ANSI = lazy_pattern(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
+# The left side of a frame around a message.
+_BORDER = lazy_pattern(r"^[│╷╵] ?", re.MULTILINE)
 _WRAPPING = lazy_pattern(r"</?(?:tool_use_error|output|stdout|stderr|error|returncode)>")
 
 # What changes from one occurrence to the next. The order matters: a path must go before its parts.
@@ -326,6 +328,8 @@ def clean_output(output: str) -> str:
         output = _ANSI.sub("", output)
     if "\r" in output:
         output = output.replace("\r\n", "\n").replace("\r", "\n")
+    if "│" in output:
+        output = _BORDER.sub("", output)
     return _WRAPPING.sub("", output) if "</" in output else output
 
 

@@ -18,7 +18,11 @@ _PATH = lazy_pattern(
 )
 # A redirection that writes no file says nothing about the command.
 TO_NO_FILE = lazy_pattern(r"\s?(?:\d?>>?|&>>?)\s?(?:&\d|/dev/(?:null|stdout|stderr))\b")
-_ID = lazy_pattern(r"(?<![\w.<=-])(?:#?\d{2,}|[a-z]{1,3}-\d{2,}|[0-9a-f]{8,40}|[0-9a-f-]{36})(?![\w.>-])")
+# A port is the same for every run.
+_ID = lazy_pattern(
+    r"(?<!\s-[pP] )(?<!port )(?<![\w.<=-])"
+    r"(?:#?\d{2,}|[a-z]{1,3}-\d{2,}|[0-9a-f]{8,40}|[0-9a-f-]{36})(?![\w.>-])"
+)
 _QUOTED = lazy_pattern(r"\"[^\"]{13,}\"|'[^']{13,}'")
 _FILE = lazy_pattern(
     r"(?<![\w/<-])(?:\./)?(?:(?=[\w-]*(?:test|repro))[\w-]++|sample|example|input|tmp[\w-]*)\.\w{2,4}\b"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from archivist.lessons.candidate import Candidate
@@ -60,15 +60,29 @@ def _is_named_again(candidate: Candidate) -> bool:
     return candidate.key.partition("|")[2].startswith((f"{FailureKind.CHECK}:", f"{FailureKind.REMEDY}:"))
 
 
-def _is_told(candidate: Candidate, others: Iterable[Candidate]) -> bool:
-    """Say whether other lessons already tell each failure that a candidate is about, and what helps."""
+def _is_told(candidate: Candidate, others: Iterable[Candidate], runs: Mapping[str, int]) -> bool:
+    """Say whether other lessons already tell each failure that a candidate is about, and what helps.
+
+    What one run alone met in these words is told better by what several runs did about it.
+    """
     told = (other for other in others if other.remedies or not candidate.remedies)
-    return {*candidate.events} <= {event for other in told for event in other.events}
+    known = {event for other in told for event in other.events if _is_shown(other, runs)}
+    return {*candidate.events} <= known
+
+
+def _is_shown(candidate: Candidate, runs: Mapping[str, int]) -> bool:
+    return not candidate.remedies or runs.get(candidate.key, 2) > 1
+
+
+def _covers(candidate: Candidate, other: Candidate, runs: Mapping[str, int]) -> bool:
+    """Say whether a lesson of several runs tells all of what one run alone met."""
+    return not _is_shown(other, runs) and {*other.events} <= {*candidate.events}
 
 
 def mine_candidates(reading: RunReading, history: RunHistory) -> list[Candidate]:
     """Return what a run suggests, each phenomenon once, the most important first."""
     material = gather_material(reading, history)
+    counts = {case.key: case.runs for case in material.cases}
     found: dict[str, Candidate] = {}
     for miner in MINERS:
         for candidate in miner(material):
@@ -80,7 +94,10 @@ def mine_candidates(reading: RunReading, history: RunHistory) -> list[Candidate]
                     rule=without_paths(candidate.rule),
                     remedies=tuple(map(without_paths, candidate.remedies)),
                 )
-            is_told = _is_named_again(candidate) and _is_told(candidate, found.values())
-            if not is_told and not _says_nothing(candidate):
-                found.setdefault(candidate.key, candidate)
+            is_again = _is_named_again(candidate)
+            if (is_again and _is_told(candidate, found.values(), counts)) or _says_nothing(candidate):
+                continue
+            if is_again and candidate.remedies:
+                found = {key: each for key, each in found.items() if not _covers(candidate, each, counts)}
+            found.setdefault(candidate.key, candidate)
     return sorted(found.values(), key=lambda candidate: (-candidate.importance, candidate.key))
