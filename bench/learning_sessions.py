@@ -1,7 +1,8 @@
 """Replay the sessions of a project in their order in time: brief each one, learn from it, keep what was met.
 
-A session is briefed as the hook at its start does, then imported, mined and audited as the hook at its end
-does, in one process. Two plain lists are kept beside, of the kinds of failures that were met so far.
+A session is briefed as the hook at its start does, a subagent as the hook at its own, then imported, mined
+and audited as the hook at its end does, in one process. Two plain lists are kept beside, of the kinds of
+failures that were met so far.
 """
 
 from __future__ import annotations
@@ -258,12 +259,15 @@ class Memory:
         dialect = DIALECTS.get(session.client)
         begun = time.process_time()
         project = self._project_of(session)
-        brief = self.bank.sessions.brief_session(
-            "",
-            project,
-            folder=self._folder if self._is_of_one_project else None,
-            provider=dialect.provider if dialect else "",
-        )
+        if session.run.parent:
+            brief = self.bank.sessions.brief_subagent("", project)
+        else:
+            brief = self.bank.sessions.brief_session(
+                "",
+                project,
+                folder=self._folder if self._is_of_one_project else None,
+                provider=dialect.provider if dialect else "",
+            )
         self.brief_s += time.process_time() - begun
         about_task = self.bank.brief(task=session.run.task, repo=project)
         start, task = (

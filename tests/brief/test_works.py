@@ -212,3 +212,23 @@ def test_what_one_run_failed_in_or_what_would_need_approval_is_not_told(bank: Ba
     for hours in (1, 2, 3):
         _fail(bank, f"run-{hours}", order, "error: no", hours=hours)
     assert _failing(bank) == ""
+
+
+def test_what_failed_once_stands_after_what_often_does_where_failures_recur(bank: Bank) -> None:
+    for hours in range(3):
+        _fail(bank, f"run-{hours}", "pnpm check-types", f"a.ts({hours},1): error TS2345: no", hours=hours)
+    _fail(bank, "run-3", "pnpm compile", "a.ts(1,1): error TS1005: ';' expected", hours=3)
+    line = _failing(bank)
+    assert line.startswith("Often fails here: `pnpm check-types` (3 of 4 runs: TS2345)"), line
+    assert line.endswith("; failed once lately: `pnpm compile` (TS1005)"), line
+
+
+def test_a_subagent_is_told_what_fails_and_only_what_it_is_likely_to_meet(bank: Bank) -> None:
+    for hours in range(12):
+        _run(bank, f"run-{hours}", ("tox -q", 127) if hours % 6 == 0 else ("ls", 0), hours=hours)
+    for hours in (12, 13):
+        _fail(bank, f"run-{hours}", "pnpm check-types", "a.ts(1,1): error TS2345: no", hours=hours)
+    assert "`tox`" in bank.sessions.brief_session("s-1", "shop").text
+    told = bank.sessions.brief_subagent("s-1/a", "shop").text
+    assert "1. " not in told
+    assert "Often fails here: " in told

@@ -16,6 +16,7 @@ from archivist.brief.select import (
     GENERAL,
     BriefedLesson,
     BriefFormat,
+    BriefPreset,
     BriefRequest,
     RenderedBrief,
     drop_contradicted,
@@ -47,6 +48,8 @@ _WEIGHTS = ("id", "number", "status", "frequency", "importance", "last_seen", "r
 # More sightings make a lesson no more likely.
 _COUNTED = 50
 # The working tree is asked about this many times what is chosen: what would replace a stale lesson, too.
+# A subagent makes a few of a session's calls, and so meets few of its failures.
+_OF_SUBAGENT = 1 / 3
 _IN_RESERVE = 4
 # The id of a brief is not known before it is recorded, but its length is.
 _ID_CHARACTERS = 26
@@ -304,6 +307,9 @@ def _select_for_project(
             tallies |= reader.tallies([lesson.id for lesson in theirs])
         offered += [BriefedLesson(lesson, is_global=True) for lesson in theirs]
 
+    if request.preset == BriefPreset.SUBAGENT:
+        chances = {name: chance * _OF_SUBAGENT for name, chance in chances.items()}
+
     def rank_within(some: list[BriefedLesson], limits: BriefRules) -> list[BriefedLesson]:
         return rank_lessons(
             some, chances=chances, similarity=hits, rules=limits, tallies=tallies, tokens=tokens
@@ -320,13 +326,19 @@ def _select_for_project(
     told = {each.lesson.signature for each in chosen}
     # What a lesson tells is not told twice.
     habits = habits._replace(fails=tuple(each for each in habits.fails if not each.signatures & told))
-    if count_tokens((), habits) > room // _SHARE_OF_HABITS:
-        habits = NO_HABITS
+    habits = _fit_habits(habits, lambda some: count_tokens((), some) <= room // _SHARE_OF_HABITS)
     # The heading and the fence take room from the lessons; ranking anew may let a shorter lesson in.
     while chosen and (excess := count_tokens(chosen, habits) - rules.budget_tokens) > 0:
         room -= excess
         chosen = rank_within(live, rules._replace(budget_tokens=room))
     return RenderedBrief("", tuple(chosen), stale=stale, project=project, project_by=said_by, habits=habits)
+
+
+def _fit_habits(habits: Habits, fits: Callable[[Habits], bool]) -> Habits:
+    """Return as much of what fails as fits, and what works if that fits too."""
+    while habits.fails and not fits(habits):
+        habits = habits._replace(fails=habits.fails[:-1])
+    return habits if fits(habits) else NO_HABITS
 
 
 def _drop_stale(

@@ -24,9 +24,14 @@ _LONGEST_LINE = 200
 _SHORT_NAME = 12
 _OPENING = "Works here: "
 _FAILING = "Often fails here: "
-# What is told to fail was met by two runs at least, and by this share of the latest.
+_FAILED_ONCE = "Failed once lately: "
+_ONCE = "; failed once lately: "
+# What is told to fail was met by two runs at least, and by this share of the latest. What one run met
+# is told after it, the latest first, where this share of what fails comes again.
 _LEAST_FAILING = 0.1
-_MOST_FAILING = 5
+_MOST_FAILING = 10
+_LEAST_RECURRING = 0.2
+_LONGEST_FAILING = 400
 # Families that only name failures once more.
 _NAMED_AGAIN = ("remedy:",)
 # In the order in which a line tells them.
@@ -69,8 +74,16 @@ class FailingCall(NamedTuple):
 
     def describe(self, *, is_first: bool) -> str:
         """Return what a line says of it; the first says what is counted."""
-        said = f": {', '.join(self.errors)}" if self.errors else ""
-        return f"`{self.call}` ({self.met} of {self.runs}{' runs' if is_first else ''}{said})"
+        said = ", ".join(self.errors)
+        if self.is_once:
+            return f"`{self.call}`" + (f" ({said})" if said else "")
+        count = f"{self.met} of {self.runs}{' runs' if is_first else ''}"
+        return f"`{self.call}` ({count}{': ' if said else ''}{said})"
+
+    @property
+    def is_once(self) -> bool:
+        """Say whether one run alone met it."""
+        return self.met == 1
 
 
 class Habits(NamedTuple):
@@ -129,24 +142,31 @@ def select_failing(noted: Sequence[Sequence[Mapping[str, Any]]], runs: int) -> t
             if name and not key.partition("|")[2].startswith(_NAMED_AGAIN):
                 met.setdefault(name, set()).add(run)
                 entries.setdefault(name, []).append((key, entry))
-    found: list[FailingCall] = []
+    recurring = sum(len(those) > 1 for those in met.values())
+    is_recurring = recurring >= _LEAST_RECURRING * len(met)
+    found: list[tuple[int, int, FailingCall]] = []
     for name, those in met.items():
-        if len(those) >= max(_LEAST_RUNS, _LEAST_FAILING * runs):
+        is_late = len(those) == 1 and is_recurring
+        if is_late or len(those) >= max(_LEAST_RUNS, _LEAST_FAILING * runs):
             told = Counter(error for _, entry in entries[name] for error in entry.get("errors") or ())
             errors = tuple(error for error, _ in told.most_common(2))
             shown = tuple(event for _, entry in entries[name] for event in entry.get("events") or ())
             signatures = frozenset(key for key, _ in entries[name])
-            found.append(FailingCall(name, errors, len(those), runs, signatures, shown))
-    return tuple(sorted(found, key=lambda each: (-each.met, each.call))[:_MOST_FAILING])
+            call = FailingCall(name, errors, len(those), runs, signatures, shown)
+            found.append((-len(those), min(those) if is_late else 0, call))
+    return tuple(call for _, _, call in sorted(found, key=lambda each: (*each[:2], each[2].call)))[
+        :_MOST_FAILING
+    ]
 
 
 def format_failing(calls: Sequence[FailingCall]) -> str:
-    """Return one line that tells what often fails, as much as fits; nothing without calls."""
+    """Return one line that tells what often fails, then what did once, as much as fits."""
     line = ""
     for at, each in enumerate(calls):
-        longer = f"{line}, " if line else _FAILING
-        longer += each.describe(is_first=not at)
-        if len(longer) > _LONGEST_LINE:
+        joint = _ONCE if each.is_once and not calls[at - 1].is_once else ", "
+        opening = _FAILED_ONCE if each.is_once else _FAILING
+        longer = (f"{line}{joint}" if line else opening) + each.describe(is_first=not at)
+        if len(longer) > _LONGEST_FAILING:
             break
         line = longer
     return line

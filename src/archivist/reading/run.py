@@ -52,6 +52,8 @@ _MOST_PURPOSES = 40
 _MOST_PASSED = 12
 _LONGEST_LINE = 300
 _SHORT_ERROR = 40
+# A line of code or of a difference, a link, or one word alone is no message.
+_CODE_LINE = lazy_pattern(r"^\s*[-+@]|[,;{}(\[]\s*$|^\s*(?:https?:)?\S+\s*$")
 # From here on a file counts as edited over and over.
 _MANY_EDITS = 8
 _MANY_RESTORED = 3
@@ -480,7 +482,8 @@ def _short_error(met: ObservedFailure) -> str:
     failure = met.failure
     if is_telling(failure.signature.error):
         return failure.signature.error
-    return quote_error(failure.line, _SHORT_ERROR) if is_telling(failure.line) else ""
+    is_message = is_telling(failure.line) and not _CODE_LINE.search(failure.line)
+    return quote_error(failure.line, _SHORT_ERROR) if is_message else ""
 
 
 def _failing_link(met: ObservedFailure) -> str:
