@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, reads
@@ -307,21 +308,16 @@ def _select_for_project(
             tallies |= reader.tallies([lesson.id for lesson in theirs])
         offered += [BriefedLesson(lesson, is_global=True) for lesson in theirs]
 
-    if request.preset == BriefPreset.SUBAGENT:
-        chances = {name: chance * _OF_SUBAGENT for name, chance in chances.items()}
-
-    def rank_within(some: list[BriefedLesson], limits: BriefRules) -> list[BriefedLesson]:
-        return rank_lessons(
-            some, chances=chances, similarity=hits, rules=limits, tallies=tallies, tokens=tokens
-        )
-
+    scale = _OF_SUBAGENT if request.preset == BriefPreset.SUBAGENT else 1.0
+    likely = {name: chance * scale for name, chance in chances.items()}
+    rank = partial(rank_lessons, chances=likely, similarity=hits, tallies=tallies, tokens=tokens)
     reserve = rules._replace(
         max_task_lessons=rules.max_task_lessons * _IN_RESERVE,
         budget_tokens=rules.budget_tokens * _IN_RESERVE,
         max_candidates=rules.max_candidates * _IN_RESERVE,
     )
-    live, stale = _drop_stale(bank, drop_contradicted(rank_within(offered, reserve)))
-    chosen = rank_within(live, rules)
+    live, stale = _drop_stale(bank, drop_contradicted(rank(offered, rules=reserve)))
+    chosen = rank(live, rules=rules)
     room = rules.budget_tokens
     told = {each.lesson.signature for each in chosen}
     # What a lesson tells is not told twice.
@@ -330,7 +326,7 @@ def _select_for_project(
     # The heading and the fence take room from the lessons; ranking anew may let a shorter lesson in.
     while chosen and (excess := count_tokens(chosen, habits) - rules.budget_tokens) > 0:
         room -= excess
-        chosen = rank_within(live, rules._replace(budget_tokens=room))
+        chosen = rank(live, rules=rules._replace(budget_tokens=room))
     return RenderedBrief("", tuple(chosen), stale=stale, project=project, project_by=said_by, habits=habits)
 
 

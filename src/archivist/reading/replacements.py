@@ -309,7 +309,8 @@ def _keeps_purpose(right: Step, wrong: Step, failed: ToolCall, failure: Failure)
     ):
         # Without the word that mends, a call only checks.
         return False
-    if any(FORCES.match(flag) and not _names(failed, flag) for flag in added):
+    is_refusal = failure.kind is not K.PROMPT
+    if is_refusal and any(FORCES.match(flag) and not _names(failed, flag) for flag in added):
         return False
     has_found_fault = failure.kind in _FOUND_FAULT
     # A program that ran and names its task does not refuse it; only the task that mends does the same job.

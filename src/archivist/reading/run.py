@@ -227,13 +227,14 @@ def _observe_checks(calls: Sequence[ToolCall], project: str) -> tuple[ObservedFa
         if failure is None or failure.kind not in _FINDINGS or not (step := _failing_check(act, failure)):
             continue
         cure = find_cure(calls, act.at)
-        is_command = cure is not None and cure.remedy.way is RemedyKind.STEP and mends_style(cure.remedy.text)
+        steps = split_steps(cure.remedy) if cure and cure.remedy.way is RemedyKind.STEP else []
+        mending = next((each for each in steps if mends_style(each.text)), None)
         found.append(
             ObservedFailure(
                 act=act,
                 failure=failure._replace(kind=K.CHECK, subject=failure.signature.error),
                 key=f"{project}|{K.CHECK}:{step_purpose(step)}",
-                cure=cure if is_command else None,
+                cure=replace(cure, remedy=mending) if cure and mending else None,
             )
         )
     return tuple(found)

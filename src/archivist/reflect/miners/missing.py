@@ -20,7 +20,7 @@ from archivist.reading.packages import (
     version_added,
     version_removed,
 )
-from archivist.reading.remedies import RemedyKind
+from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
 from archivist.reading.shell import parse
 from archivist.reading.wording import (
@@ -160,13 +160,24 @@ def _install_command(case: Case, own: list[str], needed: list[str]) -> str:
     return " ".join((manager, *filter(None, packages.values())))
 
 
+def _without_arguments(case: Case) -> Remedy | None:
+    """Return the best remedy; where it runs the missing command through another, only up to its name."""
+    remedy, name = case.best_remedy(), case.first.failure.subject
+    words = remedy.text.split() if remedy and remedy.way is RemedyKind.COMMAND else []
+    return (
+        remedy._replace(text=" ".join(words[: words.index(name) + 1]))
+        if remedy and name in words[1:]
+        else remedy
+    )
+
+
 def mine_missing_commands(material: Material) -> Iterator[Candidate]:
     """Say which command is missing, once a second run missed it or something is known to provide it.
 
     A name that no person would type, such as `$cmd` or `_tool`, is no command.
     """
     for case in material.of_kind(FailureKind.MISSING_COMMAND):
-        subject, remedy = case.first.failure.subject, case.best_remedy()
+        subject, remedy = case.first.failure.subject, _without_arguments(case)
         if not subject or subject.startswith(("_", "-", "$")) or (remedy is None and case.runs == 1):
             continue
         missing = code(subject)
@@ -221,7 +232,7 @@ def mine_missing_files(material: Material) -> Iterator[Candidate]:
             for argument in (act.event.target, *(word for step in act.steps for word in step.arguments))
         )
         if case.runs > 1 and subject and is_of_project and not is_found:
-            summary = f"{material.name} has no {code(relative_path(case.first.failure.subject))}"
+            summary = f"{material.name}: {code(relative_path(case.first.failure.subject))} does not exist"
             yield make_candidate(material, case, summary, category=Category.HEURISTIC)
 
 

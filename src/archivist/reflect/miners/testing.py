@@ -53,7 +53,10 @@ def mine_checks(material: Material) -> Iterator[Candidate]:
         kinds = [kind for kind, runs in case.subjects.items() if runs > 1 and kind not in _NO_KIND][:3]
         found = f" ({format_list(kinds)})" if kinds else ""
         action = advice(remedy) if remedy else "run the project's checks before you commit"
-        problem = f"{code(check)} often fails on what runs have just changed{found}"
+        # What only checks and what mends may be one program.
+        is_same = remedy is not None and remedy.text.startswith(check) and is_informative(case.command)
+        name = code(case.command if is_same else check)
+        problem = f"{name} often fails on what runs have just changed{found}"
         if is_commit:
             problem = f"{code(check)} runs checks here that often refuse it{found}"
         yield make_candidate(
