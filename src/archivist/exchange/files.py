@@ -6,17 +6,19 @@ And how imported lines are recognised.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from archivist.access.rights import is_hidden_from
 from archivist.capture.calls import arguments_from, target_of
+from archivist.capture.formats.atif import OWN, text_of_arguments
 from archivist.clock import to_short_text, to_text
 from archivist.errors import RecordError
 from archivist.files.jsonl import JsonLine, LineProblem
 from archivist.ids import derived_id
+from archivist.projects import CHECKOUT
 from archivist.reading.command_risks import drop_risky_cures
 from archivist.records import (
     Actor,
@@ -34,7 +36,7 @@ from archivist.records import (
     shapes,
 )
 from archivist.records.kinds import kind_for, record_type
-from archivist.records.plain import from_plain
+from archivist.records.plain import from_plain, to_plain
 from archivist.records.words import NOTES
 from archivist.store.protocol import Reader
 
@@ -246,15 +248,21 @@ SCHEMA_VERSION = "ATIF-v1.8"
 _SOURCES = {"user": "user", "assistant": "agent", "system": "system"}
 _CALLS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
 _RESULT_FACTS = ("timed_out", "rejected", "result_missing")
+# Standard fields of a step say these of an event; a run's id and log are the reader's.
+_IN_MESSAGE = ("run", "time", "text")
+_IN_CALL = (*_IN_MESSAGE, "tool", "output", "exit_code", "is_error", "duration_s")
+_LOCAL_TO_RUN = ("id", "number", "trajectories", "extra")
+_LOCAL_FACTS = (NOTES, CHECKOUT)
 
 
 def to_atif(episode: Episode, events: Iterable[Event]) -> dict[str, Any]:
-    """Return the trajectory; reading it back gives the same tool calls."""
+    """Return the trajectory; reading it back gives the same run and events."""
     ordered = sorted((event for event in events if event.run == episode.id), key=lambda event: event.seq)
     steps = [{"step_id": number, **_step_fields(event)} for number, event in enumerate(ordered, 1)]
     if not steps:
         # The format requires at least one step, and every run starts with its task.
-        steps = [{"step_id": 1, "source": "user", "message": episode.task or "(nothing recorded)"}]
+        task = episode.task or "(nothing recorded)"
+        steps = [{"step_id": 1, "source": "user", "message": task, "extra": {OWN: {}}}]
     agent = {
         "name": episode.agent or "unknown",
         "version": str(episode.extra.get("agent_version") or "unknown"),
@@ -269,16 +277,8 @@ def to_atif(episode: Episode, events: Iterable[Event]) -> dict[str, Any]:
             "total_cached_tokens": usage.cached_tokens,
             "total_cost_usd": usage.cost_usd,
         }
-    instance = episode.extra.get("instance")
-    about = {
-        "project": episode.project,
-        "task": episode.task,
-        "parent": episode.parent,
-        "summary": episode.summary,
-        "start_time": to_text(episode.started) if episode.started else "",
-        "end_time": to_text(episode.finished) if episode.finished else "",
-        "instance": instance if isinstance(instance, str) else "",
-    }
+    own = _stated_fields(episode, _LOCAL_TO_RUN)
+    own["extra"] = {key: value for key, value in episode.extra.items() if key not in _LOCAL_FACTS}
     return {
         "schema_version": SCHEMA_VERSION,
         "session_id": episode.session or episode.id,
@@ -286,24 +286,34 @@ def to_atif(episode: Episode, events: Iterable[Event]) -> dict[str, Any]:
         "agent": agent,
         "steps": steps,
         "final_metrics": {**metrics, "total_steps": len(steps)},
-        "extra": {
-            "status": episode.status.value,
-            **{key: value for key, value in about.items() if value},
-        },
+        "extra": {"status": episode.status.value, OWN: own},
+    }
+
+
+def _stated_fields(record: Episode | Event, left_out: Sequence[str]) -> dict[str, Any]:
+    given = {key: value for key, value in to_plain(record).items() if key not in left_out}
+    return {
+        key: value for key, value in given.items() if value is not False and value not in ("", None, [], {})
     }
 
 
 def _step_fields(event: Event) -> dict[str, Any]:
     step: dict[str, Any] = {"timestamp": to_text(event.time)} if event.time is not None else {}
     if event.kind not in _CALLS:
-        step |= {"source": _SOURCES.get(event.role, "system"), "message": event.text}
+        extra: dict[str, Any] = {OWN: _stated_fields(event, _IN_MESSAGE)}
         if event.kind is not EventKind.MESSAGE:
-            step["extra"] = {"event_type": event.name or event.kind.value}
-        return step
+            extra["event_type"] = event.name or event.kind.value
+        source = _SOURCES.get(event.role, "system")
+        return {**step, "source": source, "message": event.text, "extra": extra}
+    own = _stated_fields(event, _IN_CALL)
     is_command = event.kind is not EventKind.EDIT and event.target == target_of(event.text)
     arguments = {"command": event.text} if is_command and event.text else {}
     if not is_command:
         arguments = dict(arguments_from(event.text))
+    if event.text != text_of_arguments(arguments):
+        own["text"] = event.text
+    if not event.tool:
+        own["tool"] = ""
     call_id = f"call-{event.seq}"
     facts: dict[str, Any] = {"tool_result_is_error": event.is_error}
     measured = {"exit_code": event.exit_code, "duration_s": event.duration_s}
@@ -317,4 +327,5 @@ def _step_fields(event: Event) -> dict[str, Any]:
         "message": "",
         "tool_calls": [call],
         "observation": {"results": [result]},
+        "extra": {OWN: own},
     }
