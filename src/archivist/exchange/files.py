@@ -6,9 +6,11 @@ And how imported lines are recognised.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from archivist.access.rights import is_hidden_from
@@ -16,7 +18,7 @@ from archivist.capture.calls import arguments_from, target_of
 from archivist.capture.formats.atif import OWN, text_of_arguments
 from archivist.clock import to_short_text, to_text
 from archivist.errors import RecordError
-from archivist.files.jsonl import JsonLine, LineProblem
+from archivist.files.jsonl import JsonLine, LineProblem, read_lines
 from archivist.ids import derived_id
 from archivist.projects import CHECKOUT
 from archivist.reading.command_risks import drop_risky_cures
@@ -37,7 +39,9 @@ from archivist.records import (
 )
 from archivist.records.kinds import kind_for, record_type
 from archivist.records.plain import from_plain, to_plain
+from archivist.records.run_words import BEGAN
 from archivist.records.words import NOTES
+from archivist.store.filters import equals
 from archivist.store.protocol import Reader
 
 LESSONS = "lessons.jsonl"
@@ -45,9 +49,13 @@ ARCHIVE = "lessons-archive.jsonl"
 EPISODES = "episodes.jsonl"
 AUDIT = "audit.jsonl"
 STREAM = "stream.jsonl"
+# Written when asked for: what happened in runs is most of a bank.
+EVENTS = "events.jsonl"
 ALWAYS = (LESSONS, ARCHIVE, EPISODES, AUDIT)
 EXPORTED = (*ALWAYS, STREAM, *(shape.file for shape in shapes.SHAPES))
 ARCHIVE_NAMES = (ARCHIVE, "archive.jsonl")
+# Only an event of a run has all of these keys.
+_EVENT_SIGNS = frozenset(("run", "seq", "kind"))
 # Only an entry of the stream has all of these keys.
 _STREAM_SIGNS = frozenset(("cycle", "action", "timestamp"))
 _EFFECTIVENESS = "effectiveness_check"
@@ -81,6 +89,8 @@ class ImportBatch:
     stream: list[Entry] = field(default_factory=list)
     kept: list[shapes.Kept] = field(default_factory=list)
     problems: list[LineProblem] = field(default_factory=list)
+    # The files that hold events of runs, read again when they are imported: they may not fit in memory.
+    event_files: dict[str, None] = field(default_factory=dict)
 
     def add_line(self, line: JsonLine | LineProblem, *, is_archive: bool) -> None:
         """Sort a line by what it holds, whatever its file is called."""
@@ -92,6 +102,9 @@ class ImportBatch:
         try:
             if shape is not None:
                 self.kept.append(shapes.from_line(shape, value))
+            elif value.keys() >= _EVENT_SIGNS:
+                read_event(value)
+                self.event_files[line.file] = None
             elif value.keys() >= _STREAM_SIGNS:
                 self.stream.append(shapes.from_stream_line(value))
             elif "lessons_injected" in value or value.get("type") == _EFFECTIVENESS:
@@ -106,6 +119,30 @@ class ImportBatch:
                 raise RecordError("not a record: no lesson, run, audit record, stream entry or layer record")
         except RecordError as error:
             self.problems.append(LineProblem(line.file, line.number, error.message))
+
+    def events_of(self, runs: Collection[str]) -> Iterator[Event]:
+        """Yield the events of some runs."""
+        for file in self.event_files:
+            for line in read_lines(Path(file)):
+                if isinstance(line, JsonLine) and line.value.keys() >= _EVENT_SIGNS:
+                    with suppress(RecordError):
+                        event = read_event(line.value)
+                        if event.run in runs:
+                            yield event
+
+
+def read_event(value: Mapping[str, Any]) -> Event:
+    """Read an event of a run; where its run began is not a file's to say."""
+    event = from_plain(Event, value)
+    return replace(event, extra={key: item for key, item in event.extra.items() if key != BEGAN})
+
+
+def event_lines(reader: Reader) -> Iterator[dict[str, object]]:
+    """Yield every event of every run, run by run."""
+    for (run,) in reader.select_fields(Episode, ("id",), order=("id",)):
+        for event in reader.select(Event, equals("run", run), order=("seq",)):
+            plain = to_plain(event)
+            yield {key: value for key, value in plain.items() if value not in ("", None, [], {})}
 
 
 def without_risky_cures(batch: ImportBatch) -> ImportBatch:
