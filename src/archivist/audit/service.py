@@ -11,7 +11,7 @@ from archivist.audit.lift import HOLDOUT_SHARE
 from archivist.audit.report import RecommendedStep, Report, build_report, recommend_steps
 from archivist.audit.verdicts import Regression, RunEvidence, fixes_of, judge_lessons, regressions
 from archivist.capture.runs import find_run, require_own_run
-from archivist.errors import InputError
+from archivist.errors import StateError
 from archivist.lessons.standing import cited_findings
 from archivist.recall.keywords import Overlap, keywords
 from archivist.records import (
@@ -57,7 +57,7 @@ class Audits(BankService):
             require_own_run(self._bank, writer, run)
             notes, reviews = episode.extra.get(NOTES), _reviews(writer, run)
             if not writer.count(Event, equals("run", run)):
-                raise InputError(
+                raise StateError(
                     f"run {run!r} has no events yet", hint="import them with: archivist extract EVENTS.jsonl"
                 )
             if not writer.is_own_run(run):
