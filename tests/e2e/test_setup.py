@@ -90,7 +90,9 @@ def test_a_second_call_brings_in_what_is_new(run: Setup, fresh_home: Path, tmp_p
     assert run(app, "setup", "--yes", "--json").out.count('"runs": []') == 1
 
 
-@pytest.mark.parametrize("client", ["codex", "gemini", "copilot", "opencode"])
+@pytest.mark.parametrize(
+    "client", ["codex", "gemini", "copilot", "opencode", "vscode", "cursor", "cursor_terminal"]
+)
 def test_the_logs_of_every_client_are_found_in_its_own_place(
     client: str, run: Setup, fresh_home: Path, tmp_path: Path
 ) -> None:
@@ -198,3 +200,23 @@ def test_a_bank_that_came_with_the_repository_is_not_set_up(
     refused = run(tmp_path / "ours", "setup", "--yes")
     assert (refused.code, "archivist trust" in refused.err) == (5, True)
     assert not (tmp_path / "ours" / ".claude").exists()
+
+
+def test_what_hooks_told_of_a_session_its_log_does_not_tell_again(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    session = client_homes.vscode(fresh_home, app).stem
+    assert run(app, "init").code == 0
+    events: list[dict[str, object]] = [
+        {"hook_event_name": "UserPromptSubmit", "prompt": "Test the kiln"},
+        {"hook_event_name": "PostToolUse", "tool_name": "run_in_terminal", "tool_input": {"command": "make"}},
+        {"hook_event_name": "Stop"},
+    ]
+    for event in events:
+        said = json.dumps({"sessionId": session, "cwd": str(app), **event})
+        assert run(app, "hook", "vscode", str(event["hook_event_name"]), stdin=said).code == 0
+    deadline = time.monotonic() + 60
+    while session not in run(app, "episodes", "list", "--json").out and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert json.loads(run(app, "setup", "--json").out)["runs"] == []

@@ -8,41 +8,55 @@ Names of folders only narrow the search: they cannot be turned back into a path,
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from hashlib import sha256
+from hashlib import md5, sha256
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-from archivist.capture.formats import LogOrigin, opencode
+from archivist.capture.calls import object_in
+from archivist.capture.formats import LogOrigin, cursor, opencode
 from archivist.capture.json_stream import preview_log
 from archivist.capture.log_files import scan_log_folder
 from archivist.capture.recorder import LogItem
-from archivist.capture.values import object_at, text
+from archivist.capture.values import as_time, object_at, text
 from archivist.clock import to_text
 from archivist.errors import InputError
+from archivist.files.cursor import export_editor_session, export_terminal_session, list_editor_sessions
 from archivist.files.open import head_of, open_file
 from archivist.files.opencode import export_session, list_sessions
 from archivist.files.worktrees import is_repository, read_small_text, remote_of, repository_of, worktrees_of
-from archivist.paths import is_folder, project_of_remote, remote_address
+from archivist.paths import editor_folders, folder_of_uri, is_folder, project_of_remote, remote_address
 
+_EDITORS = ("Code", "Code - Insiders", "VSCodium")
+_REMOTE_EDITOR = ".vscode-server/data/User"
+_TERMINAL_STORE = "store.db"
 # Claude Code cuts the name of a folder here.
 _SLUG_CHARACTERS = 200
 
 
 class ClientLog(NamedTuple):
-    """A log of a client: its file, when it began, and the session's id where one file holds many."""
+    """A log of a client: its file, when it began, the session's id, and whether the file is a database."""
 
     client: str
     path: Path
     started: str
     session: str = ""
+    is_database: bool = False
 
     def read_items(self) -> Iterator[LogItem]:
-        """Read a session of a file that holds many."""
+        """Read a session of a database."""
         origin = LogOrigin(self.path.name, self.session)
-        return opencode.read(BytesIO(export_session(self.path, self.session)), origin)
+        if self.client == "opencode":
+            return opencode.read(BytesIO(export_session(self.path, self.session)), origin)
+        is_terminal = self.path.name == _TERMINAL_STORE
+        whole = (
+            export_terminal_session(self.path)
+            if is_terminal
+            else export_editor_session(self.path, self.session)
+        )
+        return cursor.read(BytesIO(whole), origin)
 
 
 class _LogHead(NamedTuple):
@@ -101,6 +115,10 @@ def find_client_logs(
         *_find_gemini(places, root("GEMINI_CLI_HOME", "") / ".gemini" / "tmp"),
         *_find_by_head(places, "copilot-cli", root("COPILOT_HOME", ".copilot") / "session-state"),
         *_find_opencode(places, root("XDG_DATA_HOME", ".local/share") / "opencode", problems),
+        *_find_vscode(places, [*editor_folders(_EDITORS, home, variables), home / _REMOTE_EDITOR]),
+        *_find_cursor(
+            places, editor_folders(("Cursor",), home, variables), home / ".cursor" / "chats", problems
+        ),
     ]
     return sorted(found, key=lambda log: (log.started, log.path, log.session)), problems
 
@@ -143,7 +161,53 @@ def _find_opencode(places: CheckoutPlaces, top: Path, problems: list[str]) -> It
         for session in sessions:
             if places.has_session(session.folder):
                 began = datetime.fromtimestamp(session.created_ms / 1000, UTC)
-                yield ClientLog("opencode", database, to_text(began), session.id)
+                yield ClientLog("opencode", database, to_text(began), session.id, is_database=True)
+
+
+def _find_vscode(places: CheckoutPlaces, user_folders: Iterable[Path]) -> Iterator[ClientLog]:
+    """Yield the chats of VS Code's windows that had a checkout open."""
+    for folder in user_folders:
+        for note in sorted((folder / "workspaceStorage").glob("*/workspace.json")):
+            opened = folder_of_uri(text(object_in(read_small_text(note)), "folder"))
+            if not opened or not places.has_session(opened):
+                continue
+            for path in sorted((note.parent / "chatSessions").glob("*.json*")):
+                if path.suffix in (".json", ".jsonl"):
+                    yield ClientLog("vscode", path, _chat_start(path), path.stem)
+
+
+def _chat_start(path: Path) -> str:
+    try:
+        with open_file(path) as source:
+            values = preview_log(head_of(source)).objects
+    except (OSError, InputError):
+        return ""
+    first = values[0] if values else {}
+    began = as_time((object_at(first, "v") or first).get("creationDate"))
+    return to_text(began) if began else ""
+
+
+def _find_cursor(
+    places: CheckoutPlaces, user_folders: Iterable[Path], chats: Path, problems: list[str]
+) -> Iterator[ClientLog]:
+    """Yield the sessions of Cursor's editor, and those of its command line client."""
+    for folder in user_folders:
+        database = folder / "globalStorage" / "state.vscdb"
+        try:
+            sessions = list_editor_sessions(database) if database.is_file() else ()
+        except InputError as error:
+            problems.append(error.message)
+            continue
+        for session in sessions:
+            if places.has_session(session.folder):
+                began = datetime.fromtimestamp(session.created_ms / 1000, UTC)
+                yield ClientLog("cursor", database, to_text(began), session.id, is_database=True)
+    for root in places.roots:
+        # The client names the folder so; nothing is kept secret by it.
+        name = md5(os.fsencode(root), usedforsecurity=False).hexdigest()
+        for database in sorted((chats / name).glob(f"*/{_TERMINAL_STORE}")):
+            began = datetime.fromtimestamp(database.stat().st_mtime, UTC)
+            yield ClientLog("cursor", database, to_text(began), database.parent.name, is_database=True)
 
 
 def _find_by_head(

@@ -290,6 +290,13 @@ class Runs(BankService):
                 noted = replace(episode, extra={**episode.extra, name: value})
                 self.take((noted,), CaptureOverrides(is_filed=True))
 
+    @reads(Layer.RUNS)
+    def runs_with_note(self, runs: Iterable[str], name: str) -> set[str]:
+        """Return which of these runs keep a value under a name."""
+        with self._bank.reading() as reader:
+            found = (reader.get(Episode, run) for run in runs)
+            return {episode.id for episode in found if episode is not None and name in episode.extra}
+
     @writes(Layer.RUNS)
     def capture_file(
         self, path: str | Path, *, format_name: str = "auto", overrides: CaptureOverrides | None = None

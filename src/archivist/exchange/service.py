@@ -149,13 +149,9 @@ class Exchange(BankService):
                 if number:
                     counter[kind] += number
 
-        # What the bank's own logs tell of a run, no file tells anew.
-        others = {episode.id for episode in batch.episodes if not writer.is_own_run(episode.id)}
-        events = self._bank.runs.take(batch.events_of(others), CaptureOverrides(is_filed=True), verb="import")
-        count_all("events", events.changed, 0, events.events - events.changed)
-        runs = self._bank.runs.take(batch.episodes, CaptureOverrides(is_filed=True), verb="import")
-        same = len(batch.episodes) - len(runs.created) - len(runs.updated)
-        count_all("episodes", len(runs.created), len(runs.updated), same)
+        episodes, events = self._import_runs(writer, batch)
+        count_all("episodes", *episodes)
+        count_all("events", *events)
         lessons = self._import_lessons(writer, batch, is_approved=is_approved)
         is_waiting = [kept.lesson.is_waiting and kept.lesson.status.is_live for *_, kept in lessons]
         waiting = [
@@ -194,6 +190,19 @@ class Exchange(BankService):
         return files.FileImportResult(
             created, changed, unchanged, renumbered, tuple(problems), tuple(dict.fromkeys(waiting)), +left
         )
+
+    def _import_runs(
+        self, writer: Writer, batch: ImportBatch
+    ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+        """Take the runs of files and their events; return how many of each are new, changed and the same."""
+        # What the bank's own logs tell of a run, no file tells anew.
+        others = {episode.id for episode in batch.episodes if not writer.is_own_run(episode.id)}
+        known = CaptureOverrides(is_filed=True)
+        events = self._bank.runs.take(batch.events_of(others), known, verb="import")
+        runs = self._bank.runs.take(batch.episodes, known, verb="import")
+        new, changed = len(runs.created), len(runs.updated)
+        same = len(batch.episodes) - new - changed
+        return (new, changed, same), (events.changed, 0, events.events - events.changed)
 
     def _import_lessons(
         self, writer: Writer, batch: ImportBatch, *, is_approved: bool

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from archivist.edges.install.changes import ClientPlan
     from archivist.edges.install.record import SetupRecord
 
-_READ_CLIENTS = "Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI"
+_READ_CLIENTS = "Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, VS Code, Cursor"
 _CACHES = ("file_systems", "trusted.json")
 _OWN_FILES = ("", "-wal", "-shm", "-journal")
 
@@ -46,9 +46,9 @@ _OWN_FILES = ("", "-wal", "-shm", "-journal")
 def setup(session: Session, yes: bool, dry_run: bool, undo: bool, user: bool, as_json: bool) -> None:
     """Make a bank, learn from this repository's logged sessions, connect clients, print the next brief.
 
-    Finds the logs of Claude Code, Codex, Gemini CLI, OpenCode and Copilot CLI for all worktrees of the
-    repository. Shows what would be written into the clients' settings and asks; git does not see those files.
-    Run it again to bring in what is new.
+    Finds the logs of Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, VS Code and Cursor for all
+    worktrees of the repository. Shows what would be written into the clients' settings and asks; git does
+    not see those files. Run it again to bring in what is new.
     """
     actor = session.actor()
     if actor.kind is not ActorKind.HUMAN:
@@ -127,6 +127,7 @@ def _learn(
     """Capture the logs in order of time and reflect on them; say what came of it."""
     from archivist import projects
     from archivist.capture.service import CaptureOverrides
+    from archivist.doctor import LOG
     from archivist.reflect.trigger import ReflectionOutcome
 
     with bank.reading() as reader:
@@ -134,10 +135,14 @@ def _learn(
     overrides = CaptureOverrides(project=project, folder=str(checkout))
     runs: set[str] = set()
     secrets = 0
+    # Of these the hooks have told already; what they kept is numbered in another way than the log.
+    told = bank.runs.runs_with_note([log.session for log in logs if log.session], LOG)
     with progress(len(logs), "capture") as advance:
         for log in logs:
             try:
-                if log.session:
+                if log.session in told:
+                    continue
+                if log.is_database:
                     taken = bank.runs.take(log.read_items(), overrides)
                 else:
                     taken = bank.runs.capture_file(log.path, overrides=overrides)
@@ -145,7 +150,8 @@ def _learn(
                 secrets += sum(taken.secrets.values())
             except InputError as error:
                 problems.append(f"{log.path}: {error.message}")
-            advance(1)
+            finally:
+                advance(1)
     with progress(len(bank.reflections.waiting_runs()), "reflect") as advance:
         for done in bank.reflections.reflect_waiting():
             if isinstance(done, ReflectionOutcome) and done.error:

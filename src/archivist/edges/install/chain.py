@@ -48,7 +48,8 @@ _TOLD_AT = {
     TOOL_FAILURE: "failed call",
     SUBAGENT_START: "subagent start",
 }
-_LEARNT_FROM = ("claude-code", "codex", "gemini")
+# The hooks of the others tell what is learnt.
+_WITH_OWN_LOG = ("claude-code", "codex", "gemini")
 # Files of a project whose variables clients give to the programs that they start.
 _FILES_WITH_VARIABLES = (".claude/settings.json", ".claude/settings.local.json", ".env", ".gemini/.env")
 # A key of JSON, or a line of a file of variables; in a hook's command it is named as redirected already.
@@ -310,10 +311,7 @@ def _describe_client(client: str, installs: list[ClientInstall]) -> Check:
     missing = [words for event, words in _TOLD_AT.items() if event not in events]
     if not any(install.has_server for install in own):
         missing.append("MCP server")
-    learnt = (
-        "learnt from its log"
-        if has_hooks and client in _LEARNT_FROM
-        else "learnt only from a log of a known form"
-    )
+    source = "its log" if client in _WITH_OWN_LOG else "what its hooks tell"
+    learnt = f"learnt from {source}" if has_hooks else "learnt only from logs that archivist setup finds"
     lacking = f"; missing: {', '.join(missing)}" if missing else ""
     return Check(client, True, f"told at {', '.join(told) or 'no event'}; {learnt}{lacking}")
