@@ -22,8 +22,8 @@ _REMOTE = r"[:/]([\w.-]+)/([\w.-]+?)(?:\.git)?/?\Z"
 _LONGEST_NAME = 100
 # Folders that say where code lies, not which project it is.
 _COMMON_FOLDERS = frozenset([
-    "app", "code", "home", "mnt", "opt", "private", "project", "repo", "repository", "root", "src", "testbed",
-    "tmp", "users", "usr", "var", "work", "workdir", "workspace",
+    "app", "bare", "code", "home", "mnt", "opt", "private", "project", "repo", "repository", "root", "src",
+    "testbed", "tmp", "users", "usr", "var", "work", "workdir", "workspace",
 ])  # fmt: skip
 
 
@@ -142,9 +142,10 @@ def project_folder(bank: Path) -> Path:
 
 
 def editor_folders(
-    editors: Sequence[str], home: Path, variables: Mapping[str, str], platform: str = sys.platform
+    editors: Sequence[str], home: Path, variables: Mapping[str, str], platform: str = ""
 ) -> list[Path]:
     """Return where VS Code and editors made from it keep a user's settings and sessions."""
+    platform = platform or sys.platform
     if platform == "darwin":
         top = home / "Library/Application Support"
     elif platform == "win32":

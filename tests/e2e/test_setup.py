@@ -220,3 +220,32 @@ def test_what_hooks_told_of_a_session_its_log_does_not_tell_again(
     while session not in run(app, "episodes", "list", "--json").out and time.monotonic() < deadline:
         time.sleep(0.1)
     assert json.loads(run(app, "setup", "--json").out)["runs"] == []
+
+
+@pytest.mark.parametrize("bare", ["mill/bare", "srv/mill.git", "mill/.bare"])
+def test_worktrees_of_a_bare_clone_share_one_bank(
+    bare: str, run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    origin = client_homes.make_repository(tmp_path / "origin")
+    place = tmp_path / bare
+    client_homes.git(tmp_path, "clone", "-q", "--bare", str(origin), str(place))
+    client_homes.git(place, "remote", "remove", "origin")
+    trees = [tmp_path / "mill" / name for name in ("main-1", "feature", "fix")]
+    for tree in trees:
+        client_homes.git(place, "worktree", "add", "-q", str(tree), "-b", tree.name)
+    for number in range(3):
+        client_homes.claude_code(fresh_home, trees[0], number)
+    first = json.loads(run(trees[0], "setup", "--yes", "--json").out)
+    assert (first["project"], first["sessions"]) == ("mill", {"claude-code": 3})
+    client_homes.claude_code(fresh_home, trees[1], 7)
+    for tree in trees[1:]:
+        done = json.loads(run(tree, "setup", "--yes", "--json").out)
+        assert (done["bank"], done["project"]) == (first["bank"], "mill")
+        assert _REMEDY in done["brief"]
+        event = json.dumps({"session_id": f"s-{tree.name}", "cwd": str(tree), "source": "startup"})
+        assert _REMEDY in run(tree, "hook", "claude-code", "session-start", stdin=event).out
+    assert json.loads(run(trees[2], "status", "--json").out)["runs"] >= 4
+    assert [client_homes.git(tree, "status", "--porcelain") for tree in trees] == ["", "", ""]
+    assert run(trees[2], "doctor").code == 0
+    assert run(trees[0], "setup", "--undo", "--yes").code == 0
+    assert not Path(first["bank"]).exists()

@@ -22,7 +22,7 @@ from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.edges.hook_events import CLIENTS
 from archivist.errors import AccessError, InputError
-from archivist.files.worktrees import to_main_worktree
+from archivist.files.worktrees import bank_place
 from archivist.records.words import ActorKind
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _set_up(session: Session, *, yes: bool, dry_run: bool, user: bool, is_quiet:
 
     tell = _silence if is_quiet else say
     checkout = project_root(session)
-    place = session.find_bank_path() or Path(session.bank_path or to_main_worktree(checkout))
+    place = session.find_bank_path() or Path(session.bank_path or bank_place(checkout))
     file = paths.bank_file(place).absolute()
     logs, problems = find_client_logs(checkout_places(checkout), Path.home(), os.environ)
     plans, remarks = _plan_clients(checkout, user=user)
