@@ -249,3 +249,31 @@ def test_worktrees_of_a_bare_clone_share_one_bank(
     assert run(trees[2], "doctor").code == 0
     assert run(trees[0], "setup", "--undo", "--yes").code == 0
     assert not Path(first["bank"]).exists()
+
+
+def test_sessions_of_a_folder_that_is_gone_are_named_and_taken_when_asked_for(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    former = tmp_path / "old" / "mill"
+    former.mkdir(parents=True)
+    for number in range(2):
+        client_homes.claude_code(fresh_home, former, number)
+        client_homes.codex(fresh_home, former, number)
+    former.rmdir()
+    app = client_homes.make_repository(tmp_path / "new" / "mill")
+    done = run(app, "setup", "--dry-run").out
+    assert "none of this repository found" in done
+    told = "4 more began in a folder called mill that is gone; to take them: archivist setup --moved-from"
+    assert f"{told} {former}" in done
+    taken = json.loads(run(app, "setup", "--moved-from", str(former), "--json").out)
+    assert (taken["sessions"], taken["project"], taken["gone"]) == (
+        {"claude-code": 2, "codex": 2}, "mill", {},
+    )  # fmt: skip
+    assert _REMEDY in taken["brief"]
+
+
+def test_a_client_without_hooks_says_how_it_is_told(run: Setup, fresh_home: Path, tmp_path: Path) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    client_homes.opencode(fresh_home, app)
+    done = run(app, "setup", "--yes").out
+    assert "Client    opencode is learnt from, and told on request only: archivist brief" in done

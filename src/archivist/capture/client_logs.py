@@ -8,7 +8,8 @@ Names of folders only narrow the search: they cannot be turned back into a path,
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import md5, sha256
 from io import BytesIO
@@ -71,6 +72,10 @@ class CheckoutPlaces(NamedTuple):
     roots: tuple[Path, ...]
     remote: str
 
+    def has_name(self, folder: str) -> bool:
+        """Say whether a folder is called like one of the checkouts."""
+        return folder.replace("\\", "/").rpartition("/")[2] in {root.name for root in self.roots}
+
     def has_session(self, folder: str, remote: str = "") -> bool:
         """Say whether a session that began in a folder, in a clone of a remote, is the repository's."""
         path = Path(os.path.realpath(folder)) if Path(folder).is_absolute() else Path()
@@ -93,41 +98,53 @@ def _is_same(one: Path, other: Path, top: Path) -> bool:
     return repository_of(one, top) == repository_of(other, top)
 
 
-def checkout_places(folder: Path) -> CheckoutPlaces:
-    """Return where the repository of a folder is checked out; a folder in none is its own place."""
+def checkout_places(folder: Path, former: Sequence[Path] = ()) -> CheckoutPlaces:
+    """Return where the repository of a folder is checked out, and was; a folder in none is its own place."""
     own = Path(os.path.realpath(folder))
     remote = remote_address(remote_of(repository_of(own, Path(own.anchor))))
-    return CheckoutPlaces(tuple(dict.fromkeys(worktrees_of(own) or [own])), remote)
+    return CheckoutPlaces(tuple(dict.fromkeys([*(worktrees_of(own) or [own]), *former])), remote)
 
 
-def find_client_logs(
-    places: CheckoutPlaces, home: Path, variables: Mapping[str, str]
-) -> tuple[list[ClientLog], list[str]]:
-    """Return the logs of a repository's sessions, the oldest first, and what could not be read."""
+class FoundLogs(NamedTuple):
+    """The logs of a repository's sessions, the oldest first, and what could not be read.
+
+    `gone` counts the sessions of folders that are not there any more and had the repository's name.
+    """
+
+    logs: list[ClientLog]
+    problems: list[str]
+    gone: Counter[str]
+
+
+def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str, str]) -> FoundLogs:
+    """Find the logs of a repository's sessions."""
     problems: list[str] = []
+    gone: Counter[str] = Counter()
 
     def root(variable: str, usual: str) -> Path:
         return Path(variables[variable]).expanduser() if variables.get(variable) else home / usual
 
     found = [
-        *_find_claude_code(places, root("CLAUDE_CONFIG_DIR", ".claude") / "projects"),
-        *_find_codex(places, root("CODEX_HOME", ".codex")),
+        *_find_claude_code(places, root("CLAUDE_CONFIG_DIR", ".claude") / "projects", gone),
+        *_find_codex(places, root("CODEX_HOME", ".codex"), gone),
         *_find_gemini(places, root("GEMINI_CLI_HOME", "") / ".gemini" / "tmp"),
-        *_find_by_head(places, "copilot-cli", root("COPILOT_HOME", ".copilot") / "session-state"),
+        *_find_by_head(places, "copilot-cli", root("COPILOT_HOME", ".copilot") / "session-state", gone),
         *_find_opencode(places, root("XDG_DATA_HOME", ".local/share") / "opencode", problems),
         *_find_vscode(places, [*editor_folders(_EDITORS, home, variables), home / _REMOTE_EDITOR]),
         *_find_cursor(
             places, editor_folders(("Cursor",), home, variables), home / ".cursor" / "chats", problems
         ),
     ]
-    return sorted(found, key=lambda log: (log.started, log.path, log.session)), problems
+    return FoundLogs(sorted(found, key=lambda log: (log.started, log.path, log.session)), problems, gone)
 
 
-def _find_claude_code(places: CheckoutPlaces, top: Path) -> Iterator[ClientLog]:
+def _find_claude_code(places: CheckoutPlaces, top: Path, gone: Counter[str]) -> Iterator[ClientLog]:
+    names = tuple(f"-{_slug_of(Path(root.name))}" for root in places.roots)
     slugs = [_slug_of(root)[:_SLUG_CHARACTERS] for root in places.roots]
     for folder in sorted(top.iterdir()) if is_folder(top) else ():
-        if any(folder.name == slug or folder.name.startswith(f"{slug}-") for slug in slugs):
-            yield from _find_by_head(places, "claude-code", folder, is_own=folder.name in slugs)
+        is_below = any(folder.name == slug or folder.name.startswith(f"{slug}-") for slug in slugs)
+        if is_below or folder.name.endswith(names):
+            yield from _find_by_head(places, "claude-code", folder, gone, is_own=folder.name in slugs)
 
 
 def _slug_of(path: Path) -> str:
@@ -138,9 +155,9 @@ def _slug_of(path: Path) -> str:
     return "".join(signs)
 
 
-def _find_codex(places: CheckoutPlaces, home: Path) -> Iterator[ClientLog]:
+def _find_codex(places: CheckoutPlaces, home: Path, gone: Counter[str]) -> Iterator[ClientLog]:
     for name in ("sessions", "archived_sessions"):
-        yield from _find_by_head(places, "codex", home / name)
+        yield from _find_by_head(places, "codex", home / name, gone)
 
 
 def _find_gemini(places: CheckoutPlaces, top: Path) -> Iterator[ClientLog]:
@@ -148,7 +165,7 @@ def _find_gemini(places: CheckoutPlaces, top: Path) -> Iterator[ClientLog]:
     for folder in sorted(top.iterdir()) if is_folder(top) else ():
         began = read_small_text(folder / ".project_root").strip()
         if folder.name in hashes or (began and places.has_session(began)):
-            yield from _find_by_head(places, "gemini-cli", folder / "chats", is_own=True)
+            yield from _find_by_head(places, "gemini-cli", folder / "chats", Counter(), is_own=True)
 
 
 def _find_opencode(places: CheckoutPlaces, top: Path, problems: list[str]) -> Iterator[ClientLog]:
@@ -211,7 +228,7 @@ def _find_cursor(
 
 
 def _find_by_head(
-    places: CheckoutPlaces, client: str, folder: Path, *, is_own: bool = False
+    places: CheckoutPlaces, client: str, folder: Path, gone: Counter[str], *, is_own: bool = False
 ) -> Iterator[ClientLog]:
     """Yield the logs in a client's folder that began in the repository; in its own folder also the silent."""
     for path in scan_log_folder(folder).candidates if is_folder(folder) else ():
@@ -219,6 +236,8 @@ def _find_by_head(
         is_silent = is_own and not head.folder and not head.remote
         if is_silent or places.has_session(head.folder, head.remote):
             yield ClientLog(client, path, head.started)
+        elif head.folder and not is_folder(Path(head.folder)) and places.has_name(head.folder):
+            gone[head.folder] += 1
 
 
 def _read_head(path: Path) -> _LogHead:

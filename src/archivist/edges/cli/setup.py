@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from archivist.edges.install.changes import ClientPlan
     from archivist.edges.install.record import SetupRecord
 
+# Clients that no hook of ours can be installed into.
+_WITHOUT_HOOKS = ("opencode", "copilot-cli")
 _READ_CLIENTS = "Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, VS Code, Cursor"
 _CACHES = ("file_systems", "trusted.json")
 _OWN_FILES = ("", "-wal", "-shm", "-journal")
@@ -41,9 +43,17 @@ _OWN_FILES = ("", "-wal", "-shm", "-journal")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @click.option("--undo", is_flag=True, help="Take everything back that setup did here.")
 @click.option("--user", is_flag=True, help="Install for all your projects, not for this clone alone.")
+@click.option(
+    "--moved-from",
+    "former",
+    metavar="FOLDER",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Also take sessions of this folder, where the repository was before.",
+)
 @options.as_json
 @click.pass_obj
-def setup(session: Session, yes: bool, dry_run: bool, undo: bool, user: bool, as_json: bool) -> None:
+def setup(session: Session, undo: bool, as_json: bool, **how: Any) -> None:
     """Make a bank, learn from this repository's logged sessions, connect clients, print the next brief.
 
     Finds the logs of Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, VS Code and Cursor for all
@@ -54,14 +64,16 @@ def setup(session: Session, yes: bool, dry_run: bool, undo: bool, user: bool, as
     if actor.kind is not ActorKind.HUMAN:
         raise AccessError(str(actor), "set up", "a bank", hint="only people connect clients to a bank")
     if undo:
-        view = _undo(session, yes=yes, dry_run=dry_run, is_quiet=as_json)
+        view = _undo(session, yes=how["yes"], dry_run=how["dry_run"], is_quiet=as_json)
     else:
-        view = _set_up(session, yes=yes, dry_run=dry_run, user=user, is_quiet=as_json)
+        view = _set_up(session, **how, is_quiet=as_json)
     if as_json:
         print_json(view)
 
 
-def _set_up(session: Session, *, yes: bool, dry_run: bool, user: bool, is_quiet: bool) -> dict[str, Any]:
+def _set_up(
+    session: Session, *, yes: bool, dry_run: bool, user: bool, former: Sequence[Path], is_quiet: bool
+) -> dict[str, Any]:
     from archivist.capture.client_logs import checkout_places, find_client_logs
     from archivist.edges.install.record import SetupRecord
 
@@ -69,11 +81,17 @@ def _set_up(session: Session, *, yes: bool, dry_run: bool, user: bool, is_quiet:
     checkout = project_root(session)
     place = session.find_bank_path() or Path(session.bank_path or bank_place(checkout))
     file = paths.bank_file(place).absolute()
-    logs, problems = find_client_logs(checkout_places(checkout), Path.home(), os.environ)
+    places = checkout_places(checkout, [folder.resolve() for folder in former])
+    logs, problems, gone = find_client_logs(places, Path.home(), os.environ)
     plans, remarks = _plan_clients(checkout, user=user)
+    remarks += [
+        f"{client} is learnt from, and told on request only: archivist brief, or archivist mcp as its server"
+        for client in sorted({log.client for log in logs} & set(_WITHOUT_HOOKS))
+    ]
     view: dict[str, Any] = {
         "bank": str(file),
         "sessions": dict(Counter(log.client for log in logs)),
+        "gone": dict(gone),
         "clients": [
             {"client": plan.client, "changes": [str(change.path) for change in plan.changes]}
             for plan in plans
@@ -84,7 +102,7 @@ def _set_up(session: Session, *, yes: bool, dry_run: bool, user: bool, is_quiet:
     if dry_run:
         presence = "is there" if paths.is_file(file) else "would be made"
         tell(f"Memory    {file} {presence}")
-        tell(f"Sessions  {_count_by_client(logs)}")
+        tell(f"Sessions  {_count_by_client(logs)}{_describe_gone(gone)}")
         _show_plans(plans, remarks, tell, is_full=True)
         tell("Nothing was changed: this was a dry run.")
         return view
@@ -99,7 +117,7 @@ def _set_up(session: Session, *, yes: bool, dry_run: bool, user: bool, is_quiet:
     record.save(state)
     hidden = "" if warnings else "; git does not see it"
     tell(f"Memory    {path.absolute()}{' (new)' if is_new else ''}{hidden}")
-    tell(f"Sessions  {_count_by_client(logs)}")
+    tell(f"Sessions  {_count_by_client(logs)}{_describe_gone(gone)}")
     with session.bank(folder=checkout) as bank:
         view |= _learn(bank, checkout, logs, problems, tell)
         view["installed"] = _connect(plans, remarks, record, state, tell, yes=yes)
@@ -112,6 +130,18 @@ def _set_up(session: Session, *, yes: bool, dry_run: bool, user: bool, is_quiet:
 
 def _silence(_text: object = "") -> None:
     """Say nothing: the answer is JSON."""
+
+
+def _describe_gone(gone: Counter[str]) -> str:
+    """Say that folders of the repository's name had sessions and are gone: it may have been there before."""
+    if not gone:
+        return ""
+    folder = gone.most_common(1)[0][0]
+    name = folder.replace("\\", "/").rpartition("/")[2]
+    many = "a folder" if len(gone) == 1 else f"{len(gone)} folders"
+    began = f"{gone.total()} more began in {many} called {name} that is gone"
+    began = began if len(gone) == 1 else f"{began.removesuffix('is gone')}are gone"
+    return f"\n          {began}; to take them: archivist setup --moved-from {folder}"
 
 
 def _count_by_client(logs: Sequence[ClientLog]) -> str:
