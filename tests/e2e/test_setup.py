@@ -277,3 +277,17 @@ def test_a_client_without_hooks_says_how_it_is_told(run: Setup, fresh_home: Path
     client_homes.opencode(fresh_home, app)
     done = run(app, "setup", "--yes").out
     assert "Client    opencode is learnt from, and told on request only: archivist brief" in done
+
+
+@pytest.mark.parametrize("client", ["codex", "cursor", "vscode", "gemini"])
+def test_a_client_that_setup_connected_is_installed_whole(
+    client: str, run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    (fresh_home / {"vscode": ".config/Code/User"}.get(client, f".{client}")).mkdir(parents=True)
+    assert json.loads(run(app, "setup", "--yes", "--json").out)["installed"] == [client]
+    done = run(app, "doctor")
+    assert (done.code, "only in part" in done.out) == (0, False), done.out
+    assert f"{client} is installed already (" in run(app, "setup", "--yes").out
+    assert client_homes.git(app, "status", "--porcelain") == ""
+    assert run(app, "setup", "--undo", "--yes").code == 0

@@ -126,6 +126,8 @@ def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list
             continue
         if ours:
             is_whole = all(change.action == "unchanged" for change in planned)
+            if not is_whole and hooks and not place.is_user and _is_whole_locally(client, root):
+                is_whole, install = True, install._replace(scope="local")
             problem = "" if is_whole else f"{client} is installed only in part: {remedy}"
             if any(target.is_redirected(_read_hooks(target.path)) for target in ours):
                 how = "with another bank, actor, program or other variables than install writes"
@@ -134,6 +136,15 @@ def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list
             is_served = any(map(changes.holds_ours, servers))
             found.append(install._replace(problem=problem, hooks=hooks, has_server=is_served))
     return found
+
+
+def _is_whole_locally(client: str, root: Path) -> bool:
+    """Say whether a project's settings have all that goes into files which are not committed."""
+    try:
+        plan = changes.plan_client(client, InstallLocation(root, is_local=True))
+    except ArchivistError:
+        return False
+    return all(change.action == "unchanged" for change in plan.changes)
 
 
 def double_hook_warnings(installs: Sequence[ClientInstall]) -> list[str]:
