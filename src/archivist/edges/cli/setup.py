@@ -53,7 +53,15 @@ _OWN_FILES = ("", "-wal", "-shm", "-journal")
 )
 @options.as_json
 @click.pass_obj
-def setup(session: Session, undo: bool, as_json: bool, **how: Any) -> None:
+def setup(
+    session: Session,
+    yes: bool,
+    dry_run: bool,
+    undo: bool,
+    user: bool,
+    former: tuple[Path, ...],
+    as_json: bool,
+) -> None:
     """Make a bank, learn from this repository's logged sessions, connect clients, print the next brief.
 
     Finds the logs of Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, VS Code and Cursor for all
@@ -64,9 +72,9 @@ def setup(session: Session, undo: bool, as_json: bool, **how: Any) -> None:
     if actor.kind is not ActorKind.HUMAN:
         raise AccessError(str(actor), "set up", "a bank", hint="only people connect clients to a bank")
     if undo:
-        view = _undo(session, yes=how["yes"], dry_run=how["dry_run"], is_quiet=as_json)
+        view = _undo(session, yes=yes, dry_run=dry_run, is_quiet=as_json)
     else:
-        view = _set_up(session, **how, is_quiet=as_json)
+        view = _set_up(session, yes=yes, dry_run=dry_run, user=user, former=former, is_quiet=as_json)
     if as_json:
         print_json(view)
 

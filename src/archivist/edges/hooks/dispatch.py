@@ -107,11 +107,15 @@ def _keep_event(
         return
     from archivist.clock import system_clock, to_text
     from archivist.files import hook_log
-    from archivist.paths import bank_file, state_folder
+    from archivist.paths import bank_file, is_file, state_folder
     from archivist.trust import is_accepted
 
     file = bank_file(place)
-    if is_accepted(file, load_config(place)[0].trust.folders):
+    # The end of a session in which nothing was done tells nothing.
+    is_bare_end = moment in (STOP, SESSION_END) and not is_file(
+        hook_log.session_log(state_folder(file), payload.session)
+    )
+    if not is_bare_end and is_accepted(file, load_config(place)[0].trust.folders):
         line = {"time": to_text(system_clock()), **dialect.log_line(moment, event, payload)}
         hook_log.keep_event(state_folder(file), payload.session, json.dumps(line, ensure_ascii=False))
 
