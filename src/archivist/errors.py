@@ -4,7 +4,8 @@ ArchivistError
 ├── InputError            bad_input        something given cannot be read
 │   ├── RecordError       bad_record       a record's field has no place in it
 │   ├── CursorError       bad_cursor       a list cannot be gone on with from there
-│   ├── DecidedError      decided          somebody has decided it already
+│   ├── StateError        state            what the bank holds is in the way
+│   │   └── DecidedError  decided          somebody has decided it already
 │   └── ConfigError       bad_config       the configuration cannot be used
 ├── NotFoundError         not_found        no record by that name
 ├── NothingToUndoError    nothing_to_undo  the record has no earlier state
@@ -69,7 +70,13 @@ class CursorError(InputError):
         super().__init__(message, hint="give the `next` of an answer to the same question")
 
 
-class DecidedError(InputError):
+class StateError(InputError):
+    """What was given is well formed, and cannot be done to what the bank holds."""
+
+    code = "state"
+
+
+class DecidedError(StateError):
     """What was to be decided has been decided already, or has expired."""
 
     code = "decided"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from archivist.files.worktrees import walk_up
@@ -20,8 +22,8 @@ _REMOTE = r"[:/]([\w.-]+)/([\w.-]+?)(?:\.git)?/?\Z"
 _LONGEST_NAME = 100
 # Folders that say where code lies, not which project it is.
 _COMMON_FOLDERS = frozenset([
-    "app", "code", "home", "mnt", "opt", "private", "project", "repo", "repository", "root", "src", "testbed",
-    "tmp", "users", "usr", "var", "work", "workdir", "workspace",
+    "app", "bare", "code", "home", "mnt", "opt", "private", "project", "repo", "repository", "root", "src",
+    "testbed", "tmp", "users", "usr", "var", "work", "workdir", "workspace",
 ])  # fmt: skip
 
 
@@ -137,3 +139,28 @@ def project_folder(bank: Path) -> Path:
     """Return the project folder of a bank's file; the folder of the file when it is in no project."""
     folder = bank.absolute().parent
     return folder.parent if folder.name == FOLDER else folder
+
+
+def editor_folders(
+    editors: Sequence[str], home: Path, variables: Mapping[str, str], platform: str = ""
+) -> list[Path]:
+    """Return where VS Code and editors made from it keep a user's settings and sessions."""
+    platform = platform or sys.platform
+    if platform == "darwin":
+        top = home / "Library/Application Support"
+    elif platform == "win32":
+        top = Path(variables.get("APPDATA") or home / "AppData/Roaming")
+    else:
+        top = Path(variables.get("XDG_CONFIG_HOME") or home / ".config")
+    return [top / editor / "User" for editor in editors]
+
+
+def folder_of_uri(uri: str) -> str:
+    """Return the local path that a `file:` URI names; empty for any other."""
+    if not uri.startswith("file://"):
+        return ""
+    from urllib.parse import unquote
+
+    path = unquote(uri.removeprefix("file://"))
+    # A drive of Windows stands behind the slash.
+    return path[1:] if re.match(r"/[A-Za-z]:", path) else path

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.store.protocol import Reader
 
-# As in git, and as many as a line holds.
+# As in git. Only longer ids than these are shown shortened: `build-1` never means `build-10`.
 _SHORTEST_BEGINNING = 4
+LONGEST_WHOLE_ID = 20
+# As many as a line holds.
 _LISTED = 3
 
 
@@ -32,16 +34,17 @@ class BankService:
 
 
 def complete_id(reader: Reader, kind: str, name: str) -> str:
-    """Return the only id that begins with a name of four characters or more, as git does, or the name.
+    """Return the only long id that begins with a name of four characters or more, or the name.
 
-    A run comes before its parts, whose ids begin with its own.
+    A run comes before its parts and subagents, whose ids begin with its own.
     """
     if len(name) < _SHORTEST_BEGINNING or not name.isascii():
         return name
     # Hooks ask for no ids, and need not import it.
     from archivist.store.filters import starts_with
 
-    found = [row[0] for row in reader.select_fields(kind, ("id",), *starts_with("id", name), order=("id",))]
+    rows = reader.select_fields(kind, ("id",), *starts_with("id", name), order=("id",))
+    found = [row[0] for row in rows if len(row[0]) > LONGEST_WHOLE_ID]
     if not all(each.startswith(found[0]) for each in found):
         listed = ", ".join(found[:_LISTED]) + (", …" if len(found) > _LISTED else "")
         raise InputError(f"{name!r} is the beginning of {len(found)} ids: {listed}", hint="write more of it")

@@ -43,8 +43,10 @@ LOGS = {
     "codex-bare.jsonl": "codex",
     "codex-rollout.jsonl": "codex",
     "copilot-cli.jsonl": "copilot-cli",
+    "cursor.json": "cursor",
     "gemini-cli.json": "gemini-cli",
     "gemini-cli.jsonl": "gemini-cli",
+    "hooks.jsonl": "hooks",
     "mini-swe-agent-1.traj.json": "mini-swe-agent",
     "mini-swe-agent-2.traj.json": "mini-swe-agent",
     "opencode.json": "opencode",
@@ -52,6 +54,7 @@ LOGS = {
     "openhands.json": "openhands",
     "stream.jsonl": "stream",
     "swe-agent.traj": "swe-agent",
+    "vscode.jsonl": "vscode",
 }
 CALLS = (EventKind.TOOL_CALL, EventKind.EDIT)
 each_log = pytest.mark.parametrize("log", LOGS)
@@ -282,6 +285,18 @@ WORDS = (
     "tool.execution_start",
     "tool.execution_complete",
     "toolCallId",
+    "composerId",
+    "bubbles",
+    "toolFormerData",
+    "requests",
+    "sessionId",
+    "response",
+    "k",
+    "v",
+    "hook",
+    "moment",
+    "session",
+    "note-tool",
 )
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.sampled_from(WORDS), st.text(max_size=12)

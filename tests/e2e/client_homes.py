@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
+from hashlib import md5, sha256
 from pathlib import Path
 from typing import Any
 
@@ -202,4 +202,93 @@ def opencode(home: Path, folder: Path, number: int = 0) -> Path:
         for at, (message_number, data) in enumerate(parts):
             part = (f"{session}p{at}", f"{session}m{message_number}", session, began + at, json.dumps(data))
             rows.execute("INSERT INTO part VALUES (?, ?, ?, ?, ?)", part)
+    return file
+
+
+def vscode(home: Path, folder: Path, number: int = 0) -> Path:
+    """Write a chat of VS Code into the storage of the window that had the folder open."""
+    began = int((BEGIN + timedelta(hours=number)).timestamp() * 1000)
+    top = (
+        home
+        / ".config"
+        / "Code"
+        / "User"
+        / "workspaceStorage"
+        / sha256(str(folder).encode()).hexdigest()[:32]
+    )
+    top.mkdir(parents=True, exist_ok=True)
+    (top / "workspace.json").write_text(json.dumps({"folder": folder.as_uri()}))
+    session = f"5c000000-0000-4000-8000-{number:012d}"
+    shown = [
+        {
+            "kind": "toolInvocationSerialized", "toolId": "run_in_terminal", "toolCallId": f"t{at}",
+            "toolSpecificData": {
+                "kind": "terminal", "commandLine": {"original": command},
+                "terminalCommandState": {"exitCode": code}, "terminalCommandOutput": {"text": output},
+            },
+        }
+        for at, (command, output, code) in enumerate(((FAILS, ERROR, 2), (WORKS, PASSED, 0)))
+    ]  # fmt: skip
+    request = {"requestId": "r", "timestamp": began, "message": {"text": "Test the kiln"}, "response": shown}
+    lines: list[dict[str, Any]] = [
+        {"kind": 0, "v": {"version": 3, "sessionId": session, "creationDate": began, "requests": []}},
+        {"kind": 2, "k": ["requests"], "v": [request]},
+        {"kind": 1, "k": ["requests", 0, "result"], "v": {"metadata": {}}},
+    ]
+    return _write_lines(top / "chatSessions" / f"{session}.jsonl", lines)
+
+
+def cursor(home: Path, folder: Path, number: int = 0) -> Path:
+    """Add a session to the database of Cursor's editor."""
+    file = home / ".config" / "Cursor" / "User" / "globalStorage" / "state.vscdb"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    began = int((BEGIN + timedelta(hours=number)).timestamp() * 1000)
+    session = f"c5000000-0000-4000-8000-{number:012d}"
+    bubbles: list[dict[str, Any]] = [{"type": 1, "text": "Test the kiln"}]
+    for command, output, code in ((FAILS, ERROR, 2), (WORKS, PASSED, 0)):
+        tool = {
+            "tool": 15, "name": "run_terminal_cmd", "params": json.dumps({"command": command}),
+            "result": json.dumps({"output": output, "exitCode": code}), "status": "completed",
+        }  # fmt: skip
+        bubbles.append({"type": 2, "text": "", "capabilityType": 15, "toolFormerData": tool})
+    place = {"id": "w", "uri": {"fsPath": str(folder)}}
+    headers = [{"bubbleId": f"b{at}", "type": bubble["type"]} for at, bubble in enumerate(bubbles)]
+    facts = {"createdAt": began, "fullConversationHeadersOnly": headers, "workspaceIdentifier": place}
+    with sqlite3.connect(file) as rows:
+        rows.execute("CREATE TABLE IF NOT EXISTS cursorDiskKV (key TEXT UNIQUE, value BLOB)")
+        rows.execute("INSERT INTO cursorDiskKV VALUES (?, ?)", (f"composerData:{session}", json.dumps(facts)))
+        for at, bubble in enumerate(bubbles):
+            key = f"bubbleId:{session}:b{at}"
+            rows.execute("INSERT INTO cursorDiskKV VALUES (?, ?)", (key, json.dumps(bubble)))
+    return file
+
+
+def cursor_terminal(home: Path, folder: Path, number: int = 0) -> Path:
+    """Write a session of Cursor's command line client."""
+    session = f"c7000000-0000-4000-8000-{number:012d}"
+    place = md5(str(folder).encode(), usedforsecurity=False).hexdigest()
+    file = home / ".cursor" / "chats" / place / session / "store.db"
+    file.parent.mkdir(parents=True)
+    facts = {"agentId": session, "workspacePath": str(folder), "createdAt": 1_794_819_600_000 + number}
+    said: list[dict[str, Any]] = [
+        {"role": "user", "content": "<user_info>Linux</user_info>"},
+        {"role": "user", "content": [{"type": "text", "text": "<user_query>\nTest the kiln\n</user_query>"}]},
+    ]
+    for at, (command, output, code) in enumerate(((FAILS, ERROR, 2), (WORKS, PASSED, 0))):
+        call = {
+            "type": "tool-call",
+            "toolCallId": f"t{at}",
+            "toolName": "Shell",
+            "args": {"command": command},
+        }
+        ended = f"{output}\nexited with code {code}" if code else output
+        result = {"type": "tool-result", "toolCallId": f"t{at}", "toolName": "Shell", "result": ended}
+        said += [{"role": "assistant", "content": [call]}, {"role": "tool", "content": [result]}]
+    with sqlite3.connect(file) as rows:
+        rows.execute("CREATE TABLE meta (key TEXT, value TEXT)")
+        rows.execute("CREATE TABLE blobs (id TEXT, data BLOB)")
+        rows.execute("INSERT INTO meta VALUES ('0', ?)", (json.dumps(facts).encode().hex(),))
+        for at, message in enumerate(said):
+            rows.execute("INSERT INTO blobs VALUES (?, ?)", (f"b{at}", json.dumps(message).encode()))
+        rows.execute("INSERT INTO blobs VALUES ('root', ?)", (b"\x0a\x20\xff",))
     return file

@@ -90,7 +90,9 @@ def test_a_second_call_brings_in_what_is_new(run: Setup, fresh_home: Path, tmp_p
     assert run(app, "setup", "--yes", "--json").out.count('"runs": []') == 1
 
 
-@pytest.mark.parametrize("client", ["codex", "gemini", "copilot", "opencode"])
+@pytest.mark.parametrize(
+    "client", ["codex", "gemini", "copilot", "opencode", "vscode", "cursor", "cursor_terminal"]
+)
 def test_the_logs_of_every_client_are_found_in_its_own_place(
     client: str, run: Setup, fresh_home: Path, tmp_path: Path
 ) -> None:
@@ -198,3 +200,94 @@ def test_a_bank_that_came_with_the_repository_is_not_set_up(
     refused = run(tmp_path / "ours", "setup", "--yes")
     assert (refused.code, "archivist trust" in refused.err) == (5, True)
     assert not (tmp_path / "ours" / ".claude").exists()
+
+
+def test_what_hooks_told_of_a_session_its_log_does_not_tell_again(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    session = client_homes.vscode(fresh_home, app).stem
+    assert run(app, "init").code == 0
+    events: list[dict[str, object]] = [
+        {"hook_event_name": "UserPromptSubmit", "prompt": "Test the kiln"},
+        {"hook_event_name": "PostToolUse", "tool_name": "run_in_terminal", "tool_input": {"command": "make"}},
+        {"hook_event_name": "Stop"},
+    ]
+    for event in events:
+        said = json.dumps({"sessionId": session, "cwd": str(app), **event})
+        assert run(app, "hook", "vscode", str(event["hook_event_name"]), stdin=said).code == 0
+    deadline = time.monotonic() + 60
+    while session not in run(app, "episodes", "list", "--json").out and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert json.loads(run(app, "setup", "--json").out)["runs"] == []
+
+
+@pytest.mark.parametrize("bare", ["mill/bare", "srv/mill.git", "mill/.bare"])
+def test_worktrees_of_a_bare_clone_share_one_bank(
+    bare: str, run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    origin = client_homes.make_repository(tmp_path / "origin")
+    place = tmp_path / bare
+    client_homes.git(tmp_path, "clone", "-q", "--bare", str(origin), str(place))
+    client_homes.git(place, "remote", "remove", "origin")
+    trees = [tmp_path / "mill" / name for name in ("main-1", "feature", "fix")]
+    for tree in trees:
+        client_homes.git(place, "worktree", "add", "-q", str(tree), "-b", tree.name)
+    for number in range(3):
+        client_homes.claude_code(fresh_home, trees[0], number)
+    first = json.loads(run(trees[0], "setup", "--yes", "--json").out)
+    assert (first["project"], first["sessions"]) == ("mill", {"claude-code": 3})
+    client_homes.claude_code(fresh_home, trees[1], 7)
+    for tree in trees[1:]:
+        done = json.loads(run(tree, "setup", "--yes", "--json").out)
+        assert (done["bank"], done["project"]) == (first["bank"], "mill")
+        assert _REMEDY in done["brief"]
+        event = json.dumps({"session_id": f"s-{tree.name}", "cwd": str(tree), "source": "startup"})
+        assert _REMEDY in run(tree, "hook", "claude-code", "session-start", stdin=event).out
+    assert json.loads(run(trees[2], "status", "--json").out)["runs"] >= 4
+    assert [client_homes.git(tree, "status", "--porcelain") for tree in trees] == ["", "", ""]
+    assert run(trees[2], "doctor").code == 0
+    assert run(trees[0], "setup", "--undo", "--yes").code == 0
+    assert not Path(first["bank"]).exists()
+
+
+def test_sessions_of_a_folder_that_is_gone_are_named_and_taken_when_asked_for(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    former = tmp_path / "old" / "mill"
+    former.mkdir(parents=True)
+    for number in range(2):
+        client_homes.claude_code(fresh_home, former, number)
+        client_homes.codex(fresh_home, former, number)
+    former.rmdir()
+    app = client_homes.make_repository(tmp_path / "new" / "mill")
+    done = run(app, "setup", "--dry-run").out
+    assert "none of this repository found" in done
+    told = "4 more began in a folder called mill that is gone; to take them: archivist setup --moved-from"
+    assert f"{told} {former}" in done
+    taken = json.loads(run(app, "setup", "--moved-from", str(former), "--json").out)
+    assert (taken["sessions"], taken["project"], taken["gone"]) == (
+        {"claude-code": 2, "codex": 2}, "mill", {},
+    )  # fmt: skip
+    assert _REMEDY in taken["brief"]
+
+
+def test_a_client_without_hooks_says_how_it_is_told(run: Setup, fresh_home: Path, tmp_path: Path) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    client_homes.opencode(fresh_home, app)
+    done = run(app, "setup", "--yes").out
+    assert "Client    opencode is learnt from, and told on request only: archivist brief" in done
+
+
+@pytest.mark.parametrize("client", ["codex", "cursor", "vscode", "gemini"])
+def test_a_client_that_setup_connected_is_installed_whole(
+    client: str, run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    (fresh_home / {"vscode": ".config/Code/User"}.get(client, f".{client}")).mkdir(parents=True)
+    assert json.loads(run(app, "setup", "--yes", "--json").out)["installed"] == [client]
+    done = run(app, "doctor")
+    assert (done.code, "only in part" in done.out) == (0, False), done.out
+    assert f"{client} is installed already (" in run(app, "setup", "--yes").out
+    assert client_homes.git(app, "status", "--porcelain") == ""
+    assert run(app, "setup", "--undo", "--yes").code == 0

@@ -223,9 +223,7 @@ def test_the_server_is_really_started_and_each_client_is_described(archivist: Co
     told = "told at session start, prompt, failed call, subagent start; learnt from its log"
     assert lines["claude-code"].endswith(told)
     missing = "missing: prompt, failed call, subagent start"
-    assert lines["cursor"].endswith(
-        f"told at session start; learnt only from a log of a known form; {missing}"
-    )
+    assert lines["cursor"].endswith(f"told at session start; learnt from what its hooks tell; {missing}")
 
 
 def test_a_server_that_cannot_start_is_a_warning(archivist: Command, project: Path, tmp_path: Path) -> None:

@@ -116,7 +116,8 @@ def test_what_each_client_finds(at: Path) -> None:
         }
     }  # fmt: skip
     cursor = json.loads((at / ".cursor/hooks.json").read_text())
-    assert (cursor["version"], list(cursor["hooks"])) == (1, ["sessionStart", "stop", "sessionEnd"])
+    told, kept = ["sessionStart"], ["beforeSubmitPrompt", "postToolUse", "postToolUseFailure"]
+    assert (cursor["version"], list(cursor["hooks"])) == (1, [*told, *kept, "stop", "sessionEnd"])
     assert "alwaysApply: true\n" in (at / ".cursor/rules/archivist.mdc").read_text()
     gemini = json.loads((at / ".gemini/settings.json").read_text())
     assert gemini["hooks"]["BeforeAgent"][0]["hooks"][0] == {

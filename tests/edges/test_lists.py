@@ -120,6 +120,28 @@ def test_ids_may_be_shortened_as_in_git(learnt: Command, project: Path) -> None:
         assert learnt(*words).code == 0
     uid = json.loads(learnt("lessons", "show", "m-001", "--json").out)["uid"]
     assert learnt("lessons", "show", uid[:-1]).out.startswith("m-001  ")
+    found = learnt("recall", "freezegun", "--run", short[0], "--json")
+    assert {hit["uid"].partition("#")[0] for hit in json.loads(found.out)["hits"]} == {_RUNS[0]}
+    assert learnt("lessons", "history", uid[:-1]).code == 0
+    assert learnt("lessons", "edit", uid[:-1], "--rule", "Do.").code == 0
+    assert learnt("undo", uid[:-1]).code == 0
+    assert learnt("erase", f"{short[0]}#1", "--yes").code == 0
+    assert learnt("episodes", "show", f"{_RUNS[0]}#1").code == 3
+    assert learnt("erase", short[0], "--yes").code == 0
+    assert _RUNS[0] not in learnt("episodes", "list").out
+    # What was erased before is no beginning of another.
+    assert learnt("erase", _RUNS[0], "--yes").code == 0
+    assert _RUNS[1] in learnt("episodes", "list").out
+
+
+def test_a_short_name_is_never_the_beginning_of_another(bank_cli: Command, project: Path) -> None:
+    for run in ("build-10", "build-11"):
+        agent_log(project / f"{run}.jsonl", [("make", "boom", True)], session=run)
+        assert bank_cli("capture", f"{run}.jsonl").code == 0
+    assert bank_cli("erase", "build-1", "--yes").code == 3
+    assert bank_cli("episodes", "show", "build-1").code == 3
+    assert bank_cli("run", "finish", "--run", "build-1", "build-10.jsonl").code == 0
+    assert {"build-1", "build-10", "build-11"} <= set(bank_cli("episodes", "list").out.split())
 
 
 def test_an_ambiguous_beginning_says_so(learnt: Command) -> None:

@@ -598,3 +598,29 @@ asyncio.run(main())
 """
     done = subprocess.run([sys.executable, "-c", script, str(folder)], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
+
+
+def test_an_error_never_repeats_a_long_argument(opening: Callable[[], Bank]) -> None:
+    long = "x" * 20_000
+
+    async def talk(client: Client) -> list[str]:
+        told = []
+        for tool in (await client.list_tools()).tools:
+            for name in tool.input_schema.get("properties", {}):
+                answer = await client.call_tool(tool.name, {name: long})
+                told += [each.text for each in answer.content if isinstance(each, TextContent)]
+        asked = (
+            client.call_tool(long, {}),
+            client.read_resource(f"archivist://{long}"),
+            client.get_prompt(long),
+            client.get_prompt("reflect", {long: long}),
+        )
+        for waiting in asked:
+            with pytest.raises(MCPError) as caught:
+                await waiting
+            told.append(f"{caught.value.error.message} {caught.value.error.data}")
+        return told
+
+    told = connect(opening, talk, actor="human:ada")
+    assert len(told) > 50
+    assert [text[:200] for text in told if len(text) > 3_000] == []

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from archivist.files.worktrees import (
+    bank_place,
+    latest_worktree,
     remote_of,
     repository_fingerprint,
     repository_of,
@@ -53,7 +56,14 @@ def test_worktrees_of_a_bare_repository_are_that_repository(shop: Path, tmp_path
     (tmp_path / "till-1" / "src").mkdir()
     assert repository_of(tmp_path / "till-1" / "src", tmp_path) == tmp_path / "till.git"
     assert remote_of(tmp_path / "till.git") == remote_of(tmp_path / "till-1") == str(shop)
-    assert list(walk_up(tmp_path / "till-1"))[:2] == [tmp_path / "till-1", tmp_path]
+    found = list(walk_up(tmp_path / "till-1" / "src"))[:4]
+    assert found == [tmp_path / "till-1" / "src", tmp_path / "till-1", tmp_path / "till.git", tmp_path]
+    assert bank_place(tmp_path / "till-1") == tmp_path / "till.git"
+    assert bank_place(ground / "fix-1") == ground
+    _git(tmp_path / "till.git", "worktree", "add", "../till-2")
+    os.utime(tmp_path / "till.git" / "worktrees" / "till-1" / "index", (2e9, 2e9))
+    assert latest_worktree(tmp_path / "till.git") == tmp_path / "till-1"
+    assert [latest_worktree(each) for each in (shop, ground, tmp_path)] == [None, None, None]
 
 
 def test_a_repository_keeps_its_mark_where_it_goes(shop: Path, tmp_path: Path) -> None:

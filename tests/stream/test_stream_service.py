@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.config import Config, RecallRules, StreamRules
-from archivist.errors import AccessError, InputError, NotFoundError, RecordError
+from archivist.errors import AccessError, InputError, NotFoundError, RecordError, StateError
 from archivist.records import Actor, ActorKind, Entry
 from tests.banks import fresh_bank, lay_bank
 from tests.conftest import CountingIds, TickingClock
@@ -96,7 +96,7 @@ def test_an_entry_says_something(bank: Bank) -> None:
 def test_the_same_id_is_the_same_entry(bank: Bank) -> None:
     first = bank.stream.log("Once", id="mine")
     assert bank.stream.log("Once", id="mine") == first
-    with pytest.raises(RecordError, match="'mine' is another entry's"):
+    with pytest.raises(StateError, match="'mine' is another entry's"):
         bank.stream.log("Twice", id="mine")
     assert len(bank.stream.recent()) == 1
 
@@ -125,7 +125,7 @@ def test_without_a_cycle_it_is_the_one_begun_or_the_latest(bank: Bank) -> None:
 @pytest.mark.req("C2")
 def test_a_roles_cycles_never_go_backwards(bank: Bank) -> None:
     bank.stream.log("Later", role="qa", cycle=9)
-    with pytest.raises(RecordError, match="cycle: 3 goes backwards, 'qa' is at 9"):
+    with pytest.raises(StateError, match="cycle: 3 goes backwards, 'qa' is at 9"):
         bank.stream.log("Earlier", role="qa", cycle=3)
     assert bank.stream.log("Another role", role="ops", cycle=3).cycle == 3
     assert len(bank.stream.recent()) == 2
@@ -259,7 +259,7 @@ def test_a_leap_is_refused_and_a_removal_takes_its_cycle_back(bank: Bank, tmp_pa
     stream = bank.stream
     stream.log("Where we came in", role="qa", cycle=5_000)
     assert stream.begin_cycle("ops") == 5_001
-    with pytest.raises(RecordError, match="cycle: 6002 is 1001 above the latest, 5001"):
+    with pytest.raises(StateError, match="cycle: 6002 is 1001 above the latest, 5001"):
         stream.log("typo", role="troll", cycle=6_002)
     wrong = stream.log("typo", role="troll", cycle=6_001)
     assert (stream.begin_cycle("dev"), stream.get(stream.recent(2)[1].id).is_archived) == (6_002, True)
@@ -281,7 +281,7 @@ def test_a_leap_is_refused_and_a_removal_takes_its_cycle_back(bank: Bank, tmp_pa
 
 def test_counting_ends_where_numbers_do(bank: Bank) -> None:
     bank.stream.log("The last", cycle=2_147_483_647)
-    with pytest.raises(RecordError, match="the highest possible"):
+    with pytest.raises(StateError, match="the highest possible"):
         bank.stream.begin_cycle()
 
 

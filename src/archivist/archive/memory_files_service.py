@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from archivist.access.rights import Layer, reads, writes
 from archivist.archive.service import MAX_CHARACTERS, replace_documents
 from archivist.capture.redaction import refuse_secret
-from archivist.errors import InputError
+from archivist.errors import InputError, StateError
 from archivist.ids import derived_id
 from archivist.records import Document
 from archivist.service import BankService
@@ -103,7 +103,7 @@ class MemoryFiles(BankService):
             if not moving:
                 return []
             if f"{new}/".startswith(f"{old}/") or _pieces_at_or_below(writer, new) or not new:
-                raise InputError(f"{old!r} cannot become {new!r}", hint="choose a path that is free")
+                raise StateError(f"{old!r} cannot become {new!r}", hint="choose a path that is free")
             _refuse_file_parent(writer, new)
             moved = []
             for piece in moving:
@@ -143,7 +143,7 @@ def _refuse_file_parent(reader: Reader, path: str) -> None:
     for depth in range(1, len(parts)):
         folder = "/".join(parts[:depth])
         if reader.count(Document, equals("source", f"{SCHEME}{folder}")):
-            raise InputError(f"{folder!r} is a file", hint="a file cannot contain files")
+            raise StateError(f"{folder!r} is a file", hint="a file cannot contain files")
 
 
 def _write(writer: Writer, path: str, text: str, now: datetime, verb: str) -> None:

@@ -25,7 +25,7 @@ from archivist.archive.folders import (
     validate_pattern,
 )
 from archivist.capture.redaction import clean_text, validate_path
-from archivist.errors import InputError, NotFoundError, RecordError
+from archivist.errors import InputError, NotFoundError, RecordError, StateError
 from archivist.ids import derived_id
 from archivist.recall.query import Query
 from archivist.records import ActorKind, Document, DocumentType, Folder, Provenance
@@ -119,7 +119,7 @@ class Documents(BankService):
             watched = writer.select(Document, equals("source", name), not_equals("folder", ""), limit=1)
             if watched:
                 hint = "change the file, or stop watching the folder: archivist archive unwatch"
-                raise InputError(f"{name!r} is a file of the watched folder {watched[0].folder!r}", hint=hint)
+                raise StateError(f"{name!r} is a file of the watched folder {watched[0].folder!r}", hint=hint)
             if self._bank.actor.kind is ActorKind.AGENT:
                 known = writer.select(Document, equals("source", name), order=("position",))
                 if not all(_is_by(self._bank.actor, writer, piece) for piece in known):
@@ -203,7 +203,7 @@ class Documents(BankService):
                 raise NotFoundError("document", source, hint="archivist archive list shows all texts")
             if found[0].folder:
                 hint = f"stop watching the folder: archivist archive unwatch {found[0].folder}"
-                raise InputError(f"{source!r} is in a watched folder and would come back", hint=hint)
+                raise StateError(f"{source!r} is in a watched folder and would come back", hint=hint)
             for document in found:
                 writer.remove(Document, document.id, "remove")
         return len(found)

@@ -10,8 +10,8 @@ from archivist.access.rights import Layer, reads, writes
 from archivist.audit.lift import HOLDOUT_SHARE
 from archivist.audit.report import RecommendedStep, Report, build_report, recommend_steps
 from archivist.audit.verdicts import Regression, RunEvidence, fixes_of, judge_lessons, regressions
-from archivist.capture.runs import find_run, require_own_run
-from archivist.errors import InputError
+from archivist.capture.runs import find_run, require_own_run, resolve_run
+from archivist.errors import StateError
 from archivist.lessons.standing import cited_findings
 from archivist.recall.keywords import Overlap, keywords
 from archivist.records import (
@@ -52,12 +52,12 @@ class Audits(BankService):
         A run that an agent reported or a file brought judges nothing: it could have been invented.
         """
         with self._bank.transaction() as writer:
-            episode = find_run(writer, run)
+            episode = find_run(writer, resolve_run(writer, run))
             run = episode.id
             require_own_run(self._bank, writer, run)
             notes, reviews = episode.extra.get(NOTES), _reviews(writer, run)
             if not writer.count(Event, equals("run", run)):
-                raise InputError(
+                raise StateError(
                     f"run {run!r} has no events yet", hint="import them with: archivist extract EVENTS.jsonl"
                 )
             if not writer.is_own_run(run):
@@ -92,7 +92,7 @@ class Audits(BankService):
     def regressions(self, run: str) -> list[Regression]:
         """Return what earlier runs had fixed and this run's reviewers found again."""
         with self._bank.reading() as reader:
-            find_run(reader, run)
+            run = find_run(reader, resolve_run(reader, run)).id
             findings = [finding for event in _reviews(reader, run) for finding in event.findings]
             fixes = _similar_fixes(reader, findings)
         return regressions(fixes, findings, run=run, overlap=_overlap(self._bank))

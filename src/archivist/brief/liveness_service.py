@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.access.rights import Layer, reads
 from archivist.files.git import TOO_LONG, run_git
-from archivist.files.worktrees import open_at_once, remote_of
+from archivist.files.worktrees import latest_worktree, open_at_once, remote_of
 from archivist.paths import FILE_NAME as BANK_NAME
-from archivist.paths import FOLDER, home_folder, state_folder
+from archivist.paths import FOLDER, home_folder, project_of_folder, state_folder
 from archivist.records import Lesson, Scope
 from archivist.service import BankService
 
@@ -217,8 +217,12 @@ class WorkingTree:
     Ask `reason` for each lesson, then `save_cache`.
     """
 
-    def __init__(self, folder: Path, git: GitFolder | None, cache: LivenessCache, timeout_s: float) -> None:
+    def __init__(
+        self, folder: Path, git: GitFolder | None, cache: LivenessCache, timeout_s: float, home: Path
+    ) -> None:
         self.folder = folder
+        # Where the bank lies; another folder than that of the files for a bare repository.
+        self._home = home
         self.git = git
         top = git.top if git else folder
         self._roots = (folder,) if top == folder else (folder, top)
@@ -233,26 +237,31 @@ class WorkingTree:
     @classmethod
     def at(cls, folder: Path, *, timeout_s: float = PATIENCE_S) -> WorkingTree | None:
         """Look at a project's folder; None when it is in no git working tree and holds nothing to compare."""
-        folder = folder.resolve()
+        home = folder.resolve()
+        # A bare repository has no files of its own.
+        folder = latest_worktree(home) or home
         git = GitFolder.of(folder)
         if git is None and all(entry.name == FOLDER for entry in _entries(folder)):
             return None
-        cache = LivenessCache(state_folder(folder / FOLDER / BANK_NAME) / FILE_NAME)
+        cache = LivenessCache(state_folder(home / FOLDER / BANK_NAME) / FILE_NAME)
         # A container may share the file and have other programs.
         machine = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
         stamp = f"{machine} {git.stamp() if git else folder}"
         if cache.stamp != stamp:
             cache.looks.clear()
             cache.stamp = stamp
-        return cls(folder, git, cache, timeout_s)
+        return cls(folder, git, cache, timeout_s, home)
 
     def names(self) -> set[str]:
         """Return what this project is called."""
-        return {_last_part(self.folder.name)} | (self.git.names() if self.git else set())
+        own = {_last_part(self.folder.name)}
+        if self._home != self.folder:
+            own = {_last_part(project_of_folder(str(self._home).removesuffix(".git")))}
+        return own | (self.git.names() if self.git else set())
 
     def save_cache(self) -> None:
         """Keep what was found for the next look; where it cannot be written, it is found again."""
-        if self._is_cache_changed and (self.folder / FOLDER).is_dir():
+        if self._is_cache_changed and (self._home / FOLDER).is_dir():
             self._cache.save()
 
     def reason(self, lesson: Lesson) -> str:

@@ -8,41 +8,56 @@ Names of folders only narrow the search: they cannot be turned back into a path,
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from hashlib import sha256
+from hashlib import md5, sha256
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-from archivist.capture.formats import LogOrigin, opencode
+from archivist.capture.calls import object_in
+from archivist.capture.formats import LogOrigin, cursor, opencode
 from archivist.capture.json_stream import preview_log
 from archivist.capture.log_files import scan_log_folder
 from archivist.capture.recorder import LogItem
-from archivist.capture.values import object_at, text
+from archivist.capture.values import as_time, object_at, text
 from archivist.clock import to_text
 from archivist.errors import InputError
+from archivist.files.cursor import export_editor_session, export_terminal_session, list_editor_sessions
 from archivist.files.open import head_of, open_file
 from archivist.files.opencode import export_session, list_sessions
 from archivist.files.worktrees import is_repository, read_small_text, remote_of, repository_of, worktrees_of
-from archivist.paths import is_folder, project_of_remote, remote_address
+from archivist.paths import editor_folders, folder_of_uri, is_folder, project_of_remote, remote_address
 
+_EDITORS = ("Code", "Code - Insiders", "VSCodium")
+_REMOTE_EDITOR = ".vscode-server/data/User"
+_TERMINAL_STORE = "store.db"
 # Claude Code cuts the name of a folder here.
 _SLUG_CHARACTERS = 200
 
 
 class ClientLog(NamedTuple):
-    """A log of a client: its file, when it began, and the session's id where one file holds many."""
+    """A log of a client: its file, when it began, the session's id, and whether the file is a database."""
 
     client: str
     path: Path
     started: str
     session: str = ""
+    is_database: bool = False
 
     def read_items(self) -> Iterator[LogItem]:
-        """Read a session of a file that holds many."""
+        """Read a session of a database."""
         origin = LogOrigin(self.path.name, self.session)
-        return opencode.read(BytesIO(export_session(self.path, self.session)), origin)
+        if self.client == "opencode":
+            return opencode.read(BytesIO(export_session(self.path, self.session)), origin)
+        is_terminal = self.path.name == _TERMINAL_STORE
+        whole = (
+            export_terminal_session(self.path)
+            if is_terminal
+            else export_editor_session(self.path, self.session)
+        )
+        return cursor.read(BytesIO(whole), origin)
 
 
 class _LogHead(NamedTuple):
@@ -56,6 +71,10 @@ class CheckoutPlaces(NamedTuple):
 
     roots: tuple[Path, ...]
     remote: str
+
+    def has_name(self, folder: str) -> bool:
+        """Say whether a folder is called like one of the checkouts."""
+        return folder.replace("\\", "/").rpartition("/")[2] in {root.name for root in self.roots}
 
     def has_session(self, folder: str, remote: str = "") -> bool:
         """Say whether a session that began in a folder, in a clone of a remote, is the repository's."""
@@ -79,37 +98,53 @@ def _is_same(one: Path, other: Path, top: Path) -> bool:
     return repository_of(one, top) == repository_of(other, top)
 
 
-def checkout_places(folder: Path) -> CheckoutPlaces:
-    """Return where the repository of a folder is checked out; a folder in none is its own place."""
+def checkout_places(folder: Path, former: Sequence[Path] = ()) -> CheckoutPlaces:
+    """Return where the repository of a folder is checked out, and was; a folder in none is its own place."""
     own = Path(os.path.realpath(folder))
     remote = remote_address(remote_of(repository_of(own, Path(own.anchor))))
-    return CheckoutPlaces(tuple(dict.fromkeys(worktrees_of(own) or [own])), remote)
+    return CheckoutPlaces(tuple(dict.fromkeys([*(worktrees_of(own) or [own]), *former])), remote)
 
 
-def find_client_logs(
-    places: CheckoutPlaces, home: Path, variables: Mapping[str, str]
-) -> tuple[list[ClientLog], list[str]]:
-    """Return the logs of a repository's sessions, the oldest first, and what could not be read."""
+class FoundLogs(NamedTuple):
+    """The logs of a repository's sessions, the oldest first, and what could not be read.
+
+    `gone` counts the sessions of folders that are not there any more and had the repository's name.
+    """
+
+    logs: list[ClientLog]
+    problems: list[str]
+    gone: Counter[str]
+
+
+def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str, str]) -> FoundLogs:
+    """Find the logs of a repository's sessions."""
     problems: list[str] = []
+    gone: Counter[str] = Counter()
 
     def root(variable: str, usual: str) -> Path:
         return Path(variables[variable]).expanduser() if variables.get(variable) else home / usual
 
     found = [
-        *_find_claude_code(places, root("CLAUDE_CONFIG_DIR", ".claude") / "projects"),
-        *_find_codex(places, root("CODEX_HOME", ".codex")),
+        *_find_claude_code(places, root("CLAUDE_CONFIG_DIR", ".claude") / "projects", gone),
+        *_find_codex(places, root("CODEX_HOME", ".codex"), gone),
         *_find_gemini(places, root("GEMINI_CLI_HOME", "") / ".gemini" / "tmp"),
-        *_find_by_head(places, "copilot-cli", root("COPILOT_HOME", ".copilot") / "session-state"),
+        *_find_by_head(places, "copilot-cli", root("COPILOT_HOME", ".copilot") / "session-state", gone),
         *_find_opencode(places, root("XDG_DATA_HOME", ".local/share") / "opencode", problems),
+        *_find_vscode(places, [*editor_folders(_EDITORS, home, variables), home / _REMOTE_EDITOR]),
+        *_find_cursor(
+            places, editor_folders(("Cursor",), home, variables), home / ".cursor" / "chats", problems
+        ),
     ]
-    return sorted(found, key=lambda log: (log.started, log.path, log.session)), problems
+    return FoundLogs(sorted(found, key=lambda log: (log.started, log.path, log.session)), problems, gone)
 
 
-def _find_claude_code(places: CheckoutPlaces, top: Path) -> Iterator[ClientLog]:
+def _find_claude_code(places: CheckoutPlaces, top: Path, gone: Counter[str]) -> Iterator[ClientLog]:
+    names = tuple(f"-{_slug_of(Path(root.name))}" for root in places.roots)
     slugs = [_slug_of(root)[:_SLUG_CHARACTERS] for root in places.roots]
     for folder in sorted(top.iterdir()) if is_folder(top) else ():
-        if any(folder.name == slug or folder.name.startswith(f"{slug}-") for slug in slugs):
-            yield from _find_by_head(places, "claude-code", folder, is_own=folder.name in slugs)
+        is_below = any(folder.name == slug or folder.name.startswith(f"{slug}-") for slug in slugs)
+        if is_below or folder.name.endswith(names):
+            yield from _find_by_head(places, "claude-code", folder, gone, is_own=folder.name in slugs)
 
 
 def _slug_of(path: Path) -> str:
@@ -120,9 +155,9 @@ def _slug_of(path: Path) -> str:
     return "".join(signs)
 
 
-def _find_codex(places: CheckoutPlaces, home: Path) -> Iterator[ClientLog]:
+def _find_codex(places: CheckoutPlaces, home: Path, gone: Counter[str]) -> Iterator[ClientLog]:
     for name in ("sessions", "archived_sessions"):
-        yield from _find_by_head(places, "codex", home / name)
+        yield from _find_by_head(places, "codex", home / name, gone)
 
 
 def _find_gemini(places: CheckoutPlaces, top: Path) -> Iterator[ClientLog]:
@@ -130,7 +165,7 @@ def _find_gemini(places: CheckoutPlaces, top: Path) -> Iterator[ClientLog]:
     for folder in sorted(top.iterdir()) if is_folder(top) else ():
         began = read_small_text(folder / ".project_root").strip()
         if folder.name in hashes or (began and places.has_session(began)):
-            yield from _find_by_head(places, "gemini-cli", folder / "chats", is_own=True)
+            yield from _find_by_head(places, "gemini-cli", folder / "chats", Counter(), is_own=True)
 
 
 def _find_opencode(places: CheckoutPlaces, top: Path, problems: list[str]) -> Iterator[ClientLog]:
@@ -143,11 +178,57 @@ def _find_opencode(places: CheckoutPlaces, top: Path, problems: list[str]) -> It
         for session in sessions:
             if places.has_session(session.folder):
                 began = datetime.fromtimestamp(session.created_ms / 1000, UTC)
-                yield ClientLog("opencode", database, to_text(began), session.id)
+                yield ClientLog("opencode", database, to_text(began), session.id, is_database=True)
+
+
+def _find_vscode(places: CheckoutPlaces, user_folders: Iterable[Path]) -> Iterator[ClientLog]:
+    """Yield the chats of VS Code's windows that had a checkout open."""
+    for folder in user_folders:
+        for note in sorted((folder / "workspaceStorage").glob("*/workspace.json")):
+            opened = folder_of_uri(text(object_in(read_small_text(note)), "folder"))
+            if not opened or not places.has_session(opened):
+                continue
+            for path in sorted((note.parent / "chatSessions").glob("*.json*")):
+                if path.suffix in (".json", ".jsonl"):
+                    yield ClientLog("vscode", path, _chat_start(path), path.stem)
+
+
+def _chat_start(path: Path) -> str:
+    try:
+        with open_file(path) as source:
+            values = preview_log(head_of(source)).objects
+    except (OSError, InputError):
+        return ""
+    first = values[0] if values else {}
+    began = as_time((object_at(first, "v") or first).get("creationDate"))
+    return to_text(began) if began else ""
+
+
+def _find_cursor(
+    places: CheckoutPlaces, user_folders: Iterable[Path], chats: Path, problems: list[str]
+) -> Iterator[ClientLog]:
+    """Yield the sessions of Cursor's editor, and those of its command line client."""
+    for folder in user_folders:
+        database = folder / "globalStorage" / "state.vscdb"
+        try:
+            sessions = list_editor_sessions(database) if database.is_file() else ()
+        except InputError as error:
+            problems.append(error.message)
+            continue
+        for session in sessions:
+            if places.has_session(session.folder):
+                began = datetime.fromtimestamp(session.created_ms / 1000, UTC)
+                yield ClientLog("cursor", database, to_text(began), session.id, is_database=True)
+    for root in places.roots:
+        # The client names the folder so; nothing is kept secret by it.
+        name = md5(os.fsencode(root), usedforsecurity=False).hexdigest()
+        for database in sorted((chats / name).glob(f"*/{_TERMINAL_STORE}")):
+            began = datetime.fromtimestamp(database.stat().st_mtime, UTC)
+            yield ClientLog("cursor", database, to_text(began), database.parent.name, is_database=True)
 
 
 def _find_by_head(
-    places: CheckoutPlaces, client: str, folder: Path, *, is_own: bool = False
+    places: CheckoutPlaces, client: str, folder: Path, gone: Counter[str], *, is_own: bool = False
 ) -> Iterator[ClientLog]:
     """Yield the logs in a client's folder that began in the repository; in its own folder also the silent."""
     for path in scan_log_folder(folder).candidates if is_folder(folder) else ():
@@ -155,6 +236,8 @@ def _find_by_head(
         is_silent = is_own and not head.folder and not head.remote
         if is_silent or places.has_session(head.folder, head.remote):
             yield ClientLog(client, path, head.started)
+        elif head.folder and not is_folder(Path(head.folder)) and places.has_name(head.folder):
+            gone[head.folder] += 1
 
 
 def _read_head(path: Path) -> _LogHead:

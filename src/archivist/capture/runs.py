@@ -12,7 +12,7 @@ from archivist.access.rights import Layer, Verb
 from archivist.capture.clean import clean_name
 from archivist.errors import InputError, NotFoundError
 from archivist.records.words import PART, ActorKind
-from archivist.service import require_name
+from archivist.service import LONGEST_WHOLE_ID, complete_id, require_name
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
 
 LATEST = ("-finished", "-started", "id")
-# Ids up to this length are shown whole, longer ones by at least so many characters.
-_LONGEST_NAME = 20
+# Longer ids are shown by at least so many characters.
 _SHORTENED_TO = 8
 
 
@@ -35,6 +34,19 @@ def find_run(reader: Reader, run: str) -> Episode:
     if episode is None:
         raise NotFoundError("run", run)
     return episode
+
+
+def resolve_run(reader: Reader, run: str) -> str:
+    """Return the id of a run that is named by it or by the only beginning of it; the name of an unknown one.
+
+    For what is read or removed: a run that is written may be new, and its id the beginning of another.
+    """
+    from archivist.records.episode import Episode
+
+    if reader.get(Episode, run) is not None:
+        return run
+    root, mark, part = run.partition(PART)
+    return f"{complete_id(reader, 'episode', root)}{mark}{part}"
 
 
 def is_run_of(reader: Reader, run: str, actor: Actor) -> bool:
@@ -93,7 +105,7 @@ def shorten_ids(ids: Iterable[str], known: Iterable[str]) -> dict[str, str]:
         root, mark, part = name.partition(PART)
         at = places[root]
         beside = roots[max(0, at - 1) : at] + roots[at + 1 : at + 2]
-        size = _SHORTENED_TO if len(root) > _LONGEST_NAME else len(root)
+        size = _SHORTENED_TO if len(root) > LONGEST_WHOLE_ID else len(root)
         while any(other.startswith(root[:size]) for other in beside) and size < len(root):
             size += 1
         shortened[name] = f"{root[:size]}{mark}{part}"

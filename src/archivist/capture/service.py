@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.brief.select import BriefRequest
 from archivist.capture.clean import Cleaner, clean_name
-from archivist.capture.runs import LATEST, claim_run, find_run, require_own_run, shorten_ids
+from archivist.capture.runs import LATEST, claim_run, find_run, require_own_run, resolve_run, shorten_ids
 from archivist.errors import InputError, NotFoundError
 from archivist.records.episode import Episode, merge_episode
 from archivist.records.run_words import BEGAN, FOLDER, EpisodeStatus
 from archivist.records.words import NOTES, PART, ActorKind, Provenance
-from archivist.service import BankService, complete_id, require_name
+from archivist.service import BankService, require_name
 from archivist.store.filters import equals
 
 if TYPE_CHECKING:
@@ -290,6 +290,13 @@ class Runs(BankService):
                 noted = replace(episode, extra={**episode.extra, name: value})
                 self.take((noted,), CaptureOverrides(is_filed=True))
 
+    @reads(Layer.RUNS)
+    def runs_with_note(self, runs: Iterable[str], name: str) -> set[str]:
+        """Return which of these runs keep a value under a name."""
+        with self._bank.reading() as reader:
+            found = (reader.get(Episode, run) for run in runs)
+            return {episode.id for episode in found if episode is not None and name in episode.extra}
+
     @writes(Layer.RUNS)
     def capture_file(
         self, path: str | Path, *, format_name: str = "auto", overrides: CaptureOverrides | None = None
@@ -371,10 +378,7 @@ class Runs(BankService):
     def episode(self, run: str) -> Episode:
         """Return a run's record, by its id or the only beginning of one."""
         with self._bank.reading() as reader:
-            if reader.count(Episode, equals("id", run)):
-                return find_run(reader, run)
-            root, mark, part = run.partition(PART)
-            return find_run(reader, f"{complete_id(reader, 'episode', root)}{mark}{part}")
+            return find_run(reader, resolve_run(reader, run))
 
     @reads(Layer.RUNS)
     def event(self, name: str) -> Event:
@@ -426,7 +430,7 @@ class Runs(BankService):
         from archivist.records import Event
 
         with self._bank.reading() as reader:
-            episode = find_run(reader, run)
+            episode = find_run(reader, resolve_run(reader, run))
             return to_atif(episode, reader.select(Event, equals("run", episode.id), order=("seq",)))
 
     @writes(Layer.RUNS)

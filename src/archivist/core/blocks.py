@@ -18,7 +18,7 @@ from archivist.brief.render import one_line
 from archivist.capture.redaction import validate_name
 from archivist.clock import from_text, to_short_text
 from archivist.config import CoreRules
-from archivist.errors import InputError, NotFoundError
+from archivist.errors import InputError, NotFoundError, StateError
 from archivist.records import Block, CoreSection
 from archivist.records.plain import from_plain, to_plain, types_of
 from archivist.text import estimate_tokens
@@ -31,7 +31,7 @@ FREE = tuple(section for section in CoreSection if section not in GUARDED)
 # Blocks that are the same for every role.
 SHARED = (CoreSection.STATUS, CoreSection.THREADS)
 # Ids and roles appear in every rendering of core memory, so they must be short.
-_MOST_ID = 80
+MOST_ID = 80
 # Lines that Markdown reads as a heading or a horizontal rule.
 _HEADING = re.compile(r"^( {0,3})(#{1,6}(?=\s|$)|=+(?=\s*$)|-{2,}(?=\s*$))", re.MULTILINE)
 
@@ -129,8 +129,8 @@ def list_of(name: str) -> ListName:
 def validate_role(role: str) -> str:
     """Return a role's name, or raise InputError when it is not valid."""
     name = validate_name("role", role)
-    if len(name) > _MOST_ID or ":" in name or role.strip() != one_line(role):
-        raise InputError(f"{name[:_MOST_ID]!r} is no role", hint="a short name on one line, without colons")
+    if len(name) > MOST_ID or ":" in name or role.strip() != one_line(role):
+        raise InputError(f"{name[:MOST_ID]!r} is no role", hint="a short name on one line, without colons")
     return name
 
 
@@ -320,7 +320,9 @@ def check_budget(blocks: Mapping[str, Block], changed: Block, rules: CoreRules) 
         sizes.append((whose, total, rules.budget_tokens, "core.budget_tokens"))
     for name, count, most, setting in sizes:
         if count > most:
-            raise InputError(
+            # Of the whole core the other blocks are in the way, not what is given.
+            error = InputError if name == changed.id else StateError
+            raise error(
                 f"{name}: {count:,} tokens, at most {most:,}: {count - most:,} too many",
                 hint=f"shorten it, or remove something; the limit is {setting}",
             )
@@ -400,8 +402,8 @@ def _build_thread(
 ) -> Thread:
     fields = _fields(CoreSection.THREADS, Thread, given)
     name = fields.get("id") or new_thread
-    if len(name) > _MOST_ID:
-        raise InputError(f"threads: an id of {len(name)} characters", hint=f"at most {_MOST_ID}")
+    if len(name) > MOST_ID:
+        raise InputError(f"threads: an id of {len(name)} characters", hint=f"at most {MOST_ID}")
     before = known.get(name, Thread(name))
     if is_uniting and "roles" in fields:
         fields["roles"] = [*dict.fromkeys([*before.roles, *fields["roles"]])]

@@ -17,7 +17,7 @@ from archivist.core import blocks as core
 from archivist.core import proposals as policy
 from archivist.core.blocks import GUARDED
 from archivist.core.service import blocks_of
-from archivist.errors import BankError, DecidedError, InputError, NotFoundError, RecordError
+from archivist.errors import BankError, DecidedError, InputError, NotFoundError, RecordError, StateError
 from archivist.lessons.standing import find_lesson
 from archivist.records import (
     ARCHIVIST,
@@ -45,7 +45,7 @@ Listed: TypeAlias = "list[Proposal]"
 
 _LAST = "last_proposal"
 # A reason is read by a person who decides; longer material is cited as evidence.
-_MOST_REASON = 4_000
+MOST_REASON = 4_000
 _MOST_EVIDENCE = 100
 # With ten undecided rules nobody reads an eleventh.
 _MOST_WAITING = 10
@@ -71,8 +71,8 @@ class Proposals(BankService):
         why = _clean(reason, "the reason").strip()
         if not why:
             raise InputError("a proposal needs a reason", hint="--reason WHY")
-        if len(why) > _MOST_REASON:
-            hint = f"at most {_MOST_REASON:,}; cite evidence by id"
+        if len(why) > MOST_REASON:
+            hint = f"at most {MOST_REASON:,}; cite evidence by id"
             raise InputError(f"the reason has {len(why):,} characters", hint=hint)
         empty = Block(section=which, role=core.validate_role(role), updated=self._bank.now())
         with self._bank.transaction() as writer:
@@ -159,7 +159,7 @@ class Proposals(BankService):
                 line = policy.rule_line(lesson)
                 after = policy.with_line(core.text_of(blocks_of(writer).get(empty.id)), line)
                 reason = f"{lesson.short_id} was met in {lesson.frequency} runs: {lesson.summary}"
-                cited = (empty, after, reason[:_MOST_REASON], (lesson.id,))
+                cited = (empty, after, reason[:MOST_REASON], (lesson.id,))
                 # The rules may say it already, or have no room for it.
                 with suppress(InputError):
                     made.append(archivist._write_proposal(writer, *cited, extra={policy.RULE: line}))
@@ -215,7 +215,7 @@ class Proposals(BankService):
             if is_undone:
                 hint = "roll the later proposal back first, or propose the text that you want"
             was = "accepted" if is_undone else "proposed"
-            raise InputError(f"{place} was changed since {proposal.short_id} was {was}", hint=hint)
+            raise StateError(f"{place} was changed since {proposal.short_id} was {was}", hint=hint)
         block = Block(
             section=proposal.section,
             role=proposal.role,
@@ -331,7 +331,7 @@ class Proposals(BankService):
         bank, now, blocks = self._bank, empty.updated, blocks_of(writer)
         before = core.text_of(blocks.get(empty.id))
         if after == before:
-            raise InputError(f"{empty.id} says that already", hint="archivist core show prints it")
+            raise StateError(f"{empty.id} says that already", hint="archivist core show prints it")
         core.check_budget(blocks, replace(empty, content={"text": after}), bank.config.core)
         same = (equals("section", empty.section), equals("role", empty.role), equals("after", after))
         for known in writer.select(Proposal, *same, equals("status", ProposalStatus.OPEN)):

@@ -8,12 +8,18 @@ TOOL_FAILURE = "tool-failure"
 SUBAGENT_START = "subagent-start"
 STOP = "stop"
 SESSION_END = "session-end"
-MOMENTS = (SESSION_START, PROMPT, TOOL_FAILURE, SUBAGENT_START, STOP, SESSION_END)
+# Only kept, and answered with nothing: the client passes no text on at these events.
+NOTE_PROMPT = "note-prompt"
+NOTE_TOOL = "note-tool"
+NOTE_FAILURE = "note-failure"
+NOTES = (NOTE_PROMPT, NOTE_TOOL, NOTE_FAILURE)
+MOMENTS = (SESSION_START, PROMPT, TOOL_FAILURE, SUBAGENT_START, STOP, SESSION_END, *NOTES)
 # Marks an event that the doctor sends: its failures are not a client's.
 PROBE = "archivist_probe"
 
-# Client → our name of an event → the client's name. Only Claude Code has an event for failed tools; the
-# others send every tool's result. Cursor passes context on at the start only. VS Code has no session end.
+# Client → our name of an event → the client's name. Only Claude Code and Cursor have an event for failed
+# tools; the others send every tool's result. Cursor passes context on at the start only. VS Code has no
+# session end.
 EVENT_NAMES: dict[str, dict[str, str]] = {
     "claude-code": {
         SESSION_START: "SessionStart",
@@ -31,7 +37,14 @@ EVENT_NAMES: dict[str, dict[str, str]] = {
         STOP: "Stop",
         SESSION_END: "SessionEnd",
     },
-    "cursor": {SESSION_START: "sessionStart", STOP: "stop", SESSION_END: "sessionEnd"},
+    "cursor": {
+        SESSION_START: "sessionStart",
+        NOTE_PROMPT: "beforeSubmitPrompt",
+        NOTE_TOOL: "postToolUse",
+        NOTE_FAILURE: "postToolUseFailure",
+        STOP: "stop",
+        SESSION_END: "sessionEnd",
+    },
     "gemini": {
         SESSION_START: "SessionStart",
         PROMPT: "BeforeAgent",
@@ -41,6 +54,7 @@ EVENT_NAMES: dict[str, dict[str, str]] = {
     },
     "vscode": {
         SESSION_START: "SessionStart",
+        NOTE_PROMPT: "UserPromptSubmit",
         TOOL_FAILURE: "PostToolUse",
         SUBAGENT_START: "SubagentStart",
         STOP: "Stop",

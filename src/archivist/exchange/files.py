@@ -6,17 +6,21 @@ And how imported lines are recognised.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from archivist.access.rights import is_hidden_from
 from archivist.capture.calls import arguments_from, target_of
+from archivist.capture.formats.atif import OWN, text_of_arguments
 from archivist.clock import to_short_text, to_text
 from archivist.errors import RecordError
-from archivist.files.jsonl import JsonLine, LineProblem
+from archivist.files.jsonl import JsonLine, LineProblem, read_lines
 from archivist.ids import derived_id
+from archivist.projects import CHECKOUT
 from archivist.reading.command_risks import drop_risky_cures
 from archivist.records import (
     Actor,
@@ -34,8 +38,10 @@ from archivist.records import (
     shapes,
 )
 from archivist.records.kinds import kind_for, record_type
-from archivist.records.plain import from_plain
+from archivist.records.plain import from_plain, to_plain
+from archivist.records.run_words import BEGAN
 from archivist.records.words import NOTES
+from archivist.store.filters import equals
 from archivist.store.protocol import Reader
 
 LESSONS = "lessons.jsonl"
@@ -43,9 +49,13 @@ ARCHIVE = "lessons-archive.jsonl"
 EPISODES = "episodes.jsonl"
 AUDIT = "audit.jsonl"
 STREAM = "stream.jsonl"
+# Written when asked for: what happened in runs is most of a bank.
+EVENTS = "events.jsonl"
 ALWAYS = (LESSONS, ARCHIVE, EPISODES, AUDIT)
 EXPORTED = (*ALWAYS, STREAM, *(shape.file for shape in shapes.SHAPES))
 ARCHIVE_NAMES = (ARCHIVE, "archive.jsonl")
+# Only an event of a run has all of these keys.
+_EVENT_SIGNS = frozenset(("run", "seq", "kind"))
 # Only an entry of the stream has all of these keys.
 _STREAM_SIGNS = frozenset(("cycle", "action", "timestamp"))
 _EFFECTIVENESS = "effectiveness_check"
@@ -79,6 +89,8 @@ class ImportBatch:
     stream: list[Entry] = field(default_factory=list)
     kept: list[shapes.Kept] = field(default_factory=list)
     problems: list[LineProblem] = field(default_factory=list)
+    # The files that hold events of runs, read again when they are imported: they may not fit in memory.
+    event_files: dict[str, None] = field(default_factory=dict)
 
     def add_line(self, line: JsonLine | LineProblem, *, is_archive: bool) -> None:
         """Sort a line by what it holds, whatever its file is called."""
@@ -90,6 +102,9 @@ class ImportBatch:
         try:
             if shape is not None:
                 self.kept.append(shapes.from_line(shape, value))
+            elif value.keys() >= _EVENT_SIGNS:
+                read_event(value)
+                self.event_files[line.file] = None
             elif value.keys() >= _STREAM_SIGNS:
                 self.stream.append(shapes.from_stream_line(value))
             elif "lessons_injected" in value or value.get("type") == _EFFECTIVENESS:
@@ -104,6 +119,30 @@ class ImportBatch:
                 raise RecordError("not a record: no lesson, run, audit record, stream entry or layer record")
         except RecordError as error:
             self.problems.append(LineProblem(line.file, line.number, error.message))
+
+    def events_of(self, runs: Collection[str]) -> Iterator[Event]:
+        """Yield the events of some runs."""
+        for file in self.event_files:
+            for line in read_lines(Path(file)):
+                if isinstance(line, JsonLine) and line.value.keys() >= _EVENT_SIGNS:
+                    with suppress(RecordError):
+                        event = read_event(line.value)
+                        if event.run in runs:
+                            yield event
+
+
+def read_event(value: Mapping[str, Any]) -> Event:
+    """Read an event of a run; where its run began is not a file's to say."""
+    event = from_plain(Event, value)
+    return replace(event, extra={key: item for key, item in event.extra.items() if key != BEGAN})
+
+
+def event_lines(reader: Reader) -> Iterator[dict[str, object]]:
+    """Yield every event of every run, run by run."""
+    for (run,) in reader.select_fields(Episode, ("id",), order=("id",)):
+        for event in reader.select(Event, equals("run", run), order=("seq",)):
+            plain = to_plain(event)
+            yield {key: value for key, value in plain.items() if value not in ("", None, [], {})}
 
 
 def without_risky_cures(batch: ImportBatch) -> ImportBatch:
@@ -246,15 +285,21 @@ SCHEMA_VERSION = "ATIF-v1.8"
 _SOURCES = {"user": "user", "assistant": "agent", "system": "system"}
 _CALLS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
 _RESULT_FACTS = ("timed_out", "rejected", "result_missing")
+# Standard fields of a step say these of an event; a run's id and log are the reader's.
+_IN_MESSAGE = ("run", "time", "text")
+_IN_CALL = (*_IN_MESSAGE, "tool", "output", "exit_code", "is_error", "duration_s")
+_LOCAL_TO_RUN = ("id", "number", "trajectories", "extra")
+_LOCAL_FACTS = (NOTES, CHECKOUT)
 
 
 def to_atif(episode: Episode, events: Iterable[Event]) -> dict[str, Any]:
-    """Return the trajectory; reading it back gives the same tool calls."""
+    """Return the trajectory; reading it back gives the same run and events."""
     ordered = sorted((event for event in events if event.run == episode.id), key=lambda event: event.seq)
     steps = [{"step_id": number, **_step_fields(event)} for number, event in enumerate(ordered, 1)]
     if not steps:
         # The format requires at least one step, and every run starts with its task.
-        steps = [{"step_id": 1, "source": "user", "message": episode.task or "(nothing recorded)"}]
+        task = episode.task or "(nothing recorded)"
+        steps = [{"step_id": 1, "source": "user", "message": task, "extra": {OWN: {}}}]
     agent = {
         "name": episode.agent or "unknown",
         "version": str(episode.extra.get("agent_version") or "unknown"),
@@ -269,16 +314,8 @@ def to_atif(episode: Episode, events: Iterable[Event]) -> dict[str, Any]:
             "total_cached_tokens": usage.cached_tokens,
             "total_cost_usd": usage.cost_usd,
         }
-    instance = episode.extra.get("instance")
-    about = {
-        "project": episode.project,
-        "task": episode.task,
-        "parent": episode.parent,
-        "summary": episode.summary,
-        "start_time": to_text(episode.started) if episode.started else "",
-        "end_time": to_text(episode.finished) if episode.finished else "",
-        "instance": instance if isinstance(instance, str) else "",
-    }
+    own = _stated_fields(episode, _LOCAL_TO_RUN)
+    own["extra"] = {key: value for key, value in episode.extra.items() if key not in _LOCAL_FACTS}
     return {
         "schema_version": SCHEMA_VERSION,
         "session_id": episode.session or episode.id,
@@ -286,24 +323,34 @@ def to_atif(episode: Episode, events: Iterable[Event]) -> dict[str, Any]:
         "agent": agent,
         "steps": steps,
         "final_metrics": {**metrics, "total_steps": len(steps)},
-        "extra": {
-            "status": episode.status.value,
-            **{key: value for key, value in about.items() if value},
-        },
+        "extra": {"status": episode.status.value, OWN: own},
+    }
+
+
+def _stated_fields(record: Episode | Event, left_out: Sequence[str]) -> dict[str, Any]:
+    given = {key: value for key, value in to_plain(record).items() if key not in left_out}
+    return {
+        key: value for key, value in given.items() if value is not False and value not in ("", None, [], {})
     }
 
 
 def _step_fields(event: Event) -> dict[str, Any]:
     step: dict[str, Any] = {"timestamp": to_text(event.time)} if event.time is not None else {}
     if event.kind not in _CALLS:
-        step |= {"source": _SOURCES.get(event.role, "system"), "message": event.text}
+        extra: dict[str, Any] = {OWN: _stated_fields(event, _IN_MESSAGE)}
         if event.kind is not EventKind.MESSAGE:
-            step["extra"] = {"event_type": event.name or event.kind.value}
-        return step
+            extra["event_type"] = event.name or event.kind.value
+        source = _SOURCES.get(event.role, "system")
+        return {**step, "source": source, "message": event.text, "extra": extra}
+    own = _stated_fields(event, _IN_CALL)
     is_command = event.kind is not EventKind.EDIT and event.target == target_of(event.text)
     arguments = {"command": event.text} if is_command and event.text else {}
     if not is_command:
         arguments = dict(arguments_from(event.text))
+    if event.text != text_of_arguments(arguments):
+        own["text"] = event.text
+    if not event.tool:
+        own["tool"] = ""
     call_id = f"call-{event.seq}"
     facts: dict[str, Any] = {"tool_result_is_error": event.is_error}
     measured = {"exit_code": event.exit_code, "duration_s": event.duration_s}
@@ -317,4 +364,5 @@ def _step_fields(event: Event) -> dict[str, Any]:
         "message": "",
         "tool_calls": [call],
         "observation": {"results": [result]},
+        "extra": {OWN: own},
     }

@@ -60,25 +60,34 @@ class Exchange(BankService):
     """What leaves and comes as files."""
 
     @reads(Layer.BANK)
-    def export(self, folder: Path, *, shape: LessonFormat | None = None) -> dict[str, int]:
-        """Write the bank as JSON lines in the documents' shapes; return how many lines each file has."""
+    def export(
+        self, folder: Path, *, shape: LessonFormat | None = None, has_events: bool = False
+    ) -> dict[str, int]:
+        """Write the bank as JSON lines in the documents' shapes; return how many lines each file has.
 
+        `has_events` adds what happened in the runs. A folder that has them already gets the new ones too.
+        """
         self._bank.erasure.finish_erasures()
+        has_events = has_events or str((folder / files.EVENTS).resolve()) in self.written_files()
 
         def write(reader: Reader) -> dict[str, int]:
-            lines = files.export_lines(reader, shape or files.LessonFormat.CROSS_RUN, self._bank.actor)
-            # An empty file is written only where the last export left a file that is now out of date.
-            lines = {
+            lines: dict[str, Iterable[dict[str, object]]] = {
+                # An empty file is written only where the last export left a file that is now out of date.
                 name: values
-                for name, values in lines.items()
+                for name, values in files.export_lines(
+                    reader, shape or files.LessonFormat.CROSS_RUN, self._bank.actor
+                ).items()
                 if values or name in files.ALWAYS or (folder / name).exists()
             }
+            if has_events:
+                lines[files.EVENTS] = files.event_lines(reader)
             with _explain_write_errors(folder):
                 return {
                     name: write_lines(folder / name, values, below=folder) for name, values in lines.items()
                 }
 
-        return self.write_listed_files([folder / name for name in files.EXPORTED], write)
+        names = (*files.EXPORTED, files.EVENTS) if has_events else files.EXPORTED
+        return self.write_listed_files([folder / name for name in names], write)
 
     @writes(Layer.BANK)
     def import_files(
@@ -140,9 +149,9 @@ class Exchange(BankService):
                 if number:
                     counter[kind] += number
 
-        runs = self._bank.runs.take(batch.episodes, CaptureOverrides(is_filed=True), verb="import")
-        same = len(batch.episodes) - len(runs.created) - len(runs.updated)
-        count_all("episodes", len(runs.created), len(runs.updated), same)
+        episodes, events = self._import_runs(writer, batch)
+        count_all("episodes", *episodes)
+        count_all("events", *events)
         lessons = self._import_lessons(writer, batch, is_approved=is_approved)
         is_waiting = [kept.lesson.is_waiting and kept.lesson.status.is_live for *_, kept in lessons]
         waiting = [
@@ -181,6 +190,19 @@ class Exchange(BankService):
         return files.FileImportResult(
             created, changed, unchanged, renumbered, tuple(problems), tuple(dict.fromkeys(waiting)), +left
         )
+
+    def _import_runs(
+        self, writer: Writer, batch: ImportBatch
+    ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+        """Take the runs of files and their events; return how many of each are new, changed and the same."""
+        # What the bank's own logs tell of a run, no file tells anew.
+        others = {episode.id for episode in batch.episodes if not writer.is_own_run(episode.id)}
+        known = CaptureOverrides(is_filed=True)
+        events = self._bank.runs.take(batch.events_of(others), known, verb="import")
+        runs = self._bank.runs.take(batch.episodes, known, verb="import")
+        new, changed = len(runs.created), len(runs.updated)
+        same = len(batch.episodes) - new - changed
+        return (new, changed, same), (events.changed, 0, events.events - events.changed)
 
     def _import_lessons(
         self, writer: Writer, batch: ImportBatch, *, is_approved: bool

@@ -1,4 +1,4 @@
-"""The log of hooks: a hook never fails its client, so its failures are kept here for the doctor."""
+"""The logs of hooks: failures, for the doctor, and events of clients whose own log says too little."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ FILE_NAME = "hooks.log"
 LOCK_NAME = "hooks.lock"
 MOST_BYTES = 64 * 1024
 _LINE_CHARACTERS = 500
+# A session's events: more is a mistake. Whoever goes on with a session after this time begins a new log.
+_MOST_SESSION_BYTES = 64 * 1024**2
+_KEPT_S = 30 * 86_400
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -52,3 +55,29 @@ def last_failure(folder: Path) -> tuple[datetime | None, str]:
         except ValueError:
             continue
     return None, ""
+
+
+def session_log(folder: Path, session: str) -> Path:
+    """Return the file that keeps a session's events."""
+    name = "".join(sign if sign.isalnum() or sign in "._-" else "_" for sign in session)
+    return folder / f"session-{name}.jsonl"
+
+
+def keep_event(folder: Path, session: str, line: str) -> None:
+    """Append an event to the session's log, which only the user can read."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK
+    descriptor = os.open(session_log(folder, session), flags, 0o600)
+    try:
+        if os.fstat(descriptor).st_size < _MOST_SESSION_BYTES:
+            # One call, so that events of the same moment do not mix.
+            os.write(descriptor, f"{line}\n".encode("utf-8", "replace"))
+    finally:
+        os.close(descriptor)
+
+
+def remove_old_sessions(folder: Path, now: float) -> None:
+    """Remove the events of sessions that have long ended: the bank has them."""
+    for path in folder.glob("session-*.jsonl"):
+        if now - path.stat().st_mtime > _KEPT_S:
+            path.unlink(missing_ok=True)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote
 
-from archivist.errors import InputError
+from archivist.files.sqlite_reader import read_database
 
-_BUSY_TIMEOUT_S = 5.0
+_HINT = "opencode export SESSION writes a session to a file"
 
 
 class StoredSession(NamedTuple):
@@ -25,14 +21,14 @@ class StoredSession(NamedTuple):
 
 def list_sessions(database: Path) -> list[StoredSession]:
     """Return the sessions of a database, the oldest first."""
-    with _open(database) as rows:
+    with read_database(database, "OpenCode", _HINT) as rows:
         found = rows.execute("SELECT id, directory, time_created FROM session ORDER BY time_created, id")
         return [StoredSession(str(name), str(folder), int(created)) for name, folder, created in found]
 
 
 def export_session(database: Path, session: str) -> bytes:
     """Return one session as `opencode export` prints it."""
-    with _open(database) as rows:
+    with read_database(database, "OpenCode", _HINT) as rows:
         found = rows.execute("SELECT * FROM session WHERE id = ?", (session,))
         names = [column[0] for column in found.description]
         facts = dict(zip(names, found.fetchone() or (), strict=False))
@@ -59,15 +55,3 @@ def export_session(database: Path, session: str) -> bytes:
             for name, data in found
         ]
     return json.dumps({"info": info, "messages": messages}).encode()
-
-
-@contextmanager
-def _open(database: Path) -> Iterator[sqlite3.Connection]:
-    # Not `immutable`: the newest rows of a session that goes on are in the log beside the file.
-    address = f"file:{quote(str(database))}?mode=ro"
-    try:
-        with closing(sqlite3.connect(address, uri=True, timeout=_BUSY_TIMEOUT_S)) as connection:
-            yield connection
-    except (sqlite3.Error, ValueError, TypeError) as error:
-        reason = f"{str(database)!r} cannot be read as OpenCode's database: {error}"
-        raise InputError(reason, hint="opencode export SESSION writes a session to a file") from None

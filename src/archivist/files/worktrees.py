@@ -23,13 +23,30 @@ def to_main_worktree(folder: Path) -> Path:
     return real
 
 
+def bank_place(folder: Path) -> Path:
+    """Return where the bank of a checkout belongs: with what all worktrees share, as long as it is writable.
+
+    It is the main worktree or, of a bare repository, that itself: worktrees come and go.
+    """
+    main = to_main_worktree(folder)
+    bare = _bare_repository(main)
+    return bare if bare is not None and os.access(bare, os.W_OK) else main
+
+
 def walk_up(start: Path) -> Iterator[Path]:
-    """Yield a folder and those above it; a linked worktree is followed by the repository's main one."""
+    """Yield a folder and those above it; a linked worktree is followed by what it is linked to.
+
+    That is the same folder in the main worktree, or the bare repository.
+    """
     for each in (start, *start.parents):
         yield each
-        if os.path.lexists(each / ".git") and (main := _main_worktree(each)) != each:
+        if not os.path.lexists(each / ".git"):
+            continue
+        if (main := _main_worktree(each)) != each:
             same = main / start.relative_to(each)
             yield from (same, *same.parents)
+        elif (bare := _bare_repository(each)) is not None:
+            yield bare
 
 
 def repositories_above(path: Path) -> list[Path]:
@@ -48,8 +65,7 @@ def repository_of(folder: Path, root: Path) -> Path:
         if each == top:
             break
         if os.path.lexists(each / ".git"):
-            bare = _linked_common_dir(each)
-            return Path(os.path.realpath(bare)) if bare is not None else each
+            return _bare_repository(each) or each
     return top
 
 
@@ -82,6 +98,26 @@ def worktrees_of(folder: Path) -> list[Path]:
         if (own := _linked_common_dir(linked)) is not None and own.resolve() == shared.resolve():
             found.append(Path(os.path.realpath(linked)))
     return found
+
+
+def latest_worktree(folder: Path) -> Path | None:
+    """Return the worktree of a bare repository that git changed last; None of any other folder."""
+    if os.path.lexists(folder / ".git") or not is_repository(folder):
+        return None
+    entries = folder / "worktrees"
+    linked = {
+        Path(os.path.realpath((entry / read_small_text(entry / "gitdir").strip()).parent)): entry
+        for entry in (entries.iterdir() if entries.is_dir() else ())
+    }
+    own = [tree for tree in linked if _bare_repository(tree) == Path(os.path.realpath(folder))]
+    return max(own, key=lambda tree: (_modified_ns(linked[tree] / "index"), tree), default=None)
+
+
+def _modified_ns(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def is_repository(folder: Path) -> bool:
@@ -121,6 +157,12 @@ def _main_worktree(worktree: Path) -> Path:
     if shared is not None and shared.name.startswith("."):
         return Path(os.path.realpath(shared.parent))
     return worktree
+
+
+def _bare_repository(worktree: Path) -> Path | None:
+    """Return the bare repository that a worktree belongs to; None for any other folder."""
+    shared = _linked_common_dir(worktree) if os.path.lexists(worktree / ".git") else None
+    return None if shared is None or shared.name.startswith(".") else Path(os.path.realpath(shared))
 
 
 def _linked_common_dir(worktree: Path) -> Path | None:

@@ -52,7 +52,9 @@ def clean_files(
     def strip_line(line: dict[str, Any]) -> dict[str, Any] | None:
         """Return a line without the erased content; None for the line of an erased record."""
         if erased_ids:
-            values = (line.get(key) for key in _ID_KEYS)
+            values = [line.get(key) for key in _ID_KEYS]
+            if "seq" in line:
+                values += [line.get("run"), f"{line.get('run')}#{line['seq']}"]
             return None if any(isinstance(each, str) and each in erased_ids for each in values) else line
         cleaned: dict[str, Any] = redact_json(line, query)
         if cleaned != line and isinstance(cleaned.get("tags"), list):
@@ -96,12 +98,16 @@ def _clean_file(
     if not is_ours:
         yield from _check_foreign_file(path, query, _CHANGED)
         return
-    lines = read_lines(path) if path.stat().st_size else ()
-    values = [line.value for line in lines if not isinstance(line, LineProblem)]
-    stripped = [strip_line(value) for value in values]
-    changed = sum(before != after for before, after in zip(values, stripped, strict=True))
+
+    def read_values() -> Iterator[dict[str, Any]]:
+        lines = read_lines(path) if path.stat().st_size else ()
+        return (line.value for line in lines if not isinstance(line, LineProblem))
+
+    # Read twice: the events of an export do not fit in memory.
+    changed = sum(strip_line(value) != value for value in read_values())
     if changed:
-        kept = [line for line in stripped if line is not None]
+        stripped = (strip_line(value) for value in read_values())
+        kept = (line for line in stripped if line is not None)
         bank.exchange.write_listed_files([path], lambda _: write_lines(path, kept))
     left = _count_in_file(path, query)
     if query.is_in(str(path)):

@@ -41,7 +41,7 @@ from archivist.forget.unfinished_service import (
     remove_keys,
     store_unfinished,
 )
-from archivist.ledger.lookup import find_by_name
+from archivist.ledger.lookup import find_by_beginning, find_by_name
 from archivist.records import Episode, Event, Lesson, Status, Verdict, Working
 from archivist.records.kinds import kind_of, record_type, record_types, types_by_kind
 from archivist.records.words import NOTES
@@ -337,6 +337,8 @@ def _resolve_targets(eraser: Eraser, names: Sequence[str]) -> list[ErasureTarget
     children = _load_children(eraser)
     for name in names:
         record = find_by_name(eraser, name)
+        if record is None and not eraser.was_erased(name):
+            record = find_by_beginning(eraser, name)
         runs = descendant_runs(record.id if record else name, children)
         records = [each for each in (record, *(eraser.get(Episode, run) for run in runs)) if each is not None]
         targets |= {(kind_of(type(each)), each.id): _build_target(each, None) for each in records}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.capture.redaction import clean_text, validate_name, validate_path
-from archivist.errors import InputError, NotFoundError, RecordError
+from archivist.errors import InputError, NotFoundError, RecordError, StateError
 from archivist.layers.claims import source_of
 from archivist.paths import FOLDER
 from archivist.records.layers import NAME_CHARACTERS, VALUE_CHARACTERS, Artifact
@@ -259,12 +259,12 @@ def measure_file(descriptor: int, path: Path) -> tuple[int, str]:
     except OSError as error:
         raise InputError(f"{path.name!r} cannot be read: {error.strerror}", hint="check the file") from None
     if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
-        raise InputError(f"{path.name!r} was written to while it was read", hint=_WAIT)
+        raise StateError(f"{path.name!r} was written to while it was read", hint=_WAIT)
     is_there = False
     with suppress(OSError, RuntimeError):
         is_there = os.path.samestat(after, path.stat())
     if not is_there:
-        raise InputError(f"{path.name!r} was replaced or deleted while it was read", hint=_WAIT)
+        raise StateError(f"{path.name!r} was replaced or deleted while it was read", hint=_WAIT)
     return after.st_size, digest.hexdigest()
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from archivist.errors import InputError
+from archivist.errors import DecidedError, StateError
 from archivist.ids import derived_id
 from archivist.records.actor import Actor
 from archivist.records.layers import Conflict, Fact
@@ -177,7 +177,7 @@ def uphold_conflict(conflict: Conflict, current: Fact | None, *, by: str, now: d
     if current is None:
         reason = f"{reason}; nothing stands since"
     elif current.value == conflict.lost:
-        raise InputError(
+        raise StateError(
             f"{shorten_value(conflict.lost)!r} lost, but is the current value",
             hint="reverse the conflict to keep it, or set the fact to the right value",
         )
@@ -220,7 +220,7 @@ def _refuse_decided(conflict: Conflict) -> None:
         return
     day = f" on {conflict.decided:%Y-%m-%d}" if conflict.decided else ""
     by = conflict.decided_by or "what was said later"
-    raise InputError(
+    raise DecidedError(
         f"conflict {conflict.id!r} is {conflict.status.value} already, by {by}{day}",
         hint="to change the fact again, set it",
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from archivist.access.rights import Layer, decides, reads, writes
 from archivist.brief.render import one_line
 from archivist.capture.redaction import clean_text, validate_name, validate_path
-from archivist.errors import InputError, NotFoundError, RecordError
+from archivist.errors import InputError, NotFoundError, RecordError, StateError
 from archivist.layers.claims import (
     ClaimResult,
     fact_id,
@@ -338,7 +338,7 @@ def _find_conflicts(reader: Reader, name: str) -> list[Conflict]:
         Conflict, equals("fact", fact.id), equals("status", ConflictStatus.OPEN), order=("time", "id")
     )
     if not found:
-        raise InputError(f"nobody disputes {name!r}", hint="archivist knowledge conflicts lists what is open")
+        raise StateError(f"nobody disputes {name!r}", hint="archivist knowledge conflicts lists what is open")
     return found
 
 

@@ -15,7 +15,7 @@ from typing import cast
 from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.capture.redaction import without_secrets
 from archivist.clock import to_text
-from archivist.errors import InputError
+from archivist.errors import InputError, StateError
 from archivist.records import Working
 from archivist.service import BankService
 from archivist.store.filters import at_most
@@ -36,7 +36,7 @@ def validate_working(working: Working) -> Working:
             _check_text(name, text)
     for name, most in (("constraint", MOST_CONSTRAINTS), ("note", MOST_NOTES)):
         if len(texts[name]) > most:
-            raise InputError(
+            raise StateError(
                 f"{len(texts[name]):,} {name}s, at most {most:,}", hint="clear what is no longer needed"
             )
     bad_key = next((key for key in working.context if not isinstance(key, str)), None)
@@ -51,7 +51,7 @@ def validate_working(working: Working) -> Working:
         len(text.encode("utf-8", "replace")) for items in texts.values() for text in items
     )
     if size > MOST_BYTES:
-        raise InputError(
+        raise StateError(
             f"working memory: {size:,} bytes, at most {MOST_BYTES:,}: {size - MOST_BYTES:,} too many",
             hint=_TOO_LONG,
         )

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import may_see
+from archivist.capture.runs import resolve_run
 from archivist.errors import InputError
-from archivist.records import Actor, Document, Episode, Fact, Lesson, Proposal
+from archivist.records import Actor, Document, Episode, Event, Fact, Lesson, Proposal
 from archivist.records.kinds import kind_of, record_types
 from archivist.records.lesson import SHORT_ID
 from archivist.records.tiers import PROPOSAL_ID
-from archivist.service import require_name
+from archivist.service import complete_id, require_name
 from archivist.store.filters import equals
 
 if TYPE_CHECKING:
@@ -42,6 +43,16 @@ def find_by_name(reader: Reader, name: str, *, actor: Actor | None = None) -> An
         if chunks:
             return chunks[0]
     return find_fact(reader, name)
+
+
+def find_by_beginning(reader: Reader, name: str) -> Any:
+    """Return the lesson, the run or the event of a run whose id begins with a name, or None."""
+    lesson = reader.get(Lesson, complete_id(reader, "lesson", name))
+    if lesson is not None:
+        return lesson
+    run, mark, number = name.partition("#")
+    whole = resolve_run(reader, run)
+    return reader.get(Event, f"{whole}#{number}") if mark else reader.get(Episode, whole)
 
 
 def find_fact(reader: Reader, name: str) -> Fact | None:

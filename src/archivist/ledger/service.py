@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import DENIAL, Layer, Verb, is_hidden_from, may_see, reads, writes
 from archivist.errors import BankDamagedError, NotFoundError, NothingToUndoError
-from archivist.ledger.lookup import find_by_name, pick_fact
+from archivist.ledger.lookup import find_by_beginning, find_by_name, pick_fact
 from archivist.lessons.quarantine import APPROVAL_HINT, may_release
 from archivist.records import Artifact, Document, Fact, Lesson
 from archivist.records.kinds import kind_of, types_by_kind
@@ -65,6 +65,8 @@ class Ledger(BankService):
         with self._bank.reading() as reader:
             record = find_by_name(reader, name)
             changes = reader.changes(record_id=name if record is None else str(record.id))
+            if not changes and (record := find_by_beginning(reader, name)) is not None:
+                changes = reader.changes(record_id=record.id)
         visible = [change for change in changes if may_see(actor, change.entry.kind, change.entry.record)]
         if not visible or is_hidden_from(record, actor):
             raise NotFoundError("lesson", name)
@@ -79,6 +81,8 @@ class Ledger(BankService):
         """
         with self._bank.transaction() as writer:
             record = find_by_name(writer, name)
+            if record is None and not writer.changes(record_id=name, limit=1):
+                record = find_by_beginning(writer, name)
             record_id = name if record is None else str(record.id)
             if record_id != name or writer.changes(record_id=record_id, limit=1):
                 return self._undo_record(writer, name, record_id)

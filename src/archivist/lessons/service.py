@@ -20,7 +20,7 @@ from archivist.access.rights import (
 from archivist.capture.clean import Cleaner, clean_name
 from archivist.capture.runs import require_own_run
 from archivist.capture.secret_rules import PLACEHOLDER_START
-from archivist.errors import InputError, NotFoundError, RecordError
+from archivist.errors import InputError, NotFoundError, RecordError, StateError
 from archivist.lessons.candidate import (
     FIXED_FIELDS,
     Candidate,
@@ -247,7 +247,7 @@ class Lessons(BankService):
             )
             kept = self.keep(replace(candidate_of(record), is_known_only=is_full), sighting)
             if kept.change is LessonChange.DROPPED:
-                raise InputError(
+                raise StateError(
                     f"run {run!r} has added {most} lessons already",
                     hint="keep the most important ones; reflect.max_memories_per_run is the limit",
                 )
@@ -421,7 +421,7 @@ class Lessons(BankService):
             if self._bank.actor.kind is not ActorKind.HUMAN:
                 self._bank.refuse(Layer.LESSONS, Verb.DECIDE, what=lesson.short_id, hint=APPROVAL_HINT)
             if lesson.status.is_retired:
-                raise InputError(
+                raise StateError(
                     f"lesson {name!r} is {lesson.status}", hint=f"archivist undo {lesson.short_id}"
                 )
             if lesson.confirmed:

@@ -173,16 +173,18 @@ class Recall(BankService):
         )
 
     def _complete_query(self, query: Query | str) -> Query:
-        """Return a text as a query, and the repository by the name that the bank has for it."""
+        """Return a text as a query, with the repository's name and the run's id as the bank has them."""
         query = Query(query) if isinstance(query, str) else query
         # A question is short; a pasted log is known by its beginning.
         query = query._replace(text=query.text[:_LONGEST_QUESTION])
-        if not query.repo:
+        if not query.repo and not query.run:
             return query
         from archivist import projects
+        from archivist.capture.runs import resolve_run
 
         with self._bank.reading() as reader:
-            return query._replace(repo=projects.resolve_name(reader, query.repo))
+            repo = projects.resolve_name(reader, query.repo) if query.repo else ""
+            return query._replace(repo=repo, run=resolve_run(reader, query.run) if query.run else "")
 
     def _hidden_places(self, reader: Reader, documents: Mapping[int, IndexedDocument]) -> set[int]:
         """Return where lessons stand that the actor must not see, though it asked for their status."""

@@ -14,7 +14,7 @@ from archivist.access.rights import Layer, reads, writes
 from archivist.brief.select import GENERAL
 from archivist.capture.clean import clean_name
 from archivist.capture.results import ExtractResult
-from archivist.capture.runs import find_run, is_run_of, require_own_run, root_run
+from archivist.capture.runs import find_run, is_run_of, require_own_run, resolve_run, root_run
 from archivist.clock import to_text
 from archivist.config import Config, LessonRules
 from archivist.errors import ArchivistError
@@ -431,6 +431,7 @@ class Reflections(BankService):
     def reflect(self, run: str, *, scenario: Scenario | None = None) -> Reflection:
         """Learn from a captured run without a language model. Reflecting on it again changes nothing."""
         with self._bank.reading() as reader:
+            run = resolve_run(reader, run)
             require_own_run(self._bank, reader, clean_name(run))
         return reflect(self._bank, run, scenario)
 

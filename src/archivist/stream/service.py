@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.access.rights import Layer, Verb, decides, reads, writes
 from archivist.capture.redaction import clean_text, validate_name
-from archivist.errors import InputError, NotFoundError, RecordError
+from archivist.errors import InputError, NotFoundError, RecordError, StateError
 from archivist.files.jsonl import LineProblem
 from archivist.recall.query import Query
 from archivist.records import ActorKind, Entry, EntryType
@@ -131,7 +131,7 @@ class Stream(BankService):
                 same = (draft.action, draft.content, draft.role)
                 if (known.action, known.content, known.role) != same:
                     message = f"id: {known.id!r} is another entry's"
-                    raise RecordError(message, hint="leave the id out to get a new one")
+                    raise StateError(message, hint="leave the id out to get a new one")
                 return known
             step = None
             if bank.actor.kind is ActorKind.AGENT:
@@ -160,7 +160,7 @@ class Stream(BankService):
             number = max(latest_cycle(writer) or 0, *begun.values(), 0) + 1
             if number > MAX_CYCLE:
                 hint = "archivist stream remove removes an entry with a wrong number"
-                raise RecordError(f"cycle: {MAX_CYCLE} is the highest possible", hint=hint)
+                raise StateError(f"cycle: {MAX_CYCLE} is the highest possible", hint=hint)
             writer.set_setting(_BEGUN, canonical_json({**begun, role: number}))
         return number
 
@@ -477,7 +477,7 @@ def _assign_cycle(writer: Writer, draft: Entry, agents_step: int | None, *, is_e
         cycle = max(started, last) if started is not None else (1 if latest is None else latest)
     if cycle < last:
         whose = f"{draft.role!r} is" if draft.role else "the stream is"
-        raise RecordError(
+        raise StateError(
             f"cycle: {cycle} goes backwards, {whose} at {last}",
             hint="archivist stream cycle begins the next; archivist stream import accepts old entries",
         )
@@ -487,7 +487,7 @@ def _assign_cycle(writer: Writer, draft: Entry, agents_step: int | None, *, is_e
     if not begun and latest is None:
         step = MAX_CYCLE if agents_step is None else _AGENTS_FIRST
     if cycle > highest + step:
-        raise RecordError(
+        raise StateError(
             f"cycle: {cycle} is {cycle - highest} above the latest, {highest}",
             hint=f"at most {step} may be skipped; archivist stream import accepts any cycle",
         )

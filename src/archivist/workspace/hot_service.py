@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from archivist.capture.clean import clean_name
 from archivist.clock import system_clock
 from archivist.config import WorkspaceRules
-from archivist.errors import InputError, NotFoundError
+from archivist.errors import InputError, NotFoundError, StateError
 from archivist.files.write import explain_os_errors, read_bytes, replace_if_unchanged
 from archivist.recall.keywords import keywords
 from archivist.records import Brief, Episode, Event, Lesson, Status
@@ -159,7 +159,7 @@ def demote(
         after = hot.without_item(before, item)
         is_removed = replace_if_unchanged(path, before.encode(), after.encode())
     if not is_removed:
-        raise InputError(
+        raise StateError(
             f"{item.file} was changed meanwhile; the rule is saved as a lesson and still in the file",
             hint="run the same command again",
         )
@@ -172,7 +172,7 @@ def promote(topology: Topology, name: str, file: str, bank: Bank | None = None) 
         lesson = bank.lessons.get(name)
         if lesson.is_waiting or lesson.status is Status.QUARANTINED:
             approve = f"approve it first: archivist lessons approve {lesson.short_id}"
-            raise InputError(f"{lesson.short_id} waits for a person's approval", hint=approve)
+            raise StateError(f"{lesson.short_id} waits for a person's approval", hint=approve)
         warm = _warm_from_lesson(lesson)
     else:
         entries = _warm_entries(topology)
@@ -200,16 +200,16 @@ def promote(topology: Topology, name: str, file: str, bank: Bank | None = None) 
     whole = replace(usage, files=(*(file for file in usage.files if file.path != grown.path), grown))
     hint = "archivist workspace hot shows what to demote"
     if grown.is_over:
-        raise InputError(f"{grown.path} would exceed its budget", hint=hint)
+        raise StateError(f"{grown.path} would exceed its budget", hint=hint)
     if whole.share > 1:
-        raise InputError(
+        raise StateError(
             f"hot memory would take {whole.lines} lines and {whole.tokens} tokens, more than"
             f" {whole.max_lines} and {whole.max_tokens}",
             hint=hint,
         )
     with explain_os_errors(path):
         if not replace_if_unchanged(path, before, after.encode()):
-            raise InputError(f"{file!r} was changed meanwhile by somebody else", hint="try again")
+            raise StateError(f"{file!r} was changed meanwhile by somebody else", hint="try again")
     return MovedRule(warm.text, warm.id, topology.name_of(path))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING, TypeVar
 
-from archivist.errors import ArchivistError, BankError, InputError
+from archivist.errors import ArchivistError, BankError, InputError, StateError
 from archivist.files.write import explain_os_errors, lock_folder, read_bytes, replace_if_unchanged
 from archivist.reading.similarity import Statement
 from archivist.workspace import front_matter, learnings, save
@@ -194,7 +194,7 @@ def _retry(attempt: Callable[[], T | None], name: str) -> T:
         if result is not None:
             return result
         sleep(_PAUSE_S)
-    raise InputError(f"{name}: the file kept changing while it was written", hint="try again")
+    raise StateError(f"{name}: the file kept changing while it was written", hint="try again")
 
 
 def _read_text(path: Path, name: str) -> tuple[bytes | None, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from archivist.capture.redaction import redact
-from archivist.errors import InputError, NotFoundError
+from archivist.errors import InputError, NotFoundError, StateError
 from archivist.files.write import explain_os_errors, read_bytes, replace_if_unchanged
 from archivist.workspace import front_matter
 from archivist.workspace.documents import field_text
@@ -233,13 +233,13 @@ def save_skill(
             and said_by
             and _metadata(before.decode("utf-8", "replace"))[_SAVED_BY] != said_by
         ):
-            raise InputError(f"another skill {name!r} in {home} is not yours", hint="choose another name")
+            raise StateError(f"another skill {name!r} in {home} is not yours", hint="choose another name")
         if before is not None and not is_replacing:
-            raise InputError(
+            raise StateError(
                 f"there is another skill {name!r} in {home}",
                 hint=f"see archivist workspace skills show {name} --scope {home}; --replace replaces it",
             )
         if not replace_if_unchanged(path, before, composed.encode()):
-            raise InputError(f"skill {name!r} was changed meanwhile by somebody else", hint="try again")
+            raise StateError(f"skill {name!r} was changed meanwhile by somebody else", hint="try again")
     kept: Literal["saved", "replaced"] = "saved" if before is None else "replaced"
     return SavedSkill(read_skill(composed, topology.name_of(path), home), kept)

@@ -5,18 +5,22 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from archivist.capture.formats import LogOrigin, SkippedRecord, atif, read_log
+from archivist.capture.values import clip
 from archivist.exchange.files import to_atif
-from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind
+from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind, Finding, Usage
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "capture"
-CALLS = (EventKind.TOOL_CALL, EventKind.EDIT)
 STEP_KEYS = {"step_id", "timestamp", "source", "message", "tool_calls", "observation", "extra"}
 
 
@@ -150,36 +154,74 @@ def test_keys_in_any_order_give_the_same_calls(capture: Read) -> None:
     assert episodes[-1].session == "atif-1"
 
 
+def back_from(written: dict[str, Any]) -> tuple[list[Event], Episode]:
+    found = list(atif.read(io.BytesIO(json.dumps(written).encode()), LogOrigin()))
+    assert not [each for each in found if isinstance(each, SkippedRecord)]
+    (episode,) = [each for each in found if isinstance(each, Episode)]
+    return [each for each in found if isinstance(each, Event)], episode
+
+
+@pytest.mark.req("N9")
 @pytest.mark.parametrize("log", sorted(path.name for path in FIXTURES.iterdir()))
-def test_what_goes_out_comes_back_with_the_same_calls(log: str) -> None:
+def test_what_goes_out_comes_back_the_same(log: str) -> None:
     events, episodes = from_file(log)
     for episode in episodes:
-        written = json.dumps(to_atif(episode, events)).encode()
-        found = list(atif.read(io.BytesIO(written), LogOrigin()))
-        back = [each for each in found if isinstance(each, Event)]
-        assert [_call(event) for event in back if event.kind in CALLS] == [
-            _call(event) for event in events if event.run == episode.id and event.kind in CALLS
-        ]
-        (again,) = [each for each in found if isinstance(each, Episode)]
-        assert (again.id, again.task, again.status, again.model) == (
-            episode.id,
-            episode.task,
-            episode.status,
-            episode.model,
-        )
+        written = to_atif(episode, events)
+        back, again = back_from(written)
+        assert back == [event for event in events if event.run == episode.id]
+        assert again == replace(episode, trajectories=())
+        assert to_atif(again, back) == written
 
 
-def _call(event: Event) -> tuple[object, ...]:
-    return (
-        event.kind,
-        event.tool,
-        event.target,
-        event.text,
-        event.output,
-        event.exit_code,
-        event.is_error,
-        event.duration_s,
-    )
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=40) | st.sampled_from(
+    [
+        "Exit code 1\nboom", '{"command": "ls"}', '{"input": ""}', " x ", "<returncode>2</returncode>",
+        "x" * 30_000, "command timed out after 3 seconds", "*** Begin Patch\n*** Update File: a\n+b",
+    ]
+)  # fmt: skip
+TIMES = st.none() | st.datetimes(min_value=datetime(1990, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+FACTS = st.dictionaries(
+    TEXTS, TEXTS | st.booleans() | st.integers(-9, 9) | st.lists(TEXTS, max_size=2), max_size=3
+)
+EVENTS = st.builds(
+    Event,
+    run=st.just("r"), seq=st.integers(0, 1_000), kind=st.sampled_from(EventKind), time=TIMES,
+    name=TEXTS, agent=TEXTS, role=TEXTS | st.sampled_from(["user", "assistant", "system"]), phase=TEXTS,
+    tool=TEXTS, target=TEXTS, text=TEXTS, output=TEXTS,
+    exit_code=st.none() | st.integers(-1, 255), is_error=st.booleans(),
+    duration_s=st.none() | st.floats(0, 1e6), extra=FACTS,
+    findings=st.lists(st.builds(Finding, description=TEXTS, file=TEXTS), max_size=2).map(tuple),
+)  # fmt: skip
+EPISODES = st.builds(
+    Episode,
+    id=st.just("r"), parent=TEXTS, project=TEXTS, task=TEXTS, session=TEXTS, agent=TEXTS, model=TEXTS,
+    provider=TEXTS | st.just("openrouter"), kind=st.sampled_from(EpisodeKind), started=TIMES, finished=TIMES,
+    status=st.sampled_from(EpisodeStatus), summary=TEXTS, domain=TEXTS, extra=FACTS,
+    tags=st.lists(TEXTS, max_size=2).map(tuple),
+    usage=st.none() | st.builds(Usage, input_tokens=st.integers(0, 9), cost_usd=st.floats(0, 9)),
+)  # fmt: skip
+
+
+@pytest.mark.req("N9")
+@given(EPISODES, st.lists(EVENTS, max_size=4, unique_by=lambda event: event.seq))
+def test_out_and_in_and_out_again_is_the_same_document(episode: Episode, events: list[Event]) -> None:
+    once = [replace(event, text=clip(event.text), output=clip(event.output)) for event in events]
+    written = to_atif(episode, once)
+    back, again = back_from(written)
+    assert to_atif(again, back) == written
+    assert back == sorted(once, key=lambda event: event.seq)
+
+
+def test_a_field_that_is_none_of_ours_costs_its_step_only() -> None:
+    events = [Event(run="r", seq=seq, kind=EventKind.MESSAGE, text="Dug.") for seq in range(2)]
+    written = to_atif(Episode(id="r", task="Dig"), events)
+    written["steps"][0]["extra"]["archivist"]["kind"] = "dance"
+    written["extra"]["archivist"]["status"] = "asleep"
+    found = list(atif.read(io.BytesIO(json.dumps(written).encode()), LogOrigin()))
+    skipped = [each.where for each in found if isinstance(each, SkippedRecord)]
+    assert skipped == ["steps[0]", "extra.archivist"]
+    assert [each.seq for each in found if isinstance(each, Event)] == [1]
+    assert [each.id for each in found if isinstance(each, Episode)] == ["r"]
 
 
 @pytest.mark.parametrize("log", sorted(path.name for path in FIXTURES.iterdir()))
@@ -213,7 +255,8 @@ def test_what_goes_out_keeps_the_rules_of_the_format(log: str) -> None:
 
 def test_an_episode_without_events_still_has_a_step() -> None:
     written = to_atif(Episode(id="r", task="Dig"), [])
-    assert written["steps"] == [{"step_id": 1, "source": "user", "message": "Dig"}]
+    assert [(step["source"], step["message"]) for step in written["steps"]] == [("user", "Dig")]
+    assert back_from(written)[0] == []
 
 
 def test_nested_subagents_have_a_limit(capture: Read) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -408,3 +409,20 @@ def test_a_model_has_no_persons_rights(bank: Bank, tool: ArchivistMemoryTool) ->
     with bank.reading() as reader:
         writers = [str(each.entry.actor) for each in reader.changes(kind="document")]
     assert writers == ["agent:claude", "agent:w1"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"command": "view", "path": "/memories/{long}"},
+        {"command": "view", "path": "{long}"},
+        {"command": "str_replace", "path": "/memories/a", "old_str": "{long}", "new_str": "b"},
+        {"command": "{long}"},
+    ],
+)
+def test_an_error_never_repeats_a_long_argument(tool: ArchivistMemoryTool, words: dict[str, str]) -> None:
+    ask(tool, "create", path="/memories/a", file_text="x")
+    long = {name: value.format(long="y" * 50_000) for name, value in words.items()}
+    with pytest.raises(ToolError) as caught:
+        tool.execute(SimpleNamespace(**long))  # type: ignore[arg-type]
+    assert len(str(caught.value)) < 1_000

@@ -409,3 +409,14 @@ def test_a_graph_has_no_persons_rights(bank: Bank, store: ArchivistStore) -> Non
     with bank.reading() as reader:
         (change,) = reader.changes(kind="document")
     assert str(change.entry.actor) == "agent:langgraph"
+
+
+@pytest.mark.parametrize("ttl", [{"default_ttl": "long"}, {"sweep_interval_minutes": -1}])
+def test_a_life_that_is_no_number_is_refused_at_once(bank: Bank, ttl: Any) -> None:
+    with pytest.raises(ValueError, match="is not a number of minutes"):
+        ArchivistStore(bank, ttl=ttl)
+    with pytest.raises(ValueError, match="Unsupported operator") as caught:
+        store = ArchivistStore(bank)
+        store.put(("a",), "b", {"c": 1})
+        store.search(("a",), filter={"c": {"$" + "x" * 50_000: 1}})
+    assert len(str(caught.value)) < 1_000

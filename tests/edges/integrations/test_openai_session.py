@@ -221,3 +221,18 @@ def test_the_name_of_an_agent_is_no_path(bank: Bank, tmp_path: Path, agent: str)
     (finished,) = asyncio.run(session.finish(agent=str(tmp_path / "escaped") if agent == ".." else agent))
     assert finished.run == "s"
     assert not list(tmp_path.rglob("escaped*"))
+
+
+def test_settings_may_be_a_mapping(bank: Bank) -> None:
+    session = ArchivistSession("s", bank, session_settings={"limit": 2})
+    said = [{"role": "user", "content": str(number)} for number in range(4)]
+    asyncio.run(session.add_items(said))  # type: ignore[arg-type]
+    assert asyncio.run(session.get_items()) == said[2:]
+    assert session.session_settings == SessionSettings(limit=2)
+    model = ScriptedModel([[assistant_message("Done.")]])
+    done = asyncio.run(Runner.run(Agent("a", model=model), "Go on", session=session))
+    assert done.final_output == "Done."
+    assert len(asyncio.run(ArchivistSession("s", bank).get_items())) == 6
+    for wrong in ({"limit": "many"}, {"limits": 2}):
+        with pytest.raises(InputError, match="session_settings"):
+            ArchivistSession("s", bank, session_settings=wrong)

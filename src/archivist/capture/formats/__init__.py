@@ -12,12 +12,15 @@ from archivist.capture.formats import (
     claude_code,
     codex,
     copilot_cli,
+    cursor,
     gemini_cli,
+    hook_session,
     mini_swe_agent,
     native,
     opencode,
     openhands,
     swe_agent,
+    vscode_chat,
 )
 from archivist.capture.json_stream import SkippedRecord
 from archivist.capture.recorder import LogItem, LogOrigin
@@ -44,8 +47,8 @@ class Adapter(Protocol):
 
 # From the most to the least specific, since some formats embed the records of others.
 ADAPTERS: tuple[Adapter, ...] = (
-    atif, codex, opencode, gemini_cli, copilot_cli, mini_swe_agent, swe_agent, openhands, archeflow, native,
-    claude_code,
+    atif, codex, opencode, gemini_cli, copilot_cli, cursor, vscode_chat, hook_session, mini_swe_agent,
+    swe_agent, openhands, archeflow, native, claude_code,
 )  # fmt: skip
 _BY_NAME = {adapter.name: adapter for adapter in ADAPTERS}
 

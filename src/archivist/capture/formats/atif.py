@@ -11,6 +11,7 @@ from archivist.capture.calls import (
     CallOutcome,
     LoggedCall,
     arguments_from,
+    arguments_text,
     calls_in_message,
     from_structured,
     read_outcome,
@@ -18,11 +19,26 @@ from archivist.capture.calls import (
 from archivist.capture.json_stream import Part, parts_of, preview_log, read_document
 from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_usage, task_of
 from archivist.capture.status import status_of_word
-from archivist.capture.values import as_time, content_text, count, listing, mapping, object_at, objects, text
+from archivist.capture.values import (
+    OUTPUT_SIDE_CHARS,
+    as_time,
+    clip,
+    content_text,
+    count,
+    listing,
+    mapping,
+    object_at,
+    objects,
+    text,
+)
 from archivist.cold_start import lazy_pattern
-from archivist.records import EpisodeStatus, Usage
+from archivist.errors import RecordError
+from archivist.records import Episode, EpisodeStatus, Event, Usage
+from archivist.records.plain import from_plain
 
 name = "atif"
+# The key under which our own trajectories keep what the format has no field for.
+OWN = "archivist"
 _VERSION = lazy_pattern(r"\A(?:ATIF-v)?1\.\d")
 _FINISHERS = frozenset(
     {"finish", "submit", "mark_task_complete", "task_complete", "attempt_completion", "complete_task"}
@@ -91,6 +107,10 @@ class _Trajectory(Recorder):
             self.skip(f"steps[{place}]", "not an object")
             return
         said = content_text(step.get("message"))
+        extra = object_at(step, "extra")
+        if isinstance(own := extra.get(OWN), dict):
+            self._read_own_event(step, own, place)
+            return
         if step.get("is_copied_context") is True:
             if step.get("source") == "user":
                 self.task = self.task or task_of(said)
@@ -105,7 +125,6 @@ class _Trajectory(Recorder):
         if role == "assistant":
             self.stated = None
         calls = _calls(step, said if role == "assistant" else "")
-        extra = object_at(step, "extra")
         found = listing(object_at(step, "observation").get("results"))
         results = [mapping(each) for each in found] or _inline_results(step, said)
         if not (results and role == "system" and not calls):
@@ -116,6 +135,53 @@ class _Trajectory(Recorder):
         if extra.get("event_type") == "session_complete":
             self._read_success(extra)
 
+    def _read_own_event(self, step: Mapping[str, Any], own: Mapping[str, Any], place: int) -> None:
+        """Take an event that we wrote, as it was; the step that stands for a run without events has none."""
+        if not own:
+            return
+        said: dict[str, Any] = {"text": step.get("message")}
+        if calls := objects(step.get("tool_calls")):
+            result = next(iter(objects(object_at(step, "observation").get("results"))), {})
+            facts = object_at(result, "extra")
+            said = {
+                "text": text_of_arguments(object_at(calls[0], "arguments")),
+                "tool": calls[0].get("function_name"),
+                "output": result.get("content"),
+                "exit_code": facts.get("exit_code"),
+                "is_error": facts.get("tool_result_is_error"),
+                "duration_s": facts.get("duration_s"),
+            }
+        said["time"] = step.get("timestamp")
+        given = {key: value for key, value in said.items() if value is not None}
+        try:
+            event = from_plain(Event, {"seq": self.next_seq, **given, **own, "run": self.run})
+        except RecordError as error:
+            self.skip(f"steps[{place}]", error.message)
+            return
+        self.next_seq = max(self.next_seq, event.seq + 1)
+        self.move_to(event.time)
+        # They were clipped when their run was captured; redaction may have made them longer since.
+        side = 4 * OUTPUT_SIDE_CHARS
+        self.items.append(replace(event, text=clip(event.text, side), output=clip(event.output, side)))
+
+    def _own_episode(self) -> Episode | None:
+        """Return the run as we wrote it; None of a trajectory that others wrote."""
+        own = object_at(self._facts, "extra", OWN)
+        if not own:
+            return None
+        try:
+            episode = from_plain(Episode, {**own, "id": self.run})
+        except RecordError as error:
+            self.skip(f"extra.{OWN}", error.message)
+            return None
+        origin = self.origin
+        return replace(
+            episode,
+            parent=self.parent or episode.parent,
+            project=origin.project or episode.project,
+            trajectories=(origin.path_name,) if origin.path_name else (),
+        )
+
     def _read_success(self, extra: Mapping[str, Any]) -> None:
         if isinstance(extra.get("success"), bool):
             self.stated = EpisodeStatus.SUCCESS if extra["success"] else EpisodeStatus.FAILED
@@ -125,6 +191,9 @@ class _Trajectory(Recorder):
             return
         facts = self._facts
         self._open(sorted(facts))
+        if episode := self._own_episode():
+            self.items.append(episode)
+            return
         agent = object_at(facts, "agent")
         extra = object_at(facts, "extra")
         self.agent = text(agent, "name")
@@ -196,6 +265,12 @@ def _calls(step: Mapping[str, Any], said: str) -> list[tuple[str, LoggedCall]]:
         )
         for place, each in enumerate(given)
     ]
+
+
+def text_of_arguments(arguments: Mapping[str, Any]) -> str:
+    """Return what an event holds of a call's arguments: the command or the input alone, else all as JSON."""
+    alone = text(arguments, "command", "input") if len(arguments) == 1 else ""
+    return alone or arguments_text(arguments)
 
 
 def _inline_results(step: Mapping[str, Any], said: str) -> list[Mapping[str, Any]]:

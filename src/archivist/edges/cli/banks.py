@@ -176,11 +176,12 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
     show_default=True,
     help="Spelling of the lessons: snake_case or camelCase.",
 )
-def export(bank: Bank, folder: Path, shape: str) -> Answer:
+@click.option("--events", is_flag=True, help="Also write what happened in the runs: events.jsonl.")
+def export(bank: Bank, folder: Path, shape: str, events: bool) -> Answer:
     """Write lessons, archive, episodes and audit as JSON lines into FOLDER."""
     from archivist.exchange.files import LessonFormat
 
-    written = bank.exchange.export(folder, shape=LessonFormat(shape))
+    written = bank.exchange.export(folder, shape=LessonFormat(shape), has_events=events)
     lines = [f"{folder / name}  {pluralize(number, 'line')}" for name, number in written.items()]
     return Answer({"folder": str(folder), "lines": written}, "\n".join(lines))
 

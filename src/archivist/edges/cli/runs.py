@@ -176,8 +176,8 @@ def _lesson_line(lesson: Lesson) -> str:
 _NAME_FILE = "archivist capture FILE takes a file that lies or is named unlike a log"
 # Written out: a format is imported when a log of it is read.
 _FORMATS = (
-    "auto", "atif", "claude-code", "codex", "opencode", "gemini-cli", "copilot-cli", "swe-agent",
-    "mini-swe-agent", "openhands", "archeflow", "stream",
+    "auto", "atif", "claude-code", "codex", "opencode", "gemini-cli", "copilot-cli", "vscode", "cursor",
+    "swe-agent", "mini-swe-agent", "openhands", "archeflow", "stream", "hooks",
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.edges.hook_events import CLIENTS
 from archivist.errors import AccessError, InputError
-from archivist.files.worktrees import to_main_worktree
+from archivist.files.worktrees import bank_place
 from archivist.records.words import ActorKind
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from archivist.edges.install.changes import ClientPlan
     from archivist.edges.install.record import SetupRecord
 
-_READ_CLIENTS = "Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI"
+# Clients that no hook of ours can be installed into.
+_WITHOUT_HOOKS = ("opencode", "copilot-cli")
+_READ_CLIENTS = "Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, VS Code, Cursor"
 _CACHES = ("file_systems", "trusted.json")
 _OWN_FILES = ("", "-wal", "-shm", "-journal")
 
@@ -41,14 +43,30 @@ _OWN_FILES = ("", "-wal", "-shm", "-journal")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @click.option("--undo", is_flag=True, help="Take everything back that setup did here.")
 @click.option("--user", is_flag=True, help="Install for all your projects, not for this clone alone.")
+@click.option(
+    "--moved-from",
+    "former",
+    metavar="FOLDER",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Also take sessions of this folder, where the repository was before.",
+)
 @options.as_json
 @click.pass_obj
-def setup(session: Session, yes: bool, dry_run: bool, undo: bool, user: bool, as_json: bool) -> None:
+def setup(
+    session: Session,
+    yes: bool,
+    dry_run: bool,
+    undo: bool,
+    user: bool,
+    former: tuple[Path, ...],
+    as_json: bool,
+) -> None:
     """Make a bank, learn from this repository's logged sessions, connect clients, print the next brief.
 
-    Finds the logs of Claude Code, Codex, Gemini CLI, OpenCode and Copilot CLI for all worktrees of the
-    repository. Shows what would be written into the clients' settings and asks; git does not see those files.
-    Run it again to bring in what is new.
+    Finds the logs of Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, VS Code and Cursor for all
+    worktrees of the repository. Shows what would be written into the clients' settings and asks; git does
+    not see those files. Run it again to bring in what is new.
     """
     actor = session.actor()
     if actor.kind is not ActorKind.HUMAN:
@@ -56,24 +74,32 @@ def setup(session: Session, yes: bool, dry_run: bool, undo: bool, user: bool, as
     if undo:
         view = _undo(session, yes=yes, dry_run=dry_run, is_quiet=as_json)
     else:
-        view = _set_up(session, yes=yes, dry_run=dry_run, user=user, is_quiet=as_json)
+        view = _set_up(session, yes=yes, dry_run=dry_run, user=user, former=former, is_quiet=as_json)
     if as_json:
         print_json(view)
 
 
-def _set_up(session: Session, *, yes: bool, dry_run: bool, user: bool, is_quiet: bool) -> dict[str, Any]:
+def _set_up(
+    session: Session, *, yes: bool, dry_run: bool, user: bool, former: Sequence[Path], is_quiet: bool
+) -> dict[str, Any]:
     from archivist.capture.client_logs import checkout_places, find_client_logs
     from archivist.edges.install.record import SetupRecord
 
     tell = _silence if is_quiet else say
     checkout = project_root(session)
-    place = session.find_bank_path() or Path(session.bank_path or to_main_worktree(checkout))
+    place = session.find_bank_path() or Path(session.bank_path or bank_place(checkout))
     file = paths.bank_file(place).absolute()
-    logs, problems = find_client_logs(checkout_places(checkout), Path.home(), os.environ)
+    places = checkout_places(checkout, [folder.resolve() for folder in former])
+    logs, problems, gone = find_client_logs(places, Path.home(), os.environ)
     plans, remarks = _plan_clients(checkout, user=user)
+    remarks += [
+        f"{client} is learnt from, and told on request only: archivist brief, or archivist mcp as its server"
+        for client in sorted({log.client for log in logs} & set(_WITHOUT_HOOKS))
+    ]
     view: dict[str, Any] = {
         "bank": str(file),
         "sessions": dict(Counter(log.client for log in logs)),
+        "gone": dict(gone),
         "clients": [
             {"client": plan.client, "changes": [str(change.path) for change in plan.changes]}
             for plan in plans
@@ -84,7 +110,7 @@ def _set_up(session: Session, *, yes: bool, dry_run: bool, user: bool, is_quiet:
     if dry_run:
         presence = "is there" if paths.is_file(file) else "would be made"
         tell(f"Memory    {file} {presence}")
-        tell(f"Sessions  {_count_by_client(logs)}")
+        tell(f"Sessions  {_count_by_client(logs)}{_describe_gone(gone)}")
         _show_plans(plans, remarks, tell, is_full=True)
         tell("Nothing was changed: this was a dry run.")
         return view
@@ -99,7 +125,7 @@ def _set_up(session: Session, *, yes: bool, dry_run: bool, user: bool, is_quiet:
     record.save(state)
     hidden = "" if warnings else "; git does not see it"
     tell(f"Memory    {path.absolute()}{' (new)' if is_new else ''}{hidden}")
-    tell(f"Sessions  {_count_by_client(logs)}")
+    tell(f"Sessions  {_count_by_client(logs)}{_describe_gone(gone)}")
     with session.bank(folder=checkout) as bank:
         view |= _learn(bank, checkout, logs, problems, tell)
         view["installed"] = _connect(plans, remarks, record, state, tell, yes=yes)
@@ -112,6 +138,18 @@ def _set_up(session: Session, *, yes: bool, dry_run: bool, user: bool, is_quiet:
 
 def _silence(_text: object = "") -> None:
     """Say nothing: the answer is JSON."""
+
+
+def _describe_gone(gone: Counter[str]) -> str:
+    """Say that folders of the repository's name had sessions and are gone: it may have been there before."""
+    if not gone:
+        return ""
+    folder = gone.most_common(1)[0][0]
+    name = folder.replace("\\", "/").rpartition("/")[2]
+    many = "a folder" if len(gone) == 1 else f"{len(gone)} folders"
+    began = f"{gone.total()} more began in {many} called {name} that is gone"
+    began = began if len(gone) == 1 else f"{began.removesuffix('is gone')}are gone"
+    return f"\n          {began}; to take them: archivist setup --moved-from {folder}"
 
 
 def _count_by_client(logs: Sequence[ClientLog]) -> str:
@@ -127,6 +165,7 @@ def _learn(
     """Capture the logs in order of time and reflect on them; say what came of it."""
     from archivist import projects
     from archivist.capture.service import CaptureOverrides
+    from archivist.doctor import LOG
     from archivist.reflect.trigger import ReflectionOutcome
 
     with bank.reading() as reader:
@@ -134,10 +173,14 @@ def _learn(
     overrides = CaptureOverrides(project=project, folder=str(checkout))
     runs: set[str] = set()
     secrets = 0
+    # Of these the hooks have told already; what they kept is numbered in another way than the log.
+    told = bank.runs.runs_with_note([log.session for log in logs if log.session], LOG)
     with progress(len(logs), "capture") as advance:
         for log in logs:
             try:
-                if log.session:
+                if log.session in told:
+                    continue
+                if log.is_database:
                     taken = bank.runs.take(log.read_items(), overrides)
                 else:
                     taken = bank.runs.capture_file(log.path, overrides=overrides)
@@ -145,7 +188,8 @@ def _learn(
                 secrets += sum(taken.secrets.values())
             except InputError as error:
                 problems.append(f"{log.path}: {error.message}")
-            advance(1)
+            finally:
+                advance(1)
     with progress(len(bank.reflections.waiting_runs()), "reflect") as advance:
         for done in bank.reflections.reflect_waiting():
             if isinstance(done, ReflectionOutcome) and done.error:

@@ -51,10 +51,11 @@ def approval_notes(waiting: int) -> list[str]:
 
 
 def call_lines(event: Event, word: str) -> list[str]:
-    """Return what a run did and what came of it: its command, and the end of the output, which says most."""
+    """Return what a run did and what came of it: its command, the output's first line and its end."""
     said, output = event.text.strip().splitlines(), event.output.strip().splitlines()
     quoted = said[:_QUOTED_LINES] + ["…"] * (len(said) > _QUOTED_LINES)
-    answered = ["…"] * (len(output) > _QUOTED_LINES) + output[-_QUOTED_LINES:]
+    is_long = len(output) > _QUOTED_LINES
+    answered = [output[0], "…", *output[1 - _QUOTED_LINES :]] if is_long else output
     code = f", exit code {event.exit_code}" if event.exit_code else ""
     lines = [*(f"  $ {line}" for line in quoted), *(f"    {line}" for line in answered)]
     return ["", f"{word} in {event.id}{code}", *(shorten(line, _QUOTED_CHARACTERS) for line in lines)]

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from archivist.edges.hook_events import EVENT_NAMES, MOMENTS, SESSION_START, SUBAGENT_START
+from archivist.edges.hook_events import EVENT_NAMES, MOMENTS, NOTE_FAILURE, SESSION_START, SUBAGENT_START
 
 # Clients truncate longer texts, most at 10,000 characters, Codex at 2,500 tokens.
 MAX_CHARACTERS = 8_000
@@ -32,6 +32,7 @@ _SIGNS = (
     "denied",
 )
 _READ_CHARACTERS = 20_000
+_RESPONSES = ("tool_response", "tool_output", "output", "result")
 _OUTPUTS = ("output", "llmContent", "content", "stdout", "stderr", "error", "message", "text")
 
 
@@ -60,7 +61,8 @@ class Dialect(NamedTuple):
 
     `harness` is the client's name in runs, if it is another one. `has_failure_event`: failed tool calls have
     an event of their own. `is_always_json`: an empty answer is an empty object. `is_ended_by_stop`: no later
-    event tells of the session's end.
+    event tells of the session's end. `has_own_log`: the client's log says what tools answered; where it does
+    not, the events themselves are kept as the log.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Dialect(NamedTuple):
     has_failure_event: bool = False
     is_always_json: bool = False
     is_ended_by_stop: bool = False
+    has_own_log: bool = True
 
     @property
     def events(self) -> Mapping[str, str]:
@@ -107,6 +110,28 @@ class Dialect(NamedTuple):
             role=first_text(event, "agent_type") if has_subagents else "",
         )
 
+    def log_line(self, moment: str, event: Mapping[str, object], payload: HookPayload) -> dict[str, object]:
+        """Return what is kept of an event as a line of the session's log."""
+        output = next((event[name] for name in _RESPONSES if event.get(name) is not None), None)
+        error = first_text(event, "error_message", "error") if moment == NOTE_FAILURE else payload.error
+        line = {
+            "hook": self.name,
+            "moment": moment,
+            "session": payload.session,
+            "agent": payload.agent,
+            "cwd": payload.folder,
+            "prompt": first_text(event, "prompt"),
+            "id": first_text(event, "tool_use_id"),
+            "tool": payload.tool,
+            "input": event.get("tool_input"),
+            "output": _response_text(output),
+            "exit_code": _exit_code(_response_object(output)),
+            "error": error,
+            "interrupted": event.get("is_interrupt") is True or event.get("status") == "aborted",
+            "model": first_text(event, "model"),
+        }
+        return {name: value for name, value in line.items() if value not in ("", None, False)}
+
     def write(self, event: str, text: str) -> str:
         """Return the answer to a client's event that adds a text to the context; empty for no text."""
         if not text:
@@ -125,13 +150,34 @@ DIALECTS = {
     for dialect in (
         Dialect("claude-code", provider="anthropic", has_failure_event=True),
         Dialect("codex", provider="openai"),
-        Dialect("cursor", session_fields=("conversation_id", "session_id")),
+        Dialect("cursor", session_fields=("conversation_id", "session_id"), has_own_log=False),
         Dialect("gemini", provider="google", harness="gemini-cli", is_always_json=True),
         Dialect(
-            "vscode", session_fields=("sessionId", "session_id"), is_always_json=True, is_ended_by_stop=True
+            "vscode",
+            session_fields=("sessionId", "session_id"),
+            is_always_json=True,
+            is_ended_by_stop=True,
+            has_own_log=False,
         ),
     )
 }
+
+
+def _response_object(response: object) -> Mapping[str, object]:
+    """Return a tool's answer as an object, also where it is written as JSON."""
+    if isinstance(response, str) and response.startswith("{") and response.endswith("}"):
+        try:
+            response = json.loads(response)
+        except ValueError:
+            return {}
+    return response if isinstance(response, dict) else {}
+
+
+def _response_text(response: object) -> str:
+    if isinstance(response, list):
+        response = {"content": response}
+    text = _output_text(_response_object(response))
+    return text or (response if isinstance(response, str) else "")
 
 
 def first_text(event: Mapping[str, object], *names: str) -> str:

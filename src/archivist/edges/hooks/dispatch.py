@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from archivist.edges.hook_events import (
     CLIENTS,
+    NOTES,
     PROBE,
     PROMPT,
     SESSION_END,
@@ -71,9 +72,11 @@ def answer_hook(args: Sequence[str], bank: str = "") -> None:
         payload = dialect.read(event)._replace(is_probe=event.get(PROBE) is True)
         folder = payload.folder
         event_name = dialect.events.get(moment, "")
-        if event_name:
+        if event_name and not dialect.has_own_log:
+            _keep_event(dialect, moment, event, payload, bank)
+        if event_name and moment not in NOTES:
             answer = dialect.write(event_name, truncate_fenced(_answer_event(dialect, moment, payload, bank)))
-        elif len(args) > 1 and not moment and "-" in args[1]:
+        elif not event_name and len(args) > 1 and not moment and "-" in args[1]:
             # Clients have events that we ignore; a name with a hyphen is one of ours, misspelt.
             raise ValueError(f"no event {args[1]!r}")
     except Exception as error:  # noqa: BLE001 an agent must not fail because its memory did
@@ -92,6 +95,29 @@ def answer_hook(args: Sequence[str], bank: str = "") -> None:
         except OSError:
             # The client has gone, so there is nobody to tell.
             return
+
+
+def _keep_event(
+    dialect: Dialect, moment: str, event: Mapping[str, object], payload: HookPayload, bank: str
+) -> None:
+    """Keep an event of a client whose log does not say what tools answered; it is read after the turn."""
+    is_told = bool(payload.session) and len(payload.session) <= MAX_NAME and not payload.is_probe
+    place = find_bank(payload.folder, bank) if is_told else None
+    if place is None or moment == SESSION_START:
+        return
+    from archivist.clock import system_clock, to_text
+    from archivist.files import hook_log
+    from archivist.paths import bank_file, is_file, state_folder
+    from archivist.trust import is_accepted
+
+    file = bank_file(place)
+    # The end of a session in which nothing was done tells nothing.
+    is_bare_end = moment in (STOP, SESSION_END) and not is_file(
+        hook_log.session_log(state_folder(file), payload.session)
+    )
+    if not is_bare_end and is_accepted(file, load_config(place)[0].trust.folders):
+        line = {"time": to_text(system_clock()), **dialect.log_line(moment, event, payload)}
+        hook_log.keep_event(state_folder(file), payload.session, json.dumps(line, ensure_ascii=False))
 
 
 def _is_ours_refused(error: Exception, place: Path | None) -> bool:

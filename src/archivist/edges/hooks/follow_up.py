@@ -66,6 +66,9 @@ def main(args: Sequence[str]) -> None:
     task = FollowUpTask(*args)
     place = Path(task.place)
     try:
+        if not DIALECTS[task.client].has_own_log:
+            kept = hook_log.session_log(state_folder(bank_file(place)), task.session)
+            task = task._replace(transcript=str(kept) if is_file(kept) else task.transcript)
         if task.transcript:
             _wait_until_stable(task.log_path)
         actor, config = Actor(ActorKind.ORCHESTRATOR, task.client), load_config(place)[0]
@@ -97,6 +100,7 @@ def _process_session(task: FollowUpTask, bank: Bank) -> None:
     for _ in bank.vectors.embed_waiting():
         pass
     bank.erasure.finish_erasures()
+    hook_log.remove_old_sessions(state_folder(bank.path), time.time())
     if failed:
         raise InputError(f"reflection on {failed[0].run} failed: {getattr(failed[0], 'error', '')}")
 

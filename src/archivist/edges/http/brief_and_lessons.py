@@ -66,7 +66,7 @@ class LessonFields(shapes.Body):
     tool: shapes.Word | None = None
     tags: shapes.Words | None = None
     importance: shapes.Share | None = None
-    rule: shapes.Note | None = None
+    rule: shapes.Rule | None = None
     detail: shapes.Note | None = None
     type: Annotated[
         LessonType | None,
@@ -78,7 +78,7 @@ class LessonFields(shapes.Body):
 class LessonBody(LessonFields):
     """A lesson to add."""
 
-    summary: shapes.Said
+    summary: shapes.Summary
 
 
 class LessonEdit(LessonFields):
@@ -86,7 +86,7 @@ class LessonEdit(LessonFields):
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
-    summary: shapes.Said | None = None
+    summary: shapes.Summary | None = None
 
     @model_validator(mode="after")
     def _require_change(self) -> Self:

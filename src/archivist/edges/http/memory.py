@@ -18,9 +18,10 @@ from archivist.layers.artifacts_service import NEWEST as NEWEST_ARTIFACT
 from archivist.layers.attempts_service import NEWEST as NEWEST_ATTEMPT
 from archivist.layers.knowledge_service import BY_NAME
 from archivist.records import Action, ArtifactType
+from archivist.records.layers import NAME_CHARACTERS
 from archivist.workspace.documents import learnings_view, overviews_view, plan_view, plans_view
 from archivist.workspace.learnings import Learnings
-from archivist.workspace.save import SaveResult, item_from
+from archivist.workspace.save import MAX_CHARACTERS, SaveResult, item_from
 from archivist.workspace.topology import FileKind
 
 router = APIRouter(prefix="/api/memory", tags=["memory"], route_class=BankRoute)
@@ -30,7 +31,7 @@ workspace = APIRouter(prefix="/api/workspace", tags=["workspace"], route_class=B
 class FactBody(shapes.Body):
     """A fact under a category and key."""
 
-    category: shapes.Title
+    category: Annotated[str, Field(min_length=1, max_length=NAME_CHARACTERS, pattern=r"^[^/]*[^/\s][^/]*$")]
     key: shapes.Title
     value: shapes.Said
     project: shapes.Word = ""
@@ -69,7 +70,7 @@ class ArtifactBody(shapes.Body):
 class SaveItem(shapes.Body):
     """A decision, a lesson or a plan's status; fields that are left out are derived from the text."""
 
-    text: str | None = None
+    text: Annotated[str | None, Field(max_length=MAX_CHARACTERS)] = None
     kind: Annotated[str | None, Field(description="decision, lesson or plan_status.")] = None
     title: str | None = None
     category: str | None = None

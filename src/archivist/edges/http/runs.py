@@ -56,8 +56,8 @@ _Name = Annotated[
     str, Query(max_length=200, description="The log's own name, by which it may be recognised.")
 ]
 _Format = Literal[
-    "auto", "atif", "claude-code", "codex", "opencode", "gemini-cli", "copilot-cli", "swe-agent",
-    "mini-swe-agent", "openhands", "archeflow", "stream",
+    "auto", "atif", "claude-code", "codex", "opencode", "gemini-cli", "copilot-cli", "vscode", "cursor",
+    "swe-agent", "mini-swe-agent", "openhands", "archeflow", "stream", "hooks",
 ]  # fmt: skip
 
 

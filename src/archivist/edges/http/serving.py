@@ -63,7 +63,7 @@ _log = logging.getLogger("archivist.http")
 STATUSES: dict[type[errors.ArchivistError], int] = {
     errors.NotFoundError: 404,
     errors.NothingToUndoError: 409,
-    errors.DecidedError: 409,
+    errors.StateError: 409,
     errors.ConfigError: 503,
     errors.InputError: 400,
     errors.AccessError: 403,

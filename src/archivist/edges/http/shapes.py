@@ -10,13 +10,16 @@ from fastapi import Path, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from archivist.clock import from_text
+from archivist.core.blocks import MOST_ID
 from archivist.errors import InputError
+from archivist.records.layers import NAME_CHARACTERS, VALUE_CHARACTERS
+from archivist.records.lesson import LONGEST_CHARACTERS
 from archivist.text import replace_surrogates
 
-# The largest number, also of a cycle, that a request may name.
-LARGEST = (1 << 31) - 1
 # Far below Python's recursion limit of 1,000, which the encoders reach with deeper values.
 _MAX_DEPTH = 64
+# The largest number, also of a cycle, that a request may name.
+LARGEST = (1 << 31) - 1
 # SQLite's integers have 64 bits with the sign.
 _INT_BITS = 63
 
@@ -27,14 +30,21 @@ Whole = BeforeValidator(
 )
 # The word of an enumeration, which strict models would take from Python alone.
 Enumerated = Field(strict=False)
-Said = Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"\S")]
-Note = Annotated[str, Field(max_length=20_000)]
+Said = Annotated[str, Field(min_length=1, max_length=VALUE_CHARACTERS, pattern=r"\S")]
+Note = Annotated[str, Field(max_length=VALUE_CHARACTERS)]
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
-Title = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
-Word = Annotated[str, Field(max_length=200)]
+# What a lesson says, and what it tells to do.
+Summary = Annotated[str, Field(min_length=1, max_length=LONGEST_CHARACTERS, pattern=r"\S")]
+Rule = Annotated[str, Field(max_length=LONGEST_CHARACTERS)]
+# A name of core memory.
+Role = Annotated[str, Field(max_length=MOST_ID, pattern=r"^[^:\n\r]*$", description="On one line, no colon.")]
+NESTED = f"An object at most {_MAX_DEPTH} levels deep, with whole numbers of at most 64 bits."
+Title = Annotated[str, Field(min_length=1, max_length=NAME_CHARACTERS, pattern=r"\S")]
+Word = Annotated[str, Field(max_length=NAME_CHARACTERS)]
 Words = Annotated[Sequence[Word], Field(max_length=100)]
 Count = Annotated[int, Field(ge=0, le=LARGEST), Whole]
 Numbers = Annotated[Sequence[Count], Field(max_length=100)]
+References = Annotated[Sequence[Annotated[int, Field(ge=1, le=LARGEST), Whole]], Field(max_length=100)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Weight = Annotated[int, Field(ge=1, le=10), Whole]
 Ended = Literal["success", "partial", "failed", "aborted"]

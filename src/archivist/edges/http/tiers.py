@@ -8,20 +8,26 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
+from archivist.archive.service import MAX_CHARACTERS
 from archivist.bank import Bank
+from archivist.core.proposals_service import MOST_REASON
 from archivist.edges import views
 from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked
 from archivist.edges.http.bodies import BankRoute
 from archivist.edges.views import View
 from archivist.errors import NotFoundError
+from archivist.layers.working_service import MOST_CHARACTERS, MOST_CONSTRAINTS
 from archivist.records import DocumentType, EntryType, ProposalStatus
 from archivist.records.plain import to_plain
+from archivist.stream.entries import ACTION_CHARACTERS, CONTENT_CHARACTERS
 from archivist.stream.service import BY_CYCLE, LATEST
 
 stream = APIRouter(prefix="/api", tags=["stream and archive"], route_class=BankRoute)
 router = APIRouter(prefix="/api", tags=["core, working memory and proposals"], route_class=BankRoute)
 _WORKING = answers.item_model("working", answers.WorkingOut | None)
+_Scratch = Annotated[str, Field(max_length=MOST_CHARACTERS)]
+_CORE = f"Within the tokens that `core` in the configuration gives to the section. {shapes.NESTED}"
 # A search ranks no more hits than this, however far a client pages.
 _MOST_HITS = 200
 
@@ -29,22 +35,22 @@ _MOST_HITS = 200
 class EntryBody(shapes.Body):
     """What was done in a cycle."""
 
-    action: shapes.Said
-    content: shapes.Note = ""
+    action: Annotated[str, Field(min_length=1, max_length=ACTION_CHARACTERS, pattern=r"\S")]
+    content: Annotated[str, Field(max_length=CONTENT_CHARACTERS)] = ""
     cycle: shapes.Count | None = None
     role: shapes.Word = ""
     importance: shapes.Weight = 5
     type: Annotated[EntryType, shapes.Enumerated] = EntryType.ACTION
     tags: shapes.Words = ()
-    issues: shapes.Numbers = ()
-    prs: shapes.Numbers = ()
+    issues: shapes.References = ()
+    prs: shapes.References = ()
     run: shapes.Word = ""
 
 
 class TextBody(shapes.Body):
     """A text to archive."""
 
-    content: shapes.Text
+    content: Annotated[shapes.Text, Field(max_length=MAX_CHARACTERS)]
     type: Annotated[DocumentType, shapes.Enumerated]
     source: shapes.Word = ""
     roles: shapes.Words = ()
@@ -190,8 +196,8 @@ def core(bank: Bank, role: shapes.Only = "") -> View:
 def update_core(
     bank: Bank,
     section: Literal["status", "threads", "roleState", "lessons"],
-    content: str | dict[str, Any],
-    role: shapes.Word = "",
+    content: Annotated[str | dict[str, Any], Field(description=_CORE)],
+    role: shapes.Role = "",
 ) -> View:
     """Change a block: the fields given replace, the rest stays. Playbook and rules change by proposals."""
     return views.block_view(bank.core.update(section, shapes.clean_json(content), role=role))
@@ -201,8 +207,8 @@ def update_core(
 def append_core(
     bank: Bank,
     section: Literal["threads", "blockers", "inProgress", "recentlyShipped", "lessons"],
-    item: str | dict[str, Any],
-    role: shapes.Word = "",
+    item: Annotated[str | dict[str, Any], Field(description=_CORE)],
+    role: shapes.Role = "",
 ) -> View:
     """Add to a list of core memory."""
     return views.block_view(bank.core.append(section, shapes.clean_json(item), role=role))
@@ -217,9 +223,9 @@ def working(bank: Bank) -> View:
 @router.patch("/working", response_model=_WORKING)
 def update_working(
     bank: Bank,
-    plan: shapes.Note | None = None,
-    constraints: Annotated[list[shapes.Note], Field(max_length=100)] | None = None,
-    context: dict[str, Any] | None = None,
+    plan: _Scratch | None = None,
+    constraints: Annotated[list[_Scratch], Field(max_length=MOST_CONSTRAINTS)] | None = None,
+    context: Annotated[dict[str, Any] | None, Field(description=shapes.NESTED)] = None,
 ) -> View:
     """Change the plan, replace the constraints, set values of the context; what is left out stays."""
     kept = bank.working.update(plan=plan, constraints=constraints, context=shapes.clean_json(context))
@@ -227,7 +233,7 @@ def update_working(
 
 
 @router.post("/working/notes", response_model=_WORKING)
-def note_working(bank: Bank, text: shapes.Said) -> View:
+def note_working(bank: Bank, text: Annotated[_Scratch, Field(min_length=1, pattern=r"\S")]) -> View:
     """Add a note to the scratchpad."""
     return {"working": to_plain(bank.working.note(text))}
 
@@ -251,9 +257,9 @@ def list_proposals(
 def propose(
     bank: Bank,
     section: Literal["playbook", "rules"],
-    after: shapes.Said,
-    reason: shapes.Said,
-    role: shapes.Word = "",
+    after: Annotated[shapes.Said, Field(description="Within core.playbook_tokens or core.rules_tokens.")],
+    reason: Annotated[str, Field(min_length=1, max_length=MOST_REASON, pattern=r"\S")],
+    role: shapes.Role = "",
     evidence: shapes.Words = (),
 ) -> View:
     """Propose a new text for the playbook or the rules."""

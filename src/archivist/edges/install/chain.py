@@ -48,7 +48,8 @@ _TOLD_AT = {
     TOOL_FAILURE: "failed call",
     SUBAGENT_START: "subagent start",
 }
-_LEARNT_FROM = ("claude-code", "codex", "gemini")
+# The hooks of the others tell what is learnt.
+_WITH_OWN_LOG = ("claude-code", "codex", "gemini")
 # Files of a project whose variables clients give to the programs that they start.
 _FILES_WITH_VARIABLES = (".claude/settings.json", ".claude/settings.local.json", ".env", ".gemini/.env")
 # A key of JSON, or a line of a file of variables; in a hook's command it is named as redirected already.
@@ -125,6 +126,8 @@ def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list
             continue
         if ours:
             is_whole = all(change.action == "unchanged" for change in planned)
+            if not is_whole and hooks and not place.is_user and _is_whole_locally(client, root):
+                is_whole, install = True, install._replace(scope="local")
             problem = "" if is_whole else f"{client} is installed only in part: {remedy}"
             if any(target.is_redirected(_read_hooks(target.path)) for target in ours):
                 how = "with another bank, actor, program or other variables than install writes"
@@ -133,6 +136,15 @@ def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list
             is_served = any(map(changes.holds_ours, servers))
             found.append(install._replace(problem=problem, hooks=hooks, has_server=is_served))
     return found
+
+
+def _is_whole_locally(client: str, root: Path) -> bool:
+    """Say whether a project's settings have all that goes into files which are not committed."""
+    try:
+        plan = changes.plan_client(client, InstallLocation(root, is_local=True))
+    except ArchivistError:
+        return False
+    return all(change.action == "unchanged" for change in plan.changes)
 
 
 def double_hook_warnings(installs: Sequence[ClientInstall]) -> list[str]:
@@ -310,10 +322,7 @@ def _describe_client(client: str, installs: list[ClientInstall]) -> Check:
     missing = [words for event, words in _TOLD_AT.items() if event not in events]
     if not any(install.has_server for install in own):
         missing.append("MCP server")
-    learnt = (
-        "learnt from its log"
-        if has_hooks and client in _LEARNT_FROM
-        else "learnt only from a log of a known form"
-    )
+    source = "its log" if client in _WITH_OWN_LOG else "what its hooks tell"
+    learnt = f"learnt from {source}" if has_hooks else "learnt only from logs that archivist setup finds"
     lacking = f"; missing: {', '.join(missing)}" if missing else ""
     return Check(client, True, f"told at {', '.join(told) or 'no event'}; {learnt}{lacking}")

@@ -29,9 +29,7 @@ _FOLDERS = (
     ".claude", ".codex", ".config", ".copilot", ".cursor", ".gemini", ".github", ".vscode", "Code", "User",
     "hooks", "rules",
 )  # fmt: skip
-NO_LOCAL_SERVER = (
-    "the MCP server is left out, because its file is one that a pull can replace; to add it for you"
-)
+NO_LOCAL_SERVER = "the MCP server is left out, because git would share its file; to add it for yourself"
 # The first line tells our exclusion from one that the user wrote.
 _EXCLUSION = f"# Copies of settings that archivist keeps until it is uninstalled\n*{SUFFIX}".encode()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 from archivist.edges.hook_events import EVENT_NAMES, SESSION_END, SESSION_START
 from archivist.edges.install import entries, jsonc
 from archivist.edges.install.entries import HOOK, PROGRAM, SERVER, Hook
+from archivist.paths import editor_folders
 
 _RULE = """\
 ---
@@ -214,8 +214,4 @@ def _targets(client: str, place: InstallLocation) -> list[InstallTarget]:
 def _vscode_folder(place: InstallLocation) -> Path:
     if not place.is_user:
         return place.root / ".vscode"
-    if sys.platform == "darwin":
-        return place.root / "Library/Application Support/Code/User"
-    if sys.platform == "win32":
-        return Path(os.environ.get("APPDATA") or place.root / "AppData/Roaming") / "Code/User"
-    return Path(os.environ.get("XDG_CONFIG_HOME") or place.root / ".config") / "Code/User"
+    return editor_folders(("Code",), place.root, os.environ)[0]

@@ -21,7 +21,7 @@ try:
 except ImportError as error:
     raise missing_library_error("anthropic", "anthropic") from error
 
-from archivist.errors import ArchivistError
+from archivist.errors import ArchivistError, without_middle
 
 if TYPE_CHECKING:
     from anthropic.lib.tools import BetaFunctionToolResultType
@@ -76,11 +76,13 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
 
     def execute(self, command: BetaMemoryTool20250818Command) -> BetaFunctionToolResultType:
         """Check a command and run it; the bank's errors go to the model as tool errors."""
-        _check_command(command)
         try:
+            _check_command(command)
             return super().execute(command)
         except ArchivistError as error:
             raise ToolError(error_with_hint(error)) from error
+        except ToolError as error:
+            raise ToolError(without_middle(str(error))) from error
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """Show a folder, or a file with its lines numbered."""

@@ -36,6 +36,7 @@ except ImportError as error:
     raise missing_library_error("langgraph", "langgraph") from error
 
 from archivist.archive.items_service import ItemChange, ItemName
+from archivist.errors import without_middle
 from archivist.records.plain import as_json
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class ArchivistStore(BaseStore):
     ) -> None:
         super().__init__()
         self.bank = with_actor(bank, "langgraph", actor)
+        for name in ("default_ttl", "sweep_interval_minutes"):
+            _check_minutes((ttl or {}).get(name), name)
         self.ttl_config = ttl
         self._items = self.bank.items
         self._fields = tuple(fields)
@@ -154,8 +157,7 @@ class ArchivistStore(BaseStore):
             raise ValueError("Namespace cannot be empty.")
         if op.value is None:
             return ItemChange(ItemName(tuple(op.namespace), op.key), None)
-        if op.ttl is not None and not 0 <= op.ttl <= _MAX_TTL_MINUTES:
-            raise ValueError(f"ttl: {op.ttl} is not a number of minutes")
+        _check_minutes(op.ttl, "ttl")
         value = as_json(op.value, op.key)
         paths = self._fields if op.index is None else tuple(op.index or ())
         texts: list[str] = []
@@ -165,10 +167,16 @@ class ArchivistStore(BaseStore):
         return ItemChange(ItemName(tuple(op.namespace), op.key), value, tuple(texts), op.ttl)
 
 
+def _check_minutes(minutes: object, name: str) -> None:
+    is_number = isinstance(minutes, int | float) and 0 <= minutes <= _MAX_TTL_MINUTES
+    if minutes is not None and not is_number:
+        raise ValueError(without_middle(f"{name}: {minutes!r} is not a number of minutes"))
+
+
 def _list_namespaces(op: ListNamespacesOp, namespaces: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     def matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
         if condition.match_type not in ("prefix", "suffix"):
-            raise ValueError(f"Unsupported match type: {condition.match_type}")
+            raise ValueError(without_middle(f"Unsupported match type: {condition.match_type}"))
         pairs = list(zip(namespace, condition.path, strict=False))
         if condition.match_type == "suffix":
             pairs = list(zip(reversed(namespace), reversed(condition.path), strict=False))
@@ -200,7 +208,7 @@ def _matches(value: object, wanted: object) -> bool:
 
 def _compare_values(value: object, operator: str, other: object) -> bool:
     if operator not in _OPERATORS:
-        raise ValueError(f"Unsupported operator: {operator}")
+        raise ValueError(without_middle(f"Unsupported operator: {operator}"))
     compare, numbers = _OPERATORS[operator], (_to_number(value), _to_number(other))
     if operator in ("$eq", "$ne"):
         return compare(value, other)

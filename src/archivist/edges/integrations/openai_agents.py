@@ -1,14 +1,16 @@
 """Keep the history of an OpenAI Agents SDK session in a bank, and learn from it at its end.
 
-The SDK's `Session` is a protocol, so nothing of the SDK is imported here.
+The SDK's `Session` is a protocol, so nothing of the SDK is needed unless settings are given as a mapping.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from archivist.edges.integrations import run_to_completion, with_actor
+from archivist.edges.integrations import missing_library_error, run_to_completion, with_actor
+from archivist.errors import InputError
 
 if TYPE_CHECKING:
     from agents import TResponseInputItem
@@ -33,11 +35,11 @@ class ArchivistSession:
         session_id: str,
         bank: Bank,
         *,
-        session_settings: SessionSettings | None = None,
+        session_settings: SessionSettings | Mapping[str, object] | None = None,
         actor: Actor | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings = session_settings
+        self.session_settings = _read_settings(session_settings)
         self._conversations = with_actor(bank, _AGENT, actor).conversations
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
@@ -72,3 +74,17 @@ class ArchivistSession:
         return await run_to_completion(
             lambda: self._conversations.finish(self.session_id, status=status, project=project, agent=agent)
         )
+
+
+def _read_settings(given: SessionSettings | Mapping[str, object] | None) -> SessionSettings | None:
+    """Return settings as the SDK's runner needs them: it takes mappings everywhere itself."""
+    if not isinstance(given, Mapping):
+        return given
+    try:
+        from agents.memory.session_settings import coerce_session_settings
+    except ImportError as error:
+        raise missing_library_error("openai-agents", "openai-agents") from error
+    try:
+        return coerce_session_settings(dict(given))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"session_settings: {error}", hint='such as {"limit": 20}') from None

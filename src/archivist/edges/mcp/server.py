@@ -21,7 +21,14 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from archivist import __version__
-from archivist.errors import AccessError, ArchivistError, BankError, InputError, NotFoundError
+from archivist.errors import (
+    AccessError,
+    ArchivistError,
+    BankError,
+    InputError,
+    NotFoundError,
+    without_middle,
+)
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
 from archivist.tools import prompts
@@ -177,7 +184,9 @@ class MemoryServer:
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         if params.name not in self._tools:
             offered = ", ".join(self._tools)
-            raise MCPError(types.INVALID_PARAMS, f"no tool {params.name!r} here; there are {offered}")
+            raise MCPError(
+                types.INVALID_PARAMS, f"no tool {without_middle(params.name)!r} here; there are {offered}"
+            )
         tool, given, actor = self._tools[params.name], params.arguments or {}, self._actor_of(ctx)
         # A refused write needs no turn among the writers.
         is_write = not tool.only_reads(given) and tool.is_open_to(actor)
@@ -252,7 +261,9 @@ class MemoryServer:
             is_client_error = isinstance(error, AccessError | InputError | NotFoundError)
             code = types.INVALID_PARAMS if is_client_error else types.INTERNAL_ERROR
             hint = hint_for_agents(error) if isinstance(error, NotFoundError) else error.hint
-            raise MCPError(code, _error_text(error.message, hint), {"uri": params.uri}) from None
+            raise MCPError(
+                code, _error_text(error.message, hint), {"uri": without_middle(params.uri)}
+            ) from None
         contents = types.TextResourceContents(uri=params.uri, text=text, mime_type=mime_type)
         return types.ReadResourceResult(contents=[contents])
 
@@ -264,11 +275,13 @@ class MemoryServer:
     async def _get_prompt(self, _ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name not in _PROMPTS:
             offered = ", ".join(_PROMPTS)
-            raise MCPError(types.INVALID_PARAMS, f"no prompt {params.name!r}; there are {offered}")
+            raise MCPError(
+                types.INVALID_PARAMS, f"no prompt {without_middle(params.name)!r}; there are {offered}"
+            )
         prompt, given = _PROMPTS[params.name], params.arguments or {}
         known = sorted(argument.name for argument in prompt.arguments or ())
         for name in sorted(set(given).difference(known)):
-            said = f"{params.name}: no argument {name!r}; it takes {', '.join(known)}"
+            said = f"{params.name}: no argument {without_middle(name)!r}; it takes {', '.join(known)}"
             raise MCPError(types.INVALID_PARAMS, said)
         write = prompts.reflect if params.name == "reflect" else prompts.save_memory
         text = types.TextContent(type="text", text=write(self._tools, **given))

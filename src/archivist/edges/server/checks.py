@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from archivist.bank import Bank
 from archivist.config import ServerRules
 from archivist.edges.server.listening import is_loopback
-from archivist.errors import ArchivistError
+from archivist.errors import ArchivistError, without_middle
 from archivist.records.layers import Token, TokenState
 
 MEGABYTE = 1024 * 1024
@@ -42,10 +42,10 @@ class Refusal(Exception):  # noqa: N818 not an error of the package, but an answ
     def __init__(
         self, status: int, code: str, detail: str, *, hint: str = "", headers: Mapping[str, str] | None = None
     ) -> None:
-        super().__init__(detail)
+        super().__init__(without_middle(detail))
         self.status = status
         self.code = code
-        self.hint = hint
+        self.hint = without_middle(hint)
         self.headers = headers
 
     def response(self) -> Response:

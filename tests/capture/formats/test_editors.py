@@ -1,0 +1,96 @@
+"""Sessions of editors: VS Code's chats and Cursor's databases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archivist.capture.formats import SkippedRecord, cursor, read_log, vscode_chat
+from archivist.capture.formats import recognise as recognised
+from archivist.paths import editor_folders, folder_of_uri
+from archivist.records import Episode, EpisodeStatus, Event
+
+Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "capture"
+
+
+def from_file(name: str) -> tuple[list[Event], Episode]:
+    found = list(read_log(FIXTURES / name))
+    (episode,) = [each for each in found if isinstance(each, Episode)]
+    return [each for each in found if isinstance(each, Event)], episode
+
+
+def test_a_chat_of_vs_code_is_read_as_its_changes_made_it() -> None:
+    events, episode = from_file("vscode.jsonl")
+    assert (episode.id, episode.agent, episode.task) == ("chat-1", "vscode", "Sharpen the plough")
+    assert (episode.provider, episode.model, episode.status) == ("openai", "gpt-5", EpisodeStatus.SUCCESS)
+    ran, missing, hidden = [event for event in events if event.tool]
+    assert (ran.text, ran.exit_code, ran.is_error, ran.duration_s) == ("./sharpen", 126, True, 1.5)
+    assert ran.output == "./sharpen: Permission denied"
+    assert (missing.target, missing.output, missing.is_error) == ("plough.cfg", "no such file", True)
+    assert (hidden.tool, hidden.output) == ("grep_search", "1 match")
+    assert not [event for event in events if "memory" in event.text]
+
+
+def test_an_older_chat_is_one_document(capture: Read, tmp_path: Path) -> None:
+    request = {"timestamp": 1, "message": {"text": "Dig"}, "response": [{"value": "Dug."}], "result": {}}
+    whole = {"version": 3, "requesterUsername": "ada", "sessionId": "s", "requests": [request]}
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(whole, indent=2))
+    assert recognised(path.read_bytes(), path.name) is vscode_chat
+    found = list(read_log(path))
+    assert [each.text for each in found if isinstance(each, Event)] == ["Dig", "Dug."]
+    _, _, skipped = capture(
+        vscode_chat, {"kind": 0, "v": {"requests": []}}, {"kind": 1, "k": ["requests", 7, "x"], "v": 1}
+    )
+    assert [each.where for each in skipped] == ["line 2"]
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ({"isCanceled": True}, EpisodeStatus.ABORTED),
+        ({"result": {"errorDetails": {"message": "quota"}}}, EpisodeStatus.FAILED),
+    ],
+)
+def test_a_request_that_ended_badly(capture: Read, more: dict[str, Any], status: EpisodeStatus) -> None:
+    refused = {"kind": "toolInvocationSerialized", "toolId": "t", "isConfirmed": {"type": 0}}
+    request = {"message": {"text": "Dig"}, "response": [refused], **more}
+    state = {"sessionId": "s", "requests": [request]}
+    events, (episode,), _ = capture(vscode_chat, {"kind": 0, "v": state})
+    assert episode.status is status
+    assert events[1].extra["rejected"] is True
+
+
+def test_a_session_of_cursor() -> None:
+    events, episode = from_file("cursor.json")
+    assert (episode.id, episode.agent, episode.project) == ("c-1", "cursor", "farm")
+    assert (episode.task, episode.provider) == ("Sharpen the plough", "anthropic")
+    ran, missing, refused = [event for event in events if event.tool]
+    assert (ran.text, ran.exit_code, ran.is_error) == ("./sharpen", 126, True)
+    assert (missing.target, missing.is_error) == ("plough.cfg", True)
+    assert "no such file" in missing.output
+    assert refused.extra["rejected"] is True
+    assert recognised((FIXTURES / "cursor.json").read_bytes(), "x") is cursor
+
+
+@pytest.mark.parametrize(
+    ("platform", "place"),
+    [
+        ("linux", "/home/ada/.config/Code/User"),
+        ("darwin", "/home/ada/Library/Application Support/Code/User"),
+        ("win32", "/home/ada/AppData/Roaming/Code/User"),
+    ],
+)
+def test_editors_keep_their_sessions_where_the_system_has_settings(platform: str, place: str) -> None:
+    assert editor_folders(("Code",), Path("/home/ada"), {}, platform) == [Path(place)]
+
+
+def test_a_uri_names_a_folder() -> None:
+    assert folder_of_uri("file:///home/ada/my%20app") == "/home/ada/my app"
+    assert folder_of_uri("file:///c%3A/Users/ada/app") == "c:/Users/ada/app"
+    assert folder_of_uri("vscode-remote://ssh-remote%2Bbox/home/ada") == ""
