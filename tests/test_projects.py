@@ -159,11 +159,18 @@ def test_a_copied_bank_is_not_asked_about_the_original(tmp_path: Path) -> None:
         assert _begun(bank, "s-2", copied) == "shop"
 
 
-def test_a_name_under_which_nobody_says_where_is_anybodys(bank: Bank) -> None:
+def test_a_name_of_which_nothing_says_where_is_nobodys_until_it_is_claimed(bank: Bank) -> None:
     bank.capture(Episode(id="old", project="api"), ())
     bank.capture(Episode(id="far", project="api", extra={"cwd": "/nowhere/else/api"}), ())
-    assert _begun(bank, "s-1", _repository(bank.root / "a" / "api")) == "api"
-    assert _begun(bank, "s-2", _repository(bank.root / "b" / "api")) == "b/api"
+    first, second = (_repository(bank.root / each / "api") for each in "ab")
+    assert (_begun(bank, "s-1", second), _begun(bank, "s-2", first)) == ("b/api", "a/api")
+    with bank.reading() as reader:
+        assert projects.project_and_doubt(reader, first, bank.root)[1] == "api"
+    with bank.transaction() as writer:
+        projects.claim_name(writer, "api", first, bank.root)
+    assert (_begun(bank, "s-3", second), _begun(bank, "s-4", first)) == ("b/api", "api")
+    with bank.reading() as reader:
+        assert projects.project_and_doubt(reader, second, bank.root)[1] == ""
 
 
 def test_worktrees_of_a_bare_repository_are_one_project(bank: Bank, tmp_path: Path) -> None:

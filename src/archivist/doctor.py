@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -274,11 +275,17 @@ def _home_or_none() -> Path | None:
 
 
 def _check_trust(bank: Bank) -> tuple[bool, str]:
-    """Warn of a bank that git publishes, where whoever can push can change it, and of a log that is gone."""
+    """Warn of a bank that git publishes, of a log that is gone, and of a name that may be another's."""
     from archivist.files.git import find_git_problem
+    from archivist.projects import project_and_doubt
     from archivist.trust import describe_loss
 
     problems = [problem for problem in (describe_loss(bank.path), find_git_problem(bank.path)) if problem]
+    with bank.reading() as reader:
+        _, name = project_and_doubt(reader, bank.folder or bank.root, bank.root)
+    if name:
+        told = f"what is filed under {name!r} is told in no folder, as another could be called the same"
+        problems.append(f"{told}: if it is this one's, archivist lessons claim {shlex.quote(name)}")
     return not problems, "; ".join(problems) or "the bank was made here or accepted by you"
 
 

@@ -18,7 +18,22 @@ FOLDER = ".archivist"
 FILE_NAME = "memory.db"
 CONFIG_NAME = "config.toml"
 
-_REMOTE = r"[:/]([\w.-]+)/([\w.-]+?)(?:\.git)?/?\Z"
+# A remote's plain forms. The host that is read must be the one that git connects to, so a form in which
+# anything else stands (`?`, `#`, `%`, a second `@`, dots as folders) is not taken apart.
+_HOST = r"([A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*)"
+_FOLDERS = r"((?:/(?!\.{1,2}(?:/|\Z)|\.git(?:/|\Z))[A-Za-z0-9._~+-]+)+)/?"
+_LOGIN = r"(?:[A-Za-z0-9._~%+=-]+(?::[A-Za-z0-9._~%+=-]*)?@)?"
+_USER = r"(?:([A-Za-z0-9_][A-Za-z0-9._-]*)@)?"
+_PORT = r"(?::([0-9]{1,5}))?"
+# Scheme → its usual port, and what follows the scheme. Who logs in to a web server gets the same repository.
+_SCHEMES = {
+    "https": (443, rf"{_LOGIN}(){_HOST}{_PORT}{_FOLDERS}"),
+    "http": (80, rf"{_LOGIN}(){_HOST}{_PORT}{_FOLDERS}"),
+    "git": (9418, rf"(){_HOST}{_PORT}{_FOLDERS}"),
+    "ssh": (22, rf"{_USER}{_HOST}{_PORT}{_FOLDERS}"),
+}
+_SCP_REMOTE = rf"{_USER}{_HOST}:{_FOLDERS}"
+_LONGEST_REMOTE = 2_000
 _LONGEST_NAME = 100
 # Folders that say where code lies, not which project it is.
 _COMMON_FOLDERS = frozenset([
@@ -87,6 +102,14 @@ def checkout_of(start: Path) -> Path:
     return start
 
 
+def leaves_checkout(path: Path) -> bool:
+    """Say whether a path leads out of the repository or project that it lies in, through a link there."""
+    path = path.absolute()
+    top = checkout_of(path.parent)
+    is_project = os.path.lexists(top / ".git") or has_bank(top)
+    return is_project and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(top))
+
+
 def unreadable_above(start: Path) -> Path | None:
     """Return the nearest `.archivist` upwards that this user may not read, or None."""
     for folder in walk_up(start):
@@ -117,22 +140,52 @@ def telling_folder(folder: str) -> str:
     return next((name for name in reversed(names) if name.lower() not in _COMMON_FOLDERS), "")
 
 
-def project_of_remote(url: str) -> str:
-    """Return `owner/repo` of a git remote."""
-    # Compiled at first use: most processes never need it.
-    match = re.search(_REMOTE, url)
-    return f"{match.group(1)}/{match.group(2)}" if match else ""
+def project_of_address(address: str) -> str:
+    """Return `owner/repo` of an address that has a host; of any other nothing."""
+    owner, _, name = address.removeprefix("//").partition("/")[2].rpartition("/")
+    return f"{owner.rpartition('/')[2]}/{name}" if address.startswith("//") and owner else ""
 
 
 def remote_address(url: str) -> str:
-    """Return a git remote as `//host/path`, however it is written; one on this machine as its path."""
+    """Return a git remote as `//host/path`, in whichever plain form; one on this machine as its path.
+
+    The user of an ssh remote is a part of it, but for the usual `git`, and so is a port that is not the
+    usual one. Any other form is opaque: `?` and a digest, which equals only itself and holds no password. A
+    path that is relative to the repository is no address.
+    """
     scheme, is_url, rest = url.partition("://")
-    if scheme == "file" or url.startswith("/"):
-        return (rest if is_url else url).rstrip("/")
-    host, _, path = rest.partition("/") if is_url else url.partition(":")
-    host = re.sub(r":(22|80|443|9418)?\Z", "", host.rpartition("@")[2].lower())
-    path = path.strip("/").removesuffix(".git")
-    return f"//{host}/{path}" if host and path and "/" not in host else ""
+    is_local = scheme == "file" if is_url else url.startswith("/")
+    head, is_scp, path = url.partition(":")
+    found = None
+    if len(url) > _LONGEST_REMOTE:
+        pass
+    elif is_local:
+        local = rest if is_url else url
+        if re.fullmatch(_FOLDERS, local):
+            return local.rstrip("/")
+    elif scheme in _SCHEMES and is_url:
+        usual, form = _SCHEMES[scheme]
+        if found := re.fullmatch(form, rest):
+            user, host, port, path = found.groups()
+            return _host_address(user, host.lower(), int(port or usual), usual, path, is_ssh=scheme == "ssh")
+    elif not is_url and is_scp:
+        found = re.fullmatch(_SCP_REMOTE, f"{head}:/{path.removeprefix('/')}")
+        # A single letter is a drive to git on Windows.
+        if found and len(found[2]) > 1:
+            is_home = found[1] != "git" and not path.startswith(("/", "~"))
+            path = f"/~{found[3]}" if is_home else found[3]
+            return _host_address(found[1], found[2].lower(), 22, 22, path, is_ssh=True)
+    if not is_local and not is_url and ":" not in url.partition("/")[0]:
+        return ""
+    from archivist.cold_start import sha256
+
+    return f"?{sha256(url.encode('utf-8', 'replace')).hexdigest()[:32]}"
+
+
+def _host_address(user: str | None, host: str, port: int, usual: int, path: str, *, is_ssh: bool) -> str:
+    is_named = is_ssh and (user != "git" or port != usual)
+    at = f"{user or ''}@{host}" if is_named else host
+    return f"//{at if port == usual else f'{at}:{port}'}{path.removesuffix('.git')}"
 
 
 def project_folder(bank: Path) -> Path:

@@ -1,7 +1,9 @@
 """Decide which project a name, a folder or a run means; the one place that does.
 
-A project's name belongs to the repository whose runs were last filed under it. Runs keep where they were
-made, so that another repository of the same name is another project, and a moved one is found again.
+A project's name belongs to the repository that a person gave it to, else to the one whose runs were last
+filed under it, else to that of the bank's own folder. Runs keep where they were made, so that another
+repository of the same name is another project, and a moved one is found again. A name of which nothing says
+where it belongs is no folder's: the first to come could be a stranger's.
 """
 
 import json
@@ -22,24 +24,26 @@ from archivist.files.worktrees import (
 from archivist.paths import (
     as_text,
     is_folder,
+    project_of_address,
     project_of_folder,
-    project_of_remote,
     remote_address,
     safe_name,
     telling_folder,
 )
 from archivist.records.words import Provenance
-from archivist.store.filters import equals, not_equals
+from archivist.store.filters import contains_text, equals, not_equals
 
 if TYPE_CHECKING:
     from archivist.records import Episode
-    from archivist.store.protocol import Reader
+    from archivist.store.protocol import Reader, Writer
 else:
     # A hook makes the class below, and compiling postponed annotations from text costs it time.
-    Episode = Reader = Any
+    Episode = Reader = Writer = Any
 
 # Where a bank notes the names that one repository has in it, for banks that named it by folder and by remote.
 PROJECT_NAMES = "project_names"
+# Where a bank notes the repositories that a person gave a name to, as runs keep them.
+NAME_OWNERS = "name_owners"
 # Where a run keeps the repository that it was made in, beside the folder that its log names.
 CHECKOUT = "checkout"
 # Where a run keeps the address of the remote that its log names.
@@ -61,22 +65,31 @@ class Repository:
     """A repository: its folder, the fingerprint that moves with it, and the address of its remote."""
 
     # Not a named tuple: compiling its annotations costs every hook a millisecond.
-    __slots__ = ("folder", "mark", "remote")
+    __slots__ = ("address", "folder", "mark")
 
-    def __init__(self, folder: Path, mark: str, remote: str) -> None:
+    def __init__(self, folder: Path, mark: str, address: str) -> None:
         self.folder = folder
         self.mark = mark
-        self.remote = remote
+        self.address = address
 
     @property
     def remote_name(self) -> str:
         """Return `owner/repo` of the remote, or an empty text."""
-        return project_of_remote(self.remote)
+        return project_of_address(self.address)
 
     @property
-    def address(self) -> str:
-        """Return host and path of the remote, which tell it from others of the same `owner/repo`."""
-        return remote_address(self.remote)
+    def names(self) -> list[str]:
+        """Return what it may be called: by its folder, by its remote, by the folders above it."""
+        short, *longer = _candidate_names(as_text(self.folder)) or [""]
+        return [name for name in (short, self.remote_name, *longer) if name]
+
+    def is_same(self, other: "Repository") -> bool:
+        """Say whether two are checkouts of one: by fingerprint, by remote, or one is a clone of the other."""
+        both = (self, other)
+        if (self.mark and self.mark == other.mark) or (self.address and self.address == other.address):
+            return True
+        origins = {os.path.realpath(each.address) for each in both if re.match(r"/[^/]", each.address)}
+        return self.folder == other.folder or bool(origins & {str(each.folder) for each in both})
 
 
 def run_projects(reader: Reader) -> set[str]:
@@ -89,8 +102,14 @@ def all_projects(reader: Reader) -> set[str]:
     return run_projects(reader) | set(reader.values("lesson", "repo", _BELIEVED_LESSON))
 
 
-def resolve_name(reader: Reader, name: str) -> str:
-    """Return the project that a name means: itself, or the only one that differs by the owner's part."""
+def resolve_name(reader: Reader, name: str, folder: Path | None = None, root: Path | None = None) -> str:
+    """Return the project that a name means: itself, or the only one that differs by the owner's part.
+
+    The repository of the caller's folder, the bank's own and the one of that name inside of it come first:
+    another may have taken the name.
+    """
+    if root is not None and (repository := _named_repository(name, folder, root)) is not None:
+        return _project_of_repository(reader, repository, root)
     return name if _is_known(reader, name) else _match_last_part(name, all_projects(reader)) or name
 
 
@@ -103,7 +122,7 @@ def resolve_project(
     the task names, a repository that is new to the bank, or the only project there is.
     """
     if repo:
-        return resolve_name(reader, repo), "as it was named"
+        return resolve_name(reader, repo, folder, root), "as it was named"
     project = project_at(reader, folder, root) if folder is not None else ""
     if project and _is_known(reader, project):
         return project, "by the folder"
@@ -119,34 +138,99 @@ def project_at(reader: Reader, folder: Path, root: Path) -> str:
     """Return the project that a session in a folder works on, by the bank's name for it.
 
     A repository can be known by the name of its folder, of its remote, or by folders above it: the first
-    that is not another repository's. One that was filed before is found under any name. The bank's own folder
-    may have been renamed, copied or linked since: then the only project is meant.
+    that is its own. One that was filed before is found under any name. The bank's own folder may have been
+    renamed, copied or linked since: then the only project is meant.
     """
-    repository = _describe_repository(folder, root)
-    short, *longer = _candidate_names(as_text(repository.folder)) or [""]
-    names = [name for name in (short, repository.remote_name, *longer) if name]
-    owned: dict[str, bool | None] = {}
+    return _project_of_repository(reader, _describe_repository(folder, root), root)
+
+
+def _project_of_repository(reader: Reader, repository: Repository, root: Path) -> str:
+    names = repository.names
+    known: list[str] = []
     for name in names:
         if _is_known(reader, name):
-            owned[name] = _is_owned(reader, name, repository, root)
-            if owned[name]:
+            known.append(name)
+            if _is_owned(reader, name, repository, root):
                 return name
+    for name in reader.json_setting(NAME_OWNERS):
+        if name not in names and _is_owned(reader, name, repository, root):
+            return name
     if filed := _find_by_checkout(reader, repository, root):
         return filed
-    for name in (*longer, short, repository.remote_name):
-        if owned.get(name, False) is None:
-            return name
-    others = all_projects(reader) - owned.keys()
-    for name in filter(None, (short, repository.remote_name)):
-        alike = _match_last_part(name, others)
-        if alike and _is_owned(reader, alike, repository, root) is not False:
-            return alike
+    others = all_projects(reader) - set(names)
     if len(others) == 1 and repository_of(root, root) == repository.folder:
         (former,) = others
         # A folder of that name inside means a workspace whose only project it is.
         if not (repository.folder / former.rpartition("/")[2]).is_dir():
             return former
-    return next((name for name in names if name not in owned), short)
+    for name in names:
+        is_taken = name in known or _is_owned(reader, name, repository, root) is False
+        if not is_taken and not _is_remote_of_run(reader, name):
+            return name
+    # A project without a name would be everybody's.
+    is_unnamed = not names and repository.folder == _real(root)
+    return "" if is_unnamed else _distinct_name((names or ["repository"])[0], as_text(repository.folder))
+
+
+def _is_remote_of_run(reader: Reader, name: str) -> bool:
+    """Say whether a name is `owner/repo` of a remote that a run noted, which is then another repository's."""
+    if "/" not in name:
+        return False
+    rows = reader.select_fields("episode", ("extra",), contains_text("extra", f'/{name}"'))
+    return any(re.search(rf'"//[^"/]+/(?:[^"]+/)?{re.escape(name)}"', extra) for (extra,) in rows)
+
+
+def _distinct_name(name: str, place: str) -> str:
+    """Return a name for a repository whose names are all another's."""
+    from archivist.cold_start import sha256
+
+    return f"{name}@{sha256(place.encode()).hexdigest()[:8]}"
+
+
+def project_and_doubt(reader: Reader, folder: Path, root: Path) -> tuple[str, str]:
+    """Return the project of a folder, and a name that it has of which nothing says whose it is, if any."""
+    repository = _describe_repository(folder, root)
+    project = _project_of_repository(reader, repository, root)
+    names = [name for name in repository.names if name not in names_of(reader, project)]
+    asked = (name for name in names if _is_known(reader, name))
+    return project, next((name for name in asked if _is_owned(reader, name, repository, root) is None), "")
+
+
+def file_under(writer: Writer, name: str, folder: Path | None, root: Path) -> str:
+    """Return the project that a person means by a name, and note whose name it is if nobody has it yet."""
+    repository = _named_repository(name, folder, root)
+    if repository is None:
+        return name
+    if _is_owned(writer, name, repository, root) is None:
+        _note_owner(writer, name, repository)
+    project = _project_of_repository(writer, repository, root)
+    if _is_owned(writer, project, repository, root) is None:
+        _note_owner(writer, project, repository)
+    return project
+
+
+def claim_name(writer: Writer, name: str, folder: Path, root: Path) -> None:
+    """Note that a name is that of the folder's repository, whoever had it."""
+    from archivist.records.plain import canonical_json
+
+    _note_owner(writer, name, _describe_repository(folder, root))
+    writer.set_setting(PROJECT_NAMES, canonical_json(find_names(writer, folder, root)))
+
+
+def _note_owner(writer: Writer, name: str, repository: Repository) -> None:
+    from archivist.records.plain import canonical_json
+
+    owners = {**writer.json_setting(NAME_OWNERS), name: _repository_info(repository)}
+    writer.set_setting(NAME_OWNERS, canonical_json(owners))
+
+
+def _named_repository(name: str, folder: Path | None, root: Path) -> Repository | None:
+    """Return the repository that a person means by a name: that of the folder, or the bank's of that name."""
+    for place in filter(None, (folder, root, root / name)):
+        repository = _describe_repository(place, root) if is_folder(place) else None
+        if repository is not None and name in repository.names:
+            return repository
+    return None
 
 
 def project_of_run(reader: Reader, name: str, folder: Path, root: Path, remote: str = "") -> str:
@@ -161,8 +245,12 @@ def project_of_run(reader: Reader, name: str, folder: Path, root: Path, remote: 
         same = (remote, own.address) if remote else (name.lower(), own.remote_name.lower())
         if own.address and same[0] == same[1]:
             return project_at(reader, root, root)
-        is_another = remote and _is_owned(reader, name, Repository(folder, "", remote), root) is False
-        return f"{safe_name(remote.strip('/').partition('/')[0])}/{name}" if is_another else name
+        if not remote:
+            return name
+        owned = _is_owned(reader, name, Repository(folder, "", remote), root)
+        # A name of which nothing says where it belongs is not this one's either.
+        is_taken = owned is False or (owned is None and _is_known(reader, name))
+        return _distinct_name(name, remote) if is_taken else name
     repository = _describe_repository(folder, root)
     is_inside = to_main_worktree(folder).is_relative_to(repository.folder)
     derived = (project_of_folder(as_text(folder)), repository.remote_name)
@@ -179,10 +267,19 @@ def names_of(reader: Reader, project: str) -> tuple[str, ...]:
     )
 
 
+def own_names(reader: Reader, project: str) -> tuple[str, ...]:
+    """Return the names of a project's repository, and that of the remote that its latest run noted."""
+    filed = equals("project", project), _BELIEVED_RUN
+    rows = reader.select_fields("episode", ("extra",), *filed, order=("-finished",), limit=1)
+    kept = json.loads(rows[0][0]).get(CHECKOUT) if rows else None
+    remote = str(kept.get(REMOTE) or "") if isinstance(kept, dict) else ""
+    return (*names_of(reader, project), *filter(None, (project_of_address(remote),)))
+
+
 def find_names(reader: Reader, folder: Path, root: Path) -> dict[str, Any]:
     """Return what to note as `PROJECT_NAMES`, brought up to date with the repository of a folder."""
     repository = _describe_repository(folder, root)
-    names = sorted(name for name in run_projects(reader) if _is_owned(reader, name, repository, root))
+    names = sorted(name for name in all_projects(reader) if _is_owned(reader, name, repository, root))
     groups = reader.json_setting(PROJECT_NAMES)
     kept = {name: group for name, group in groups.items() if not {name, *group} & set(names)}
     return {**kept, **dict.fromkeys(names if len(names) > 1 else (), names)}
@@ -199,12 +296,11 @@ def foreign_project(reader: Reader, folder: Path, home: Path, root: Path) -> str
 
 def checkout_info(folder: Path, root: Path) -> dict[str, object]:
     """Return what a run keeps of the repository that it is made in, to be recognised later."""
-    repository = _describe_repository(folder, root)
-    kept = {
-        "folder": as_text(repository.folder),
-        "mark": repository.mark,
-        REMOTE: repository.address,
-    }
+    return _repository_info(_describe_repository(folder, root))
+
+
+def _repository_info(repository: Repository) -> dict[str, object]:
+    kept = {"folder": as_text(repository.folder), "mark": repository.mark, REMOTE: repository.address}
     return {name: value for name, value in kept.items() if value}
 
 
@@ -216,7 +312,7 @@ def checkout_folder(run: Episode) -> str:
 
 def _describe_repository(folder: Path, root: Path) -> Repository:
     found = repository_of(folder, root)
-    return Repository(found, repository_fingerprint(found), remote_of(found))
+    return Repository(found, repository_fingerprint(found), remote_address(remote_of(found)))
 
 
 def _candidate_names(folder: str) -> list[str]:
@@ -232,11 +328,22 @@ def _candidate_names(folder: str) -> list[str]:
 
 
 def _is_owned(reader: Reader, name: str, repository: Repository, root: Path) -> bool | None:
-    """Say whether a name is a repository's, by the latest run that can tell; None if none can."""
+    """Say whether a name is a repository's; None if nothing tells whose it is.
+
+    The person who gave it to one decides, else the latest run that can tell, else what the bank's own folder
+    is called: no repository inside of it can take its names.
+    """
     filed = equals("project", name), _BELIEVED_RUN
     rows = reader.select_fields("episode", ("extra",), *filed, order=("-finished",), limit=_LATEST_RUNS)
-    answers = (_is_made_in(str(extra), repository, root) for (extra,) in rows)
-    return next((answer for answer in answers if answer is not None), None)
+    extras = [str(extra) for (extra,) in rows]
+    if owner := reader.json_setting(NAME_OWNERS).get(name):
+        extras.insert(0, json.dumps({CHECKOUT: owner}))
+    answers = (_is_made_in(extra, repository, root) for extra in extras)
+    answer = next((answer for answer in answers if answer is not None), None)
+    if answer is None:
+        own = repository if repository.folder == _real(root) else _describe_repository(root, root)
+        answer = own.is_same(repository) if name in own.names else None
+    return answer
 
 
 def _find_by_checkout(reader: Reader, repository: Repository, root: Path) -> str:
@@ -280,24 +387,22 @@ def _is_made_in(extra: str, repository: Repository, root: Path) -> bool | None:
     if not is_folder(folder):
         return is_same_remote
     other = _describe_repository(folder, root)
-    top = Path(os.path.realpath(root))
+    top = _real(root)
     if other.folder == repository.folder:
         # A bank goes with its own folder. Any other folder may hold a new repository: git then made it at
         # another time, which is the second part of a mark, and which a copy keeps.
         times = [text.rpartition("-")[2] for text in (mark, repository.mark)]
-        is_remade = all(times) and times[0] != times[1]
+        is_remade = times[0] != times[1] if all(times) else is_same_remote is False
         return repository.folder == top or bool(is_same_remote) or not is_remade
-    is_inside = Path(os.path.realpath(folder)).is_relative_to(top)
+    is_inside = _real(folder).is_relative_to(top)
     if not is_inside and top in (repository.folder, other.folder):
         # A bank that was copied with its folder knows the original, which is no part of it.
         return None
-    # Two checkouts of one repository were cloned from the same place, or one from the other.
-    both = (repository, other)
-    is_same_address = repository.address and repository.address == other.address
-    if (repository.mark and repository.mark == other.mark) or is_same_address:
-        return True
-    origins = {os.path.realpath(each.remote.removeprefix("file://")) for each in both if each.remote}
-    return bool(origins & {str(each.folder) for each in both})
+    return repository.is_same(other)
+
+
+def _real(folder: Path) -> Path:
+    return Path(os.path.realpath(folder))
 
 
 def _is_same_remote(noted: str, repository: Repository) -> bool | None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.errors import BankError, NoBankError, UntrustedBankError
-from archivist.files.worktrees import ignores_itself, walk_up
+from archivist.files.worktrees import ignores_itself, may_track, walk_up
 from archivist.paths import FILE_NAME as BANK_NAME
 from archivist.paths import FOLDER, has_bank, home_folder, state_folder
 
@@ -287,9 +287,10 @@ def lost_changes(file: Path) -> int:
 
 
 def find_pulled_problem(bank: Path) -> str:
-    """Say why git would publish a bank; git is only asked where our own `.gitignore` was replaced."""
-    folder = bank.absolute().parent
-    if folder.name != FOLDER or ignores_itself(folder):
+    """Say why git would publish a bank; git is asked where our `.gitignore` or its index give a reason."""
+    file = Path(os.path.realpath(bank.parent)) / bank.name
+    is_ignored = file.parent.name != FOLDER or ignores_itself(file.parent)
+    if is_ignored and not may_track(file):
         return ""
     from archivist.files.git import find_git_problem
 

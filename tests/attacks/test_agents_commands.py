@@ -35,6 +35,7 @@ SAVE_SKILL = ("workspace", "skills", "save", "cut-release", "--from", "-", "--sc
 REFUSED: dict[str, tuple[str, ...]] = {
     "trust": (),
     "lessons approve": ("m-001",),
+    "lessons claim": ("shop",),
     "core adopt": ("rules", "x", "--reason", "y"),
     "proposals accept": ("p-001",),
     "proposals reject": ("p-001",),

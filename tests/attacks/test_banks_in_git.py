@@ -157,6 +157,71 @@ def test_what_cannot_be_ignored_is_said(archivist: Command, repository: Path) ->
 
 
 @pytest.mark.req("N7")
+@pytest.mark.parametrize("version", [2, 4])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "memory.db",
+        "memory.db-wal",
+        "memory.db-shm",
+        "memory.db-journal",
+        "x.jsonl",
+        "deep/x",
+        "Memory.DB-wal",
+    ],
+)
+def test_a_tracked_file_beside_the_bank_is_said_at_session_start(
+    archivist: Command, repository: Path, name: str, version: int
+) -> None:
+    archivist("init")
+    git = ["git", "-C", str(repository)]
+    subprocess.run([*git, "config", "index.version", str(version)], check=True)
+    # A neighbour, from which the fourth version of the index takes the beginning of the next name.
+    (repository / ".archive").write_text("")
+    (repository / ".archivist" / "config.toml").write_text("")
+    subprocess.run([*git, "add", "-f", ".archive", ".archivist/config.toml"], check=True)
+    said = json.dumps({"cwd": str(repository), "session_id": "n-1"}).encode()
+    assert "archivist doctor" not in archivist("hook", "claude-code", "session-start", stdin=said).out
+    # As after a pull: git tracks the name, whatever lies there now.
+    blob = subprocess.run(
+        [*git, "hash-object", "-w", "/dev/null"], check=True, capture_output=True, text=True
+    )
+    entry = f"100644,{blob.stdout.strip()},.archivist/{name}"
+    subprocess.run([*git, "update-index", "--add", "--cacheinfo", entry], check=True)
+    assert "run `archivist doctor`" in archivist("hook", "claude-code", "session-start", stdin=said).out
+    for command in ("status", "doctor", "init"):
+        ran = archivist(command)
+        assert "the bank is committed to git" in ran.out + ran.err, command
+        assert f".archivist/{name}" in ran.out + ran.err, command
+
+
+@pytest.mark.req("N7")
+def test_a_bank_of_another_name_that_git_tracks_is_said(archivist: Command, repository: Path) -> None:
+    (repository / ".gitignore").write_text("notes.db*\n")
+    archivist("--bank", "notes.db", "init")
+    subprocess.run(["git", "-C", str(repository), "add", "-f", "notes.db"], check=True)
+    said = json.dumps({"cwd": str(repository), "session_id": "n-1"}).encode()
+    words = ("--bank", "notes.db", "hook", "claude-code", "session-start")
+    assert "run `archivist doctor`" in archivist(*words, stdin=said).out
+
+
+@pytest.mark.req("N7")
+def test_an_outer_repository_that_tracks_the_bank_is_said(
+    archivist: Command, repository: Path, tmp_path: Path
+) -> None:
+    archivist("init")
+    git = ["git", "-C", str(tmp_path)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    blob = subprocess.run(
+        [*git, "hash-object", "-w", "/dev/null"], check=True, capture_output=True, text=True
+    )
+    entry = f"100644,{blob.stdout.strip()},{repository.name}/.archivist/memory.db-wal"
+    subprocess.run([*git, "update-index", "--add", "--cacheinfo", entry], check=True)
+    said = json.dumps({"cwd": str(repository), "session_id": "n-1"}).encode()
+    assert "run `archivist doctor`" in archivist("hook", "claude-code", "session-start", stdin=said).out
+
+
+@pytest.mark.req("N7")
 def test_a_bank_outside_of_our_folder_is_named_and_nothing_else_is_ignored(
     archivist: Command, repository: Path
 ) -> None:

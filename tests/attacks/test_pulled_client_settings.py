@@ -49,3 +49,48 @@ def test_settings_that_a_pull_replaced_are_said(archivist: Command, clone: Path)
 def test_what_the_user_uninstalled_is_not_missed(archivist: Command, clone: Path) -> None:
     archivist("uninstall", "claude-code", "--local", cwd=clone)
     assert "setup wrote" not in archivist("status", cwd=clone).err
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("mine", ['{"env": {"INTERNAL": "private-of-the-user"}}\n', None])
+@pytest.mark.parametrize("theirs", ["{}\n", '{"hooks": {"SessionStart": []}}', "x"])
+def test_a_backup_that_a_repository_brings_is_neither_written_nor_read(
+    archivist: Command, home: Path, tmp_path: Path, mine: str | None, theirs: str
+) -> None:
+    (home / ".claude").mkdir(parents=True)
+    clone = make_repository(tmp_path / "clone")
+    (clone / ".claude").mkdir()
+    settings = clone / ".claude" / "settings.local.json"
+    brought = [clone / ".claude" / f"{name}.archivist-backup" for name in (settings.name, "")]
+    for path in brought:
+        path.write_text(theirs)
+    git(clone, "add", "-f", ".")
+    git(clone, "commit", "-qm", "Settings")
+    if mine is not None:
+        settings.write_text(mine)
+        (clone / ".git" / "info" / "exclude").write_text("settings.local.json\n")
+    listed = (clone / ".git" / "info" / "exclude").read_bytes()
+    assert archivist("setup", "--yes", cwd=clone, PATH="/usr/bin:/bin").code == 0
+    assert "archivist hook" in settings.read_text()
+    assert git(clone, "status", "--porcelain") == ""
+    others = [path for path in clone.rglob("*") if path.is_file() and path != settings]
+    assert not any(b"private-of-the-user" in path.read_bytes() for path in others)
+    archivist("setup", "--undo", "--yes", cwd=clone)
+    assert (settings.read_text() if settings.exists() else None) == mine
+    assert [path.read_text() for path in brought] == [theirs, theirs]
+    assert (git(clone, "status", "--porcelain"), (clone / ".git" / "info" / "exclude").read_bytes()) == (
+        "",
+        listed,
+    )
+    assert not any((home / ".archivist" / "settings").glob("*/*"))
+
+
+@pytest.mark.req("N7")
+def test_a_backup_is_the_users_alone(archivist: Command, home: Path, tmp_path: Path) -> None:
+    (home / ".claude").mkdir(parents=True)
+    clone = make_repository(tmp_path / "clone")
+    (clone / ".claude").mkdir()
+    (clone / ".claude" / "settings.local.json").write_text('{"model": "x"}\n')
+    archivist("setup", "--yes", cwd=clone, PATH="/usr/bin:/bin")
+    (copy,) = (home / ".archivist" / "settings").glob("*/*")
+    assert (copy.read_text(), copy.stat().st_mode & 0o077) == ('{"model": "x"}\n', 0)

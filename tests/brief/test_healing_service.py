@@ -259,7 +259,8 @@ def test_what_another_repository_did_says_so(bank: Bank, tmp_path: Path) -> None
     for run, project in (("first", "api"), ("second", "api"), ("third", "web")):
         bank.runs.finish(agent_log(tmp_path / f"{run}.jsonl", calls, session=run, project=project))
     assert "Met in 2 runs: " in bank.briefs.heal(TAKEN, command="npm start", repo="api").text
-    assert "Met in 3 runs, in api and web: " in bank.briefs.heal(TAKEN, command="npm start", repo="shop").text
+    told = bank.briefs.heal(TAKEN, command="npm start", repo="shop").text
+    assert "Met in 3 runs in 2 other repositories (`api`, `web`): " in told
 
 
 def test_what_was_told_before_a_session_was_compacted_may_be_told_again(bank: Bank, tmp_path: Path) -> None:

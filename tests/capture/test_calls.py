@@ -29,7 +29,7 @@ from archivist.capture.recorder import (
     task_of,
 )
 from archivist.capture.values import as_float, as_integer, as_time, clip, content_text, count, omission_mark
-from archivist.paths import project_of_remote
+from archivist.paths import project_of_address, remote_address
 from archivist.records import EventKind
 
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-old\n+new\n*** Add File: b.py\n+more\n*** End Patch"
@@ -237,8 +237,8 @@ def test_the_project_is_told_by_instance_folder_or_remote() -> None:
     assert project_of_folder("/mnt/heat-test/app") == "heat-test"
     assert project_of_folder("/testbed") == ""
     assert project_of_folder("C:\\Users\\ada\\kiln") == "kiln"
-    assert project_of_remote("git@github.com:ada/kiln.git") == "ada/kiln"
-    assert project_of_remote("https://github.com/ada/kiln") == "ada/kiln"
+    assert project_of_address(remote_address("git@github.com:ada/kiln.git")) == "ada/kiln"
+    assert project_of_address(remote_address("https://github.com/ada/kiln")) == "ada/kiln"
 
 
 def test_the_provider_is_told_by_prefix_or_family() -> None:

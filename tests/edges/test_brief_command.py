@@ -98,6 +98,7 @@ def test_another_projects_lessons_are_not_told(
 def test_the_folder_says_which_project_is_meant(workspace: Command, project: Path) -> None:
     mine = project / "billing"
     (mine / ".git").mkdir(parents=True)
+    workspace("lessons", "claim", "billing", cwd=mine)
     ran = workspace("brief", "--task", "Something else", "--explain", cwd=mine)
     assert "freezegun" in ran.out
     assert "project billing: by the folder" in ran.err
@@ -139,6 +140,7 @@ def test_known_issues_are_those_of_the_folders_project(
     for name in ("billing", "pottery"):
         (project / name / ".git").mkdir(parents=True)
     assert workspace("lessons", "add", "Glaze twice", "--repo", "pottery").code == 0
+    workspace("lessons", "claim", "billing", cwd=project / "billing")
     assert "freezegun" in workspace(*words, cwd=project / "billing").out
     there = workspace(*words, cwd=project / "pottery").out
     assert "Glaze twice" in there or "--domain" in words
@@ -157,6 +159,7 @@ def test_the_only_projects_known_issues_are_not_told_in_another_repository(
 
 def test_known_issues_say_whose_they_are_when_asked(workspace: Command, project: Path) -> None:
     (project / "billing" / ".git").mkdir(parents=True)
+    workspace("lessons", "claim", "billing", cwd=project / "billing")
     assert "project billing: by the folder" in workspace("brief", "--explain", cwd=project / "billing").err
     assert "no project: the folder does not say which" in workspace("brief", "--explain").err
 
@@ -181,6 +184,8 @@ def test_global_lessons_of_another_repository_are_not_told(archivist: Command, p
 def test_a_tool_is_told_of_the_folder_that_it_works_in(workspace: Command, project: Path) -> None:
     for name, is_told in (("billing", True), ("pottery", False)):
         (project / name / ".git").mkdir(parents=True)
+        if is_told:
+            workspace("lessons", "claim", name, cwd=project / name)
         ran = workspace(
             "tools", "call", "brief", '{"task": "Sort the shelves by colour"}', cwd=project / name
         )

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist import Bank
+from archivist import Bank, projects
 from archivist.capture.clean import FENCE_CLOSE, fence, strip_briefs
 from archivist.edges.hook_events import CLIENTS
 from archivist.edges.hooks import dialects
@@ -465,7 +465,14 @@ def test_a_repository_in_a_workspace_is_known_by_its_remote(hook: Hook, tmp_path
             log = tmp_path / f"{session}.jsonl"
             bank.runs.finish(agent_log(log, MISSING_MODULE, session=session, project="shop"))
         bank.capture(Episode(id="other", project="till"), ())
+        with bank.transaction() as writer:
+            projects.claim_name(writer, "shop", clone, workspace)
     assert _begun(hook, clone, workspace) == "shop"
+    again = workspace / "elsewhere"
+    again.mkdir()
+    _git(again, "init")
+    _git(again, "remote", "add", "origin", "https://example.org/acme/shop")
+    assert _begun(hook, again, workspace) == "shop"
     ran = hook("claude-code", "session-start", {**START["claude-code"], "cwd": str(workspace)})
     assert (ran.code, ran.out) == (0, "")
 

@@ -198,7 +198,7 @@ def test_comments_order_and_form_stay_and_come_back(at: Path, form: Any) -> None
     assert list(value) == ["permissions", "hooks", "model"]
     assert [len(group["hooks"]) for group in value["hooks"]["SessionStart"]] == [1, 1]
     assert value["hooks"]["Stop"][0]["hooks"][0]["command"] == "archivist hook claude-code stop"
-    assert (path.parent / "settings.json.archivist-backup").read_bytes() == was
+    assert changes.backup_of(path).read_bytes() == was
     assert _run(uninstall, "claude-code").exit_code == 0
     assert path.read_bytes() == was
     assert os.listdir(path.parent) == ["settings.json"]  # noqa: PTH208
@@ -452,7 +452,7 @@ def test_a_backup_is_the_file_without_us(at: Path) -> None:
     path.write_text('{"a": 1}')
     wanted = targets("claude-code", InstallLocation(at))
     changes.apply_changes(changes.plan_install(wanted), wanted)
-    copy = at / ".mcp.json.archivist-backup"
+    copy = changes.backup_of(path)
     assert copy.read_text() == '{"a": 1}'
     path.write_text(path.read_text().replace("1", "2"))
     _run(uninstall, "claude-code")

@@ -15,7 +15,7 @@ from click.testing import Result as Ran
 from archivist.edges.cli.install import install, uninstall
 from archivist.edges.cli.session import Session
 from archivist.edges.hook_events import CLIENTS
-from archivist.edges.install import chain
+from archivist.edges.install import chain, changes
 from archivist.edges.install.entries import ProgramCall, calls_in
 from archivist.errors import InputError
 from tests.banks import lay_bank
@@ -245,7 +245,7 @@ def test_a_copy_has_the_rights_of_the_file(at: Path) -> None:
     _put(at / ".mcp.json", '{"a": "secret"}')
     (at / ".mcp.json").chmod(0o600)
     _run(install, "claude-code")
-    assert (at / ".mcp.json.archivist-backup").stat().st_mode & 0o777 == 0o600
+    assert changes.backup_of(at / ".mcp.json").stat().st_mode & 0o777 == 0o600
 
 
 # Both scopes
@@ -325,7 +325,7 @@ def test_a_broken_copy_stops_nobody(at: Path) -> None:
     path = at / ".mcp.json"
     _put(path, '{"mcpServers": {}}')
     _run(install, "claude-code")
-    _put(at / ".mcp.json.archivist-backup", "{")
+    _put(changes.backup_of(at / ".mcp.json"), "{")
     assert _run(uninstall, "claude-code").exit_code == 0
     assert "archivist" not in path.read_text()
 
@@ -402,7 +402,7 @@ def test_git_does_not_see_the_copies(at: Path) -> None:
     (at / ".vscode").mkdir()
     for client in ("claude-code", "vscode"):
         _run(install, client)
-    assert (at / ".claude/settings.json.archivist-backup").exists()
+    assert changes.backup_of(at / ".claude/settings.json").exists()
     assert "archivist-backup" not in _git(at, "status", "--porcelain", "--untracked-files=all")
     for client in ("vscode", "claude-code"):
         _run(uninstall, client)

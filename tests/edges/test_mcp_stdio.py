@@ -269,6 +269,9 @@ def test_a_brief_is_about_the_folder_that_the_server_was_started_in(
             log = agent_log(made / f"{project}.jsonl", MISSING_MODULE, session=project, project=project)
             bank.runs.finish(log)
     (made / name / ".git").mkdir(parents=True)
+    if is_told:
+        with Bank.open(made, folder=made / name) as bank:
+            bank.lessons.claim(name)
     with speaking(cwd=made / name) as server:
         server.ask("initialize", **INITIALIZE)
         told = server.ask("tools/call", name="brief", arguments={"task": "Anything"})

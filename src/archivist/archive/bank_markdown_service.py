@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, decides
 from archivist.archive.bank_markdown import BankPage, list_sections, parse_bank, text_without_parts
-from archivist.archive.folders import FileDescription, FileText, FrontMatterParts, describe_file, read_text
+from archivist.archive.folders import (
+    LINK_OUT,
+    FileDescription,
+    FileText,
+    FrontMatterParts,
+    describe_file,
+    read_text,
+)
 from archivist.archive.service import build_documents, relative_name, replace_documents
 from archivist.capture.redaction import clean_text
 from archivist.clock import to_short_text
 from archivist.errors import ArchivistError, InputError, RecordError
 from archivist.ids import derived_id
+from archivist.paths import leaves_checkout
 from archivist.records import DocumentType, Entry
 from archivist.records.plain import canonical_json
 from archivist.service import BankService
@@ -68,6 +76,8 @@ class BankPages(BankService):
         for path in _bank_files(paths):
             name = relative_name(self._bank.root, str(path.absolute()))
             try:
+                if leaves_checkout(path):
+                    raise RecordError(LINK_OUT)
                 file = read_text(path, name)
                 if file is None or not file.text.strip():
                     raise RecordError("an empty file" if file else "no such file")

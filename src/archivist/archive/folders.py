@@ -38,6 +38,8 @@ _TYPES = (
     (re.compile(r"(?:^|[/_-])(?:designs?|specs?|specifications?)(?:[/._-]|$)"), DocumentType.SPEC),
 )
 
+LINK_OUT = "a link that leaves the folder is not followed"
+
 
 class FrontMatterParts(NamedTuple):
     """The front matter and the body of a text; `problem` says why front matter was read as body."""
@@ -142,7 +144,7 @@ def _link_problem(path: Path, top: Path) -> str:
         return "a link to nothing"
     except (OSError, RuntimeError):
         return "a link in a loop"
-    return "" if target.is_relative_to(top.resolve()) else "a link that leaves the folder is not followed"
+    return "" if target.is_relative_to(top.resolve()) else LINK_OUT
 
 
 def validate_pattern(pattern: str) -> str:

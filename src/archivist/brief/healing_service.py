@@ -70,13 +70,19 @@ def _repository_of(key: str) -> str:
 
 
 def describe_recovery(
-    key: str, subject: str, line: str, digests: Iterable[Mapping[str, Any]], lessons: Sequence[Lesson]
+    key: str,
+    subject: str,
+    line: str,
+    digests: Iterable[Mapping[str, Any]],
+    lessons: Sequence[Lesson],
+    own_names: Iterable[str] = (),
 ) -> RenderedBrief:
     """Say what the digests of earlier runs and the lessons know of a failure; `line` is what the error says.
 
     Facts only: the reader decides. Runs of the same repository count; only if none of them met the failure,
-    those of others, and the text says so. A failure that is about something (a module, a flag, a file) is the
-    same only when it is about that. A failure that was met and never overcome gives an empty text.
+    those of others, and the text says so, never by one of the repository's `own_names`. A failure that is
+    about something (a module, a flag, a file) is the same only when it is about that. A failure that was met
+    and never overcome gives an empty text.
     """
     noted = [digest.get("failures") for digest in digests]
     failures = [
@@ -96,26 +102,44 @@ def describe_recovery(
     else:
         return RenderedBrief("", ())
     keys = (*(other for other, _ in met), *(lesson.signature for lesson in known))
-    elsewhere = sorted({_repository_of(other) for other in keys} - {"", _repository_of(key)})
-    if elsewhere:
-        from archivist.lessons.quarantine import is_plain_name
-
-        elsewhere = [name for name in elsewhere if is_plain_name(name)]
+    own = (_repository_of(key), *own_names)
+    elsewhere = {_repository_of(other) for other in keys} - {"", own[0]}
     lines = ["### What earlier runs did about this error", ""]
     if met:
         times = "once" if len(met) == 1 else f"in {len(met)} runs"
-        first, more = elsewhere[:2], len(elsewhere) - 2
-        names = f"{', '.join(first)} and {more} more" if more > 0 else " and ".join(first)
-        where = f", in {names}" if names else ""
+        here = " here and" if elsewhere and any(_repository_of(other) == own[0] for other, _ in met) else ""
+        where = f"{here}{_describe_places(elsewhere, own)}"
         lines.append(f"Met {times}{where}: {' '.join(line.split())[:_MAX_LINE]}")
     lines += [f"- {remedy}" for remedy in worked[:MAX_SHOWN]]
     for lesson, advice in () if worked else advised:
-        repository = _repository_of(lesson.signature)
-        where = f" in {repository}" if repository in elsewhere else ""
+        where = _describe_places(elsewhere & {_repository_of(lesson.signature)}, own)
         brought = "" if lesson.provenance.is_own else f" ({lesson.provenance.label}, approved)"
         met_in = f"met in {_count_runs(len(lesson.runs))}{where}"
         lines.append(f"- advised by {lesson.short_id}{brought}, {met_in}: {advice}")
     return RenderedBrief("\n".join(lines) + "\n", tuple(BriefedLesson(lesson) for lesson in known))
+
+
+def _describe_places(repositories: Iterable[str], own: Iterable[str]) -> str:
+    """Say that something was met in other repositories, and name those whose name misleads nobody.
+
+    A stranger chooses the names: one can be an order, read like `this repository`, or be that of the reader's
+    own. So the words that say "another" do not depend on it.
+    """
+    others = sorted(repositories)
+    if not others:
+        return ""
+    from archivist.lessons.quarantine import is_plain_name
+
+    last_parts = {name.rpartition("/")[2].casefold() for name in own}
+    named = [
+        f"`{name}`"
+        for name in others
+        if re.fullmatch(r"[A-Za-z0-9._~+@/-]+", name) and is_plain_name(name)
+        if name.rpartition("/")[2].partition("@")[0].casefold() not in last_parts
+    ]
+    count = "another repository" if len(others) == 1 else f"{len(others)} other repositories"
+    first = f"{', '.join(named[:2])}{' and others' if len(others) > len(named[:2]) else ''}"
+    return f" in {count} ({first})" if named else f" in {count}"
 
 
 def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[str, ...]:
@@ -209,7 +233,8 @@ def heal(
             extras = [extra for name, extra in rows if spelled in extra and not _is_same_run(run, name)]
             notes = [note for extra in extras if isinstance(note := json.loads(extra).get(NOTES), dict)]
             notes = [note if note.get("judged") else _without_risky_cures(note) for note in notes]
-            found = describe_recovery(key, failure.subject, failure.line, notes, lessons)
+            names = projects.own_names(reader, project)
+            found = describe_recovery(key, failure.subject, failure.line, notes, lessons, names)
             if found.text:
                 return found
         similar = _similar_lessons(reader, failure, error, project, run)

@@ -28,7 +28,7 @@ from archivist.files.cursor import export_editor_session, export_terminal_sessio
 from archivist.files.open import head_of, open_file
 from archivist.files.opencode import export_session, list_sessions
 from archivist.files.worktrees import is_repository, read_small_text, remote_of, repository_of, worktrees_of
-from archivist.paths import editor_folders, folder_of_uri, is_folder, project_of_remote, remote_address
+from archivist.paths import editor_folders, folder_of_uri, is_folder, project_of_address, remote_address
 
 _EDITORS = ("Code", "Code - Insiders", "VSCodium")
 _REMOTE_EDITOR = ".vscode-server/data/User"
@@ -84,8 +84,8 @@ class CheckoutPlaces(NamedTuple):
         is_here = is_repository(repository)
         address = remote_address(remote_of(repository) if is_here else remote)
         # Some clients note no more than `owner/repo`.
-        is_named = not is_here and remote.lower() == project_of_remote(self.remote).lower()
-        if self.remote and (address == self.remote or is_named):
+        is_named = not is_here and remote.lower() == project_of_address(self.remote).lower()
+        if address == self.remote != "" or (remote and is_named):
             return True
         # A repository inside of this one is another.
         return any(

@@ -470,7 +470,7 @@ class Runs(BankService):
         if folder is None:
             return repo, {}
         here = projects.project_at(reader, folder, root)
-        project = projects.resolve_name(reader, repo) if repo else here
+        project = projects.resolve_name(reader, repo, folder, root) if repo else here
         return project, {projects.CHECKOUT: projects.checkout_info(folder, root)} if project == here else {}
 
     @writes(Layer.RUNS)

@@ -271,7 +271,11 @@ class Exchange(BankService):
 
         written = self.write_listed_files([*paths.values()], write)
         return share.ShareResult(
-            changed=changed, written=written, problems=tuple(shared.problems), waiting=waiting
+            changed=changed,
+            written=written,
+            problems=tuple(shared.problems),
+            waiting=waiting,
+            origin=replica,
         )
 
     def _keep_shared(

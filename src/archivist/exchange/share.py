@@ -82,13 +82,15 @@ class SharedRecords:
 class ShareResult:
     """How many records of the bank a share changed, and how many lines it wrote.
 
-    `waiting` counts the lessons of each origin that no person has accepted yet.
+    `waiting` counts the lessons of each origin that no person has accepted yet. It has the bank's own id,
+    `origin`, when somebody else changed the bank's file.
     """
 
     changed: Mapping[str, int]
     written: Mapping[str, int]
     problems: tuple[LineProblem, ...]
     waiting: Mapping[str, int] = field(default_factory=dict)
+    origin: str = ""
 
 
 def own_lines(

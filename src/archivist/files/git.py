@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from archivist.errors import InputError
-from archivist.files.worktrees import OWN_IGNORE, ignores_itself
+from archivist.files.worktrees import OWN_IGNORE, SHARED, ignores_itself
 
 # Exit codes that git itself never has.
 TOO_LONG, NOT_RUN = -1000, -1001
@@ -34,8 +34,8 @@ _ENVIRONMENT = {
     "LC_ALL": "C",
 }
 _TIMEOUT_S = 10.0
-# What a repository may hold in the folder of a bank.
-_SHARED = (".gitignore", "config.toml")
+_FOLDER = ".archivist"
+_NAMED = 5
 # In a folder that git ignores as a whole, a `.gitignore` inside has no say.
 _EXCLUSION = b"# What archivist remembers of this clone\n.archivist/"
 # A log that shows no difference runs no program that would make one.
@@ -144,7 +144,7 @@ def exclude_from_git(bank: Path) -> None:
     from archivist.files.write import replace_file
 
     folder = bank.absolute().parent
-    if folder.name == ".archivist":
+    if folder.name == _FOLDER:
         if not os.path.lexists(folder / ".gitignore"):
             replace_file(folder / ".gitignore", OWN_IGNORE.encode(), is_private=True)
         # From the folder above: this one may be made to look like a repository of its own.
@@ -153,7 +153,7 @@ def exclude_from_git(bank: Path) -> None:
 
 def find_git_problem(bank: Path) -> str:
     """Say why git would publish a bank, or that git does not say; empty when it would not."""
-    from archivist.files.worktrees import repositories_above
+    from archivist.files.worktrees import is_ours_beside, repositories_above
 
     file = Path(os.path.realpath(bank.parent)) / bank.name
     tops = repositories_above(file)
@@ -161,17 +161,25 @@ def find_git_problem(bank: Path) -> str:
         return ""
     # At the top: any folder below can hold files that look like a repository, at which git gives up.
     # Repairs leave copies of the bank beside it.
+    tracked = 0
+    for top in tops:
+        place = file.parent.relative_to(top).as_posix()
+        # A file system may know no capitals, and git knows the name as it was committed.
+        code, listed = run_git(top, "ls-files", "-z", "--", f":(literal,icase){place}", timeout_s=_TIMEOUT_S)
+        names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
+        depth = len(file.parent.relative_to(top).parts)
+        ours = [name for name in names if is_ours_beside(file, "/".join(name.split("/")[depth:]))]
+        if ours:
+            from shlex import quote
+
+            advice = f"git rm --cached {' '.join(quote(str(top / name)) for name in ours[:_NAMED])}"
+            return f"the bank is committed to git, so whoever can push can change it: {advice}"
+        tracked = tracked or code
     files = {file, file.with_name(f"{file.name}-wal"), *file.parent.glob(f"{file.name}*")}
-    if file.parent.name == ".archivist":
-        files.update(path for path in file.parent.glob("*") if path.name not in _SHARED and path.is_file())
-    names = {str(path.relative_to(tops[0])) for path in files}
-    tracked, listed = run_git(tops[0], "ls-files", "-z", "--", *sorted(names), timeout_s=_TIMEOUT_S)
-    committed = {os.fsdecode(name) for name in listed.split(b"\0") if name}
-    if any(Path(name).name.startswith(file.name) for name in committed):
-        advice = f"git rm --cached '{bank}*'"
-        return f"the bank is committed to git, so whoever can push can change it: {advice}"
-    names -= committed
-    code, ignored = run_git(tops[0], "check-ignore", "--", *sorted(names), timeout_s=_TIMEOUT_S)
+    if file.parent.name == _FOLDER:
+        files.update(path for path in file.parent.glob("*") if path.name not in SHARED and path.is_file())
+    names = sorted(str(path.relative_to(tops[0])) for path in files)
+    code, ignored = run_git(tops[0], "check-ignore", "--", *names, timeout_s=_TIMEOUT_S)
     if tracked == 0 and code in (0, 1):
         if ignored.count(b"\n") == len(names):
             return ""

@@ -8,8 +8,12 @@ from pathlib import Path
 
 # A repository's configuration is far below this; what lies behind is not needed to tell its name.
 _MOST_BYTES = 64 * 1024
+# Some 300,000 files; of a larger index git is asked.
+_MOST_INDEX_BYTES = 32 * 1024 * 1024
 
 
+# What a repository may hold in the folder of a bank.
+SHARED = (".gitignore", "config.toml")
 # What `.archivist/.gitignore` holds: it ignores itself too.
 OWN_IGNORE = "*\n"
 
@@ -128,13 +132,9 @@ def is_repository(folder: Path) -> bool:
 def remote_of(repository: Path) -> str:
     """Return the address that a repository was cloned from: that of `origin`, else of its first remote."""
     addresses: dict[str, str] = {}
-    remote = ""
-    for line in read_small_text(_common_git_dir(_git_dir(repository)) / "config").splitlines():
-        words = line.strip()
-        if words.startswith("["):
-            remote = words[9:-2] if words.startswith('[remote "') else ""
-        elif remote and words.partition("=")[0].strip() == "url":
-            addresses.setdefault(remote, words.partition("=")[2].strip())
+    for section, key, value in _read_settings(_trusted_git_dir(repository)):
+        if section.startswith('[remote "') and key == "url":
+            addresses.setdefault(section[9:-2], value)
     return addresses.get("origin") or next(iter(addresses.values()), "")
 
 
@@ -144,11 +144,45 @@ def repository_fingerprint(repository: Path) -> str:
     Git writes the description when it makes a repository and never again. Files of two repositories can be of
     one time, and a removed file's number can be given away again; both together are as good as a name.
     """
+    own = _trusted_git_dir(repository)
     try:
-        found = (_common_git_dir(_git_dir(repository)) / "description").stat()
+        found = (own / "description").stat() if own is not None else None
     except (OSError, ValueError):
         return ""
-    return f"{found.st_ino}-{found.st_mtime_ns}"
+    return f"{found.st_ino}-{found.st_mtime_ns}" if found is not None else ""
+
+
+def _trusted_git_dir(repository: Path) -> Path | None:
+    """Return the folder of git's that is a repository's own; None when the repository only points at one.
+
+    An archive can point at anybody's: one elsewhere counts when it names the worktree, as git's own do.
+    """
+    mark = repository / ".git"
+    own = _git_dir(repository)
+    if not mark.is_symlink() and own in (mark, repository):
+        return own if _common_git_dir(own) == own else None
+    if (linked := _linked_common_dir(repository)) is not None:
+        return linked
+    if mark.is_symlink() or _common_git_dir(own) != own:
+        return None
+    top = Path(os.path.realpath(repository))
+    # The second is a submodule's.
+    named = [value for section, key, value in _read_settings(own) if (section, key) == ("[core]", "worktree")]
+    is_own = Path(os.path.realpath(own)).parent == top
+    return own if is_own or any(Path(os.path.realpath(own / name)) == top for name in named) else None
+
+
+def _read_settings(own: Path | None) -> Iterator[tuple[str, str, str]]:
+    """Yield section, key and value of git's settings, as they stand; what git would quote is not unquoted."""
+    section = ""
+    # Only what git takes for the end of a line, or for a space, is one: an address can hold the others.
+    for line in read_small_text(own / "config").split("\n") if own is not None else ():
+        words = line.strip(" \t\r")
+        if words.startswith("["):
+            section = words
+        else:
+            key, _, value = words.partition("=")
+            yield section, key.rstrip(" \t"), value.lstrip(" \t")
 
 
 def _main_worktree(worktree: Path) -> Path:
@@ -197,6 +231,38 @@ def _common_git_dir(own: Path) -> Path:
     return Path(os.path.normpath(own / said)) if said else own
 
 
+def is_ours_beside(bank: Path, name: str) -> bool:
+    """Say whether a file of this name in a bank's folder holds memory: a part or a copy of the bank."""
+    if bank.parent.name == ".archivist":
+        return name not in SHARED
+    return name.lower().startswith(bank.name.lower())
+
+
+def may_track(bank: Path) -> bool:
+    """Say whether git may track a bank or a file beside it, by the names in its index; git is not started."""
+    names = bank.parent.name if bank.parent.name == ".archivist" else bank.name
+    wanted = os.fsencode(names.lower())
+    for top in repositories_above(bank):
+        own = _git_dir(top)
+        try:
+            with open(own / "index", "rb", opener=open_at_once) as stream:
+                index = stream.read(_MOST_INDEX_BYTES).lower()
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError):
+            return True
+        # The fourth version shortens names, and a split index has them in a second file.
+        is_whole = index[4:8] in (b"\0\0\0\2", b"\0\0\0\3") and len(index) < _MOST_INDEX_BYTES
+        if not is_whole or any(own.glob("sharedindex.*")):
+            return True
+        for entry in index.split(wanted)[1:]:
+            name = entry.partition(b"\0")[0].decode("utf-8", "replace")
+            rest = name.removeprefix("/") if bank.parent.name == ".archivist" else f"{bank.name}{name}"
+            if is_ours_beside(bank, rest):
+                return True
+    return False
+
+
 def ignores_itself(folder: Path) -> bool:
     """Say whether the `.gitignore` of a bank's folder is ours."""
     return read_small_text(folder / ".gitignore") == OWN_IGNORE
@@ -207,7 +273,8 @@ def read_small_text(path: Path) -> str:
     try:
         # An archive can hold a pipe of this name, which must not be waited for.
         with open(path, "rb", opener=open_at_once) as stream:
-            return stream.read(_MOST_BYTES).decode("utf-8", "replace")
+            # No path and no address has a NUL, and the file system refuses it.
+            return stream.read(_MOST_BYTES).decode("utf-8", "replace").replace("\0", "\ufffd")
     except (OSError, ValueError):
         return ""
 

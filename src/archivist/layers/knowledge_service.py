@@ -25,7 +25,7 @@ from archivist.layers.claims import (
     uphold_conflict,
 )
 from archivist.ledger.lookup import find_fact
-from archivist.paths import as_text
+from archivist.paths import as_text, leaves_checkout
 from archivist.recall.query import Query
 from archivist.records.layers import Conflict, Fact, validate_fact
 from archivist.records.plain import from_plain
@@ -375,7 +375,7 @@ def _read_files(paths: Sequence[Path], root: Path) -> tuple[dict[str, SharedText
             files = sorted(file for file, parts in below.items() if not any(part[0] == "." for part in parts))
         for file in files:
             whole = file.resolve()
-            if file != path and not whole.is_relative_to(folders[-1]):
+            if leaves_checkout(path) or (file != path and not whole.is_relative_to(folders[-1])):
                 problems.append(f"{file}: a link that leaves the folder is not followed")
                 continue
             # Inside the project the origin is relative, so that it survives a move of the project.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from archivist.access.rights import (
     Layer,
@@ -79,6 +79,9 @@ from archivist.store.filters import (
     one_of,
     one_of_unindexed,
 )
+
+if TYPE_CHECKING:
+    from archivist.store.protocol import Writer
 
 MANUAL_RUN = "manual"
 AGENT_ORIGIN = "agent"
@@ -183,8 +186,10 @@ class Lessons(BankService):
             "runs": (MANUAL_RUN,),
             "tags": _derive_tags(words),
         }
-        record = self._new_record(values | given)
         with bank.transaction() as writer:
+            if repo := given.get("repo"):
+                given["repo"] = self._file_under(writer, repo)
+            record = self._new_record(values | given)
             sighting = Sighting(
                 provenance=Provenance.TYPED,
                 actor=bank.actor,
@@ -194,6 +199,11 @@ class Lessons(BankService):
                 counted=MANUAL_RUN,
             )
             return self.keep(candidate_of(record, given=frozenset(given)), sighting)
+
+    def _file_under(self, writer: Writer, repo: str) -> str:
+        from archivist.projects import file_under
+
+        return file_under(writer, repo, self._bank.folder, self._bank.root)
 
     def _keep_suggestion(
         self, summary: str, fields: dict[str, Any], *, run: str = "", evidence: Sequence[str] = ()
@@ -387,6 +397,8 @@ class Lessons(BankService):
         bank = self._bank
         with bank.transaction() as writer:
             lesson = find_lesson(writer, name)
+            if values.get("repo", "") not in ("", lesson.repo) and bank.actor.kind is not ActorKind.AGENT:
+                values["repo"] = self._file_under(writer, values["repo"])
             changed = replace(lesson, **values)
             if changed == lesson:
                 return lesson
@@ -429,6 +441,17 @@ class Lessons(BankService):
             approved = self._settle(replace(lesson, confirmed=True))
             writer.put(approved, "approve")
         return approved
+
+    @decides(Layer.LESSONS)
+    def claim(self, repo: str) -> None:
+        """Say that what is filed under a name is of the repository that the caller works in; a person may."""
+        from archivist.projects import claim_name
+
+        bank = self._bank
+        if bank.actor.kind is not ActorKind.HUMAN:
+            bank.refuse(Layer.LESSONS, Verb.DECIDE, what=repo, hint="ask a person to claim the name")
+        with bank.transaction() as writer:
+            claim_name(writer, repo, bank.folder or bank.root, bank.root)
 
     @writes(Layer.LESSONS)
     def forget(self, name: str) -> Lesson:

@@ -22,7 +22,7 @@ from archivist.capture.values import (
     text,
 )
 from archivist.cold_start import lazy_pattern
-from archivist.paths import project_of_remote, remote_address
+from archivist.paths import project_of_address, remote_address
 from archivist.records import EpisodeStatus, EventKind
 
 name = "codex"
@@ -138,10 +138,10 @@ class _Thread(Recorder):
         self.provider = "" if provider in GATEWAYS else provider
         self._read_context(meta)
         git = object_at(meta, "git")
-        remote = text(git, "repository_url")
-        self.project = project_of_remote(remote) or self.project
+        remote = remote_address(text(git, "repository_url"))
+        self.project = project_of_address(remote) or self.project
         self.add_facts(agent_version=text(meta, "cli_version"), originator=text(meta, "originator"))
-        self.add_facts(branch=text(git, "branch"), remote=remote_address(remote))
+        self.add_facts(branch=text(git, "branch"), remote=remote)
         is_own = text(meta, "thread_source") in ("", "user")
         self._has_person = is_own and meta.get("source") in _KEYBOARDS
         spawned = object_at(meta, "source", "subagent", "thread_spawn")

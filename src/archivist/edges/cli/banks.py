@@ -146,7 +146,7 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
     place, here, problem = session.find_bank_path(), Path.cwd(), None
     file = None if place is None else paths.bank_file(place).absolute()
     try:
-        with session.bank() as bank:
+        with session.bank(folder=here) as bank:
             checks = bank.doctor.health()
     except ArchivistError as error:
         # To a search upwards, a folder that cannot be read looks like no bank.
@@ -249,13 +249,18 @@ def share(bank: Bank, folder: Path, trust: tuple[str, ...]) -> Answer:
         {"changed": done.changed, "written": done.written, "skipped": skipped, "waiting": done.waiting},
         f"imported {lessons} and {pluralize(audits, 'audit record')};"
         f" wrote {pluralize(done.written['lessons'], 'lesson')} to {folder}",
-        [
-            f"waiting from {origin}: {pluralize(count, 'lesson')}; git log {folder}/lessons/{origin}.jsonl"
-            f" says who wrote it, archivist share {folder} --trust {origin} believes that clone from now on"
-            for origin, count in done.waiting.items()
-        ],
+        [_describe_waiting(origin, count, folder, own=done.origin) for origin, count in done.waiting.items()],
         skipped=skipped,
     )
+
+
+def _describe_waiting(origin: str, count: int, folder: Path, *, own: str) -> str:
+    file, lessons = f"{folder}/lessons/{origin}.jsonl", pluralize(count, "lesson")
+    if origin == own:
+        what = f"somebody else changed {lessons} in this bank's own file, and none of it is told"
+        return f"{what}: git log {file} says who wrote it, archivist lessons list --waiting what is new"
+    trusts = f"archivist share {folder} --trust {origin} believes that clone from now on"
+    return f"waiting from {origin}: {lessons}; git log {file} says who wrote it, {trusts}"
 
 
 @click.command()

@@ -47,7 +47,7 @@ def install(
     """Install hooks and MCP server into the settings of CLIENT and print the diff.
 
     `all` means every client that is used on this machine. Everything else in the files is kept, comments
-    included; a backup lies beside each file. `plugin FOLDER` writes a plugin instead.
+    included; a backup of each file is kept under your home. `plugin FOLDER` writes a plugin instead.
     """
     from archivist.edges.install import chain, changes
 
@@ -174,7 +174,6 @@ def _change_plugin(folder: Path | None, *, dry_run: bool, is_removal: bool = Fal
         refuse_links(change.path.parent, below=folder)
     if not dry_run:
         plugin.write_plugin(found, folder)
-        changes.exclude_from_git(found)
     kept = [f"kept, because it was changed: {path}" for path in plugin.user_modified_files(found, folder)]
     diffs = [(change, change.diff(folder.absolute())) for change in found]
     answer = _describe_changes(_PLUGIN, diffs, (), kept, dry_run=dry_run)

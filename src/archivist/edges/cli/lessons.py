@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -170,7 +171,7 @@ def add(session: Session, /, text: str, is_global: bool, **fields: Any) -> Answe
     if is_global:
         # What everybody shares belongs to no project.
         values.setdefault("scope", Scope.GLOBAL.value)
-    with session.bank(is_global=is_global) as bank:
+    with session.bank(is_global=is_global, folder=Path.cwd()) as bank:
         return _saved_answer(bank, bank.lessons.add(text, **values))
 
 
@@ -225,6 +226,18 @@ def approve(session: Session, names: tuple[str, ...], is_global: bool) -> Answer
         known = bank.lessons.get_many(bare)
         approved = [bank.lessons.approve(name) for name in bare]
         return _status_answer(bank, "approved", known, approved, global_mark_of(names[0]))
+
+
+@options.bank_command(lessons, "claim")
+@click.argument("repo", metavar="NAME")
+def claim(bank: Bank, /, repo: str) -> Answer:
+    """Say that what is filed under NAME is of the repository of the current folder.
+
+    A name that you used before any run was made there is told in no folder: another could be called the same.
+    """
+    bank.lessons.claim(repo)
+    folder = str(bank.folder or bank.root)
+    return Answer({"repo": repo, "folder": folder}, f"{repo} is the repository of {folder}")
 
 
 @options.command(lessons)

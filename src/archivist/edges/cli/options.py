@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -124,7 +125,7 @@ def bank_command(
     def add(handler: Callable[..., Answer | None]) -> click.Command:
         @wraps(handler)
         def run(session: Session, /, is_global: bool = False, **words: Any) -> Answer | None:
-            with session.bank(is_global=is_global) as bank:
+            with session.bank(is_global=is_global, folder=Path.cwd()) as bank:
                 return handler(bank, **words)
 
         return command(group, name, cls)(is_global(run) if has_global else run)

@@ -91,7 +91,7 @@ class Session:
         if any(marks) and not all(marks):
             raise InputError("records of two banks in one call", hint="call it once for each bank")
         bare = [name.removeprefix(mark) for name, mark in zip(names, marks, strict=True)]
-        with self.bank(is_global=is_global or any(marks)) as bank:
+        with self.bank(is_global=is_global or any(marks), folder=Path.cwd()) as bank:
             yield bank, bare
 
     def bank_if_any(self) -> Bank | None:

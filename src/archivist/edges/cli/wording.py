@@ -38,7 +38,7 @@ def field_lines(fields: Iterable[tuple[str, object]], width: int = 12) -> list[s
 def short_repos(names: Iterable[str]) -> dict[str, str]:
     """Return repositories without their owners, where that leaves them apart."""
     full = set(names)
-    owned = Counter(name.rpartition("/")[2] for name in full if "/" in name)
+    owned = Counter(name.rpartition("/")[2] for name in full)
     return {name: last if owned[last := name.rpartition("/")[2]] < 2 else name for name in full}
 
 

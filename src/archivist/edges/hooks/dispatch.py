@@ -226,7 +226,11 @@ def _brief_from_banks(
         run = payload.run if len(payload.run) <= MAX_NAME else ""
         folder = Path(payload.folder or bank.root)
         with bank.reading() as reader:
-            project = projects.project_at(reader, folder, bank.root)
+            is_start, unclear = moment == SESSION_START, ""
+            if is_start:
+                project, unclear = projects.project_and_doubt(reader, folder, bank.root)
+            else:
+                project = projects.project_at(reader, folder, bank.root)
         brief: RenderedBrief | None
         if moment == PROMPT:
             brief = bank.sessions.brief_prompt(run, project, payload.prompt)
@@ -245,10 +249,10 @@ def _brief_from_banks(
                 global_bank=global_bank,
             )
         text = brief.text if brief is not None else ""
-        if moment != SESSION_START:
+        if not is_start:
             return text
-        is_wrong = refused is not None or lost_changes(bank.path) or find_pulled_problem(bank.path)
-        return _notice() + text if is_wrong else text
+        is_wrong = unclear or refused is not None or lost_changes(bank.path)
+        return _notice() + text if is_wrong or find_pulled_problem(bank.path) else text
 
 
 def load_config(place: Path) -> tuple[Config, ConfigError | None]:

@@ -1,8 +1,9 @@
 """Change a client's settings: plan, back up, then write all files or none.
 
-The backup beside a file, `NAME.archivist-backup`, is the file as it was without us. While a file is exactly
-what installing makes of its backup, uninstalling restores the backup's bytes; otherwise it removes only our
-entries. A folder that was there and empty gets an empty backup file as a mark. Git is told to ignore both.
+The backup of a file is the file as it was without us. While a file is exactly what installing makes of its
+backup, uninstalling restores the backup's bytes; otherwise it removes only our entries. A folder that was
+there and empty gets an empty backup as a mark. Backups lie under the user's home: beside the file, one that a
+repository brought would be taken for ours, and ours would be committed with it.
 """
 
 from __future__ import annotations
@@ -12,17 +13,19 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from difflib import unified_diff
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from archivist.edges.install.clients import NO_SERVER, InstallLocation, InstallTarget, has_server, targets
 from archivist.errors import InputError
-from archivist.files.git import add_exclusion, ask_git, is_tracked, remove_exclusion
+from archivist.files.git import add_exclusion, is_tracked, remove_exclusion
 from archivist.files.worktrees import worktrees_of
 from archivist.files.write import refuse_links, refuse_read_only, replace_file
-from archivist.paths import is_file
+from archivist.paths import home_folder, is_file
 
-SUFFIX = ".archivist-backup"
+_SUFFIX = ".archivist-backup"
+_BACKUPS = "settings"
 _BOM = "\ufeff"
 # The folders that installing may create.
 _FOLDERS = (
@@ -30,20 +33,18 @@ _FOLDERS = (
     "hooks", "rules",
 )  # fmt: skip
 NO_LOCAL_SERVER = "the MCP server is left out, because git would share its file; to add it for yourself"
-# The first line tells our exclusion from one that the user wrote.
-_EXCLUSION = f"# Copies of settings that archivist keeps until it is uninstalled\n*{SUFFIX}".encode()
 
 
 class InstallChange(NamedTuple):
     """The change of one file; None means no file, before or after.
 
-    The file keeps its permissions, or gets those of `mode_from`.
+    The file keeps its permissions; a new one that is private is its owner's alone.
     """
 
     path: Path
     before: bytes | None
     after: bytes | None
-    mode_from: Path | None = None
+    is_private: bool = False
 
     @property
     def action(self) -> str:
@@ -158,7 +159,6 @@ def plan_client(client: str, place: InstallLocation, *, is_removal: bool = False
 def apply_plan(plan: ClientPlan, *, is_removal: bool = False) -> list[Path]:
     """Make the changes of a plan, all or none; return the backups that were written."""
     backups = apply_changes(plan.changes, plan.targets)
-    exclude_from_git(plan.changes)
     if is_removal:
         remove_exclusions(plan)
     elif plan.place.is_local:
@@ -177,35 +177,39 @@ def refuse_unwritable(changes: Sequence[InstallChange]) -> None:
 
 
 def apply_changes(changes: Sequence[InstallChange], targets: Sequence[InstallTarget] = ()) -> list[Path]:
-    """Make all the changes or none; return the backups that were written beside the targets' files."""
+    """Make all the changes or none; return the backups that were written of the targets' files."""
     refuse_unwritable(changes)
     wanted = [change for change in changes if change.action != "unchanged"]
     without_ours = {target.path for target in targets if not holds_ours(target)}
-    backups, used_backups, marks = [], [], set()
+    backups, stale, marks = [], [], set()
     for change in wanted:
-        backup = _backup_of(change.path)
+        backup = backup_of(change.path)
         saved = read_file(backup)
         if change.before is not None and change.after is not None and change.path in without_ours:
-            backups.append(InstallChange(backup, saved, change.before, mode_from=change.path))
-        elif saved is not None and saved == change.after:
-            used_backups.append(InstallChange(backup, saved, None))
+            backups.append(InstallChange(backup, saved, change.before, is_private=True))
+        elif saved is not None and (saved == change.after or change.before is None):
+            # It was given back, or is of a file that was here before.
+            stale.append(InstallChange(backup, saved, None))
         # Folders that are there and empty are marked, so that uninstalling leaves them.
         for folder in _installed_folders(change.path) if change.before is None else ():
             if folder.is_dir() and not any(folder.iterdir()):
-                marks.add(folder / SUFFIX)
-    marked = [InstallChange(mark, None, b"") for mark in sorted(marks)]
-    _apply_steps([*backups, *marked, *wanted, *used_backups])
+                marks.add(backup_of(folder))
+    marked = [InstallChange(mark, read_file(mark), b"", is_private=True) for mark in sorted(marks)]
+    _apply_steps([*backups, *marked, *wanted, *stale])
     emptied = {
         folder for change in wanted if change.after is None for folder in _installed_folders(change.path)
     }
     # The inner ones first, each once: a folder that was there has lost its mark at a second look.
+    used = [step.path for step in stale]
     for folder in sorted(emptied, key=lambda folder: -len(folder.parts)):
-        mark = folder / SUFFIX
+        mark = backup_of(folder)
         with suppress(OSError):
-            if list(folder.iterdir()) == [mark]:
-                mark.unlink()
-            else:
+            if not mark.exists():
                 remove_empty([folder])
+            elif not any(folder.iterdir()):
+                mark.unlink()
+                used.append(mark)
+    remove_empty([*(path.parent for path in used), *([used[0].parent.parent] if used else ())])
     return [backup.path for backup in backups]
 
 
@@ -258,7 +262,7 @@ def _apply_step(step: InstallChange) -> None:
             refuse_links(step.path)
             step.path.unlink()
         else:
-            replace_file(step.path, step.after, mode_from=step.mode_from)
+            replace_file(step.path, step.after, is_private=step.is_private)
     except OSError as error:
         verb = "removed" if step.after is None else "written"
         raise InputError(
@@ -269,7 +273,7 @@ def _apply_step(step: InstallChange) -> None:
 
 def _restore_bytes(target: InstallTarget, before: bytes) -> bytes | None:
     """Return a file without our entries: its backup if nothing else has changed, else with ours removed."""
-    backup = read_file(_backup_of(target.path))
+    backup = read_file(backup_of(target.path))
     if backup is None:
         if _edit_bytes(target.path, None, target.add) == before:
             return None
@@ -303,19 +307,10 @@ def _edit_bytes(path: Path, data: bytes | None, edit: Callable[[str], str]) -> b
     return (bom + after).encode("utf-8")
 
 
-def has_backup(path: Path) -> bool:
-    """Say whether a file has a backup, or one of its folders a mark."""
-    return _backup_of(path).exists() or any((folder / SUFFIX).exists() for folder in _installed_folders(path))
-
-
-def _backup_of(path: Path) -> Path:
-    return path.with_name(path.name + SUFFIX)
-
-
-def exclude_from_git(changes: Iterable[InstallChange]) -> None:
-    """Add the backups of changed files to `info/exclude` of their repositories, which no commit carries."""
-    for folder in sorted({change.path.parent for change in changes if has_backup(change.path)}):
-        add_exclusion(folder, _EXCLUSION)
+def backup_of(path: Path) -> Path:
+    """Return where the backup of a file or the mark of a folder lies, below the user's home."""
+    real = os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118
+    return home_folder() / _BACKUPS / sha256(os.fsencode(real)).hexdigest()[:16] / f"{path.name}{_SUFFIX}"
 
 
 def remove_exclusions(plan: ClientPlan) -> None:
@@ -325,8 +320,6 @@ def remove_exclusions(plan: ClientPlan) -> None:
             name = target.path.relative_to(top)
             if not any(is_file(worktree / name) for worktree in worktrees_of(top)):
                 remove_exclusion(top, _local_lines(name))
-    if not _has_backups(plan.place.root):
-        remove_exclusion(plan.place.root, _EXCLUSION)
 
 
 def _worktree_of(path: Path) -> Path | None:
@@ -337,12 +330,3 @@ def _local_lines(name: Path) -> bytes:
     """Return the lines that keep a file of a worktree from being committed."""
     pattern = re.sub(r"([*?\[\]\\])", r"\\\1", name.as_posix())
     return b"# Settings that archivist wrote for this clone alone\n/" + os.fsencode(pattern)
-
-
-def _has_backups(folder: Path) -> bool:
-    """Say whether a worktree of a folder's repository has a backup; True when git does not answer."""
-    listed = ask_git(folder, "worktree", "list", "--porcelain") or b""
-    names = [line.removeprefix(b"worktree ") for line in listed.splitlines() if line.startswith(b"worktree ")]
-    worktrees = [path for path in (Path(os.fsdecode(name)) for name in names) if path.is_dir()]
-    ignored = ("ls-files", "--others", "--ignored", f"--exclude=*{SUFFIX}")
-    return not worktrees or any(ask_git(worktree, *ignored) != b"" for worktree in worktrees)
