@@ -12,8 +12,9 @@ from archivist.reading.calls import FileEdit, ToolCall
 from archivist.reading.command_risks import text_risk
 from archivist.reading.commands import is_look, step_purpose
 from archivist.reading.failures import Failure
-from archivist.reading.outcomes import had_no_effect, has_worked
+from archivist.reading.outcomes import had_no_effect, has_worked, refuses
 from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
+from archivist.reading.programs import LOOKS
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.replacements import (
     FORCES,
@@ -111,16 +112,21 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     """
     failed = acts[at]
     wrong = _step_at_fault(failed)
-    if wrong is None or failed.is_look or not failed.failure:
+    if wrong is None or wrong.program in LOOKS or not failed.failure:
         return None
     near = list(takewhile(lambda act: not edits_project(act), acts[at + 1 : at + 1 + _NEAR]))
-    alike = [act for act in near if not act.is_look and not _fails_alike(act, failed)]
-    found = [(act, step) for act in alike for step in act.steps if _is_other_try(step, wrong)]
+    # What fails alike later shows that nothing before it helped.
+    again = next((act.at for act in reversed(near) if _fails_alike(act, failed)), at)
+    later = [act for act in near if act.at > again]
+    found = [(act, step) for act in later for step in act.steps if _is_other_try(step, wrong)]
     worked = next((each for each in found if has_worked(each[0])), None)
     if worked is None:
         # It got further where only the run's own code stood in its way then.
         done = {step.text for act in acts[at + 1 : at + 1 + HORIZON] if has_worked(act) for step in act.steps}
         worked = next((each for each in found if _is_of_own_code(each[0]) or each[1].text in done), None)
+    if worked is None:
+        # Behind a filter an output need not speak of success.
+        worked = next((each for each in found if not each[0].has_failed and _is_plain_answer(each[0])), None)
     if worked is None:
         return None
     act, step = worked
@@ -151,6 +157,11 @@ def _step_at_fault(act: ToolCall) -> Step | None:
     program = act.failure.signature.program if act.failure else ""
     named = [step for step in act.steps if step_purpose(step).lower() == program]
     return named[0] if len(named) == 1 else act.main
+
+
+def _is_plain_answer(act: ToolCall) -> bool:
+    output = act.event.output.strip()
+    return bool(output) and not refuses(output)
 
 
 def _is_of_own_code(act: ToolCall) -> bool:

@@ -41,6 +41,8 @@ _NOT_MADE = lazy_pattern(
     r"|[Tt]ool (?:call|use) (?:was )?(?:cancell?ed|aborted|skipped|not executed|rejected))"
     r"[^\n]{0,2000}(?:\Z|(?<=:)\n|\n{1,2}Rejected plan:)"
 )
+# How programs that ask a server begin when they are refused.
+_REFUSES_FIRST = lazy_pattern(r"\s*(?:[Ee]rror|ERROR|fatal|X )\b")
 _PASSED = lazy_pattern(
     r"^(?:=+ )?(?:\d+ passed\b(?!.*\b[1-9]\d* (?:failed|error))|OK(?: \(.*\))?$)|^test result: ok"
     r"|^\[?(?:INFO)?\]? ?BUILD SUCCESS|^Successfully installed |^ok\s+\S+\s+[\d.]+s"
@@ -174,6 +176,9 @@ def _clue_by_code(steps: tuple[Step, ...], code: int, text: str) -> Clue | None:
         return None
     if working and all(is_display_step(step) for step in working):
         clue = _complaint_of(working, text)
+        is_local = all(step.program in programs.LOOKS for step in working)
+        if clue is None and not is_local and _REFUSES_FIRST.match(text):
+            return pick_clue(find_clues(text)) or fallback_clue(text)
         # `gh pr checks` exits with 8 while checks are pending.
         if clue is None and (code in (1, 8) or not text.strip()):
             return None

@@ -40,7 +40,9 @@ SELECTING = lazy_pattern(
     r"-k|-m$|--deselect|--ignore|--lf|--ff|--last|--exclude|--skip|-t$|--testName|--grep|<test>"
 )
 # Options that keep a program from refusing.
-FORCES = lazy_pattern(r"--(?:force|no-(?!cache)|skip|ignore|allow|disable|unsafe|insecure)")
+FORCES = lazy_pattern(
+    r"--(?:force|no-(?:verify|check|fail|strict|audit|ssl|gpg)|skip|ignore|allow|disable|unsafe|insecure)"
+)
 # A pattern or the value of a variable is no file that was found.
 _NO_PATH = lazy_pattern(r"[*?<>|\[{]|^\w+=")
 # Every project has files of these names, so finding another one says nothing about the missing one.

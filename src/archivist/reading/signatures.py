@@ -111,6 +111,7 @@ _ENDPOINT = lazy_pattern(
     r"|(?:resolve host:? |ENOTFOUND |EAI_AGAIN )['\"]?(?P<host>[\w-]+\.[\w.-]*\w)"
 )
 _ENDPOINT_REACH = 400
+_ANNOUNCES = lazy_pattern(r"\b(?:add|run|running|use|using|try|commands?|with|install):$", re.IGNORECASE)
 # From here on systems assign ports at random, so another port is not another resource.
 _FIRST_RANDOM_PORT = 32_768
 _TEMPORARY = lazy_pattern(r"^(?:tmp|temp)[\w.-]*$|[0-9a-f]{8,}|\d{3,}")
@@ -406,7 +407,7 @@ def _clues_on_lines(text: str, at: int, needle: str, rules: list[MessageRule]) -
                     program=rule.program or groups.get("program", "").rsplit("/", 1)[-1].strip(),
                     error=groups.get("error") or groups.get("error2") or rule.error,
                     subject=subject.strip("'\"`"),
-                    line=line.strip(),
+                    line=_with_reason(line.strip(), text, end),
                     text=next((groups[name] for name in groups if name.startswith("text")), ""),
                     rank=rule.rank,
                     at=start,
@@ -418,6 +419,14 @@ def _clues_on_lines(text: str, at: int, needle: str, rules: list[MessageRule]) -
         if at < 0:
             break
     return found
+
+
+def _with_reason(line: str, text: str, end: int) -> str:
+    """Return a line that announces its reason together with the next one; what to do is no reason."""
+    if not line.endswith(":") or _ANNOUNCES.search(line):
+        return line
+    following = text[end : end + LONGEST_LINE].strip().partition("\n")[0].strip()
+    return f"{line} {following}".rstrip()
 
 
 def fallback_clue(text: str) -> Clue:

@@ -81,7 +81,8 @@ def without_paths(text: str) -> str:
 def relative_path(path: str) -> str:
     """Return a path relative to the project's folder, wherever that is. A path of the system stays."""
     path = path.removeprefix("./")
-    if not path.startswith(("/", "~")) or _HOST_FOLDER.match(path):
+    # A hidden file of the user's own is the same for every project.
+    if not path.startswith(("/", "~")) or path.startswith("~/.") or _HOST_FOLDER.match(path):
         return path
     parts = [part for part in path.split("/") if part]
     if parts[:1] in (["home"], ["Users"]):
