@@ -2,7 +2,8 @@
 
     chance  = the share of the project's runs that met it, of the last ones mostly: each run weighs half of
               what one that is HALF_LIFE_RUNS later weighs. What was met once has shown nothing yet: its
-              chance is that of such lessons in the project, by how many of them were met again
+              chance is that of such lessons in the project, by how many of them were met again, and fades
+              twice as fast
     trust   = (helpful + 1) ÷ (helpful + ineffective + 2), the mean of a Beta posterior: ½ before any verdict;
               where the hold-out has withheld it often enough, the chance that giving it prevents its failure
     merit   = chance · (½ + importance) · (½ + trust), and more when the remedy is known
@@ -59,7 +60,7 @@ def chance_of(ages: Sequence[int], runs: int, recurrence: float) -> float:
     `recurrence` is the share of the project's lessons that a second run met.
     """
     if len(ages) < 2:
-        return sum(_MET_NEXT * recurrence * _fading(age) for age in ages)
+        return sum(_MET_NEXT * recurrence * _fading(2 * age) for age in ages)
     known = (1 - _fading(max(runs, max(ages) + 1))) / (1 - _fading(1))
     return (sum(map(_fading, ages)) + _PRIOR_RUNS * _PRIOR_SHARE) / (known + _PRIOR_RUNS)
 
