@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rapidfuzz.distance.OSA import distance
+
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
-from archivist.reading.remedies import RemedyKind
+from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.wording import (
     LONGEST_SUMMARY,
@@ -50,6 +52,9 @@ _REFUSALS = {
 # The miners of the other kinds decide alone whether there is a lesson.
 _RECURRING_KINDS = (K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TEST_FAILURE, K.PROVIDER, K.CRASH, K.OTHER)
 _MANY = 3
+# A word of at least so many letters is misspelt if so many are wrong, missing or swapped.
+_SHORTEST_NAME = 4
+_MISSPELT = 1
 _SPECIFIC_WORDS = 4
 
 
@@ -77,6 +82,9 @@ def _is_worth_telling(case: Case) -> bool:
     failure, signature = case.first.failure, case.first.failure.signature
     if signature.error == _UNINFORMATIVE or (case.is_of_code and signature.program == "python"):
         return False
+    best = case.best_remedy()
+    if case.runs == 1 and best and _mends_typo(best, failure.subject):
+        return False
     if any(remedy.way is RemedyKind.COMMAND for remedy, _ in case.remedies):
         # An error of unknown kind may be chance, unless it came twice or names the alternative itself.
         is_repeated = case.runs > 1 or len(case.met) > 1
@@ -90,6 +98,12 @@ def _is_worth_telling(case: Case) -> bool:
     # Without advice the failure must last, and the call must say what it called.
     is_anonymous = case.kind is K.NETWORK and "<url>" in case.first.act.text
     return case.runs > 1 and not case.is_passing_by_itself and not is_anonymous
+
+
+def _mends_typo(remedy: Remedy, refused: str) -> bool:
+    """Say whether a call worked once a word was spelt right: the next run will hardly misspell it."""
+    is_long = len(refused) >= _SHORTEST_NAME
+    return is_long and any(0 < distance(word, refused) <= _MISSPELT for word in remedy.text.split())
 
 
 def mine_remedies(material: Material) -> Iterator[Candidate]:
