@@ -172,3 +172,8 @@ def test_what_a_call_prints_when_it_succeeds_is_not_why_it_failed() -> None:
     noise, refused = "ERROR: Failed parsing extensions", "Error: connect ECONNREFUSED 127.0.0.1:5432"
     run = reading(("make test", f"{noise}\n{refused}\n", 1), ("make test", f"{noise}\nall is well\n", 0))
     assert [act.failure.line if act.failure else "" for act in run.acts] == [refused, ""]
+
+
+def test_a_refused_option_is_quoted_without_the_rest_of_its_call() -> None:
+    call = ("cat -A src/a.ts | sed -n '160,176p'", "cat: illegal option -- A\nusage: cat [-belnstuv]", 1)
+    assert [each["command"] for each in reading(call).digest["failures"].values()] == ["cat -A"]

@@ -488,8 +488,13 @@ def _short_error(met: ObservedFailure) -> str:
 
 
 def _failing_link(met: ObservedFailure) -> str:
-    """Return the step of a line that failed, if the error tells which; else the whole line."""
+    """Return the step of a line that failed, or the option that was refused; else the whole line."""
     act, program = met.act, met.failure.signature.program
+    refused = met.failure.subject.lstrip("-") if met.failure.kind is K.USAGE else ""
+    for step in act.steps if refused else ():
+        # Of a refused option the rest of the call says nothing.
+        if flag := next((flag for flag in step.flags if flag.lstrip("-") == refused), ""):
+            return f"{step.name} {flag}"
     working = [step for step in act.steps if not step.is_filter and not is_preparation(step)]
     failing = [step for step in working if program and step_purpose(step).lower() == program]
     if len(working) < 2 or len(failing) != 1 or failing[0].bodies:
