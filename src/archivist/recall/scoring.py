@@ -65,6 +65,7 @@ class Fusion(NamedTuple):
     words: float = 1.2
     crowding: float = 4.0
     length: float = 0.5
+    span: float = 0.0
     beside: float = 0.5
     two_away: float = 0.25
     person: float = 0.05
@@ -176,10 +177,14 @@ def discount_long(
     """Return relevances in which the words of long texts count less."""
     result = dict(found)
     for place, why in found.items():
-        if why.words and documents[place].length > _LONG:
-            words = why.words / (1 + weights.length * log(documents[place].length / _LONG))
-            total = why.total - why.words_weight * (why.words - words)
-            result[place] = why._replace(words=words, total=total)
+        if documents[place].length > _LONG:
+            excess = log(documents[place].length / _LONG)
+            words, meaning = (
+                why.words / (1 + weights.length * excess),
+                why.meaning / (1 + weights.span * excess),
+            )
+            total = why.words_weight * words + (1 - why.words_weight) * meaning
+            result[place] = why._replace(words=words, meaning=meaning, total=total)
     return result
 
 
