@@ -154,8 +154,8 @@ def read_signs(newer: str, older: str, asked: str, ratio: float) -> dict[str, fl
     own = old.stems - question.stems
     answered, before = question.stems & new.stems, question.stems & old.stems
     count = min(max(1, len(question.stems)), _MOST_ASKED)
-    new_focus, old_focus = _find_focus(newer, question), _find_focus(older, question)
-    is_measured = _MEASURED.search(asked) is not None
+    new_focus, old_focus = _find_focus(newer, asked), _find_focus(older, asked)
+    is_measured = _asks_for_number(asked)
     is_other = _has_other_subject(new_focus, old_focus)
     return {
         "shared": shared,
@@ -194,7 +194,7 @@ def explain_change(newer: str, older: str, asked: str) -> str:
     question = read_statement(asked)
     if end := _find_end((*change.ended, *change.refused), read_statement(older).stems - question.stems):
         return f"it says “{end}”"
-    new, old = _find_focus(newer, question), _find_focus(older, question)
+    new, old = _find_focus(newer, asked), _find_focus(older, asked)
     if new.numbers and old.numbers and not new.numbers & old.numbers:
         return f"{', '.join(sorted(new.numbers))} against {', '.join(sorted(old.numbers))}"
     if new.is_negated != old.is_negated:
@@ -213,6 +213,8 @@ def _has_other_number(
 
 def _is_other_thing(new: TextStatement, old: TextStatement, lacking: frozenset[str]) -> bool:
     """Say whether another word stands before the same one as a word that the later text lacks."""
+    if not lacking:
+        return False
     heads = {after for before, after in pairwise(old.tokens) if before in lacking}
     return any(
         after in heads and before not in SILENT and before not in old.tokens
@@ -245,12 +247,19 @@ def _find_end(found: Iterable[tuple[str, frozenset[str]]], own: frozenset[str]) 
     return next((word for word, around in found if around & own), "")
 
 
-def _find_focus(text: str, question: TextStatement) -> TextStatement:
+@lru_cache(maxsize=512)
+def _find_focus(text: str, asked: str) -> TextStatement:
     """Return the sentence of a text that has the most words of the question."""
     sentences = split_sentences(text)
     if len(sentences) < 2:
         return read_statement(text)
-    return max(map(read_statement, sentences), key=lambda each: len(each.stems & question.stems))
+    wanted = read_statement(asked).stems
+    return max(map(read_statement, sentences), key=lambda each: len(each.stems & wanted))
+
+
+@lru_cache(maxsize=64)
+def _asks_for_number(asked: str) -> bool:
+    return _MEASURED.search(asked) is not None
 
 
 @lru_cache(maxsize=512)
