@@ -201,6 +201,58 @@ def test_who_asks_for_the_past_is_told_the_past() -> None:
     assert _asked("what is the deploy target", *words)[0] == [1, 0]
 
 
+@pytest.mark.parametrize(
+    ("question", "earlier", "later"),
+    [
+        (
+            "Where do we deploy?",
+            "We deploy to Heroku.",
+            "Fly runs our deploys, the Heroku apps are archived.",
+        ),
+        (
+            "Who leads the team?",
+            "Laura leads the platform team.",
+            "Devon took over the platform team as lead.",
+        ),
+        ("How long is a sprint?", "A sprint is 14 days long.", "A sprint is 7 days long."),
+        ("Where do tests go?", "Tests go to the folder spec.", "Tests go to the folder checks."),
+    ],
+)
+def test_a_later_word_says_what_ended_or_gives_another_value(question: str, earlier: str, later: str) -> None:
+    assert _asked(question, earlier, later) == ([1, 0], {0: 1})
+
+
+@pytest.mark.parametrize(
+    ("question", "earlier", "later"),
+    [
+        (
+            "What timeout has the mail gateway?",
+            "The mail gateway has 10 s.",
+            "Mails are sent by the gateway now.",
+        ),
+        (
+            "Which database has production?",
+            "Production has a Postgres database.",
+            "Tests also have a database.",
+        ),
+        ("Who reviews the docs?", "Nora reviews the docs.", "I love the new docs, they are great!"),
+    ],
+)
+def test_what_is_about_something_else_is_not_said_to_replace(question: str, earlier: str, later: str) -> None:
+    assert not _asked(question, earlier, later)[1]
+
+
+def test_a_question_for_the_past_is_answered_by_what_was_replaced() -> None:
+    words = ("The deploy target is Fly instead of Heroku", "The deploy target is Heroku")
+    said = {0: RecordText(words[1]), 1: RecordText(words[0])}
+    scored = {0: _score(0.9), 1: _score(1.0)}
+    placed = {place: _placed(place, time=place) for place in said}
+    for question, order in (("deploy target", [1, 0]), ("what was the deploy target before Fly?", [0, 1])):
+        ranked = rank_by_score(scored)
+        found, replaced = apply_amendments(ranked, scored, said, pairs_to_compare(ranked, placed), question)
+        assert (found, replaced[0].is_sure) == (order, True)
+
+
 def test_lessons_of_different_places_never_amend_each_other() -> None:
     words = [
         RecordText("The deploy target is Heroku", "shop"),
