@@ -14,7 +14,14 @@ from typing import Literal, NamedTuple
 from archivist.cold_start import lazy_pattern
 from archivist.recall.results import RecordText
 from archivist.recall.scoring import Score
-from archivist.recall.statements import explain_change, share_of_words, split_sentences, weigh
+from archivist.recall.statements import (
+    explain_change,
+    find_statement,
+    is_code,
+    share_of_words,
+    split_sentences,
+    weigh,
+)
 from archivist.store.results import IndexedDocument
 
 # The first hits, which are compared in pairs.
@@ -25,7 +32,7 @@ _SURELY_SHARED = 0.34
 # A later text that is not nearly as relevant needs more.
 _NEARLY, _CLEARLY = 0.7, 0.2
 # From the first sum of signs on a later text stands above an earlier one, from the second on it replaces it.
-_LATER, _REPLACES = 0.0, 1.0
+_LATER, _REPLACES, _REPLACES_IN_LONG = 0.0, 1.0, 1.6
 # A question says at its beginning what it is about; what follows may be a pasted log.
 _QUESTION = 500
 _LONG_QUESTION = 240
@@ -97,22 +104,26 @@ def apply_amendments(
     time, asked = _asked_time(sentence), sentence or question
     for newer, older in pairs:
         new, old = scored[newer].relevance, scored[older].relevance
-        later, earlier = texts[newer], texts[older]
-        if later.place != earlier.place or old < _LEAST_OLDER * best or new < _LEAST_NEWER * best:
+        is_near = old >= _LEAST_OLDER * best and new >= _LEAST_NEWER * best
+        if not is_near or texts[newer].place != texts[older].place:
             continue
-        shared = share_of_words(later.text, earlier.text)
-        if shared < _LEAST_SHARED:
+        later, earlier = (find_statement(texts[place].text, asked) for place in (newer, older))
+        shared = share_of_words(later, earlier)
+        if shared < _LEAST_SHARED or is_code(later) or is_code(earlier):
             continue
-        total = weigh(later.text, earlier.text, asked, new / old if old else 1.0)
-        is_sure = total >= _REPLACES and shared >= _SURELY_SHARED
+        total = weigh(later, earlier, asked, new / old if old else 1.0)
+        # A sentence of a long text tells less than a text of one sentence.
+        is_short = (later, earlier) == (texts[newer].text, texts[older].text)
+        is_sure = shared >= _SURELY_SHARED and total >= (_REPLACES if is_short else _REPLACES_IN_LONG)
+        least = _LATER if new >= _NEARLY * old else _CLEARLY
         if is_sure and time == "past":
             moved.append((older, newer))
-        elif time == "present" and (is_sure or total >= (_LATER if new >= _NEARLY * old else _CLEARLY)):
+        elif time == "present" and (is_sure or (is_short and total >= least)):
             moved.append((newer, older))
         elif not is_sure:
             continue
         if older not in found or is_sure > found[older].is_sure:
-            found[older] = Amendment(newer, explain_change(later.text, earlier.text, asked), is_sure)
+            found[older] = Amendment(newer, explain_change(later, earlier, asked), is_sure)
     return _reorder_pairs(order, moved), found
 
 

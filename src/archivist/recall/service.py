@@ -69,7 +69,7 @@ _SMALL_BANK = 40_000
 # A text that shares no word with the question must be nearer to it than most are.
 _LEAST_MEANING = 0.1
 # A floor was measured on banks from this size on, with questions of so many words.
-_FLOORED = 20
+_FLOORED = 200
 _LEAST_ASKED, _MOST_ASKED = 4, 20
 # How people word what they always want; one of the last places is for the nearest of the nearest wishes.
 _LONGEST_QUESTION = 8_000

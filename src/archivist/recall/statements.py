@@ -21,6 +21,8 @@ _STEM = 6
 _LONGEST_NUMBER = 6
 # No text answers more words of a long question.
 _MOST_ASKED = 6
+_SHORT = 30
+_LEAST_SILENT = 0.1
 # What is the contrary has half of the words.
 _SAME = 0.5
 
@@ -105,6 +107,7 @@ _MEASURED = lazy_pattern(
 )
 # A point within a name or a number ends no sentence.
 _SENTENCE = lazy_pattern(r"(?:[^.!?;\n]|[.!?;](?=\S))+[.!?;\n]?", longest=_MOST_CHARACTERS)
+_CODE = re.compile(r"&&|\||(?:^|\s)--?[a-z]|\$[({\w]|[{};]|=\S|^(?:cd|ls|git|npm|grep|find|cat|sed) ")
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*(?![^\W_])|[^\W_]+")
 
 
@@ -154,7 +157,7 @@ def read_signs(newer: str, older: str, asked: str, ratio: float) -> dict[str, fl
     own = old.stems - question.stems
     answered, before = question.stems & new.stems, question.stems & old.stems
     count = min(max(1, len(question.stems)), _MOST_ASKED)
-    new_focus, old_focus = _find_focus(newer, asked), _find_focus(older, asked)
+    new_focus, old_focus = _read_focus(newer, asked), _read_focus(older, asked)
     is_measured = _asks_for_number(asked)
     is_other = _has_other_subject(new_focus, old_focus)
     return {
@@ -194,7 +197,7 @@ def explain_change(newer: str, older: str, asked: str) -> str:
     question = read_statement(asked)
     if end := _find_end((*change.ended, *change.refused), read_statement(older).stems - question.stems):
         return f"it says “{end}”"
-    new, old = _find_focus(newer, asked), _find_focus(older, asked)
+    new, old = _read_focus(newer, asked), _read_focus(older, asked)
     if new.numbers and old.numbers and not new.numbers & old.numbers:
         return f"{', '.join(sorted(new.numbers))} against {', '.join(sorted(old.numbers))}"
     if new.is_negated != old.is_negated:
@@ -248,13 +251,33 @@ def _find_end(found: Iterable[tuple[str, frozenset[str]]], own: frozenset[str]) 
 
 
 @lru_cache(maxsize=512)
-def _find_focus(text: str, asked: str) -> TextStatement:
-    """Return the sentence of a text that has the most words of the question."""
-    sentences = split_sentences(text)
-    if len(sentences) < 2:
-        return read_statement(text)
+def find_statement(text: str, asked: str) -> str:
+    """Return a short text, or the sentence of a long one that has the most words of the question.
+
+    A long text has words of change for many things.
+    """
+    if len(read_statement(text).tokens) <= _SHORT:
+        return text
+    return _find_focus(text, asked)
+
+
+def _find_focus(text: str, asked: str) -> str:
     wanted = read_statement(asked).stems
-    return max(map(read_statement, sentences), key=lambda each: len(each.stems & wanted))
+    return max(split_sentences(text), key=lambda each: len(read_statement(each).stems & wanted), default=text)
+
+
+@lru_cache(maxsize=512)
+def _read_focus(text: str, asked: str) -> TextStatement:
+    return read_statement(_find_focus(text, asked))
+
+
+@lru_cache(maxsize=512)
+def is_code(text: str) -> bool:
+    """Say whether a text is a command or code, which states nothing."""
+    tokens = read_statement(text).tokens
+    return _CODE.search(text) is not None and sum(map(SILENT.__contains__, tokens)) < _LEAST_SILENT * len(
+        tokens
+    )
 
 
 @lru_cache(maxsize=64)
