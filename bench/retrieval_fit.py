@@ -36,11 +36,11 @@ from archivist.recall.service import KEPT, WITH_NEIGHBOURS, Candidates, find_can
 from archivist.store.results import IndexedDocument
 
 GRID = {
-    "words": (0.4, 0.8, 1.2, 1.6),
-    "crowding": (0.0, 1.0, 4.0),
+    "words": (0.4, 0.6, 0.8, 1.2, 1.6),
+    "crowding": (1.0, 4.0),
     "length": (0.5,),
-    "beside": (0.35, 0.5),
-    "person": (0.05,),
+    "beside": (0.5,),
+    "span": (0.0, 0.6),
 }
 CUT = 10
 CANDIDATES = 64

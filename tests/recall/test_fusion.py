@@ -120,6 +120,12 @@ def test_a_long_text_does_not_win_by_its_length() -> None:
     assert weighed[1].total < weighed[2].total
 
 
+def test_the_meaning_of_a_long_text_counts_less() -> None:
+    found = {1: Relevance(0.6, 0.0, 0.6, 0.0)}
+    long = IndexedDocument(1, "event", "r#1", 0, None, 0.3, "", "r", 1, "", 0, 2000)
+    assert discount_long(found, {1: long})[1].total < 0.5
+
+
 @given(st.lists(st.floats(-1, 1), max_size=200))
 def test_a_sample_is_believed_the_more_the_larger_it_is(sample: list[float]) -> None:
     usual = estimate_baseline(sample)

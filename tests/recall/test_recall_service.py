@@ -629,6 +629,31 @@ def test_a_long_text_is_shown_short_and_a_rule_with_its_summary(bank: Bank) -> N
     assert hits["event"].time == START
 
 
+def test_a_later_message_that_need_not_replace_an_earlier_one_is_linked(bank: Bank) -> None:
+    _talk(bank, "r1", "incidents are discussed in the channel for fires")
+    _talk(bank, "r2", "incidents are discussed on the phone", start=START + timedelta(days=3))
+    hits = bank.recall(Query(text="where are incidents discussed")).hits
+    assert [(hit.name, hit.notes) for hit in hits] == [("r2#0", ()), ("r1#0", ("see the later r2#0",))]
+
+
+def test_hits_of_several_runs_name_their_repositories(bank: Bank) -> None:
+    for run, repo in (("r1", "shop"), ("r2", "blog"), ("r3", "")):
+        said = Event(run=run, seq=0, kind=EventKind.MESSAGE, role="user", text=f"restart the broker of {run}")
+        bank.capture(Episode(id=run, project=repo, started=START), [said])
+    hits = bank.recall(Query(text="restart the broker")).hits
+    assert {hit.name: hit.repo for hit in hits} == {"r1#0": "shop", "r2#0": "blog", "r3#0": ""}
+
+
+def test_a_wish_that_is_said_after_a_search_is_found_by_the_next(bank: Bank) -> None:
+    question = Query(text="write a function that parses the report", limit=3)
+    _talk(bank, "r1", *(f"the report number {n} is parsed by a function" for n in range(6)))
+    _embed(bank)
+    assert not any("prefer" in hit.text for hit in bank.recall(question).hits)
+    _talk(bank, "r2", "I prefer functions that write no report")
+    _embed(bank)
+    assert any("prefer" in hit.text for hit in bank.recall(question).hits)
+
+
 @pytest.mark.parametrize("unit", ["a", "has ", "-", "broker ", "x.y.", "é"])
 def test_a_question_of_a_hundred_thousand_characters_is_answered(bank: Bank, unit: str) -> None:
     _fill(bank, "Restart the broker", *OTHERS)

@@ -107,7 +107,7 @@ def _render_event(event: Event) -> RecordText:
     said = event.text or " ".join(finding.description for finding in event.findings) or event.output
     # What is said has one place. A call says nothing and an assistant reports its work: they amend nothing.
     place = "" if event.kind.value in _SPEECH and who.casefold() not in _REPORTING else event.id
-    return RecordText(_shorten(f"{who}: {said}" if who else said), place, event.id)
+    return RecordText(_shorten(said), place, event.id, _shorten(f"{who}: {said}" if who else said))
 
 
 def _render_fact(fact: Fact) -> RecordText:

@@ -33,7 +33,7 @@ _MATCHING_COSINE = 0.3
 # Mean and spread of cosines before any sample is seen, and the number of samples that this counts as.
 _PRIOR = (0.1, 0.12, 8)
 # The bonus for a document by a speaker whom the question names.
-SPEAKER = 0.15
+SPEAKER = 0.25
 # The bonus for a document of the time that the question names.
 IN_PERIOD = 0.15
 # A lesson is distilled from many events, a run's summary from its own: of equal relevance they answer better.
@@ -57,7 +57,8 @@ class Fusion(NamedTuple):
     """The weights of the parts of a relevance.
 
     `words` are the log odds of words against vectors, `crowding` is added to them for each unit that the
-    tenth nearest is nearer than usual. `length` lowers the words of long texts. `beside` and `two_away` are
+    tenth nearest is nearer than usual. `length` lowers the words of
+    long texts, `span` their meaning: an encoder reads only the beginning. `beside` and `two_away` are
     the shares of its score that a neighbour in a thread lends: an answer often stands beside the words that
     were searched for. `person` is the bonus for what a person said.
     """
@@ -65,6 +66,7 @@ class Fusion(NamedTuple):
     words: float = 1.2
     crowding: float = 4.0
     length: float = 0.5
+    span: float = 0.6
     beside: float = 0.5
     two_away: float = 0.25
     person: float = 0.05
@@ -73,7 +75,7 @@ class Fusion(NamedTuple):
 # Fitted and chosen by leaving out one set at a time: `python -m bench.retrieval` prints them. The vectors of
 # the bundled table are made of words, so they add less to words than those of a sentence encoder.
 FUSION = Fusion()
-ENCODER_FUSION = FUSION._replace(words=0.4, crowding=1.0)
+ENCODER_FUSION = FUSION._replace(words=0.6, crowding=1.0)
 # The entries of the agents' stream are a log, not a conversation: they lend less.
 _LENT_IN_LOG = 0.6
 # How far away a neighbour lends.
@@ -176,10 +178,14 @@ def discount_long(
     """Return relevances in which the words of long texts count less."""
     result = dict(found)
     for place, why in found.items():
-        if why.words and documents[place].length > _LONG:
-            words = why.words / (1 + weights.length * log(documents[place].length / _LONG))
-            total = why.total - why.words_weight * (why.words - words)
-            result[place] = why._replace(words=words, total=total)
+        if documents[place].length > _LONG:
+            excess = log(documents[place].length / _LONG)
+            words, meaning = (
+                why.words / (1 + weights.length * excess),
+                why.meaning / (1 + weights.span * excess),
+            )
+            total = why.words_weight * words + (1 - why.words_weight) * meaning
+            result[place] = why._replace(words=words, meaning=meaning, total=total)
     return result
 
 
@@ -196,6 +202,8 @@ def add_neighbour_scores(
         for place, document in documents.items()
         if document.thread and place in found
     }
+    if len(set(threads.values())) == len(threads):
+        return dict(found)
     at = {(thread, documents[place].position): place for place, thread in threads.items()}
     totals = {key: found[place].total for key, place in at.items()}
     trust = _thread_coherence(found, documents, threads, at, baseline) if baseline is not None else 1.0

@@ -47,6 +47,7 @@ from archivist.recall.scoring import (
     score_meaning,
     to_unit_scale,
 )
+from archivist.records.kinds import SEARCHABLE
 from archivist.service import BankService
 from archivist.store.results import SearchFilter, TextQuery
 
@@ -346,8 +347,13 @@ def _add_wish(
     """
     if baseline is None or not found or question.search_filter.has_ranges:
         return found, documents
-    said = reader.search(_WISH_WORDS, search_filter=question.search_filter, limit=_CANDIDATES)
-    near = reader.cosines(question.vector, question.embedder, [hit.place for hit in said])
+    only = question.search_filter
+    said = reader.get_cached(
+        ("wishes", only),
+        lambda: [hit.place for hit in reader.search(_WISH_WORDS, search_filter=only, limit=_CANDIDATES)],
+        kinds=frozenset(SEARCHABLE),
+    )
+    near = reader.cosines(question.vector, question.embedder, said)
     best = sorted(near, key=lambda place: (-near[place], place))[:_FEW_WISHES]
     wishes = reader.indexed_documents([place for place in best if near[place] >= _WISH_COSINE])
     for place in best:
@@ -384,7 +390,8 @@ def _build_hits(
     more = _load_records(reader, documents, [place for place in ordered if place not in records])
     records |= more
     texts |= {place: RENDERERS[documents[place].kind](record) for place, record in more.items()}
-    provenances = _find_provenances(reader, documents, {place: records[place] for place in ordered})
+    shown = {place: records[place] for place in ordered}
+    provenances, repos = _find_provenances(reader, documents, shown), _find_repos(reader, documents, shown)
     whys = {place: to_unit_scale(scored[place], weights) for place in ordered}
     totals = [whys[place].total for place in ordered]
     # A text that takes the place of another has its score; one that a broad question puts off has no more
@@ -405,7 +412,7 @@ def _build_hits(
                 notes=tuple(_explain_rank(reader, place, document, amended_by, texts)),
                 window=_read_window(reader, document, query.window) if query.window else (),
                 provenance=provenances.get(place),
-                repo=_repo_of(reader, document.kind, records[place]),
+                repo=repos.get(place, ""),
                 headline=remedy_first(records[place]) if document.kind == "lesson" else "",
             )
         )
@@ -416,7 +423,7 @@ def _explain_rank(
     reader: Reader,
     place: int,
     document: IndexedDocument,
-    amended_by: Mapping[int, tuple[int, str]],
+    amended_by: Mapping[int, amendments.Amendment],
     texts: Mapping[int, RecordText],
 ) -> list[str]:
     """Return what a hit is superseded or replaced by, and what it replaces."""
@@ -424,19 +431,32 @@ def _explain_rank(
     if document.superseded_by:
         by = reader.records(document.kind, [document.superseded_by]).get(document.superseded_by)
         notes.append(f"superseded by {name_of(document.kind, by) if by else document.superseded_by}")
-    elif place in amended_by:
-        newer, reason = amended_by[place]
-        notes.append(f"replaced by {texts[newer].name}: {reason}")
-    replaced = (older for older, (newer, _) in amended_by.items() if newer == place)
+    elif amendment := amended_by.get(place):
+        name = texts[amendment.newer].name
+        is_sure = amendment.is_sure
+        notes.append(f"replaced by {name}: {amendment.reason}" if is_sure else f"see the later {name}")
+    replaced = (older for older, each in amended_by.items() if each.newer == place and each.is_sure)
     return [*notes, *(f"current: replaces {texts[older].name}" for older in replaced)]
 
 
-def _repo_of(reader: Reader, kind: str, record: Any) -> str:
-    """Return the repository of a lesson, or of the run that something happened in."""
-    if kind == "event":
-        kind, record = "episode", reader.records("episode", [record.run]).get(record.run)
-    name = {"lesson": "repo", "episode": "project", "fact": "project"}.get(kind, "")
-    return getattr(record, name, "") if name else ""
+def _find_repos(
+    reader: Reader, documents: dict[int, IndexedDocument], records: dict[int, Any]
+) -> dict[int, str]:
+    """Return the repositories of lessons, runs and facts, and of the runs that events happened in."""
+    from archivist.store.filters import one_of
+
+    runs = {place: each.run for place, each in records.items() if documents[place].kind == "event"}
+    rows = (
+        reader.select_fields("episode", ("id", "project"), one_of("id", set(runs.values()))) if runs else ()
+    )
+    projects = {str(run): str(project) for run, project in rows}
+    fields = {"lesson": "repo", "episode": "project", "fact": "project"}
+    known = {
+        place: getattr(each, fields[documents[place].kind])
+        for place, each in records.items()
+        if documents[place].kind in fields
+    }
+    return known | {place: projects.get(run, "") for place, run in runs.items()}
 
 
 def _read_window(reader: Reader, document: IndexedDocument, reach: int) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Standing wishes and corrections in five languages: how many are heard, and what is mistaken for one.
+"""Standing wishes and corrections in several languages: how many are heard, and what is mistaken for one.
 
 The frames were written with `developed` in view, and measured once on `held_out`.
 """
@@ -71,3 +71,53 @@ def test_the_rule_is_kept_without_its_occasion(case: dict[str, Any]) -> None:
 )
 def test_with_the_task_comes_only_what_is_marked_as_a_rule(message: str, rule: str) -> None:
     assert find_wishes(message, is_task=True) == [(rule, True)]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I'd rather have two small commits than one big one.",
+        "I like early returns rather than nested ifs.",
+        "I'm not a fan of singletons.",
+        "Personally I favour composition over inheritance.",
+        "I tend to prefer explicit over implicit.",
+        "Don't ever push to main.",
+        "Ich hätte gern ausführliche Commit-Nachrichten.",
+        "J'aime mieux pytest que unittest.",
+        "Me gustaría que usaras pnpm en vez de npm.",
+        "Prefiro respostas curtas.",
+        "Preferisco risposte brevi.",
+    ],
+)
+def test_what_somebody_likes_is_a_wish_in_the_first_message_too(message: str) -> None:
+    assert find_wishes(message) == find_wishes(message, is_task=True) == [(message, True)]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "It'd be great if you could keep answers under ten lines.",
+        "I want all new code to have tests.",
+        "If you are unsure, ask rather than guess.",
+        "Make sure to run make fmt before each commit.",
+        "Évite les commentaires inutiles.",
+        "À partir de maintenant, réponds en français.",
+        "D'ora in poi usa pnpm.",
+    ],
+)
+def test_a_wish_is_heard_in_other_words(message: str) -> None:
+    assert [wish for wish, _ in find_wishes(message)] == [message]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I prefer the second option.",
+        "I like it.",
+        "I'd rather not merge this today.",
+        "I'd like to see the diff first.",
+    ],
+)
+def test_what_somebody_chooses_for_the_moment_is_no_wish(message: str) -> None:
+    assert not find_wishes(message)
+    assert not find_wishes(message, is_task=True)

@@ -30,7 +30,8 @@ _ENGLISH = {
     # Words before a wish that add nothing to it.
     "leads": r"""
         please|pls|also|and|but|so|ok|okay|(?:no|nope|wrong|stop)(?=[,.!])|actually|hey|hi|good
-        great|thanks|fine|well|yes|fyi|btw|by the way|just so you know|to be clear
+        great|thanks|fine|well|yes|fyi|btw|by the way|just so you know|to be clear|personally|generally
+        (?:one|another) (?:more )?thing(?: for the future)?
         (?:as|like) i said(?: before| already)?|(?:for|in) (?:this|our) {project}|let's""",
     # Marks of a rule: what follows a colon behind them is the user's own.
     "from_now_on": FROM_NOW_ON,
@@ -40,13 +41,18 @@ _ENGLISH = {
     # For good by their words.
     "standing": r"""
         {remember}
-        (?:i|we)(?:'d| would)? (?:much |really |strongly )?prefer
-        (?:i|we)(?:'d| would) (?:much )?rather (?:you|we|have|use|keep|not use)
-        (?:i|we) (?:really )?(?:like|hate|dislike)(?! it\b| that\b)
-        (?:i|we) want … (?:{from_now_on}|(?:on|in|for|with) (?:all|every|each))
+        {taste}
+        (?:i|we)(?:'d| would)? (?:want|like|need) … (?:{from_now_on}|{when} (?:all|every|each))
+        (?:i|we)(?:'d| would)? (?:want|like) (?:you to (?:use|keep|write|name|answer)|all|every|each)
+        it(?:'d| would) be (?:nice|great|good|better) if you(?! fix| add| check| look)
+        (?:if|when) (?:you(?:'re| are) )?(?:ever )?(?:unsure|in doubt|not sure){clauses}\bask
+        make sure (?:to|you) … {occasion}|better use … than
+        {thing} (?:rather than|instead of) {thing}(?=,? please)
+        {thing} (?:is|are) a no-go|stick with|call me \w+(?=\W*\Z)
+        (?:it's|it is) important to me that|i find {clauses}, avoid|i (?:work|am|'m) on {clauses}, so
         be (?:brief|concise|terse|explicit|consistent)|no (?!need|problem|worries)… please
         (?:i|we) (?:(?:don't|do not) (?:like|want)(?! to\b)|(?:really )?want you to|never want)
-        prefer|my preference|you (?:can|may) always|no more \w+
+        prefer|you (?:can|may) always|no more \w+
         (?:ask|check with|tell|warn|consult|ping) me … before(?! you (?:finish|start|continue|go)\b)
         (?:if|when) {clauses}, (?:please )?(?:ask|tell|warn) me|ask … before \w+ing
         you (?:must|should|have to|need to) {clauses}\b(?:when|whenever|every time|each time)
@@ -65,6 +71,12 @@ _ENGLISH = {
         keep (?:your |the |all |every )?{product}
         use … (?:(?:in|for) (?:all|every|any)|everywhere|throughout)
         you (?:should|must) (?:not|always|never|only)""",
+    # What somebody likes; it is for good in a first message too.
+    "taste": r"""
+        (?:i|we)(?:'d| would)? (?:much |really |strongly |tend to |generally |usually )*prefer
+        (?:i|we)(?:'d| would) (?:much )?rather (?:you|we|have|use|keep|not use|avoid)
+        (?:i|we) (?:really )?(?:like|love|favou?r|hate|dislike)(?! it\b| that\b)
+        i(?:'m| am) (?:not )?(?:really )?(?:a )?(?:big |huge )?fan of|my preference|(?:don't|do not) ever""",
     # For good, unless `once` says that they are for the moment.
     "corrections": r"""
         (?:{ask} (?:please )?not|don't|do not|dont|avoid) {action}(?= \S)(?! it\b| that\b| them\b)
@@ -123,8 +135,10 @@ _ENGLISH = {
     "habit": r"""
         deploy|release|ship|publish|tag|branch|merge|rebase|squash|build|host|track|format|lint
         name|write|log|keep|store|put|commit|target|review|test|call""",
-    "occasion": "(?:before|after|for|on|with|in) (?:every|each|any) {artifact}",
-    "product": r"answers?|repl\w+|responses?|commits?|functions?|messages?|summar\w+|diffs?|prs?",
+    "occasion": "{when} (?:every|each|any) {artifact}",
+    "when": "(?:before|after|for|on|with|in)",
+    "product": r"""
+        answers?|explanations?|repl\w+|responses?|commits?|functions?|messages?|summar\w+|diffs?|prs?""",
     "relation": "from|with|via|through|on|in|to|by|as|after",
     "subject": "(?:(?:the|our|all|your) )?{thing}",
     "place": "in|to|into|under|on|at",
@@ -146,11 +160,12 @@ _GERMAN = {
         {from_now_on}
         (?:immer|stets|nie|niemals|nie wieder) (?!wenn|noch|wieder|dann|mehr|ge\w+)…\w+n(?= ?[.!]*\Z|,)
         {imperative} … (?:immer|stets|nie|niemals|{from_now_on}|(?:vor|nach|bei) jede[mrs])
-        ich (?:bevorzuge|mag|hasse)(?! (?:das|es)\b)|ich hätte (?:es )?lieber
+        {taste}
+        lass das mit
         ich (?:möchte|will)(?: keine?n?| nicht| nie|,? dass du)
         (?:schreibe?|verwende|benutze?|nutze?|antworte) … nur|lasse? … in ruhe
         lieber {clauses}\w+en(?=\W*\Z)
-        (?:mir|uns) (?:wäre|ist|sind) … lieber|(?:wir|lieber) bevorzugen
+        (?:wir|lieber) bevorzugen
         frage? (?:mich|uns|erst|vorher|bitte)\b{clauses}(?:bevor|vorher|vor)
         bevor du {clauses}frage? (?:mich|erst|bitte)
         (?:jedes mal|immer|jedesmal) wenn du|sobald du
@@ -158,6 +173,9 @@ _GERMAN = {
         {clauses}\bohne (?:mich zu fragen|meine zustimmung|rückfrage)
         keine?n? {clauses}\bmehr
         du (?:sollst|darfst|musst|solltest) … (?:immer|nie|niemals|nicht|keine?n?)""",
+    "taste": r"""
+        ich (?:bevorzuge|mag|hasse)(?! (?:das|es)\b)|ich hätte (?:es )?(?:lieber|gerne?)
+        (?:mir|uns) (?:wäre|ist|sind) … lieber""",
     "corrections": r"""
         {negatable} … (?:nicht|keine?n?|nie)
         keine?n? \w+ in \w+(?=\W*\Z)
@@ -214,7 +232,8 @@ _FRENCH = {
         (?:ne |n')[\w-]+(?: \w+)? (?:jamais|plus jamais)
         (?:toujours|ne jamais|jamais) (?:\w+er|\w+ir|\w+re)
         {imperative} … (?:toujours|jamais|systématiquement|{from_now_on}|(?:avant|après|à) chaque)
-        je (?:préfère|préf[éè]rerais|déteste|n'aime pas|ne veux (?:pas|plus|jamais))
+        {taste}
+        je ne veux (?:pas|plus|jamais)
         (?:écris|utilise|réponds|nomme) … (?:uniquement|seulement)|laisse … tranquille
         je (?:veux|voudrais|souhaite) que tu
         (?:nous|on) préfér\w+|préfère[zr]?
@@ -225,8 +244,9 @@ _FRENCH = {
         il (?:faut|ne faut) (?:toujours|jamais|pas|plus)
         tu (?:dois|ne dois|devrais|ne devrais) (?:toujours|jamais|pas|plus)
         {clauses}\bsans (?:me demander|mon accord|ma permission)""",
+    "taste": "je (?:préfère|préf[éè]rerais|déteste|n'aime pas)|j'aime(?:rais (?:mieux|que tu)| mieux)",
     "corrections": r"""
-        (?:arrête|arrêtez|cesse|cessez|évite|évitez) (?:de |d')\w+
+        (?:arrête|arrêtez|cesse|cessez|évite|évitez) (?:de |d'|les? |la |l')\w+
         (?:ne |n'){negatable} (?:pas|plus)
         tu n'as plus besoin
         {imperative} {clauses}(?:au lieu d|plutôt qu|à la place|(?:et|,) (?:pas|non))\w*'?""",
@@ -245,7 +265,8 @@ _FRENCH = {
     "ask": "peux-tu|pourrais-tu|tu peux|tu pourrais",
     "requests": "{ask} … (?:toujours|désormais|arrêter)",
     "once": r"""
-        pour l'instant|pour le moment|maintenant|aujourd'hui|encore|d'abord|option|tout de suite
+        pour l'instant|pour le moment|(?<!à partir de )maintenant|aujourd'hui|encore|d'abord|option
+        tout de suite
         c(?:e|et|ette|es)(?! projet| dépôt| repo| base| soit| qui| que)""",
     "trouble": r"mais|pourquoi|erreur|échou\w+|échec|plante|cassée?|lent|manque|faux",
     "statements": r"""
@@ -276,7 +297,8 @@ _SPANISH = {
         (?:escribe|usa|utiliza|responde|nombra) … (?:solo|sólo|solamente|únicamente)|deja … en paz
         siempre (?:{imperative}|(?!tenemos|vemos|hemos|recib|obten)\w+[aei]mos)
         {imperative} … (?:siempre|nunca|{from_now_on}|(?:antes de|después de|en) cada)
-        prefiero|preferiría|preferimos|odio|no quiero|no me gustan?|me gustan
+        {taste}
+        no quiero
         quiero que (?:tú |siempre |nunca )?\w+[ae]s
         (?:pregúntame|consúltame|avísame|pregunta) … antes
         antes de {clauses}(?:pregúntame|consúltame|avísame)
@@ -285,6 +307,7 @@ _SPANISH = {
         (?:hay que|no hay que|debes|no debes|tienes que) … (?:siempre|nunca)
         {clauses}\bsin (?:preguntarme|mi permiso|avisarme)
         no vuelvas a""",
+    "taste": "prefiero|preferiría|preferimos|odio|no me gustan?|me gustan|me gustaría que",
     "corrections": r"""
         (?:deja|dejen|dejad|para) de \w+[rs]
         (?:evita|evitad) \w+
@@ -331,10 +354,12 @@ _CHINESE = {
         (?:都|你)?(?:总是|始终|永远|一律|务必|一定要|必须)(?!{trouble})
         (?:绝不|绝对不要|永远不要|千万不要|千万别|从不|不要再|别再|不准|禁止|严禁)
         每次…(?:都|要|必须|先|前|后)(?!{trouble})
-        我(?:们)?(?:更)?(?:喜欢|偏好|倾向|希望你|想要你|宁愿|不喜欢|不想|不希望|不要)(?= ?\w)
+        {taste}
+        我(?:们)?(?:希望你|想要你|不想|不希望|不要)(?= ?\w)
         …前…(?:问我|告诉我|问一下我|征求我|经我同意)
         …(?:未经|没有)我(?:的)?(?:同意|允许)
         (?:所有|每个|任何)…(?:都|必须|一律|要|需要)(?!{trouble})""",
+    "taste": r"我(?:们)?(?:更)?(?:喜欢|偏好|倾向|宁愿|不喜欢)(?= ?\w)",
     "corrections": r"""
         (?:不要|别|勿|请勿|不许|不能){action}
         (?:改)?(?:用|使用)[^\n]{1,40}?(?:代替|替代|而不是|取代|不要用|不用|别用|而非)
@@ -361,6 +386,46 @@ _CHINESE = {
         随便|在""",
 }  # fmt: skip
 
+_PORTUGUESE = {
+    "leads": "por favor|e|mas|ok|bem|obrigad[oa]|também",
+    "from_now_on": "a partir de agora|de agora em diante|daqui (?:em diante|para a frente)|no futuro",
+    "remember": "lembra-te|lembre-se|não te esqueças|não se esqueça|tem em conta",
+    "standing": r"""
+        {remember}
+        {from_now_on}
+        {taste}
+        (?:nunca|jamais) (?:uses?|faças?|façam?|edites?|mexas?|apagues?)
+        sempre (?:usa|use|escreve|escreva|corre|corra|executa|execute)""",
+    "taste": "prefiro|preferia|preferimos|preferir?ia|gostava que|gostaria que|odeio|não gosto de",
+    "corrections": r"(?:evita|evite|não uses|não use|para de|pare de) \w+",
+    "facts": "(?:aqui )?(?:usamos|não usamos)",
+    "ask": "podes|pode|poderia",
+    "requests": "{ask} … (?:sempre|parar de)",
+    "once": "agora não|por agora|hoje|ainda|opção|primeiro",
+    "trouble": r"mas|porquê|erro|falha\w*|lento",
+    "statements": "(?:o |a )?(?:erro|bug|problema)",
+    "polite_end": "por favor|obrigad[oa]",
+}
+_ITALIAN = {
+    "leads": "per favore|e|ma|ok|bene|grazie|anche",
+    "from_now_on": "d'ora in poi|da ora in poi|d'ora in avanti|in futuro",
+    "remember": "ricorda(?:ti)?(?: che)?|tieni presente|non dimenticare",
+    "standing": r"""
+        {remember}
+        {from_now_on}
+        {taste}
+        non \w+ mai|mai \w+re|usa sempre|sempre \w+re""",
+    "taste": r"preferisco|preferirei|preferiamo|vorrei che|odio|non mi piac\w+|mi piac(?:ciono|erebbe che)",
+    "corrections": r"(?:evita|smetti di|non usare) \w+",
+    "facts": "(?:qui )?(?:usiamo|non usiamo)",
+    "ask": "puoi|potresti",
+    "requests": "{ask} … (?:sempre|smettere)",
+    "once": "per ora|oggi|ancora|opzione|adesso",
+    "trouble": "ma|perché|errore|fallisce|lento",
+    "statements": "(?:il |la |l')?(?:errore|bug|problema)",
+    "polite_end": "per favore|grazie",
+}
+
 
 class Frames(NamedTuple):
     """The frames of a language as patterns."""
@@ -370,6 +435,7 @@ class Frames(NamedTuple):
     facts: re.Pattern[str]
     requests: re.Pattern[str]
     in_task: re.Pattern[str]
+    taste: re.Pattern[str]
     once: re.Pattern[str]
     trouble: re.Pattern[str]
     opening: re.Pattern[str]
@@ -400,6 +466,7 @@ def _compile(table: dict[str, str], *, has_spaces: bool = True) -> Frames:
         facts=pattern(f"{start}{words('facts')}{edge}"),
         requests=pattern(f"{start}{words('requests')}{edge}"),
         in_task=pattern(rf"\A{leads}(?!{words('statements')}{edge}){for_good}"),
+        taste=pattern(rf"\A{leads}{words('taste')}{edge}"),
         once=pattern(f"{before}{words('once')}{edge}"),
         trouble=pattern(f"{before}{words('trouble')}{edge}"),
         opening=pattern(
@@ -416,5 +483,7 @@ LANGUAGES = (
     _compile(_GERMAN),
     _compile(_FRENCH),
     _compile(_SPANISH),
+    _compile(_PORTUGUESE),
+    _compile(_ITALIAN),
     _compile(_CHINESE, has_spaces=False),
 )

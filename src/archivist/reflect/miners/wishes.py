@@ -152,7 +152,7 @@ def find_wishes(message: str, *, is_task: bool = False) -> list[tuple[str, bool]
             continue
         sentence = words[start : start + len(spoken)]
         if start >= strict_from:
-            if _is_standing_in_task(spoken):
+            if _is_standing_in_task(spoken) or (not words[:start].strip() and _is_taste(spoken)):
                 found.append((sentence, True))
         elif wish := _find_wish(spoken):
             found.append((sentence, wish.is_standing))
@@ -217,6 +217,12 @@ def _is_standing_in_task(sentence: str) -> bool:
     return bool(_STANDING_IN_TASK.search(sentence)) or any(
         frames.in_task.match(sentence) for frames in LANGUAGES if frames is not ENGLISH
     )
+
+
+def _is_taste(sentence: str) -> bool:
+    """Say whether a message opens with what somebody likes, and not for the moment only."""
+    sentence = sentence.replace("\u2019", "'")
+    return any(frames.taste.match(sentence) and not frames.once.search(sentence) for frames in LANGUAGES)
 
 
 def _is_remark(before: str) -> bool:

@@ -1,0 +1,357 @@
+"""Read the signs that a later text replaces an earlier one.
+
+Signs are added up: words of change, the end of something that the earlier text names, another number, the
+contrary, and how much of the question both answer. `python -m bench.amended_pairs` fits their weights.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from archivist.cold_start import lazy_pattern
+from archivist.recall.lexical import SILENT
+
+_MOST_SENTENCES = 8
+_MOST_CHARACTERS = 500
+_STEM = 6
+_LONGEST_NUMBER = 6
+# No text answers more words of a long question.
+_MOST_ASKED = 6
+_SHORT = 30
+_LEAST_SILENT = 0.1
+# What is the contrary has half of the words.
+_SAME = 0.5
+
+_REPLACING = frozenset((
+    "amend", "amended", "amendment", "amends", "supersede", "superseded", "supersedes", "superseding",
+    "overrule", "overruled", "override", "overrides", "rescinded", "retract", "retracted", "revoke",
+    "revoked", "revise", "revised", "revision", "replace", "replaced", "replaces", "replacing", "revert",
+    "reverted", "correction", "corrected", "instead", "anymore", "previously", "formerly", "statt",
+    "stattdessen", "ersetzt", "désormais", "remplace", "remplacé", "reemplaza", "reemplazado", "invece",
+))  # fmt: skip
+_REPLACING_PAIRS = frozenset((
+    "no longer", "no more", "any more", "any longer", "from here", "from now", "from today", "after all",
+    "take over", "takes over", "took over", "takes precedence", "rather than", "went back", "in favour",
+    "in favor", "place of", "second thought", "second thoughts", "used to", "turns out", "new rule",
+    "new policy", "new decision", "new default", "new limit", "new plan", "stop using", "stopped using",
+    "my mind", "our mind", "scratch that", "scratch what", "scratch the", "forget what", "ignore what",
+    "was wrong", "was too", "were wrong", "make it", "make that", "nicht mehr", "ab jetzt", "ab sofort",
+    "au lieu", "en vez", "en lugar", "ya no",
+))  # fmt: skip
+# What has ended, and what is not so or does harm: they count beside a word of the earlier text.
+_ENDED = frozenset((
+    "gone", "dead", "archived", "deleted", "removed", "ended", "expired", "legacy", "retired",
+    "decommissioned", "torn", "ripped", "taken", "took", "shut", "off", "disabled", "dropped", "obsolete",
+    "deprecated", "deprecates", "sunset", "sunsetting", "phased", "discontinued", "abandoned", "scrapped",
+    "ditched", "withdrawn", "cancelled", "canceled", "out", "unsupported", "ignored", "void", "left",
+    "abgeschaltet", "entfernt", "weg", "supprimé", "abandonné", "eliminado",
+))  # fmt: skip
+_REFUSED = frozenset((
+    "nothing", "not", "no", "never", "nobody", "don", "doesn", "isn", "aren", "won", "cannot", "only",
+    "joined", "clashes", "unreadable", "hated", "wrong", "kein", "keine", "nicht", "plus",
+))  # fmt: skip
+_SINCE = frozenset((
+    "now", "nowadays", "since", "currently", "effective", "starting", "update", "decision", "jetzt",
+    "nun", "seit", "maintenant", "depuis", "ahora", "desde", "ora", "agora",
+))  # fmt: skip
+_SINCE_PAIRS = frozenset(("these days", "as of", "by now"))
+_MOVED = frozenset((
+    "changed", "updated", "moved", "migrated", "switched", "switching", "renamed", "lowered", "raised",
+    "increased", "decreased", "reduced", "bumped", "shifted", "swapped", "cut", "extended", "shortened",
+    "tightened", "relaxed", "upgraded", "downgraded", "converted", "adopted", "postponed", "delayed",
+    "rescheduled", "pushed", "slipped", "doubled", "halved", "merged", "split", "rewrite", "rewritten",
+    "rolled", "took", "takes", "handed", "dropped", "added", "got", "set", "down", "up", "umgestellt",
+    "gewechselt", "umgezogen", "passé", "passée", "cambiado", "cambió", "migrado",
+))  # fmt: skip
+# What is said in addition replaces nothing.
+_ADDED = frozenset((
+    "too", "also", "additionally", "addition", "besides", "likewise", "instance", "example", "auch",
+    "aussi", "también",
+))  # fmt: skip
+_NEGATING = frozenset((
+    "not", "never", "no", "without", "stop", "avoid", "cannot", "don", "doesn", "isn", "aren", "won",
+    "forbidden", "banned", "optional", "disabled", "off", "itself", "nicht", "kein", "keine", "ne", "pas",
+    "nunca",
+))  # fmt: skip
+_PERSONAL = frozenset(("i", "me", "my", "mine", "myself"))
+_NUMERALS = {
+    "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7",
+    "eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "fifteen": "15", "twenty": "20",
+    "thirty": "30", "half": "0.5", "twice": "2", "once": "1",
+}  # fmt: skip
+_ARTICLES = frozenset(("a", "an", "per", "every", "each"))
+_UNITS = frozenset(("second", "minute", "hour", "day", "week", "month", "year", "quarter"))
+_DATES = frozenset((
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "january", "february",
+    "march", "april", "june", "july", "august", "september", "october", "november", "december",
+))  # fmt: skip
+# Words that say that something is so, but not of what.
+_FAINT = frozenset((
+    "use", "used", "using", "keep", "kept", "set", "take", "taken", "make", "made", "run", "go", "goes",
+    "went", "put", "live", "lives", "need", "needs", "want", "default", "always", "every", "each", "per",
+    "new", "old", "also", "still", "now", "later", "earlier", "first", "last", "only",
+))  # fmt: skip
+_ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ed", "es", "er", "s")
+# A question for a number or a date.
+_MEASURED = lazy_pattern(
+    r"\b(?:how (?:many|long|big|large|much|often|fast|old|high|wide|small|far)|when|versions?|size"
+    r"|limit|timeout|length|maxim\w+|minim\w+|port|lowest|oldest|latest"
+    r"|(?:which|what) (?:time|day|date|number|year)"
+    r"|wann|wie (?:viele?|lange)|combien|quand|cuánt\w+|cuándo)\b",
+    re.IGNORECASE,
+    longest=_MOST_CHARACTERS,
+)
+# A point within a name or a number ends no sentence.
+_SENTENCE = lazy_pattern(r"(?:[^.!?;\n]|[.!?;](?=\S))+[.!?;\n]?", longest=_MOST_CHARACTERS)
+_CODE = re.compile(r"&&|\||(?:^|\s)--?[a-z]|\$[({\w]|[{};]|=\S|^(?:cd|ls|git|npm|grep|find|cat|sed) ")
+_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*(?![^\W_])|[^\W_]+")
+
+
+class TextStatement(NamedTuple):
+    """What a text says: its words in order, the stems of those that tell something, numbers and dates."""
+
+    tokens: tuple[str, ...]
+    stems: frozenset[str]
+    numbers: frozenset[str]
+    is_negated: bool
+    is_personal: bool
+
+
+class Change(NamedTuple):
+    """The words of change in a text; of what ended the stems around it."""
+
+    replacing: str
+    since: str
+    moved: str
+    ended: tuple[tuple[str, frozenset[str]], ...]
+    refused: tuple[tuple[str, frozenset[str]], ...]
+    is_addition: bool
+
+
+# Fitted by logistic regression to amended and ordinary pairs, and to turns of conversations, which hold down
+# what is lively or personal. `python -m bench.amended_pairs --fit` does it without the conversations. Of
+# other subjects there were too few. The first value is the sum without any sign.
+WEIGHTS = {
+    "": -1.8, "shared": 0.3, "answered": 1.2, "beyond": 0.6, "ratio": 0.8, "named": 1.2, "replacing": 1.4,
+    "ended": 1.5, "refused": 0.6, "since": 0.7, "moved": 1.1, "other number": 0.4, "no number": -1.0,
+    "contrary": 0.7, "contrast": -0.7, "other subject": -2.0, "exchanged": 0.7, "addition": -0.85,
+    "lively": -1.9, "personal": -0.6,
+}  # fmt: skip
+
+
+def weigh(newer: str, older: str, asked: str, ratio: float) -> float:
+    """Return how much speaks for a later text replacing an earlier one; `ratio` compares their relevance."""
+    signs = read_signs(newer, older, asked, ratio)
+    return WEIGHTS[""] + sum([WEIGHTS[name] * value for name, value in signs.items() if value])
+
+
+def read_signs(newer: str, older: str, asked: str, ratio: float) -> dict[str, float]:
+    """Return the signs of a pair, each between 0 and 1 or a little above."""
+    new, old, question = read_statement(newer), read_statement(older), read_statement(asked)
+    change = read_change(newer)
+    shared = share_of_words(newer, older)
+    own = old.stems - question.stems
+    answered, before = question.stems & new.stems, question.stems & old.stems
+    count = min(max(1, len(question.stems)), _MOST_ASKED)
+    new_focus, old_focus = _read_focus(newer, asked), _read_focus(older, asked)
+    is_measured = _asks_for_number(asked)
+    is_other = _has_other_subject(new_focus, old_focus)
+    return {
+        "shared": shared,
+        "answered": len(answered) / count,
+        "beyond": len(answered - before) / count,
+        "ratio": min(1.5, ratio),
+        "named": min(2, len(own & new.stems)) / 2,
+        "replacing": float(bool(change.replacing)),
+        "ended": float(bool(_find_end(change.ended, own))),
+        "refused": float(bool(_find_end(change.refused, own))),
+        "since": float(bool(change.since)),
+        "moved": float(bool(change.moved)) * len(answered) / count,
+        "other number": float(is_measured and _has_other_number(new, old, new_focus, old_focus)),
+        "no number": float(is_measured and bool(old.numbers) and not new.numbers),
+        "contrary": float(shared >= _SAME and new_focus.is_negated != old_focus.is_negated),
+        "contrast": float(_is_other_thing(new, old, before - answered)),
+        "other subject": float(is_other),
+        "exchanged": float(not is_other and _is_exchanged(new_focus, old_focus, question)),
+        "addition": float(change.is_addition),
+        "lively": float(newer.count("!") > 0) + float(older.count("!") > 0),
+        "personal": float(new.is_personal) + float(old.is_personal),
+    }
+
+
+def share_of_words(newer: str, older: str) -> float:
+    """Return how much of the shorter text both have."""
+    new, old = read_statement(newer).stems, read_statement(older).stems
+    return len(new & old) / max(1, min(len(new), len(old)))
+
+
+def explain_change(newer: str, older: str, asked: str) -> str:
+    """Return the clearest sign that a later text replaces an earlier one, in words."""
+    change = read_change(newer)
+    if change.replacing:
+        return f"it says “{change.replacing}”"
+    question = read_statement(asked)
+    if end := _find_end((*change.ended, *change.refused), read_statement(older).stems - question.stems):
+        return f"it says “{end}”"
+    new, old = _read_focus(newer, asked), _read_focus(older, asked)
+    if new.numbers and old.numbers and not new.numbers & old.numbers:
+        return f"{', '.join(sorted(new.numbers))} against {', '.join(sorted(old.numbers))}"
+    if new.is_negated != old.is_negated:
+        return "only one of them is negated"
+    word = change.moved or change.since
+    return f"it says “{word}”" if word else "it says something else"
+
+
+def _has_other_number(
+    new: TextStatement, old: TextStatement, new_focus: TextStatement, old_focus: TextStatement
+) -> bool:
+    if new_focus.numbers and old_focus.numbers:
+        return not new_focus.numbers & old_focus.numbers
+    return bool(new.numbers and old.numbers) and not new.numbers >= old.numbers
+
+
+def _is_other_thing(new: TextStatement, old: TextStatement, lacking: frozenset[str]) -> bool:
+    """Say whether another word stands before the same one as a word that the later text lacks."""
+    if not lacking:
+        return False
+    heads = {after for before, after in pairwise(old.tokens) if before in lacking}
+    return any(
+        after in heads and before not in SILENT and before not in old.tokens
+        for before, after in pairwise(new.tokens)
+    )
+
+
+def _has_other_subject(new: TextStatement, old: TextStatement) -> bool:
+    """Say whether two sentences begin with another word before the same one: admin API, public API."""
+    (one, head), (other, other_head) = (_begin(each) for each in (new, old))
+    return one != other and head == other_head and head in new.stems
+
+
+def _begin(statement: TextStatement) -> tuple[str, str]:
+    """Return the first word that is no stop word, and the one behind it."""
+    at = next((at for at, token in enumerate(statement.tokens) if token not in SILENT), 0)
+    first, second = (*statement.tokens[at : at + 2], "", "")[:2]
+    return first, second
+
+
+def _is_exchanged(new: TextStatement, old: TextStatement, question: TextStatement) -> bool:
+    """Say whether two sentences are the same but for one word or number, which the question does not name."""
+    if len(new.tokens) != len(old.tokens):
+        return False
+    differing = [other for one, other in zip(new.tokens, old.tokens, strict=True) if one != other]
+    return len(differing) == 1 and differing[0] not in question.stems
+
+
+def _find_end(found: Iterable[tuple[str, frozenset[str]]], own: frozenset[str]) -> str:
+    return next((word for word, around in found if around & own), "")
+
+
+@lru_cache(maxsize=512)
+def find_statement(text: str, asked: str) -> str:
+    """Return a short text, or the sentence of a long one that has the most words of the question.
+
+    A long text has words of change for many things.
+    """
+    if len(read_statement(text).tokens) <= _SHORT:
+        return text
+    return _find_focus(text, asked)
+
+
+def _find_focus(text: str, asked: str) -> str:
+    wanted = read_statement(asked).stems
+    return max(split_sentences(text), key=lambda each: len(read_statement(each).stems & wanted), default=text)
+
+
+@lru_cache(maxsize=512)
+def _read_focus(text: str, asked: str) -> TextStatement:
+    return read_statement(_find_focus(text, asked))
+
+
+@lru_cache(maxsize=512)
+def is_code(text: str) -> bool:
+    """Say whether a text is a command or code, which states nothing."""
+    tokens = read_statement(text).tokens
+    return _CODE.search(text) is not None and sum(map(SILENT.__contains__, tokens)) < _LEAST_SILENT * len(
+        tokens
+    )
+
+
+@lru_cache(maxsize=64)
+def _asks_for_number(asked: str) -> bool:
+    return _MEASURED.search(asked) is not None
+
+
+@lru_cache(maxsize=512)
+def split_sentences(text: str) -> tuple[str, ...]:
+    """Return the first sentences of a text."""
+    found = (each.strip() for each in _SENTENCE.findall(text))
+    return tuple(each for each in found if each)[:_MOST_SENTENCES]
+
+
+@lru_cache(maxsize=512)
+def read_change(text: str) -> Change:
+    """Return the words of change of a text."""
+    words = _TOKEN.findall(text[:_MOST_CHARACTERS].lower())
+    pairs = [f"{one} {other}" for one, other in pairwise(words)]
+    replacing = next((each for each in words if each in _REPLACING), "")
+    ended, refused = (
+        tuple(
+            (word, read_statement(sentence).stems)
+            for sentence in split_sentences(text)
+            if (word := next((each for each in _TOKEN.findall(sentence.lower()) if each in words_of_end), ""))
+        )
+        for words_of_end in (_ENDED, _REFUSED)
+    )
+    return Change(
+        replacing
+        or next((each for each in pairs if each in _REPLACING_PAIRS), "").replace("from now", "from now on"),
+        next((each for each in (*words, *pairs) if each in _SINCE or each in _SINCE_PAIRS), ""),
+        next((each for each in words if each in _MOVED), ""),
+        ended,
+        refused,
+        not _ADDED.isdisjoint(words),
+    )
+
+
+@lru_cache(maxsize=2048)
+def read_statement(text: str) -> TextStatement:
+    """Return what a text says."""
+    tokens: list[str] = []
+    stems: set[str] = set()
+    numbers: set[str] = set()
+    is_negated = is_personal = False
+    last = ""
+    for lowered in _TOKEN.findall(text[:_MOST_CHARACTERS].lower()):
+        number = _NUMERALS.get(lowered, lowered)
+        day = lowered.removesuffix("s")
+        if number[0].isdigit() or day in _DATES:
+            value = number if number[0].isdigit() else day
+            tokens.append(value)
+            if len(value) <= _LONGEST_NUMBER or day in _DATES:
+                numbers.add(value)
+            continue
+        if last in _ARTICLES and lowered in _UNITS:
+            numbers.add("1")
+        last = lowered
+        is_negated = is_negated or lowered in _NEGATING
+        is_personal = is_personal or lowered in _PERSONAL
+        stem = stem_word(lowered)
+        is_silent = lowered in SILENT
+        tokens.append(lowered if is_silent else stem)
+        if not is_silent and lowered not in _FAINT and len(lowered) > 1:
+            stems.add(stem)
+    return TextStatement(tuple(tokens), frozenset(stems), frozenset(numbers), is_negated, is_personal)
+
+
+@lru_cache(maxsize=4096)
+def stem_word(word: str) -> str:
+    """Return a word's beginning without its ending, so that the forms of a word are equal."""
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) > 2:
+            word = word.removesuffix(ending)
+            break
+    return word[:3] + word[3:_STEM].rstrip("eiy")
