@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     import archivist.layers.artifacts_service
     import archivist.layers.attempts_service
     import archivist.layers.knowledge_service
+    import archivist.layers.tasks_service
     import archivist.layers.working_service
     import archivist.ledger.service
     import archivist.lessons.service
@@ -112,6 +113,7 @@ class Bank:
     knowledge: archivist.layers.knowledge_service.Knowledge
     attempts: archivist.layers.attempts_service.Attempts
     artifacts: archivist.layers.artifacts_service.Artifacts
+    tasks: archivist.layers.tasks_service.Tasks
     working: archivist.layers.working_service.WorkingMemory
     core: archivist.core.service.Core
     proposals: archivist.core.proposals_service.Proposals
@@ -318,6 +320,11 @@ class Bank:
         )
 
     @property
+    def agent_name(self) -> str:
+        """Return the name of the acting agent; nothing for others."""
+        return self.actor.name if self.actor.kind is ActorKind.AGENT else ""
+
+    @property
     def root(self) -> Path:
         """Return the project's folder; of a bank that lies in none, the folder of its file."""
         return project_folder(self.path)
@@ -381,6 +388,10 @@ class Bank:
     def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
         """Refuse, and note in the ledger, what the actor may not do."""
         if may(self.actor, layer, verb, owner=owner):
+            return
+        # The document has two readings of who logs attempts; the user decides.
+        is_attempt = (layer, verb) == (Layer.EPISODES, Verb.WRITE) and self.config.tasks.agents_log_attempts
+        if is_attempt and self.agent_name and owner in (None, self.agent_name):
             return
         self.refuse(layer, verb, hint=access_hint(layer, verb), what=owner or "")
 

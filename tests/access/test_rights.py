@@ -93,6 +93,7 @@ AGENTS_MAY = {
     "Stream.log": "in no person's name, in small steps of the cycle",
     "Stream.begin_cycle": "its own role's",
     "Stream.reflect": "quotes are marked",
+    **{f"Tasks.{name}": "its own, and those of nobody" for name in ("add", "start", "finish", "fail")},
     "Transcripts.capture": _OWN_RUN,
     **{f"WorkingMemory.{name}": "its own" for name in ("update", "note", "clear", "open")},
     "WorkspaceService.save_memory": "with its name, no order, no risky command, over no entry of a person",

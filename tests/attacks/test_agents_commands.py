@@ -64,6 +64,10 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "knowledge import": ("x.md",),
     "knowledge remove": ("x/y",),
     "knowledge set": ("x", "y", "z"),
+    "tasks reopen": ("x",),
+    "tasks cancel": ("x",),
+    "tasks remove": ("x",),
+    "tasks run": ("--worker", "eve=true"),
     "import": ("x.jsonl",),
     "share": ("shared",),
     "erase": ("m-001", "--yes"),
@@ -82,6 +86,7 @@ BY_SERVICES = frozenset((
     "core take-out", "proposals add", "proposals rules", "proposals issue", "working clear",
     "working constraint", "working context", "working note", "working plan", "stream log", "stream cycle",
     "stream reflect", "archive add", "archive refresh", "artifacts register", "artifacts remove",
+    "tasks add", "tasks start", "tasks finish", "tasks fail",
     "workspace save", "workspace skills save", "workspace drafts", "workspace transcripts capture",
     "tools call", "serve", "mcp",
 ))  # fmt: skip
@@ -95,8 +100,8 @@ READING = frozenset((
     "workspace graph", "episodes atif", "episodes failures", "episodes list", "episodes show",
     "episodes similar", "episodes stats", "episodes tried", "knowledge conflicts", "knowledge history",
     "knowledge list", "knowledge show", "artifacts list", "artifacts show", "artifacts verify",
-    "artifacts versions", "audit regressions", "audit report", "export", "verify", "config show", "doctor",
-    "completion",
+    "artifacts versions", "tasks list", "tasks show", "tasks activity", "audit regressions", "audit report",
+    "export", "verify", "config show", "doctor", "completion",
 ))  # fmt: skip
 
 

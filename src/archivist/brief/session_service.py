@@ -57,7 +57,14 @@ class SessionBriefs(BankService):
                 extra: dict[str, object] = {}
                 if folder is not None:
                     extra[projects.CHECKOUT] = projects.checkout_info(folder, bank.root)
-                begun = Episode(id=run, session=run, project=project, started=bank.now(), extra=extra)
+                begun = Episode(
+                    id=run,
+                    session=run,
+                    project=project,
+                    agent=bank.agent_name,
+                    started=bank.now(),
+                    extra=extra,
+                )
                 bank.runs.record_episode(begun)
             return is_known
 

@@ -77,10 +77,22 @@ class RecallRules(NamedTuple):
 
 
 class RetentionRules(NamedTuple):
-    """How long runs are kept that no lesson cites, and the size of a bank that causes a warning."""
+    """How long runs are kept that no lesson cites, and artifacts; the size of a bank that causes a warning.
+
+    With `automatic` a finished run prunes, at most once a day.
+    """
 
     episodes_days: int = 30
+    artifacts_days: int = 90
+    automatic: bool = True
     warn_at_mb: int = 200
+
+
+class TaskRules(NamedTuple):
+    """How often a task is tried, and whether agents log attempts of their own beside those of tasks."""
+
+    max_attempts: int = 3
+    agents_log_attempts: bool = False
 
 
 class WorkingRules(NamedTuple):
@@ -184,6 +196,7 @@ class Config(NamedTuple):
     reflect: ReflectRules = ReflectRules()
     recall: RecallRules = RecallRules()
     retention: RetentionRules = RetentionRules()
+    tasks: TaskRules = TaskRules()
     working: WorkingRules = WorkingRules()
     core: CoreRules = CoreRules()
     stream: StreamRules = StreamRules()

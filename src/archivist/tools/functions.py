@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from archivist.access.rights import Layer
 from archivist.edges.views import approach_view, entry_view, hit_view
+from archivist.tools import task_functions as _task_functions  # noqa: F401 registers its functions
 from archivist.tools.registry import (
     COUNT,
     DEFAULT,
@@ -19,6 +20,9 @@ from archivist.tools.registry import (
     NUMBER,
     TEXT,
     Answer,
+    Count,
+    Limit,
+    Offset,
     ScopeArgument,
     Tool,
     Toolset,
@@ -53,18 +57,13 @@ __all__ = [
     "select_tools", "tools",
 ]  # fmt: skip
 
-# The largest integer that every JSON reader takes for a whole number, and the bank too.
-_MAX_INTEGER = 2**53 - 1
 # A search goes no deeper: later results hardly ever answer the question.
 _DEPTH = 200
 
 Words = Annotated[str, Meta(min_length=1, description="What to search for, in plain words.")]
 Role = Annotated[str, Meta(description="Only of this role.")]
-Count = Annotated[int, Meta(ge=0, le=_MAX_INTEGER)]
 Issue = Annotated[Count | None, Meta(description="Only what refers to this issue.")]
 Weight = Annotated[int, Meta(ge=1, le=10, description="Importance from 1 to 10.")]
-Limit = Annotated[int, Meta(ge=1, le=50, description="Maximum number of results.")]
-Offset = Annotated[Count, Meta(description="Where to continue: next_offset of the previous answer.")]
 Cycles = Annotated[tuple[Count, Count] | None, Meta(description="First and last cycle.")]
 Dates = Annotated[tuple[str, str] | None, Meta(description="First and last day, YYYY-MM-DD.")]
 Tags = Annotated[list[str], Meta(description="Tags.")]
@@ -393,7 +392,7 @@ def recall(
     bank: Bank,
     query: Words,
     kinds: Annotated[
-        list[Literal["lesson", "episode", "event", "fact", "artifact", "entry", "document"]] | None,
+        list[Literal["lesson", "episode", "event", "fact", "artifact", "task", "entry", "document"]] | None,
         Meta(description="Only these kinds of memory."),
     ] = None,
     role: Role = "",

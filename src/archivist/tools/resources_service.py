@@ -53,7 +53,7 @@ def read_memory(bank: Bank, name: str) -> tuple[str, str]:
     plain: dict[str, object] = to_plain(record)
     if kind in ("episode", "event"):
         plain["provenance"] = bank.runs.provenance(record.run if kind == "event" else record.id).value
-    elif kind in ("artifact", "document", "entry"):
+    elif kind in ("artifact", "document", "entry", "task"):
         with bank.reading() as reader:
             provenance = reader.text_provenance(kind, record)
         plain |= {"provenance": provenance.value} if provenance else {}
