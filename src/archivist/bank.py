@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     import archivist.brief.session_service
     import archivist.capture.conversations_service
     import archivist.capture.service
+    import archivist.core.brief_service
+    import archivist.core.files_service
     import archivist.core.proposals_service
     import archivist.core.service
     import archivist.doctor
@@ -116,6 +118,8 @@ class Bank:
     tasks: archivist.layers.tasks_service.Tasks
     working: archivist.layers.working_service.WorkingMemory
     core: archivist.core.service.Core
+    core_briefs: archivist.core.brief_service.CoreBriefs
+    core_files: archivist.core.files_service.CoreFiles
     proposals: archivist.core.proposals_service.Proposals
     stream: archivist.stream.service.Stream
     documents: archivist.archive.service.Documents
@@ -279,7 +283,16 @@ class Bank:
 
     def recall(self, query: Query | str) -> RecallResult:
         """Find what answers a question, in every kind of record, the best first, each with its reasons."""
-        return self.searches.recall(query)
+        with self.reading() as reader:
+            has_files = reader.count("folder")
+        if not has_files:
+            return self.searches.recall(query)
+        # Texts of watched files are compared with the files.
+        from archivist.recall.query import Query
+
+        asked = Query(text=query) if isinstance(query, str) else query
+        is_about_texts = not asked.kinds or "document" in asked.kinds
+        return self.documents.recall(asked) if is_about_texts else self.searches.recall(asked)
 
     def brief(self, request: BriefRequest | None = None, **fields: Any) -> RenderedBrief:
         """Say what a new run should know; with a run, record it. `fields` are those of a BriefRequest."""

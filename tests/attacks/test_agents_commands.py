@@ -37,6 +37,8 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "lessons approve": ("m-001",),
     "lessons claim": ("shop",),
     "core adopt": ("rules", "x", "--reason", "y"),
+    "core follow": ("rules", "x.md"),
+    "core unfollow": ("rules",),
     "proposals accept": ("p-001",),
     "proposals reject": ("p-001",),
     "proposals roll-back": ("p-001",),
@@ -83,7 +85,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
 BY_SERVICES = frozenset((
     "run start", "run finish", "brief", "capture", "reflect", "extract", "decay", "audit check",
     "lessons add", "lessons edit", "lessons forget", "core update", "core append", "core close-thread",
-    "core take-out", "proposals add", "proposals rules", "proposals issue", "working clear",
+    "core take-out", "core files", "proposals add", "proposals rules", "proposals issue", "working clear",
     "working constraint", "working context", "working note", "working plan", "stream log", "stream cycle",
     "stream reflect", "archive add", "archive refresh", "artifacts register", "artifacts remove",
     "tasks add", "tasks start", "tasks finish", "tasks fail",

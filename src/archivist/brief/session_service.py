@@ -70,7 +70,15 @@ class SessionBriefs(BankService):
 
         request = _SESSION._replace(project=project, provider=provider, harness=harness, run=run)
         selection = select_lessons(bank, request, global_bank=global_bank)
-        return deliver(bank, selection, request, global_bank=global_bank, open_run=open_run, is_session=True)
+        return deliver(
+            bank,
+            selection,
+            request,
+            global_bank=global_bank,
+            open_run=open_run,
+            is_session=True,
+            has_core=True,
+        )
 
     @reads(Layer.LESSONS)
     def brief_subagent(
@@ -82,7 +90,9 @@ class SessionBriefs(BankService):
 
         request = _SESSION._replace(project=project, role=role, run=run, preset=BriefPreset.SUBAGENT)
         selection = select_lessons(self._bank, request, global_bank=global_bank)
-        return deliver(self._bank, selection, request, global_bank=global_bank, is_session=True)
+        return deliver(
+            self._bank, selection, request, global_bank=global_bank, is_session=True, has_core=bool(role)
+        )
 
     @reads(Layer.LESSONS)
     def brief_prompt(self, run: str, project: str, prompt: str) -> RenderedBrief | None:

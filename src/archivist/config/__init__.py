@@ -102,11 +102,15 @@ class WorkingRules(NamedTuple):
 
 
 class CoreRules(NamedTuple):
-    """How many tokens each block of core memory may have, and all of them together."""
+    """How many tokens each block of core memory may have, all of them together, and a brief of them.
+
+    Rules and playbook that projects keep as files have up to 3,900 tokens.
+    """
 
     budget_tokens: int = 10_000
-    playbook_tokens: int = 2_000
-    rules_tokens: int = 1_500
+    brief_tokens: int = 1_500
+    playbook_tokens: int = 4_500
+    rules_tokens: int = 4_500
     status_tokens: int = 1_000
     threads_tokens: int = 1_500
     role_state_tokens: int = 500
@@ -115,12 +119,13 @@ class CoreRules(NamedTuple):
 
 
 class StreamRules(NamedTuple):
-    """How many cycles of the stream are hot, and when the stream is reflected on."""
+    """How many cycles of the stream are hot, when it is reflected on, and whether a session is a cycle."""
 
     hot_cycles: int = 100
     reflect_at_importance: int = 100
     reflect_at_cycles: int = 10
     gather_importance: int = 5
+    sessions_are_cycles: bool = True
 
 
 class ProposalRules(NamedTuple):

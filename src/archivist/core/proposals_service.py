@@ -136,7 +136,7 @@ class Proposals(BankService):
     @decides(Layer.PROPOSALS)
     def adopt(self, section: str, after: str, *, reason: str, role: str = "") -> Proposal:
         """Propose and accept in one step; only for a person who may approve."""
-        self._require_approver(_require_guarded(section).value)
+        self.require_approver(_require_guarded(section).value)
         self._expire()
         with self._bank.transaction():
             return self.accept(self.propose(section, after, reason=reason, role=role).id)
@@ -291,7 +291,7 @@ class Proposals(BankService):
             ]
             changed += [each.short_id for each in proposals if reader.get(Proposal, each.id) != each]
         if changed:
-            self._require_approver(changed[0])
+            self.require_approver(changed[0])
 
     def guard_erasure(self, names: Sequence[str], matching: str) -> None:
         """Refuse to erase a guarded block or a proposal, or text in them, except for approvers."""
@@ -315,7 +315,7 @@ class Proposals(BankService):
             if (any(what.is_in(text) for text in texts) if what else {texts[0], name} & asked)
         ]
         if touched:
-            self._require_approver(touched[0])
+            self.require_approver(touched[0])
 
     def _write_proposal(
         self,
@@ -358,7 +358,7 @@ class Proposals(BankService):
         writer.put(proposal, "propose")
         return proposal
 
-    def _require_approver(self, what: str) -> None:
+    def require_approver(self, what: str) -> None:
         """Raise AccessError, and note it in the ledger, unless the actor is a person who may approve."""
         patterns = policy.parse_approvers(self._bank.config.proposals.approvers)
         is_person = self._bank.actor.kind is ActorKind.HUMAN

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.access.rights import Layer, Verb, decides, reads, writes
 from archivist.capture.redaction import clean_text, validate_name
+from archivist.clock import to_text
 from archivist.errors import InputError, NotFoundError, RecordError, StateError
 from archivist.files.jsonl import LineProblem
 from archivist.recall.query import Query
-from archivist.records import ActorKind, Entry, EntryType
+from archivist.records import ActorKind, Entry, EntryType, Episode
 from archivist.records.plain import canonical_json, from_plain
 from archivist.records.tiers import validate_entry
+from archivist.records.words import NOTES
 from archivist.service import BankService
 from archivist.store.filters import at_least, at_most, equals
 from archivist.stream.entries import (
@@ -26,11 +28,13 @@ from archivist.stream.entries import (
     MAX_CYCLE,
     Marker,
     current_sprint,
+    describe_session,
     find_references,
     last_seq,
     latest_cycle,
     marker_of,
     parse_question,
+    session_importance,
     set_marker,
     validate_cycle_range,
     validate_importance,
@@ -164,6 +168,33 @@ class Stream(BankService):
             writer.set_setting(_BEGUN, canonical_json({**begun, role: number}))
         return number
 
+    @writes(Layer.STREAM)
+    def log_session(self, run: str, *, role: str = "") -> Entry | None:
+        """Log a session that has ended as the next cycle, and reflect if that is due.
+
+        None for a session that is logged already, by itself or by what its agents logged while it lasted.
+        """
+        bank = self._bank
+        with bank.transaction() as writer:
+            episode = writer.get(Episode, run)
+            if episode is None or episode.started is None or episode.parent:
+                return None
+            end = episode.finished or bank.now()
+            during = (at_least("time", to_text(episode.started)), at_most("time", to_text(end)))
+            if any(writer.count("entry", *which) for which in ((equals("run", run),), during)):
+                return None
+            notes = episode.extra.get(NOTES)
+            action, content = describe_session(episode, notes if isinstance(notes, dict) else {})
+            if not action:
+                return None
+            number = self.begin_cycle(role)
+            entry = self.log(
+                action, cycle=number, role=role, importance=session_importance(episode), content=content,
+                tags=episode.tags, run=run, time=end, type=EntryType.ACTION,
+            )  # fmt: skip
+        self.reflect(if_due=True)
+        return entry
+
     @reads(Layer.STREAM)
     def get(self, name: str) -> Entry:
         """Return an entry by its id."""
@@ -208,14 +239,13 @@ class Stream(BankService):
         min_importance: int | None = None,
         limit: int = 5,
         cycles: tuple[int | None, int | None] | None = None,
-        tier: str = "stream",
+        tier: str = "",
     ) -> list[StreamHit]:
         """Return the entries that answer a question, by recency, importance and relevance, best first.
 
-        Only hot entries are searched, unless cycles are given or named (`what happened in cycle 150?`) or the
-        tier is `archive` or empty. A question that names an issue is answered by entries that refer to it, if
-        there are any; one that names cycles only by entries of these cycles. Reflections come last, unless
-        the question asks for them.
+        The tier `stream` has the hot entries alone, `archive` the others. A question that names an issue is
+        answered by entries that refer to it, if there are any; one that names cycles only by entries of these
+        cycles. Reflections come last, unless the question asks for them.
         """
         if not query.strip():
             raise InputError("query: missing or empty", hint="archivist stream list shows the latest entries")

@@ -164,6 +164,17 @@ def archival_insert(
     return {"source": pieces[0].source, "pieces": len(pieces)}
 
 
+@tool(Toolset.COGNITIVE, object_schema({"next_offset": NEXT}, text=TEXT, tokens=COUNT), reads=True)
+def core_memory_read(
+    bank: Bank,
+    role: Annotated[str, Meta(description="Whose core memory; yours by default.")] = "",
+    offset: Offset = 0,
+) -> Answer:
+    """Read core memory in full: playbook, rules, status, threads, role state, lessons."""
+    view = bank.core.view(role)
+    return {**text_page(view.text, offset=offset), "tokens": view.tokens}
+
+
 @tool(Toolset.COGNITIVE, _SECTION, repeats=True, replaces=True)
 def core_memory_update(
     bank: Bank,
@@ -218,6 +229,27 @@ def memory_log(
     )
     due = bank.stream.due_reason()
     return {"id": entry.id, "cycle": entry.cycle, **({"reflection_due": due} if due else {})}
+
+
+@tool(Toolset.COGNITIVE, object_schema({"reflection_due": TEXT}, cycle=COUNT))
+def cycle_start(
+    bank: Bank, role: Annotated[str, Meta(description="Whose cycle; yours by default.")] = ""
+) -> Answer:
+    """Begin the next cycle: what is logged from now on belongs to it."""
+    due = bank.stream.due_reason()
+    return {"cycle": bank.stream.begin_cycle(role), **({"reflection_due": due} if due else {})}
+
+
+@tool(Toolset.COGNITIVE, object_schema({"reason": TEXT}, insights=list_schema(**_ENTRY), gathered=COUNT))
+def reflect(
+    bank: Bank,
+    reason: Annotated[str, Meta(description="Why now; empty to reflect only if it is due.")] = "",
+) -> Answer:
+    """Reflect on what was logged since the last reflection: insights for the stream and the archive."""
+    done = bank.stream.reflect(reason, if_due=not reason.strip())
+    told: Answer = {"core": list(done.told_core)} if done.told_core else {}
+    found = [entry_view(entry) for entry in done.entries]
+    return {"insights": found, "gathered": done.gathered, "reason": done.reason or done.skipped, **told}
 
 
 # The layers that a project's agents share

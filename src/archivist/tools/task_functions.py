@@ -66,7 +66,7 @@ def task_activity(
     return page("agents", found, offset=offset)
 
 
-@tool(Toolset.LAYERS, _ONE, repeats=True, layer=Layer.TASKS)
+@tool(Toolset.LAYERS, _ONE, layer=Layer.TASKS)
 def task_add(
     bank: Bank,
     title: Annotated[str, Meta(min_length=1, description="What is to be done, in a sentence.")],

@@ -17,6 +17,7 @@ from archivist.records.tier_words import ProposalStatus
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.core.files_service import FollowedFile
     from archivist.records import Block, Proposal, Working
 
 _role = click.option("--role", metavar="R", default="", help="The role; by default the actor's own.")
@@ -105,6 +106,40 @@ def adopt(bank: Bank, section: str, content: str, reason: str, role: str) -> Ans
     # Adopting records an accepted proposal, which can be rolled back like any other.
     undo = f"archivist proposals roll-back {proposal.short_id}"
     return Answer(proposal_view(proposal), f"{proposal.short_id}  {section} changed; to undo: {undo}")
+
+
+@options.bank_command(core)
+@click.argument("section", type=click.Choice(["playbook", "rules"]))
+@click.argument("path", metavar="FILE", type=click.Path())
+@_block_role
+def follow(bank: Bank, section: str, path: str, role: str) -> Answer:
+    """Take FILE as playbook or rules, as an approver may; its later changes are proposed."""
+    done = bank.core_files.follow(section, path, role=role)
+    return Answer(_file_view(done), f"{done.block}  follows {done.path}")
+
+
+@options.bank_command(core)
+@click.argument("section", type=click.Choice(["playbook", "rules"]))
+@_block_role
+def unfollow(bank: Bank, section: str, role: str) -> Answer:
+    """Stop following a file; the text that was accepted stays."""
+    done = bank.core_files.unfollow(section, role=role)
+    return Answer(_file_view(done), f"{done.block}  no longer follows {done.path}")
+
+
+@options.bank_command(core)
+def files(bank: Bank) -> Answer:
+    """List the followed files, and propose what has changed in them."""
+    made = bank.core_files.refresh()
+    found = bank.core_files.list()
+    state = ("State", lambda each: each.problem or ("changed" if each.is_changed else "as accepted"))
+    answer = list_records("files", found, _file_view, "block", "path", state, empty="no file is followed")
+    hints = [f"proposed: archivist proposals show {each.short_id}" for each in made]
+    return answer._replace(notes=(*answer.notes, *hints))
+
+
+def _file_view(each: FollowedFile) -> dict[str, Any]:
+    return {**each._asdict(), "path": str(each.path)}
 
 
 def _block_answer(block: Block) -> Answer:
