@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.errors import BankDamagedError, InputError
-from archivist.records import Block, Entry, Episode, EpisodeStatus
+from archivist.records import Block, Entry
 from archivist.records.plain import canonical_json
 from archivist.records.tier_words import CoreSection
-from archivist.text import shorten_line
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 MAX_CYCLE = (1 << 31) - 1
 ACTION_CHARACTERS = 2_000
 CONTENT_CHARACTERS = 20_000
-_SESSION_CHARACTERS = 160
-_SESSION_IMPORTANCE = {EpisodeStatus.FAILED: 7, EpisodeStatus.ABORTED: 6, EpisodeStatus.PARTIAL: 6}
 # A setting of the bank: how far the stream was reflected on.
 _MARKER = "stream_reflected"
 
@@ -107,23 +104,6 @@ def parse_question(question: str) -> QuestionFilters:
         is_certain=bool(cycle and cycle["word"]),
         is_of_reflections=_OF_REFLECTIONS.search(question) is not None,
     )
-
-
-def describe_session(episode: Episode, notes: Mapping[str, object]) -> tuple[str, str]:
-    """Return what a session did, in a line and in full, from its task and what reflection noted."""
-    asked = " ".join(episode.task.split())
-    action = shorten_line(asked or episode.summary, _SESSION_CHARACTERS)
-    lines = [episode.summary]
-    for name, label in (("worked", "Worked"), ("failed", "Failed"), ("decisions", "Decided")):
-        said = notes.get(name)
-        if isinstance(said, list | tuple) and said:
-            lines.append(f"{label}: {'; '.join(str(each) for each in said)}.")
-    return action, "\n".join(filter(None, lines))
-
-
-def session_importance(episode: Episode) -> int:
-    """Return how important a session is: one that failed more than one that went well."""
-    return _SESSION_IMPORTANCE.get(episode.status, 5)
 
 
 def validate_cycle_range(first: int | None, last: int | None) -> tuple[int | None, int | None]:

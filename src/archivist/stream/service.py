@@ -28,17 +28,16 @@ from archivist.stream.entries import (
     MAX_CYCLE,
     Marker,
     current_sprint,
-    describe_session,
     find_references,
     last_seq,
     latest_cycle,
     marker_of,
     parse_question,
-    session_importance,
     set_marker,
     validate_cycle_range,
     validate_importance,
 )
+from archivist.stream.sessions import SESSION, describe_session, session_importance
 from archivist.text import estimate_tokens
 
 if TYPE_CHECKING:
@@ -185,12 +184,10 @@ class Stream(BankService):
                 return None
             notes = episode.extra.get(NOTES)
             action, content = describe_session(episode, notes if isinstance(notes, dict) else {})
-            if not action:
-                return None
             number = self.begin_cycle(role)
             entry = self.log(
                 action, cycle=number, role=role, importance=session_importance(episode), content=content,
-                tags=episode.tags, run=run, time=end, type=EntryType.ACTION,
+                tags=(SESSION, *episode.tags), run=run, time=end, type=EntryType.ACTION,
             )  # fmt: skip
         self.reflect(if_due=True)
         return entry
