@@ -87,7 +87,10 @@ AGENTS_MAY = {
     "CoreFiles.refresh": _PROPOSED,
     "Proposals.propose": _PROPOSED,
     "Proposals.propose_rules": _PROPOSED,
-    **{f"Proposals.{name}": "if it is an approver" for name in ("accept", "reject", "roll_back", "adopt")},
+    **{
+        f"Proposals.{name}": "if it is an approver"
+        for name in ("accept", "reject", "roll_back", "adopt", "open_issue")
+    },
     **{
         f"Reflections.{name}": _OWN_RUN for name in ("extract", "reflect", "maybe_reflect", "reflect_waiting")
     },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -167,3 +168,44 @@ def test_followed_files_by_the_command_line(bank_cli: Command, project: Path) ->
         or "no such" in bank_cli("core", "files").out.lower()
     )
     assert bank_cli("core", "unfollow", "playbook").code == 0
+
+
+@pytest.mark.req("C10")
+def test_an_accepted_proposal_opens_an_issue_by_the_users_own_command(
+    bank_cli: Command, project: Path, home: Path
+) -> None:
+    script = project.parent / "tracker.py"
+    script.write_text(
+        "import sys\nopen(sys.argv[2], 'a').write(sys.argv[1] + '\\n' + sys.stdin.read())\nprint('https://tracker/7')\n",
+        "utf-8",
+    )
+    opened = project.parent / "issues.txt"
+    command = f"{sys.executable} {script} {{title}} {opened}"
+    bank_cli("proposals", "add", "rules", "- Never push to main", "--reason", "it broke twice")
+    # A repository cannot name the command.
+    (project / ".archivist" / "config.toml").write_text(
+        f'[proposals]\nissue_command = "touch {opened}"\n', "utf-8"
+    )
+    assert "proposals.issue_command" in bank_cli("proposals", "accept", "p-001").err
+    assert not opened.exists()
+    (project / ".archivist" / "config.toml").unlink()
+    assert "no command opens issues" in bank_cli("proposals", "issue", "p-001", "--open").err
+    assert bank_cli("config", "set", "--global", "proposals.issue_command", command).code == 0
+    assert "issue: https://tracker/7" in bank_cli("proposals", "accept", "p-001").err
+    said = opened.read_text("utf-8")
+    assert "rules" in said.splitlines()[0]
+    assert "it broke twice" in said
+    # One proposal has one issue.
+    assert "https://tracker/7" in bank_cli("proposals", "issue", "p-001", "--open").out
+    assert opened.read_text("utf-8") == said
+    assert bank_cli("--actor", "agent:eve", "proposals", "issue", "p-001", "--open").code == 9
+    assert home
+
+
+def test_a_tracker_that_fails_does_not_undo_the_acceptance(bank_cli: Command) -> None:
+    bank_cli("config", "set", "--global", "proposals.issue_command", "false")
+    bank_cli("proposals", "add", "rules", "- Never push to main", "--reason", "it broke twice")
+    ran = bank_cli("proposals", "accept", "p-001")
+    assert ran.code == 0
+    assert "proposals.issue_command failed" in ran.err
+    assert "Never push" in bank_cli("core", "render").out

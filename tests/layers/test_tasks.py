@@ -219,3 +219,30 @@ def test_tasks_by_the_command_line(bank_cli: Command) -> None:
     assert json.loads(bank_cli("tasks", "list", "--state", "done", "--json").out)["tasks"][0]["id"] == "build"
     assert bank_cli("tasks", "remove", "test").code == 0
     assert bank_cli("tasks", "show", "test").code == 3
+
+
+@pytest.mark.req("M3", "M10")
+def test_conflicts_are_decided_and_attempts_analysed_over_http(bank_cli: Command, project: Path) -> None:
+    for value, source, sure in (("raw SQL", "planner", "0.8"), ("Prisma", "coder", "0.6")):
+        bank_cli("knowledge", "set", "decision", "orm", value, "--source", source, "--confidence", sure)
+    for action in ("failed", "completed", "completed"):
+        bank_cli("episodes", "log", "build", "--agent", "coder", "--action", action, "--approach", "regex")
+    by_command = json.loads(bank_cli("episodes", "stats", "--by", "agent", "--json").out)
+    with serving(project, "--quiet") as served, served.client() as client:
+        (conflict,) = client.get("/api/memory/conflicts").json()["conflicts"]
+        assert (conflict["kept"], conflict["lost"], conflict["status"]) == ("raw SQL", "Prisma", "open")
+        url = f"/api/memory/conflicts/{conflict['id']}"
+        assert client.post(url, json={"decision": "maybe"}).status_code == 422
+        decided = client.post(url, json={"decision": "reverse"}).json()["conflict"]
+        assert decided["status"] == "reversed"
+        (fact,) = client.get("/api/memory/knowledge", params={"key": "orm"}).json()["knowledge"]
+        assert fact["value"] == "Prisma"
+        assert client.get("/api/memory/conflicts").json()["conflicts"] == []
+        assert len(client.get("/api/memory/conflicts", params={"all": True}).json()["conflicts"]) == 1
+        found = client.get("/api/memory/analytics", params={"by": "agent"}).json()
+        assert found == by_command
+        assert found["rows"][0]["name"] == "coder"
+        assert found["total"]["completed"] == 2
+        steps = client.get("/api/memory/analytics", params={"by": "agent", "step": "day"}).json()
+        assert steps["rows"][0]["periods"]
+        assert client.get("/api/memory/analytics", params={"by": "colour"}).status_code == 422

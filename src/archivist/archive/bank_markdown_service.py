@@ -138,6 +138,8 @@ class BankPages(BankService):
                 run_count=writer.run_count(), is_accepted=is_approved,
             )  # fmt: skip
             kept = bank.lessons.keep_many(candidates, sighting)
+            for each in kept if is_approved else ():
+                bank.lessons.approve(each.lesson.id)
         waiting = sum(each.lesson.is_waiting for each in kept)
         return done._replace(lessons=sum(each.is_new for each in kept), waiting=waiting)
 

@@ -131,12 +131,14 @@ class StreamRules(NamedTuple):
 class ProposalRules(NamedTuple):
     """Who may accept a proposal, when it expires, and when repeated failures propose a rule.
 
-    Approvers are actors, `kind[:name[:role]]`, separated by commas; a part that is left out matches any.
+    Approvers are actors, `kind[:name[:role]]`, separated by commas; a part that is left out matches any. The
+    issue command is the user's: accepting a proposal at the command line runs it, with the issue on stdin.
     """
 
     approvers: str = "human"
     expires_days: int = 30
     rule_at_runs: int = 5
+    issue_command: str = ""
 
 
 class WorkspaceRules(NamedTuple):

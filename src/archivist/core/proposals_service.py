@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,7 +19,15 @@ from archivist.core import blocks as core
 from archivist.core import proposals as policy
 from archivist.core.blocks import GUARDED
 from archivist.core.service import blocks_of
-from archivist.errors import BankError, DecidedError, InputError, NotFoundError, RecordError, StateError
+from archivist.errors import (
+    BankError,
+    ConfigError,
+    DecidedError,
+    InputError,
+    NotFoundError,
+    RecordError,
+    StateError,
+)
 from archivist.lessons.standing import find_lesson
 from archivist.records import (
     ARCHIVIST,
@@ -49,6 +59,9 @@ MOST_REASON = 4_000
 _MOST_EVIDENCE = 100
 # With ten undecided rules nobody reads an eleventh.
 _MOST_WAITING = 10
+# Where a proposal keeps the issue that was opened for it.
+_ISSUE = "issue"
+_ISSUE_TIMEOUT_S = 60
 _VERBS = {
     ProposalStatus.ACCEPTED: "accept",
     ProposalStatus.REJECTED: "reject",
@@ -132,6 +145,40 @@ class Proposals(BankService):
     def roll_back(self, name: str, *, comment: str = "") -> Proposal:
         """Restore the text before an accepted proposal, if the block was not changed since."""
         return self._decide(name, ProposalStatus.ROLLED_BACK, comment)
+
+    @decides(Layer.PROPOSALS)
+    def open_issue(self, name: str) -> str:
+        """Open an issue for a proposal with the user's own command; return what it printed last.
+
+        Only a person who may approve runs it. A proposal has one issue.
+        """
+        proposal = self.get(name)
+        self.require_approver(proposal.section.value)
+        if known := proposal.extra.get(_ISSUE):
+            return str(known)
+        try:
+            command = shlex.split(self._bank.config.proposals.issue_command)
+        except ValueError as error:
+            raise ConfigError(f"proposals.issue_command: {error}") from None
+        if not command:
+            hint = "archivist config set --global proposals.issue_command COMMAND"
+            raise InputError("no command opens issues", hint=hint)
+        title, _, body = self.to_issue(name).partition("\n")
+        try:
+            done = subprocess.run(  # noqa: S603 the user's own command
+                [word.replace("{title}", title) for word in command], input=body.strip("\n") + "\n",
+                capture_output=True, text=True, errors="replace", timeout=_ISSUE_TIMEOUT_S, check=False,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise InputError(f"proposals.issue_command: {error}") from None
+        said = next(reversed((done.stdout if not done.returncode else done.stderr).strip().splitlines()), "")
+        if done.returncode:
+            raise InputError(f"proposals.issue_command failed: {said or f'exit code {done.returncode}'}")
+        issue = _clean(said, "the issue") or "opened"
+        with self._bank.transaction() as writer:
+            current = find(writer, name)
+            writer.put(replace(current, extra={**current.extra, _ISSUE: issue}), "issue")
+        return issue
 
     @decides(Layer.PROPOSALS)
     def adopt(self, section: str, after: str, *, reason: str, role: str = "") -> Proposal:

@@ -77,6 +77,7 @@ MEANINGS = {
     "proposals.approvers": "who may accept proposals: actors, kind[:name[:role]], separated by commas",
     "proposals.expires_days": "days until an open proposal expires",
     "proposals.rule_at_runs": "number of runs with the same failure after which a rule is proposed",
+    "proposals.issue_command": "command that opens an issue: the body on stdin, {title} in its arguments",
     "workspace.roots": "other workspace roots to search, separated by commas",
     "workspace.resources": "folder of overviews and plans, below the root",
     "workspace.learnings": "folder of decisions and lessons, below the root",

@@ -12,6 +12,7 @@ from archivist.edges.cli.output import Answer, list_records
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import field_lines, pluralize
 from archivist.edges.views import block_view, core_view, proposal_view, time_text
+from archivist.errors import ArchivistError
 from archivist.records.plain import to_plain
 from archivist.records.tier_words import ProposalStatus
 
@@ -138,6 +139,29 @@ def files(bank: Bank) -> Answer:
     return answer._replace(notes=(*answer.notes, *hints))
 
 
+@options.bank_command(core)
+@click.option("--questions", type=click.IntRange(1, 1_000), default=60, show_default=True, help="How many.")
+def measure(bank: Bank, questions: int) -> Answer:
+    """Measure memory on your own history: tokens in context, questions answered, results to the point.
+
+    The questions are made from the stream, with known answers. Exit 1 when a bar is missed.
+    """
+    found = bank.stream.measure(questions)
+    rows = [("tokens in context, the most of a role", f"{found.tokens:,}", "at most 5,000")]
+    if found.questions:
+        rows += [
+            ("questions across cycles answered by the first hit", f"{found.right:.0%}", "at least 90 %"),
+            ("results that are to the point", f"{found.relevant:.0%}", "at least 80 %"),
+        ]
+    notes = [
+        f"{found.questions} questions" if found.questions else "too few entries in the stream to ask about"
+    ]
+    notes += [f"missed: {text}" for text in found.missed]
+    view = {**found._asdict(), "problems": found.problems}
+    table = (("What", "Measured", "Bar"), rows)
+    return Answer(view, notes=notes, tables=[table], code=1 if found.problems else 0)
+
+
 def _file_view(each: FollowedFile) -> dict[str, Any]:
     return {**each._asdict(), "path": str(each.path)}
 
@@ -204,8 +228,18 @@ def add(bank: Bank, /, section: str, content: str, **fields: Any) -> Answer:
 @options.bank_command(proposals, cls=options.DashTextCommand)
 @_decision
 def accept(bank: Bank, name: str, comment: str) -> Answer:
-    """Accept the proposal ID: its text becomes the text of the block."""
-    return _proposal_answer(bank.proposals.accept(name, comment=comment))
+    """Accept the proposal ID: its text becomes the text of the block.
+
+    With proposals.issue_command in your own settings an issue is opened for it.
+    """
+    answer = _proposal_answer(bank.proposals.accept(name, comment=comment))
+    if not bank.config.proposals.issue_command:
+        return answer
+    try:
+        return answer._replace(notes=(f"issue: {bank.proposals.open_issue(name)}",))
+    except ArchivistError as error:
+        # The proposal is accepted; the issue can be opened again.
+        return answer._replace(warnings=(f"archivist: {error.message}",))
 
 
 @options.bank_command(proposals, cls=options.DashTextCommand)
@@ -224,8 +258,12 @@ def roll_back(bank: Bank, name: str, comment: str) -> Answer:
 
 @options.bank_command(proposals)
 @_name
-def issue(bank: Bank, name: str) -> Answer:
+@click.option("--open", "is_opening", is_flag=True, help="Open it with proposals.issue_command.")
+def issue(bank: Bank, name: str, is_opening: bool) -> Answer:
     """Print the proposal ID as an issue for a tracker: a title line, then the body in Markdown."""
+    if is_opening:
+        opened = bank.proposals.open_issue(name)
+        return Answer({"issue": opened}, f"{name}  issue: {opened}")
     text = bank.proposals.to_issue(name)
     title, _, body = text.partition("\n")
     return Answer({"title": title, "body": body.strip("\n") + "\n"}, text)
