@@ -46,8 +46,8 @@ def plan(bank: Bank, project: Path, names: tuple[str, ...]) -> None:
     """Add what is to be done: each file is loaded by itself, the report needs them all."""
     bank.tasks.add("Report on what was sold", id="report", owner="reporter")
     for name in names:
-        fields = {"parent": "report", "owner": "loader", "approaches": LOADING}
-        bank.tasks.add(f"Load {name}.json into {name}.loaded", id=f"load {name}", **fields)
+        title = f"Load {name}.json into {name}.loaded"
+        bank.tasks.add(title, id=f"load {name}", parent="report", owner="loader", approaches=LOADING)
     for task in bank.tasks.query(state=TaskState.DONE):
         if is_still_good(bank, project, task.id):
             print(f"{task.id} is as it was")

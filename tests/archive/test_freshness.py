@@ -113,7 +113,8 @@ def test_the_entry_itself_stands_before_its_copy_in_a_page(bank: Bank) -> None:
 @pytest.mark.req("C9")
 def test_key_lessons_of_a_bank_become_lessons(bank_cli: Command, project: Path) -> None:
     text = (
-        "# Memory Bank\n\n## Key Lessons\n\n- **Review before Ops rotates:** double merges are twice as fast\n"
+        "# Memory Bank\n\n## Key Lessons\n\n"
+        "- **Review before Ops rotates:** double merges are twice as fast\n"
         "- Never rebase a shared branch\n\n## Notes\n\n- Nothing else\n"
     )
     (project / "bank.md").write_text(text, "utf-8")

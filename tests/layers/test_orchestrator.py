@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ def _worker() -> tuple[str, ...]:
 @pytest.mark.req("M13", "W14")
 def test_the_loop_does_what_can_be_done_and_learns_what_works(lead: Bank) -> None:
     lead.tasks.add("Ship it", id="ship", owner="tester")
-    ways = {"parent": "ship", "approaches": ("regex", "pratt")}
+    ways: dict[str, Any] = {"parent": "ship", "approaches": ("regex", "pratt")}
     lead.tasks.add("Build the parser", id="build", owner="coder", **ways)
     lead.tasks.add("Build the lexer", id="lexer", needs=("build",), **ways)
     done = lead.tasks.run({"coder": _worker(), "tester": _worker()})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -113,7 +114,7 @@ def test_an_agent_works_on_its_own_tasks_alone(bank: Bank) -> None:
 def test_agents_log_attempts_only_where_the_user_says_so(
     bank: Bank, bank_cli: Command, project: Path, home: Path
 ) -> None:
-    tried = {"action": "failed", "approach": "regex"}
+    tried: dict[str, Any] = {"action": "failed", "approach": "regex"}
     with pytest.raises(AccessError):
         bank.acting_as(CODER).attempts.log("build", agent="coder", **tried)
     allowed = Config()._replace(tasks=TaskRules(agents_log_attempts=True))
@@ -162,7 +163,8 @@ def test_what_an_agent_is_doing_is_answered_in_every_door(bank_cli: Command, pro
 def test_agents_work_on_tasks_by_their_functions(bank: Bank) -> None:
     coder = bank.acting_as(CODER)
     call(bank, "task_add", {"title": "Build it", "id": "build", "owner": "coder"})
-    assert call(coder, "task_query", {"owner": "coder"})["tasks"][0]["id"] == "build"
+    (found,) = cast("list[Any]", call(coder, "task_query", {"owner": "coder"})["tasks"])
+    assert found["id"] == "build"
     assert call(coder, "task_start", {"id": "build", "approach": "regex"})["state"] == "running"
     failed = call(coder, "task_fail", {"id": "build", "error": "cannot nest"})
     assert (failed["state"], failed["retry"]) == ("open", "retry")

@@ -24,7 +24,9 @@ LINT = "shop: `bun run lint` fails (exit 1): first `bun run lint:fix` (helped in
 
 
 def _session(number: int, **fields: Any) -> Entry:
-    notes = {name: fields.pop(name) for name in ("worked", "failed", "decisions") if name in fields}
+    notes: dict[str, object] = {
+        name: fields.pop(name) for name in ("worked", "failed", "decisions") if name in fields
+    }
     episode = Episode(id=f"s{number}", project="shop", task=fields.pop("task", f"Task {number}"), **fields)
     action, content = describe_session(episode, notes)
     return Entry(
@@ -85,7 +87,11 @@ def test_a_session_is_named_by_what_was_asked() -> None:
 
 def _record(bank: Bank, run: str, *, minutes: int = 0, **fields: Any) -> None:
     begun = START + timedelta(minutes=minutes)
-    done = {"started": begun, "finished": begun + timedelta(minutes=5), "status": EpisodeStatus.SUCCESS}
+    done: dict[str, Any] = {
+        "started": begun,
+        "finished": begun + timedelta(minutes=5),
+        "status": EpisodeStatus.SUCCESS,
+    }
     bank.runs.record_episode(Episode(id=run, task=f"Task of {run}", **done, **fields))
 
 

@@ -22,7 +22,7 @@ from tests.conftest import CountingIds, TickingClock
 from tests.samples import write_jsonl
 
 
-def _bank(folder: Path, **rules: int) -> Bank:
+def _bank(folder: Path, **rules: Any) -> Bank:
     config = Config(stream=StreamRules(**rules))
     return fresh_bank(folder, config=config, clock=TickingClock(), ids=CountingIds())
 

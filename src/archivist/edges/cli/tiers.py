@@ -117,12 +117,12 @@ def show(bank: Bank, name: str) -> Answer:
 @click.option("--issue", type=int, metavar="N", help="Only what refers to this issue.")
 @click.option("--importance", "min_importance", type=int, metavar="1-10", help="The minimum importance.")
 @_cycles_option
-@click.option("--archived", is_flag=True, help="Include archived cycles.")
+@click.option("--hot", "is_hot", is_flag=True, help="Only the cycles that are not archived.")
 @options.limit(most=200, default=5, show_default=True)
-def search(bank: Bank, /, text: str, cycles: str, archived: bool, **filters: Any) -> Answer:
+def search(bank: Bank, /, text: str, cycles: str, is_hot: bool, **filters: Any) -> Answer:
     """Search the entries for QUERY by recency, importance and relevance, best match first."""
     found = bank.stream.search(
-        text, cycles=_parse_cycles(cycles) if cycles else None, tier="" if archived else "stream", **filters
+        text, cycles=_parse_cycles(cycles) if cycles else None, tier="stream" if is_hot else "", **filters
     )
     lines = []
     for hit, entry in found:
