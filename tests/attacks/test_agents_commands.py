@@ -95,7 +95,8 @@ BY_SERVICES = frozenset((
 # What only reads; `init` makes an empty bank, and `hook` is the client's, which speaks for its user.
 READING = frozenset((
     "init", "hook", "status", "recall", "lessons list", "lessons show", "lessons history", "core render",
-    "core show", "proposals list", "proposals show", "working show", "stream list", "stream search",
+    "core measure", "core show", "proposals list", "proposals show", "working show", "stream list",
+    "stream search",
     "stream show", "stream export", "archive list", "archive search", "archive show", "workspace plans",
     "workspace overview", "workspace learnings", "workspace lint", "workspace skills list",
     "workspace skills show", "workspace transcripts list", "workspace transcripts show", "workspace search",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
-from archivist.config import Config, CoreRules
+from archivist.config import BriefRules, Config
 from archivist.core.render import fit_core
 from archivist.errors import AccessError, InputError, NotFoundError
 from archivist.records import Actor, ActorKind, ProposalStatus
@@ -88,7 +88,7 @@ def test_real_rules_fit_and_what_a_session_starts_with_is_budgeted(
 
 
 def test_core_in_a_brief_is_turned_off_by_the_user(tmp_path: Path, clock: TickingClock) -> None:
-    with fresh_bank(tmp_path / "p", clock=clock, config=Config(core=CoreRules(brief_tokens=0))) as bank:
+    with fresh_bank(tmp_path / "p", clock=clock, config=Config(brief=BriefRules(core_tokens=0))) as bank:
         bank.core.update("status", "Ship it")
         assert "Core memory" not in bank.brief(task="ship").text
 

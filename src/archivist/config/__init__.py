@@ -21,7 +21,8 @@ class BriefRules(NamedTuple):
     """How many lessons a brief has, and which it always has.
 
     The first two are for a domain's known issues, as documented; the next three for briefs about a task. The
-    holdout is the share of runs from which each lesson is randomly withheld, to measure its effect.
+    holdout is the share of runs from which each lesson is randomly withheld, to measure its effect. The last
+    one bounds what a brief has of core memory; 0 for none.
     """
 
     max_lessons: int = 10
@@ -30,6 +31,7 @@ class BriefRules(NamedTuple):
     budget_tokens: int = 600
     max_candidates: int = 3
     holdout: float = 0.0
+    core_tokens: int = 1_500
 
 
 class DecayRules(NamedTuple):
@@ -102,13 +104,12 @@ class WorkingRules(NamedTuple):
 
 
 class CoreRules(NamedTuple):
-    """How many tokens each block of core memory may have, all of them together, and a brief of them.
+    """How many tokens each block of core memory may have, and all of them together.
 
     Rules and playbook that projects keep as files have up to 3,900 tokens.
     """
 
     budget_tokens: int = 10_000
-    brief_tokens: int = 1_500
     playbook_tokens: int = 4_500
     rules_tokens: int = 4_500
     status_tokens: int = 1_000

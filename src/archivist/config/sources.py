@@ -23,7 +23,7 @@ from archivist.records.words import Severity
 from archivist.trust import is_accepted
 
 # Counts for which 0 makes sense.
-_MAY_BE_NONE = ("brief.max_candidates", "core.brief_tokens", "reflect.max_memories_per_run", "server.port")
+_MAY_BE_NONE = ("brief.max_candidates", "brief.core_tokens", "reflect.max_memories_per_run", "server.port")
 # Without a pause between two polls a server would do nothing else.
 _LEAST = {"server.poll_s": 0.01, "server.heartbeat_s": 0.1, "server.silence_s": 0.1}
 

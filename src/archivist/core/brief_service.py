@@ -16,8 +16,8 @@ class CoreBriefs(BankService):
 
     @reads(Layer.CORE)
     def brief_text(self, role: str = "", *, most: int | None = None) -> str:
-        """Return core memory within `core.brief_tokens`, or in fewer characters; nothing without any."""
-        limit = self._bank.config.core.brief_tokens * CHARACTERS_PER_TOKEN
+        """Return core memory within `brief.core_tokens`, or in fewer characters; nothing without any."""
+        limit = self._bank.config.brief.core_tokens * CHARACTERS_PER_TOKEN
         names = visible_blocks(role.strip() or self._bank.actor.role)
         with self._bank.reading() as reader:
             fields = ("id", "section", "role", "content")

@@ -53,7 +53,7 @@ class CoreFiles(BankService):
             self._bank.proposals.adopt(which.value, text, reason=reason, role=block.role)
         else:
             self._bank.proposals.require_approver(which.value)
-        self._note({**self._noted(), block.id: str(place)})
+        self._store_paths({**self._load_paths(), block.id: str(place)})
         return FollowedFile(block.id, place)
 
     @decides(Layer.PROPOSALS)
@@ -62,18 +62,18 @@ class CoreFiles(BankService):
         which = core.section_of(section, core.GUARDED)
         name = Block(section=which, role=role, updated=self._bank.now()).id
         self._bank.proposals.require_approver(which.value)
-        noted = self._noted()
+        noted = self._load_paths()
         if name not in noted:
             raise NotFoundError("followed file", name, hint="archivist core files lists them")
         place = Path(noted.pop(name))
-        self._note(noted)
+        self._store_paths(noted)
         return FollowedFile(name, place)
 
     @reads(Layer.CORE)
     def list(self) -> list[FollowedFile]:
         """Return the followed files, and which of them say something else than what was accepted."""
         found = []
-        for name, path in self._noted().items():
+        for name, path in self._load_paths().items():
             place = Path(path)
             try:
                 is_changed = _read_text(place) != self._accepted_text(name)
@@ -105,7 +105,7 @@ class CoreFiles(BankService):
         with self._bank.reading() as reader:
             return core.text_of(blocks_of(reader).get(block))
 
-    def _noted(self) -> dict[str, str]:
+    def _load_paths(self) -> dict[str, str]:
         path = state_folder(self._bank.path) / _FILE_NAME
         if not path.is_file():
             return {}
@@ -113,7 +113,7 @@ class CoreFiles(BankService):
         guarded = tuple(section.value for section in core.GUARDED)
         return {name: where for name, where in noted.items() if name.partition(":")[0] in guarded}
 
-    def _note(self, noted: dict[str, str]) -> None:
+    def _store_paths(self, noted: dict[str, str]) -> None:
         path = state_folder(self._bank.path) / _FILE_NAME
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(path, json.dumps(noted, ensure_ascii=False, indent=1).encode(), is_private=True)

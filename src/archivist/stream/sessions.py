@@ -120,7 +120,7 @@ def _hot_files(sessions: Sequence[Entry], cycles: int) -> list[SessionPattern]:
     """Return the files that many sessions changed, as one pattern."""
     by_file: dict[str, list[Entry]] = {}
     for entry in sessions:
-        for line in _marked(entry, CHANGED):
+        for line in _lines_of(entry, CHANGED):
             for file in dict.fromkeys(_CODE.findall(line)):
                 by_file.setdefault(file, []).append(entry)
     least = max(_LEAST_CYCLES, _LEAST_FILE_SHARE * cycles)
@@ -147,7 +147,7 @@ def _group(sessions: Sequence[Entry], mark: str, key: Callable[[str], str]) -> d
     """Return the entries of each thing that lines of a mark name, in order, each entry once."""
     found: dict[str, dict[str, Entry]] = {}
     for entry in sessions:
-        for line in _marked(entry, mark):
+        for line in _lines_of(entry, mark):
             found.setdefault(key(line), {})[entry.id] = entry
     return {what: list(cluster.values()) for what, cluster in found.items()}
 
@@ -169,7 +169,7 @@ def _is_part(what: str, code: str) -> bool:
     return f"{code} ".startswith(f"{what} ") or what.startswith(f"`{code}`")
 
 
-def _marked(entry: Entry, mark: str) -> list[str]:
+def _lines_of(entry: Entry, mark: str) -> list[str]:
     start = f"{mark}: "
     return [line.removeprefix(start) for line in entry.content.splitlines() if line.startswith(start)]
 
