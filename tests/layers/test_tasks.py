@@ -248,3 +248,15 @@ def test_conflicts_are_decided_and_attempts_analysed_over_http(bank_cli: Command
         steps = client.get("/api/memory/analytics", params={"by": "agent", "step": "day"}).json()
         assert steps["rows"][0]["periods"]
         assert client.get("/api/memory/analytics", params={"by": "colour"}).status_code == 422
+
+
+@pytest.mark.req("W14")
+@pytest.mark.parametrize(("actor", "name"), [("", "claude-code"), ("agent:coder:maker", "coder")])
+def test_a_session_that_began_is_what_its_agent_is_doing(
+    bank_cli: Command, archivist_process: Command, project: Path, actor: str, name: str
+) -> None:
+    event = {"session_id": "s-1", "cwd": str(project), "hook_event_name": "SessionStart", "source": "startup"}
+    said = json.dumps(event).encode()
+    ran = archivist_process("hook", "claude-code", "session-start", stdin=said, ARCHIVIST_ACTOR=actor)
+    assert ran.code == 0
+    assert f"{name}  in run s-1 since" in bank_cli("tasks", "activity").out

@@ -102,9 +102,12 @@ def test_each_session_is_the_next_cycle_once(bank: Bank) -> None:
         logged = bank.stream.log_session(f"s{number}", role="claude-code")
         assert logged is not None
         assert (logged.cycle, logged.run, logged.action) == (number + 1, f"s{number}", f"Task of s{number}")
+    # One that lasted while another ended is a cycle too.
+    _record(bank, "beside", minutes=11)
+    assert bank.stream.log_session("beside") is not None
     assert bank.stream.log_session("s1") is None
     assert bank.stream.log_session("nobody") is None
-    assert len(bank.stream.recent()) == 3
+    assert len(bank.stream.recent()) == 4
 
 
 @pytest.mark.req("C6")
@@ -130,6 +133,7 @@ def test_ten_sessions_are_reflected_on_by_themselves(tmp_path: Path, clock: Tick
                 assert episode is not None
                 writer.put(replace(episode, extra={NOTES: notes}), "note")
             bank.stream.log_session(f"s{number}")
+        bank.stream.reflect(if_due=True)
         (insight,) = [each for each in bank.stream.recent() if each.type is EntryType.REFLECTION]
         assert "first `bun run lint:fix`" in insight.action
         # Each insight names its entries.

@@ -38,9 +38,10 @@ class SessionBriefs(BankService):
         folder: Path | None = None,
         provider: str = "",
         harness: str = "",
+        agent: str = "",
         global_bank: Bank | None = None,
     ) -> RenderedBrief:
-        """Brief a session that starts, and record the run with the repository of its folder."""
+        """Brief a session that starts, and record the run with its agent and the repository of its folder."""
         from archivist import projects
         from archivist.brief.record_service import deliver
         from archivist.brief.service import select_lessons
@@ -58,12 +59,7 @@ class SessionBriefs(BankService):
                 if folder is not None:
                     extra[projects.CHECKOUT] = projects.checkout_info(folder, bank.root)
                 begun = Episode(
-                    id=run,
-                    session=run,
-                    project=project,
-                    agent=bank.agent_name,
-                    started=bank.now(),
-                    extra=extra,
+                    id=run, session=run, project=project, agent=agent, started=bank.now(), extra=extra
                 )
                 bank.runs.record_episode(begun)
             return is_known

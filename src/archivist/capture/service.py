@@ -507,6 +507,7 @@ class Runs(BankService):
         # A bank that another process writes is pruned by the next run.
         with suppress(BankError):
             self._bank.erasure.prune_if_due()
+        self._bank.stream.reflect(if_due=True)
         return FinishResult(tuple(runs), skipped, strays)
 
     def _finish_run(

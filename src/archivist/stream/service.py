@@ -171,7 +171,7 @@ class Stream(BankService):
 
     @writes(Layer.STREAM)
     def log_session(self, run: str, *, role: str = "") -> Entry | None:
-        """Log a session that has ended as the next cycle, and reflect if that is due.
+        """Log a session that has ended as the next cycle.
 
         None for a session that is logged already, by itself or by what its agents logged while it lasted.
         """
@@ -181,18 +181,21 @@ class Stream(BankService):
             if episode is None or episode.started is None or episode.parent:
                 return None
             end = episode.finished or bank.now()
-            during = (at_least("time", to_text(episode.started)), at_most("time", to_text(end)))
+            # What another session that lasted at the same time logged names its run.
+            during = (
+                at_least("time", to_text(episode.started)),
+                at_most("time", to_text(end)),
+                equals("run", ""),
+            )
             if any(writer.count("entry", *which) for which in ((equals("run", run),), during)):
                 return None
             notes = episode.extra.get(NOTES)
             action, content = describe_session(episode, notes if isinstance(notes, dict) else {})
             number = self.begin_cycle(role)
-            entry = self.log(
+            return self.log(
                 action, cycle=number, role=role, importance=session_importance(episode), content=content,
                 tags=(SESSION, *episode.tags), run=run, time=end, type=EntryType.ACTION,
             )  # fmt: skip
-        self.reflect(if_due=True)
-        return entry
 
     @reads(Layer.STREAM)
     def get(self, name: str) -> Entry:

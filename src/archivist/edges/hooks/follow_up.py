@@ -99,6 +99,7 @@ def _process_session(task: FollowUpTask, bank: Bank) -> None:
     failed = [result for result in bank.reflections.reflect_waiting() if getattr(result, "error", "")]
     if task.is_end and task.session and bank.config.stream.sessions_are_cycles:
         bank.stream.log_session(task.session, role=task.client)
+    bank.stream.reflect(if_due=True)
     for _ in bank.vectors.embed_waiting():
         pass
     bank.erasure.finish_erasures()
