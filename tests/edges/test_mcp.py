@@ -164,6 +164,9 @@ def test_instructions_are_short_and_name_only_what_is_there(
 @pytest.mark.parametrize("era", ERAS)
 def test_every_tool_answers_as_its_schema_says(folder: Path, opening: Callable[[], Bank], era: str) -> None:
     (folder / "out.txt").write_text("made")
+    with opening() as bank:
+        bank.tasks.add("Ship it", id="t3")
+        bank.tasks.start("t3", agent="w1")
     plans = folder / "resources" / "workspaces" / "devtools" / "_plans"
     plans.mkdir(parents=True)
     front = "---\nname: Engine\ndescription: Run task graphs\nstatus: done\ncreated: 2026-02-08\n---\n"
@@ -178,6 +181,9 @@ def test_every_tool_answers_as_its_schema_says(folder: Path, opening: Callable[[
         "archival_search": {"query": "parsers by hand"},
         "core_memory_update": {"section": "status", "content": {"sprint": "Ship it"}},
         "core_memory_append": {"section": "blockers", "item": "waiting for #84"},
+        "core_memory_read": {},
+        "cycle_start": {},
+        "reflect": {"reason": "the sprint ends"},
         "knowledge_put": {"category": "convention", "key": "imports", "value": "absolute"},
         "knowledge_query": {"category": "convention"},
         "episode_log": {"task": "t1", "agent": "w1", "action": "failed", "approach": "regex"},
@@ -185,6 +191,12 @@ def test_every_tool_answers_as_its_schema_says(folder: Path, opening: Callable[[
         "what_worked": {"task": "t1"},
         "artifact_register": {"path": "out.txt", "task": "t1"},
         "artifact_query": {"task": "t1"},
+        "task_add": {"title": "Build it", "id": "t2"},
+        "task_query": {"state": "open"},
+        "task_start": {"id": "t2", "agent": "w1"},
+        "task_fail": {"id": "t2", "error": "no compiler", "retry": True},
+        "task_activity": {"agent": "w1"},
+        "task_finish": {"id": "t3", "result": "built"},
         "lesson_add": {"summary": "Compile the regex once", "rule": "IF slow THEN cache", "tags": ["regex"]},
         "lesson_query": {"text": "regex"},
         "brief": {"task": "speed the regex up"},

@@ -49,6 +49,9 @@ def test_an_old_run_goes_with_its_events() -> None:
         (OLD, 2, RetentionNeeds(runs=frozenset({"r"})), RetentionReason.CITED),
         (OLD, 0, collect_needs([((), ("r#1",))], (), ""), RetentionReason.CITED),
         (OLD, 2, RetentionNeeds(last="r"), RetentionReason.LAST),
+        (OLD, 2, RetentionNeeds(recent=frozenset({"r"})), RetentionReason.RECENT),
+        # A recent run keeps also the events that no lesson cites: what was fixed in it is one.
+        (OLD, 2, collect_needs([((), ("r#1",))], (), "", ("r",)), RetentionReason.RECENT),
     ],
 )
 def test_a_run_stays_and_says_why(

@@ -62,10 +62,18 @@ def deliver(
             open_run=open_run,
             is_session=is_session,
         )
-    room = _MAX_CHARACTERS - len(text) if is_session else None
-    core = bank.core_briefs.brief_text(request.role, most=room) if has_core else ""
+    core = ""
+    if has_core and _has_blocks(bank):
+        room = _MAX_CHARACTERS - len(text) if is_session else None
+        core = bank.core_briefs.brief_text(request.role, most=room)
     text = present_text(text, form, is_fenced=is_fenced, brief_id=brief_id, lessons=chosen, core=core)
     return selection._replace(text=text, chosen=chosen, brief_id=brief_id, withheld=withheld)
+
+
+def _has_blocks(bank: Bank) -> bool:
+    """Say whether there is core memory: most banks have none, and need not import what renders it."""
+    with bank.reading() as reader:
+        return reader.count("block") > 0
 
 
 def record_brief(

@@ -102,6 +102,8 @@ def decide_retention(
         return RetentionReason.YOUNG
     if kin & needs.waiting:
         return RetentionReason.WAITING
+    if kin & needs.recent:
+        return RetentionReason.RECENT
     cited = needs.events.get(run, frozenset())
     if not cited and run in needs.runs:
         return RetentionReason.CITED
@@ -110,8 +112,6 @@ def decide_retention(
         return going if uncited[0] else RetentionReason.CITED
     if needs.last in kin:
         return RetentionReason.LAST
-    if kin & needs.recent:
-        return RetentionReason.RECENT
     return RunDeletion(run, *uncited)
 
 

@@ -236,8 +236,9 @@ def cycle_start(
     bank: Bank, role: Annotated[str, Meta(description="Whose cycle; yours by default.")] = ""
 ) -> Answer:
     """Begin the next cycle: what is logged from now on belongs to it."""
+    number = bank.stream.begin_cycle(role)
     due = bank.stream.due_reason()
-    return {"cycle": bank.stream.begin_cycle(role), **({"reflection_due": due} if due else {})}
+    return {"cycle": number, **({"reflection_due": due} if due else {})}
 
 
 @tool(Toolset.COGNITIVE, object_schema({"reason": TEXT}, insights=list_schema(**_ENTRY), gathered=COUNT))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -116,7 +117,7 @@ def adopt(bank: Bank, section: str, content: str, reason: str, role: str) -> Ans
 def follow(bank: Bank, section: str, path: str, role: str) -> Answer:
     """Take FILE as playbook or rules, as an approver may; its later changes are proposed."""
     done = bank.core_files.follow(section, path, role=role)
-    return Answer(_file_view(done), f"{done.block}  follows {done.path}")
+    return Answer(_file_view(done), f"{done.block}  follows {_file_name(bank, done)}")
 
 
 @options.bank_command(core)
@@ -125,7 +126,7 @@ def follow(bank: Bank, section: str, path: str, role: str) -> Answer:
 def unfollow(bank: Bank, section: str, role: str) -> Answer:
     """Stop following a file; the text that was accepted stays."""
     done = bank.core_files.unfollow(section, role=role)
-    return Answer(_file_view(done), f"{done.block}  no longer follows {done.path}")
+    return Answer(_file_view(done), f"{done.block}  no longer follows {_file_name(bank, done)}")
 
 
 @options.bank_command(core)
@@ -134,7 +135,15 @@ def files(bank: Bank) -> Answer:
     made = bank.core_files.refresh()
     found = bank.core_files.list()
     state = ("State", lambda each: each.problem or ("changed" if each.is_changed else "as accepted"))
-    answer = list_records("files", found, _file_view, "block", "path", state, empty="no file is followed")
+    answer = list_records(
+        "files",
+        found,
+        _file_view,
+        "block",
+        ("Path", partial(_file_name, bank)),
+        state,
+        empty="no file is followed",
+    )
     hints = [f"proposed: archivist proposals show {each.short_id}" for each in made]
     return answer._replace(notes=(*answer.notes, *hints))
 
@@ -160,6 +169,12 @@ def measure(bank: Bank, questions: int) -> Answer:
     view = {**found._asdict(), "problems": found.problems}
     table = (("What", "Measured", "Bar"), rows)
     return Answer(view, notes=notes, tables=[table], code=1 if found.problems else 0)
+
+
+def _file_name(bank: Bank, each: FollowedFile) -> str:
+    """Return a file's path, in the project from its folder."""
+    root = bank.root.absolute()
+    return str(each.path.relative_to(root) if each.path.is_relative_to(root) else each.path)
 
 
 def _file_view(each: FollowedFile) -> dict[str, Any]:
