@@ -1,8 +1,8 @@
-"""Plan, execute, observe: workers in their own processes share one bank, and planning again learns from it.
+"""Plan, execute, observe, learn: worker processes share one bank, and planning again learns from it.
 
-Three files of records are loaded in parallel and summed in a report. Nobody told the workers that the files
-have trailing commas, so the first approach fails where the second works. When a new file arrives, the plan
-leaves out what is still as it was, and begins with what worked.
+Files of records are loaded in parallel and summed in a report. Nobody told the workers that the files have
+trailing commas, so the first approach fails where the second works. When a new file arrives, tasks whose
+inputs are still as they were stay done, and the new one begins with what worked.
 """
 
 from __future__ import annotations
@@ -10,40 +10,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
 
 from archivist import Bank
-from archivist.records import Actor, ActorKind
+from archivist.records import Actor, ActorKind, TaskState
 
-AT_ONCE = 2
 LOADING = ("strict JSON", "JSON without trailing commas")
 LEAD = Actor(ActorKind.ORCHESTRATOR, "lead")
-Ended = subprocess.CompletedProcess[str]
-
-
-class Task(NamedTuple):
-    """One node of the graph: what it reads, what it makes, and the ways to do it, the plain one first."""
-
-    name: str
-    reads: tuple[str, ...]
-    makes: str
-    approaches: tuple[str, ...]
-
-
-class Worker(NamedTuple):
-    """A process at work on a task."""
-
-    task: Task
-    approach: str
-    began: float
 
 
 def main() -> None:
@@ -52,124 +29,70 @@ def main() -> None:
         project = Path(sys.argv[1] if len(sys.argv) > 1 else folder)
         # An example must not touch your own global memory; leave this line out.
         os.environ["ARCHIVIST_HOME"] = str(Path(folder, "home"))
+        # A worker is any command: an agent's command line, a script, this file.
+        worker = (sys.executable, __file__, "work", str(project))
         with Bank.open(project, actor=LEAD) as bank:
             for names in (("north", "south"), ("north", "south", "east")):
                 for name in names:
                     (project / f"{name}.json").write_text('[{"sold": 3}, {"sold": 4},]\n', "utf-8")
                 bank.core.update("status", {"sprint": f"Report on {', '.join(names)}"})
-                orchestrate(bank, project, graph(names))
+                plan(bank, project, names)
+                for step in bank.tasks.run({"loader": worker, "reporter": worker}).steps:
+                    print(step)
                 print((project / "report.txt").read_text("utf-8").strip())
 
 
-def graph(names: tuple[str, ...]) -> list[Task]:
-    """Return the tasks: each file is loaded by itself, the report needs them all."""
-    loads = [Task(f"load {name}", (f"{name}.json",), f"{name}.loaded", LOADING) for name in names]
-    return [*loads, Task("report", tuple(load.makes for load in loads), "report.txt", ("sum",))]
+def plan(bank: Bank, project: Path, names: tuple[str, ...]) -> None:
+    """Add what is to be done: each file is loaded by itself, the report needs them all."""
+    bank.tasks.add("Report on what was sold", id="report", owner="reporter")
+    for name in names:
+        title = f"Load {name}.json into {name}.loaded"
+        bank.tasks.add(title, id=f"load {name}", parent="report", owner="loader", approaches=LOADING)
+    for task in bank.tasks.query(state=TaskState.DONE):
+        if is_still_good(bank, project, task.id):
+            print(f"{task.id} is as it was")
+        else:
+            bank.tasks.reopen(task.id, "its inputs changed")
 
 
-def orchestrate(bank: Bank, project: Path, tasks: list[Task]) -> None:
-    """Go on until every task is done: plan, execute what is ready in parallel, observe what came of it."""
-    done: set[str] = set()
-    at_work: dict[Future[Ended], Worker] = {}
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        while len(done) < len(tasks):
-            for task in planned(bank, project, tasks, done, {each.task.name for each in at_work.values()}):
-                worker, command = execute(bank, project, task)
-                at_work[pool.submit(subprocess.run, command, capture_output=True, text=True)] = worker
-            ended, _ = wait(at_work, return_when=FIRST_COMPLETED)
-            for each in ended:
-                worker = at_work.pop(each)
-                if observe(bank, worker, each.result()):
-                    done.add(worker.task.name)
-
-
-def planned(
-    bank: Bank, project: Path, tasks: list[Task], done: set[str], at_work: set[str]
-) -> Iterator[Task]:
-    """Yield what can begin now, and count as done what was made from the same inputs before."""
-    for task in tasks:
-        needs = {each.name for each in tasks if each.makes in task.reads}
-        if task.name in done or task.name in at_work or not needs <= done:
-            continue
-        if is_still_good(bank, project, task):
-            print(f"lead: {task.name} is as it was")
-            done.add(task.name)
-        elif len(at_work) < AT_ONCE:
-            at_work.add(task.name)
-            yield task
-
-
-def is_still_good(bank: Bank, project: Path, task: Task) -> bool:
+def is_still_good(bank: Bank, project: Path, task: str) -> bool:
     """Say whether a task's file is there unchanged, and was made from what its inputs are now."""
-    made = bank.artifacts.query(task=task.name, path=task.makes, limit=1)
+    made = bank.artifacts.query(task=task, limit=1)
     if not made or bank.artifacts.verify([made[0].id])[0].state != "same":
         return False
-    return made[0].description == f"from {', '.join(inputs(project, task))}"
+    return made[0].description == f"from {', '.join(digests(project, task))}"
 
 
-def inputs(project: Path, task: Task) -> list[str]:
+def inputs(project: Path, task: str) -> list[Path]:
+    """Return the files that a task reads."""
+    if task.startswith("load "):
+        return [project / f"{task.removeprefix('load ')}.json"]
+    return [path.with_suffix(".loaded") for path in sorted(project.glob("*.json"))]
+
+
+def digests(project: Path, task: str) -> list[str]:
     """Return what a task reads, with the beginning of each file's digest."""
-    files = [name for name in task.reads if (project / name).exists()]
-    return [f"{name} {sha256((project / name).read_bytes()).hexdigest()[:8]}" for name in files]
+    files = inputs(project, task)
+    contents = [path.read_bytes() if path.exists() else b"" for path in files]
+    return [
+        f"{path.name} {sha256(content).hexdigest()[:8]}"
+        for path, content in zip(files, contents, strict=True)
+    ]
 
 
-def execute(bank: Bank, project: Path, task: Task) -> tuple[Worker, list[str]]:
-    """Choose the approach by what was tried before, say who does what, and return the worker's command."""
-    tried = {each.approach: each for each in bank.attempts.list_approaches(task.name)}
-    known = bank.knowledge.get("convention", task.name.partition(" ")[0])
-    open_ways = [each for each in task.approaches if each not in tried or tried[each].completed]
-    approach = known.value if known and known.value in open_ways else open_ways[0]
-    why = "the plain way"
-    if known and known.value == approach:
-        why = "known to work"
-    elif tried:
-        why = "its inputs changed" if approach in tried else "another way failed"
-    bank.attempts.log(
-        task.name, agent=agent_of(task), action="retried" if tried else "attempted", approach=approach
-    )
-    bank.core.append("inProgress", f"{agent_of(task)}: {task.name} by {approach}")
-    print(f"lead: {task.name} by {approach} ({why})")
-    command = [sys.executable, __file__, "work", str(project), task.name, approach, task.makes, *task.reads]
-    return Worker(task, approach, time.monotonic()), command
-
-
-def observe(bank: Bank, worker: Worker, ended: Ended) -> bool:
-    """Log what came of an attempt; what worked after another way failed becomes a convention."""
-    said = (ended.stdout + ended.stderr).strip().splitlines() or [""]
-    is_done = ended.returncode == 0
-    task, approach, agent = worker.task, worker.approach, agent_of(worker.task)
-    bank.attempts.log(
-        task.name,
-        agent=agent,
-        action="completed" if is_done else "failed",
-        approach=approach,
-        outcome=said[-1],
-        duration_ms=round((time.monotonic() - worker.began) * 1000),
-    )
-    bank.core.take_out("inProgress", f"{agent}: {task.name} by {approach}")
-    if is_done:
-        bank.core.append("recentlyShipped", f"{task.makes} by {agent}")
-        if any(each.failed for each in bank.attempts.list_approaches(task.name) if each.approach != approach):
-            bank.knowledge.put("convention", task.name.partition(" ")[0], approach, confidence=0.9)
-    print(f"{agent}: {task.name} {'done' if is_done else 'failed'}: {said[-1]}")
-    return is_done
-
-
-def agent_of(task: Task) -> str:
-    """Return the name of the worker that a task is given to."""
-    return task.name.replace(" ", "-")
-
-
-def work(project: Path, task: str, approach: str, makes: str, reads: list[str]) -> None:
-    """Do one task in a process of its own, as an agent: read core, act, register what was made, log it."""
-    agent = Actor(ActorKind.AGENT, task.replace(" ", "-"), "maker")
-    with Bank.open(project, create=False, actor=agent) as bank:
-        bank.working.update(plan=f"{task} by {approach}", constraints=[bank.core.view().status.sprint])
-        used = inputs(project, Task(task, tuple(reads), makes, ()))
-        texts = [(project / name).read_text("utf-8") for name in reads]
-        made = approaches()[approach](texts)
-        (project / makes).write_text(made, "utf-8")
+def work(project: Path) -> None:
+    """Do one task in a process of its own, as an agent: act, register what was made, log it."""
+    task, approach = os.environ["ARCHIVIST_TASK"], os.environ["ARCHIVIST_APPROACH"] or "sum"
+    name = os.environ["ARCHIVIST_ACTOR"].removeprefix("agent:")
+    makes = "report.txt" if task == "report" else f"{task.removeprefix('load ')}.loaded"
+    prompt = sys.stdin.read()
+    with Bank.open(project, create=False, actor=Actor(ActorKind.AGENT, name, "maker")) as bank:
+        bank.working.update(plan=prompt[:200], constraints=[bank.core.view().status.sprint])
+        used = digests(project, task)
+        texts = [path.read_text("utf-8") for path in inputs(project, task)]
+        (project / makes).write_text(approaches()[approach](texts), "utf-8")
         bank.artifacts.register(makes, task=task, description=f"from {', '.join(used)}")
+        bank.core.append("recentlyShipped", f"{makes} by {name}")
         bank.stream.log(f"Made {makes}", role="maker", importance=4, content=f"{task} by {approach}")
         bank.working.clear()
     print(f"made {makes}")
@@ -186,7 +109,6 @@ def approaches() -> dict[str, Callable[[list[str]], str]]:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["work"]:
-        _, _, folder, task, approach, makes, *reads = sys.argv
-        work(Path(folder), task, approach, makes, reads)
+        work(Path(sys.argv[2]))
     else:
         main()

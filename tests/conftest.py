@@ -16,8 +16,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from archivist import Bank, trust
+from archivist.files.git import keep_out_of_git
 from archivist.records import Actor, ActorKind
-from tests.banks import fresh_bank
+from tests.banks import fresh_bank, lay_bank
 from tests.commands import Command, Ran, run_apart, run_here
 
 __all__ = ["START", "Command", "CountingIds", "Ran", "TickingClock"]
@@ -141,6 +142,13 @@ def archivist(project: Path) -> Command:
         return run_here(words, cwd, stdin, environment)
 
     return run
+
+
+@pytest.fixture
+def bank_cli(archivist: Command, project: Path) -> Command:
+    """Run the command in a project that has a bank, as `init` makes it."""
+    keep_out_of_git(lay_bank(project))
+    return archivist
 
 
 @pytest.fixture

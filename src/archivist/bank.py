@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     import archivist.brief.session_service
     import archivist.capture.conversations_service
     import archivist.capture.service
+    import archivist.core.brief_service
+    import archivist.core.files_service
     import archivist.core.proposals_service
     import archivist.core.service
     import archivist.doctor
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     import archivist.layers.artifacts_service
     import archivist.layers.attempts_service
     import archivist.layers.knowledge_service
+    import archivist.layers.tasks_service
     import archivist.layers.working_service
     import archivist.ledger.service
     import archivist.lessons.service
@@ -112,8 +115,11 @@ class Bank:
     knowledge: archivist.layers.knowledge_service.Knowledge
     attempts: archivist.layers.attempts_service.Attempts
     artifacts: archivist.layers.artifacts_service.Artifacts
+    tasks: archivist.layers.tasks_service.Tasks
     working: archivist.layers.working_service.WorkingMemory
     core: archivist.core.service.Core
+    core_briefs: archivist.core.brief_service.CoreBriefs
+    core_files: archivist.core.files_service.CoreFiles
     proposals: archivist.core.proposals_service.Proposals
     stream: archivist.stream.service.Stream
     documents: archivist.archive.service.Documents
@@ -277,7 +283,16 @@ class Bank:
 
     def recall(self, query: Query | str) -> RecallResult:
         """Find what answers a question, in every kind of record, the best first, each with its reasons."""
-        return self.searches.recall(query)
+        with self.reading() as reader:
+            has_files = reader.count("folder")
+        if not has_files:
+            return self.searches.recall(query)
+        # Texts of watched files are compared with the files.
+        from archivist.recall.query import Query
+
+        asked = Query(text=query) if isinstance(query, str) else query
+        is_about_texts = not asked.kinds or "document" in asked.kinds
+        return self.documents.recall(asked) if is_about_texts else self.searches.recall(asked)
 
     def brief(self, request: BriefRequest | None = None, **fields: Any) -> RenderedBrief:
         """Say what a new run should know; with a run, record it. `fields` are those of a BriefRequest."""
@@ -316,6 +331,11 @@ class Bank:
             timeout_s=timeout_s,
             folder=self.folder,
         )
+
+    @property
+    def agent_name(self) -> str:
+        """Return the name of the acting agent; nothing for others."""
+        return self.actor.name if self.actor.kind is ActorKind.AGENT else ""
 
     @property
     def root(self) -> Path:
@@ -381,6 +401,10 @@ class Bank:
     def require(self, layer: Layer, verb: Verb, *, owner: str | None = None) -> None:
         """Refuse, and note in the ledger, what the actor may not do."""
         if may(self.actor, layer, verb, owner=owner):
+            return
+        # The document has two readings of who logs attempts; the user decides.
+        is_attempt = (layer, verb) == (Layer.EPISODES, Verb.WRITE) and self.config.tasks.agents_log_attempts
+        if is_attempt and self.agent_name and owner in (None, self.agent_name):
             return
         self.refuse(layer, verb, hint=access_hint(layer, verb), what=owner or "")
 

@@ -17,6 +17,8 @@ REFLECTION_FAILED = "reflection_failed"
 PROPOSING_FAILED = "proposing_failed"
 MEMORIES_ADDED = "memories_added"
 MEMORY_HIGHLIGHT = "memory_highlight"
+TASK_ENDED = "task_ended"
+TASK_STEP = "task_step"
 
 
 @dataclass(frozen=True, slots=True)

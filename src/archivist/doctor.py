@@ -15,7 +15,7 @@ from archivist.access.rights import DENIAL, Layer, reads, writes
 from archivist.errors import ArchivistError, BankDamagedError, BankError
 from archivist.recall.query import LIVE, Query
 from archivist.recall.results import FRESH
-from archivist.records import ConflictStatus, Episode, Lesson, ProposalStatus, Status
+from archivist.records import ConflictStatus, Episode, Lesson, ProposalStatus, Status, TaskState
 from archivist.service import BankService
 from archivist.store.filters import equals, one_of
 from archivist.store.rows import DECODING_ERRORS
@@ -233,6 +233,22 @@ def _check_size(bank: Bank) -> tuple[bool, str]:
     return not warnings, "; ".join(warnings) or "small enough"
 
 
+def _check_retention(bank: Bank) -> tuple[bool, str]:
+    rules, last = bank.config.retention, bank.erasure.last_pruned()
+    kept = f"runs that no lesson cites are kept {rules.episodes_days} days, artifacts {rules.artifacts_days}"
+    by = (
+        "a finished run prunes, at most once a day"
+        if rules.automatic
+        else "only archivist prune --yes prunes"
+    )
+    when = f"last pruned {str(last['time'])[:10]}: {_pruned_text(last)}" if last else "not pruned yet"
+    return True, f"{kept}; {by}; {when}"
+
+
+def _pruned_text(last: dict[str, object]) -> str:
+    return f"{last.get('runs', 0)} runs, {last.get('artifacts', 0)} artifacts"
+
+
 def _check_audit(bank: Bank) -> tuple[bool, str]:
     """Name the lessons that their verdicts suggest to reword or retire."""
     from archivist.audit.report import RecommendedStep, recommend_steps
@@ -302,6 +318,7 @@ _CHECKS = {
     "quarantine": _check_quarantine,
     "erasure": _check_erasure,
     "size": _check_size,
+    "retention": _check_retention,
     "audit": _check_audit,
 }
 
@@ -332,6 +349,8 @@ class Doctor(BankService):
                 "open_conflicts": reader.count("conflict", equals("status", ConflictStatus.OPEN)),
                 "attempts": reader.count("episode") - runs,
                 "artifacts": reader.count("artifact"),
+                "open_tasks": reader.count("task", equals("state", TaskState.OPEN)),
+                "running_tasks": reader.count("task", equals("state", TaskState.RUNNING)),
                 "stream_entries": reader.count("entry"),
                 "archived_pieces": reader.count("document"),
                 "open_proposals": reader.count("proposal", equals("status", ProposalStatus.OPEN)),

@@ -48,6 +48,7 @@ UNCHECKED = {
     "Bank.announce": "a live message about what was checked",
     "Bank.version": "says that something changed, not what",
     "Proposals.guard_import": "is the check",
+    "Proposals.require_approver": "is the check",
     "Proposals.guard_erasure": "is the check",
     "Proposals.propose_rules_quietly": "the archivist proposes, which is checked",
     "Tokens.find_by_secret": "says who acts",
@@ -82,9 +83,14 @@ AGENTS_MAY = {
     "Lessons.record_usage": _OWN_RUN,
     "Lessons.decay": "counts nothing for it",
     **{f"MemoryFiles.{name}": _PROGRAM for name in ("create", "change", "remove", "rename")},
+    **{f"CoreFiles.{name}": "if it is an approver" for name in ("follow", "unfollow")},
+    "CoreFiles.refresh": _PROPOSED,
     "Proposals.propose": _PROPOSED,
     "Proposals.propose_rules": _PROPOSED,
-    **{f"Proposals.{name}": "if it is an approver" for name in ("accept", "reject", "roll_back", "adopt")},
+    **{
+        f"Proposals.{name}": "if it is an approver"
+        for name in ("accept", "reject", "roll_back", "adopt", "open_issue")
+    },
     **{
         f"Reflections.{name}": _OWN_RUN for name in ("extract", "reflect", "maybe_reflect", "reflect_waiting")
     },
@@ -92,7 +98,9 @@ AGENTS_MAY = {
     **{f"Runs.{name}": _OWN_RUN for name in ("capture_file", "start_run", "finish", "finish_run", "extract")},
     "Stream.log": "in no person's name, in small steps of the cycle",
     "Stream.begin_cycle": "its own role's",
+    "Stream.log_session": "as log, of a session that has ended",
     "Stream.reflect": "quotes are marked",
+    **{f"Tasks.{name}": "its own, and those of nobody" for name in ("add", "start", "finish", "fail")},
     "Transcripts.capture": _OWN_RUN,
     **{f"WorkingMemory.{name}": "its own" for name in ("update", "note", "clear", "open")},
     "WorkspaceService.save_memory": "with its name, no order, no risky command, over no entry of a person",

@@ -37,6 +37,8 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "lessons approve": ("m-001",),
     "lessons claim": ("shop",),
     "core adopt": ("rules", "x", "--reason", "y"),
+    "core follow": ("rules", "x.md"),
+    "core unfollow": ("rules",),
     "proposals accept": ("p-001",),
     "proposals reject": ("p-001",),
     "proposals roll-back": ("p-001",),
@@ -64,6 +66,10 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "knowledge import": ("x.md",),
     "knowledge remove": ("x/y",),
     "knowledge set": ("x", "y", "z"),
+    "tasks reopen": ("x",),
+    "tasks cancel": ("x",),
+    "tasks remove": ("x",),
+    "tasks run": ("--worker", "eve=true"),
     "import": ("x.jsonl",),
     "share": ("shared",),
     "erase": ("m-001", "--yes"),
@@ -79,24 +85,26 @@ REFUSED: dict[str, tuple[str, ...]] = {
 BY_SERVICES = frozenset((
     "run start", "run finish", "brief", "capture", "reflect", "extract", "decay", "audit check",
     "lessons add", "lessons edit", "lessons forget", "core update", "core append", "core close-thread",
-    "core take-out", "proposals add", "proposals rules", "proposals issue", "working clear",
+    "core take-out", "core files", "proposals add", "proposals rules", "proposals issue", "working clear",
     "working constraint", "working context", "working note", "working plan", "stream log", "stream cycle",
     "stream reflect", "archive add", "archive refresh", "artifacts register", "artifacts remove",
+    "tasks add", "tasks start", "tasks finish", "tasks fail",
     "workspace save", "workspace skills save", "workspace drafts", "workspace transcripts capture",
     "tools call", "serve", "mcp",
 ))  # fmt: skip
 # What only reads; `init` makes an empty bank, and `hook` is the client's, which speaks for its user.
 READING = frozenset((
     "init", "hook", "status", "recall", "lessons list", "lessons show", "lessons history", "core render",
-    "core show", "proposals list", "proposals show", "working show", "stream list", "stream search",
+    "core measure", "core show", "proposals list", "proposals show", "working show", "stream list",
+    "stream search",
     "stream show", "stream export", "archive list", "archive search", "archive show", "workspace plans",
     "workspace overview", "workspace learnings", "workspace lint", "workspace skills list",
     "workspace skills show", "workspace transcripts list", "workspace transcripts show", "workspace search",
     "workspace graph", "episodes atif", "episodes failures", "episodes list", "episodes show",
     "episodes similar", "episodes stats", "episodes tried", "knowledge conflicts", "knowledge history",
     "knowledge list", "knowledge show", "artifacts list", "artifacts show", "artifacts verify",
-    "artifacts versions", "audit regressions", "audit report", "export", "verify", "config show", "doctor",
-    "completion",
+    "artifacts versions", "tasks list", "tasks show", "tasks activity", "audit regressions", "audit report",
+    "export", "verify", "config show", "doctor", "completion",
 ))  # fmt: skip
 
 

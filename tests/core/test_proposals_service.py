@@ -243,7 +243,7 @@ def test_an_open_proposal_expires_and_the_next_write_says_so(
         (lambda desk: desk.propose("rules", "x", reason="y", evidence=["m-404"]), "no lesson 'm-404'"),
         (lambda desk: desk.propose("rules", "x", reason="y", evidence=["zzz"]), "evidence 'zzz' is no"),
         (lambda desk: desk.propose("rules", "x", reason="y", evidence=["z"] * 101), "101 pieces"),
-        (lambda desk: desk.propose("rules", "x" * 7_000, reason="y"), "rules: 1,753 tokens, at most 1,500"),
+        (lambda desk: desk.propose("rules", "x" * 20_000, reason="y"), "rules: 5,003 tokens, at most 4,500"),
         (lambda desk: desk.accept("p-404"), "no proposal 'p-404'"),
         (lambda desk: desk.diff(""), "no proposal ''"),
     ],

@@ -11,7 +11,7 @@ import pytest
 
 from archivist import Bank
 from archivist.paths import bank_file
-from archivist.records import Action, Actor
+from archivist.records import Action, Actor, TaskState
 from tests.banks import note_as_made_here
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "orchestrator.py"
@@ -39,12 +39,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def test_planning_again_uses_attempts_knowledge_and_artifacts(project: tuple[Path, str]) -> None:
     _, out = project
     first, _, second = out.partition("sold: 14\n")
-    assert "lead: load north by strict JSON (the plain way)" in first
-    assert "load-north: load north failed: json.decoder.JSONDecodeError" in first
-    assert "lead: load north by JSON without trailing commas" in first
+    assert "load north given to loader by strict JSON (first choice)" in first
+    assert "load north failed, retry: json.decoder.JSONDecodeError" in first
+    assert "load north given to loader by JSON without trailing commas" in first
     # The second plan leaves out what is as it was, and begins with what worked.
-    assert "lead: load north is as it was" in second
-    assert "lead: load east by JSON without trailing commas (known to work)" in second
+    assert "load north is as it was" in second
+    assert "load east given to loader by JSON without trailing commas (known to work)" in second
     assert "failed" not in second
     assert second.endswith("sold: 21\n")
 
@@ -56,10 +56,14 @@ def test_the_bank_knows_who_did_what_and_how_it_went(project: tuple[Path, str]) 
     with Bank.open(folder, create=False) as bank:
         north = [each.action for each in reversed(bank.attempts.query(task="load north"))]
         assert north == [Action.ATTEMPTED, Action.FAILED, Action.RETRIED, Action.COMPLETED]
-        assert {each.agent for each in bank.attempts.query(action="failed")} == {"load-north", "load-south"}
-        fact = bank.knowledge.get("convention", "load")
+        assert {each.agent for each in bank.attempts.query(action="failed")} == {"loader"}
+        fact = bank.knowledge.get("convention", "report")
         assert fact is not None
         assert fact.value == "JSON without trailing commas"
+        assert {task.state for task in bank.tasks.query()} == {TaskState.DONE}
+        assert bank.tasks.get("load north").parent == "report"
+        (loader,) = bank.tasks.activity("loader")
+        assert (loader.tasks, loader.done, loader.failed) == ((), 3, 2)
         assert len(bank.artifacts.versions("report.txt")) == 2
         assert {each.state for each in bank.artifacts.verify() if each.artifact.task != "report"} == {"same"}
         status = bank.core.view().status
@@ -68,4 +72,4 @@ def test_the_bank_knows_who_did_what_and_how_it_went(project: tuple[Path, str]) 
         assert {each.role for each in bank.stream.recent()} == {"maker"}
         assert bank.ledger.verify().is_whole
         assert bank.ledger.denials() == []
-        assert bank.acting_as(Actor.parse("agent:load-north")).working.get() is None
+        assert bank.acting_as(Actor.parse("agent:loader")).working.get() is None

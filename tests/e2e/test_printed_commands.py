@@ -75,9 +75,10 @@ SCENES = {
         before={
             0: "archivist init",
             2: "mkdir shared; printf '# Swarm\\n\\n## Ports\\nThe API listens on 8080\\n' > shared/team.md",
-            5: "mkdir out; printf 'diff --git a/x b/x\\n' > out/fix.patch",
+            4: "printf 'cat > /dev/null; echo done\\n' > worker.sh",
+            7: "mkdir out; printf 'diff --git a/x b/x\\n' > out/fix.patch",
         },
-        ends={5: {"archivist artifacts verify": 1}},
+        ends={7: {"archivist artifacts verify": 1}},
     ),
     "learn-from-runs.md": Scene(
         before={

@@ -138,7 +138,7 @@ def test_an_agent_keeps_its_working_memory_over_processes(
 def test_the_guide_prints_what_its_commands_print(project: Path) -> None:
     text = GUIDE.read_text("utf-8")
     blocks = re.findall(r"```sh\n(.*?)```\n\n```text\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == text.count("```sh") == 4
+    assert len(blocks) == text.count("```sh") == 5
     environment = {**os.environ, "LOGNAME": "ada"}
     for commands, shown in blocks:
         ran = subprocess.run(

@@ -156,6 +156,47 @@ def test_instructions_are_short_and_name_only_what_is_there(
 # Tools
 
 
+SCOPE = {"workspace": "devtools"}
+# A call of every tool, in an order in which each finds what it needs.
+CALLS: dict[str, dict[str, Any]] = {
+    "memory_log": LOGGED,
+    "recall_search": {"query": "parser"},
+    "recall_by_cycle": {"start_cycle": 1, "end_cycle": 1},
+    "archival_insert": {"content": "# Parsers\n\nBy hand.", "type": "decision"},
+    "archival_search": {"query": "parsers by hand"},
+    "core_memory_update": {"section": "status", "content": {"sprint": "Ship it"}},
+    "core_memory_append": {"section": "blockers", "item": "waiting for #84"},
+    "core_memory_read": {},
+    "cycle_start": {},
+    "reflect": {"reason": "the sprint ends"},
+    "knowledge_put": {"category": "convention", "key": "imports", "value": "absolute"},
+    "knowledge_query": {"category": "convention"},
+    "episode_log": {"task": "t1", "agent": "w1", "action": "failed", "approach": "regex"},
+    "episode_query": {"task": "t1"},
+    "what_worked": {"task": "t1"},
+    "artifact_register": {"path": "out.txt", "task": "t1"},
+    "artifact_query": {"task": "t1"},
+    "task_add": {"title": "Build it", "id": "t2"},
+    "task_query": {"state": "open"},
+    "task_start": {"id": "t2", "agent": "w1"},
+    "task_fail": {"id": "t2", "error": "no compiler", "retry": True},
+    "task_activity": {"agent": "w1"},
+    "task_finish": {"id": "t3", "result": "built"},
+    "lesson_add": {"summary": "Compile the regex once", "rule": "IF slow THEN cache", "tags": ["regex"]},
+    "lesson_query": {"text": "regex"},
+    "brief": {"task": "speed the regex up"},
+    "recall": {"query": "regex"},
+    "memory_get": {"id": "m-001"},
+    "proposal_add": {"section": "rules", "after": "Test first.", "reason": "It helped."},
+    "retrieve_plans": {"scope": SCOPE},
+    "retrieve_overview": {"scope": SCOPE},
+    "save_memory": {"scope": SCOPE, "items": [{"text": "pnpm isolates packages", "kind": "lesson"}]},
+    "retrieve_learnings": {"scope": SCOPE},
+    "save_skill": {"scope": SCOPE, "name": "cut", "text": "Run `make`.", "description": "Use to release"},
+    "retrieve_skills": {"scope": SCOPE},
+}
+
+
 @pytest.mark.req("C5")
 @pytest.mark.req("W3")
 @pytest.mark.req("W4")
@@ -164,46 +205,20 @@ def test_instructions_are_short_and_name_only_what_is_there(
 @pytest.mark.parametrize("era", ERAS)
 def test_every_tool_answers_as_its_schema_says(folder: Path, opening: Callable[[], Bank], era: str) -> None:
     (folder / "out.txt").write_text("made")
+    with opening() as bank:
+        bank.tasks.add("Ship it", id="t3")
+        bank.tasks.start("t3", agent="w1")
     plans = folder / "resources" / "workspaces" / "devtools" / "_plans"
     plans.mkdir(parents=True)
     front = "---\nname: Engine\ndescription: Run task graphs\nstatus: done\ncreated: 2026-02-08\n---\n"
     (plans / "260208-engine.md").write_text(front)
     (plans.parent / "OVERVIEW.md").write_text("---\nname: DevTools\ndescription: Tools\n---\n\n# DevTools\n")
-    scope = {"workspace": "devtools"}
-    asked: dict[str, dict[str, Any]] = {
-        "memory_log": LOGGED,
-        "recall_search": {"query": "parser"},
-        "recall_by_cycle": {"start_cycle": 1, "end_cycle": 1},
-        "archival_insert": {"content": "# Parsers\n\nBy hand.", "type": "decision"},
-        "archival_search": {"query": "parsers by hand"},
-        "core_memory_update": {"section": "status", "content": {"sprint": "Ship it"}},
-        "core_memory_append": {"section": "blockers", "item": "waiting for #84"},
-        "knowledge_put": {"category": "convention", "key": "imports", "value": "absolute"},
-        "knowledge_query": {"category": "convention"},
-        "episode_log": {"task": "t1", "agent": "w1", "action": "failed", "approach": "regex"},
-        "episode_query": {"task": "t1"},
-        "what_worked": {"task": "t1"},
-        "artifact_register": {"path": "out.txt", "task": "t1"},
-        "artifact_query": {"task": "t1"},
-        "lesson_add": {"summary": "Compile the regex once", "rule": "IF slow THEN cache", "tags": ["regex"]},
-        "lesson_query": {"text": "regex"},
-        "brief": {"task": "speed the regex up"},
-        "recall": {"query": "regex"},
-        "memory_get": {"id": "m-001"},
-        "proposal_add": {"section": "rules", "after": "Test first.", "reason": "It helped."},
-        "retrieve_plans": {"scope": scope},
-        "retrieve_overview": {"scope": scope},
-        "save_memory": {"scope": scope, "items": [{"text": "pnpm isolates packages", "kind": "lesson"}]},
-        "retrieve_learnings": {"scope": scope},
-        "save_skill": {"scope": scope, "name": "cut", "text": "Run `make`.", "description": "Use to release"},
-        "retrieve_skills": {"scope": scope},
-    }
-    assert set(asked) == {tool.name for tool in tools()}
+    assert set(CALLS) == {tool.name for tool in tools()}
 
     async def talk(client: Client) -> dict[str, Any]:
         # The client checks each answer against the schema that was listed.
         await client.list_tools()
-        return {name: await client.call_tool(name, given) for name, given in asked.items()}
+        return {name: await client.call_tool(name, given) for name, given in CALLS.items()}
 
     answers = connect(opening, talk, era=era, actor="orchestrator:lead:lead")
     for name, answer in answers.items():

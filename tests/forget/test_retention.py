@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archivist import Bank
 from archivist.clock import to_text
-from archivist.config import RetentionRules
+from archivist.config import Config, ReflectRules, RetentionRules
 from archivist.forget.retention import (
     RetentionNeeds,
     RetentionReason,
@@ -22,7 +24,10 @@ from archivist.forget.retention import (
     latest_end,
     session_families,
 )
+from archivist.records import Episode, EpisodeStatus, Event, EventKind
 from archivist.store.results import Sizes
+from tests.banks import fresh_bank
+from tests.conftest import Command, TickingClock
 from tests.samples import WHEN
 
 OLD = WHEN - timedelta(days=40)
@@ -44,6 +49,9 @@ def test_an_old_run_goes_with_its_events() -> None:
         (OLD, 2, RetentionNeeds(runs=frozenset({"r"})), RetentionReason.CITED),
         (OLD, 0, collect_needs([((), ("r#1",))], (), ""), RetentionReason.CITED),
         (OLD, 2, RetentionNeeds(last="r"), RetentionReason.LAST),
+        (OLD, 2, RetentionNeeds(recent=frozenset({"r"})), RetentionReason.RECENT),
+        # A recent run keeps also the events that no lesson cites: what was fixed in it is one.
+        (OLD, 2, collect_needs([((), ("r#1",))], (), "", ("r",)), RetentionReason.RECENT),
     ],
 )
 def test_a_run_stays_and_says_why(
@@ -175,3 +183,77 @@ def test_a_large_bank_of_young_runs_is_told_so() -> None:
     sizes = Sizes(410_000_000, 0, {"events": 92, "lessons": 8})
     (said,) = growth_warnings(sizes, 0, RULES)
     assert "little is older than 30 days" in said
+
+
+def _finish(bank: Bank, run: str, **fields: object) -> None:
+    event = Event(run=run, seq=1, kind=EventKind.MESSAGE, text=f"Step of {run}")
+    bank.runs.finish_run(Episode(id=run, **fields), [event], status=EpisodeStatus.SUCCESS)  # type: ignore[arg-type]
+
+
+@pytest.mark.req("M9")
+def test_a_finished_run_prunes_at_most_once_a_day(bank: Bank, clock: TickingClock) -> None:
+    old = clock.now - timedelta(days=40)
+    bank.attempts.log("t", agent="coder", action="failed", approach="old", time=old)
+    _finish(bank, "first")
+    assert bank.attempts.query(task="t") == []
+    pruned = bank.erasure.last_pruned()
+    assert pruned["runs"] == 1
+    bank.attempts.log("t", agent="coder", action="failed", approach="older", time=old)
+    _finish(bank, "second")
+    assert len(bank.attempts.query(task="t")) == 1
+    clock.now += timedelta(days=1)
+    _finish(bank, "third")
+    assert bank.attempts.query(task="t") == []
+    assert bank.ledger.verify().is_whole
+    told = {check.name: check.text for check in bank.doctor.health()}["retention"]
+    assert "last pruned 2026-04-04: 1 runs, 0 artifacts" in told
+
+
+@pytest.mark.req("M9")
+def test_automatic_pruning_keeps_the_latest_runs_of_each_project(tmp_path: Path, clock: TickingClock) -> None:
+    rules = Config(reflect=ReflectRules(related_runs=2))
+    old = clock.now - timedelta(days=40)
+    with fresh_bank(tmp_path / "p", clock=clock, config=rules) as bank:
+        for number in range(4):
+            bank.runs.record_episode(
+                Episode(id=f"r{number}", project="a", finished=old + timedelta(hours=number))
+            )
+        bank.runs.record_episode(Episode(id="b0", project="b", finished=old))
+        bank.erasure.prune_if_due()
+        assert {run.id for run in bank.runs.episodes()} == {"r2", "r3", "b0"}
+
+
+@pytest.mark.req("M9")
+def test_pruning_can_be_turned_off_by_the_user(tmp_path: Path, clock: TickingClock) -> None:
+    rules = Config(retention=RetentionRules(automatic=False))
+    with fresh_bank(tmp_path / "p", clock=clock, config=rules) as bank:
+        old = clock.now - timedelta(days=400)
+        bank.attempts.log("t", agent="coder", action="failed", approach="x", time=old)
+        _finish(bank, "r")
+        assert len(bank.attempts.query(task="t")) == 1
+        told = {check.name: check.text for check in bank.doctor.health()}["retention"]
+        assert "only archivist prune --yes prunes; not pruned yet" in told
+
+
+@pytest.mark.req("M9")
+def test_old_artifacts_go_once_their_file_changed_or_is_gone(bank: Bank, clock: TickingClock) -> None:
+    for name in ("kept.txt", "changed.txt", "gone.txt"):
+        (bank.root / name).write_text(name, "utf-8")
+        bank.artifacts.register(name, task="t", agent="coder")
+    (bank.root / "changed.txt").write_text("anew", "utf-8")
+    bank.artifacts.register("changed.txt", task="t", agent="coder")
+    (bank.root / "gone.txt").unlink()
+    assert bank.erasure.prune().artifacts == 0
+    clock.now += timedelta(days=100)
+    assert bank.erasure.prune().artifacts == 2
+    assert bank.erasure.prune(is_dry_run=False).artifacts == 2
+    assert sorted(each.path for each in bank.artifacts.query()) == ["changed.txt", "kept.txt"]
+    assert bank.ledger.verify().is_whole
+
+
+@pytest.mark.req("M9")
+def test_status_says_when_the_bank_was_pruned(bank_cli: Command, project: Path) -> None:
+    (project / "r.jsonl").write_text('{"kind": "message", "run": "r", "seq": 1, "text": "hello"}\n', "utf-8")
+    assert bank_cli("run", "finish", "r.jsonl").code == 0
+    assert "pruned 20" in bank_cli("status").err
+    assert "at most once a day" in bank_cli("doctor").out

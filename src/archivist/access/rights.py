@@ -40,6 +40,7 @@ class Layer(StrEnum):
     KNOWLEDGE = "knowledge"
     EPISODES = "episodes"
     ARTIFACTS = "artifacts"
+    TASKS = "tasks"
     WORKING = "working"
     CORE = "core"
     STREAM = "stream"
@@ -70,6 +71,7 @@ RIGHTS: dict[Layer, tuple[frozenset[ActorKind], frozenset[ActorKind], frozenset[
     Layer.KNOWLEDGE: (_ALL, _OWNERS, frozenset((_H, _O))),
     Layer.EPISODES: (_ALL, _OWNERS, _OWNERS),
     Layer.ARTIFACTS: (_ALL, _OWNERS, _OWNERS),
+    Layer.TASKS: (_ALL, _OWNERS, _OWNERS),
     Layer.WORKING: (_NOBODY, _NOBODY, _NOBODY),
     Layer.CORE: (_ALL, _ALL, _NOBODY),
     Layer.STREAM: (_ALL, _ALL, _OWNERS),
@@ -79,7 +81,12 @@ RIGHTS: dict[Layer, tuple[frozenset[ActorKind], frozenset[ActorKind], frozenset[
     Layer.BANK: (_ALL, _OWNERS, _OWNERS),
 }
 # What an agent may do only to its own records.
-OWN = {(Layer.ARTIFACTS, Verb.WRITE), (Layer.WORKING, Verb.READ), (Layer.WORKING, Verb.WRITE)}
+OWN = {
+    (Layer.ARTIFACTS, Verb.WRITE),
+    (Layer.TASKS, Verb.WRITE),
+    (Layer.WORKING, Verb.READ),
+    (Layer.WORKING, Verb.WRITE),
+}
 
 
 class SupportsRequire(Protocol):

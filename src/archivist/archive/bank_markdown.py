@@ -1,4 +1,4 @@
-"""Read a `bank.md`: its status, threads, role state and cycles, and the rest unchanged.
+"""Read a `bank.md`: its status, threads, role state, cycles and key lessons, and the rest unchanged.
 
 Nothing is lost: every line that belongs to none of these parts is in the rest.
 """
@@ -43,6 +43,8 @@ _ROLE_FIELDS = {
     "current": "working_on",
 }
 _LISTS = {"in progress": "in_progress", "blockers": "blockers", "recently shipped": "recently_shipped"}
+# `## Key Lessons`, `### Lessons Learned`, `## Learnings`, with or without a sign before it.
+_LESSONS = re.compile(r"(?im)^\W*(?:key |core |top )?(?:lessons?|learnings?)(?: learn(?:ed|t))?\W*$")
 _SPRINT = ("sprint", "current sprint", "active sprint")
 _STATUS_LABEL = re.compile(
     r"[ \t]*\*\*[^\w*]*(?P<name>(?:current |active )?sprint|in progress|blockers|recently shipped)[ \t]*"
@@ -151,6 +153,7 @@ class BankPage:
         self.threads: dict[str, ThreadLine] = {}
         self.roles: dict[str, dict[str, str]] = {}
         self.cycles: list[CycleLine] = []
+        self.lessons: list[str] = []
         self._known = known_roles
         if found := _UPDATED.search("\n".join(lines[:30])):
             with suppress(ValueError):
@@ -164,6 +167,11 @@ class BankPage:
             self._read_role(item)
         elif "thread" in section:
             self._read_thread(item)
+        elif _LESSONS.search(f"{item.section}\n{item.below}"):
+            said = strip_emphasis(item.text)
+            if not _NONE.fullmatch(said):
+                self.lessons.append(said)
+                self._mark_part(item, "lessons")
         elif not self._read_status(item) and ("cycle" in f"{section} {below}" or "recent" in section):
             self._read_cycle(item)
 

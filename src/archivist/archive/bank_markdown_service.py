@@ -1,4 +1,4 @@
-"""Import a `bank.md` and its versions: state to core, cycles to the stream, the rest to the archive."""
+"""Import a `bank.md` and its versions: state to core, cycles to the stream, lessons, the rest archived."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.access.rights import Layer, decides
+from archivist.access.rights import Layer, Verb, decides
 from archivist.archive.bank_markdown import BankPage, list_sections, parse_bank, text_without_parts
 from archivist.archive.folders import (
     LINK_OUT,
@@ -22,16 +22,21 @@ from archivist.capture.redaction import clean_text
 from archivist.clock import to_short_text
 from archivist.errors import ArchivistError, InputError, RecordError
 from archivist.ids import derived_id
+from archivist.lessons.candidate import Candidate, Sighting
 from archivist.paths import leaves_checkout
-from archivist.records import DocumentType, Entry
+from archivist.records import ActorKind, DocumentType, Entry, Provenance
 from archivist.records.plain import canonical_json
 from archivist.service import BankService
+from archivist.text import shorten_line
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
 
 # The setting that holds the digest of each imported bank.md.
 _BANKS = "imported_banks"
+_LESSON_CHARACTERS = 300
+# A team that wrote it down as a key lesson thought it more important than most.
+_LESSON_IMPORTANCE = 0.7
 
 
 class BankImportResult(NamedTuple):
@@ -42,6 +47,8 @@ class BankImportResult(NamedTuple):
     roles: tuple[str, ...] = ()
     threads: int = 0
     entries: int = 0
+    lessons: int = 0
+    waiting: int = 0
     documents: int = 0
     kept: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
@@ -62,11 +69,12 @@ class BankPages(BankService):
     """The `bank.md` of other tools."""
 
     @decides(Layer.ARCHIVE)
-    def import_banks(self, paths: Sequence[str | Path]) -> BankImportResult:
-        """Import `bank.md` and its archived versions: role state, status, threads, cycles, and the rest.
+    def import_banks(self, paths: Sequence[str | Path], *, is_approved: bool = False) -> BankImportResult:
+        """Import `bank.md` and its archived versions: role state, status, threads, cycles, lessons, the rest.
 
-        An archived version (`bank-*.md`) gives its cycles and becomes a document of that type. An unchanged
-        file is not imported again, so that later changes of core memory stay.
+        Key lessons become lessons, which wait unless a person vouches for the files. An archived version
+        (`bank-*.md`) gives its cycles and becomes a document of that type. An unchanged file is not imported
+        again, so that later changes of core memory stay.
         """
         with self._bank.reading() as reader:
             known = reader.json_setting(_BANKS)
@@ -100,9 +108,40 @@ class BankPages(BankService):
         new.sort(key=lambda entry: (entry.cycle, entry.role))
         added = self._bank.stream.import_entries(new).added
         done = BankImportResult(unchanged=unchanged, entries=added, problems=tuple(problems))
+        done = self._keep_lessons(done, fresh, is_approved=is_approved)
         for page in fresh:
             done = _import_page(self._bank, done, page)
         return done
+
+    def _keep_lessons(
+        self, done: BankImportResult, pages: Sequence[_Page], *, is_approved: bool
+    ) -> BankImportResult:
+        """Keep the key lessons of pages by the one gate; a line that several versions hold is one lesson."""
+        bank = self._bank
+        if is_approved and bank.actor.kind is not ActorKind.HUMAN:
+            hint = "only a person can vouch for what others wrote"
+            bank.refuse(Layer.LESSONS, Verb.DECIDE, what="import-bank", hint=hint)
+        texts = {text: page.name for page in reversed(pages) for text in page.bank.lessons}
+        candidates = [
+            Candidate(
+                summary=shorten_line(text, _LESSON_CHARACTERS),
+                detail=text if len(text) > _LESSON_CHARACTERS else "",
+                importance=_LESSON_IMPORTANCE,
+                tags=("bank",),
+                origin=Path(name).name,
+            )
+            for text, name in texts.items()
+        ]
+        with bank.transaction() as writer:
+            sighting = Sighting(
+                provenance=Provenance.IMPORTED, actor=bank.actor, now=bank.now(),
+                run_count=writer.run_count(), is_accepted=is_approved,
+            )  # fmt: skip
+            kept = bank.lessons.keep_many(candidates, sighting)
+            for each in kept if is_approved else ():
+                bank.lessons.approve(each.lesson.id)
+        waiting = sum(each.lesson.is_waiting for each in kept)
+        return done._replace(lessons=sum(each.is_new for each in kept), waiting=waiting)
 
 
 def _bank_files(paths: Sequence[str | Path]) -> list[Path]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -111,6 +111,16 @@ def list_folder(root: Path, folder: Folder) -> Listing:
                 (listing.unread if problem else listing.paths).append(source)
     failed = [f"{folder.id}: cannot be listed: {error.strerror}" for error in errors]
     return listing._replace(problems=listing.problems + failed, is_whole=not errors)
+
+
+def folder_state(root: Path, folder: Folder) -> Iterator[tuple[str, int, int]]:
+    """Yield the wanted files of a folder with their times and sizes; nothing is read."""
+    for path in list_folder(root, folder).paths:
+        try:
+            status = (root / path).stat()
+        except OSError:
+            continue
+        yield path, status.st_mtime_ns, status.st_size
 
 
 def read_text(path: Path, name: str = "") -> FileText | None:

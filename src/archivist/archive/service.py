@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -19,31 +20,36 @@ from archivist.archive.folders import (
     FileText,
     describe_file,
     find_owner,
+    folder_state,
     list_folder,
     read_text,
     split_front_matter,
     validate_pattern,
 )
 from archivist.capture.redaction import clean_text, validate_path
-from archivist.errors import InputError, NotFoundError, RecordError, StateError
+from archivist.errors import BankError, InputError, NotFoundError, RecordError, StateError
 from archivist.ids import derived_id
 from archivist.recall.query import Query
-from archivist.records import ActorKind, Document, DocumentType, Folder, Provenance
+from archivist.records import ARCHIVIST, ActorKind, Document, DocumentType, Folder, Provenance
 from archivist.records.plain import decoder
 from archivist.records.tiers import validate_document
 from archivist.service import BankService
-from archivist.store.filters import equals, not_equals
+from archivist.store.filters import equals, not_equals, one_of
 from archivist.stream.entries import find_references
 from archivist.text import estimate_tokens
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.recall.results import Hit
+    from archivist.recall.results import Hit, RecallResult
     from archivist.records import Actor
     from archivist.store.protocol import Reader, Writer
 
 MAX_CHARACTERS = 2 * 1024 * 1024
 _MOST_HITS = 200
+# An entry may come this many times as late as the pages that copy it.
+_COPIES = 3
+# A setting of the bank: what the watched files looked like at the last refresh.
+_SEEN = "archive_seen"
 # No text has more pieces.
 _MOST_DIGITS = 9
 _FOREIGN_HINT = "another archived it: choose another source"
@@ -155,15 +161,33 @@ class Documents(BankService):
         if since and until and since > until:
             raise InputError(f"dates {since:%Y-%m-%d} to {until:%Y-%m-%d}: the first comes after the last")
         asked = Query(
-            text=query, kinds=("document", "entry"), tier="archive", since=since, until=until, limit=limit,
-            preset="relevance",
+            text=query, kinds=("document", "entry"), tier="archive", since=since, until=until,
+            limit=min(_MOST_HITS, _COPIES * limit), preset="relevance",
         )  # fmt: skip
         wanted = decoder(DocumentType)(str(type)) if type else None
         if wanted is not DocumentType.CYCLE:
-            return list(self._bank.recall(asked._replace(type=wanted.value if wanted else "")).hits)
-        texts = self._bank.recall(asked._replace(kinds=("document",), type=wanted.value)).hits
-        entries = self._bank.recall(asked._replace(kinds=("entry",))).hits
-        return sorted((*texts, *entries), key=lambda hit: (-hit.score, hit.id))[:limit]
+            found = list(self._bank.recall(asked._replace(type=wanted.value if wanted else "")).hits)
+        else:
+            texts = self._bank.recall(asked._replace(kinds=("document",), type=wanted.value)).hits
+            entries = self._bank.recall(asked._replace(kinds=("entry",))).hits
+            found = sorted((*texts, *entries), key=lambda hit: (-hit.score, hit.id))
+        return self._entries_before_copies(found)[:limit]
+
+    def _entries_before_copies(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Return hits with each entry of the stream before the pages that only copy it."""
+        with self._bank.reading() as reader:
+            entries = reader.records("entry", [hit.id for hit in hits if hit.kind == "entry"])
+            texts = reader.records("document", [hit.id for hit in hits if hit.kind == "document"])
+        words = {name: " ".join(_WORD.findall(text.text.lower())) for name, text in texts.items()}
+        ordered: list[Hit] = []
+        for hit in hits:
+            place = len(ordered)
+            if hit.id in entries:
+                said = " ".join(_WORD.findall(entries[hit.id].action.lower()))
+                copies = (at for at, each in enumerate(ordered) if said and said in words.get(each.id, ""))
+                place = next(copies, place)
+            ordered.insert(place, hit)
+        return ordered
 
     @reads(Layer.ARCHIVE)
     def sources(self, *, type: DocumentType | str | None = None) -> list[SourceText]:  # noqa: A002
@@ -184,6 +208,7 @@ class Documents(BankService):
         """Return the pieces of a text in order, or piece 3 of `source#3`; an empty list when unknown."""
         if "\0" in source:
             return []
+        self._refresh_if_changed()
         with self._bank.reading() as reader:
             for name in (source, relative_name(self._bank.root, source)):
                 if found := reader.select(Document, equals("source", name), order=("position",)):
@@ -259,6 +284,54 @@ class Documents(BankService):
         with self._bank.reading() as reader:
             return reader.select(Folder, order=("id",))
 
+    @reads(Layer.ARCHIVE)
+    def recall(self, query: Query) -> RecallResult:
+        """Search the bank, and never answer with a text that its file no longer has.
+
+        The watched folders are looked at before the search, and the file of each hit after it. What cannot
+        be brought up to date, in a bank that is read-only or written by others, is left out.
+        """
+        self._refresh_if_changed()
+        found = self._bank.searches.recall(query)
+        if self._stale_sources(found.hits):
+            with suppress(BankError):
+                self._bank.acting_as(ARCHIVIST).documents.refresh()
+                found = self._bank.searches.recall(query)
+        stale = self._stale_sources(found.hits)
+        return found._replace(hits=tuple(hit for hit in found.hits if hit.id not in stale))
+
+    def _stale_sources(self, hits: Sequence[Hit]) -> set[str]:
+        """Return the hits whose file says something else than the archive, or is gone."""
+        with self._bank.reading() as reader:
+            pieces = reader.records("document", [hit.id for hit in hits if hit.kind == "document"])
+            sources = {piece.source for piece in pieces.values() if piece.folder}
+            firsts = reader.select(Document, one_of("source", tuple(sources)), equals("position", 0))
+        digests = {first.source: first.digest for first in firsts}
+        stale = {source for source in sources if self._digest_of(source) != digests.get(source)}
+        return {name for name, piece in pieces.items() if piece.source in stale}
+
+    def _digest_of(self, source: str) -> str:
+        try:
+            file = read_text(self._bank.root / source, source)
+        except RecordError:
+            return ""
+        return file.digest if file is not None else ""
+
+    def _refresh_if_changed(self) -> None:
+        """Refresh when the names, sizes or times of watched files are not those of the last refresh."""
+        with self._bank.reading() as reader:
+            known = reader.setting(_SEEN)
+        if known != self._signature():
+            with suppress(BankError):
+                self._bank.acting_as(ARCHIVIST).documents.refresh()
+
+    def _signature(self) -> str:
+        """Return what the watched files look like from outside."""
+        root, mark = self._bank.root, sha256()
+        for folder in self.folders():
+            mark.update(repr(tuple(folder_state(root, folder))).encode("utf-8", "surrogateescape"))
+        return mark.hexdigest()
+
     @writes(Layer.ARCHIVE)
     def refresh(self) -> RefreshResult:
         """Update the archive from the watched folders, by the content of each file.
@@ -266,6 +339,8 @@ class Documents(BankService):
         The texts of a file that cannot be read, or of a folder that is gone as a whole, are kept: such a
         folder may be on a drive that is not mounted. Unwatching it removes them.
         """
+        # Before the files are read: what changes meanwhile is seen by the next look.
+        signature = self._signature()
         root, folders = self._bank.root, self.folders()
         listings = {folder.id: list_folder(root, folder) for folder in folders}
         counts = Counter[str]()
@@ -296,6 +371,8 @@ class Documents(BankService):
                 if name in whole and source not in present:
                     writer.remove(Document, record, "refresh")
                     gone.add(source)
+            if writer.setting(_SEEN) != signature:
+                writer.set_setting(_SEEN, signature)
         return RefreshResult(**counts, removed=len(gone), folders=len(folders), problems=tuple(problems))
 
     def _refresh_file(self, folder: Folder, path: str, file: FileText) -> tuple[str, tuple[str, ...]]:

@@ -35,11 +35,13 @@ def deliver(
     global_bank: Bank | None = None,
     open_run: Callable[[Writer], bool] | None = None,
     is_session: bool = False,
+    has_core: bool = False,
 ) -> RenderedBrief:
     """Withhold the hold-out's share, render the rest, record both for the request's run, and fence the text.
 
-    The last lessons of what is too long for a session are left out, and are not recorded either. The other
-    options are those of `record_brief`.
+    The last lessons of what is too long for a session are left out, and are not recorded either. With
+    `has_core` core memory comes first, in the room that the lessons leave. The other options are those of
+    `record_brief`.
     """
     from archivist.brief.render import present_text, render_brief
 
@@ -60,8 +62,18 @@ def deliver(
             open_run=open_run,
             is_session=is_session,
         )
-    text = present_text(text, form, is_fenced=is_fenced, brief_id=brief_id, lessons=chosen)
+    core = ""
+    if has_core and _has_blocks(bank):
+        room = _MAX_CHARACTERS - len(text) if is_session else None
+        core = bank.core_briefs.brief_text(request.role, most=room)
+    text = present_text(text, form, is_fenced=is_fenced, brief_id=brief_id, lessons=chosen, core=core)
     return selection._replace(text=text, chosen=chosen, brief_id=brief_id, withheld=withheld)
+
+
+def _has_blocks(bank: Bank) -> bool:
+    """Say whether there is core memory: most banks have none, and need not import what renders it."""
+    with bank.reading() as reader:
+        return reader.count("block") > 0
 
 
 def record_brief(

@@ -44,19 +44,28 @@ def render_brief(lessons: Sequence[BriefedLesson], form: BriefFormat, habits: Ha
 
 
 def present_text(
-    text: str, form: BriefFormat, *, is_fenced: bool, brief_id: str = "", lessons: Sequence[BriefedLesson]
+    text: str,
+    form: BriefFormat,
+    *,
+    is_fenced: bool,
+    brief_id: str = "",
+    lessons: Sequence[BriefedLesson],
+    core: str = "",
 ) -> str:
     """Say before a brief's text that it is information, and put it between marks where it is to be fenced.
+
+    Core memory stands before that notice: its rules are the user's.
 
     The marks name the brief, so that no transcript which holds it is mined for lessons. The section of known
     issues is documented word by word: there the notice stands in the fence.
     """
-    if not text:
+    if not text and not core:
         return ""
-    if form is BriefFormat.YAML:
+    if text and form is BriefFormat.YAML:
         text = f"# {NOTICE}\n{text}"
-    elif is_fenced or form is BriefFormat.MARKDOWN:
+    elif text and (is_fenced or form is BriefFormat.MARKDOWN):
         text = f"{NOTICE}\n\n{text}"
+    text = "\n".join(filter(None, (core, text)))
     if not is_fenced:
         return text
     from archivist.capture.clean import fence

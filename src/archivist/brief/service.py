@@ -86,7 +86,9 @@ class Briefs(BankService):
         """
         asked = request or BriefRequest(**fields)
         selection = select_lessons(self._bank, asked, global_bank=global_bank, tokens=tokens)
-        return deliver(self._bank, selection, asked, global_bank=global_bank)
+        # Other forms are read by programs, or documented word by word.
+        has_core = asked.is_about_project and asked.presentation()[0] is BriefFormat.MARKDOWN
+        return deliver(self._bank, selection, asked, global_bank=global_bank, has_core=has_core)
 
     @reads(Layer.LESSONS)
     def reasons(self, brief: RenderedBrief) -> list[str]:

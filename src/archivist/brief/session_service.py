@@ -38,9 +38,10 @@ class SessionBriefs(BankService):
         folder: Path | None = None,
         provider: str = "",
         harness: str = "",
+        agent: str = "",
         global_bank: Bank | None = None,
     ) -> RenderedBrief:
-        """Brief a session that starts, and record the run with the repository of its folder."""
+        """Brief a session that starts, and record the run with its agent and the repository of its folder."""
         from archivist import projects
         from archivist.brief.record_service import deliver
         from archivist.brief.service import select_lessons
@@ -57,13 +58,23 @@ class SessionBriefs(BankService):
                 extra: dict[str, object] = {}
                 if folder is not None:
                     extra[projects.CHECKOUT] = projects.checkout_info(folder, bank.root)
-                begun = Episode(id=run, session=run, project=project, started=bank.now(), extra=extra)
+                begun = Episode(
+                    id=run, session=run, project=project, agent=agent, started=bank.now(), extra=extra
+                )
                 bank.runs.record_episode(begun)
             return is_known
 
         request = _SESSION._replace(project=project, provider=provider, harness=harness, run=run)
         selection = select_lessons(bank, request, global_bank=global_bank)
-        return deliver(bank, selection, request, global_bank=global_bank, open_run=open_run, is_session=True)
+        return deliver(
+            bank,
+            selection,
+            request,
+            global_bank=global_bank,
+            open_run=open_run,
+            is_session=True,
+            has_core=True,
+        )
 
     @reads(Layer.LESSONS)
     def brief_subagent(
@@ -75,7 +86,9 @@ class SessionBriefs(BankService):
 
         request = _SESSION._replace(project=project, role=role, run=run, preset=BriefPreset.SUBAGENT)
         selection = select_lessons(self._bank, request, global_bank=global_bank)
-        return deliver(self._bank, selection, request, global_bank=global_bank, is_session=True)
+        return deliver(
+            self._bank, selection, request, global_bank=global_bank, is_session=True, has_core=bool(role)
+        )
 
     @reads(Layer.LESSONS)
     def brief_prompt(self, run: str, project: str, prompt: str) -> RenderedBrief | None:

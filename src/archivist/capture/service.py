@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +17,7 @@ from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.brief.select import BriefRequest
 from archivist.capture.clean import Cleaner, clean_name
 from archivist.capture.runs import LATEST, claim_run, find_run, require_own_run, resolve_run, shorten_ids
-from archivist.errors import InputError, NotFoundError
+from archivist.errors import BankError, InputError, NotFoundError
 from archivist.records.episode import Episode, merge_episode
 from archivist.records.run_words import BEGAN, FOLDER, EpisodeStatus
 from archivist.records.words import NOTES, PART, ActorKind, Provenance
@@ -440,10 +441,14 @@ class Runs(BankService):
         run: str,
         request: BriefRequest | None = None,
         *,
+        agent: str = "",
         global_bank: Bank | None = None,
         **fields: Any,
     ) -> RenderedBrief:
-        """Open a run and brief it: what an orchestrator calls before it spawns agents."""
+        """Open a run and brief it: what an orchestrator calls before it spawns agents.
+
+        `agent` is who does it, by default the acting agent.
+        """
         asked = request or BriefRequest(**fields)
         with self._bank.transaction() as writer:
             name = clean_name(run)
@@ -455,6 +460,7 @@ class Runs(BankService):
                         id=name,
                         project=project,
                         task=asked.task,
+                        agent=agent or self._bank.agent_name,
                         domain=asked.domain,
                         started=self._bank.now(),
                         extra=extra,
@@ -498,6 +504,10 @@ class Runs(BankService):
             for episode in episodes.values()
         ]
         self._bank.proposals.propose_rules_quietly()
+        # A bank that another process writes is pruned by the next run.
+        with suppress(BankError):
+            self._bank.erasure.prune_if_due()
+        self._bank.stream.reflect(if_due=True)
         return FinishResult(tuple(runs), skipped, strays)
 
     def _finish_run(

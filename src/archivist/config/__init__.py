@@ -21,7 +21,8 @@ class BriefRules(NamedTuple):
     """How many lessons a brief has, and which it always has.
 
     The first two are for a domain's known issues, as documented; the next three for briefs about a task. The
-    holdout is the share of runs from which each lesson is randomly withheld, to measure its effect.
+    holdout is the share of runs from which each lesson is randomly withheld, to measure its effect. The last
+    one bounds what a brief has of core memory; 0 for none.
     """
 
     max_lessons: int = 10
@@ -30,6 +31,7 @@ class BriefRules(NamedTuple):
     budget_tokens: int = 600
     max_candidates: int = 3
     holdout: float = 0.0
+    core_tokens: int = 1_500
 
 
 class DecayRules(NamedTuple):
@@ -77,10 +79,22 @@ class RecallRules(NamedTuple):
 
 
 class RetentionRules(NamedTuple):
-    """How long runs are kept that no lesson cites, and the size of a bank that causes a warning."""
+    """How long runs are kept that no lesson cites, and artifacts; the size of a bank that causes a warning.
+
+    With `automatic` a finished run prunes, at most once a day.
+    """
 
     episodes_days: int = 30
+    artifacts_days: int = 90
+    automatic: bool = True
     warn_at_mb: int = 200
+
+
+class TaskRules(NamedTuple):
+    """How often a task is tried, and whether agents log attempts of their own beside those of tasks."""
+
+    max_attempts: int = 3
+    agents_log_attempts: bool = False
 
 
 class WorkingRules(NamedTuple):
@@ -90,11 +104,14 @@ class WorkingRules(NamedTuple):
 
 
 class CoreRules(NamedTuple):
-    """How many tokens each block of core memory may have, and all of them together."""
+    """How many tokens each block of core memory may have, and all of them together.
+
+    Rules and playbook that projects keep as files have up to 3,900 tokens.
+    """
 
     budget_tokens: int = 10_000
-    playbook_tokens: int = 2_000
-    rules_tokens: int = 1_500
+    playbook_tokens: int = 4_500
+    rules_tokens: int = 4_500
     status_tokens: int = 1_000
     threads_tokens: int = 1_500
     role_state_tokens: int = 500
@@ -103,23 +120,26 @@ class CoreRules(NamedTuple):
 
 
 class StreamRules(NamedTuple):
-    """How many cycles of the stream are hot, and when the stream is reflected on."""
+    """How many cycles of the stream are hot, when it is reflected on, and whether a session is a cycle."""
 
     hot_cycles: int = 100
     reflect_at_importance: int = 100
     reflect_at_cycles: int = 10
     gather_importance: int = 5
+    sessions_are_cycles: bool = True
 
 
 class ProposalRules(NamedTuple):
     """Who may accept a proposal, when it expires, and when repeated failures propose a rule.
 
-    Approvers are actors, `kind[:name[:role]]`, separated by commas; a part that is left out matches any.
+    Approvers are actors, `kind[:name[:role]]`, separated by commas; a part that is left out matches any. The
+    issue command is the user's: accepting a proposal at the command line runs it, with the issue on stdin.
     """
 
     approvers: str = "human"
     expires_days: int = 30
     rule_at_runs: int = 5
+    issue_command: str = ""
 
 
 class WorkspaceRules(NamedTuple):
@@ -184,6 +204,7 @@ class Config(NamedTuple):
     reflect: ReflectRules = ReflectRules()
     recall: RecallRules = RecallRules()
     retention: RetentionRules = RetentionRules()
+    tasks: TaskRules = TaskRules()
     working: WorkingRules = WorkingRules()
     core: CoreRules = CoreRules()
     stream: StreamRules = StreamRules()

@@ -23,7 +23,7 @@ from archivist.records.words import Severity
 from archivist.trust import is_accepted
 
 # Counts for which 0 makes sense.
-_MAY_BE_NONE = ("brief.max_candidates", "reflect.max_memories_per_run", "server.port")
+_MAY_BE_NONE = ("brief.max_candidates", "brief.core_tokens", "reflect.max_memories_per_run", "server.port")
 # Without a pause between two polls a server would do nothing else.
 _LEAST = {"server.poll_s": 0.01, "server.heartbeat_s": 0.1, "server.silence_s": 0.1}
 
@@ -38,6 +38,8 @@ _MOST = {
     "brief.holdout": 0.9,
     "store.busy_timeout_s": 86_400,
     "retention.episodes_days": 36_500,
+    "retention.artifacts_days": 36_500,
+    "tasks.max_attempts": 100,
     "server.port": 65_535,
     "server.connections": 64,
     "server.max_body_mb": 1_024,
@@ -62,7 +64,10 @@ _EMBEDDERS_OF_PROJECT = ("static", "none")
 _PATHS_OF_PROJECT = ("roots", "resources", "learnings", "hot", "transcripts", "plans", "overview")
 _WORDS = {"recall.preset": ["relevance", "archivist", "generative"]}
 _VARIABLES = "ARCHIVIST_"
-_NO_SETTINGS = ("ARCHIVIST_HOME", "ARCHIVIST_BANK", "ARCHIVIST_ACTOR")
+_NO_SETTINGS = (
+    "ARCHIVIST_HOME", "ARCHIVIST_BANK", "ARCHIVIST_ACTOR", "ARCHIVIST_TASK", "ARCHIVIST_RUN",
+    "ARCHIVIST_APPROACH", "ARCHIVIST_LOG",
+)  # fmt: skip
 BOM = "\ufeff"
 _MOST_BYTES = 200 * 1024
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")

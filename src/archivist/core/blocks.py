@@ -18,6 +18,7 @@ from archivist.brief.render import one_line
 from archivist.capture.redaction import validate_name
 from archivist.clock import from_text, to_short_text
 from archivist.config import CoreRules
+from archivist.core.render import GUARDED_SECTIONS, SHARED_SECTIONS, render_section, visible_blocks
 from archivist.errors import InputError, NotFoundError, StateError
 from archivist.records import Block, CoreSection
 from archivist.records.plain import from_plain, to_plain, types_of
@@ -26,14 +27,12 @@ from archivist.text import estimate_tokens
 Given: TypeAlias = str | Mapping[str, object] | Sequence[object]
 Content: TypeAlias = dict[str, object]
 
-GUARDED = (CoreSection.PLAYBOOK, CoreSection.RULES)
+GUARDED = tuple(map(CoreSection, GUARDED_SECTIONS))
 FREE = tuple(section for section in CoreSection if section not in GUARDED)
 # Blocks that are the same for every role.
-SHARED = (CoreSection.STATUS, CoreSection.THREADS)
+SHARED = tuple(map(CoreSection, SHARED_SECTIONS))
 # Ids and roles appear in every rendering of core memory, so they must be short.
 MOST_ID = 80
-# Lines that Markdown reads as a heading or a horizontal rule.
-_HEADING = re.compile(r"^( {0,3})(#{1,6}(?=\s|$)|=+(?=\s*$)|-{2,}(?=\s*$))", re.MULTILINE)
 
 
 class ListName(StrEnum):
@@ -232,45 +231,20 @@ def text_of(block: Block | None) -> str:
 
 
 def render_block(block: Block) -> str:
-    """Return a block as text for a prompt; an empty text for an empty block."""
-    title = block.section.value.replace("_", " ").capitalize()
-    match block.section:
-        case CoreSection.PLAYBOOK | CoreSection.RULES:
-            body = text_of(block)
-        case CoreSection.LESSONS:
-            # Agents write lessons without approval, so a lesson must not be able to open another block.
-            body = _HEADING.sub(r"\1\\\2", text_of(block))
-        case CoreSection.THREADS:
-            lines = []
-            for thread in threads_of(block.content):
-                marks = "; ".join(filter(None, (", ".join(thread.roles), thread.last_update[:10])))
-                lines.append(f"- {thread.id}: {thread.summary}{f' ({marks})' if marks else ''}")
-            body = "\n".join(lines)
-        case CoreSection.STATUS | CoreSection.ROLE_STATE:
-            kind: Any = WorkStatus if block.section is CoreSection.STATUS else RoleState
-            lines = []
-            for name, value in to_plain(from_plain(kind, block.content)).items():
-                label = name.replace("_", " ").capitalize()
-                if isinstance(value, list) and value:
-                    lines += [f"{label}:", *(f"- {item}" for item in value)]
-                elif value:
-                    lines.append(f"{label}: {value}")
-            body = "\n".join(lines)
-    if not body.strip():
-        return ""
-    return f"## {title} ({block.role})\n{body}\n" if block.role else f"## {title}\n{body}\n"
+    """Return a block as text for a prompt; an empty text for an empty block, an error for unknown fields."""
+    content: Any = block.content
+    if block.section is CoreSection.THREADS:
+        content = {"items": to_plain(threads_of(content))}
+    elif block.section in (CoreSection.STATUS, CoreSection.ROLE_STATE):
+        kind: Any = WorkStatus if block.section is CoreSection.STATUS else RoleState
+        content = to_plain(from_plain(kind, content))
+    return render_section(block.section.value, block.role, content)
 
 
 def view_of(blocks: Mapping[str, Block], role: str, rules: CoreRules) -> CoreView:
     """Return the core memory of a role; the blocks are always in the same order."""
-    texts: dict[str, str] = {}
-    for section in CoreSection:
-        names = [section.value] if section is not CoreSection.ROLE_STATE else []
-        if role and section not in SHARED:
-            names.append(f"{section.value}:{role}")
-        for name in names:
-            if name in blocks and (text := render_block(blocks[name])):
-                texts[name] = text
+    shown = [name for name in visible_blocks(role) if name in blocks]
+    texts = {name: text for name in shown if (text := render_block(blocks[name]))}
     seen = [blocks[name] for name in texts]
     both = {
         section: "\n\n".join(text_of(block) for block in seen if block.section is section)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,7 +19,15 @@ from archivist.core import blocks as core
 from archivist.core import proposals as policy
 from archivist.core.blocks import GUARDED
 from archivist.core.service import blocks_of
-from archivist.errors import BankError, DecidedError, InputError, NotFoundError, RecordError, StateError
+from archivist.errors import (
+    BankError,
+    ConfigError,
+    DecidedError,
+    InputError,
+    NotFoundError,
+    RecordError,
+    StateError,
+)
 from archivist.lessons.standing import find_lesson
 from archivist.records import (
     ARCHIVIST,
@@ -49,6 +59,9 @@ MOST_REASON = 4_000
 _MOST_EVIDENCE = 100
 # With ten undecided rules nobody reads an eleventh.
 _MOST_WAITING = 10
+# Where a proposal keeps the issue that was opened for it.
+_ISSUE = "issue"
+_ISSUE_TIMEOUT_S = 60
 _VERBS = {
     ProposalStatus.ACCEPTED: "accept",
     ProposalStatus.REJECTED: "reject",
@@ -134,9 +147,43 @@ class Proposals(BankService):
         return self._decide(name, ProposalStatus.ROLLED_BACK, comment)
 
     @decides(Layer.PROPOSALS)
+    def open_issue(self, name: str) -> str:
+        """Open an issue for a proposal with the user's own command; return what it printed last.
+
+        Only a person who may approve runs it. A proposal has one issue.
+        """
+        proposal = self.get(name)
+        self.require_approver(proposal.section.value)
+        if known := proposal.extra.get(_ISSUE):
+            return str(known)
+        try:
+            command = shlex.split(self._bank.config.proposals.issue_command)
+        except ValueError as error:
+            raise ConfigError(f"proposals.issue_command: {error}") from None
+        if not command:
+            hint = "archivist config set --global proposals.issue_command COMMAND"
+            raise InputError("no command opens issues", hint=hint)
+        title, _, body = self.to_issue(name).partition("\n")
+        try:
+            done = subprocess.run(  # noqa: S603 the user's own command
+                [word.replace("{title}", title) for word in command], input=body.strip("\n") + "\n",
+                capture_output=True, text=True, errors="replace", timeout=_ISSUE_TIMEOUT_S, check=False,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise InputError(f"proposals.issue_command: {error}") from None
+        said = next(reversed((done.stdout if not done.returncode else done.stderr).strip().splitlines()), "")
+        if done.returncode:
+            raise InputError(f"proposals.issue_command failed: {said or f'exit code {done.returncode}'}")
+        issue = _clean(said, "the issue") or "opened"
+        with self._bank.transaction() as writer:
+            current = find(writer, name)
+            writer.put(replace(current, extra={**current.extra, _ISSUE: issue}), "issue")
+        return issue
+
+    @decides(Layer.PROPOSALS)
     def adopt(self, section: str, after: str, *, reason: str, role: str = "") -> Proposal:
         """Propose and accept in one step; only for a person who may approve."""
-        self._require_approver(_require_guarded(section).value)
+        self.require_approver(_require_guarded(section).value)
         self._expire()
         with self._bank.transaction():
             return self.accept(self.propose(section, after, reason=reason, role=role).id)
@@ -291,7 +338,7 @@ class Proposals(BankService):
             ]
             changed += [each.short_id for each in proposals if reader.get(Proposal, each.id) != each]
         if changed:
-            self._require_approver(changed[0])
+            self.require_approver(changed[0])
 
     def guard_erasure(self, names: Sequence[str], matching: str) -> None:
         """Refuse to erase a guarded block or a proposal, or text in them, except for approvers."""
@@ -315,7 +362,7 @@ class Proposals(BankService):
             if (any(what.is_in(text) for text in texts) if what else {texts[0], name} & asked)
         ]
         if touched:
-            self._require_approver(touched[0])
+            self.require_approver(touched[0])
 
     def _write_proposal(
         self,
@@ -358,7 +405,7 @@ class Proposals(BankService):
         writer.put(proposal, "propose")
         return proposal
 
-    def _require_approver(self, what: str) -> None:
+    def require_approver(self, what: str) -> None:
         """Raise AccessError, and note it in the ledger, unless the actor is a person who may approve."""
         patterns = policy.parse_approvers(self._bank.config.proposals.approvers)
         is_person = self._bank.actor.kind is ActorKind.HUMAN

@@ -20,7 +20,7 @@ from archivist.text import shorten
 
 if TYPE_CHECKING:
     from archivist import records
-    from archivist.audit.analytics import ApproachResult, Rate
+    from archivist.audit.analytics import Analytics, ApproachResult, Rate
     from archivist.audit.report import ReportRow
     from archivist.audit.verdicts import Regression
     from archivist.bank import Bank
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from archivist.capture.results import ExtractResult, FinishedRun
     from archivist.capture.service import CaptureResult
     from archivist.core.blocks import CoreView
+    from archivist.layers.orchestrator_service import OrchestrationResult
+    from archivist.layers.tasks_service import AgentActivity
     from archivist.lessons.standing import AgeingResult
     from archivist.recall.results import Hit, RecallResult
     from archivist.reflect.service import Reflection
@@ -384,6 +386,41 @@ def table_view(record: records.Fact | records.Artifact) -> View:
     row: View = to_line(record)
     plain: View = to_plain(record)
     return {**row, **{name: plain[name] for name in plain if name not in (*row, "extra")}}
+
+
+def task_view(task: records.Task, waits_for: Sequence[str] = ()) -> View:
+    """Return a task, and what it waits for."""
+    plain: View = to_plain(task)
+    plain.pop("extra", None)
+    return {**plain, "waits_for": list(waits_for)}
+
+
+def activity_view(bank: Bank, found: AgentActivity) -> View:
+    """Return what an agent is doing, and what it did last."""
+    return {
+        "agent": found.agent,
+        "tasks": [task_view(task) for task in found.tasks],
+        "runs": [run_view(bank, run) for run in found.runs],
+        "recent": [attempt_view(bank, attempt) for attempt in found.recent],
+        "done": found.done,
+        "failed": found.failed,
+    }
+
+
+def orchestration_view(done: OrchestrationResult) -> View:
+    """Return what a loop over the tasks did."""
+    return {name: list(value) for name, value in done._asdict().items()}
+
+
+def analytics_view(found: Analytics) -> View:
+    """Return success rates by name and in all."""
+    rows = [rate_view(rate) for rate in found.rows]
+    return {
+        "by": found.by.value,
+        "step": found.step.value if found.step else None,
+        "rows": rows,
+        "total": rate_view(found.total),
+    }
 
 
 def conflict_view(conflict: records.Conflict) -> View:

@@ -24,16 +24,18 @@ class RetentionReason(StrEnum):
     WAITING = "waiting for reflection"
     CITED = "cited by a lesson"
     LAST = "counts the runs"
+    RECENT = "among the latest of its project"
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionNeeds:
-    """What must stay: cited runs and events, queued runs, and the run with the highest run number."""
+    """What must stay: cited runs and events, queued and recent runs, and the one with the highest number."""
 
     runs: frozenset[str] = frozenset()
     events: Mapping[str, frozenset[str]] = field(default_factory=dict)
     waiting: frozenset[str] = frozenset()
     last: str = ""
+    recent: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,10 @@ class RunDeletion:
 
 
 def collect_needs(
-    evidence: Iterable[tuple[Iterable[str], Iterable[str]]], waiting: Iterable[str], last: str
+    evidence: Iterable[tuple[Iterable[str], Iterable[str]]],
+    waiting: Iterable[str],
+    last: str,
+    recent: Iterable[str] = (),
 ) -> RetentionNeeds:
     """Collect what must stay from the runs and events that each lesson cites."""
     runs: set[str] = set()
@@ -58,7 +63,11 @@ def collect_needs(
         for event in cited_events:
             events.setdefault(event.rpartition("#")[0], set()).add(event)
     return RetentionNeeds(
-        frozenset(runs), {run: frozenset(ids) for run, ids in events.items()}, frozenset(waiting), last
+        frozenset(runs),
+        {run: frozenset(ids) for run, ids in events.items()},
+        frozenset(waiting),
+        last,
+        frozenset(recent),
     )
 
 
@@ -93,6 +102,8 @@ def decide_retention(
         return RetentionReason.YOUNG
     if kin & needs.waiting:
         return RetentionReason.WAITING
+    if kin & needs.recent:
+        return RetentionReason.RECENT
     cited = needs.events.get(run, frozenset())
     if not cited and run in needs.runs:
         return RetentionReason.CITED

@@ -9,6 +9,7 @@ the text is removed. Either way the payloads of the ledger are erased and its ch
 from __future__ import annotations
 
 import json
+import os
 import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, reads, writes
+from archivist.clock import from_text, to_text
 from archivist.errors import InputError, NotFoundError
 from archivist.forget.files_service import clean_files
 from archivist.forget.receipt import ErasureLocation, Receipt, receipt_entry, remaining_tags, text_digest
@@ -42,16 +44,18 @@ from archivist.forget.unfinished_service import (
     store_unfinished,
 )
 from archivist.ledger.lookup import find_by_beginning, find_by_name
-from archivist.records import Episode, Event, Lesson, Status, Verdict, Working
+from archivist.records import ARCHIVIST, Artifact, Episode, Event, Lesson, Status, Verdict, Working
 from archivist.records.kinds import kind_of, record_type, record_types, types_by_kind
+from archivist.records.plain import canonical_json
 from archivist.records.words import NOTES
 from archivist.service import BankService
 from archivist.store.erasure import ErasureQuery, erasure_query, redact_json, redact_value
-from archivist.store.filters import equals, not_equals, one_of
+from archivist.store.filters import at_most, equals, not_equals, one_of
 from archivist.store.results import split_batches
 from archivist.text import shorten_line
 
 if TYPE_CHECKING:
+    from archivist.bank import Bank
     from archivist.store.protocol import Eraser, Reader
     from archivist.store.results import Sizes
 
@@ -60,6 +64,9 @@ _LABELS = {"episode": "runs", "entry": "stream entries", "working": "working mem
 _PAYLOADS, _INDEX, _VECTORS = "ledger payloads", "text index", "vectors"
 # The setting that says that the file may still hold the bytes of deleted rows.
 _SCRUB_DUE = "scrub_due"
+# A setting of the bank: when it was pruned last, and how much.
+_PRUNED = "pruned"
+_PRUNE_EVERY = timedelta(days=1)
 # A plan shows one line per record.
 _SHOWN_CHARACTERS = 80
 # Of erased records, this many texts are searched for in the raw bytes afterwards, by their first characters:
@@ -99,6 +106,7 @@ class PruneResult:
     runs: int
     trimmed: int
     events: int
+    artifacts: int
     freed: int
     kept: Mapping[str, int]
     is_dry_run: bool
@@ -261,15 +269,21 @@ class Erasure(BankService):
         return receipt
 
     @writes(Layer.BANK)
-    def prune(self, *, days: int | None = None, is_dry_run: bool = True) -> PruneResult:
-        """Delete runs older than a number of days, except those that lessons cite or that wait."""
+    def prune(self, *, days: int | None = None, is_dry_run: bool = True, keep_latest: int = 0) -> PruneResult:
+        """Delete runs older than a number of days, except those that lessons cite or that wait.
+
+        Of artifacts those go that are older than `retention.artifacts_days`, once a later version is
+        registered or the file is gone. With `keep_latest` so many runs of each project stay whatever their
+        age, and the file keeps its size.
+        """
         bank, store = self._bank, self._bank.store
         days = bank.config.retention.episodes_days if days is None else days
         if days < 1:
             raise InputError(f"days must be at least 1, not {days}", hint="--days 30 keeps a month")
         before = bank.now() - timedelta(days=days)
         with bank.reading() as reader:
-            needs = _load_needs(reader)
+            needs = _load_needs(reader, keep_latest)
+            artifacts = _find_old_artifacts(bank, reader)
             sizes = store.run_sizes(event for events in needs.events.values() for event in events)
             families = session_families(_load_children(reader))
             dates = {run: times for run, *times in reader.select_fields(Episode, _DATED)}
@@ -287,6 +301,7 @@ class Erasure(BankService):
             runs=sum(deletion.is_whole for deletion in deletions),
             trimmed=sum(not deletion.is_whole for deletion in deletions),
             events=sum(deletion.events for deletion in deletions),
+            artifacts=len(artifacts),
             freed=total.estimate_freed(sum(deletion.bytes for deletion in deletions)),
             kept=Counter(reason.value for reason in decisions if isinstance(reason, RetentionReason)),
             is_dry_run=is_dry_run,
@@ -295,10 +310,40 @@ class Erasure(BankService):
             return result
         for batch in split_batches(deletions, _RUNS_AT_ONCE):
             with store.erasing(bank.actor, bank.now()) as eraser:
-                _delete_runs(eraser, batch, families, before)
+                _delete_runs(eraser, batch, families, before, keep_latest)
+        with store.erasing(bank.actor, bank.now()) as eraser:
+            for name in artifacts:
+                eraser.erase_payloads(eraser.payloads_of("artifact", name))
+                eraser.remove(Artifact, name, "prune")
+            counts = {"runs": result.runs, "trimmed": result.trimmed, "artifacts": result.artifacts}
+            eraser.set_setting(_PRUNED, canonical_json({"time": to_text(bank.now()), **counts}))
+            if not keep_latest and artifacts:
+                eraser.set_setting(_SCRUB_DUE, "yes")
         self.finish_erasures()
         with bank.reading() as reader:
             return replace(result, is_given_back=not reader.setting(_SCRUB_DUE))
+
+    @reads(Layer.BANK)
+    def prune_if_due(self) -> PruneResult | None:
+        """Prune in the archivist's name, at most once a day; None where it is not due or turned off.
+
+        The latest runs of a project stay: briefs say by them what works there, also after a long break.
+        """
+        bank = self._bank
+        if not bank.config.retention.automatic:
+            return None
+        last = self.last_pruned()
+        if last and bank.now() - from_text(str(last["time"])) < _PRUNE_EVERY:
+            return None
+        keep = bank.config.reflect.related_runs
+        return bank.acting_as(ARCHIVIST).erasure.prune(is_dry_run=False, keep_latest=keep)
+
+    @reads(Layer.BANK)
+    def last_pruned(self) -> dict[str, object]:
+        """Return when the bank was pruned last, and how much; nothing before the first time."""
+        with self._bank.reading() as reader:
+            noted: dict[str, object] = reader.json_setting(_PRUNED)
+        return noted
 
     @reads(Layer.BANK)
     def sizes(self) -> Sizes:
@@ -521,22 +566,42 @@ def _check_rows(
         yield ErasureLocation(name, done.removed[name], left.get(name, 0), "rows searched", note)
 
 
-def _load_needs(reader: Reader) -> RetentionNeeds:
+def _load_needs(reader: Reader, keep_latest: int) -> RetentionNeeds:
     rows = reader.select_fields(Lesson, ("evidence",), one_of("status", _CITING))
     cited = [json.loads(row[0]) for row in rows]
     last = reader.select_fields(Episode, ("id",), equals("number", reader.run_count()))
+    recent: dict[str, list[str]] = {}
+    if keep_latest:
+        runs = reader.select_fields(Episode, ("id", "project"), equals("action", None), order=("-finished",))
+        for run, project in runs:
+            if len(names := recent.setdefault(project, [])) < keep_latest:
+                names.append(run)
     return collect_needs(
         ((evidence.get("episodes", ()), evidence.get("events", ())) for evidence in cited),
         (queued.run for queued in reader.queued_runs()),
         last[0][0] if last else "",
+        (run for names in recent.values() for run in names),
     )
 
 
+def _find_old_artifacts(bank: Bank, reader: Reader) -> list[str]:
+    """Return the artifacts that are old, and of which there is a later version or no file any more."""
+    before = bank.now() - timedelta(days=bank.config.retention.artifacts_days)
+    fields = ("id", "path")
+    latest = {path: name for name, path in reader.select_fields(Artifact, fields, order=("created", "id"))}
+    old = reader.select_fields(Artifact, fields, at_most("created", to_text(before)))
+    return [name for name, path in old if latest[path] != name or not os.path.lexists(bank.root / path)]
+
+
 def _delete_runs(
-    eraser: Eraser, batch: Sequence[RunDeletion], families: Mapping[str, frozenset[str]], before: datetime
+    eraser: Eraser,
+    batch: Sequence[RunDeletion],
+    families: Mapping[str, frozenset[str]],
+    before: datetime,
+    keep_latest: int,
 ) -> None:
     """Delete a batch of runs; each is decided again, since a lesson may have cited it in the meantime."""
-    needs = _load_needs(eraser)
+    needs = _load_needs(eraser, keep_latest)
     for planned in batch:
         family = families.get(planned.run, frozenset((planned.run,)))
         dates = {run: times for run, *times in eraser.select_fields(Episode, _DATED, one_of("id", family))}
@@ -552,4 +617,5 @@ def _delete_runs(
             eraser.remove(Episode, deletion.run, "prune")
             eraser.forget_run(deletion.run)
     eraser.drop_orphan_speakers()
-    eraser.set_setting(_SCRUB_DUE, "yes")
+    if not keep_latest:
+        eraser.set_setting(_SCRUB_DUE, "yes")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archivist.access.rights import Layer, reads, writes
+from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.audit.analytics import (
     Analytics,
     ApproachResult,
@@ -28,6 +28,9 @@ from archivist.records.run_words import Action, EpisodeKind, EpisodeStatus
 from archivist.records.words import Provenance
 from archivist.service import BankService
 from archivist.store.filters import Condition, at_least, at_most, equals, one_of
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
 
 _STATUS = {
     Action.ATTEMPTED: EpisodeStatus.PARTIAL,
@@ -74,36 +77,12 @@ class Attempts(BankService):
         Logging the same id again changes nothing; logging it with its end updates the attempt. `run` is the
         captured run that it belongs to.
         """
-        now = self._bank.now()
-        kind: Action = decoder(Action)(str(action))
-        figures = {"duration_ms": duration_ms, "tokens_in": tokens_in, "tokens_out": tokens_out}
-        for name, figure in figures.items():
-            if figure is not None and decoder(int)(figure) < 0:
-                raise RecordError(f"{name}: {figure} is below 0")
-        moment = _as_utc(time) if time else now
-        made = _build_attempt(
-            {
-                "id": id.strip() or self._bank.new_id(now),
-                "parent": run,
-                "task": task,
-                "agent": agent,
-                "provider": provider,
-                "kind": EpisodeKind.SUBAGENT_RUN.value,
-                "started": _start_time(moment, duration_ms, kind),
-                "finished": moment,
-                "status": _STATUS[kind].value,
-                "action": kind.value,
-                "approach": approach,
-                "outcome": outcome,
-            }
-        )
-        made = replace(made, usage=_token_usage(tokens_in, tokens_out))
-        with self._bank.transaction() as writer:
-            known = writer.get(Episode, made.id)
-            if known is not None:
-                made = _merge_attempt(known, made, has_time=time is not None)
-            writer.put(made, "log")
-        return made
+        self.require(Layer.EPISODES, Verb.WRITE, owner=agent)
+        return log_attempt(
+            self._bank, task, agent=agent, action=action, approach=approach, outcome=outcome,
+            duration_ms=duration_ms, tokens_in=tokens_in, tokens_out=tokens_out, provider=provider, run=run,
+            time=time, id=id,
+        )  # fmt: skip
 
     @reads(Layer.EPISODES)
     def query(
@@ -180,6 +159,55 @@ class Attempts(BankService):
         conditions += [at_most("finished", to_text(_as_utc(until)))] if until else []
         with self._bank.reading() as reader:
             return analyse_attempts(reader.select(Episode, *conditions), group, span)
+
+
+def log_attempt(
+    bank: Bank,
+    task: str,
+    *,
+    agent: str,
+    action: Action | str,
+    approach: str,
+    outcome: str = "",
+    duration_ms: int | None = None,
+    tokens_in: int | None = None,
+    tokens_out: int | None = None,
+    provider: str = "",
+    run: str = "",
+    time: datetime | None = None,
+    id: str = "",  # noqa: A002 the field's own name
+) -> Episode:
+    """Write an attempt whose actor was checked: an orchestrator's, or one at a task of the acting agent."""
+    now = bank.now()
+    kind: Action = decoder(Action)(str(action))
+    figures = {"duration_ms": duration_ms, "tokens_in": tokens_in, "tokens_out": tokens_out}
+    for name, figure in figures.items():
+        if figure is not None and decoder(int)(figure) < 0:
+            raise RecordError(f"{name}: {figure} is below 0")
+    moment = _as_utc(time) if time else now
+    made = _build_attempt(
+        {
+            "id": id.strip() or bank.new_id(now),
+            "parent": run,
+            "task": task,
+            "agent": agent,
+            "provider": provider,
+            "kind": EpisodeKind.SUBAGENT_RUN.value,
+            "started": _start_time(moment, duration_ms, kind),
+            "finished": moment,
+            "status": _STATUS[kind].value,
+            "action": kind.value,
+            "approach": approach,
+            "outcome": outcome,
+        }
+    )
+    made = replace(made, usage=_token_usage(tokens_in, tokens_out))
+    with bank.transaction() as writer:
+        known = writer.get(Episode, made.id)
+        if known is not None:
+            made = _merge_attempt(known, made, has_time=time is not None)
+        writer.put(made, "log")
+    return made
 
 
 def _build_attempt(values: dict[str, object]) -> Episode:

@@ -11,7 +11,7 @@ from archivist.recall.scoring import Score, Weights
 from archivist.text import shorten_line
 
 if TYPE_CHECKING:
-    from archivist.records import Artifact, Document, Entry, Episode, Event, Fact, Lesson, Provenance
+    from archivist.records import Artifact, Document, Entry, Episode, Event, Fact, Lesson, Provenance, Task
 
 DEFAULT_LIMIT = 10
 # So few texts without a vector are embedded during a query: the bundled table takes under a millisecond.
@@ -120,6 +120,12 @@ def _render_artifact(artifact: Artifact) -> RecordText:
     return RecordText(text, artifact.id, artifact.path)
 
 
+def _render_task(task: Task) -> RecordText:
+    outcome = task.result or task.reason
+    text = _shorten(f"{task.state.value}: {task.title}{f': {outcome}' if outcome else ''}")
+    return RecordText(text, task.id, task.id)
+
+
 def _render_entry(entry: Entry) -> RecordText:
     words = f"{entry.action}. {entry.content}" if entry.content else entry.action
     text = _shorten(f"{f'cycle {entry.cycle} {entry.role}'.strip()}: {words}")
@@ -139,6 +145,7 @@ RENDERERS: dict[str, Callable[[Any], RecordText]] = {
     "event": _render_event,
     "fact": _render_fact,
     "artifact": _render_artifact,
+    "task": _render_task,
     "entry": _render_entry,
     "document": _render_document,
 }

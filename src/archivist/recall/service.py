@@ -483,7 +483,7 @@ def _find_provenances(
     runs = {place: records[place].id for place, kind in kinds.items() if kind == "episode"}
     runs |= {place: records[place].run for place, kind in kinds.items() if kind == "event"}
     for place, kind in kinds.items():
-        is_text = kind in ("artifact", "document", "entry")
+        is_text = kind in ("artifact", "document", "entry", "task")
         if is_text and (provenance := reader.text_provenance(kind, records[place])):
             known[place] = provenance
     found = reader.run_provenances(runs.values()) if runs else {}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from archivist.records.brief import Brief
     from archivist.records.episode import Episode, Usage
     from archivist.records.event import Event, Finding, Verdict
-    from archivist.records.layers import Artifact, Conflict, Fact, Token
+    from archivist.records.layers import Artifact, Conflict, Fact, Task, Token
     from archivist.records.lesson import Evidence, Lesson, Tally
     from archivist.records.run_words import Action, Effect, EpisodeKind, EpisodeStatus, EventKind, Following
     from archivist.records.tier_words import (
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         DocumentType,
         EntryType,
         ProposalStatus,
+        RetryDecision,
+        TaskState,
     )
     from archivist.records.tiers import Block, Document, Entry, Folder, Proposal, Working
     from archivist.records.words import (
@@ -40,8 +42,8 @@ __all__ = [
     "ARCHIVIST", "Action", "Actor", "ActorKind", "Artifact", "ArtifactType", "Block", "Brief", "Category",
     "Conflict", "ConflictStatus", "CoreSection", "Document", "DocumentType", "Effect", "Entry", "EntryType",
     "Episode", "EpisodeKind", "EpisodeStatus", "Event", "EventKind", "Evidence", "Fact", "Finding", "Folder",
-    "Following", "Lesson", "LessonType", "Proposal", "ProposalStatus", "Provenance", "Scope", "Severity",
-    "Source", "Status", "Tally", "Token", "Usage", "Verdict", "Working",
+    "Following", "Lesson", "LessonType", "Proposal", "ProposalStatus", "Provenance", "RetryDecision", "Scope",
+    "Severity", "Source", "Status", "Tally", "Task", "TaskState", "Token", "Usage", "Verdict", "Working",
 ]  # fmt: skip
 
 _FAMILIES = {
@@ -49,10 +51,11 @@ _FAMILIES = {
     "brief": "Brief",
     "episode": "Episode Usage",
     "event": "Event Finding Verdict",
-    "layers": "Artifact Conflict Fact Token",
+    "layers": "Artifact Conflict Fact Task Token",
     "lesson": "Evidence Lesson Tally",
     "run_words": "Action Effect EpisodeKind EpisodeStatus EventKind Following",
-    "tier_words": "ArtifactType ConflictStatus CoreSection DocumentType EntryType ProposalStatus",
+    "tier_words": "ArtifactType ConflictStatus CoreSection DocumentType EntryType ProposalStatus"
+    " RetryDecision TaskState",
     "tiers": "Block Document Entry Folder Proposal Working",
     "words": "ActorKind Category LessonType Provenance Scope Severity Source Status",
 }

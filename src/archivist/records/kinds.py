@@ -81,6 +81,12 @@ KINDS = (
         signs=frozenset(("task_id", "agent_id", "path", "checksum")), times=("created",),
     ),
     Kind(
+        "task", "Task", "tasks", "tasks", "tasks",
+        label="{title}", is_searchable=True, file="tasks.jsonl",
+        keys={"created": "created_at", "updated": "updated_at"},
+        signs=frozenset(("title", "needs", "state")), times=("updated",),
+    ),
+    Kind(
         "block", "Block", "blocks", "core", "blocks",
         file="core.jsonl", signs=frozenset(("section", "content")), times=("updated",),
     ),

@@ -1,4 +1,4 @@
-"""What the agents of a project share: facts, conflicts about them, what runs produced; and access tokens."""
+"""What the agents of a project share: tasks, facts and conflicts about them, artifacts; and access tokens."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from enum import StrEnum
 
 from archivist.errors import RecordError
 from archivist.records.actor import Actor
-from archivist.records.tier_words import ArtifactType, ConflictStatus
+from archivist.records.tier_words import ArtifactType, ConflictStatus, RetryDecision, TaskState
 
 # A name is at most as long as a heading; a value may have several pages.
 NAME_CHARACTERS = 200
 VALUE_CHARACTERS = 20_000
+# More attempts of one kind repeat what fails.
+MAX_ATTEMPTS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,52 @@ class Artifact:
     run: str = ""
     previous: str = ""
     extra: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Something to be done. Its id is the name by which attempts and artifacts refer to it.
+
+    It can begin when the tasks in `needs` and the tasks that have it as their parent are done. `approaches`
+    are ways to do it, the preferred one first; `approach` is the one of the last attempt, `run` its run.
+    `retry` and `reason` say what was decided after a failure, and why.
+    """
+
+    id: str
+    title: str
+    parent: str = ""
+    needs: tuple[str, ...] = ()
+    owner: str = ""
+    state: TaskState = TaskState.OPEN
+    approaches: tuple[str, ...] = ()
+    approach: str = ""
+    attempts: int = 0
+    max_attempts: int = 3
+    retry: RetryDecision | None = None
+    reason: str = ""
+    result: str = ""
+    run: str = ""
+    created: datetime
+    updated: datetime
+    started: datetime | None = None
+    finished: datetime | None = None
+    extra: dict[str, object] = field(default_factory=dict)
+
+
+def validate_task(task: Task) -> Task:
+    """Return the task, or raise RecordError when a part of it is empty, too long or out of range."""
+    limits = {"id": NAME_CHARACTERS, "owner": NAME_CHARACTERS, "parent": NAME_CHARACTERS}
+    for name, most in {**limits, "title": VALUE_CHARACTERS, "result": VALUE_CHARACTERS}.items():
+        text = getattr(task, name)
+        if not text.strip() and name in ("id", "title"):
+            raise RecordError(f"{name}: missing or empty", hint="say in a sentence what is to be done")
+        if len(text) > most:
+            raise RecordError(f"{name}: {len(text)} characters, at most {most}")
+    if task.attempts < 0 or not 1 <= task.max_attempts <= MAX_ATTEMPTS:
+        raise RecordError(f"max_attempts: {task.max_attempts} is not between 1 and {MAX_ATTEMPTS}")
+    if task.id in (*task.needs, task.parent):
+        raise RecordError(f"needs: {task.id!r} cannot wait for itself")
+    return task
 
 
 def validate_fact(fact: Fact) -> Fact:

@@ -25,7 +25,7 @@ from archivist.records.plain import field_names, from_plain, to_plain
 from archivist.records.words import Category, LessonType, Scope, Source, Status
 
 if TYPE_CHECKING:
-    from archivist.records.layers import Artifact, Conflict, Fact
+    from archivist.records.layers import Artifact, Conflict, Fact, Task
     from archivist.records.tiers import Block, Document, Entry, Folder, Proposal
 
 USER_FEEDBACK = "user_feedback"
@@ -90,7 +90,7 @@ _EPISODE = {
 # Not exported: each bank numbers, counts and trusts for itself. What a file claims of that is not read.
 _TRUST = ("provenance", "brought_by", "accepted")
 _LOCAL = ("number", "unseen_from", "extra", *_TRUST)
-Kept: TypeAlias = "Fact | Conflict | Artifact | Block | Document | Folder | Proposal"
+Kept: TypeAlias = "Fact | Conflict | Artifact | Task | Block | Document | Folder | Proposal"
 # The kinds whose later version wins when two are merged.
 SHAPES = tuple(kind for kind in KINDS if kind.times)
 # The place in the stream and the tier are given by the bank that an entry is in.
@@ -357,7 +357,7 @@ def to_line(record: Kept | Entry, *, left_out: Sequence[str] = ()) -> dict[str, 
 
 def from_line(kind: Kind, value: Mapping[str, Any]) -> Kept:
     """Read a line of a known kind; one without an id gets the id that its fields always have."""
-    from archivist.records.layers import Artifact, Fact, validate_fact
+    from archivist.records.layers import Artifact, Fact, Task, validate_fact, validate_task
     from archivist.records.tiers import Document, validate_document
 
     fields = _read_fields(kind, value)
@@ -373,6 +373,8 @@ def from_line(kind: Kind, value: Mapping[str, Any]) -> Kept:
     record: Kept = from_plain(kind.record, fields)
     if isinstance(record, Fact):
         validate_fact(record)
+    elif isinstance(record, Task):
+        validate_task(record)
     elif isinstance(record, Document):
         validate_document(record)
     elif isinstance(record, Artifact) and record.size_bytes < 0:

@@ -23,6 +23,23 @@ class ConflictStatus(StrEnum):
     REVERSED = "reversed"
 
 
+class TaskState(StrEnum):
+    """Where a task stands."""
+
+    OPEN = "open"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class RetryDecision(StrEnum):
+    """What was decided after a failed attempt."""
+
+    RETRY = "retry"
+    GIVE_UP = "give_up"
+
+
 class CoreSection(StrEnum):
     """The blocks of core memory."""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from archivist.bus import Message, StoredMessage
-    from archivist.records import Actor, Artifact, Document, Entry, Event, Tally
+    from archivist.records import Actor, Artifact, Document, Entry, Event, Tally, Task
     from archivist.store.erasure import ErasureQuery
     from archivist.store.ledger import LedgerChange, LedgerEntry, Verification
     from archivist.store.results import (
@@ -413,8 +413,8 @@ class Reader(EngineReader, Protocol):
         )
         return sorted({str(actor) for actor in found if actor.kind is ActorKind.AGENT})
 
-    def text_provenance(self, kind: str, record: Artifact | Document | Entry) -> Provenance | None:
-        """Return that an agent or a watched file wrote a text of the archive, or an agent an artifact's.
+    def text_provenance(self, kind: str, record: Artifact | Document | Entry | Task) -> Provenance | None:
+        """Return that an agent or a watched file wrote a text of the archive, or an agent another text.
 
         Of the stream's entries it is that a reflection quotes an agent; None for all others.
         """

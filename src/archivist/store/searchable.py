@@ -15,12 +15,13 @@ from archivist.records.words import Status
 from archivist.store.results import scope_token, split_name
 
 if TYPE_CHECKING:
-    from archivist.records import Artifact, Document, Entry, Episode, Event, Fact, Lesson
+    from archivist.records import Artifact, Document, Entry, Episode, Event, Fact, Lesson, Task
 
 # Importance where nobody gave one.
 EPISODE_IMPORTANCE = 0.4
 EVENT_IMPORTANCE = 0.3
 ARTIFACT_IMPORTANCE = 0.4
+TASK_IMPORTANCE = 0.4
 STREAM = "stream"
 
 # Characters that are indexed: enough of a text to find it by. Logs have outputs of any length.
@@ -148,6 +149,18 @@ def _build_artifact(artifact: Artifact) -> SearchDocument:
     )
 
 
+def _build_task(task: Task) -> SearchDocument:
+    scope = {"status": task.state, "task": task.id, "agent": task.owner, "role": task.owner}
+    said = _join_texts(task.title, task.result)
+    return SearchDocument(
+        text=_with_split_names(said[:_TEXT], task.id, task.reason),
+        spoken=said[:_SPOKEN],
+        scope=_scope_tokens("task", scope),
+        time=task.updated,
+        importance=TASK_IMPORTANCE,
+    )
+
+
 def _build_entry(entry: Entry) -> SearchDocument:
     tier = "archive" if entry.is_archived else "stream"
     scope = {"role": entry.role, "type": entry.type, "run": entry.run, "tier": tier}
@@ -187,6 +200,7 @@ DOCUMENTS: dict[str, Callable[[Any], SearchDocument | None]] = {
     "event": _build_event,
     "fact": _build_fact,
     "artifact": _build_artifact,
+    "task": _build_task,
     "entry": _build_entry,
     "document": _build_document,
 }

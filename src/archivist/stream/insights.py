@@ -26,6 +26,7 @@ from archivist.stream.obstacles import (
     read_waits,
     words_of,
 )
+from archivist.stream.sessions import SESSION, SessionPattern, session_patterns
 from archivist.text import shorten_line
 
 # A reflection is read in full, so it holds only a few insights, obstacles first.
@@ -47,8 +48,10 @@ _SHOWN_ISSUES = 5
 _SHOWN_RELATED = 3
 _shorten = partial(shorten_line, most=110)
 _HONESTLY = "Counted, not interpreted."
+# Tags that name no subject: references, types, and those that an importer or a session's entry has.
 _NO_THEME = re.compile(
-    r"(?:issue|pr|cycle)[-_ ]?\d+|reflection|deterministic|action|decision|observation|block(?:ed|ers?|ing)"
+    r"bank|session|(?:issue|pr|cycle)[-_ ]?\d+"
+    r"|reflection|deterministic|action|decision|observation|block(?:ed|ers?|ing)"
 )
 # A decision that begins so is a rule in the words of those who made it.
 _RULE = re.compile(
@@ -133,10 +136,15 @@ def insights(
 
     `others` are below the importance threshold: they count only where they say that something is over.
     """
+    # What a session's entry says has a form of its own, which is counted and not read.
+    sessions, entries = (
+        [entry for entry in entries if (SESSION in entry.tags) is is_session] for is_session in (True, False)
+    )
     obstacles = _find_obstacles(entries[-_MOST_COMPARED:], others)[:_MOST_OBSTACLES]
     reported = {issue for timeline in obstacles for issue in timeline.issues}
     found = [
         *(_obstacle_insight(timeline, entries, related) for timeline in obstacles),
+        *(_session_insight(pattern) for pattern in session_patterns(sessions)),
         _mutual_wait_insight(entries),
         _cross_role_insight(entries, related, reported),
         _decisions_insight(entries),
@@ -307,6 +315,10 @@ def _find_decision(timeline: _Timeline, entries: Sequence[Entry]) -> Entry | Non
             if is_same_issue or (words and words <= words_of(text).keys()):
                 return entry
     return None
+
+
+def _session_insight(pattern: SessionPattern) -> Insight:
+    return _make_insight(pattern.cluster, pattern.title, *pattern.sentences, tags=(pattern.kind,))
 
 
 def _mutual_wait_insight(entries: Sequence[Entry]) -> Insight | None:

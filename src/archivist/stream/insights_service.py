@@ -94,6 +94,7 @@ def reflect_stream(bank: Bank, *, trigger: str = "") -> Insights:
         if skipped:
             return Insights(skipped=skipped)
         found = insights(chosen, related=related, lessons=lessons, others=entries)
+        found = [_with_history(writer, insight) for insight in found]
         done = _write_insights(archivist, writer, found, entries)
         done = done._replace(reason=reason, gathered=len(chosen))
     return _update_core(archivist, done, found, entries)
@@ -124,6 +125,17 @@ def due_reason(bank: Bank, reader: Reader) -> str:
         importance=sum(value for (value,) in reader.select_fields("entry", ("importance",), *logged)),
         cycles=max(0, (latest_cycle(reader) or 0) - marker.cycle),
         sprints=(marker.sprint, current_sprint(reader)),
+    )
+
+
+def _with_history(reader: Reader, insight: Insight) -> Insight:
+    """Say of an insight that an earlier reflection had already, since when it is known."""
+    same = (equals("action", insight.action), equals("type", EntryType.REFLECTION))
+    known = reader.select(Entry, *same, order=("seq",), limit=1)
+    return (
+        insight._replace(content=f"Known since cycle {known[0].cycle}. {insight.content}")
+        if known
+        else insight
     )
 
 

@@ -106,8 +106,12 @@ _NOT_YET = _compile(
 )
 # It stands at most three words before what it denies.
 _DENIED = re.compile(
-    r"(?:\b(?:no|not|never|nothing|nobody|none|without|neither|zero|hardly|any)|n't)(?:\W+[\w#]+){0,3}\W*$",
+    r"(?:\b(?:no|not|never|nothing|nobody|none|without|neither|zero|0|hardly|any)|n't)(?:\W+[\w#]+){0,3}\W*$",
     re.IGNORECASE,
+)
+# `Blockers: none`, `Failures: 0`: what stands behind the word denies it.
+_DENIED_BEHIND = re.compile(
+    r"\s*(?:\([^)]*\)\s*)?[:=\u2014-]+\s*(?:none|no|nothing|0|n/a|-)\b", re.IGNORECASE
 )
 _HYPOTHETICAL = _compile(
     r"if|when|should|would|could|might|may|whether|unless|used\ to|can\ be|who|so\ that|how"
@@ -205,7 +209,7 @@ def _read_sentence(text: str, entry: Entry, roles: Collection[str]) -> ObstacleR
     before = text[: sign.start()]
     if _HYPOTHETICAL.search(before):
         return None
-    is_denied = _DENIED.search(before) is not None
+    is_denied = bool(_DENIED.search(before) or _DENIED_BEHIND.match(text, sign.end()))
     if is_denied or end:
         return _read_end(text, entry, roles, is_unblocked=is_denied and blocked is not None)
     if _WORK.match((before.rpartition(",")[2] + sign[0]).lstrip(" :\"'(-")):

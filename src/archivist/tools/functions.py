@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from archivist.access.rights import Layer
 from archivist.edges.views import approach_view, entry_view, hit_view
+from archivist.tools import task_functions as _task_functions  # noqa: F401 registers its functions
 from archivist.tools.registry import (
     COUNT,
     DEFAULT,
@@ -19,6 +20,9 @@ from archivist.tools.registry import (
     NUMBER,
     TEXT,
     Answer,
+    Count,
+    Limit,
+    Offset,
     ScopeArgument,
     Tool,
     Toolset,
@@ -53,18 +57,13 @@ __all__ = [
     "select_tools", "tools",
 ]  # fmt: skip
 
-# The largest integer that every JSON reader takes for a whole number, and the bank too.
-_MAX_INTEGER = 2**53 - 1
 # A search goes no deeper: later results hardly ever answer the question.
 _DEPTH = 200
 
 Words = Annotated[str, Meta(min_length=1, description="What to search for, in plain words.")]
 Role = Annotated[str, Meta(description="Only of this role.")]
-Count = Annotated[int, Meta(ge=0, le=_MAX_INTEGER)]
 Issue = Annotated[Count | None, Meta(description="Only what refers to this issue.")]
 Weight = Annotated[int, Meta(ge=1, le=10, description="Importance from 1 to 10.")]
-Limit = Annotated[int, Meta(ge=1, le=50, description="Maximum number of results.")]
-Offset = Annotated[Count, Meta(description="Where to continue: next_offset of the previous answer.")]
 Cycles = Annotated[tuple[Count, Count] | None, Meta(description="First and last cycle.")]
 Dates = Annotated[tuple[str, str] | None, Meta(description="First and last day, YYYY-MM-DD.")]
 Tags = Annotated[list[str], Meta(description="Tags.")]
@@ -165,6 +164,17 @@ def archival_insert(
     return {"source": pieces[0].source, "pieces": len(pieces)}
 
 
+@tool(Toolset.COGNITIVE, object_schema({"next_offset": NEXT}, text=TEXT, tokens=COUNT), reads=True)
+def core_memory_read(
+    bank: Bank,
+    role: Annotated[str, Meta(description="Whose core memory; yours by default.")] = "",
+    offset: Offset = 0,
+) -> Answer:
+    """Read core memory in full: playbook, rules, status, threads, role state, lessons."""
+    view = bank.core.view(role)
+    return {**text_page(view.text, offset=offset), "tokens": view.tokens}
+
+
 @tool(Toolset.COGNITIVE, _SECTION, repeats=True, replaces=True)
 def core_memory_update(
     bank: Bank,
@@ -219,6 +229,28 @@ def memory_log(
     )
     due = bank.stream.due_reason()
     return {"id": entry.id, "cycle": entry.cycle, **({"reflection_due": due} if due else {})}
+
+
+@tool(Toolset.COGNITIVE, object_schema({"reflection_due": TEXT}, cycle=COUNT))
+def cycle_start(
+    bank: Bank, role: Annotated[str, Meta(description="Whose cycle; yours by default.")] = ""
+) -> Answer:
+    """Begin the next cycle: what is logged from now on belongs to it."""
+    number = bank.stream.begin_cycle(role)
+    due = bank.stream.due_reason()
+    return {"cycle": number, **({"reflection_due": due} if due else {})}
+
+
+@tool(Toolset.COGNITIVE, object_schema({"reason": TEXT}, insights=list_schema(**_ENTRY), gathered=COUNT))
+def reflect(
+    bank: Bank,
+    reason: Annotated[str, Meta(description="Why now; empty to reflect only if it is due.")] = "",
+) -> Answer:
+    """Reflect on what was logged since the last reflection: insights for the stream and the archive."""
+    done = bank.stream.reflect(reason, if_due=not reason.strip())
+    told: Answer = {"core": list(done.told_core)} if done.told_core else {}
+    found = [entry_view(entry) for entry in done.entries]
+    return {"insights": found, "gathered": done.gathered, "reason": done.reason or done.skipped, **told}
 
 
 # The layers that a project's agents share
@@ -393,7 +425,7 @@ def recall(
     bank: Bank,
     query: Words,
     kinds: Annotated[
-        list[Literal["lesson", "episode", "event", "fact", "artifact", "entry", "document"]] | None,
+        list[Literal["lesson", "episode", "event", "fact", "artifact", "task", "entry", "document"]] | None,
         Meta(description="Only these kinds of memory."),
     ] = None,
     role: Role = "",

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_type_hints
 
 import msgspec
 
@@ -39,6 +39,11 @@ COUNT: Schema = {"type": "integer"}
 # The second word of a camelCase name begins here.
 _UPPER = re.compile(r"(?<=[a-z0-9])([A-Z])")
 NEXT: Schema = {"type": "integer", "description": "Where the next page begins; missing at the end."}
+# The largest integer that every JSON reader takes for a whole number, and the bank too.
+_MAX_INTEGER = 2**53 - 1
+Count = Annotated[int, msgspec.Meta(ge=0, le=_MAX_INTEGER)]
+Limit = Annotated[int, msgspec.Meta(ge=1, le=50, description="Maximum number of results.")]
+Offset = Annotated[Count, msgspec.Meta(description="Where to continue: next_offset of the previous answer.")]
 _SCOPE = "workspace[/domain[/repository]]"
 # One answer stays in the agent's context for the whole run; 2,000 tokens hold about ten records.
 LIMIT_TOKENS = 2_000

@@ -50,10 +50,14 @@ def read_memory(bank: Bank, name: str) -> tuple[str, str]:
     if text is not None:
         return "", text
     kind, record = bank.ledger.find(name)
+    if kind == "document" and record.folder:
+        # Reading the source brings its pieces up to date; one whose words changed is gone.
+        bank.documents.read(record.source)
+        kind, record = bank.ledger.find(name)
     plain: dict[str, object] = to_plain(record)
     if kind in ("episode", "event"):
         plain["provenance"] = bank.runs.provenance(record.run if kind == "event" else record.id).value
-    elif kind in ("artifact", "document", "entry"):
+    elif kind in ("artifact", "document", "entry", "task"):
         with bank.reading() as reader:
             provenance = reader.text_provenance(kind, record)
         plain |= {"provenance": provenance.value} if provenance else {}

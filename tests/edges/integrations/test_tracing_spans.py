@@ -182,7 +182,7 @@ def test_every_tool_is_a_span_of_its_own(bank: Bank, spans: InMemorySpanExporter
         "content": "seed", "importance": 3, "tags": [], "key": "k", "value": "v", "category": "c",
         "agent": "a", "approach": "x", "path": "out.txt", "summary": "Another thing", "after": "Test first",
         "reason": "why", "items": ["a seed"], "item": "a seed",
-        "name": "seed", "text": "Sow it",
+        "name": "seed", "text": "Sow it", "title": "Sow it", "error": "no soil",
     }  # fmt: skip
     chosen = {"core_memory_update": {"section": "status"}, "core_memory_append": {"section": "blockers"}}
     chosen |= {"memory_log": {"action": "seed", "type": "action"}, "archival_insert": {"type": "spec"}}

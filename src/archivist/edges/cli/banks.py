@@ -92,6 +92,8 @@ def status(bank: Bank) -> Answer:
     held = bank.doctor.status()
     rows = [(name.replace("_", " "), count) for name, count in held.items()]
     notes = approval_notes(held["quarantined_lessons"])
+    if last := bank.erasure.last_pruned():
+        notes.append(f"pruned {str(last['time'])[:10]}: {last['runs']} runs, {last['artifacts']} artifacts")
     changed = SetupRecord.load(paths.state_folder(bank.path.absolute())).find_changed()
     warnings = [f"archivist: {line}" for line in changed]
     return Answer(held, notes=notes, warnings=warnings, tables=[(("What", "Count"), rows)])
@@ -323,7 +325,7 @@ def prune(session: Session, days: int | None, dry_run: bool, yes: bool, is_globa
         raise click.UsageError("--dry-run and --yes exclude each other")
     with session.bank(is_global=is_global) as bank:
         done = bank.erasure.prune(days=days, is_dry_run=not yes)
-    names = ("days", "runs", "trimmed", "events", "is_dry_run", "is_given_back")
+    names = ("days", "runs", "trimmed", "events", "artifacts", "is_dry_run", "is_given_back")
     view = {**{name: getattr(done, name) for name in names}, "freed_bytes": done.freed, "kept": done.kept}
     verb = "would delete" if done.is_dry_run else "deleted"
     trimmed = f"; trimmed {pluralize(done.trimmed, 'run')} to the cited events" if done.trimmed else ""
@@ -331,8 +333,14 @@ def prune(session: Session, days: int | None, dry_run: bool, yes: bool, is_globa
         f"older than {done.days} days: {verb} {pluralize(done.runs, 'run')} and"
         f" {pluralize(done.events, 'event')}, about {format_mb(done.freed)}{trimmed}"
     )
+    if done.artifacts:
+        text += f"; {verb} {pluralize(done.artifacts, 'artifact')} of files that changed or are gone"
     kept = [f"kept: {pluralize(number, 'run')}, {reason}" for reason, number in done.kept.items()]
-    notes = ["hint: --yes deletes them"] if done.is_dry_run and (done.runs or done.trimmed) else []
+    notes = (
+        ["hint: --yes deletes them"]
+        if done.is_dry_run and (done.runs or done.trimmed or done.artifacts)
+        else []
+    )
     # The file can only shrink while no other process uses it.
     if not done.is_given_back:
         notes += [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,11 +13,13 @@ from archivist.edges.cli.output import Answer, list_records
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import field_lines, pluralize
 from archivist.edges.views import block_view, core_view, proposal_view, time_text
+from archivist.errors import ArchivistError
 from archivist.records.plain import to_plain
 from archivist.records.tier_words import ProposalStatus
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.core.files_service import FollowedFile
     from archivist.records import Block, Proposal, Working
 
 _role = click.option("--role", metavar="R", default="", help="The role; by default the actor's own.")
@@ -107,6 +110,77 @@ def adopt(bank: Bank, section: str, content: str, reason: str, role: str) -> Ans
     return Answer(proposal_view(proposal), f"{proposal.short_id}  {section} changed; to undo: {undo}")
 
 
+@options.bank_command(core)
+@click.argument("section", type=click.Choice(["playbook", "rules"]))
+@click.argument("path", metavar="FILE", type=click.Path())
+@_block_role
+def follow(bank: Bank, section: str, path: str, role: str) -> Answer:
+    """Take FILE as playbook or rules, as an approver may; its later changes are proposed."""
+    done = bank.core_files.follow(section, path, role=role)
+    return Answer(_file_view(done), f"{done.block}  follows {_file_name(bank, done)}")
+
+
+@options.bank_command(core)
+@click.argument("section", type=click.Choice(["playbook", "rules"]))
+@_block_role
+def unfollow(bank: Bank, section: str, role: str) -> Answer:
+    """Stop following a file; the text that was accepted stays."""
+    done = bank.core_files.unfollow(section, role=role)
+    return Answer(_file_view(done), f"{done.block}  no longer follows {_file_name(bank, done)}")
+
+
+@options.bank_command(core)
+def files(bank: Bank) -> Answer:
+    """List the followed files, and propose what has changed in them."""
+    made = bank.core_files.refresh()
+    found = bank.core_files.list()
+    state = ("State", lambda each: each.problem or ("changed" if each.is_changed else "as accepted"))
+    answer = list_records(
+        "files",
+        found,
+        _file_view,
+        "block",
+        ("Path", partial(_file_name, bank)),
+        state,
+        empty="no file is followed",
+    )
+    hints = [f"proposed: archivist proposals show {each.short_id}" for each in made]
+    return answer._replace(notes=(*answer.notes, *hints))
+
+
+@options.bank_command(core)
+@click.option("--questions", type=click.IntRange(1, 1_000), default=60, show_default=True, help="How many.")
+def measure(bank: Bank, questions: int) -> Answer:
+    """Measure memory on your own history: tokens in context, questions answered, results to the point.
+
+    The questions are made from the stream, with known answers. Exit 1 when a bar is missed.
+    """
+    found = bank.stream.measure(questions)
+    rows = [("tokens in context, the most of a role", f"{found.tokens:,}", "at most 5,000")]
+    if found.questions:
+        rows += [
+            ("questions across cycles answered by the first hit", f"{found.right:.0%}", "at least 90 %"),
+            ("results that are to the point", f"{found.relevant:.0%}", "at least 80 %"),
+        ]
+    notes = [
+        f"{found.questions} questions" if found.questions else "too few entries in the stream to ask about"
+    ]
+    notes += [f"missed: {text}" for text in found.missed]
+    view = {**found._asdict(), "problems": found.problems}
+    table = (("What", "Measured", "Bar"), rows)
+    return Answer(view, notes=notes, tables=[table], code=1 if found.problems else 0)
+
+
+def _file_name(bank: Bank, each: FollowedFile) -> str:
+    """Return a file's path, in the project from its folder."""
+    root = bank.root.absolute()
+    return str(each.path.relative_to(root) if each.path.is_relative_to(root) else each.path)
+
+
+def _file_view(each: FollowedFile) -> dict[str, Any]:
+    return {**each._asdict(), "path": str(each.path)}
+
+
 def _block_answer(block: Block) -> Answer:
     from archivist.core.blocks import render_block
 
@@ -169,8 +243,18 @@ def add(bank: Bank, /, section: str, content: str, **fields: Any) -> Answer:
 @options.bank_command(proposals, cls=options.DashTextCommand)
 @_decision
 def accept(bank: Bank, name: str, comment: str) -> Answer:
-    """Accept the proposal ID: its text becomes the text of the block."""
-    return _proposal_answer(bank.proposals.accept(name, comment=comment))
+    """Accept the proposal ID: its text becomes the text of the block.
+
+    With proposals.issue_command in your own settings an issue is opened for it.
+    """
+    answer = _proposal_answer(bank.proposals.accept(name, comment=comment))
+    if not bank.config.proposals.issue_command:
+        return answer
+    try:
+        return answer._replace(notes=(f"issue: {bank.proposals.open_issue(name)}",))
+    except ArchivistError as error:
+        # The proposal is accepted; the issue can be opened again.
+        return answer._replace(warnings=(f"archivist: {error.message}",))
 
 
 @options.bank_command(proposals, cls=options.DashTextCommand)
@@ -189,8 +273,12 @@ def roll_back(bank: Bank, name: str, comment: str) -> Answer:
 
 @options.bank_command(proposals)
 @_name
-def issue(bank: Bank, name: str) -> Answer:
+@click.option("--open", "is_opening", is_flag=True, help="Open it with proposals.issue_command.")
+def issue(bank: Bank, name: str, is_opening: bool) -> Answer:
     """Print the proposal ID as an issue for a tracker: a title line, then the body in Markdown."""
+    if is_opening:
+        opened = bank.proposals.open_issue(name)
+        return Answer({"issue": opened}, f"{name}  issue: {opened}")
     text = bank.proposals.to_issue(name)
     title, _, body = text.partition("\n")
     return Answer({"title": title, "body": body.strip("\n") + "\n"}, text)

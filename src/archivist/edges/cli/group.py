@@ -61,6 +61,7 @@ COMMANDS = {
     "reflect": ("runs:reflect", "Learn from captured runs."),
     "episodes": ("layers:episodes", "List and show runs and attempts; log attempts."),
     "knowledge": ("layers:knowledge", "Store and find facts; decide conflicts."),
+    "tasks": ("tasks:tasks", "Plan tasks, work on them with worker commands, see what each agent does."),
     "artifacts": ("layers:artifacts", "Register files that runs produced, and verify them."),
     "extract": ("runs:extract", "Learn from a run's review findings."),
     "decay": ("runs:decay", "Age the bank by a finished run."),
@@ -85,7 +86,7 @@ GROUPS = {
         "setup", "brief", "recall", "lessons", "capture", "reflect", "doctor", "install", "uninstall",
     ),
     "For orchestrators": (
-        "run", "audit", "episodes", "extract", "decay", "tools", "serve", "mcp", "token",
+        "run", "tasks", "audit", "episodes", "extract", "decay", "tools", "serve", "mcp", "token",
     ),
     "Agents' shared memory": (
         "core", "proposals", "working", "stream", "archive", "knowledge", "artifacts",
@@ -115,6 +116,8 @@ _MEANINGS = {
     **dict.fromkeys(("settings", "set"), "config"),
     **dict.fromkeys(("stats", "info"), "status"),
     **dict.fromkeys(("runs", "sessions"), "episodes"),
+    **dict.fromkeys(("agents", "doing", "who"), "tasks activity"),
+    **dict.fromkeys(("todo", "plan", "orchestrate"), "tasks"),
     "forget": "lessons forget",
     "facts": "knowledge",
 }

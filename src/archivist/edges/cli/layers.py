@@ -336,8 +336,7 @@ def stats(bank: Bank, /, svg: str | None, **asked: Any) -> Answer:
         from archivist.charts import draw_rate_chart
 
         write_file(svg, draw_rate_chart(found))
-    shown = [views.rate_view(rate) for rate in found.rows]
-    view = {"by": asked["by"], "step": asked["step"], "rows": shown, "total": views.rate_view(found.total)}
+    view = views.analytics_view(found)
     if not found.rows:
         return Answer(view, notes=("no attempts: archivist episodes log records them",))
     rates = (*found.rows, found.total)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from archivist.recall.scoring import Weights
 
 # Written out, so that `--help` loads neither the records nor the search.
-_KINDS = ["lesson", "episode", "event", "fact", "artifact", "entry", "document"]
+_KINDS = ["lesson", "episode", "event", "fact", "artifact", "task", "entry", "document"]
 _OF_RUNS = ("episode", "event")
 _PRESETS = ["relevance", "archivist", "generative"]
 

@@ -47,6 +47,7 @@ run = click.Group("run", help="Start and finish a run: the two calls that an orc
 @run.command()
 @click.option("--run", "run_id", metavar="ID", default="", help="The run's id; one is made when missing.")
 @click.option("--task", metavar="TEXT", default="", help="What the run is to do.")
+@click.option("--agent", metavar="A", default="", help="Who does it; by default the acting agent.")
 @click.option("--domain", metavar="D", default="", help="This domain's lessons and the general ones.")
 @click.option("--role", metavar="R", default="", help="Lessons for this role and for none in particular.")
 @click.option("--repo", metavar="NAME", default="", help="The repository; that of the folder when missing.")
@@ -55,7 +56,9 @@ run = click.Group("run", help="Start and finish a run: the two calls that an orc
 @fence_option
 @options.as_json
 @click.pass_obj
-def start(session: Session, /, run_id: str, form: str | None, as_json: bool, **asked: Any) -> None:
+def start(
+    session: Session, /, run_id: str, agent: str, form: str | None, as_json: bool, **asked: Any
+) -> None:
     """Open a run, print its brief and record both. Without a bank: prints nothing, never fails.
 
     A bank that cannot be written still tells what it knows; the run is then not recorded.
@@ -66,7 +69,7 @@ def start(session: Session, /, run_id: str, form: str | None, as_json: bool, **a
     brief: RenderedBrief | None = None
     if bank is not None:
         try:
-            brief = bank.runs.start_run(name, request, global_bank=global_bank)
+            brief = bank.runs.start_run(name, request, agent=agent, global_bank=global_bank)
         # A brief that is not recorded is better than a run that does not start.
         except (BankReadOnlyError, BankLockedError) as error:
             note(f"archivist: {error.message}: the run is told, but not recorded")

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from archivist.records import Actor
 
 
-# An agent must not change who approves its proposals, or what core memory may hold.
-_GUARDED_SETTINGS = ("proposals.", "core.")
+# An agent must not change who approves its proposals, what core memory may hold, or what it may log.
+_GUARDED_SETTINGS = ("proposals.", "core.", "tasks.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import click
 
 from archivist.edges.cli import options
 from archivist.edges.cli.output import Answer, embed, list_records, say
-from archivist.edges.cli.wording import pluralize
+from archivist.edges.cli.wording import pluralize, waiting_notes
 from archivist.edges.views import entry_view, insights_view, piece_view
 from archivist.errors import NotFoundError
 from archivist.records.tier_words import DocumentType, EntryType
@@ -117,12 +117,12 @@ def show(bank: Bank, name: str) -> Answer:
 @click.option("--issue", type=int, metavar="N", help="Only what refers to this issue.")
 @click.option("--importance", "min_importance", type=int, metavar="1-10", help="The minimum importance.")
 @_cycles_option
-@click.option("--archived", is_flag=True, help="Include archived cycles.")
+@click.option("--hot", "is_hot", is_flag=True, help="Only the cycles that are not archived.")
 @options.limit(most=200, default=5, show_default=True)
-def search(bank: Bank, /, text: str, cycles: str, archived: bool, **filters: Any) -> Answer:
+def search(bank: Bank, /, text: str, cycles: str, is_hot: bool, **filters: Any) -> Answer:
     """Search the entries for QUERY by recency, importance and relevance, best match first."""
     found = bank.stream.search(
-        text, cycles=_parse_cycles(cycles) if cycles else None, tier="" if archived else "stream", **filters
+        text, cycles=_parse_cycles(cycles) if cycles else None, tier="stream" if is_hot else "", **filters
     )
     lines = []
     for hit, entry in found:
@@ -330,20 +330,27 @@ def remove_texts(bank: Bank, sources: tuple[str, ...]) -> Answer:
 
 @options.bank_command(archive, "import-bank")
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
-def import_bank(bank: Bank, paths: tuple[Path, ...]) -> Answer:
+@click.option("--approve", "is_approved", is_flag=True, help="Vouch for the key lessons: they do not wait.")
+def import_bank(bank: Bank, paths: tuple[Path, ...], is_approved: bool) -> Answer:
     """Import bank.md files and their archived versions (bank-*.md), or those of a folder.
 
-    Status, threads and role state go to core memory, lines about cycles to the stream, the rest here.
+    Status, threads and role state go to core memory, lines about cycles to the stream, key lessons to the
+    lessons, where they wait for approval, the rest here.
     """
-    done = bank.bank_pages.import_banks(paths)
+    done = bank.bank_pages.import_banks(paths, is_approved=is_approved)
     embed(bank)
-    counts = (len(done.roles), "role"), (done.threads, "thread"), (done.entries, "entry")
+    counts = (
+        (len(done.roles), "role"),
+        (done.threads, "thread"),
+        (done.entries, "entry"),
+        (done.lessons, "lesson"),
+    )
     imported = ", ".join(pluralize(*count) for count in (*counts, (done.documents, "document")))
     kept = f"kept as documents: {pluralize(len(done.kept), 'section')} ({', '.join(done.kept)})"
     return Answer(
         done._asdict(),
         f"{pluralize(done.pages, 'bank')} imported, {done.unchanged} known already: {imported}",
-        (kept,) if done.kept else (),
+        [kept] * bool(done.kept) + waiting_notes(done.waiting),
         problems=done.problems,
     )
 

@@ -42,6 +42,13 @@ def short_repos(names: Iterable[str]) -> dict[str, str]:
     return {name: last if owned[last := name.rpartition("/")[2]] < 2 else name for name in full}
 
 
+def waiting_notes(waiting: int) -> list[str]:
+    """Return how to see the lessons that wait for approval, if there are any."""
+    verb = "waits" if waiting == 1 else "wait"
+    told = f"{pluralize(waiting, 'lesson')} {verb} for approval: archivist lessons list --waiting"
+    return [told] if waiting else []
+
+
 def approval_notes(waiting: int) -> list[str]:
     """Return how to see the quarantined lessons, if there are any."""
     from archivist.doctor import SHOW_QUARANTINED

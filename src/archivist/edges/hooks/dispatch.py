@@ -246,6 +246,7 @@ def _brief_from_banks(
                 folder=folder,
                 provider=dialect.provider,
                 harness=dialect.harness or dialect.name,
+                agent=_agent_name(dialect),
                 global_bank=global_bank,
             )
         text = brief.text if brief is not None else ""
@@ -253,6 +254,13 @@ def _brief_from_banks(
             return text
         is_wrong = unclear or refused is not None or lost_changes(bank.path)
         return _notice() + text if is_wrong or find_pulled_problem(bank.path) else text
+
+
+def _agent_name(dialect: Dialect) -> str:
+    """Return who the session is: the agent that its environment names, else the client."""
+    kind, _, rest = os.environ.get("ARCHIVIST_ACTOR", "").partition(":")
+    name = rest.partition(":")[0]
+    return name[:MAX_NAME] if kind == "agent" and name else dialect.name
 
 
 def load_config(place: Path) -> tuple[Config, ConfigError | None]:

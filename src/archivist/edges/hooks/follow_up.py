@@ -97,10 +97,16 @@ def _process_session(task: FollowUpTask, bank: Bank) -> None:
             finished = episode.finished or bank.now()
             bank.capture(replace(episode, status=EpisodeStatus.PARTIAL, finished=finished), ())
     failed = [result for result in bank.reflections.reflect_waiting() if getattr(result, "error", "")]
+    if task.is_end and task.session and bank.config.stream.sessions_are_cycles:
+        bank.stream.log_session(task.session, role=task.client)
+    bank.stream.reflect(if_due=True)
     for _ in bank.vectors.embed_waiting():
         pass
     bank.erasure.finish_erasures()
     hook_log.remove_old_sessions(state_folder(bank.path), time.time())
+    bank.core_files.refresh()
+    if bank.documents.folders():
+        bank.documents.refresh()
     if failed:
         raise InputError(f"reflection on {failed[0].run} failed: {getattr(failed[0], 'error', '')}")
 

@@ -66,6 +66,19 @@ AttemptRow = _shape(
 )
 _ARTIFACT = "id task_id agent_id type path description checksum created_at"
 ArtifactRow = _shape("ArtifactRow", "A row of the artifacts table.", _ARTIFACT, size_bytes=int)
+_TASK = "id title parent owner state approach reason result run created updated"
+TaskRow = _shape(
+    "TaskRow", "A task, and what it waits for.", _TASK,
+    needs=list[str], approaches=list[str], waits_for=list[str], attempts=int, max_attempts=int, retry=_TEXT,
+    started=_TEXT, finished=_TEXT,
+)  # fmt: skip
+_CONFLICT = "id fact category key time kept kept_source lost lost_source reason status"
+ConflictRow = _shape(
+    "ConflictRow", "A contradiction between two sources of a fact.", _CONFLICT, decided=_TEXT
+)
+AnalyticsOut = _shape(
+    "AnalyticsOut", "Success rates by name, and of all.", "by", step=_TEXT, rows=list[_OBJECT], total=_OBJECT
+)
 _CLAIM = "A fact that was stated, whether it changed anything, and what it contradicts."
 FactPutOut = _shape("FactPutOut", _CLAIM, knowledge=FactRow, changed=bool, conflict=_OBJECT | None)
 

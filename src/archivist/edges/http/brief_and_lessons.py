@@ -23,7 +23,7 @@ from archivist.records import Category, Lesson, LessonType, Scope, Severity, Sta
 briefs = APIRouter(prefix="/api", tags=["brief and recall"], route_class=BankRoute)
 router = APIRouter(prefix="/api/lessons", tags=["lessons"], route_class=BankRoute)
 _LESSON = answers.item_model("lesson", answers.LessonOut)
-_MemoryKind = Literal["lesson", "episode", "event", "fact", "artifact", "entry", "document"]
+_MemoryKind = Literal["lesson", "episode", "event", "fact", "artifact", "task", "entry", "document"]
 _TEXT_HITS = 200
 _MOST_HITS = 1_000
 

@@ -1,4 +1,4 @@
-"""The routes of knowledge, episodes and artifacts, and of the workspace's markdown."""
+"""The routes of tasks, knowledge, episodes and artifacts, and of the workspace's markdown."""
 
 from __future__ import annotations
 
@@ -8,16 +8,26 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from pydantic import Field
 
+from archivist.audit.analytics import GroupBy, PeriodUnit
 from archivist.bank import Bank
 from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked
 from archivist.edges.http.banks import PoolLane
 from archivist.edges.http.bodies import BankRoute, set_lane
-from archivist.edges.views import View, attempt_view, conflict_view, table_view
+from archivist.edges.views import (
+    View,
+    activity_view,
+    analytics_view,
+    attempt_view,
+    conflict_view,
+    table_view,
+    task_view,
+)
 from archivist.layers.artifacts_service import NEWEST as NEWEST_ARTIFACT
 from archivist.layers.attempts_service import NEWEST as NEWEST_ATTEMPT
 from archivist.layers.knowledge_service import BY_NAME
-from archivist.records import Action, ArtifactType
+from archivist.layers.tasks_service import OLDEST
+from archivist.records import Action, ArtifactType, Task, TaskState
 from archivist.records.layers import NAME_CHARACTERS
 from archivist.workspace.documents import learnings_view, overviews_view, plan_view, plans_view
 from archivist.workspace.learnings import Learnings
@@ -65,6 +75,18 @@ class ArtifactBody(shapes.Body):
     type: Annotated[ArtifactType, shapes.Enumerated] = ArtifactType.FILE
     description: shapes.Note | None = None
     run: shapes.Word = ""
+
+
+class TaskBody(shapes.Body):
+    """Something to be done; a known id is planned anew."""
+
+    title: shapes.Said
+    id: shapes.Word = ""
+    parent: shapes.Word = ""
+    needs: shapes.Words = ()
+    owner: shapes.Word = ""
+    approaches: shapes.Words = ()
+    max_attempts: Annotated[int | None, Field(ge=1, le=100)] = None
 
 
 class SaveItem(shapes.Body):
@@ -123,6 +145,40 @@ def remove_knowledge(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 the docum
     return {"knowledge": table_view(bank.knowledge.remove(id))}
 
 
+@router.get("/conflicts", response_model=answers.page_model("conflicts", answers.ConflictRow))
+def conflicts(
+    bank: Bank,
+    asked: Asked,
+    fact: Annotated[str, Query(max_length=400, description="Only of this fact: category/key.")] = "",
+    all: Annotated[bool, Query(description="Also decided ones.")] = False,  # noqa: A002
+) -> View:
+    """List contradictions between sources of a fact, the oldest first."""
+    found = bank.knowledge.conflicts(fact, with_decided=all)
+    return asked.page_by_rank(lambda _most: found, lambda each: each.id).view("conflicts", conflict_view)
+
+
+@router.post("/conflicts/{id:path}", response_model=answers.item_model("conflict", answers.ConflictRow))
+def decide_conflict(
+    bank: Bank,
+    id: shapes.Id,  # noqa: A002 the documented name
+    decision: Literal["uphold", "reverse"],
+) -> View:
+    """Decide a contradiction: uphold the value that was kept, or put the other one in its place."""
+    return {"conflict": conflict_view(bank.knowledge.decide(id, for_lost=decision == "reverse"))}
+
+
+@router.get("/analytics", response_model=answers.AnalyticsOut)
+def analytics(
+    bank: Bank,
+    by: Annotated[GroupBy, Query()] = GroupBy.APPROACH,
+    since: shapes.Since = None,
+    until: shapes.Until = None,
+    step: Annotated[PeriodUnit | None, Query()] = None,
+) -> View:
+    """Return success rates of attempts by approach, agent, provider or task, also over time."""
+    return analytics_view(bank.attempts.analytics(by=by, since=since, until=until, step=step))
+
+
 @router.get("/episodes", response_model=answers.page_model("episodes", answers.AttemptRow))
 def episodes(
     bank: Bank,
@@ -170,6 +226,88 @@ def register_artifact(bank: Bank, artifact: ArtifactBody) -> View:
 def remove_artifact(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 the documented name
     """Remove an artifact from the register; the file stays."""
     return {"artifact": table_view(bank.artifacts.remove(id))}
+
+
+_ONE_TASK = answers.item_model("task", answers.TaskRow)
+
+
+def _one_task(bank: Bank, task: Task) -> View:
+    return {"task": task_view(task, bank.tasks.waits_for([task])[task.id])}
+
+
+@router.get("/tasks", response_model=answers.page_model("tasks", answers.TaskRow))
+def tasks(
+    bank: Bank,
+    asked: Asked,
+    state: Annotated[TaskState | None, Query()] = None,
+    owner: shapes.Only = "",
+    parent: shapes.Only = "",
+) -> View:
+    """List tasks, the oldest first: by state, owner or parent."""
+    page = asked.page_by_order(bank.tasks.query, OLDEST, state=state, owner=owner, parent=parent)
+    waiting = bank.tasks.waits_for(page.items)
+    return page.view("tasks", lambda task: task_view(task, waiting[task.id]))
+
+
+@router.post("/tasks", status_code=201, response_model=_ONE_TASK)
+def add_task(bank: Bank, task: TaskBody) -> View:
+    """Add a task, or plan a known one anew."""
+    return _one_task(bank, bank.tasks.add(**task.provided_fields()))
+
+
+@router.get("/tasks/activity", response_model=answers.page_model("agents", answers.ExtensibleOut))
+def activity(bank: Bank, asked: Asked, agent_id: shapes.Only = "") -> View:
+    """Say what each agent is doing and did last, the busy ones first."""
+    page = asked.page_by_rank(lambda _most: bank.tasks.activity(agent_id), lambda each: each.agent)
+    return page.view("agents", partial(activity_view, bank))
+
+
+@router.get("/tasks/{id:path}", response_model=_ONE_TASK)
+def task(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 the documented name
+    """Return one task, with what it waits for."""
+    return _one_task(bank, bank.tasks.get(id))
+
+
+@router.post("/tasks/{id:path}/start", response_model=_ONE_TASK)
+def start_task(
+    bank: Bank,
+    id: shapes.Id,  # noqa: A002 the documented name
+    agent: shapes.Word = "",
+    approach: shapes.Note = "",
+    run: shapes.Word = "",
+) -> View:
+    """Begin an attempt at a task."""
+    return _one_task(bank, bank.tasks.start(id, agent=agent, approach=approach, run=run))
+
+
+@router.post("/tasks/{id:path}/finish", response_model=_ONE_TASK)
+def finish_task(bank: Bank, id: shapes.Id, result: shapes.Note = "") -> View:  # noqa: A002
+    """Complete a running task."""
+    return _one_task(bank, bank.tasks.finish(id, result))
+
+
+@router.post("/tasks/{id:path}/fail", response_model=_ONE_TASK)
+def fail_task(bank: Bank, id: shapes.Id, error: shapes.Note = "", retry: bool | None = None) -> View:  # noqa: A002
+    """End an attempt that failed; without `retry` the task's limits decide whether it is tried again."""
+    return _one_task(bank, bank.tasks.fail(id, error, retry=retry))
+
+
+@router.post("/tasks/{id:path}/reopen", response_model=_ONE_TASK)
+def reopen_task(bank: Bank, id: shapes.Id, reason: shapes.Note = "") -> View:  # noqa: A002
+    """Open an ended or abandoned task again."""
+    return _one_task(bank, bank.tasks.reopen(id, reason))
+
+
+@router.post("/tasks/{id:path}/cancel", response_model=_ONE_TASK)
+def cancel_task(bank: Bank, id: shapes.Id, reason: shapes.Note = "") -> View:  # noqa: A002
+    """End a task that is not to be done."""
+    return _one_task(bank, bank.tasks.cancel(id, reason))
+
+
+@router.delete("/tasks/{id:path}", response_model=_ONE_TASK)
+def remove_task(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 the documented name
+    """Remove a task; its history and its attempts stay."""
+    return _one_task(bank, bank.tasks.remove(id))
 
 
 @workspace.get("/plans", response_model=answers.page_model("plans", answers.ExtensibleOut))

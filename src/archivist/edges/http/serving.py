@@ -77,6 +77,7 @@ _LISTS = {
     "run": "/api/runs",
     "fact": "/api/memory/knowledge",
     "artifact": "/api/memory/artifacts",
+    "task": "/api/memory/tasks",
     "entry": "/api/stream",
     "document": "/api/archive/sources",
     "proposal": "/api/proposals",

@@ -95,7 +95,7 @@ def search_stream(
     min_importance: Annotated[shapes.Weight | None, Query()] = None,
     start_cycle: shapes.Cycle = None,
     end_cycle: shapes.Cycle = None,
-    archived: Annotated[bool, Query(description="Also entries that have left the hot cycles.")] = False,
+    hot: Annotated[bool, Query(description="Only entries of cycles that are not archived.")] = False,
 ) -> View:
     """Search entries by recency, importance and relevance, the best first."""
     cycles = (start_cycle, end_cycle) if start_cycle is not None or end_cycle is not None else None
@@ -107,7 +107,7 @@ def search_stream(
             min_importance=min_importance,
             limit=limit,
             cycles=cycles,
-            tier="" if archived else "stream",
+            tier="stream" if hot else "",
         ),
         lambda found: found.entry.id,
         most=_MOST_HITS,

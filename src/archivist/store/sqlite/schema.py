@@ -296,6 +296,18 @@ _STEPS = {
             FROM events WHERE events.id = documents.record AND kind IN ('message', 'log', 'verdict', 'fix')
         ), '') WHERE kind = 'event' AND speaker = '';
     """,
+    "add tasks": """
+        CREATE TABLE tasks (
+            id TEXT PRIMARY KEY, title TEXT NOT NULL, parent TEXT NOT NULL, needs TEXT NOT NULL,
+            owner TEXT NOT NULL, state TEXT NOT NULL, approaches TEXT NOT NULL, approach TEXT NOT NULL,
+            attempts INTEGER NOT NULL, max_attempts INTEGER NOT NULL, retry TEXT, reason TEXT NOT NULL,
+            result TEXT NOT NULL, run TEXT NOT NULL, created TEXT NOT NULL, updated TEXT NOT NULL,
+            started TEXT, finished TEXT, extra TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX tasks_by_state ON tasks (state, created);
+        CREATE INDEX tasks_by_owner ON tasks (owner, state);
+        CREATE INDEX tasks_by_parent ON tasks (parent);
+    """,
 }
 _REFILLING = ("create loop", "create search", "learn from runs", "search everything")
 

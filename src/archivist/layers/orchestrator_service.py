@@ -1,0 +1,318 @@
+"""A small orchestrator: plan which tasks can begin, execute them with worker processes, observe, learn.
+
+Workers and planner are commands that the caller gives: nothing of a repository or a bank is executed. A
+worker reads its task from stdin and reports by its exit code and the last line that it prints.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from archivist.bus import TASK_STEP
+from archivist.capture.service import CaptureOverrides
+from archivist.errors import ArchivistError, DecidedError, InputError
+from archivist.files.processes import is_process_gone, name_process
+from archivist.layers.planning import open_approaches, open_needs
+from archivist.lessons.quarantine import suspicion
+from archivist.records.episode import Episode
+from archivist.records.event import Event
+from archivist.records.layers import Task
+from archivist.records.run_words import EpisodeStatus, EventKind
+from archivist.records.tier_words import TaskState
+from archivist.text import shorten_line
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+
+# The category of knowledge under which the approach that worked is kept, by the task's parent.
+CONVENTION = "convention"
+_CONFIDENCE = 0.9
+# A planner that only adds what fails must not go on for ever.
+_MAX_PLANS = 3
+_OUTPUT_CHARACTERS = 20_000
+_RESULT_CHARACTERS = 2_000
+_LINE_CHARACTERS = 200
+_FAILED_TO_START = 127
+
+
+class OrchestrationResult(NamedTuple):
+    """What a loop did: the tasks that ended, those that nobody could begin, and what it did step by step."""
+
+    done: tuple[str, ...]
+    failed: tuple[str, ...]
+    left: tuple[str, ...]
+    steps: tuple[str, ...]
+
+
+class _Worker(NamedTuple):
+    """A process at work on a task: its command, its run, its prompt and where it may write a log."""
+
+    task: Task
+    approach: str
+    command: tuple[str, ...]
+    run: str
+    prompt: str
+    log: Path
+
+
+class _ProcessResult(NamedTuple):
+    """How a worker's process ended."""
+
+    code: int
+    output: str
+
+
+def orchestrate(
+    bank: Bank,
+    workers: Mapping[str, Sequence[str]],
+    *,
+    planner: Sequence[str] = (),
+    at_once: int = 2,
+    timeout_s: float | None = None,
+) -> OrchestrationResult:
+    """Go on until no task can begin; a task that fails is tried again as its retry decision says."""
+    if not workers or not all(name.strip() and command for name, command in workers.items()):
+        raise InputError("no worker: each needs a name and a command", hint='--worker coder="claude -p"')
+    with tempfile.TemporaryDirectory(prefix="archivist-") as folder, ThreadPoolExecutor(at_once) as pool:
+        loop = _Loop(bank, workers, planner, Path(folder))
+        loop.recover()
+        at_work: dict[Future[_ProcessResult], _Worker] = {}
+        while True:
+            for task in loop.plan(at_once - len(at_work)):
+                if (worker := loop.execute(task)) is not None:
+                    at_work[pool.submit(_run_worker, worker, bank.root, timeout_s)] = worker
+            if not at_work:
+                break
+            ended, _ = wait(at_work, return_when=FIRST_COMPLETED)
+            for future in ended:
+                worker = at_work.pop(future)
+                loop.learn(worker, future.result(), loop.observe(worker, future.result()))
+        return loop.result()
+
+
+class _Loop:
+    """The state of one loop."""
+
+    def __init__(
+        self, bank: Bank, workers: Mapping[str, Sequence[str]], planner: Sequence[str], folder: Path
+    ) -> None:
+        self._bank = bank
+        self._workers = workers
+        self._planner = planner
+        self._folder = folder
+        self._process = name_process()
+        self._steps: list[str] = []
+        self._ended: dict[str, TaskState] = {}
+        self._plans = 0
+        self._is_replanning = True
+
+    def recover(self) -> None:
+        """Fail what ended orchestrators left running: their workers report to nobody."""
+        for task in self._bank.tasks.query(state=TaskState.RUNNING):
+            run = self._bank.runs.episode(task.run) if task.run else None
+            if run is not None and is_process_gone(str(run.extra.get("orchestrator") or "")):
+                self._bank.tasks.fail(task.id, "its orchestrator ended")
+                self._note(f"{task.id} was left by an orchestrator that ended")
+
+    def plan(self, free: int) -> list[Task]:
+        """Return the tasks that begin now; ask the planner first when there is nothing, or a task failed."""
+        tasks = self._bank.tasks.query()
+        is_open = any(task.state in (TaskState.OPEN, TaskState.RUNNING) for task in tasks)
+        has_failed = TaskState.FAILED in self._ended.values()
+        if self._planner and self._is_replanning and self._plans < _MAX_PLANS and (has_failed or not is_open):
+            self._ask_planner(tasks)
+            tasks = self._bank.tasks.query()
+        everything = {task.id: task for task in tasks}
+        ready = [task for task in tasks if task.state is TaskState.OPEN and not open_needs(task, everything)]
+        return [task for task in ready if not task.owner or task.owner in self._workers][: max(0, free)]
+
+    def _ask_planner(self, tasks: Sequence[Task]) -> None:
+        """Let the caller's planner add tasks: it reads what there is and what was tried, as JSON lines."""
+        self._plans += 1
+        self._is_replanning = False
+        asked = [{**_plan_line(task), "tried": self._describe_attempts(task)} for task in tasks]
+        lines = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in asked)
+        names = {"ARCHIVIST_ACTOR": "orchestrator:planner"}
+        ended = _run_command(self._planner, lines, names, self._bank.root, None)
+        if ended.code:
+            raise InputError(f"the planner failed: {_last_line(ended.output)}", hint="it exits with 0")
+        for line in filter(str.strip, ended.output.splitlines()):
+            try:
+                planned: Any = json.loads(line)
+                task = self._bank.tasks.add(**planned)
+            except (ValueError, TypeError) as error:
+                hint = '{"id": "test", "title": "…", "needs": ["build"], "owner": "coder"}'
+                raise InputError(f"the planner printed no task: {error}", hint=hint) from None
+            self._note(f"planned {task.id}: {task.title}")
+
+    def execute(self, task: Task) -> _Worker | None:
+        """Open a run for a task, brief it, choose the approach by what was tried, and begin the attempt."""
+        bank = self._bank
+        agent = task.owner or min(self._workers, key=self._load)
+        run = bank.new_id(bank.now())
+        approach, why = self._choose_approach(task)
+        try:
+            # Another orchestrator may have begun it.
+            begun = bank.tasks.start(task.id, agent=agent, approach=approach, run=run)
+        except DecidedError:
+            return None
+        brief = bank.runs.start_run(run, task=task.title, agent=agent)
+        bank.runs.note_on_run(run, "orchestrator", self._process)
+        self._note(f"{task.id} given to {agent}{f' by {approach}' if approach else ''} ({why})")
+        prompt = self._compose_prompt(begun, approach, brief.text)
+        return _Worker(
+            begun, approach, tuple(self._workers[agent]), run, prompt, self._folder / f"{run}.jsonl"
+        )
+
+    def _load(self, agent: str) -> int:
+        return len(self._bank.tasks.query(owner=agent, state=TaskState.RUNNING))
+
+    def _choose_approach(self, task: Task) -> tuple[str, str]:
+        """Return the approach of the next attempt, and why: one known to work, or one that did not fail."""
+        tried = self._bank.attempts.list_approaches(task.id)
+        failed = {each.approach for each in tried if each.failed and not each.completed}
+        offered = open_approaches(task, failed)
+        known = self._bank.knowledge.get(CONVENTION, task.parent or task.id)
+        if known is not None and known.value in offered:
+            return known.value, "known to work"
+        if not offered:
+            return "", "tried before" if tried else "first attempt"
+        return offered[0], "another approach failed" if failed else "first choice"
+
+    def _describe_attempts(self, task: Task) -> list[str]:
+        tried = self._bank.attempts.list_approaches(task.id)
+        said = [
+            f"{each.approach}: {'worked' if each.completed else 'failed'}: {each.last.outcome}"
+            for each in tried
+        ]
+        return [shorten_line(line, _LINE_CHARACTERS) for line in said if not suspicion(line)]
+
+    def _compose_prompt(self, task: Task, approach: str, brief: str) -> str:
+        """Return what a worker reads: its task, what was tried, what the tasks before it made, the brief."""
+        bank = self._bank
+        parts = [f"# Task {task.id}", "", task.title]
+        if approach:
+            parts += ["", f"Approach: {approach}"]
+        if tried := self._describe_attempts(task):
+            parts += ["", "## Tried before", "", *(f"- {line}" for line in tried)]
+        made = []
+        with bank.reading() as reader:
+            before = [reader.get(Task, name) for name in task.needs]
+            before += [each for each in reader.select(Task) if each.parent == task.id]
+        for each in filter(None, before):
+            files = ", ".join(artifact.path for artifact in bank.artifacts.query(task=each.id))
+            said = f"{each.id}: {each.result or 'done'}{f' ({files})' if files else ''}"
+            # The words are an agent's: they must not command the next one.
+            made += [] if suspicion(said) else [f"- {shorten_line(said, _RESULT_CHARACTERS)}"]
+        if made:
+            parts += ["", "## Done before", "", *made]
+        return "\n".join([*parts, "", brief]).rstrip() + "\n"
+
+    def observe(self, worker: _Worker, ended: _ProcessResult) -> Task:
+        """Record how an attempt ended, and what was decided after a failure."""
+        tasks, said = self._bank.tasks, _last_line(ended.output)
+        current = tasks.get(worker.task.id)
+        if current.state is not TaskState.RUNNING or current.run != worker.run:
+            # The worker has reported for itself.
+            task = current
+        elif ended.code:
+            task = tasks.fail(worker.task.id, said or f"exit code {ended.code}")
+        else:
+            task = tasks.finish(worker.task.id, said)
+        self._ended[task.id] = task.state
+        self._is_replanning = self._is_replanning or task.state is TaskState.FAILED
+        outcome = "done" if task.state is TaskState.DONE else f"failed, {task.retry or 'ended'}"
+        self._note(f"{task.id} {outcome}: {said or task.reason}")
+        return task
+
+    def learn(self, worker: _Worker, ended: _ProcessResult, task: Task) -> None:
+        """Finish the run, learn from its log, and keep the approach that worked after others failed."""
+        bank, is_done = self._bank, task.state is TaskState.DONE
+        status = EpisodeStatus.SUCCESS if is_done else EpisodeStatus.FAILED
+        known = CaptureOverrides(run=worker.run, status=status)
+        try:
+            if worker.log.is_file() and worker.log.stat().st_size:
+                bank.runs.finish(worker.log, overrides=known)
+            else:
+                command = Event(
+                    run=worker.run, seq=1, kind=EventKind.TOOL_CALL, tool="worker", agent=task.owner,
+                    text=" ".join(worker.command), output=ended.output[-_OUTPUT_CHARACTERS:],
+                    exit_code=ended.code, is_error=bool(ended.code),
+                )  # fmt: skip
+                run = Episode(id=worker.run, task=task.title, agent=task.owner)
+                bank.runs.finish_run(run, [command], status=status)
+        except ArchivistError as error:
+            # A log that cannot be read must not end the loop; the task has its result.
+            self._note(f"{task.id}: nothing learnt from its run: {error.message}")
+        tried = bank.attempts.list_approaches(task.id)
+        others = [each for each in tried if each.approach != task.approach and each.failed]
+        if is_done and others and task.approach in task.approaches:
+            bank.knowledge.put(
+                CONVENTION,
+                task.parent or task.id,
+                task.approach,
+                source="orchestrator",
+                confidence=_CONFIDENCE,
+            )
+
+    def result(self) -> OrchestrationResult:
+        """Return what was done, and the tasks left open: they wait, or nobody works for their owner."""
+        left = [task.id for task in self._bank.tasks.query(state=TaskState.OPEN)]
+        ended = self._ended.items()
+        return OrchestrationResult(
+            tuple(name for name, state in ended if state is TaskState.DONE),
+            tuple(name for name, state in ended if state is TaskState.FAILED),
+            tuple(left),
+            tuple(self._steps),
+        )
+
+    def _note(self, step: str) -> None:
+        self._steps.append(step)
+        self._bank.announce(TASK_STEP, text=step)
+
+
+def _run_worker(worker: _Worker, folder: Path, timeout_s: float | None) -> _ProcessResult:
+    """Run a worker, with the names of its task, run and agent in the environment."""
+    names = {
+        "ARCHIVIST_TASK": worker.task.id,
+        "ARCHIVIST_RUN": worker.run,
+        "ARCHIVIST_APPROACH": worker.approach,
+        "ARCHIVIST_LOG": str(worker.log),
+        "ARCHIVIST_ACTOR": f"agent:{worker.task.owner}",
+    }
+    return _run_command(worker.command, worker.prompt, names, folder, timeout_s)
+
+
+def _run_command(
+    command: Sequence[str], text: str, names: Mapping[str, str], folder: Path, timeout_s: float | None
+) -> _ProcessResult:
+    """Run a command of the caller in the project, with a text on stdin."""
+    try:
+        done = subprocess.run(  # noqa: S603 the user's own command
+            command, cwd=folder, env={**os.environ, **names}, input=text, timeout=timeout_s,
+            capture_output=True, text=True, errors="replace", check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return _ProcessResult(1, f"no answer within {timeout_s:g} s")
+    except OSError as error:
+        return _ProcessResult(_FAILED_TO_START, f"{command[0]}: {error.strerror}")
+    # The answer is on stdout; a program that fails says why on stderr.
+    return _ProcessResult(done.returncode, (done.stdout + done.stderr) if done.returncode else done.stdout)
+
+
+def _plan_line(task: Task) -> dict[str, object]:
+    names = ("id", "title", "parent", "owner", "attempts", "reason", "result")
+    needs = {"needs": list(task.needs), "state": task.state.value}
+    return {name: getattr(task, name) for name in names} | needs
+
+
+def _last_line(output: str) -> str:
+    lines = [line for line in output.splitlines() if line.strip()]
+    return shorten_line(lines[-1], _RESULT_CHARACTERS) if lines else ""

@@ -1,0 +1,325 @@
+"""Tasks: what is to be done, who does it, how it stands; and what each agent is doing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from archivist.access.rights import Layer, Verb, decides, reads, writes
+from archivist.bus import TASK_ENDED
+from archivist.capture.redaction import clean_text, validate_name
+from archivist.errors import DecidedError, InputError, NotFoundError, RecordError
+from archivist.layers.attempts_service import log_attempt
+from archivist.layers.claims import source_of
+from archivist.layers.planning import open_approaches, open_needs
+from archivist.records.episode import Episode
+from archivist.records.layers import Task, validate_task
+from archivist.records.plain import decoder, from_plain
+from archivist.records.run_words import Action, EpisodeStatus
+from archivist.records.tier_words import RetryDecision, TaskState
+from archivist.service import BankService
+from archivist.store.filters import Condition, equals, not_equals
+
+if TYPE_CHECKING:
+    from archivist.layers.orchestrator_service import OrchestrationResult
+    from archivist.store.protocol import Reader
+
+OLDEST = ("created", "id")
+_ENDED = (TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED)
+# An attempt has an approach; a task need not name one.
+_PLAIN_WAY = "the task as it stands"
+_RECENT = 3
+
+
+class AgentActivity(NamedTuple):
+    """What an agent is doing: its running tasks and runs; and what it did last, and how often."""
+
+    agent: str
+    tasks: tuple[Task, ...] = ()
+    runs: tuple[Episode, ...] = ()
+    recent: tuple[Episode, ...] = ()
+    done: int = 0
+    failed: int = 0
+
+
+class Tasks(BankService):
+    """The tasks of a project. Orchestrators plan them; an agent works on its own and reports how they end."""
+
+    @writes(Layer.TASKS)
+    def add(
+        self,
+        title: str,
+        *,
+        id: str = "",  # noqa: A002 the field's own name
+        parent: str = "",
+        needs: Sequence[str] = (),
+        owner: str = "",
+        approaches: Sequence[str] = (),
+        max_attempts: int | None = None,
+    ) -> Task:
+        """Add a task, or plan it anew: adding a known id changes what is given and leaves how it stands.
+
+        An agent adds tasks for itself. What it needs and its parent must exist, and must not wait for it.
+        """
+        now = self._bank.now()
+        owner = validate_name("owner", owner or self._bank.agent_name)
+        self.require(Layer.TASKS, Verb.WRITE, owner=owner)
+        name = validate_name("id", id) or self._bank.new_id(now)
+        given = {
+            "title": clean_text(title).strip(),
+            "parent": validate_name("parent", parent),
+            "needs": [validate_name("needs", each) for each in dict.fromkeys(needs)],
+            "owner": owner,
+            "approaches": [clean_text(each).strip() for each in dict.fromkeys(approaches)],
+        }
+        most = self._bank.config.tasks.max_attempts if max_attempts is None else max_attempts
+        fresh = {"id": name, "max_attempts": most, "created": now, "updated": now}
+        task = validate_task(from_plain(Task, {**fresh, **given}))
+        with self._bank.transaction() as writer:
+            known = writer.get(Task, name)
+            if known is not None:
+                self.require(Layer.TASKS, Verb.WRITE, owner=known.owner)
+                changes = {field: getattr(task, field) for field, value in given.items() if value}
+                changes |= {"max_attempts": most} if max_attempts is not None else {}
+                changed = replace(known, **changes)
+                task = known if changed == known else replace(changed, updated=now)
+            _require_graph(writer, task)
+            writer.put(task, "plan")
+        return task
+
+    @reads(Layer.TASKS)
+    def get(self, name: str) -> Task:
+        """Return a task by its id."""
+        with self._bank.reading() as reader:
+            return _require_task(reader, name)
+
+    @reads(Layer.TASKS)
+    def query(
+        self,
+        *,
+        state: TaskState | str | None = None,
+        owner: str = "",
+        parent: str = "",
+        after: Sequence[object] | None = None,
+        limit: int | None = None,
+    ) -> list[Task]:
+        """Return the matching tasks, oldest first; `after` continues behind a place in that order."""
+        wanted = {"owner": owner, "parent": parent}
+        conditions: list[Condition] = [equals(field, value) for field, value in wanted.items() if value]
+        conditions += [equals("state", decoder(TaskState)(str(state)))] if state else []
+        with self._bank.reading() as reader:
+            return reader.select(Task, *conditions, order=OLDEST, after=after, limit=limit)
+
+    @reads(Layer.TASKS)
+    def waits_for(self, tasks: Sequence[Task]) -> dict[str, tuple[str, ...]]:
+        """Return for each open task the tasks that must be done before it; none means that it can begin."""
+        with self._bank.reading() as reader:
+            everything = {task.id: task for task in reader.select(Task, order=OLDEST)}
+        return {
+            task.id: open_needs(task, everything) if task.state is TaskState.OPEN else () for task in tasks
+        }
+
+    @writes(Layer.TASKS)
+    def start(self, name: str, *, agent: str = "", approach: str = "", run: str = "") -> Task:
+        """Begin an attempt: the agent owns the task, and the attempt is in the episodic log."""
+        bank = self._bank
+        with bank.transaction() as writer:
+            task = _require_task(writer, name)
+            own = bank.agent_name
+            who = validate_name("agent", agent or own or task.owner or source_of(bank.actor))
+            self.require(Layer.TASKS, Verb.WRITE, owner=who)
+            if own and task.owner:
+                self.require(Layer.TASKS, Verb.WRITE, owner=task.owner)
+            if task.state is not TaskState.OPEN:
+                raise DecidedError(f"task {name!r} is {task.state.value}", hint="only an open task begins")
+            if waiting := open_needs(task, {each.id: each for each in writer.select(Task)}):
+                raise InputError(f"task {name!r} waits for {', '.join(waiting)}", hint="do those first")
+            way = clean_text(approach).strip() or next(iter(task.approaches), _PLAIN_WAY)
+            now = bank.now()
+            begun = replace(
+                task, state=TaskState.RUNNING, owner=who, approach=way, run=validate_name("run", run),
+                attempts=task.attempts + 1, retry=None, reason="", started=now, finished=None, updated=now,
+            )  # fmt: skip
+            writer.put(begun, "start")
+            action = Action.RETRIED if task.attempts else Action.ATTEMPTED
+            log_attempt(bank, task.id, agent=who, action=action, approach=way, run=begun.run)
+        return begun
+
+    @writes(Layer.TASKS)
+    def finish(
+        self, name: str, result: str = "", *, tokens: tuple[int | None, int | None] = (None, None)
+    ) -> Task:
+        """Complete a running task: its result is kept, and the attempt is in the episodic log."""
+        return self._end(name, Action.COMPLETED, result, tokens)
+
+    @writes(Layer.TASKS)
+    def fail(
+        self,
+        name: str,
+        error: str = "",
+        *,
+        retry: bool | None = None,
+        tokens: tuple[int | None, int | None] = (None, None),
+    ) -> Task:
+        """End an attempt that failed, and decide whether the task is tried again.
+
+        Without a decision it is, as long as attempts are left, and an approach that has not failed where the
+        task names approaches.
+        """
+        return self._end(name, Action.FAILED, error, tokens, retry)
+
+    def _end(
+        self,
+        name: str,
+        action: Action,
+        outcome: str,
+        tokens: tuple[int | None, int | None],
+        retry: bool | None = None,
+    ) -> Task:
+        bank = self._bank
+        with bank.transaction() as writer:
+            task = _require_task(writer, name)
+            self.require(Layer.TASKS, Verb.WRITE, owner=task.owner)
+            if task.state is not TaskState.RUNNING or task.started is None:
+                hint = "archivist tasks start begins it"
+                raise DecidedError(f"task {name!r} is {task.state.value}, not running", hint=hint)
+            now, said = bank.now(), clean_text(outcome).strip()
+            took_ms = max(0, round((now - task.started).total_seconds() * 1000))
+            log_attempt(
+                bank, task.id, agent=task.owner, action=action, approach=task.approach, outcome=said,
+                duration_ms=took_ms, run=task.run, tokens_in=tokens[0], tokens_out=tokens[1],
+            )  # fmt: skip
+            if action is Action.COMPLETED:
+                ended = replace(task, state=TaskState.DONE, result=said, finished=now, updated=now)
+            else:
+                decision, why = self._decide_retry(task, retry)
+                is_again = decision is RetryDecision.RETRY
+                state = TaskState.OPEN if is_again else TaskState.FAILED
+                reason = f"{said}: {why}" if said else why
+                finished = None if is_again else now
+                ended = replace(
+                    task, state=state, retry=decision, reason=reason, finished=finished, updated=now
+                )
+            writer.put(validate_task(ended), action.value)
+        bank.announce(TASK_ENDED, task=ended.id, state=ended.state.value, owner=ended.owner)
+        return ended
+
+    def _decide_retry(self, task: Task, retry: bool | None) -> tuple[RetryDecision, str]:
+        """Return whether a task is tried again after its last attempt failed, and why."""
+        if retry is not None:
+            decision = RetryDecision.RETRY if retry else RetryDecision.GIVE_UP
+            return decision, f"decided by {self._bank.actor}"
+        if task.attempts >= task.max_attempts:
+            return RetryDecision.GIVE_UP, f"{task.attempts} of {task.max_attempts} attempts failed"
+        if task.approaches and not open_approaches(task, self._failed_approaches(task)):
+            return RetryDecision.GIVE_UP, f"each of {len(task.approaches)} approaches failed"
+        return RetryDecision.RETRY, f"attempt {task.attempts} of {task.max_attempts}"
+
+    def _failed_approaches(self, task: Task) -> set[str]:
+        tried = self._bank.attempts.list_approaches(task.id)
+        return {each.approach for each in tried if each.failed and not each.completed}
+
+    @decides(Layer.TASKS)
+    def reopen(self, name: str, reason: str = "") -> Task:
+        """Open an ended or abandoned task again, with all its attempts."""
+        now = self._bank.now()
+        with self._bank.transaction() as writer:
+            task = _require_task(writer, name)
+            most = max(task.max_attempts, task.attempts + 1)
+            opened = replace(
+                task, state=TaskState.OPEN, retry=RetryDecision.RETRY, max_attempts=most, finished=None,
+                reason=clean_text(reason).strip() or f"decided by {self._bank.actor}", updated=now,
+            )  # fmt: skip
+            writer.put(validate_task(opened), "reopen")
+        return opened
+
+    @decides(Layer.TASKS)
+    def cancel(self, name: str, reason: str = "") -> Task:
+        """End a task that is not to be done; what needs it does not begin."""
+        now = self._bank.now()
+        with self._bank.transaction() as writer:
+            task = _require_task(writer, name)
+            if task.state in _ENDED:
+                raise DecidedError(f"task {name!r} is {task.state.value} already")
+            said = clean_text(reason).strip()
+            ended = replace(task, state=TaskState.CANCELLED, reason=said, finished=now, updated=now)
+            writer.put(ended, "cancel")
+        return ended
+
+    @decides(Layer.TASKS)
+    def remove(self, name: str) -> Task:
+        """Remove a task; its history and its attempts stay."""
+        with self._bank.transaction() as writer:
+            task = _require_task(writer, name)
+            writer.remove(Task, task.id, "remove")
+        return task
+
+    @reads(Layer.TASKS)
+    def activity(self, agent: str = "") -> list[AgentActivity]:
+        """Return what each agent is doing and did last, the busy ones first; or one agent's."""
+        with self._bank.reading() as reader:
+            owned = reader.select(Task, *([equals("owner", agent)] if agent else []), order=OLDEST)
+            who = equals("agent", agent) if agent else not_equals("agent", "")
+            episodes = reader.select(Episode, who, order=("-finished", "-id"))
+        names = dict.fromkeys([*(task.owner for task in owned), *(each.agent for each in episodes)])
+        found = []
+        for name in filter(None, names):
+            mine = [each for each in episodes if each.agent == name]
+            attempts = [each for each in mine if each.action in (Action.COMPLETED, Action.FAILED)]
+            counts = Counter(each.action for each in attempts)
+            found.append(
+                AgentActivity(
+                    name,
+                    tuple(t for t in owned if t.owner == name and t.state is TaskState.RUNNING),
+                    tuple(r for r in mine if r.action is None and r.status is EpisodeStatus.RUNNING),
+                    tuple(attempts[:_RECENT]),
+                    counts[Action.COMPLETED],
+                    counts[Action.FAILED],
+                )
+            )
+        return sorted(found, key=lambda each: (not each.tasks, not each.runs, each.agent))
+
+    @decides(Layer.TASKS)
+    def run(
+        self,
+        workers: Mapping[str, Sequence[str]],
+        *,
+        planner: Sequence[str] = (),
+        at_once: int = 2,
+        timeout_s: float | None = None,
+    ) -> OrchestrationResult:
+        """Work until no task can begin: plan, execute with worker processes, observe, learn.
+
+        A worker is a command by the name of its agent; it and the planner come from the caller alone.
+        """
+        from archivist.layers.orchestrator_service import orchestrate
+
+        return orchestrate(self._bank, workers, planner=planner, at_once=at_once, timeout_s=timeout_s)
+
+
+def _require_task(reader: Reader, name: str) -> Task:
+    task = reader.get(Task, name)
+    if task is None:
+        raise NotFoundError("task", name, hint="archivist tasks list shows them")
+    return task
+
+
+def _require_graph(reader: Reader, task: Task) -> None:
+    """Refuse what a task needs if it does not exist, or waits for the task itself."""
+    everything = {each.id: each for each in reader.select(Task)} | {task.id: task}
+    for name in (*task.needs, *filter(None, (task.parent,))):
+        if name not in everything:
+            raise NotFoundError("task", name, hint="add it first")
+    seen: set[str] = set()
+    waiting = [task.id]
+    while waiting:
+        name = waiting.pop()
+        below = [each.id for each in everything.values() if each.parent == name]
+        for need in (*everything[name].needs, *below) if name in everything else ():
+            if need == task.id:
+                raise RecordError(f"needs: {task.id!r} would wait for itself", hint="leave one of them out")
+            if need not in seen:
+                seen.add(need)
+                waiting.append(need)
