@@ -12,7 +12,7 @@ import pytest
 
 from archivist import Bank
 from archivist.edges.views import finished_run_view
-from archivist.errors import AccessError, RecordError
+from archivist.errors import AccessError, StateError
 from archivist.exchange.share import LESSONS
 from archivist.recall.query import Query
 from archivist.records import Actor, ActorKind, Episode, EpisodeStatus, Event, EventKind, Status
@@ -247,9 +247,9 @@ def test_an_agent_leaps_over_no_hot_cycles(bank: Bank) -> None:
     for cycle in range(1, 4):
         bank.stream.log(f"Number {cycle}", role="ops", cycle=cycle)
     agent = bank.acting_as(EVE)
-    with pytest.raises(RecordError, match="cycle: 14 is 11 above the latest, 3"):
+    with pytest.raises(StateError, match="cycle: 14 is 11 above the latest, 3"):
         agent.stream.log("x", cycle=14)
-    with pytest.raises(RecordError, match="cycle: 5 is 2 above the latest, 3"):
+    with pytest.raises(StateError, match="cycle: 5 is 2 above the latest, 3"):
         agent.stream.log("x", role="ops", cycle=5)
     with pytest.raises(AccessError):
         agent.stream.begin_cycle("ops")
@@ -260,7 +260,7 @@ def test_an_agent_leaps_over_no_hot_cycles(bank: Bank) -> None:
 
 
 def test_an_agent_does_not_end_the_counting_of_an_empty_stream(bank: Bank) -> None:
-    with pytest.raises(RecordError, match="above the latest"):
+    with pytest.raises(StateError, match="above the latest"):
         bank.acting_as(EVE).stream.log("x", cycle=2_147_483_647)
     assert bank.acting_as(EVE).stream.log("x", cycle=180).cycle == 180
 
@@ -273,7 +273,7 @@ def test_over_http_an_agent_speaks_in_its_own_name_and_in_small_steps(tmp_path: 
             for role in ("human", "human:root", "archivist"):
                 said = client.post("/api/stream", json={"action": "Ship it", "role": role})
                 assert (said.status_code, said.json()["code"]) == (403, "access_denied")
-            assert client.post("/api/stream", json={"action": "x", "cycle": 1_000}).status_code == 400
+            assert client.post("/api/stream", json={"action": "x", "cycle": 1_000}).status_code == 409
             entries = client.get("/api/stream").json()["entries"]
             assert [(each["action"], each["archived"]) for each in entries] == [("Begin", False)]
             key = "ghp_" + "a1B2" * 9

@@ -445,9 +445,10 @@ class Lessons(BankService):
     @decides(Layer.LESSONS)
     def claim(self, repo: str) -> None:
         """Say that what is filed under a name is of the repository that the caller works in; a person may."""
+        from archivist.capture.redaction import validate_name
         from archivist.projects import claim_name
 
-        bank = self._bank
+        bank, repo = self._bank, validate_name("repo", repo)
         if bank.actor.kind is not ActorKind.HUMAN:
             bank.refuse(Layer.LESSONS, Verb.DECIDE, what=repo, hint="ask a person to claim the name")
         with bank.transaction() as writer:
