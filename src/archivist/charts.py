@@ -342,7 +342,7 @@ def draw_curve(points: Sequence[CurvePoint], title: str = "Failures per run") ->
 
 _FLOW_TOP, _FLOW_ROW = 76, 26
 _MAX_PROGRAMS, _MAX_PROVIDERS = 14, 5
-_FLOW_LEFT, _FLOW_RIGHT, _FLOW_BAR = 150.0, 430.0, 190.0
+_FLOW_LEFT, _FLOW_NAMES, _FLOW_RIGHT, _FLOW_BAR = 130.0, 300.0, 420.0, 130.0
 
 
 def draw_flow(uses: Sequence[ToolUse], lessons: Mapping[str, int], title: str) -> str:
@@ -364,11 +364,11 @@ def draw_flow(uses: Sequence[ToolUse], lessons: Mapping[str, int], title: str) -
     heads = {name: _FLOW_TOP + gap * (at + 0.5) for at, name in enumerate(providers)}
     called, failures = (sum(counts[at] for counts in calls.values()) for at in (0, 1))
     caption = f"{called} calls, {failures} failed."
-    caption += " Wider lines are more calls; a filled bar failed; ★ lessons exist."
+    caption += " Wider lines: more calls. Dark bar: failed. ★: lessons about it."
     body, top_calls = _heading(title, caption, size=15), max(count for count, _ in calls.values())
     for use in uses:
         if use.provider in heads and use.program in rows:
-            x1, y1, x2, y2 = _FLOW_LEFT + 12, heads[use.provider], _FLOW_RIGHT - 132, rows[use.program]
+            x1, y1, x2, y2 = _FLOW_LEFT + 12, heads[use.provider], _FLOW_NAMES - 8, rows[use.program]
             bend = (x1 + x2) / 2
             width = 1 + 7 * use.calls / top_calls
             path = f"M{x1:.1f},{y1:.1f} C{bend:.1f},{y1:.1f} {bend:.1f},{y2:.1f} {x2:.1f},{y2:.1f}"
@@ -384,7 +384,7 @@ def draw_flow(uses: Sequence[ToolUse], lessons: Mapping[str, int], title: str) -
         # Roots, so that a program called ten times is seen beside one called a thousand times.
         width, share = _FLOW_BAR * max(0.02, (count / top_calls) ** 0.5), failed / count
         stars = f"★ {lessons[name]}" if lessons.get(name) else ""
-        body.append(_text(_FLOW_RIGHT - 12, y + 4, _truncate(name, 112), size=12, anchor="end"))
+        body.append(_text(_FLOW_NAMES, y + 4, _truncate(name, 112), size=12))
         bar = f'x="{_FLOW_RIGHT:.1f}" y="{y - 7:.1f}" height="14" rx="2"'
         body.append(f'<rect {bar} width="{width:.1f}" fill="{_COLOURS[0]}" fill-opacity="0.18"/>')
         if failed:

@@ -1,4 +1,4 @@
-"""The learning curve: how many kinds of failure runs met, over time."""
+"""The learning curve: how many failures runs met, over time."""
 
 from __future__ import annotations
 
@@ -25,6 +25,18 @@ class CurvePoint(NamedTuple):
     mean: float
     low: float
     high: float
+
+
+def count_failures(notes: object) -> int | None:
+    """Return how many different failures the notes on a run tell of; None for a run without notes.
+
+    A failure may stand there under several names: once as what failed, once by what overcame it.
+    """
+    failures = notes.get("failures") if isinstance(notes, dict) else None
+    if not isinstance(failures, dict):
+        return None
+    told = [each for each in failures.values() if isinstance(each, dict)]
+    return len({(str(each.get("command")), str(each.get("line"))) for each in told})
 
 
 def learning_curve(runs: Sequence[tuple[datetime, int]]) -> tuple[CurvePoint, ...]:

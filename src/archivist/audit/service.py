@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, reads, writes
-from archivist.audit.curve import CurvePoint, learning_curve
+from archivist.audit.curve import CurvePoint, count_failures, learning_curve
 from archivist.audit.lift import HOLDOUT_SHARE
 from archivist.audit.report import RecommendedStep, Report, build_report, recommend_steps
 from archivist.audit.verdicts import Regression, RunEvidence, fixes_of, judge_lessons, regressions
@@ -97,7 +97,7 @@ class Audits(BankService):
 
     @reads(Layer.RUNS)
     def learning_curve(self) -> tuple[CurvePoint, ...]:
-        """Return how many kinds of failure the latest own runs met, over time."""
+        """Return how many failures the latest own runs met, over time."""
         with self._bank.reading() as reader:
             return reader.get_cached(("curve",), lambda: _read_curve(reader), kinds=frozenset(("episode",)))
 
@@ -154,9 +154,9 @@ def _read_curve(reader: Reader) -> tuple[CurvePoint, ...]:
     rows = reader.select_fields(Episode, fields, *whole, order=("-finished", "-id"), limit=_CURVE_RUNS)
     met = []
     for _, started, extra in reversed(rows):
-        notes = json.loads(extra).get(NOTES)
-        if started and isinstance(notes, dict) and isinstance(notes.get("failures"), dict):
-            met.append((from_text(started), len(notes["failures"])))
+        count = count_failures(json.loads(extra).get(NOTES))
+        if started and count is not None:
+            met.append((from_text(started), count))
     return learning_curve(sorted(met, key=lambda run: run[0]))
 
 

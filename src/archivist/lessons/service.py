@@ -338,7 +338,7 @@ class Lessons(BankService):
                 is_by_itself = (equals("provenance", Provenance.SUGGESTED), equals("brought_by", actor.name))
                 conditions.append(any_of((equals("is_waiting", 0),), is_by_itself))
             # Most lessons of a repository are live, so an index on the status would only slow this down.
-            is_of_most = statuses == LIVE and len(conditions) == bool(query.repo)
+            is_of_most = {*LIVE} <= {*statuses} and len(conditions) == bool(query.repo)
             conditions.append((one_of_unindexed if is_of_most else one_of)("status", statuses))
             return reader.select(Lesson, *conditions, order=MOST_MET, after=after, limit=query.limit)
 

@@ -15,8 +15,11 @@ from archivist.records.run_words import EventKind
 _REACH = 12
 _CALLS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
 # What stands before a command's own name: a change of folder, variables, wrappers.
-_PRELUDE = re.compile(r"^(?:cd\s+\S+\s*(?:&&|;)\s*|\w+=\S*\s+|(?:sudo|time|env|timeout\s+\S+)\s+)*")
-_NAME = re.compile(r"[\w./+-]+")
+_PRELUDE = re.compile(
+    r"(?:cd\s+\S+\s*(?:&&|;)\s*|\w+=\S*\s+|set\s+-\S+\s*;?\s*"
+    r"|(?:sudo|time|env|command|exec|nohup|timeout(?=\s+-?\d))(?:\s+-\S+|\s+\d\w*)*\s+)*"
+)
+_NAME = re.compile(r"[A-Za-z_.~/][\w./+-]*")
 
 
 class EventOutline(NamedTuple):
@@ -72,7 +75,8 @@ def program_of(tool: str, text: str) -> str:
         "run",
     ):
         return tool
-    found = _NAME.match(text.strip(), _PRELUDE.match(text.strip()).end())  # type: ignore[union-attr]
+    command = _PRELUDE.sub("", text.strip(), count=1)
+    found = _NAME.match(command)
     return found[0].rpartition("/")[2] or tool if found else tool
 
 

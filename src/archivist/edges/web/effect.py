@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from archivist.audit.report import recommend_steps
 from archivist.brief.select import BriefRequest
 from archivist.charts import draw_report_chart
@@ -17,7 +19,7 @@ _AUDIENCE = ("repo", "role", "provider", "tool", "domain")
 def preview_brief(visit: Visit) -> PageView:
     """Show what a run with a task would be told, why, and what was left out; nothing is recorded."""
     bank = visit.bank
-    asked = {name: visit.query.get(name, "").strip() for name in ("task", *_AUDIENCE)}
+    asked: dict[str, Any] = {name: visit.query.get(name, "").strip() for name in ("task", *_AUDIENCE)}
     request = BriefRequest(**asked)
     brief = bank.brief(request)
     content = {
@@ -26,6 +28,9 @@ def preview_brief(visit: Visit) -> PageView:
         "tokens": estimate_tokens(brief.text) if brief.text else 0,
         "budget": bank.config.brief.budget_tokens,
         "reasons": bank.briefs.reasons(brief),
+        "left_out": [
+            (each.short_id, each.summary, why) for each, why in bank.briefs.left_out(brief, limit=15)
+        ],
         "empty": "" if brief.text else bank.briefs.explain_empty(brief, request),
         "projects": bank.runs.projects(),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from archivist.access.rights import may_change
 from archivist.bank import Bank
@@ -13,7 +14,7 @@ from archivist.lessons.service import MOST_MET
 from archivist.recall.query import LIVE, Query
 from archivist.records.words import Category, LessonType, Scope, Status
 
-_TELLINGS = 30
+_TELLINGS = 12
 _HISTORY = 50
 _FILTERS = {"type": LessonType, "category": Category, "scope": Scope}
 
@@ -26,7 +27,7 @@ def _asked(visit: Visit) -> Query:
         statuses = tuple(Status)
     elif status in tuple(Status):
         statuses = (Status(status),)
-    facets = {
+    facets: dict[str, Any] = {
         name: words(value)
         for name, words in _FILTERS.items()
         if (value := visit.query.get(name, "")) in tuple(words)
@@ -98,15 +99,17 @@ def show_lesson(visit: Visit) -> PageView:
 
 
 def _edit(bank: Bank, name: str, form: dict[str, str]) -> str:
-    changes = {key: form[key].strip() for key in ("summary", "rule", "detail", *_FILTERS) if key in form}
+    changes: dict[str, Any] = {
+        key: form[key].strip() for key in ("summary", "rule", "detail", *_FILTERS) if key in form
+    }
     if "tags" in form:
-        changes["tags"] = [tag.strip() for tag in form["tags"].split(",") if tag.strip()]  # type: ignore[assignment]
+        changes["tags"] = [tag.strip() for tag in form["tags"].split(",") if tag.strip()]
     if "importance" in form:
         try:
-            changes["importance"] = float(form["importance"])  # type: ignore[assignment]
+            changes["importance"] = float(form["importance"])
         except ValueError:
             raise InputError("the importance is no number", hint="a number from 0 to 1") from None
-    bank.lessons.edit(name, **changes)  # type: ignore[arg-type]
+    bank.lessons.edit(name, **changes)
     return "saved"
 
 

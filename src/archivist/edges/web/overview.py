@@ -19,7 +19,7 @@ _LIVE_RUNS = 30
 class WaitingItem(NamedTuple):
     """Something that waits for a decision: how many, of what, and where to decide."""
 
-    count: int
+    number: int
     text: str
     link: str
 
@@ -39,7 +39,7 @@ def _waiting_items(counts: dict[str, int]) -> list[WaitingItem]:
         item("runs_waiting", "run waits for reflection", "runs wait for reflection", "/runs"),
         item("runs_abandoned", "reflection failed for a run", "reflections failed", "/checks"),
     )  # fmt: skip
-    return [each for each in items if each.count]
+    return [each for each in items if each.number]
 
 
 @page("/overview")

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 import jinja2
 from anyio.to_thread import run_sync
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -204,8 +204,9 @@ def _environment() -> jinja2.Environment:
         finalize=lambda value: make_legible(value) if type(value) is str else value,
     )
     made.filters |= {
-        "clip": lambda text, most=120: shorten_line(make_legible(str(text)), most),
-        "lines": lambda text, most=1_500: _cut(make_legible(str(text)), most),
+        "clip": _clip,
+        "lines": _cut,
+        "code": _mark_code,
         "words": lambda value: str(value).replace("_", " "),
         "share": lambda value: "-" if value is None else f"{value:.0%}",
     }
@@ -213,9 +214,26 @@ def _environment() -> jinja2.Environment:
     return made
 
 
-def _cut(text: str, most: int) -> str:
+def _mark_code(text: str, most: int = 220) -> Markup:
+    """Return a text on one line with what stands between backticks as code; all else is only text."""
+    parts = shorten_line(make_legible(text), most).split("`")
+    # An odd backtick at the end begins nothing.
+    shown = [
+        Markup("<code>{}</code>").format(part)
+        if at % 2 and at + 1 < len(parts)
+        else escape(f"`{part}" if at % 2 else part)
+        for at, part in enumerate(parts)
+    ]
+    return Markup("").join(shown)
+
+
+def _clip(text: object, most: int = 120) -> str:
+    return shorten_line(make_legible(str(text)), most)
+
+
+def _cut(text: str, most: int = 1_500) -> str:
     """Return the beginning and the end of a long text: an error's cause stands in its last lines."""
-    text = text.strip("\n")
+    text = make_legible(text).strip("\n")
     if len(text) <= most:
         return text
     return f"{text[: most // 2].rstrip()}\n…\n{text[-most // 2 :].lstrip()}"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from archivist.audit.analytics import GroupBy
+from archivist.audit.curve import count_failures
 from archivist.bank import Bank
 from archivist.capture.runs import LATEST
 from archivist.charts import draw_flow, draw_rate_chart
@@ -21,7 +22,7 @@ from archivist.edges.views import (
 )
 from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, page
 from archivist.errors import InputError
-from archivist.reading.timeline import fold_timeline, mark_steps
+from archivist.reading.timeline import fold_timeline, mark_steps, program_of
 from archivist.records import Episode
 from archivist.records.words import NOTES
 
@@ -35,15 +36,14 @@ _FLOW_LESSONS = 200
 
 def _run_row(bank: Bank, episode: Episode) -> View:
     """Return a run with the number of failures that it met, None before it was reflected on."""
-    notes = episode.extra.get(NOTES)
-    failures = notes.get("failures") if isinstance(notes, dict) else None
-    return {**run_view(bank, episode), "failures": len(failures) if isinstance(failures, dict) else None}
+    return {**run_view(bank, episode), "failures": count_failures(episode.extra.get(NOTES))}
 
 
 def _flow_chart(bank: Bank, episodes: Sequence[Episode], lessons: Sequence[Any], title: str) -> str:
     marks: dict[str, int] = {}
     for lesson in lessons:
-        for word in {lesson.tool, *lesson.tags}:
+        said = lesson.summary.split("`")[1::2]
+        for word in {lesson.tool, *lesson.tags, *(program_of("bash", call) for call in said[:1])}:
             marks[word] = marks.get(word, 0) + 1
     uses = bank.runs.tool_uses(episodes)
     return draw_flow(uses, marks, title) if uses else ""
