@@ -96,10 +96,11 @@ class Audits(BankService):
             return build_report(verdicts, names, _holdout_share(self._bank))
 
     @reads(Layer.RUNS)
-    def learning_curve(self) -> tuple[CurvePoint, ...]:
-        """Return how many failures the latest own runs met, over time."""
+    def learning_curve(self, project: str = "") -> tuple[CurvePoint, ...]:
+        """Return how many failures the latest own runs met, of all projects or one, over time."""
         with self._bank.reading() as reader:
-            return reader.get_cached(("curve",), lambda: _read_curve(reader), kinds=frozenset(("episode",)))
+            name, kinds = ("curve", project), frozenset(("episode",))
+            return reader.get_cached(name, lambda: _read_curve(reader, project), kinds=kinds)
 
     @reads(Layer.RUNS)
     def briefs_of(self, run: str) -> list[Brief]:
@@ -147,10 +148,11 @@ class Audits(BankService):
         return found
 
 
-def _read_curve(reader: Reader) -> tuple[CurvePoint, ...]:
+def _read_curve(reader: Reader, project: str) -> tuple[CurvePoint, ...]:
     fields = ("id", "started", "extra")
     is_own = one_of("provenance", (Provenance.MINED, Provenance.REVIEWED))
     whole = (equals("parent", ""), equals("action", None), is_own)
+    whole += (equals("project", project),) if project else ()
     rows = reader.select_fields(Episode, fields, *whole, order=("-finished", "-id"), limit=_CURVE_RUNS)
     met = []
     for _, started, extra in reversed(rows):

@@ -71,7 +71,7 @@ def write_log(folder: Path, number: int, rng: random.Random, *, known: bool) -> 
 
 def fill_small(folder: Path, *, runs: int = 24) -> Path:
     """Make a bank that has learnt from generated runs, with something of every page."""
-    rng, logs = random.Random(7), folder / "logs"
+    rng, logs = random.Random(7), folder / "logs"  # noqa: S311
     logs.mkdir(parents=True)
     with fresh_bank(folder, actor=ADA) as bank:
         for number in range(runs):
@@ -99,7 +99,7 @@ def fill_small(folder: Path, *, runs: int = 24) -> Path:
 
 def many_lessons(count: int) -> Iterator[Lesson]:
     """Yield lessons of several projects as reflection would have made them."""
-    rng = random.Random(11)
+    rng = random.Random(11)  # noqa: S311
     verbs, tools = (
         ("build", "test", "lint", "deploy", "migrate", "format"),
         ("npm", "cargo", "make", "uv", "go"),

@@ -46,7 +46,7 @@ def _waiting_items(counts: dict[str, int]) -> list[WaitingItem]:
 def overview(visit: Visit) -> PageView:
     """Show what the memory has done, how failures developed, and what waits for the visitor."""
     bank = visit.bank
-    counts, curve = bank.doctor.status(), bank.audits.learning_curve()
+    counts, curve = bank.doctor.status(), bank.audits.learning_curve(visit.query.get("project", ""))
     latest = bank.lessons.latest(_LATEST)
     return PageView(
         "overview.html",
@@ -55,6 +55,7 @@ def overview(visit: Visit) -> PageView:
             "counts": counts,
             "learnt": counts["active_lessons"] + counts["candidate_lessons"],
             "curve": curve,
+            "projects": bank.runs.projects(),
             "chart": draw_curve(curve) if curve else "",
             "waiting": _waiting_items(counts),
             "lessons": lesson_views(bank, latest),

@@ -185,7 +185,8 @@ def ago(time: datetime | str | None, now: datetime) -> Markup:
     seconds = (now - moment).total_seconds()
     for size, unit in ((86_400 * 365, "y"), (86_400, "d"), (3_600, "h"), (60, "min")):
         if abs(seconds) >= size:
-            told = f"{abs(seconds) / size:.0f} {unit} {'ago' if seconds >= 0 else 'ahead'}"
+            span = f"{abs(seconds) / size:.0f} {unit}"
+            told = f"{span} ago" if seconds >= 0 else f"in {span}"
             break
     else:
         told = "now"

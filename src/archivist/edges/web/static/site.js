@@ -12,7 +12,7 @@ function swap(id, part) {
   const old = document.getElementById(id);
   if (!old || !part || old.innerHTML === part.innerHTML) return;
   old.replaceChildren(...part.childNodes);
-  watchFolds(old);
+  watchAll(old);
 }
 
 function watchSearch(form) {
@@ -94,7 +94,11 @@ function watchKeys() {
   });
 }
 
-for (const form of document.querySelectorAll("form[data-search]")) watchSearch(form);
-watchFolds(document);
+function watchAll(root) {
+  for (const form of root.querySelectorAll("form[data-search]")) watchSearch(form);
+  watchFolds(root);
+}
+
+watchAll(document);
 watchChanges();
 watchKeys();
