@@ -8,7 +8,6 @@ import tempfile
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
-
 from tests.edges.http_server import serving
 from tests.edges.web.sites import fill_small
 

@@ -151,8 +151,8 @@ class Audits(BankService):
 def _read_curve(reader: Reader, project: str) -> tuple[CurvePoint, ...]:
     fields = ("id", "started", "extra")
     is_own = one_of("provenance", (Provenance.MINED, Provenance.REVIEWED))
-    whole = (equals("parent", ""), equals("action", None), is_own)
-    whole += (equals("project", project),) if project else ()
+    whole = [equals("parent", ""), equals("action", None), is_own]
+    whole += [equals("project", project)] if project else []
     rows = reader.select_fields(Episode, fields, *whole, order=("-finished", "-id"), limit=_CURVE_RUNS)
     met = []
     for _, started, extra in reversed(rows):

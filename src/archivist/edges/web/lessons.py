@@ -19,7 +19,7 @@ _HISTORY = 50
 _FILTERS = {"type": LessonType, "category": Category, "scope": Scope}
 
 
-def _asked(visit: Visit) -> Query:
+def _read_query(visit: Visit) -> Query:
     """Return the query of the filters; an unknown word asks for nothing."""
     status = visit.query.get("status", "")
     statuses: tuple[Status, ...] = (*LIVE, Status.QUARANTINED)
@@ -46,7 +46,7 @@ def _asked(visit: Visit) -> Query:
 @page("/lessons")
 def list_lessons(visit: Visit) -> PageView:
     """List lessons: the most frequent first, or the best answers to a question with their scores."""
-    bank, query = visit.bank, _asked(visit)
+    bank, query = visit.bank, _read_query(visit)
     next_page, scores = "", {}
     if query.text:
         found = bank.recall(query._replace(kinds=("lesson",), limit=PAGE_SIZE))

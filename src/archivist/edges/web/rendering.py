@@ -32,6 +32,7 @@ from archivist.clock import from_text
 from archivist.edges.server.banks import KEY, PoolLane, RequestContext
 from archivist.edges.server.checks import Pages, Refusal
 from archivist.errors import CursorError, NotFoundError
+from archivist.records.run_words import Effect
 from archivist.records.words import ActorKind
 from archivist.store.rows import cursor_of
 from archivist.text import make_legible, shorten_line
@@ -208,6 +209,7 @@ def _environment() -> jinja2.Environment:
         "clip": _clip,
         "lines": _cut,
         "code": _mark_code,
+        "effect": lambda value: Effect(value).label,
         "words": lambda value: str(value).replace("_", " "),
         "share": lambda value: "-" if value is None else f"{value:.0%}",
     }
