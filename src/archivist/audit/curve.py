@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
 from math import sqrt
-from statistics import fmean, stdev
 from typing import NamedTuple
 
 # Fewer runs a group give an interval too wide to read, and more groups than this a crowded axis.
@@ -53,7 +52,8 @@ def learning_curve(runs: Sequence[tuple[datetime, int]]) -> tuple[CurvePoint, ..
 
 def _point(runs: Sequence[tuple[datetime, int]]) -> CurvePoint:
     counts = [count for _, count in runs]
-    mean, freedom = fmean(counts), len(counts) - 1
+    mean, freedom = sum(counts) / len(counts), len(counts) - 1
+    variance = sum((count - mean) ** 2 for count in counts) / freedom
     quantile = _QUANTILES[freedom - 1] if freedom <= len(_QUANTILES) else _NORMAL
-    reach = quantile * stdev(counts) / sqrt(len(counts))
+    reach = quantile * sqrt(variance / len(counts))
     return CurvePoint(runs[0][0], len(counts), mean, max(0.0, mean - reach), mean + reach)

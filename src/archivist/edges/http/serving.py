@@ -227,8 +227,7 @@ def create_app(
     token_bank = open_bank()
     rules = first.config.server
     banks = BankPool(open_bank, rules.connections)
-    browsers = BrowserSessions(first.actor, first.now)
-    incoming = BodyReceiver(rules.silence_s)
+    browsers, incoming = BrowserSessions(first.actor, first.now), BodyReceiver(rules.silence_s)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -59,7 +59,8 @@ def list_runs(visit: Visit) -> PageView:
         "runs.html",
         " ".join(filter(None, ("Runs", wanted["project"]))),
         {
-            "runs": [_run_row(bank, episode) for episode in found[:PAGE_SIZE]],
+            # Attempts have a page of their own, by task.
+            "runs": [_run_row(bank, each) for each in found[:PAGE_SIZE] if each.action is None],
             "next_page": visit.next_page(found, LATEST),
             "projects": bank.runs.projects(),
         },

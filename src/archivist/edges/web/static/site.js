@@ -100,5 +100,7 @@ function watchAll(root) {
 }
 
 watchAll(document);
+// On a phone the pages are a row that scrolls.
+document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 watchChanges();
 watchKeys();
