@@ -17,7 +17,7 @@ _CALLS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
 # What stands before a command's own name: a change of folder, variables, wrappers.
 _PRELUDE = re.compile(
     r"(?:cd\s+\S+\s*(?:&&|;)\s*|\w+=\S*\s+|set\s+-\S+\s*;?\s*"
-    r"|(?:sudo|time|env|command|exec|nohup|timeout(?=\s+-?\d))(?:\s+-\S+|\s+\d\w*)*\s+)*"
+    r"|(?:sudo|time|env|command|exec|nohup|timeout(?=\s+[-\d]))(?:\s+-\S+|\s+\d\w*)*\s+)*"
 )
 _NAME = re.compile(r"[A-Za-z_.~/][\w./+-]*")
 
