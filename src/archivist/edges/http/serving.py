@@ -20,7 +20,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import Match, Route
 
 from archivist import __version__, errors
 from archivist.bank import Bank
@@ -121,11 +121,12 @@ def _install_handlers(app: FastAPI) -> None:
         status, detail = error.status_code, str(error.detail)
         if status == 405:
             # Each method of a path is a route of its own, so the routes of the path are collected.
-            routes: Sequence[APIRoute] = request.app.state.routes
+            routes = [route for route in request.app.router.routes if isinstance(route, Route)]
             matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
             allowed = ", ".join(sorted({method for route in matching for method in route.methods or ()}))
             detail, hint = "the path does not support this method", f"it supports {allowed}"
-            return Refusal(405, "no_such_method", detail, hint=hint, headers={"Allow": allowed}).response()
+            headers = {"Allow": allowed}
+            return answer(request, Refusal(405, "no_such_method", detail, hint=hint, headers=headers))
         if status == 400:
             return _bad_json_refusal().response()
         code, hint = ("no_such_path", "/openapi.json lists the paths") if status == 404 else ("refused", "")
