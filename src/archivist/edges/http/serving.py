@@ -259,10 +259,10 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.rules, app.state.browsers, app.state.incoming = rules, browsers, incoming
-    app.state.pages, app.state.routes = pages, _api_routes(*_ROUTERS)
+    app.state.pages = pages
     _install_handlers(app)
     # Added as they are: `include_router` would build every route a second time.
-    app.router.routes.extend((*app.state.routes, *(pages.routes if pages else ())))
+    app.router.routes.extend((*_api_routes(*_ROUTERS), *(pages.routes if pages else ())))
     app.add_middleware(
         AuthMiddleware,
         banks=banks,
