@@ -25,6 +25,8 @@ PAGES = {
     "ledger": "/ledger?verify=1",
     "knowledge": "/knowledge",
     "tasks": "/tasks",
+    "task": "/tasks/Make%20the%20checks%20pass",
+    "checks": "/checks",
     "core": "/core",
     "proposals": "/proposals",
     "workspace": "/workspace",
