@@ -248,6 +248,19 @@ def test_a_conflict_and_a_proposal_are_decided(visitor: Visitor, small: Served) 
         assert (decided.status.value, str(decided.decided_by)) == ("accepted", "human:ada")
 
 
+@pytest.mark.req("M12")
+def test_a_task_and_its_run_show_attempts_and_whether_files_are_unchanged(
+    visitor: Visitor, small: Served
+) -> None:
+    assert "notes.md" in visitor.go("/tasks").inner_text("main")
+    text = visitor.go(TASK).inner_text("main")
+    assert "worked every time (2)" in text
+    assert "retry the flaky test" in text
+    assert re.search(r"notes\.md\s+.*unchanged", visitor.go("/runs/session-004").inner_text("main"))
+    (small.folder / "notes.md").write_text("Changed since.\n")
+    assert re.search(r"notes\.md\s+.* changed", visitor.go("/runs/session-004").inner_text("main"))
+
+
 def test_the_preview_says_what_a_run_would_be_told_and_what_not(visitor: Visitor) -> None:
     page = visitor.go("/brief?repo=toolshed")
     page.get_by_label("Task").press_sequentially("clean the build folder")

@@ -156,10 +156,14 @@ def _artifacts(bank: Bank, episode: Episode) -> list[tuple[View, str]]:
 
 @page("/tasks")
 def list_tasks(visit: Visit) -> PageView:
-    """List the tasks that were attempted, with how the attempts went."""
+    """List the tasks that were attempted, with how the attempts went, and the files that tasks produced."""
     found = visit.bank.attempts.analytics(by=GroupBy.TASK)
     rows = found.rows[:PAGE_SIZE]
-    content = {"rows": [rate_view(row) for row in rows], "chart": draw_rate_chart(found) if rows else ""}
+    content = {
+        "rows": [rate_view(row) for row in rows],
+        "chart": draw_rate_chart(found) if rows else "",
+        "artifacts": [table_view(each) for each in visit.bank.artifacts.query(limit=PAGE_SIZE)],
+    }
     return PageView("tasks.html", "Tasks", content)
 
 
