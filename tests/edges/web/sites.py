@@ -91,6 +91,8 @@ def fill_small(folder: Path, *, runs: int = 24) -> Path:
             ("mo", "completed", "seed the random numbers"),
         ):
             bank.attempts.log(TASKS[0], agent=agent_name, action=action, approach=approach, provider="claude")
+        first = bank.tasks.add("Publish 1.0", owner="kit")
+        bank.tasks.add("Announce it", needs=[first.id])
         (folder / "notes.md").write_text("Seeds make the checks repeatable.\n")
         bank.artifacts.register("notes.md", task=TASKS[0], agent="kit", run="session-004", type="document")
         bank.core.update("status", {"sprint": "Publish 1.0", "inProgress": ["the release notes"]})

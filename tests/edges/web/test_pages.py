@@ -252,7 +252,9 @@ def test_a_conflict_and_a_proposal_are_decided(visitor: Visitor, small: Served) 
 def test_a_task_and_its_run_show_attempts_and_whether_files_are_unchanged(
     visitor: Visitor, small: Served
 ) -> None:
-    assert "notes.md" in visitor.go("/tasks").inner_text("main")
+    listed = visitor.go("/tasks").inner_text("main")
+    for words in ("notes.md", "Publish 1.0", "Announce it", "Attempts per task"):
+        assert words in listed
     text = visitor.go(TASK).inner_text("main")
     assert "worked every time (2)" in text
     assert "retry the flaky test" in text

@@ -18,10 +18,12 @@ from archivist.edges.views import (
     rate_view,
     run_view,
     table_view,
+    task_view,
     verdicts_view,
 )
 from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, page
 from archivist.errors import InputError
+from archivist.layers.tasks_service import OLDEST
 from archivist.reading.timeline import fold_timeline, mark_steps, program_of
 from archivist.records import Episode
 from archivist.records.words import NOTES
@@ -156,10 +158,14 @@ def _artifacts(bank: Bank, episode: Episode) -> list[tuple[View, str]]:
 
 @page("/tasks")
 def list_tasks(visit: Visit) -> PageView:
-    """List the tasks that were attempted, with how the attempts went, and the files that tasks produced."""
+    """List the planned tasks, how attempts at tasks went, and the files that tasks produced."""
     found = visit.bank.attempts.analytics(by=GroupBy.TASK)
     rows = found.rows[:PAGE_SIZE]
+    planned = visit.bank.tasks.query(after=visit.read_cursor(), limit=PAGE_SIZE + 1)
+    waits = visit.bank.tasks.waits_for(planned[:PAGE_SIZE])
     content = {
+        "tasks": [task_view(task, waits.get(task.id, ())) for task in planned[:PAGE_SIZE]],
+        "next_page": visit.next_page(planned, OLDEST),
         "rows": [rate_view(row) for row in rows],
         "chart": draw_rate_chart(found) if rows else "",
         "artifacts": [table_view(each) for each in visit.bank.artifacts.query(limit=PAGE_SIZE)],
