@@ -1,4 +1,4 @@
-"""Draw charts as SVG text: the audit report, success rates, and the graph of a workspace.
+"""Draw charts as SVG text: the audit report, success rates, the learning curve, and graphs.
 
 Every chart has a title and a description for screen readers, and no chart relies on colour alone: lines also
 differ in their dashes and markers, nodes in their shape and their label.
@@ -11,10 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import groupby
 from unicodedata import east_asian_width
+from zlib import crc32
 
 from archivist.audit.analytics import Analytics
+from archivist.audit.curve import CurvePoint
 from archivist.audit.lift import LiftConclusion, wilson
 from archivist.audit.report import ReportRow
+from archivist.reading.timeline import ToolUse
 from archivist.workspace.graph import (
     Entity,
     EntityKind,
@@ -48,14 +51,16 @@ Point = tuple[float, float, float]
 
 
 def _image(title: str, description: str, width: int, height: float, body: Sequence[str]) -> str:
+    # Several charts may stand on one page.
+    mark = f"{crc32(title.encode()):08x}"
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="title desc" '
+        f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="title-{mark} desc-{mark}" '
         'font-family="system-ui, -apple-system, Segoe UI, sans-serif">'
     )
     meta = (
-        f'<title id="title">{_escape(title)}</title>',
-        f'<desc id="desc">{_escape(description)}</desc>',
+        f'<title id="title-{mark}">{_escape(title)}</title>',
+        f'<desc id="desc-{mark}">{_escape(description)}</desc>',
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
     )
     return "\n".join((head, *meta, *body, "</svg>\n"))
@@ -288,6 +293,108 @@ def _draw_rate_periods(found: Analytics, unit: str, top: float, floor: float) ->
         series.append((_truncate(row.name, _LEGEND_WIDTH) or "(unknown)", points))
     area = (52.0, WIDTH - 16.0, top, floor)
     return _draw_panel(area, f"Success rate by {unit}", names, series, (0.0, 0.5, 1.0))
+
+
+# The learning curve
+
+_CURVE_HEIGHT = 250
+
+
+def draw_curve(points: Sequence[CurvePoint], title: str = "Failures per run") -> str:
+    """Return an SVG image of the kinds of failure that runs met, over time, with 95 % intervals."""
+    left, right, top, floor = 40.0, WIDTH - 16.0, 62.0, _CURVE_HEIGHT - 34.0
+    highest = max(point.high for point in points)
+    step = next(size for size in (0.5, 1, 2, 5, 10, 20, 50, 100, 1_000) if highest / size <= 5)
+    ticks = [step * at for at in range(int(highest / step) + 2)]
+    xs = [left + (right - left) * (at + 0.5) / len(points) for at in range(len(points))]
+
+    def y_of(value: float) -> float:
+        return floor - (floor - top) * value / ticks[-1]
+
+    runs = sum(point.runs for point in points)
+    caption = (
+        f"{points[0].mean:.1f} at first, {points[-1].mean:.1f} now; {runs} runs in groups, 95 % intervals."
+    )
+    body = _heading(title, caption, size=15)
+    for tick in ticks:
+        body.append(_line(left, y_of(tick), right, y_of(tick), f'stroke="{_GRID}"'))
+        body.append(_text(left - 8, y_of(tick) + 4, f"{tick:g}", colour=_PALE, anchor="end"))
+    every = -(-len(points) // _MAX_PERIOD_LABELS)
+    for x, point in list(zip(xs, points, strict=True))[::every]:
+        body.append(_text(x, floor + 20, f"{point.since:%-d %b}", colour=_PALE, anchor="middle"))
+    above = [(x, y_of(point.high)) for x, point in zip(xs, points, strict=True)]
+    below = [(x, y_of(point.low)) for x, point in zip(xs, points, strict=True)]
+    band = _pairs([*above, *reversed(below)])
+    body.append(f'<polygon points="{band}" fill="{_COLOURS[0]}" fill-opacity="0.13"/>')
+    middle = [(x, y_of(point.mean)) for x, point in zip(xs, points, strict=True)]
+    look = f'fill="none" stroke="{_COLOURS[0]}" stroke-width="2.2"'
+    body.append(f'<polyline points="{_pairs(middle)}" {look}/>')
+    body += _markers(middle, 0)
+    told = (
+        f"Since {point.since:%Y-%m-%d}: {point.mean:.1f} ({point.low:.1f} to {point.high:.1f}),"
+        f" {point.runs} runs."
+        for point in points
+    )
+    return _image(title, " ".join((caption, *told)), WIDTH, _CURVE_HEIGHT, body)
+
+
+# The tools that runs went through
+
+_FLOW_TOP, _FLOW_ROW = 76, 26
+_MAX_PROGRAMS, _MAX_PROVIDERS = 14, 5
+_FLOW_LEFT, _FLOW_NAMES, _FLOW_RIGHT, _FLOW_BAR = 130.0, 300.0, 420.0, 130.0
+
+
+def draw_flow(uses: Sequence[ToolUse], lessons: Mapping[str, int], title: str) -> str:
+    """Return an SVG image of which programs each provider's runs called, how often they failed, and where
+    lessons exist; `lessons` counts those about a program."""
+    calls: dict[str, list[int]] = {}
+    totals: dict[str, int] = {}
+    for use in uses:
+        calls.setdefault(use.program, [0, 0])[0] += use.calls
+        calls[use.program][1] += use.failed
+        totals[use.provider] = totals.get(use.provider, 0) + use.calls
+    # A program that failed or has a lesson says more than one that was merely called.
+    programs = sorted(calls, key=lambda name: (-calls[name][1], -lessons.get(name, 0), -calls[name][0]))
+    programs = sorted(programs[:_MAX_PROGRAMS], key=lambda name: -calls[name][0])
+    providers = sorted(totals, key=lambda name: -totals[name])[:_MAX_PROVIDERS]
+    height = _FLOW_TOP + _FLOW_ROW * max(len(programs), len(providers)) + 20
+    rows = {name: _FLOW_TOP + _FLOW_ROW * (at + 0.5) for at, name in enumerate(programs)}
+    gap = (height - _FLOW_TOP - 20) / len(providers)
+    heads = {name: _FLOW_TOP + gap * (at + 0.5) for at, name in enumerate(providers)}
+    called, failures = (sum(counts[at] for counts in calls.values()) for at in (0, 1))
+    caption = f"{called} calls, {failures} failed."
+    caption += " Wider lines: more calls. Dark bar: failed. ★: lessons about it."
+    body, top_calls = _heading(title, caption, size=15), max(count for count, _ in calls.values())
+    for use in uses:
+        if use.provider in heads and use.program in rows:
+            x1, y1, x2, y2 = _FLOW_LEFT + 12, heads[use.provider], _FLOW_NAMES - 8, rows[use.program]
+            bend = (x1 + x2) / 2
+            width = 1 + 7 * use.calls / top_calls
+            path = f"M{x1:.1f},{y1:.1f} C{bend:.1f},{y1:.1f} {bend:.1f},{y2:.1f} {x2:.1f},{y2:.1f}"
+            look = f'stroke="{_EDGE}" stroke-opacity="0.55" stroke-width="{width:.1f}"'
+            body.append(f'<path d="{path}" fill="none" {look}/>')
+    for name, y in heads.items():
+        body.append(f'<circle cx="{_FLOW_LEFT:.1f}" cy="{y:.1f}" r="5" fill="{_COLOURS[0]}"/>')
+        shown = _truncate(name or "(unknown)", _FLOW_LEFT - 30)
+        body.append(_text(_FLOW_LEFT - 12, y + 4, shown, size=12, anchor="end"))
+    described = [caption]
+    for name, y in rows.items():
+        count, failed = calls[name]
+        # Roots, so that a program called ten times is seen beside one called a thousand times.
+        width, share = _FLOW_BAR * max(0.02, (count / top_calls) ** 0.5), failed / count
+        stars = f"★ {lessons[name]}" if lessons.get(name) else ""
+        body.append(_text(_FLOW_NAMES, y + 4, _truncate(name, 112), size=12))
+        bar = f'x="{_FLOW_RIGHT:.1f}" y="{y - 7:.1f}" height="14" rx="2"'
+        body.append(f'<rect {bar} width="{width:.1f}" fill="{_COLOURS[0]}" fill-opacity="0.18"/>')
+        if failed:
+            body.append(f'<rect {bar} width="{max(3.0, width * share):.1f}" fill="{_COLOURS[1]}"/>')
+        told = f"{count} calls, {failed} failed" if failed else f"{count} calls"
+        body.append(_text(_FLOW_RIGHT + width + 8, y + 4, told, colour=_PALE))
+        if stars:
+            body.append(_text(WIDTH - 16, y + 4, stars, size=12, anchor="end", weight="bold"))
+        described.append(f"{name}: {told}{f', {lessons[name]} lessons' if stars else ''}.")
+    return _image(title, " ".join(described), WIDTH, height, body)
 
 
 # The graph of a workspace, in three columns: names stay readable, and a graph always gives the same picture.

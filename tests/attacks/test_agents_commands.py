@@ -90,7 +90,7 @@ BY_SERVICES = frozenset((
     "stream reflect", "archive add", "archive refresh", "artifacts register", "artifacts remove",
     "tasks add", "tasks start", "tasks finish", "tasks fail",
     "workspace save", "workspace skills save", "workspace drafts", "workspace transcripts capture",
-    "tools call", "serve", "mcp",
+    "tools call", "serve", "open", "mcp",
 ))  # fmt: skip
 # What only reads; `init` makes an empty bank, and `hook` is the client's, which speaks for its user.
 READING = frozenset((

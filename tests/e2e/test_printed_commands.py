@@ -24,7 +24,7 @@ from tests.workspace.trees import make
 ROOT = Path(__file__).parents[2]
 GUIDES = ROOT / "docs" / "guides"
 # Their commands run in tests of their own; what installs packages does in test_packages.py.
-ELSEWHERE = {"core.md", "http.md", "orchestrator.md"}
+ELSEWHERE = {"core.md", "http.md", "orchestrator.md", "pages.md"}
 _INSTALLS = re.compile(r"(?m)^(?:pipx?|uvx?|docker) .*\n")
 _BLOCKS = re.compile(r"(?ms)^(?P<fence>````?)(?P<language>sh|console)\n(?P<text>.*?)^(?P=fence)$")
 _TYPED = re.compile(r"(?m)^\$ (.*)$")

@@ -18,8 +18,8 @@ import pytest
 
 from archivist import Bank
 from archivist.config import Config, StoreRules
-from archivist.edges.http import banks as lanes
-from archivist.edges.http.banks import BankPool, PoolLane
+from archivist.edges.server import banks as lanes
+from archivist.edges.server.banks import BankPool, PoolLane
 from archivist.edges.server.checks import Refusal
 from archivist.errors import BankLockedError
 from archivist.files.open import exceeds_unpacked_size

@@ -102,7 +102,7 @@ def test_the_tokens_of_other_banks_and_of_the_past_let_nobody_in(served: Served,
             assert _code(client.get(f"{served.url}/api/status")) == (401, "token_revoked")
 
 
-def test_the_link_lets_one_browser_in_once(tmp_path: Path) -> None:
+def test_the_link_lets_browsers_in_while_the_server_runs(tmp_path: Path) -> None:
     with serving(tmp_path) as served, httpx.Client() as browser:
         first = browser.get(served.link)
         cookie = first.headers["set-cookie"]
@@ -110,8 +110,8 @@ def test_the_link_lets_one_browser_in_once(tmp_path: Path) -> None:
         assert "HttpOnly" in cookie
         assert "SameSite=strict" in cookie
         assert browser.get(f"{served.url}/api/status").status_code == 200
-        assert _code(httpx.get(served.link)) == (401, "used_link")
-        assert _code(httpx.get(f"{served.url}/open?key=guess")) == (401, "used_link")
+        assert httpx.get(served.link).headers["set-cookie"] != cookie
+        assert _code(httpx.get(f"{served.url}/open?key=guess")) == (401, "bad_link")
         name = cookie.partition("=")[0]
         assert name == f"archivist-{served.address[1]}"
         assert _code(httpx.get(f"{served.url}/", cookies={name: "guess"})) == (401, "bad_token")
@@ -122,17 +122,19 @@ def test_the_link_lets_one_browser_in_once(tmp_path: Path) -> None:
         )
 
 
-def test_a_link_and_a_browser_end_with_time(clock: TickingClock) -> None:
+def test_a_browsers_session_ends_with_time_and_the_link_starts_another(clock: TickingClock) -> None:
     browsers = BrowserSessions(ADA, clock)
-    late, used = browsers.create_link(), browsers.create_link()
-    key = browsers.redeem_link(used)
+    link = browsers.create_link()
+    key = browsers.redeem_link(link)
     assert key is not None
-    assert browsers.redeem_link(used) is None
-    clock.now += timedelta(minutes=16)
-    assert browsers.redeem_link(late) is None
+    clock.now += timedelta(hours=11)
     assert browsers.find_session(key) is not None
-    clock.now += timedelta(hours=12)
+    clock.now += timedelta(hours=1)
     assert browsers.find_session(key) is None
+    another = browsers.redeem_link(link)
+    assert another is not None
+    assert browsers.find_session(another) is not None
+    assert BrowserSessions(ADA, clock).redeem_link(link) is None
 
 
 # Hosts and origins

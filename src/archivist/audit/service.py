@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, reads, writes
+from archivist.audit.curve import CurvePoint, count_failures, learning_curve
 from archivist.audit.lift import HOLDOUT_SHARE
 from archivist.audit.report import RecommendedStep, Report, build_report, recommend_steps
 from archivist.audit.verdicts import Regression, RunEvidence, fixes_of, judge_lessons, regressions
 from archivist.capture.runs import find_run, require_own_run, resolve_run
+from archivist.clock import from_text
 from archivist.errors import StateError
 from archivist.lessons.standing import cited_findings
 from archivist.recall.keywords import Overlap, keywords
 from archivist.records import (
     Brief,
     Effect,
+    Episode,
     Event,
     EventKind,
     Finding,
@@ -40,6 +44,8 @@ if TYPE_CHECKING:
 _FIXES = 50
 # The events of a run that are searched for signs that a lesson was followed.
 _EVENTS = 20_000
+# The runs of the learning curve: more would not show, and each has its notes to read.
+_CURVE_RUNS = 400
 
 
 class Audits(BankService):
@@ -86,7 +92,29 @@ class Audits(BankService):
         """Sum up how the briefed lessons did."""
         with self._bank.reading() as reader:
             verdicts = reader.select(Verdict, order=("time",))
-            return build_report(verdicts, self._bank.lessons.lesson_names(), _holdout_share(self._bank))
+            names = self._bank.lessons.lesson_names({verdict.lesson for verdict in verdicts})
+            return build_report(verdicts, names, _holdout_share(self._bank))
+
+    @reads(Layer.RUNS)
+    def learning_curve(self, project: str = "") -> tuple[CurvePoint, ...]:
+        """Return how many failures the latest own runs met, of all projects or one, over time."""
+        with self._bank.reading() as reader:
+            name, kinds = ("curve", project), frozenset(("episode",))
+            return reader.get_cached(name, lambda: _read_curve(reader, project), kinds=kinds)
+
+    @reads(Layer.RUNS)
+    def briefs_of(self, run: str) -> list[Brief]:
+        """Return what a run was told and what was withheld from it, oldest first."""
+        with self._bank.reading() as reader:
+            return reader.select(Brief, equals("run", run), order=("time", "id"))
+
+    @reads(Layer.RUNS)
+    def verdicts(self, *, run: str = "", lesson: str = "", limit: int | None = None) -> list[Verdict]:
+        """Return the verdicts on a run's lessons, or on a lesson in all runs, newest first."""
+        asked = {"run": run, "lesson": lesson}
+        conditions = [equals(name, value) for name, value in asked.items() if value]
+        with self._bank.reading() as reader:
+            return reader.select(Verdict, *conditions, order=("-time", "-id"), limit=limit)
 
     @reads(Layer.RUNS)
     def regressions(self, run: str) -> list[Regression]:
@@ -118,6 +146,20 @@ class Audits(BankService):
                     if held := earlier or fixes_of(others, finding, overlap):
                         found[f"{review.id}.{at}"] = held[0].run
         return found
+
+
+def _read_curve(reader: Reader, project: str) -> tuple[CurvePoint, ...]:
+    fields = ("id", "started", "extra")
+    is_own = one_of("provenance", (Provenance.MINED, Provenance.REVIEWED))
+    whole = [equals("parent", ""), equals("action", None), is_own]
+    whole += [equals("project", project)] if project else []
+    rows = reader.select_fields(Episode, fields, *whole, order=("-finished", "-id"), limit=_CURVE_RUNS)
+    met = []
+    for _, started, extra in reversed(rows):
+        count = count_failures(json.loads(extra).get(NOTES))
+        if started and count is not None:
+            met.append((from_text(started), count))
+    return learning_curve(sorted(met, key=lambda run: run[0]))
 
 
 def _holdout_share(bank: Bank) -> float:

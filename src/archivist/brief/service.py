@@ -112,6 +112,26 @@ class Briefs(BankService):
         return [*lines, *(f"{name}: stale, {reason}" for name, reason in brief.stale)]
 
     @reads(Layer.LESSONS)
+    def left_out(self, brief: RenderedBrief, *, limit: int) -> list[tuple[Lesson, str]]:
+        """Return the project's most frequent lessons that a brief does not tell, each with the reason."""
+        from archivist.recall.query import LIVE, Query
+
+        named = {each.lesson.id for each in (*brief.chosen, *brief.withheld)}
+        stale = {name for name, _ in brief.stale}
+        query = Query(repo=brief.project, statuses=(*LIVE, Status.QUARANTINED), limit=limit + len(named))
+        left = []
+        for lesson in self._bank.lessons.query(query):
+            if lesson.id in named or lesson.short_id in stale:
+                continue
+            reason = "less likely to be needed than what is told, or beyond the budget"
+            if lesson.status is Status.QUARANTINED or lesson.is_waiting:
+                reason = "waits for approval"
+            elif lesson.status is Status.CANDIDATE:
+                reason = "a candidate: seen in one run only"
+            left.append((lesson, reason))
+        return left[:limit]
+
+    @reads(Layer.LESSONS)
     def explain_empty(self, brief: RenderedBrief, request: BriefRequest) -> str:
         """Return why a brief has no text, and what to do about it."""
         from archivist import projects
@@ -125,13 +145,15 @@ class Briefs(BankService):
         live = one_of("status", (Status.ACTIVE, Status.CANDIDATE))
         with self._bank.reading() as reader:
             waiting = reader.count(Lesson, live, equals("is_waiting", 1))
+            # Without the condition the index alone is counted: 40 projects took 280 ms with it.
+            is_told = (live, *((equals("is_waiting", 0),) if waiting else ()))
             counts = {
                 name: number
                 for name in sorted(projects.all_projects(reader))
-                if (number := reader.count(Lesson, live, equals("is_waiting", 0), equals("repo", name)))
+                if (number := reader.count(Lesson, *is_told, equals("repo", name)))
             }
             names = projects.names_of(reader, brief.project)
-            total = reader.count(Lesson, live, equals("is_waiting", 0))
+            total = reader.count(Lesson, *is_told)
             queued = len(reader.queued_runs())
         if not total:
             if waiting:

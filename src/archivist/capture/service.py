@@ -22,13 +22,14 @@ from archivist.records.episode import Episode, merge_episode
 from archivist.records.run_words import BEGAN, FOLDER, EpisodeStatus
 from archivist.records.words import NOTES, PART, ActorKind, Provenance
 from archivist.service import BankService, require_name
-from archivist.store.filters import equals
+from archivist.store.filters import equals, not_equals, one_of
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
     from archivist.capture.json_stream import SkippedRecord
     from archivist.capture.results import ExtractResult, FinishedRun, FinishResult
+    from archivist.reading.timeline import EventOutline, ToolUse
     from archivist.records import Event
     from archivist.store.protocol import Reader, Writer
 
@@ -423,6 +424,50 @@ class Runs(BankService):
         conditions = [equals(name, value) for name, value in wanted.items() if value]
         with self._bank.reading() as reader:
             return reader.select(Episode, *conditions, order=LATEST, after=after, limit=limit)
+
+    @reads(Layer.RUNS)
+    def projects(self) -> list[str]:
+        """Return the projects that runs and lessons are about, by name."""
+        from archivist.projects import all_projects
+
+        with self._bank.reading() as reader:
+            return sorted(all_projects(reader))
+
+    @reads(Layer.RUNS)
+    def outline(self, run: str) -> list[EventOutline]:
+        """Return the events of a run in order, without their outputs."""
+        from archivist.clock import from_text
+        from archivist.reading.timeline import EventOutline
+        from archivist.records import Event, EventKind
+
+        fields = ("seq", "time", "kind", "role", "tool", "text", "is_error")
+        with self._bank.reading() as reader:
+            rows = reader.select_fields(Event, fields, equals("run", run), order=("seq",))
+        return [
+            EventOutline(
+                seq, from_text(time) if time else None, EventKind(kind), role, tool, text, bool(error)
+            )
+            for seq, time, kind, role, tool, text, error in rows
+        ]
+
+    @reads(Layer.RUNS)
+    def events(self, run: str, seqs: Iterable[int]) -> list[Event]:
+        """Return these events of a run, in order."""
+        with self._bank.reading() as reader:
+            found = reader.records("event", [f"{run}#{seq}" for seq in seqs])
+        return sorted(found.values(), key=lambda event: event.seq)
+
+    @reads(Layer.RUNS)
+    def tool_uses(self, episodes: Sequence[Episode]) -> list[ToolUse]:
+        """Count the programs that these runs called, by provider."""
+        from archivist.reading.timeline import count_tools
+        from archivist.records import Event
+
+        providers = {each.id: each.provider or each.agent for each in episodes}
+        fields = ("run", "tool", "text", "is_error")
+        with self._bank.reading() as reader:
+            rows = reader.select_fields(Event, fields, one_of("run", list(providers)), not_equals("tool", ""))
+        return count_tools((providers[run], tool, text, bool(failed)) for run, tool, text, failed in rows)
 
     @reads(Layer.RUNS)
     def to_atif(self, run: str) -> dict[str, object]:

@@ -41,7 +41,7 @@ View = dict[str, Any]
 
 # Fields that change with every write and say nothing about what was changed.
 _SILENT_FIELDS = frozenset((
-    "updated", "edited", "unseen_from", "number", "evidence", "last_seen", "runs", "faded",
+    "updated", "edited", "unseen_from", "number", "evidence", "last_seen", "last_seen_run", "runs", "faded",
 ))  # fmt: skip
 _CHANGE_CHARACTERS = 60
 

@@ -17,7 +17,7 @@ from archivist.records.plain import from_plain
 from archivist.records.tier_words import CoreSection
 from archivist.service import BankService
 from archivist.store.filters import equals
-from archivist.store.ledger import LedgerChange, Verification, undo_target
+from archivist.store.ledger import LedgerChange, LedgerEntry, Verification, undo_target
 from archivist.store.results import Damage, choose_remedy
 
 if TYPE_CHECKING:
@@ -71,6 +71,15 @@ class Ledger(BankService):
         if not visible or is_hidden_from(record, actor):
             raise NotFoundError("lesson", name)
         return visible
+
+    @reads(Layer.BANK)
+    def latest(self, *, before: int | None = None, limit: int) -> list[LedgerEntry]:
+        """Return the newest entries, or the newest before one, without their records."""
+        with self._bank.reading() as reader:
+            last = reader.last_entry() if before is None else before - 1
+            entries = reader.entries(after=max(0, last - limit), limit=min(limit, max(0, last)))
+        actor = self._bank.actor
+        return [entry for entry in reversed(entries) if may_see(actor, entry.kind, entry.record)]
 
     @writes(Layer.BANK)
     def undo(self, name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -67,7 +67,7 @@ from archivist.records import (
 from archivist.records.lesson import validate_lesson
 from archivist.records.plain import decoder, from_plain, types_of
 from archivist.records.shapes import USER_FEEDBACK, to_view
-from archivist.records.words import MAX_RUN_COUNT
+from archivist.records.words import MAX_RUN_COUNT, NOTES
 from archivist.service import BankService, require_name
 from archivist.store.filters import (
     Condition,
@@ -338,7 +338,7 @@ class Lessons(BankService):
                 is_by_itself = (equals("provenance", Provenance.SUGGESTED), equals("brought_by", actor.name))
                 conditions.append(any_of((equals("is_waiting", 0),), is_by_itself))
             # Most lessons of a repository are live, so an index on the status would only slow this down.
-            is_of_most = statuses == LIVE and len(conditions) == bool(query.repo)
+            is_of_most = {*LIVE} <= {*statuses} and len(conditions) == bool(query.repo)
             conditions.append((one_of_unindexed if is_of_most else one_of)("status", statuses))
             return reader.select(Lesson, *conditions, order=MOST_MET, after=after, limit=query.limit)
 
@@ -356,6 +356,32 @@ class Lessons(BankService):
             }
             for lesson in lessons
         ]
+
+    @reads(Layer.LESSONS)
+    def latest(self, limit: int) -> list[Lesson]:
+        """Return the newest lessons that are not retired."""
+        statuses = (*LIVE, *(() if self._bank.actor.kind is ActorKind.AGENT else (Status.QUARANTINED,)))
+        with self._bank.reading() as reader:
+            found = reader.select(Lesson, one_of_unindexed("status", statuses), order=("-id",), limit=limit)
+        return [lesson for lesson in found if not is_hidden_from(lesson, self._bank.actor)]
+
+    @decides(Layer.LESSONS)
+    def waiting(self, limit: int) -> list[Lesson]:
+        """Return the lessons from elsewhere that no run is told before a person approves them."""
+        with self._bank.reading() as reader:
+            live, is_waiting = one_of("status", LIVE), equals("is_waiting", 1)
+            return reader.select(Lesson, live, is_waiting, order=("number",), limit=limit)
+
+    @reads(Layer.LESSONS)
+    def of_run(self, episode: Episode) -> list[Lesson]:
+        """Return the lessons about failures that a run met, and those that it met last."""
+        notes = episode.extra.get(NOTES)
+        failures = notes.get("failures") if isinstance(notes, dict) else None
+        with self._bank.reading() as reader:
+            found = reader.select(Lesson, one_of("signature", list(failures or {})), order=("number",))
+            found += reader.select(Lesson, equals("last_seen_run", episode.id), order=("number",))
+        unique = {lesson.id: lesson for lesson in found if episode.id in lesson.evidence.episodes}
+        return [lesson for lesson in unique.values() if not is_hidden_from(lesson, self._bank.actor)]
 
     @reads(Layer.RUNS)
     def cited_calls(self, lesson: Lesson) -> dict[str, Event]:
@@ -377,10 +403,11 @@ class Lessons(BankService):
         return {"Failed": failed} | ({"Worked": worked} if worked else {})
 
     @reads(Layer.LESSONS)
-    def lesson_names(self) -> dict[str, tuple[str, str]]:
-        """Return the short id and the summary of every lesson by its global id."""
+    def lesson_names(self, ids: Collection[str] | None = None) -> dict[str, tuple[str, str]]:
+        """Return the short id and the summary of every lesson, or of these, by its global id."""
+        wanted = () if ids is None else (one_of("id", ids),)
         with self._bank.reading() as reader:
-            rows = reader.select_fields(Lesson, ("id", "number", "summary"))
+            rows = reader.select_fields(Lesson, ("id", "number", "summary"), *wanted)
         return {row[0]: (f"m-{row[1]:03d}", row[2]) for row in rows}
 
     # Decide

@@ -32,7 +32,7 @@ _CLOSED = "check that it exists, that its permissions allow it, and that the dis
 # Longer than any first sentence of a command: Click would cut it.
 _WHOLE = 500
 # Servers handle signals themselves.
-_SERVERS = ("serve", "mcp")
+_SERVERS = ("serve", "open", "mcp")
 
 # name → module and attribute, and its line of help: `--help` imports none of them.
 COMMANDS = {
@@ -51,6 +51,7 @@ COMMANDS = {
     "archive": ("tiers:archive", "Store and search long texts, and watch folders."),
     "workspace": ("workspace:workspace", "Read, check and write the markdown memory of a workspace."),
     "tools": ("serve:tools", "Print the tool schemas for a provider; call a tool."),
+    "open": ("serve:open_", "Open the bank's pages in a browser."),
     "serve": ("serve:serve", "Serve the bank over HTTP."),
     "token": ("serve:token", "Create, list and revoke access tokens."),
     "mcp": ("serve:mcp", "Serve the memory to MCP clients, over stdio or HTTP."),
@@ -83,7 +84,7 @@ COMMANDS = {
 # How `--help` lists the commands; `hook` is called by clients only.
 GROUPS = {
     "Everyday": (
-        "setup", "brief", "recall", "lessons", "capture", "reflect", "doctor", "install", "uninstall",
+        "setup", "open", "brief", "recall", "lessons", "capture", "reflect", "doctor", "install", "uninstall",
     ),
     "For orchestrators": (
         "run", "tasks", "audit", "episodes", "extract", "decay", "tools", "serve", "mcp", "token",
@@ -113,6 +114,7 @@ _MEANINGS = {
     **dict.fromkeys(("start", "begin"), "run start"),
     **dict.fromkeys(("finish", "end", "stop"), "run finish"),
     **dict.fromkeys(("server", "http"), "serve"),
+    **dict.fromkeys(("web", "ui", "page", "dashboard", "browser"), "open"),
     **dict.fromkeys(("settings", "set"), "config"),
     **dict.fromkeys(("stats", "info"), "status"),
     **dict.fromkeys(("runs", "sessions"), "episodes"),

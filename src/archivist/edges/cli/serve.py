@@ -48,7 +48,7 @@ def _import_door(module: str, extra: str) -> Any:
 @options.as_json
 @click.pass_obj
 def serve(session: Session, /, port: int | None, is_global: bool, as_json: bool, **how: Any) -> None:
-    """Serve the bank over HTTP until stopped. Prints the address, and a browser link that works once.
+    """Serve the bank over HTTP until stopped. Prints the address, and a link for a browser.
 
     Programs authenticate with a token: archivist token create.
     """
@@ -63,15 +63,49 @@ def serve(session: Session, /, port: int | None, is_global: bool, as_json: bool,
         lambda: session.bank(is_global=is_global),
         port=rules.port if port is None else port,
         certificate=serving.Certificate(certificate, key) if certificate else None,
+        pages=_import_door("archivist.edges.web.site", "server").make_pages(),
         **how,
     )
+    _announce(opened, as_json=as_json)
+    opened.serve()
+
+
+def _announce(opened: Any, *, as_json: bool) -> None:
+    """Print the address of a server, and the link that signs a browser in."""
     if as_json:
         print_json({"url": opened.url, "link": opened.link})
     else:
         say(opened.url)
-        say(f"{opened.link}  (for a browser, once)")
+        say(f"{opened.link}  (for a browser)")
     # Whoever started the server waits for the address, and serving blocks.
     sys.stdout.flush()
+
+
+@click.command("open")
+@click.option("--no-browser", is_flag=True, help="Print the link only.")
+@options.is_global
+@options.as_json
+@click.pass_obj
+def open_(session: Session, /, no_browser: bool, is_global: bool, as_json: bool) -> None:
+    """Open the bank's pages in a browser; Ctrl-C ends the server behind them."""
+    # A bank that does not open is reported before the server is imported.
+    session.bank(is_global=is_global).close()
+    serving = _import_door("archivist.edges.http.serving", "server")
+    site = _import_door("archivist.edges.web.site", "server")
+    opened = serving.open_server(
+        lambda: session.bank(is_global=is_global),
+        host="127.0.0.1",
+        port=0,
+        is_quiet=True,
+        pages=site.make_pages(),
+    )
+    _announce(opened, as_json=as_json)
+    if not no_browser:
+        import webbrowser
+        from threading import Thread
+
+        # A browser of the terminal returns only when it is closed.
+        Thread(target=webbrowser.open, args=(opened.link,), daemon=True).start()
     opened.serve()
 
 

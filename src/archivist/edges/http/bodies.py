@@ -25,8 +25,8 @@ from starlette.responses import Response
 
 from archivist.bank import Bank
 from archivist.edges.http.answers import ExtensibleOut, json_response
-from archivist.edges.http.banks import KEY, PoolLane, RequestContext
 from archivist.edges.http.shapes import Body
+from archivist.edges.server.banks import KEY, PoolLane, RequestContext
 from archivist.edges.server.checks import Refusal
 from archivist.errors import BankError, InputError
 

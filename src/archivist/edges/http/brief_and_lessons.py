@@ -11,8 +11,8 @@ from archivist.bank import Bank
 from archivist.brief.select import BriefFormat, BriefRequest
 from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked
-from archivist.edges.http.banks import PoolLane
 from archivist.edges.http.bodies import BankRoute, set_lane
+from archivist.edges.server.banks import PoolLane
 from archivist.edges.views import View, brief_view, history_views, hit_view, lesson_views
 from archivist.errors import InputError
 from archivist.lessons.service import MOST_MET

@@ -29,7 +29,7 @@ from archivist.bank import Bank
 from archivist.bus import StoredMessage
 from archivist.clock import to_short_text
 from archivist.config import ServerRules
-from archivist.edges.http.banks import RequestContext
+from archivist.edges.server.banks import RequestContext
 from archivist.edges.server.checks import Refusal
 from archivist.errors import ArchivistError
 from archivist.records.plain import to_plain

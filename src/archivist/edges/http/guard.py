@@ -10,32 +10,35 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
 from threading import Lock
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from archivist.bank import Bank
 from archivist.capture.clean import clean_name
 from archivist.config import ServerRules
-from archivist.edges.http.banks import KEY, BankPool, RequestContext
+from archivist.edges.server.banks import KEY, BankPool, RequestContext
 from archivist.edges.server.checks import (
     MEGABYTE,
     BodyReceiver,
     GuardedApp,
+    Pages,
     Refusal,
     TokenCheck,
     bearer_secret,
     check_token,
+    refusal_response,
     unauthorized_refusal,
 )
 from archivist.records import Actor, ActorKind
 
 # The paths that need no token: the link for a browser, and the probe of a container or a proxy.
 OPEN_PATH, HEALTH_PATH = "/open", "/health"
-# A working day. Links are shown in a terminal, whose history others may read, so they end much sooner.
+# A working day.
 SESSION_LIFETIME = timedelta(hours=12)
-_LINK_LIFETIME = timedelta(minutes=15)
 _ANONYMOUS = Actor(ActorKind.AGENT)
 _MAX_LOGGED_PATH = 200
 _log = logging.getLogger("archivist.http.access")
@@ -55,12 +58,18 @@ class AuthMiddleware(GuardedApp):
         is_beyond_loopback: bool,
         uploads: Sequence[Route],
         incoming: BodyReceiver,
+        pages: Pages | None = None,
     ) -> None:
         super().__init__(app, rules, incoming, is_beyond_loopback=is_beyond_loopback)
         self._banks = banks
         self._token_bank = token_bank
         self._browsers = browsers
         self._uploads = uploads
+        self._pages = pages
+
+    def respond(self, refusal: Refusal, scope: Scope) -> Response:
+        """Return the refusal as a page where a browser asks for one."""
+        return refusal_response(refusal, self._pages, scope)
 
     async def find_token(self, secret: str) -> TokenCheck | None:
         """Look a token up on the event loop: the indexed read is shorter than the way to a thread."""
@@ -111,7 +120,9 @@ class AuthMiddleware(GuardedApp):
         if not self._token_bank.is_there:
             # Writes to the deleted file that is still open would be lost.
             raise Refusal(503, "no_bank", "the bank was removed or replaced", hint="start the server again")
-        if scope["path"] in (OPEN_PATH, HEALTH_PATH) and scope["method"] in ("GET", "HEAD"):
+        is_open = scope["path"] == OPEN_PATH and scope["method"] in ("GET", "HEAD", "POST")
+        is_public = self._pages is not None and self._pages.is_public(scope["path"])
+        if is_open or ((is_public or scope["path"] == HEALTH_PATH) and scope["method"] in ("GET", "HEAD")):
             return RequestContext("", scope["path"][1:], _ANONYMOUS, self._banks)
         # Read by hand: other servers of the host may have set malformed cookies beside ours.
         own, pairs = cookie_name(headers.get("host", "")), headers.get("cookie", "").split(";")
@@ -120,9 +131,9 @@ class AuthMiddleware(GuardedApp):
         secret = bearer_secret(headers)
         if secret is None and cookie is not None:
             session = self._browsers.find_session(cookie)
-            if session is None:
+            if session is None or (session.token and not self._token_bank.tokens.is_valid(session.token)):
                 raise unauthorized_refusal("bad_token", "the browser session has ended")
-            return RequestContext(session, session, self._browsers.actor, self._banks)
+            return RequestContext(session.token or session.id, session.name, session.actor, self._banks)
         token = await self.require_token(secret)
         return RequestContext(token.id, token.name, token.actor, self._banks)
 
@@ -136,44 +147,62 @@ def cookie_name(host: str) -> str:
     return f"archivist-{port}" if port else "archivist"
 
 
+class BrowserSession(NamedTuple):
+    """A browser that is signed in: in whose name, by which token if by one, and until when."""
+
+    id: str
+    name: str
+    actor: Actor
+    token: str
+    expires: datetime
+
+
 @dataclass
 class BrowserSessions:
     """The browser sessions, and the links that start one. Kept in memory: they end with the server."""
 
     actor: Actor
     now: Callable[[], datetime]
-    _links: dict[str, datetime] = field(default_factory=dict)
-    # The id of each session, and when it ends.
-    _sessions: dict[str, tuple[str, datetime]] = field(default_factory=dict)
+    _links: set[str] = field(default_factory=set)
+    _sessions: dict[str, BrowserSession] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def create_link(self) -> str:
-        """Return the key of a new link, which opens once."""
+        """Return the key of a new link, which signs browsers in as long as the server runs."""
         key = secrets.token_urlsafe(32)
         with self._lock:
-            self._links[_digest_of(key)] = self.now() + _LINK_LIFETIME
+            self._links.add(_digest_of(key))
         return key
 
     def redeem_link(self, key: str) -> str | None:
-        """Return the session key for a link's key; None when it was used, has expired or is unknown."""
+        """Return the session key for a link's key; None when it is unknown."""
         with self._lock:
-            expires = self._links.pop(_digest_of(key), None)
-            if expires is None or expires < self.now():
-                return None
-            session_key, session_id = secrets.token_urlsafe(32), f"browser-{secrets.token_hex(4)}"
-            self._sessions[_digest_of(session_key)] = (session_id, self.now() + SESSION_LIFETIME)
-            return session_key
+            is_known = _digest_of(key) in self._links
+        return self.start_session(self.actor) if is_known else None
 
-    def find_session(self, key: str) -> str | None:
-        """Return the id of a key's session, or None when it is unknown or has expired."""
+    def start_session(self, actor: Actor, token: str = "", name: str = "") -> str:
+        """Start a session in an actor's name, valid at most as long as the token; return its key."""
+        key, session_id = secrets.token_urlsafe(32), f"browser-{secrets.token_hex(4)}"
         with self._lock:
-            session_id, expires = self._sessions.get(_digest_of(key), ("", self.now()))
-        return session_id if expires > self.now() else None
+            now = self.now()
+            self._sessions = {each: old for each, old in self._sessions.items() if old.expires > now}
+            self._sessions[_digest_of(key)] = BrowserSession(
+                session_id, name or session_id, actor, token, now + SESSION_LIFETIME
+            )
+        return key
+
+    def find_session(self, key: str) -> BrowserSession | None:
+        """Return the session of a key, or None when it is unknown or has expired."""
+        with self._lock:
+            session = self._sessions.get(_digest_of(key))
+        return session if session is not None and session.expires > self.now() else None
 
     def is_valid(self, session_id: str) -> bool:
         """Say whether the session of this id is still valid."""
         with self._lock:
-            return any(name == session_id and end > self.now() for name, end in self._sessions.values())
+            return any(
+                each.id == session_id and each.expires > self.now() for each in self._sessions.values()
+            )
 
 
 def _digest_of(key: str) -> str:

@@ -12,8 +12,8 @@ from archivist.audit.analytics import GroupBy, PeriodUnit
 from archivist.bank import Bank
 from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked
-from archivist.edges.http.banks import PoolLane
 from archivist.edges.http.bodies import BankRoute, set_lane
+from archivist.edges.server.banks import PoolLane
 from archivist.edges.views import (
     View,
     activity_view,

@@ -20,17 +20,17 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import Match, Route
 
 from archivist import __version__, errors
 from archivist.bank import Bank
 from archivist.edges.http import brief_and_lessons, memory, runs, system, tiers
 from archivist.edges.http.answers import ProblemOut
-from archivist.edges.http.banks import BankPool
 from archivist.edges.http.bodies import WRITING, remove_leftovers
 from archivist.edges.http.events import EventHub
 from archivist.edges.http.guard import AuthMiddleware, BrowserSessions
-from archivist.edges.server.checks import MEDIA_TYPE, BodyReceiver, Refusal
+from archivist.edges.server.banks import BankPool
+from archivist.edges.server.checks import MEDIA_TYPE, BodyReceiver, Pages, Refusal, refusal_response
 from archivist.edges.server.listening import (
     Certificate,
     is_loopback,
@@ -91,15 +91,18 @@ DOCUMENTED = (400, 401, 403, 404, 408, 409, 413, 415, 422, 500, 503, 507)
 
 
 def _install_handlers(app: FastAPI) -> None:
-    """Let an app answer every error as a problem."""
+    """Let an app answer every error as a problem, or as a page where a browser asks for one."""
+
+    def answer(request: Request, refusal: Refusal) -> Response:
+        return refusal_response(refusal, request.app.state.pages, request.scope)
 
     @app.exception_handler(errors.ArchivistError)
-    async def handle_archivist_error(_request: Request, error: errors.ArchivistError) -> Response:
-        return _refusal_of(error).response()
+    async def handle_archivist_error(request: Request, error: errors.ArchivistError) -> Response:
+        return answer(request, _refusal_of(error))
 
     @app.exception_handler(Refusal)
-    async def handle_refusal(_request: Request, refusal: Refusal) -> Response:
-        return refusal.response()
+    async def handle_refusal(request: Request, refusal: Refusal) -> Response:
+        return answer(request, refusal)
 
     @app.exception_handler(RequestValidationError)
     async def handle_validation_error(_request: Request, error: RequestValidationError) -> Response:
@@ -118,21 +121,22 @@ def _install_handlers(app: FastAPI) -> None:
         status, detail = error.status_code, str(error.detail)
         if status == 405:
             # Each method of a path is a route of its own, so the routes of the path are collected.
-            routes: Sequence[APIRoute] = request.app.state.routes
+            routes = [route for route in request.app.router.routes if isinstance(route, Route)]
             matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
             allowed = ", ".join(sorted({method for route in matching for method in route.methods or ()}))
             detail, hint = "the path does not support this method", f"it supports {allowed}"
-            return Refusal(405, "no_such_method", detail, hint=hint, headers={"Allow": allowed}).response()
+            headers = {"Allow": allowed}
+            return answer(request, Refusal(405, "no_such_method", detail, hint=hint, headers=headers))
         if status == 400:
             return _bad_json_refusal().response()
         code, hint = ("no_such_path", "/openapi.json lists the paths") if status == 404 else ("refused", "")
-        return Refusal(status, code, detail, hint=hint, headers=error.headers).response()
+        return answer(request, Refusal(status, code, detail, hint=hint, headers=error.headers))
 
     @app.exception_handler(Exception)
-    async def handle_unexpected_error(_request: Request, error: Exception) -> Response:
+    async def handle_unexpected_error(request: Request, error: Exception) -> Response:
         _log.error("%s: unexpected error", type(error).__name__, exc_info=error)
         hint = "the server's log has the reason"
-        return Refusal(500, "internal", "an unexpected error occurred", hint=hint).response()
+        return answer(request, Refusal(500, "internal", "an unexpected error occurred", hint=hint))
 
 
 def _refusal_of(error: errors.ArchivistError) -> Refusal:
@@ -179,6 +183,7 @@ def open_server(
     certificate: Certificate | None = None,
     is_insecure: bool = False,
     is_quiet: bool = False,
+    pages: Pages | None = None,
 ) -> ServerHandle:
     """Listen at a host and port (0 picks a free one); beyond this machine only with TLS or `is_insecure`."""
     if not is_loopback(host) and certificate is None and not is_insecure:
@@ -189,7 +194,7 @@ def open_server(
     listener = listen(host, port)
     use_one_thread_for_vectors()
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
-    app = create_app(open_bank, is_beyond_loopback=not is_loopback(host))
+    app = create_app(open_bank, is_beyond_loopback=not is_loopback(host), pages=pages)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
     levels = {"archivist.http": logging.WARNING if is_quiet else logging.INFO, "uvicorn.error": logging.ERROR}
@@ -211,18 +216,19 @@ def open_server(
     return ServerHandle(url, link, lambda: server.run(sockets=[listener]))
 
 
-def create_app(open_bank: Callable[[], Bank], *, is_beyond_loopback: bool = False) -> FastAPI:
+def create_app(
+    open_bank: Callable[[], Bank], *, is_beyond_loopback: bool = False, pages: Pages | None = None
+) -> FastAPI:
     """Return the app; `open_bank` is called for each connection of its pool.
 
-    `app.state.browsers.create_link()` returns the key of a one-time link: `/open?key=…`.
+    `app.state.browsers.create_link()` returns the key of a link that signs browsers in: `/open?key=…`.
     """
     first = open_bank()
     # Tokens are checked on a connection of their own, so that the check never waits for the pool.
     token_bank = open_bank()
     rules = first.config.server
     banks = BankPool(open_bank, rules.connections)
-    browsers = BrowserSessions(first.actor, first.now)
-    incoming = BodyReceiver(rules.silence_s)
+    browsers, incoming = BrowserSessions(first.actor, first.now), BodyReceiver(rules.silence_s)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -253,10 +259,10 @@ def create_app(open_bank: Callable[[], Bank], *, is_beyond_loopback: bool = Fals
         redirect_slashes=False,
     )
     app.state.rules, app.state.browsers, app.state.incoming = rules, browsers, incoming
-    app.state.routes = _api_routes(*_ROUTERS)
+    app.state.pages = pages
     _install_handlers(app)
     # Added as they are: `include_router` would build every route a second time.
-    app.router.routes.extend(app.state.routes)
+    app.router.routes.extend((*_api_routes(*_ROUTERS), *(pages.routes if pages else ())))
     app.add_middleware(
         AuthMiddleware,
         banks=banks,
@@ -266,6 +272,7 @@ def create_app(open_bank: Callable[[], Bank], *, is_beyond_loopback: bool = Fals
         is_beyond_loopback=is_beyond_loopback,
         uploads=_api_routes(runs.uploads),
         incoming=incoming,
+        pages=pages,
     )
     app.openapi = lambda: _openapi_document(app)  # type: ignore[method-assign]
     return app

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from threading import Lock
 from typing import Annotated, Any, Literal
+from urllib.parse import parse_qsl
 
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import RedirectResponse, Response
 
@@ -13,15 +15,16 @@ from archivist import __version__
 from archivist.bank import Bank
 from archivist.edges.http import answers
 from archivist.edges.http.answers import Asked, json_response
-from archivist.edges.http.banks import KEY, PoolLane
 from archivist.edges.http.bodies import BankRoute, CheckedRoute, set_lane
 from archivist.edges.http.events import EventStream
 from archivist.edges.http.guard import HEALTH_PATH, OPEN_PATH, SESSION_LIFETIME, BrowserSessions, cookie_name
 from archivist.edges.http.shapes import Id, clean_json
-from archivist.edges.server.checks import Refusal
+from archivist.edges.server.banks import KEY, PoolLane, RequestContext
+from archivist.edges.server.checks import Refusal, TokenCheck, check_token, unauthorized_refusal
 from archivist.edges.views import View
 from archivist.errors import NotFoundError
 from archivist.records import Actor
+from archivist.records.layers import TokenState
 from archivist.tools import functions as tools
 
 router = APIRouter(tags=["the server"], route_class=BankRoute)
@@ -39,7 +42,9 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
 
 @plain.get("/", response_model=answers.ExtensibleOut)
 def index(request: Request) -> Response:
-    """Return the server's name and version, and the actor of the token."""
+    """Return the server's name and version, and the actor of the token; a browser is sent to the pages."""
+    if request.app.state.pages is not None and "text/html" in request.headers.get("accept", ""):
+        return RedirectResponse("/overview", status_code=303)
     actor = str(request.scope[KEY].actor)
     return json_response(
         {"name": "archivist", "version": __version__, "actor": actor, "routes": "/openapi.json"}
@@ -120,12 +125,33 @@ def probe() -> Response:
 
 @plain.get(OPEN_PATH, include_in_schema=False)
 def open_browser(request: Request, key: Annotated[str, Query(max_length=200)] = "") -> Response:
-    """Start a browser session by a link that opens once."""
+    """Start a browser session by the link that the server printed."""
     browsers: BrowserSessions = request.app.state.browsers
     session_key = browsers.redeem_link(key)
     if session_key is None:
-        hint = "archivist serve prints a new one"
-        raise Refusal(401, "used_link", "this link was used or has expired", hint=hint)
+        hint = "archivist serve and archivist open print a link"
+        raise Refusal(401, "bad_link", "this link is of no server that runs", hint=hint)
+    return _sign_in(request, session_key)
+
+
+@plain.post(OPEN_PATH, include_in_schema=False)
+async def open_with_token(request: Request) -> Response:
+    """Start a browser session by a token, in the name of the token's actor."""
+    fields = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), max_num_fields=10))
+    context: RequestContext = request.scope[KEY]
+
+    def find() -> TokenCheck | None:
+        with context.banks.borrow(context.actor, PoolLane.READ) as bank:
+            return check_token(bank, fields.get("token", "").strip())
+
+    found = await run_sync(find)
+    if found is None or found[1] is not TokenState.VALID:
+        raise unauthorized_refusal("bad_token", "the token is unknown here, has expired or was revoked")
+    browsers: BrowserSessions = request.app.state.browsers
+    return _sign_in(request, browsers.start_session(found[0].actor, found[0].id, found[0].name))
+
+
+def _sign_in(request: Request, session_key: str) -> Response:
     response = RedirectResponse("/", status_code=303)
     response.set_cookie(
         cookie_name(request.headers.get("host", "")),

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from ipaddress import ip_address
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from starlette.responses import Response
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from archivist.bank import Bank
@@ -60,6 +62,22 @@ class Refusal(Exception):  # noqa: N818 not an error of the package, but an answ
         }
         body = json.dumps(problem, ensure_ascii=False).encode("utf-8", "replace")
         return Response(body, self.status, headers=self.headers, media_type=MEDIA_TYPE)
+
+
+class Pages(NamedTuple):
+    """The pages for browsers: their routes, which paths need no token, and how a refusal looks."""
+
+    routes: Sequence[BaseRoute]
+    is_public: Callable[[str], bool]
+    render_refusal: Callable[[Refusal, Scope], Response]
+
+
+def refusal_response(refusal: Refusal, pages: Pages | None, scope: Scope) -> Response:
+    """Return a refusal as a page where a browser asks for one, else as a problem."""
+    accepted = (value for name, value in scope["headers"] if name == b"accept")
+    if pages is None or scope["path"].startswith("/api/") or b"text/html" not in next(accepted, b""):
+        return refusal.response()
+    return pages.render_refusal(refusal, scope)
 
 
 class BodyReceiver:
@@ -180,12 +198,16 @@ class GuardedApp(ABC):
         try:
             await self.serve_request(scope, self._check_headers(scope), receive, send_guarded)
         except Refusal as refusal:
-            await refusal.response()(scope, receive, send_guarded)
+            await self.respond(refusal, scope)(scope, receive, send_guarded)
         except asyncio.CancelledError:
             # The graceful shutdown has timed out while this request was running.
             if has_started:
                 raise
             await _stopping_refusal().response()(scope, receive, send_guarded)
+
+    def respond(self, refusal: Refusal, _scope: Scope) -> Response:
+        """Return the response to a request that is refused."""
+        return refusal.response()
 
     def _check_headers(self, scope: Scope) -> dict[str, str]:
         """Return the headers of a request to this server; an absolute target is reduced to its path."""

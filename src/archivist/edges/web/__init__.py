@@ -1,0 +1,1 @@
+"""The pages of a bank for a browser."""

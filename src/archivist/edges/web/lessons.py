@@ -1,0 +1,163 @@
+"""The pages of lessons: search and lists, one lesson with its evidence and history, and changes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from archivist.access.rights import may_change
+from archivist.bank import Bank
+from archivist.edges.views import history_views, hit_view, lesson_views
+from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, action, page, path_of
+from archivist.errors import InputError
+from archivist.lessons.service import MOST_MET
+from archivist.recall.query import LIVE, Query
+from archivist.records.words import Category, LessonType, Scope, Status
+
+_TELLINGS = 12
+_HISTORY = 50
+_FILTERS = {"type": LessonType, "category": Category, "scope": Scope}
+
+
+def _read_query(visit: Visit) -> Query:
+    """Return the query of the filters; an unknown word asks for nothing."""
+    status = visit.query.get("status", "")
+    statuses: tuple[Status, ...] = (*LIVE, Status.QUARANTINED)
+    if status == "all":
+        statuses = tuple(Status)
+    elif status in tuple(Status):
+        statuses = (Status(status),)
+    facets: dict[str, Any] = {
+        name: words(value)
+        for name, words in _FILTERS.items()
+        if (value := visit.query.get(name, "")) in tuple(words)
+    }
+    tag = visit.query.get("tag", "")
+    return Query(
+        text=visit.query.get("q", "").strip(),
+        statuses=statuses,
+        repo=visit.query.get("project", ""),
+        tags=(tag,) if tag else (),
+        limit=PAGE_SIZE + 1,
+        **facets,
+    )
+
+
+@page("/lessons")
+def list_lessons(visit: Visit) -> PageView:
+    """List lessons: the most frequent first, or the best answers to a question with their scores."""
+    bank, query = visit.bank, _read_query(visit)
+    next_page, scores = "", {}
+    if query.text:
+        found = bank.recall(query._replace(kinds=("lesson",), limit=PAGE_SIZE))
+        scores = {hit.id: hit_view(hit) for hit in found.hits}
+        lessons = bank.lessons.get_many(scores)
+    else:
+        lessons = bank.lessons.query(query, after=visit.read_cursor())
+        next_page, lessons = visit.next_page(lessons, MOST_MET), lessons[:PAGE_SIZE]
+    if visit.query.get("status") == "waiting":
+        lessons = bank.lessons.waiting(PAGE_SIZE)
+        next_page = ""
+    return PageView(
+        "lessons.html",
+        f"Lessons: {query.text}" if query.text else "Lessons",
+        {
+            "lessons": lesson_views(bank, lessons),
+            "scores": scores,
+            "next_page": next_page,
+            "projects": bank.runs.projects(),
+            "filters": {name: list(words) for name, words in _FILTERS.items()},
+            "has_any": bool(lessons) or bool(bank.lessons.latest(1)),
+        },
+    )
+
+
+@page("/lessons/{name}")
+def show_lesson(visit: Visit) -> PageView:
+    """Show a lesson: its rule, the calls that taught it, where it was told, and its history."""
+    bank = visit.bank
+    lesson = bank.lessons.get(visit.names["name"])
+    view = lesson_views(bank, [lesson])[0]
+    by = lesson.superseded_by and bank.lessons.get_many([lesson.superseded_by])
+    history = history_views(bank.ledger.history(lesson.id))
+    return PageView(
+        "lesson.html",
+        f"{view['id']}: {lesson.summary[:60]}",
+        {
+            "lesson": view,
+            "calls": bank.lessons.cited_calls(lesson),
+            "stale": bank.liveness.find_stale([lesson]).get(lesson.id, ""),
+            "verdicts": bank.audits.verdicts(lesson=lesson.id, limit=_TELLINGS),
+            "history": history[::-1][:_HISTORY],
+            "superseded_by": lesson_views(bank, by)[0] if by else None,
+            "may_change": visit.may("lessons", "write") and may_change(bank.actor, lesson),
+            "is_retired": lesson.status.is_retired,
+            "filters": {name: list(words) for name, words in _FILTERS.items()},
+            "done": _DONE.get(visit.query.get("done", ""), ""),
+        },
+    )
+
+
+def _edit(bank: Bank, name: str, form: dict[str, str]) -> str:
+    changes: dict[str, Any] = {
+        key: form[key].strip() for key in ("summary", "rule", "detail", *_FILTERS) if key in form
+    }
+    if "tags" in form:
+        changes["tags"] = [tag.strip() for tag in form["tags"].split(",") if tag.strip()]
+    if "importance" in form:
+        try:
+            changes["importance"] = float(form["importance"])
+        except ValueError:
+            raise InputError("the importance is no number", hint="a number from 0 to 1") from None
+    bank.lessons.edit(name, **changes)
+    return "saved"
+
+
+def _approve(bank: Bank, name: str, _form: dict[str, str]) -> str:
+    bank.lessons.approve(name)
+    return "approved"
+
+
+def _forget(bank: Bank, name: str, _form: dict[str, str]) -> str:
+    bank.forget(name)
+    return "forgotten"
+
+
+def _supersede(bank: Bank, name: str, form: dict[str, str]) -> str:
+    replacement = form.get("replacement", "").strip()
+    if not replacement:
+        raise InputError("no lesson that replaces it was named", hint="give its id, such as m-001")
+    bank.lessons.archive(name, replacement)
+    return "superseded"
+
+
+def _undo(bank: Bank, name: str, _form: dict[str, str]) -> str:
+    bank.ledger.undo(name)
+    return "undone"
+
+
+_CHANGES: dict[str, Callable[[Bank, str, dict[str, str]], str]] = {
+    "edit": _edit,
+    "approve": _approve,
+    "forget": _forget,
+    "supersede": _supersede,
+    "undo": _undo,
+}
+# What the page says after a change.
+_DONE = {
+    "saved": "Saved.",
+    "approved": "Approved: runs are told this lesson from now on.",
+    "forgotten": "Forgotten: no run is told this lesson any more.",
+    "superseded": "Superseded by the other lesson.",
+    "undone": "The last change was undone.",
+}
+
+
+@action("/lessons/{name}/{verb}")
+def change_lesson(visit: Visit) -> str:
+    """Change a lesson and show it; the ledger names the visitor."""
+    name, verb = visit.names["name"], visit.names["verb"]
+    if verb not in _CHANGES:
+        raise InputError(f"no change {verb!r}", hint=", ".join(_CHANGES))
+    done = _CHANGES[verb](visit.bank, name, dict(visit.form))
+    return f"{path_of('lessons', name)}?done={done}"

@@ -1,0 +1,278 @@
+"""Answer a browser's requests with pages: routes, templates, cursors, and what a refusal looks like.
+
+Texts of the bank are never trusted: templates escape everything, and `legible` removes what steers a terminal
+or turns the order of letters.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, quote, urlencode
+
+import jinja2
+from anyio.to_thread import run_sync
+from markupsafe import Markup, escape
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import Scope
+
+from archivist import __version__
+from archivist.access.rights import Layer, Verb, may
+from archivist.bank import Bank
+from archivist.clock import from_text
+from archivist.edges.server.banks import KEY, PoolLane, RequestContext
+from archivist.edges.server.checks import Pages, Refusal
+from archivist.errors import CursorError, NotFoundError
+from archivist.records.run_words import Effect
+from archivist.records.words import ActorKind
+from archivist.store.rows import cursor_of
+from archivist.text import make_legible, shorten_line
+
+PAGE_SIZE = 50
+_FOLDER = Path(__file__).parent
+_STATIC = "/static/"
+_FORM = "application/x-www-form-urlencoded"
+_MAX_FIELDS = 50
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+        " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    # With no-referrer browsers would send `Origin: null` with our own forms.
+    "Referrer-Policy": "same-origin",
+    "Vary": "Cookie, Accept",
+}
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request: the bank in the visitor's name, the words of its path, its query and its form."""
+
+    bank: Bank
+    path: str
+    names: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    form: Mapping[str, str] = field(default_factory=dict)
+
+    def may(self, layer: str, verb: str) -> bool:
+        """Say whether the visitor may do this, so that no button promises what would be refused."""
+        bank = self.bank
+        return not bank.store.is_read_only and may(bank.actor, Layer(layer), Verb(verb))
+
+    @property
+    def is_person(self) -> bool:
+        """Say whether a person looks, who alone approves lessons."""
+        return not self.bank.store.is_read_only and self.bank.actor.kind is ActorKind.HUMAN
+
+    def link(self, **changes: object) -> str:
+        """Return this page's address with other parameters; an empty one is left out."""
+        merged = {
+            name: str(value) for name, value in {**self.query, **changes}.items() if value not in ("", None)
+        }
+        return self.path + (f"?{urlencode(merged)}" if merged else "")
+
+    def read_cursor(self) -> tuple[object, ...] | None:
+        """Return where this page of a list begins, or None for the first."""
+        text = self.query.get("after", "")
+        if not text:
+            return None
+        try:
+            values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        except ValueError:
+            raise CursorError("the cursor is malformed") from None
+        if not isinstance(values, list) or not all(
+            isinstance(each, str | int | float | None) for each in values
+        ):
+            raise CursorError
+        return tuple(values)
+
+    def next_page(self, items: Sequence[Any], order: Sequence[str]) -> str:
+        """Return the address of the next page when one item more than a page was found."""
+        if len(items) <= PAGE_SIZE:
+            return ""
+        text = json.dumps(cursor_of(items[PAGE_SIZE - 1], order)).encode()
+        return self.link(after=base64.urlsafe_b64encode(text).decode().rstrip("="), done="")
+
+
+class PageView(NamedTuple):
+    """A page: its template, its title, and what the template shows."""
+
+    template: str
+    title: str
+    content: Mapping[str, Any]
+
+
+Handler = Callable[[Visit], PageView | str]
+_ROUTES: list[Route] = []
+
+
+def page(path: str) -> Callable[[Handler], Handler]:
+    """Serve a handler's page at a path."""
+
+    def register(handle: Handler) -> Handler:
+        _ROUTES.append(Route(path, _endpoint(handle, PoolLane.READ), methods=["GET"]))
+        return handle
+
+    return register
+
+
+def action(path: str) -> Callable[[Handler], Handler]:
+    """Let a form posted to a path change the bank; the handler returns where the browser goes next."""
+
+    def register(handle: Handler) -> Handler:
+        _ROUTES.append(Route(path, _endpoint(handle, PoolLane.WRITE), methods=["POST"]))
+        return handle
+
+    return register
+
+
+def _endpoint(handle: Handler, lane: PoolLane) -> Callable[[Request], Any]:
+    async def answer(request: Request) -> Response:
+        form: dict[str, str] = {}
+        if lane is PoolLane.WRITE:
+            if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
+                raise Refusal(415, "not_a_form", "the body is not a form", hint=f"Content-Type: {_FORM}")
+            body = (await request.body()).decode("utf-8", "replace")
+            form = dict(parse_qsl(body, keep_blank_values=True, max_num_fields=_MAX_FIELDS))
+        context: RequestContext = request.scope[KEY]
+        query = dict(request.query_params)
+
+        def respond() -> Response:
+            with context.banks.borrow(context.actor, lane) as bank:
+                visit = Visit(bank, quote(request.url.path), request.path_params, query, form)
+                result = handle(visit)
+                if isinstance(result, str):
+                    return RedirectResponse(result, 303)
+                return HTMLResponse(_render(result, visit), headers=_HEADERS)
+
+        return await run_sync(respond)
+
+    return answer
+
+
+def _render(view: PageView, visit: Visit) -> str:
+    template = _environment().get_template(view.template)
+    bank = visit.bank
+    frame = {
+        "title": view.title,
+        "visit": visit,
+        "actor": bank.actor,
+        "bank_name": bank.root.name,
+        "now": bank.now(),
+    }
+    return template.render(**frame, **view.content)
+
+
+def path_of(*parts: str) -> str:
+    """Return a path of these parts, each quoted whole."""
+    return "/" + "/".join(quote(part, safe="@:") for part in parts)
+
+
+def ago(time: datetime | str | None, now: datetime) -> Markup:
+    """Return how long ago a time was, with the time itself for those who want it exactly."""
+    if not time:
+        return Markup('<span class="dim">-</span>')
+    moment = from_text(time) if isinstance(time, str) else time
+    seconds = (now - moment).total_seconds()
+    for size, unit in ((86_400 * 365, "y"), (86_400, "d"), (3_600, "h"), (60, "min")):
+        if abs(seconds) >= size:
+            span = f"{abs(seconds) / size:.0f} {unit}"
+            told = f"{span} ago" if seconds >= 0 else f"in {span}"
+            break
+    else:
+        told = "now"
+    exact = f"{moment:%Y-%m-%d %H:%M} UTC"
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(moment.isoformat(), exact, told)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FOLDER / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: make_legible(value) if type(value) is str else value,
+    )
+    made.filters |= {
+        "clip": _clip,
+        "lines": _cut,
+        "code": _mark_code,
+        "effect": lambda value: Effect(value).label,
+        "words": lambda value: str(value).replace("_", " "),
+        "share": lambda value: "-" if value is None else f"{value:.0%}",
+    }
+    made.globals |= {"path_of": path_of, "ago": ago, "version": __version__, "static": static_path}
+    return made
+
+
+def _mark_code(text: str, most: int = 220) -> Markup:
+    """Return a text on one line with what stands between backticks as code; all else is only text."""
+    parts = shorten_line(make_legible(text), most).split("`")
+    # An odd backtick at the end begins nothing.
+    shown = [
+        Markup("<code>{}</code>").format(part)
+        if at % 2 and at + 1 < len(parts)
+        else escape(f"`{part}" if at % 2 else part)
+        for at, part in enumerate(parts)
+    ]
+    return Markup("").join(shown)
+
+
+def _clip(text: object, most: int = 120) -> str:
+    return shorten_line(make_legible(str(text)), most)
+
+
+def _cut(text: str, most: int = 1_500) -> str:
+    """Return the beginning and the end of a long text: an error's cause stands in its last lines."""
+    text = make_legible(text).strip("\n")
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2].rstrip()}\n…\n{text[-most // 2 :].lstrip()}"
+
+
+@cache
+def static_path(name: str) -> str:
+    """Return the path of a static file, which changes with its content."""
+    return f"{_STATIC}{name}?{sha256((_FOLDER / 'static' / name).read_bytes()).hexdigest()[:8]}"
+
+
+async def _serve_static(request: Request) -> Response:
+    name = request.path_params["name"]
+    file = _FOLDER / "static" / name
+    if file.suffix not in _TYPES or "/" in name or not file.is_file():
+        raise NotFoundError("file", name)
+    return FileResponse(
+        file, media_type=_TYPES[file.suffix], headers={"Cache-Control": "private, max-age=86400"}
+    )
+
+
+def _render_refusal(refusal: Refusal, scope: Scope) -> Response:
+    """Return a refusal as a page; without a session it asks for a token."""
+    path = quote(scope["path"]) if not scope["path"].startswith("//") else "/"
+    query = scope.get("query_string", b"").decode("ascii", "ignore")
+    shown = {
+        "title": "Sign in" if refusal.status == 401 else "Not possible",
+        "refusal": refusal,
+        "again": (f"{path}?{query}" if query else path) if refusal.code == "foreign_origin" else "",
+    }
+    text = _environment().get_template("refusal.html").render(**shown)
+    headers = {**(refusal.headers or {}), **_HEADERS}
+    return HTMLResponse(text, refusal.status, headers=headers)
+
+
+def make_pages() -> Pages:
+    """Return the pages for the server to serve."""
+    routes = [*_ROUTES, Route(f"{_STATIC}{{name:path}}", _serve_static, methods=["GET"])]
+    return Pages(routes, lambda path: path.startswith(_STATIC), _render_refusal)

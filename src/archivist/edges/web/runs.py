@@ -1,0 +1,189 @@
+"""The pages of runs and tasks: lists, a run's timeline, and how attempts at a task went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from archivist.audit.analytics import GroupBy
+from archivist.audit.curve import count_failures
+from archivist.bank import Bank
+from archivist.capture.runs import LATEST
+from archivist.charts import draw_flow, draw_rate_chart
+from archivist.edges.views import (
+    View,
+    approach_view,
+    attempt_view,
+    lesson_views,
+    rate_view,
+    run_view,
+    table_view,
+    task_view,
+    verdicts_view,
+)
+from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, page
+from archivist.errors import InputError
+from archivist.layers.tasks_service import OLDEST
+from archivist.reading.timeline import fold_timeline, mark_steps, program_of
+from archivist.records import Episode
+from archivist.records.words import NOTES
+
+# A page holds so many parts of a timeline, and a fold that is opened so many steps: each at most about 1 kB.
+_PARTS = 80
+_STEPS = 60
+# The runs and lessons that the graph of tools counts.
+_FLOW_RUNS = 20
+_FLOW_LESSONS = 200
+
+
+def _run_row(bank: Bank, episode: Episode) -> View:
+    """Return a run with the number of failures that it met, None before it was reflected on."""
+    return {**run_view(bank, episode), "failures": count_failures(episode.extra.get(NOTES))}
+
+
+def _flow_chart(bank: Bank, episodes: Sequence[Episode], lessons: Sequence[Any], title: str) -> str:
+    marks: dict[str, int] = {}
+    for lesson in lessons:
+        said = lesson.summary.split("`")[1::2]
+        for word in {lesson.tool, *lesson.tags, *(program_of("bash", call) for call in said[:1])}:
+            marks[word] = marks.get(word, 0) + 1
+    uses = bank.runs.tool_uses(episodes)
+    return draw_flow(uses, marks, title) if uses else ""
+
+
+@page("/runs")
+def list_runs(visit: Visit) -> PageView:
+    """List the runs of all projects or one, the latest first."""
+    bank = visit.bank
+    wanted = {name: visit.query.get(name, "") for name in ("project", "task")}
+    found = bank.runs.episodes(**wanted, after=visit.read_cursor(), limit=PAGE_SIZE + 1)
+    return PageView(
+        "runs.html",
+        " ".join(filter(None, ("Runs", wanted["project"]))),
+        {
+            # Attempts have a page of their own, by task.
+            "runs": [_run_row(bank, each) for each in found[:PAGE_SIZE] if each.action is None],
+            "next_page": visit.next_page(found, LATEST),
+            "projects": bank.runs.projects(),
+        },
+    )
+
+
+@page("/runs/flow")
+def show_flow(visit: Visit) -> PageView:
+    """Show which tools the latest runs of a project went through, and where lessons exist."""
+    bank, project = visit.bank, visit.query.get("project", "")
+    from archivist.recall.query import Query
+
+    episodes = bank.runs.episodes(project=project, limit=_FLOW_RUNS)
+    lessons = bank.lessons.query(Query(repo=project, limit=_FLOW_LESSONS))
+    title = f"Tools of the latest {len(episodes)} runs"
+    content = {
+        "chart": _flow_chart(bank, episodes, lessons, title),
+        "projects": bank.runs.projects(),
+        "lessons": lesson_views(bank, lessons[:PAGE_SIZE]),
+    }
+    return PageView("flow.html", "Tools and providers", content)
+
+
+@page("/runs/steps/{run:path}")
+def show_steps(visit: Visit) -> PageView:
+    """Return the steps of a stretch that the timeline has folded."""
+    bank, episode = visit.bank, visit.bank.runs.episode(visit.names["run"])
+    try:
+        first, last = int(visit.query.get("first", "")), int(visit.query.get("last", ""))
+    except ValueError:
+        raise InputError("no stretch of steps", hint="first and last are numbers") from None
+    shown = range(first, min(last, first + _STEPS - 1) + 1)
+    events = {event.seq: event for event in bank.runs.events(episode.id, shown)}
+    rest = (shown[-1] + 1, last) if shown and shown[-1] < last else None
+    return PageView("steps.html", "Steps", {"events": events, "run": episode.id, "rest": rest})
+
+
+@page("/runs/{run:path}")
+def show_run(visit: Visit) -> PageView:
+    """Show a run: what it was told, its timeline, the lessons it gave and the files it made."""
+    bank = visit.bank
+    episode = bank.runs.episode(visit.names["run"])
+    lessons = bank.lessons.of_run(episode)
+    mark = f"{episode.id}#"
+    cited = {
+        int(name.removeprefix(mark)): lesson.short_id
+        for lesson in lessons
+        for name in lesson.evidence.events
+        if name.startswith(mark) and name.removeprefix(mark).isdecimal()
+    }
+    outline = bank.runs.outline(episode.id)
+    marks = mark_steps(outline, cited)
+    parts = fold_timeline(outline, marks)
+    start = int(visit.query.get("part", "0")) if visit.query.get("part", "0").isdecimal() else 0
+    shown = parts[start : start + _PARTS]
+    events = bank.runs.events(episode.id, [part.first for part in shown if part.mark])
+    told = {name for brief in bank.audits.briefs_of(episode.id) for name in brief.lessons}
+    held = {name for brief in bank.audits.briefs_of(episode.id) for name in brief.withheld}
+    names = bank.lessons.lesson_names(told | held) if told or held else {}
+    return PageView(
+        "run.html",
+        f"Run {episode.id[:12]}",
+        {
+            "run": _run_row(bank, episode),
+            "timeline_parts": shown,
+            "start": start,
+            "more": start + _PARTS if len(parts) > start + _PARTS else 0,
+            "steps": len(outline),
+            "events": {event.seq: event for event in events},
+            "cited": cited,
+            "lessons": lesson_views(bank, lessons),
+            "told": [names[each] for each in told if each in names],
+            "held": [names[each] for each in held if each in names],
+            "verdicts": verdicts_view(bank, bank.audits.verdicts(run=episode.id)),
+            "artifacts": _artifacts(bank, episode),
+            "chart": _flow_chart(bank, [episode], lessons, "Tools of this run"),
+        },
+    )
+
+
+def _artifacts(bank: Bank, episode: Episode) -> list[tuple[View, str]]:
+    """Return the files that a run registered, and whether each is still as it was."""
+    if not episode.task:
+        return []
+    made = [
+        each for each in bank.artifacts.query(task=episode.task, limit=PAGE_SIZE) if each.run == episode.id
+    ]
+    states = {
+        check.artifact.id: check.state.value for check in bank.artifacts.verify([each.id for each in made])
+    }
+    return [(table_view(each), states.get(each.id, "")) for each in made]
+
+
+@page("/tasks")
+def list_tasks(visit: Visit) -> PageView:
+    """List the planned tasks, how attempts at tasks went, and the files that tasks produced."""
+    found = visit.bank.attempts.analytics(by=GroupBy.TASK)
+    rows = found.rows[:PAGE_SIZE]
+    planned = visit.bank.tasks.query(after=visit.read_cursor(), limit=PAGE_SIZE + 1)
+    waits = visit.bank.tasks.waits_for(planned[:PAGE_SIZE])
+    content = {
+        "tasks": [task_view(task, waits.get(task.id, ())) for task in planned[:PAGE_SIZE]],
+        "next_page": visit.next_page(planned, OLDEST),
+        "rows": [rate_view(row) for row in rows],
+        "chart": draw_rate_chart(found) if rows else "",
+        "artifacts": [table_view(each) for each in visit.bank.artifacts.query(limit=PAGE_SIZE)],
+    }
+    return PageView("tasks.html", "Tasks", content)
+
+
+@page("/tasks/{task:path}")
+def show_task(visit: Visit) -> PageView:
+    """Show a task: each approach with its verdict, the attempts and the runs."""
+    bank, task = visit.bank, visit.names["task"]
+    attempts = bank.attempts.query(task=task, limit=PAGE_SIZE)
+    runs = [episode for episode in bank.runs.episodes(task=task, limit=PAGE_SIZE) if episode.action is None]
+    content = {
+        "task": task,
+        "approaches": [approach_view(each) for each in bank.attempts.list_approaches(task)],
+        "attempts": [attempt_view(bank, each) for each in attempts],
+        "runs": [_run_row(bank, episode) for episode in runs],
+        "artifacts": [table_view(each) for each in bank.artifacts.query(task=task, limit=PAGE_SIZE)],
+    }
+    return PageView("task.html", f"Task {task[:60]}", content)

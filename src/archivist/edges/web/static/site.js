@@ -1,0 +1,106 @@
+// Search as you type, live parts, folds that load when opened, and keys. Everything works without it too.
+
+/** Fetch a page of ours and return one element of it, or null. */
+async function fetchPart(url, id, signal) {
+  const response = await fetch(url, { headers: { Accept: "text/html" }, signal });
+  if (!response.ok) return null;
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  return page.getElementById(id);
+}
+
+function swap(id, part) {
+  const old = document.getElementById(id);
+  if (!old || !part || old.innerHTML === part.innerHTML) return;
+  old.replaceChildren(...part.childNodes);
+  watchAll(old);
+}
+
+function watchSearch(form) {
+  const id = form.dataset.search;
+  let timer, running;
+  const search = async () => {
+    running?.abort();
+    running = new AbortController();
+    const fields = [...new FormData(form)].filter(([, value]) => value);
+    const query = new URLSearchParams(fields).toString();
+    const url = form.action + (query ? `?${query}` : "");
+    try {
+      swap(id, await fetchPart(url, id, running.signal));
+      history.replaceState(null, "", url);
+    } catch (error) {
+      if (error.name !== "AbortError") location.assign(url);
+    }
+  };
+  form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(search, 150); });
+  form.addEventListener("submit", (event) => { event.preventDefault(); search(); });
+}
+
+function watchFolds(root) {
+  for (const fold of root.querySelectorAll("details[data-src]")) {
+    fold.addEventListener("toggle", async () => {
+      const url = fold.dataset.src;
+      if (!fold.open || !url) return;
+      delete fold.dataset.src;
+      const steps = await fetchPart(url, "steps");
+      if (!steps) return;
+      steps.removeAttribute("id");
+      fold.append(steps);
+      watchFolds(steps);
+    });
+  }
+}
+
+function watchChanges() {
+  const parts = [...document.querySelectorAll("[data-live][id]")];
+  if (!parts.length) return;
+  let timer;
+  const refresh = () => {
+    // A form that is being filled in must not be replaced under the hands of its user.
+    const busy = document.activeElement?.closest("[data-live] form, [data-live] details[open]");
+    if (busy || new URLSearchParams(location.search).has("after")) return;
+    for (const part of parts) fetchPart(location.href, part.id).then((news) => swap(part.id, news));
+  };
+  const events = new EventSource("/api/events");
+  const soon = () => { clearTimeout(timer); timer = setTimeout(refresh, 150); };
+  const names = ["change", "memories_added", "memory_highlight", "reflection_complete"];
+  for (const name of names) events.addEventListener(name, soon);
+  const status = document.getElementById("connection");
+  if (status) {
+    events.onopen = () => { status.textContent = "Connected: updates as it happens."; };
+    events.onerror = () => { status.textContent = "The server does not answer; trying again."; };
+  }
+  addEventListener("pagehide", () => events.close());
+}
+
+function watchKeys() {
+  let at = -1;
+  addEventListener("keydown", (event) => {
+    const isTyping = event.target.closest("input, textarea, select, [contenteditable]");
+    if (isTyping || event.metaKey || event.ctrlKey || event.altKey) return;
+    if (event.key === "/") {
+      const field = document.querySelector("input[type=search]");
+      if (field) { event.preventDefault(); field.focus(); field.select(); }
+      return;
+    }
+    if (event.key !== "j" && event.key !== "k") return;
+    const rows = [...document.querySelectorAll("[data-keys] > li, main tbody > tr")];
+    if (!rows.length) return;
+    rows[at]?.removeAttribute("data-at");
+    at = Math.min(rows.length - 1, Math.max(0, at + (event.key === "j" ? 1 : -1)));
+    rows[at].setAttribute("data-at", "");
+    const link = rows[at].querySelector("a, summary");
+    (link ?? rows[at]).focus();
+    rows[at].scrollIntoView({ block: "nearest" });
+  });
+}
+
+function watchAll(root) {
+  for (const form of root.querySelectorAll("form[data-search]")) watchSearch(form);
+  watchFolds(root);
+}
+
+watchAll(document);
+// On a phone the pages are a row that scrolls.
+document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+watchChanges();
+watchKeys();

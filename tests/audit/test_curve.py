@@ -1,0 +1,55 @@
+"""The learning curve: failures per run over groups of consecutive runs, with intervals."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from archivist import Bank
+from archivist.audit.curve import count_failures, learning_curve
+from archivist.charts import draw_curve
+from archivist.records import Episode
+from archivist.records.words import NOTES
+from tests.samples import WHEN
+
+
+def test_a_failure_under_two_names_counts_once() -> None:
+    one = {"command": "npm test", "line": "missing script"}
+    notes = {
+        "failures": {"shop|usage:npm": one, "shop|remedy:npm run": one, "shop|git": {"command": "git push"}}
+    }
+    assert count_failures(notes) == 2
+    assert count_failures({"failures": {}}) == 0
+    assert count_failures(None) is count_failures({}) is None
+
+
+def test_fewer_runs_than_two_groups_make_no_curve() -> None:
+    assert learning_curve([(WHEN, 3)] * 9) == ()
+
+
+def test_the_interval_holds_the_mean_and_is_never_below_zero() -> None:
+    runs = [(WHEN + timedelta(hours=at), count) for at, count in enumerate([4, 3, 5, 4, 4, 0, 1, 0, 0, 1])]
+    first, last = learning_curve(runs)
+    assert (first.runs, first.mean) == (5, 4.0)
+    assert last.mean == pytest.approx(0.4)
+    # Student's interval of 4, 3, 5, 4, 4: 4 ± 2.78 · 0.707 / √5.
+    assert first.low == pytest.approx(3.12, abs=0.01)
+    assert first.high == pytest.approx(4.88, abs=0.01)
+    assert last.low == 0.0
+    assert learning_curve([(WHEN, 2)] * 400)[-1].high == 2.0
+
+
+def test_the_bank_counts_own_runs_of_all_projects_or_one(bank: Bank) -> None:
+    with bank.transaction() as writer:
+        for at in range(12):
+            failures = {f"k{number}": {"command": f"c{number}"} for number in range(3 if at < 6 else 1)}
+            when = WHEN + timedelta(hours=at)
+            project = "shop" if at % 2 else "till"
+            extra: dict[str, object] = {NOTES: {"failures": failures}}
+            run = Episode(id=f"run-{at:02d}", project=project, started=when, finished=when, extra=extra)
+            writer.put(run, "reflect")
+    assert [round(point.mean, 1) for point in bank.audits.learning_curve()] == [3.0, 1.0]
+    assert bank.audits.learning_curve("shop") == ()
+    chart = draw_curve(bank.audits.learning_curve())
+    assert "3.0 at first, 1.0 now" in chart
