@@ -305,7 +305,8 @@ def to_atif(episode: Episode, events: Iterable[Event]) -> dict[str, Any]:
         "version": str(episode.extra.get("agent_version") or "unknown"),
     }
     if episode.model:
-        agent["model_name"] = f"{episode.provider}/{episode.model}" if episode.provider else episode.model
+        maker = str(episode.extra.get("maker") or "")
+        agent["model_name"] = f"{maker}/{episode.model}" if maker else episode.model
     metrics: dict[str, Any] = {}
     if usage := episode.usage:
         metrics = {

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 # Of a command, and of the end of its output.
 _QUOTED_LINES = 6
 _QUOTED_CHARACTERS = 160
+# The lists of a run's account.
+_ACCOUNT = {
+    "What worked": "worked",
+    "What failed": "failed",
+    "Key decisions": "decisions",
+    "Left open": "left_open",
+}
 
 
 def pluralize(number: int, noun: str) -> str:
@@ -73,7 +80,7 @@ def episode_lines(episode: Episode) -> list[str]:
     lines = [f"{episode.id}  {episode.summary or episode.task}"]
     reflection = episode.extra.get("reflection")
     told = reflection if isinstance(reflection, Mapping) else {}
-    for heading, key in {"What worked": "worked", "What failed": "failed", "Decisions": "decisions"}.items():
+    for heading, key in _ACCOUNT.items():
         if told.get(key):
             lines += ["", heading, *(f"  - {line}" for line in told[key])]
     names = ("status", "kind", "project", "agent", "provider", "model", "parent", "session")

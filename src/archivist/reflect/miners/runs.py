@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.history import AttemptCounts
+from archivist.reading.history import AttemptCounts, provider_of
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import thrashed_files
 from archivist.reading.wording import clip_words, code, format_rule, quote_error, tags
@@ -29,22 +30,27 @@ _OUTLIER_CALLS = 4
 
 
 def mine_providers(material: Material) -> Iterator[Candidate]:
-    """Say which harness or provider fails or times out on a purpose of this run where another one succeeds.
+    """Say which provider or model fails or times out on a purpose of this run where another one succeeds.
 
-    Providers are compared within one harness: between two, the harness may be the cause.
+    Models are compared within one provider: between two, the provider may be the cause.
     """
     episode, past, project = material.reading.episode, material.past, material.project
+    provider = provider_of(episode)
     for purpose, here in material.reading.attempts.items():
-        if episode.agent:
-            harnesses = past.attempts_by_harness(project, purpose)
-            yield from _compare(material, purpose, episode.agent, here, harnesses)
-        if episode.provider:
-            providers = past.attempts(project, purpose, harness=episode.agent)
-            yield from _compare(material, purpose, episode.provider, here, providers)
+        if provider:
+            yield from _compare(material, purpose, provider, here, past.attempts(project, purpose))
+        if provider and episode.model:
+            models = past.attempts_by_model(project, purpose, provider)
+            yield from _compare(material, purpose, episode.model, here, models, provider)
 
 
 def _compare(
-    material: Material, purpose: str, own: str, here: AttemptCounts, attempts: dict[str, AttemptCounts]
+    material: Material,
+    purpose: str,
+    own: str,
+    here: AttemptCounts,
+    attempts: dict[str, AttemptCounts],
+    provider: str = "",
 ) -> Iterator[Candidate]:
     """Yield a lesson for each name in `attempts` that struggles, once this run's own attempts are added."""
     was_shown = bool(_reliable_providers(attempts))
@@ -60,7 +66,8 @@ def _compare(
         has_timed_out = counts.timeout >= _LEAST_TIMEOUTS and counts.timeout > counts.ok
         if others and (has_timed_out or has_failed):
             best = max(others, key=lambda other: others[other].ok)
-            yield _provider_lesson(material, purpose, name, counts, best)
+            lesson = _provider_lesson(material, purpose, name, counts, best)
+            yield replace(lesson, provider=provider) if provider else lesson
 
 
 def _reliable_providers(attempts: Mapping[str, AttemptCounts]) -> list[str]:
