@@ -12,6 +12,7 @@ import pytest
 
 from archivist.bank import Bank
 from archivist.reading.statements import choices, headline, is_errand, is_request, left_open, report
+from archivist.recall.query import Query
 from archivist.reflect.summary import RunSummary
 from tests.commands import Command
 
@@ -204,6 +205,88 @@ def test_a_run_that_cost_far_more_than_usual_is_told(bank: Bank, tmp_path: Path)
     assert spend("costly", 1_000_000).failed == (
         "it took 1.0 million tokens, 10 times the usual of this project",
     )
+
+
+@pytest.mark.req("N1")
+@pytest.mark.parametrize("way", ["git checkout", "git restore", "git stash", "inverse edit"])
+def test_an_edit_that_was_undone_after_a_failing_test_teaches_what_did_not_work(
+    bank: Bank, tmp_path: Path, way: str
+) -> None:
+    session = Session(tmp_path / "s-1.jsonl")
+    session.user("Make the export faster.")
+    session.edit("src/export.py", "rows = fetch()", "rows = fetch(limit=10)")
+    session.bash("pytest tests -q", BAD, failed=True)
+    if way == "inverse edit":
+        session.edit("src/export.py", "rows = fetch(limit=10)", "rows = fetch()")
+    else:
+        session.bash(way if way == "git stash" else f"{way} src/export.py", "")
+    session.edit("src/export.py", "rows = fetch()", "rows = fetch(stream=True)")
+    session.bash("pytest tests -q", GOOD)
+    session.agent("The export now streams its rows.")
+    story = session.account(bank)
+    (lesson,) = bank.lessons.query(Query(tags=("undone",)))
+    assert lesson.summary == (
+        "shop: adding `limit=10` in `src/export.py` did not work: `pytest` failed (“FAILED"
+        " tests/test_tax.py::test_rate - AssertionError: assert 19 == 7”), and it was undone; adding"
+        " `stream=True` worked"
+    )
+    assert (lesson.type, lesson.category, lesson.frequency) == ("anti_pattern", "anti_pattern", 1)
+    assert story.failed == ("adding `limit=10` in `src/export.py` was undone after `pytest` failed",)
+
+
+@pytest.mark.req("N1")
+@pytest.mark.parametrize("way", ["kept", "stash and pop", "made again", "committed before", "nothing failed"])
+def test_an_edit_that_stayed_or_was_never_tested_teaches_nothing(
+    bank: Bank, tmp_path: Path, way: str
+) -> None:
+    session = Session(tmp_path / "s-1.jsonl")
+    session.user("Make the export faster.")
+    session.edit("src/export.py", "rows = fetch()", "rows = fetch(limit=10)")
+    if way == "committed before":
+        session.bash("git commit -am wip", "[main 1a2b3c4] wip")
+    session.bash("pytest tests -q", GOOD if way == "nothing failed" else BAD, failed=way != "nothing failed")
+    session.bash("git stash" if way == "stash and pop" else "git checkout src/export.py", "")
+    if way == "stash and pop":
+        session.bash("git stash pop", "Dropped refs/stash")
+    if way in ("made again", "kept"):
+        session.edit("src/export.py", "rows = fetch()", "rows = fetch(limit=10)")
+    session.bash("pytest tests -q", GOOD)
+    session.account(bank)
+    assert bank.lessons.query(Query(tags=("undone",))) == []
+
+
+@pytest.mark.req("A1")
+def test_a_run_has_tags_of_its_harness_tools_phases_and_failures_and_its_efficiency(
+    archivist: Command, project: Path
+) -> None:
+    session = Session(project / "s-1.jsonl")
+    session.user("Check the types.")
+    session.bash("bun run typecheck", 'error: script "typecheck" exited with code 2', failed=True)
+    error = "Exit code 1\nE   ModuleNotFoundError: No module named 'freezegun'"
+    session.bash("python -m pytest tests -q", error, failed=True)
+    session.bash("pip install freezegun", "Successfully installed freezegun-1.5.1")
+    session.bash("python -m pytest tests -q", GOOD)
+    session.agent("The tests pass.")
+    session.lines[-1]["message"]["usage"] = {"input_tokens": 10, "output_tokens": 1}
+    session.path.write_text("".join(json.dumps(line) + "\n" for line in session.lines))
+    archivist("init")
+    archivist("capture", str(session.path))
+
+    def shown() -> dict[str, Any]:
+        view: dict[str, Any] = json.loads(archivist("episodes", "show", "s-1", "--json").out)["episode"]
+        return view
+
+    assert shown()["tags"] == ["claude-code", "bash"]
+    assert shown()["usage"]["efficiency"] == 0.5
+    archivist("reflect")
+    assert shown()["tags"] == [
+        "claude-code", "bash", "typecheck", "test", "missing_module", "init-failure",
+    ]  # fmt: skip
+    for words in (("--phase", "typecheck"), ("--error", "missing_module"), ("--tag", "init-failure")):
+        assert "s-1" in archivist("episodes", "list", *words).out
+    assert "s-1" not in archivist("episodes", "list", "--phase", "lint").out
+    assert "freezegun" in archivist("lessons", "list", "--error", "missing_module").out
+    assert "freezegun" not in archivist("lessons", "list", "--error", "timeout").out
 
 
 @pytest.mark.req("A8")

@@ -20,7 +20,7 @@ from archivist.reflect import miners, summary
 from archivist.reflect.service import load_context
 from archivist.reflect.summary import summarise_run
 from archivist.reflect.trigger import ReflectionOutcome, ReflectionTrigger, Scenario
-from tests.conftest import TickingClock
+from tests.conftest import Command, TickingClock
 from tests.samples import MISSING_MODULE, agent_log
 
 
@@ -149,6 +149,17 @@ def test_what_people_worded_keeps_their_words(bank: Bank, tmp_path: Path) -> Non
 def test_a_run_without_failures_teaches_nothing(bank: Bank, tmp_path: Path) -> None:
     done = bank.reflect(_capture(bank, tmp_path, "s-1", [("make test", "4 passed", False)]))
     assert (done.created, done.updated, done.failures) == ((), (), 0)
+
+
+@pytest.mark.req("A2", "A6")
+def test_what_a_healers_run_taught_says_so(archivist: Command, project: Path) -> None:
+    archivist("init")
+    archivist("run", "start", "--run", "s-1", "--kind", "healer_run")
+    log = agent_log(project / "s-1.jsonl", MISSING_MODULE, session="s-1")
+    done = json.loads(archivist("run", "finish", str(log), "--json").out)["runs"][0]
+    assert done["scenario"] == "healer_invocation"
+    (lesson,) = json.loads(archivist("lessons", "list", "--json").out)["lessons"]
+    assert lesson["source"] == "healer"
 
 
 @pytest.mark.req("A7")

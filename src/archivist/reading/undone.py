@@ -33,12 +33,7 @@ class UndoneEdit:
     @property
     def words(self) -> str:
         """Return what was changed in a few words, or nothing if it takes more."""
-        old, new = differing_words(*(" ".join(text.split()) for text in (self.change.old, self.change.new)))
-        if not self.change.old or len(old) + len(new) > 2 * _LONGEST_WORDS:
-            return ""
-        if not old or not new:
-            return f"{'adding' if new else 'removing'} {code(new or old)}" if old or new else ""
-        return clip_words(f"changing {code(old)} to {code(new)}", _LONGEST_CHANGE)
+        return _change_words(self.change)
 
 
 def find_undone_edits(calls: Sequence[ToolCall]) -> list[UndoneEdit]:
@@ -67,6 +62,21 @@ def find_undone_edits(calls: Sequence[ToolCall]) -> list[UndoneEdit]:
         elif not undone:
             standing += [(change, call) for change in call.changes if _is_kept_edit(change)]
     return found
+
+
+def describe_edit(call: ToolCall, file: str) -> str:
+    """Return in a few words what a call changed in a file, or nothing if it takes more."""
+    own = (change for change in call.changes if relative_path(change.file) == file and not call.has_failed)
+    return next(filter(None, map(_change_words, own)), "")
+
+
+def _change_words(change: FileEdit) -> str:
+    old, new = differing_words(*(" ".join(text.split()) for text in (change.old, change.new)))
+    if not change.old or "`" in old + new or len(old) + len(new) > 2 * _LONGEST_WORDS:
+        return ""
+    if not old or not new:
+        return f"{'adding' if new else 'removing'} {code(new or old)}" if old or new else ""
+    return clip_words(f"changing {code(old)} to {code(new)}", _LONGEST_CHANGE)
 
 
 def _is_kept_edit(change: FileEdit) -> bool:

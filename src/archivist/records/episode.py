@@ -67,6 +67,9 @@ def merge_episode(known: Episode, seen: Episode) -> Episode:
     }
     if seen.status is EpisodeStatus.RUNNING:
         newer.pop("status")
+    if seen.kind is EpisodeKind.ORCHESTRATOR_RUN:
+        # A log does not know that it is a healer's; who started the run may.
+        newer.pop("kind")
     tags = tuple(dict.fromkeys((*known.tags, *seen.tags)))
     return replace(known, **{**newer, "tags": tags, "extra": {**known.extra, **seen.extra}})
 

@@ -25,6 +25,7 @@ from archivist.records import (
     ActorKind,
     Category,
     Episode,
+    EpisodeKind,
     Event,
     EventKind,
     Evidence,
@@ -34,6 +35,7 @@ from archivist.records import (
     Provenance,
     Scope,
     Severity,
+    Source,
     Status,
     Usage,
 )
@@ -305,7 +307,8 @@ def _persist(
                 episodes=tuple(each.id for each in met_in), events=tuple(chain.from_iterable(shown))
             )
             earlier = tuple(root_run(writer, each) for each in met_in)
-            dated.append(replace(candidate, earlier_runs=earlier, evidence=evidence))
+            source = Source.HEALER if episode.kind is EpisodeKind.HEALER_RUN else candidate.source
+            dated.append(replace(candidate, earlier_runs=earlier, evidence=evidence, source=source))
         most = bank.config.reflect.max_memories_per_run
         kept = archivist.lessons.keep_many(dated, sighting, max_created=most)
         created = [each.lesson for each in kept if each.is_new]
