@@ -244,8 +244,12 @@ class Exchange(BankService):
         accepted = self._accept_origins(others, trust, own=replica)
         with bank.transaction() as writer:
             merged = shared.merged_lessons(accepted, promote_at_runs=promote_at_runs)
+            reworded = self._reworded_twice(writer, merged, shared)
             changed = Counter({share.LESSONS: 0, share.AUDIT: 0})
             changed[share.LESSONS] += self._keep_shared(writer, merged, is_accepted=True)[0]
+            conflicts = [_note_conflict(writer, *versions) for versions in reworded]
+            united = bank.lessons.join_twins() if accepted else []
+            changed[share.LESSONS] += len(united)
             waiting: dict[str, int] = {}
             for origin in others:
                 if origin not in accepted:
@@ -276,7 +280,31 @@ class Exchange(BankService):
             problems=tuple(shared.problems),
             waiting=waiting,
             origin=replica,
+            united=tuple(united),
+            conflicts=tuple(conflicts),
         )
+
+    def _reworded_twice(
+        self, writer: Writer, lessons: Iterable[Lesson], shared: SharedRecords
+    ) -> list[tuple[Lesson, Lesson]]:
+        """Return lessons as they are here and elsewhere, if both have reworded them since the last share.
+
+        Then our words were written here, no clone has them yet, and theirs were never ours.
+        """
+        found = []
+        for theirs in lessons:
+            ours = writer.get(Lesson, theirs.id)
+            written = (line for lines in shared.lessons.values() if (line := lines.get(theirs.id)))
+            if ours is None or ours.is_waiting or lesson_text(ours) in map(lesson_text, written):
+                continue
+            # The verb by which each wording came to be.
+            verbs: dict[str, str] = {}
+            for change in self._bank.ledger.history(ours.id):
+                if change.after:
+                    verbs.setdefault(str(change.after["summary"]), change.entry.verb)
+            if theirs.summary not in verbs and verbs.get(ours.summary) != "share":
+                found.append((ours, theirs))
+        return found
 
     def _keep_shared(
         self, writer: Writer, lessons: Sequence[Lesson], *, is_accepted: bool
@@ -366,6 +394,17 @@ class Exchange(BankService):
             run_count=reader.run_count(),
             is_accepted=is_accepted,
         )
+
+
+def _note_conflict(writer: Writer, ours: Lesson, theirs: Lesson) -> tuple[Lesson, Lesson]:
+    """Return a lesson that two clones reworded, and its other version, which its history keeps too."""
+    kept = writer.get(Lesson, ours.id) or ours
+    if lesson_text(kept) != lesson_text(ours):
+        return kept, ours
+    words = {name: getattr(theirs, name) for name in ("summary", "rule", "detail", "remedies", "tags")}
+    writer.put(replace(kept, **words), "share")
+    writer.put(kept, "share")
+    return kept, theirs
 
 
 def _with_free_numbers(reader: Reader, episodes: Iterable[Episode]) -> list[Episode]:

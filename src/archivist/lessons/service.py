@@ -51,6 +51,7 @@ from archivist.lessons.standing import (
     lesson_text,
     merge_evidence,
     merge_sets,
+    unite_twins,
     with_status,
 )
 from archivist.recall.keywords import keywords
@@ -228,6 +229,18 @@ class Lessons(BankService):
             merged = self._settle(clean_lesson(validate_lesson(merged)))
             writer.put(merged, "merge")
             return KeptLesson(self._supersede(others, merged), LessonChange.MET)
+
+    @decides(Layer.LESSONS)
+    def join_twins(self) -> list[tuple[Lesson, Lesson]]:
+        """Make one lesson of those that several clones learnt by themselves; return each with its twin."""
+        believed = (one_of("status", LIVE), equals("is_waiting", 0))
+        promote_at_runs = self._bank.config.lessons.promote_at_runs
+        with self._bank.transaction() as writer:
+            united = unite_twins(writer.select(Lesson, *believed), promote_at_runs=promote_at_runs)
+            for lesson, twin in united:
+                writer.put(lesson, "share")
+                writer.put(twin, "supersede")
+        return united
 
     def _supersede(self, older: Sequence[Lesson], lesson: Lesson) -> Lesson:
         """Retire older lessons in favour of one; those that the actor may not change when it is approved."""
