@@ -192,10 +192,10 @@ class FileImportResult:
 
 
 def export_lines(
-    reader: Reader, lesson_format: LessonFormat, actor: Actor
+    reader: Reader, lesson_format: LessonFormat, actor: Actor, *, without: Collection[Status] = ()
 ) -> dict[str, list[dict[str, object]]]:
     """Return the lines of every file with what an actor may read, in a stable order."""
-    every = reader.select(Lesson, order=("number",))
+    every = [each for each in reader.select(Lesson, order=("number",)) if each.status not in without]
     lessons = [lesson for lesson in every if not is_hidden_from(lesson, actor)]
     tallies = reader.tallies([lesson.id for lesson in lessons])
     count = reader.run_count()

@@ -21,6 +21,7 @@ from archivist.exchange import files, share
 from archivist.files.jsonl import LineProblem, read_lines, write_lines
 from archivist.files.open import open_regular
 from archivist.files.write import replace_file
+from archivist.ids import derived_id
 from archivist.lessons.candidate import (
     Candidate,
     KeptLesson,
@@ -30,7 +31,7 @@ from archivist.lessons.candidate import (
 )
 from archivist.lessons.standing import lesson_text
 from archivist.paths import as_text
-from archivist.records import ActorKind, Brief, Episode, Lesson, Proposal, Provenance
+from archivist.records import ActorKind, Brief, Episode, Lesson, Proposal, Provenance, Status
 from archivist.records.kinds import kind_of
 from archivist.records.plain import canonical_json
 from archivist.records.shapes import later_record
@@ -91,13 +92,19 @@ class Exchange(BankService):
 
     @writes(Layer.BANK)
     def import_files(
-        self, paths: Sequence[Path], *, is_strict: bool = False, is_approved: bool = False
+        self,
+        paths: Sequence[Path],
+        *,
+        is_strict: bool = False,
+        is_approved: bool = False,
+        keeps_both: bool = False,
     ) -> FileImportResult:
         """Import exported files: new records are added, known ones merged, bad lines left out.
 
         With `is_strict` one bad line refuses all files. What a file claims is believed only where
         `is_approved`: a person vouches for it. Otherwise its lessons wait, change no lesson that the bank
-        believes, and its verdicts, briefs and blocks of core memory are left out.
+        believes, and its verdicts, briefs and blocks of core memory are left out. With `keeps_both` other
+        words for a lesson that the bank believes become a lesson of their own, which waits.
         """
         if is_approved:
             self._require_person("import")
@@ -124,7 +131,7 @@ class Exchange(BankService):
                 # Without a person's word a file changes no run that the bank knows.
                 new = [each for each in batch.episodes if writer.get(Episode, each.id) is None]
                 batch = replace(batch, episodes=new)
-            return self._import_batch(writer, batch, left, is_approved=is_approved)
+            return self._import_batch(writer, batch, left, is_approved=is_approved, keeps_both=keeps_both)
 
     def _require_person(self, what: str) -> None:
         if self._bank.actor.kind is not ActorKind.HUMAN:
@@ -132,7 +139,7 @@ class Exchange(BankService):
             self._bank.refuse(Layer.BANK, Verb.DECIDE, what=what, hint=hint)
 
     def _import_batch(
-        self, writer: Writer, batch: ImportBatch, left: Counter[str], *, is_approved: bool
+        self, writer: Writer, batch: ImportBatch, left: Counter[str], *, is_approved: bool, keeps_both: bool
     ) -> FileImportResult:
         outcomes = (LessonChange.CREATED, LessonChange.MET, LessonChange.UNCHANGED)
         counts: dict[LessonChange, Counter[str]] = {outcome: Counter() for outcome in outcomes}
@@ -152,7 +159,7 @@ class Exchange(BankService):
         episodes, events = self._import_runs(writer, batch)
         count_all("episodes", *episodes)
         count_all("events", *events)
-        lessons = self._import_lessons(writer, batch, is_approved=is_approved)
+        lessons = self._import_lessons(writer, batch, is_approved=is_approved, keeps_both=keeps_both)
         is_waiting = [kept.lesson.is_waiting and kept.lesson.status.is_live for *_, kept in lessons]
         waiting = [
             kept.lesson.short_id for (*_, kept), waits in zip(lessons, is_waiting, strict=True) if waits
@@ -205,7 +212,7 @@ class Exchange(BankService):
         return (new, changed, same), (events.changed, 0, events.events - events.changed)
 
     def _import_lessons(
-        self, writer: Writer, batch: ImportBatch, *, is_approved: bool
+        self, writer: Writer, batch: ImportBatch, *, is_approved: bool, keeps_both: bool
     ) -> list[tuple[int, Lesson, KeptLesson]]:
         """Keep the lessons of files; return each with the number and the words that its file gives it."""
         read: list[tuple[int, Lesson]] = []
@@ -215,8 +222,13 @@ class Exchange(BankService):
             for line, is_archive in batch.lessons:
                 imported = files.read_lesson(line.value, writer, is_archive=is_archive)
                 lesson = replace(imported.lesson, brought_by=Path(line.file).name)
-                read.append((imported.number, lesson))
-                yield candidate_of(lesson, number=imported.number, runs_since=imported.runs_since)
+                known = writer.get(Lesson, lesson.id) if keeps_both else None
+                number = imported.number
+                if known and not known.is_waiting and lesson_words(known) != lesson_words(lesson):
+                    other = derived_id("words", lesson.id, *lesson_words(lesson))
+                    number, lesson = 0, replace(lesson, id=other, status=Status.CANDIDATE)
+                read.append((number, lesson))
+                yield candidate_of(lesson, number=number, runs_since=imported.runs_since)
 
         # The episodes are in by now: lessons say how many runs did not meet them.
         sighting = self._sighting(writer, Provenance.IMPORTED, is_accepted=is_approved)
@@ -326,7 +338,7 @@ class Exchange(BankService):
         """
         written = self.written_files()
         return all(
-            written.get(str(path.resolve())) in ("", _file_digest(path)) for path in paths if path.exists()
+            written.get(str(path.resolve())) in ("", file_digest(path)) for path in paths if path.exists()
         )
 
     def _accept_origins(self, origins: Sequence[str], trust: Sequence[str], *, own: str) -> list[str]:
@@ -367,7 +379,7 @@ class Exchange(BankService):
                 return write(reader)
         with self._bank.transaction() as writer:
             written = write(writer)
-            digests = {_listed_name(path): _file_digest(path) for path in paths if path.is_file()}
+            digests = {_listed_name(path): file_digest(path) for path in paths if path.is_file()}
             others = {name: digest for name, digest in _load_listed(writer).items() if name not in listed}
             _store_listed(writer, others | digests)
         return written
@@ -384,6 +396,13 @@ class Exchange(BankService):
             os.fsdecode(unquote_to_bytes(name.removeprefix(_URI))) if name.startswith(_URI) else name: digest
             for name, digest in listed.items()
         }
+
+    @reads(Layer.BANK)
+    def changed_files(self, paths: Iterable[Path]) -> list[Path]:
+        """Return the files that are not as this bank wrote them last; one half written is not changed."""
+        written = self.written_files()
+        found = ((path, written.get(str(path.resolve()))) for path in paths if path.is_file())
+        return [path for path, known in found if known != "" and known != file_digest(path)]
 
     def _sighting(self, reader: Reader, provenance: Provenance, *, is_accepted: bool) -> Sighting:
         bank = self._bank
@@ -438,7 +457,13 @@ def _store_listed(writer: Writer, listed: dict[str, str]) -> None:
         writer.set_setting(_WRITTEN, updated)
 
 
-def _file_digest(path: Path) -> str:
+def lesson_words(lesson: Lesson) -> tuple[str, str, str]:
+    """Return the words of a lesson that a line of any shape holds."""
+    return lesson.summary, lesson.rule, lesson.detail
+
+
+def file_digest(path: Path) -> str:
+    """Return the digest of a file's content."""
     with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

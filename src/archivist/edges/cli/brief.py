@@ -120,6 +120,22 @@ def brief(
             note(line)
 
 
+@click.command()
+@click.argument("domain", default="")
+@click.argument("role", metavar="[ARCHETYPE]", default="")
+@click.option("--audit", "run", metavar="RUN", default="", help="Record what this run was told.")
+@click.pass_obj
+def inject(session: Session, domain: str, role: str, run: str) -> None:
+    """Print the known issues of DOMAIN for ARCHETYPE, as the cross-run document has them; else nothing."""
+    from archivist.brief.select import BriefRequest
+
+    bank, global_bank = session.bank_if_any(), session.global_bank()
+    lead = bank or global_bank
+    if lead is not None:
+        request = BriefRequest(domain=domain, role=role, run=run if bank else "", form="known-issues")
+        print_brief(lead, lead.brief(request, global_bank=global_bank if bank else None), as_json=False)
+
+
 def _say_why_empty(bank: Bank | None, rendered: Any = None, *request: Any) -> None:
     """Tell a person who looks why nothing was printed, if nothing was; a script reads stdout alone."""
     if (rendered is not None and rendered.text) or not sys.stderr.isatty():
