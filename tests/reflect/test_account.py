@@ -15,6 +15,7 @@ from archivist.reading.statements import choices, headline, is_errand, is_reques
 from archivist.recall.query import Query
 from archivist.reflect.summary import RunSummary
 from tests.commands import Command
+from tests.samples import run_lines, write_jsonl
 
 BAD = "Exit code 1\nFAILED tests/test_tax.py::test_rate - AssertionError: assert 19 == 7\n1 failed in 0.11s"
 GOOD = "12 passed in 0.40s"
@@ -341,3 +342,22 @@ def test_a_report_leaves_out_greetings_code_and_what_comes_next() -> None:
         "The nightly job is still failing"
     ]
     assert choices("I used a set rather than a list.") == ["I used a set rather than a list"]
+
+
+@pytest.mark.req("A8")
+def test_what_reviewers_found_is_what_failed(archivist: Command, project: Path) -> None:
+    lines = run_lines(
+        "r-1",
+        {"description": "Naming is uneven", "severity": "INFO"},
+        {"description": "Missing null checks", "severity": "BUG"},
+        {"description": "Docs are stale", "severity": "WARNING"},
+        fixed=["Docs are stale"],
+    )
+    archivist("init")
+    archivist("run", "finish", str(write_jsonl(project / "r-1.jsonl", lines)))
+    shown = archivist("episodes", "show", "r-1").out
+    assert (
+        "What failed\n  - guardian found: Missing null checks\n  - guardian found: Naming is uneven\n"
+        in shown
+    )
+    assert "Docs are stale" not in shown

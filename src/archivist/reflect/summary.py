@@ -163,6 +163,7 @@ def summarise_run(
     if not worked and not any(turn.report for turn in turns):
         worked = _changed_files(reading.acts)
     failed = [
+        *_review_findings(events),
         *_refusals(events),
         *_undone_lines(reading.acts),
         *_repeated_failures(reading, background.lessons),
@@ -357,6 +358,21 @@ def _deliveries(calls: Sequence[ToolCall]) -> Iterator[str]:
     if named:
         more = f" and {len(named) - 2} more" if len(named) > 2 else ""
         yield f"committed {format_list([f'“{subject}”' for subject in named[:2]])}{more}"
+
+
+def _review_findings(events: Sequence[Event]) -> Iterator[str]:
+    """Yield what reviewers found and nobody fixed in the run, the worst first."""
+    fixes = (event for event in events if event.kind is EventKind.FIX)
+    fixed = {finding.description for event in fixes for finding in event.findings}
+    found = [
+        (-finding.severity.rank, finding.found_by or event.role or "a reviewer", finding.description)
+        for event in events
+        if event.kind is EventKind.VERDICT
+        for finding in event.findings
+        if finding.description not in fixed
+    ]
+    for _, who, description in sorted(found, key=lambda each: each[0]):
+        yield f"{who} found: {headline(description)}"
 
 
 def _refusals(events: Sequence[Event]) -> Iterator[str]:
