@@ -159,7 +159,11 @@ def summarise_run(
     if handed_in and not any(turn.request for turn in turns):
         # Without a request the agent was sent by a program, and what it handed in says most.
         outcome[1] = f"It {handed_in.pop()}."
-    worked = [*_turning_points(reading, checks), *handed_in, *_earlier_reports(turns)]
+    turned = list(_turning_points(reading, checks))
+    if not outcome[1] and reading.acts:
+        is_clean = not any(act.has_failed for act in reading.acts)
+        outcome[1] = "Nothing failed." if is_clean else f"{turned.pop(0)}." if turned else ""
+    worked = [*turned, *handed_in, *_earlier_reports(turns)]
     if not worked and not any(turn.report for turn in turns):
         worked = _changed_files(reading.acts)
     failed = [

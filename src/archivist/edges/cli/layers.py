@@ -238,17 +238,17 @@ def list_runs(
 
 
 @options.bank_command(episodes, "show")
-@click.argument("run", metavar="[RUN]", default="")
+@click.argument("run", metavar="[RUN]", required=False)
 @click.option("--task", metavar="ID", default="", help="Every run of this task, and what they taught.")
-def show_run(bank: Bank, run: str, task: str) -> Answer:
+def show_run(bank: Bank, run: str | None, task: str) -> Answer:
     """Print the run RUN: its outcome, what worked, what failed, what was decided, what was left open.
 
     RUN#14 is an event of it. The beginning of an id is enough, if no other begins so. With --task instead of
     RUN the memory of a task is printed: its runs and attempts, and the lessons from them.
     """
-    if bool(run) == bool(task):
+    if (run is None) != bool(task):
         raise click.UsageError("name a run, or a task with --task")
-    if task:
+    if run is None:
         return _show_task(bank, task)
     if run.rpartition("#")[2].isdecimal() and "#" in run:
         event = bank.runs.event(run)
