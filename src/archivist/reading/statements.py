@@ -68,7 +68,7 @@ _NAME_ALONE = lazy_pattern(r"`[^`]+`\.?\Z")
 _LEAD_IN = lazy_pattern(
     r"\A(?:here(?:'s|\u2019s| is| are)\b|(?:a |the )?(?:brief |short |final )?summary\b|what (?:was"
     r"|i) (?:done|did|changed|fixed)"
-    r"|(?:the )?(?:key |main )?changes(?: made)?\b|in summary)[^.!?]{0,120}:\s*",
+    r"|(?:the )?(?:key |main )?changes(?: made)?\b|in summary)(?:[^.!?:]|[.!?](?!\s)){0,120}:(?:\s+|\Z)",
     re.IGNORECASE,
 )
 # Longer and more telling than "it is not done": each names what somebody has to come back to.

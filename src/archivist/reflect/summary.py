@@ -67,6 +67,7 @@ _COMMIT_SUBJECT = lazy_pattern(
 )
 _COMMITTED = lazy_pattern(r"\[[^\]\n]{1,200} [0-9a-f]{7,40}\]|\bfiles? changed\b")
 _NOT_COMMITTED = lazy_pattern(r"\berrors?\b|\bfailed\b|\bnothing to commit\b|\[y\]es / \[n\]o", re.IGNORECASE)
+_HOOK_FAILED = lazy_pattern(r"\b(?:pre-commit|commit-msg|hook)\b[^\n]{0,40}\bfailed\b", re.IGNORECASE)
 _TITLE = lazy_pattern(r"--title[ =](?:\"(?P<double>[^\"\n]+)\"|'(?P<single>[^'\n]+)')")
 _PULL_REQUEST = lazy_pattern(r"https?://\S+/(?:pull|merge_requests)/(\d+)")
 _ANSWERED = lazy_pattern(r"\"(?P<question>[^\"\n]{3,400})\"=\"(?P<answer>[^\"\n]{1,400})\"")
@@ -236,7 +237,8 @@ def _last_report(turns: Sequence[_Turn]) -> str:
 def _earlier_reports(turns: Sequence[_Turn]) -> Iterator[str]:
     """Yield what came of the requests before the last, latest first."""
     asked = [turn for turn in turns if turn.request and not is_errand(turn.request) and turn.report]
-    for turn in reversed([turn for turn in asked[:-1] if turn.is_answered]):
+    answered = [turn for turn in asked[:-1] if turn.is_answered and report(turn.report, 160)]
+    for turn in reversed(answered):
         yield f"“{headline(turn.request, 90)}”: {report(turn.report, 160)}"
 
 
@@ -244,7 +246,7 @@ def _read_checks(calls: Sequence[ToolCall]) -> dict[str, _Check]:
     """Return the tests, linters and builds of a run by the names of their commands, in order."""
     found: dict[str, _Check] = {}
     for call in calls:
-        steps = [step for step in call.steps if command_purpose(step) in _CHECKS]
+        steps = [step for step in call.steps if command_purpose(step) in _CHECKS and "fix" not in step.text]
         if not steps and call.is_test and call.main:
             steps = [call.main]
         program = call.failure.signature.program if call.failure else ""
@@ -347,7 +349,8 @@ def _deliveries(calls: Sequence[ToolCall]) -> Iterator[str]:
     for call in calls:
         text, output = call.event.text, call.event.output
         # A hook of git may refuse a commit while a wrapper around git reports success.
-        is_refused = not _COMMITTED.search(output) and _NOT_COMMITTED.search(output)
+        is_unclear = not _COMMITTED.search(output) and _NOT_COMMITTED.search(output)
+        is_refused = is_unclear or _HOOK_FAILED.search(output)
         if call.has_failed or not call.steps or is_refused:
             continue
         if call.purpose == "gh pr create" or "gh pr create" in text:
