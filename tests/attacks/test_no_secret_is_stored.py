@@ -363,6 +363,8 @@ TOOLS: dict[str, dict[str, Any]] = {
     "episode_log": {"task": "t", "agent": "a", "action": "failed", "approach": "x", "outcome": "o"},
     "knowledge_put": {"category": "c", "key": "k", "value": "v"},
     "lesson_add": {"summary": "s", "rule": "r", "tags": ["t"], "run": "r-1"},
+    "create_lessons": {"lessons": [{"summary": "one", "rule": "r", "provider": "p"}], "run": "r-1"},
+    "merge": {"ids": ["m-001", "m-002"], "summary": "both", "rule": "r"},
     "memory_log": {"action": "a", "importance": 5, "type": "action", "tags": ["t"], "content": "words"},
     "proposal_add": {"section": "rules", "after": "words", "reason": "why"},
     "save_memory": {"scope": {"workspace": "home"}, "items": [{"text": "Words that stay"}]},
