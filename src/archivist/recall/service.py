@@ -187,10 +187,11 @@ class Recall(BankService):
         if not query.repo and not query.run and self._bank.folder is None:
             return query
         from archivist import projects
-        from archivist.capture.runs import resolve_run
 
         with self._bank.reading() as reader:
             if query.run:
+                from archivist.capture.runs import resolve_run
+
                 query = query._replace(run=resolve_run(reader, query.run))
             if query.repo:
                 return query._replace(repo=projects.resolve_name(reader, query.repo))

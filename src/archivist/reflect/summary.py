@@ -163,7 +163,7 @@ def summarise_run(
     turned = list(_turning_points(reading, checks))
     if not outcome[1] and reading.acts:
         is_clean = not any(act.has_failed for act in reading.acts)
-        outcome[1] = "Nothing failed." if is_clean else f"{turned.pop(0)}." if turned else ""
+        outcome[1] = "Nothing failed." if is_clean else f"{turned[0]}." if turned else ""
     worked = [*turned, *handed_in, *_earlier_reports(turns)]
     if not worked and not any(turn.report for turn in turns):
         worked = _changed_files(reading.acts)
