@@ -69,7 +69,7 @@ _COMMITTED = lazy_pattern(r"\[[^\]\n]{1,200} [0-9a-f]{7,40}\]|\bfiles? changed\b
 _NOT_COMMITTED = lazy_pattern(r"\berrors?\b|\bfailed\b|\bnothing to commit\b|\[y\]es / \[n\]o", re.IGNORECASE)
 _HOOK_FAILED = lazy_pattern(r"\b(?:pre-commit|commit-msg|hook)\b[^\n]{0,40}\bfailed\b", re.IGNORECASE)
 _TITLE = lazy_pattern(r"--title[ =](?:\"(?P<double>[^\"\n]+)\"|'(?P<single>[^'\n]+)')")
-_PULL_REQUEST = lazy_pattern(r"https?://\S+/(?:pull|merge_requests)/(\d+)")
+_PULL_REQUEST = lazy_pattern(r"/(?:pull|merge_requests)/(\d{1,9})\b")
 _ANSWERED = lazy_pattern(r"\"(?P<question>[^\"\n]{3,400})\"=\"(?P<answer>[^\"\n]{1,400})\"")
 _TASK_NUMBER = lazy_pattern(r"Task #(\w{1,20}) created")
 _PLAN_TITLE = lazy_pattern(r"#+ *(?:(?:implementation )?plan[:\u2014-] *)?([^\n\\]+)", re.IGNORECASE)
