@@ -78,9 +78,7 @@ def start(
     if bank is not None:
         try:
             run_kind = EpisodeKind(kind) if kind else None
-            brief = bank.runs.start_run(
-                name, request, agent=agent, kind=run_kind, global_bank=global_bank
-            )
+            brief = bank.runs.start_run(name, request, agent=agent, kind=run_kind, global_bank=global_bank)
         # A brief that is not recorded is better than a run that does not start.
         except (BankReadOnlyError, BankLockedError) as error:
             note(f"archivist: {error.message}: the run is told, but not recorded")
