@@ -177,6 +177,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "Lessons.forget": {"name": "m-001"},
     "Lessons.keep": {"candidate": CANDIDATE, "sighting": SIGHTING},
     "Lessons.keep_many": {"candidates": [CANDIDATE], "sighting": SIGHTING},
+    "Lessons.merge": {"names": ["m-001", "m-002"], "summary": "s", "rule": "r"},
     "Lessons.record_usage": {"names": ["m-001"], "run": "r"},
     "Lessons.suggest": {**LESSON, "run": "r-1", "evidence": ["r-1#1"]},
     "MemoryFiles.create": {"path": "/memories/a.md", "text": "words"},
@@ -254,6 +255,7 @@ FILES: dict[str, tuple[list[dict[str, Any]], Callable[[Any, Path], object]]] = {
 }
 # What takes no text of its own: it erases by a text, changes by a function, refreshes or shares what is kept.
 WITHOUT_TEXT = {
+    "Lessons.join_twins",
     "Doctor.back_up",
     "Erasure.erase",
     "Exchange.share",
