@@ -266,7 +266,7 @@ class Memory:
                 "",
                 project,
                 folder=self._folder if self._is_of_one_project else None,
-                provider=dialect.provider if dialect else "",
+                provider=dialect.harness or dialect.name if dialect else "",
             )
         self.brief_s += time.process_time() - begun
         about_task = self.bank.brief(task=session.run.task, repo=project)

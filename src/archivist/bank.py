@@ -17,7 +17,7 @@ from archivist.access.rights import Layer, Verb, access_hint, may
 from archivist.clock import Clock, system_clock
 from archivist.config import Config
 from archivist.config.sources import load_effective
-from archivist.errors import AccessError, BankDamagedError, BankError
+from archivist.errors import AccessError, ArchivistError, BankDamagedError, BankError
 from archivist.ids import IdSource, new_id
 from archivist.paths import FILE_NAME, bank_file, home_folder, is_file, project_folder
 from archivist.records.actor import Actor
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     import archivist.core.proposals_service
     import archivist.core.service
     import archivist.doctor
+    import archivist.exchange.mirror_service
     import archivist.exchange.service
     import archivist.forget.service
     import archivist.layers.artifacts_service
@@ -95,6 +96,8 @@ class Bank:
                 print(f"{hit.score:.2f} {hit.text}")
     """
 
+    # Whether the files beside it are brought up to date when it is closed; hooks have no time for that.
+    is_mirrored = False
     # What the files held of which this bank is a copy that the user is shown.
     shown_digest = ""
 
@@ -110,6 +113,7 @@ class Bank:
     audits: archivist.audit.service.Audits
     ledger: archivist.ledger.service.Ledger
     exchange: archivist.exchange.service.Exchange
+    mirror: archivist.exchange.mirror_service.Mirror
     erasure: archivist.forget.service.Erasure
     doctor: archivist.doctor.Doctor
     knowledge: archivist.layers.knowledge_service.Knowledge
@@ -349,6 +353,10 @@ class Bank:
 
     def close(self) -> None:
         """Let go of the bank."""
+        if self.is_mirrored:
+            # What was asked is done; the next command says what is wrong with the files.
+            with suppress(ArchivistError):
+                self.mirror.synchronise()
         self.store.close()
         release_log(self.path)
 

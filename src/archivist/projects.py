@@ -102,6 +102,13 @@ def all_projects(reader: Reader) -> set[str]:
     return run_projects(reader) | set(reader.values("lesson", "repo", _BELIEVED_LESSON))
 
 
+def other_projects(reader: Reader, folder: Path | None, root: Path) -> frozenset[str]:
+    """Return the projects that a caller in a folder does not mean; none where its own is not known."""
+    own = project_at(reader, folder, root) if folder is not None else ""
+    known = all_projects(reader) - {""} if own else set()
+    return frozenset(known.difference(names_of(reader, own))) if own in known else frozenset()
+
+
 def resolve_name(reader: Reader, name: str, folder: Path | None = None, root: Path | None = None) -> str:
     """Return the project that a name means: itself, or the only one that differs by the owner's part.
 

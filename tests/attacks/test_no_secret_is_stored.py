@@ -177,6 +177,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "Lessons.forget": {"name": "m-001"},
     "Lessons.keep": {"candidate": CANDIDATE, "sighting": SIGHTING},
     "Lessons.keep_many": {"candidates": [CANDIDATE], "sighting": SIGHTING},
+    "Lessons.merge": {"names": ["m-001", "m-002"], "summary": "s", "rule": "r"},
     "Lessons.record_usage": {"names": ["m-001"], "run": "r"},
     "Lessons.suggest": {**LESSON, "run": "r-1", "evidence": ["r-1#1"]},
     "MemoryFiles.create": {"path": "/memories/a.md", "text": "words"},
@@ -254,6 +255,7 @@ FILES: dict[str, tuple[list[dict[str, Any]], Callable[[Any, Path], object]]] = {
 }
 # What takes no text of its own: it erases by a text, changes by a function, refreshes or shares what is kept.
 WITHOUT_TEXT = {
+    "Lessons.join_twins",
     "Doctor.back_up",
     "Erasure.erase",
     "Exchange.share",
@@ -363,6 +365,8 @@ TOOLS: dict[str, dict[str, Any]] = {
     "episode_log": {"task": "t", "agent": "a", "action": "failed", "approach": "x", "outcome": "o"},
     "knowledge_put": {"category": "c", "key": "k", "value": "v"},
     "lesson_add": {"summary": "s", "rule": "r", "tags": ["t"], "run": "r-1"},
+    "create_lessons": {"lessons": [{"summary": "one", "rule": "r", "provider": "p"}], "run": "r-1"},
+    "merge": {"ids": ["m-001", "m-002"], "summary": "both", "rule": "r"},
     "memory_log": {"action": "a", "importance": 5, "type": "action", "tags": ["t"], "content": "words"},
     "proposal_add": {"section": "rules", "after": "words", "reason": "why"},
     "save_memory": {"scope": {"workspace": "home"}, "items": [{"text": "Words that stay"}]},

@@ -23,9 +23,9 @@ from archivist.capture.formats import mini_swe_agent
 from archivist.capture.recorder import (
     LogOrigin,
     instance_in,
+    maker_and_model,
     project_of_folder,
     project_of_instance,
-    provider_and_model,
     task_of,
 )
 from archivist.capture.values import as_float, as_integer, as_time, clip, content_text, count, omission_mark
@@ -241,11 +241,11 @@ def test_the_project_is_told_by_instance_folder_or_remote() -> None:
     assert project_of_address(remote_address("https://github.com/ada/kiln")) == "ada/kiln"
 
 
-def test_the_provider_is_told_by_prefix_or_family() -> None:
-    assert provider_and_model("deepseek/deepseek-chat") == ("deepseek", "deepseek-chat")
-    assert provider_and_model("openrouter/x/y") == ("x", "y")
-    assert provider_and_model("claude-opus-5") == ("anthropic", "claude-opus-5")
-    assert provider_and_model("homemade") == ("", "homemade")
+def test_the_maker_is_told_by_prefix_or_family() -> None:
+    assert maker_and_model("deepseek/deepseek-chat") == ("deepseek", "deepseek-chat")
+    assert maker_and_model("openrouter/x/y") == ("x", "y")
+    assert maker_and_model("claude-opus-5") == ("anthropic", "claude-opus-5")
+    assert maker_and_model("homemade") == ("", "homemade")
 
 
 def test_loose_values_never_raise() -> None:

@@ -257,12 +257,12 @@ def main() -> int:
     parser.add_argument("--session", required=True)
     parser.add_argument("--task", required=True)
     parser.add_argument("--brief", default="", help="what memory says, put before the task")
-    parser.add_argument("--provider", default="anthropic")
+    parser.add_argument("--provider", default="claude-code")
     parser.add_argument("--calls", type=int, default=50)
     parser.add_argument("--limit-s", type=float, default=60.0)
     given = parser.parse_args()
     log: Log = ClaudeCodeLog(given.log, given.session, given.repo)
-    if given.provider != "anthropic":
+    if given.provider != "claude-code":
         log = StreamLog(given.log, given.session, given.repo, given.provider)
     log.begin(f"{given.brief}\n{given.task}" if given.brief else given.task)
     agent = Agent(given.repo, log, given.calls, given.limit_s)

@@ -47,12 +47,12 @@ def test_the_second_run_is_told_what_the_first_learnt(language: str, tmp_path: P
     out = _run(language, folder)
     first, _, second = out.partition("run-2 is told:")
     assert "run-1 is told: nothing yet" in first
-    assert "2 tool calls, 1 failure of 1 kind" in first
+    assert "pass. `./checks` failed" in first
     told, _, rest = second.partition("<!-- /archivist:brief -->")
     assert "<!-- archivist:brief " in told
     assert "use `./checks --seed 7`" in told
     assert "of 1 briefed 1 helped" in rest
-    assert "1 tool call, no failures" in rest
+    assert "pass. Nothing failed." in rest
     assert "The checks write into the home folder" in rest
     assert list(folder.iterdir()) == []
 

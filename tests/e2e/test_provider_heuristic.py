@@ -25,7 +25,7 @@ class Part(unittest.TestCase):
     def test_it(self) -> None:
         time.sleep(0.1)
 """
-LIMITS_S = {"anthropic": 0.95, "minimal": 30.0}
+LIMITS_S = {"claude-code": 0.95, "minimal": 30.0}
 
 
 @pytest.fixture
@@ -66,35 +66,36 @@ def _lessons(archivist: Command, repo: Path) -> list[dict[str, Any]]:
 @pytest.mark.req("A18")
 def test_a_provider_that_times_out_where_another_does_well_is_steered(archivist: Command, repo: Path) -> None:
     for number in range(3):
-        for provider, is_expected in (("minimal", True), ("anthropic", False)):
+        for provider, is_expected in (("minimal", True), ("claude-code", False)):
             is_done, log = _work(repo, provider, f"{provider}-{number}")
             assert is_done is is_expected
             _learn(archivist, repo, log)
 
     (quirk,) = [each for each in _lessons(archivist, repo) if each["category"] == "provider_quirk"]
-    assert (quirk["scope"], quirk["provider"], quirk["repo"]) == ("provider", "anthropic", "millstone")
+    assert (quirk["scope"], quirk["provider"], quirk["repo"]) == ("provider", "claude-code", "millstone")
     assert quirk["status"] == "active"
-    for word in ("unittest", "timed out", "anthropic", "minimal"):
+    for word in ("unittest", "timed out", "claude-code", "minimal"):
         assert word in quirk["summary"]
-    assert {"anthropic-1", "anthropic-2"} <= {event.split("#")[0] for event in quirk["evidence"]["events"]}
+    shown = {event.split("#")[0] for event in quirk["evidence"]["events"]}
+    assert {"claude-code-1", "claude-code-2"} <= shown
 
     assert quirk["summary"] not in archivist("brief", "--task", TASK, "--provider", "minimal", cwd=repo).out
-    told = archivist("brief", "--task", TASK, "--provider", "anthropic", cwd=repo).out
+    told = archivist("brief", "--task", TASK, "--provider", "claude-code", cwd=repo).out
     assert quirk["summary"] in told
-    is_done, log = _work(repo, "anthropic", "anthropic-told", told)
+    is_done, log = _work(repo, "claude-code", "claude-code-told", told)
     assert is_done
     assert scripted_agent.WHOLE_SUITE not in log.read_text("utf-8").split(TASK, 1)[1]
 
     _learn(archivist, repo, log)
     (after,) = [each for each in _lessons(archivist, repo) if each["category"] == "provider_quirk"]
-    assert "anthropic-told" not in after["runs"]
+    assert "claude-code-told" not in after["runs"]
 
 
 @pytest.mark.req("A18")
 def test_a_command_that_is_too_slow_for_everybody_is_no_providers_quirk(
     archivist: Command, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(LIMITS_S, "minimal", LIMITS_S["anthropic"])
+    monkeypatch.setitem(LIMITS_S, "minimal", LIMITS_S["claude-code"])
     for number in range(2):
         logs = [_work(repo, provider, f"{provider}-{number}")[1] for provider in LIMITS_S]
         _learn(archivist, repo, *logs)

@@ -672,7 +672,7 @@ def test_any_answer_of_a_tool_can_be_read(response: object) -> None:
     assert isinstance(dialects.response_failure(response), str)
 
 
-def test_a_session_is_told_of_its_harness_and_its_models_maker(
+def test_a_session_is_told_what_is_for_its_provider_the_harness(
     archivist: Command, hook: Hook, project: Path
 ) -> None:
     assert archivist("init", cwd=project).code == 0
@@ -684,7 +684,7 @@ def test_a_session_is_told_of_its_harness_and_its_models_maker(
         words = ("lessons", "add", summary, "--scope", "provider", "--provider", provider, "--repo", "mill")
         assert archivist(*words, cwd=project).code == 0
     told = hook("gemini", "session-start", {"session_id": "s-1"}).out
-    assert ("Split the suite" in told, "Name the file" in told, "No" in told) == (True, True, False), told
+    assert ("Split the suite" in told, "Name the file" in told, "No" in told) == (True, False, False), told
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 import time
@@ -183,6 +184,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "task_activity": {"agent": "w1"},
     "task_finish": {"id": "t3", "result": "built"},
     "lesson_add": {"summary": "Compile the regex once", "rule": "IF slow THEN cache", "tags": ["regex"]},
+    "create_lessons": {"lessons": [{"summary": "Pin the compiler"}, {"summary": "Vendor the fonts"}]},
+    "merge": {"ids": ["m-002", "m-003"], "summary": "Pin what the build needs"},
     "lesson_query": {"text": "regex"},
     "brief": {"task": "speed the regex up"},
     "recall": {"query": "regex"},
@@ -538,7 +541,14 @@ def test_prompts_ask_for_what_the_offered_tools_can_do(
     assert "'r-7'" in texts["reflect"]
     assert "the migration" in texts["reflect"]
     assert "at most 5" in texts["reflect"]
-    assert ("one call of lesson_add" in texts["reflect"]) == ("lesson_add" in offered)
+    assert ("lesson_add" in texts["reflect"]) == ("lesson_add" in offered)
+    assert ("one call of create_lessons" in texts["reflect"]) == ("create_lessons" in offered)
+    if sets == "all":
+        # What the prompt names is what the function takes.
+        takes = select_tools("all")
+        fields = {name for tool in takes if tool.name == "lesson_add" for name in tool.schema()["properties"]}
+        named = set(re.findall(r"(\w+): ", texts["reflect"].split("4. Keep", 1)[1]))
+        assert fields <= named
     assert ("retrieve_learnings" in texts["save_memory"]) == ("retrieve_learnings" in offered)
     assert "'devtools'" in texts["save_memory"]
 

@@ -54,7 +54,6 @@ class BriefRequest(NamedTuple):
     domain: str = ""
     role: str = ""
     provider: str = ""
-    harness: str = ""
     tool: str = ""
     tags: tuple[str, ...] = ()
     preset: str | None = None
@@ -70,7 +69,6 @@ class BriefRequest(NamedTuple):
             domain=self.domain,
             role=self.role,
             provider=self.provider,
-            harness=self.harness,
             tool=self.tool,
             tags=tuple(self.tags),
         )

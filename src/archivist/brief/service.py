@@ -280,16 +280,10 @@ def _select_known_issues(
 def _audience_conditions(audience: BriefRequest) -> list[Condition]:
     """Return the conditions that keep what is for this role, provider and tool, and what is for none.
 
-    A lesson's provider may be a harness. A lesson with tags must have one of those asked for.
+    A lesson with tags must have one of those asked for.
     """
-    wanted = {
-        "role": (audience.role,),
-        "provider": (audience.provider, audience.harness),
-        "tool": (audience.tool,),
-    }
-    conditions: list[Condition] = [
-        one_of(field, (*words, "")) for field, words in wanted.items() if any(words)
-    ]
+    wanted = {"role": audience.role, "provider": audience.provider, "tool": audience.tool}
+    conditions: list[Condition] = [one_of(field, (word, "")) for field, word in wanted.items() if word]
     if audience.tags:
         has_tag = ((contains_item("tags", tag),) for tag in audience.tags)
         conditions.append(any_of(*has_tag, (equals("tags", "[]"),)))

@@ -37,7 +37,6 @@ class SessionBriefs(BankService):
         *,
         folder: Path | None = None,
         provider: str = "",
-        harness: str = "",
         agent: str = "",
         global_bank: Bank | None = None,
     ) -> RenderedBrief:
@@ -64,7 +63,7 @@ class SessionBriefs(BankService):
                 bank.runs.record_episode(begun)
             return is_known
 
-        request = _SESSION._replace(project=project, provider=provider, harness=harness, run=run)
+        request = _SESSION._replace(project=project, provider=provider, run=run)
         selection = select_lessons(bank, request, global_bank=global_bank)
         return deliver(
             bank,

@@ -1,11 +1,12 @@
 """Record one run while its log is read: number events, join calls with results, build the episode.
 
-What a log does not state is derived: the task, the project, the provider and the model.
+What a log does not state is derived: the task, the project, the model and who made it.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -49,6 +50,8 @@ _TASK_FRAMES = (
     (lazy_pattern(r"-{5} NEW TASK DESCRIPTION -+\n"), (" END OF NEW TASK",)),
     (lazy_pattern(r"\bTask Description:\n"), ("\nCurrent terminal state:",)),
 )
+# Commands of the client, and what it wrote itself: the request is still to come.
+_NO_TASK = lazy_pattern(r"(?:/[\w:-]+|<[a-z][\w-]*>.*)?\Z", re.DOTALL)
 _TASK_PREFACE = lazy_pattern(r"\AConsider the following PR description:\s*")
 # No name of an instance is longer; 3 kB from a hostile log could keep the pattern busy for a minute.
 INSTANCE_CHARACTERS = 200
@@ -56,8 +59,8 @@ _INSTANCE = lazy_pattern(
     r"([A-Za-z0-9][\w.-]*?)__([A-Za-z0-9][\w.-]*?)-(\d+)(?![\w-])", longest=INSTANCE_CHARACTERS
 )
 _FILE_NUMBER = lazy_pattern(r"\A\d+-(?=[A-Za-z])")
-# How the names of a provider's models begin.
-_PROVIDERS = {
+# How the names of a maker's models begin.
+_MAKERS = {
     "anthropic": ("claude",),
     "openai": ("gpt", "o1", "o3", "o4", "codex"),
     "google": ("gemini",),
@@ -116,19 +119,16 @@ def project_of_instance(instance: str) -> str:
     return f"{match.group(1)}/{match.group(2)}" if match else ""
 
 
-def provider_and_model(name: str) -> tuple[str, str]:
-    """Split `provider/model`, or derive the provider from a model's family.
-
-    The provider is the model's maker where the name tells it, not the gateway that serves the model.
-    """
-    provider, slash, model = name.partition("/")
-    if slash and provider and model:
-        if provider not in GATEWAYS:
-            return provider, model
-        maker, model = provider_and_model(model)
-        return maker or provider, model
+def maker_and_model(name: str) -> tuple[str, str]:
+    """Split `maker/model`, or derive the maker from a model's family; a gateway that serves it is none."""
+    first, slash, model = name.partition("/")
+    if slash and first and model:
+        if first not in GATEWAYS:
+            return first, model
+        maker, model = maker_and_model(model)
+        return maker or first, model
     lowered = name.lower()
-    return next((maker for maker, starts in _PROVIDERS.items() if lowered.startswith(starts)), ""), name
+    return next((maker for maker, starts in _MAKERS.items() if lowered.startswith(starts)), ""), name
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +169,10 @@ def add_usage(one: Usage, other: Usage) -> Usage:
 LogItem: TypeAlias = Event | Episode | SkippedRecord
 # Calls wait for their results, and results that came first for their calls; more than this is a damaged log.
 _MAX_WAITING = 256
+_TAGGED_TOOLS = 4
 # What an episode takes from its recorder as it is.
 _EPISODE_FIELDS = (
-    "parent", "task", "agent", "provider", "model", "started", "finished", "summary", "domain", "extra",
+    "parent", "task", "agent", "model", "started", "finished", "summary", "domain", "extra",
 )  # fmt: skip
 
 
@@ -192,7 +193,8 @@ class Recorder:
     domain: str = ""
     summary: str = ""
     model: str = ""
-    provider: str = ""
+    # Who made the model.
+    maker: str = ""
     stated: EpisodeStatus | None = None
     ending: Ending = field(default_factory=Ending)
     spent: Usage = field(default_factory=Usage)
@@ -202,6 +204,8 @@ class Recorder:
     next_seq: int = 0
     # A call that waits for its result, or the place of a result that waits for its call.
     _waiting: dict[str, tuple[Event, CallOutcome | None]] = field(default_factory=dict)
+    _calls: Counter[str] = field(default_factory=Counter)
+    _failed_calls: int = 0
 
     def read(self, records: Iterable[LogLine | Part | SkippedRecord]) -> Iterator[LogItem]:
         """Yield what the records of a log tell, as they come."""
@@ -238,8 +242,8 @@ class Recorder:
     def use_model(self, name: str) -> None:
         """Take the model's name, the first that is given."""
         if name and not self.model:
-            provider, self.model = provider_and_model(name)
-            self.provider = self.provider or provider
+            maker, self.model = maker_and_model(name)
+            self.maker = self.maker or maker
 
     def add_facts(self, **facts: str) -> None:
         """Add what is known about the run; the first fact of a name stays."""
@@ -271,9 +275,9 @@ class Recorder:
         if not text:
             return
         extra = self._with_folder({}, self.folder)
-        if role == "user" and not self.task:
+        if role == "user" and _NO_TASK.match(self.task) and (task := task_of(text)):
             # What the run was asked first is asked of the whole of it.
-            self.task, extra = task_of(text), {}
+            self.task, extra = task, {}
         # Clients wrap what they put into the user's turn in tags.
         if is_typed and not text.startswith("<"):
             extra = {**extra, TYPED: True}
@@ -312,7 +316,7 @@ class Recorder:
         known, outcome = self._waiting.pop(call_id, (None, None)) if call_id else (None, None)
         if known is not None and outcome is not None:
             made = replace(self._event_of_call(call, known.seq), time=self.time or known.time)
-            self.items.append(_with_outcome(made, outcome))
+            self._add_call(_with_outcome(made, outcome))
             return
         if known is not None:
             # The same id twice: the first call keeps its place in the log without a result.
@@ -332,7 +336,7 @@ class Recorder:
         if known is not None and early is None:
             if outcome.duration_s is None:
                 outcome = replace(outcome, duration_s=seconds_between(known.time, self.time))
-            self.items.append(_with_outcome(known, outcome))
+            self._add_call(_with_outcome(known, outcome))
             return
         if known is not None:
             self._close(known, early)
@@ -344,7 +348,7 @@ class Recorder:
     def call_with_result(self, call: LoggedCall, outcome: CallOutcome) -> None:
         """Record a call whose result stands beside it."""
         self.ending.last_role = "tool"
-        self.items.append(_with_outcome(self._event_of_call(call, self._take_seq()), outcome))
+        self._add_call(_with_outcome(self._event_of_call(call, self._take_seq()), outcome))
 
     def oldest_call(self) -> str:
         """Return the id of the call that has waited longest, or nothing."""
@@ -363,19 +367,33 @@ class Recorder:
             self._close(event, outcome)
         self._waiting.clear()
         spent = replace(self.spent, cost_usd=round(self.spent.cost_usd, 6))
+        if spent != Usage() and self._calls:
+            spent = replace(spent, efficiency=round(1 - self._failed_calls / self._calls.total(), 3))
+        self.add_facts(maker=self.maker)
         same: dict[str, Any] = {name: getattr(self, name) for name in _EPISODE_FIELDS}
         self.items.append(
             Episode(
                 id=self.run,
                 project=self.origin.project or self.project,
                 session=self.session or self.run,
+                provider=self.agent or self.maker,
                 kind=EpisodeKind.SUBAGENT_RUN if self.parent else EpisodeKind.ORCHESTRATOR_RUN,
                 status=status_of(self.stated, self.ending),
+                tags=tuple(dict.fromkeys(filter(None, (self.agent, *self._tools())))),
                 trajectories=(self.origin.path_name,) if self.origin.path_name else (),
                 usage=spent if spent != Usage() else None,
                 **same,
             )
         )
+
+    def _add_call(self, event: Event) -> None:
+        self._calls[event.tool.lower()] += 1
+        self._failed_calls += event.is_error or event.exit_code not in (None, 0)
+        self.items.append(event)
+
+    def _tools(self) -> list[str]:
+        """Return the tools that were used most, for the run's tags."""
+        return [tool for tool, _ in self._calls.most_common(_TAGGED_TOOLS) if tool]
 
     def _with_folder(self, extra: dict[str, object], folder: str) -> dict[str, object]:
         """Add the folder that something was done in, when the run began in another."""

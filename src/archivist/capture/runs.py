@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.records.actor import Actor
     from archivist.records.episode import Episode
+    from archivist.store.filters import AnyOf
     from archivist.store.protocol import Reader, Writer
 
 LATEST = ("-finished", "-started", "id")
 # Longer ids are shown by at least so many characters.
 _SHORTENED_TO = 8
+# A task that was tried more often is known by the first of its runs.
+_MOST_OF_TASK = 200
 
 
 def find_run(reader: Reader, run: str) -> Episode:
@@ -47,6 +50,20 @@ def resolve_run(reader: Reader, run: str) -> str:
         return run
     root, mark, part = run.partition(PART)
     return f"{complete_id(reader, 'episode', root)}{mark}{part}"
+
+
+def of_task(task: str) -> AnyOf:
+    """Return the condition on runs of a task: named by its id alone, or with its title behind that."""
+    from archivist.store.filters import any_of, equals, starts_with
+
+    longer = (starts_with("task", f"{task}{mark}") for mark in (" ", ":", "\n"))
+    return any_of((equals("task", task),), (equals("subtask", task),), *longer)
+
+
+def task_runs(reader: Reader, task: str) -> list[str]:
+    """Return the runs of a task, and the sessions that they belong to."""
+    rows = reader.select_fields("episode", ("id", "parent"), of_task(task), limit=_MOST_OF_TASK)
+    return sorted({name for row in rows for name in row if name})
 
 
 def is_run_of(reader: Reader, run: str, actor: Actor) -> bool:

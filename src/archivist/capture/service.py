@@ -16,13 +16,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.brief.select import BriefRequest
 from archivist.capture.clean import Cleaner, clean_name
-from archivist.capture.runs import LATEST, claim_run, find_run, require_own_run, resolve_run, shorten_ids
+from archivist.capture.runs import (
+    LATEST,
+    claim_run,
+    find_run,
+    of_task,
+    require_own_run,
+    resolve_run,
+    shorten_ids,
+)
 from archivist.errors import BankError, InputError, NotFoundError
 from archivist.records.episode import Episode, merge_episode
-from archivist.records.run_words import BEGAN, FOLDER, EpisodeStatus
+from archivist.records.run_words import BEGAN, FOLDER, EpisodeKind, EpisodeStatus
 from archivist.records.words import NOTES, PART, ActorKind, Provenance
 from archivist.service import BankService, require_name
-from archivist.store.filters import equals, not_equals, one_of
+from archivist.store.filters import contains_item, equals, not_equals, one_of
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -31,6 +39,7 @@ if TYPE_CHECKING:
     from archivist.capture.results import ExtractResult, FinishedRun, FinishResult
     from archivist.reading.timeline import EventOutline, ToolUse
     from archivist.records import Event
+    from archivist.store.filters import Condition
     from archivist.store.protocol import Reader, Writer
 
     LogItem: TypeAlias = Event | Episode | SkippedRecord
@@ -416,12 +425,14 @@ class Runs(BankService):
         *,
         project: str = "",
         task: str = "",
+        tags: Sequence[str] = (),
         after: Sequence[object] | None = None,
         limit: int | None = None,
     ) -> list[Episode]:
-        """Return the runs, the latest first, of one project or task; `after` continues a list."""
-        wanted = {"project": project, "task": task}
-        conditions = [equals(name, value) for name, value in wanted.items() if value]
+        """Return the runs, the latest first, of a project or task, with all tags; `after` goes on."""
+        conditions: list[Condition] = [contains_item("tags", tag) for tag in tags]
+        conditions += [equals("project", project)] if project else []
+        conditions += [of_task(task)] if task else []
         with self._bank.reading() as reader:
             return reader.select(Episode, *conditions, order=LATEST, after=after, limit=limit)
 
@@ -487,6 +498,7 @@ class Runs(BankService):
         request: BriefRequest | None = None,
         *,
         agent: str = "",
+        kind: EpisodeKind | None = None,
         global_bank: Bank | None = None,
         **fields: Any,
     ) -> RenderedBrief:
@@ -507,6 +519,7 @@ class Runs(BankService):
                         task=asked.task,
                         agent=agent or self._bank.agent_name,
                         domain=asked.domain,
+                        kind=kind or EpisodeKind.ORCHESTRATOR_RUN,
                         started=self._bank.now(),
                         extra=extra,
                     )

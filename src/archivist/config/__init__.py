@@ -189,6 +189,17 @@ class TrustRules(NamedTuple):
     folders: str = ""
 
 
+class FileRules(NamedTuple):
+    """Folders, below the project's, in which the bank is kept as files too; empty for none.
+
+    `cross_run` holds `lessons.jsonl`, `archive.jsonl` and `audit.jsonl`, `reflective` holds `episodes.jsonl`,
+    `lessons.jsonl` and `lessons-archive.jsonl`, each in the shape of its document.
+    """
+
+    cross_run: str = ""
+    reflective: str = ""
+
+
 class StoreRules(NamedTuple):
     """How long the store waits for a lock."""
 
@@ -211,5 +222,6 @@ class Config(NamedTuple):
     proposals: ProposalRules = ProposalRules()
     workspace: WorkspaceRules = WorkspaceRules()
     server: ServerRules = ServerRules()
+    files: FileRules = FileRules()
     store: StoreRules = StoreRules()
     trust: TrustRules = TrustRules()

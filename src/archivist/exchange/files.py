@@ -192,10 +192,10 @@ class FileImportResult:
 
 
 def export_lines(
-    reader: Reader, lesson_format: LessonFormat, actor: Actor
+    reader: Reader, lesson_format: LessonFormat, actor: Actor, *, without: Collection[Status] = ()
 ) -> dict[str, list[dict[str, object]]]:
     """Return the lines of every file with what an actor may read, in a stable order."""
-    every = reader.select(Lesson, order=("number",))
+    every = [each for each in reader.select(Lesson, order=("number",)) if each.status not in without]
     lessons = [lesson for lesson in every if not is_hidden_from(lesson, actor)]
     tallies = reader.tallies([lesson.id for lesson in lessons])
     count = reader.run_count()
@@ -305,7 +305,8 @@ def to_atif(episode: Episode, events: Iterable[Event]) -> dict[str, Any]:
         "version": str(episode.extra.get("agent_version") or "unknown"),
     }
     if episode.model:
-        agent["model_name"] = f"{episode.provider}/{episode.model}" if episode.provider else episode.model
+        maker = str(episode.extra.get("maker") or "")
+        agent["model_name"] = f"{maker}/{episode.model}" if maker else episode.model
     metrics: dict[str, Any] = {}
     if usage := episode.usage:
         metrics = {

@@ -21,6 +21,7 @@ from archivist.exchange import files, share
 from archivist.files.jsonl import LineProblem, read_lines, write_lines
 from archivist.files.open import open_regular
 from archivist.files.write import replace_file
+from archivist.ids import derived_id
 from archivist.lessons.candidate import (
     Candidate,
     KeptLesson,
@@ -30,7 +31,7 @@ from archivist.lessons.candidate import (
 )
 from archivist.lessons.standing import lesson_text
 from archivist.paths import as_text
-from archivist.records import ActorKind, Brief, Episode, Lesson, Proposal, Provenance
+from archivist.records import ActorKind, Brief, Episode, Lesson, Proposal, Provenance, Status
 from archivist.records.kinds import kind_of
 from archivist.records.plain import canonical_json
 from archivist.records.shapes import later_record
@@ -91,13 +92,19 @@ class Exchange(BankService):
 
     @writes(Layer.BANK)
     def import_files(
-        self, paths: Sequence[Path], *, is_strict: bool = False, is_approved: bool = False
+        self,
+        paths: Sequence[Path],
+        *,
+        is_strict: bool = False,
+        is_approved: bool = False,
+        keeps_both: bool = False,
     ) -> FileImportResult:
         """Import exported files: new records are added, known ones merged, bad lines left out.
 
         With `is_strict` one bad line refuses all files. What a file claims is believed only where
         `is_approved`: a person vouches for it. Otherwise its lessons wait, change no lesson that the bank
-        believes, and its verdicts, briefs and blocks of core memory are left out.
+        believes, and its verdicts, briefs and blocks of core memory are left out. With `keeps_both` other
+        words for a lesson that the bank believes become a lesson of their own, which waits.
         """
         if is_approved:
             self._require_person("import")
@@ -124,7 +131,7 @@ class Exchange(BankService):
                 # Without a person's word a file changes no run that the bank knows.
                 new = [each for each in batch.episodes if writer.get(Episode, each.id) is None]
                 batch = replace(batch, episodes=new)
-            return self._import_batch(writer, batch, left, is_approved=is_approved)
+            return self._import_batch(writer, batch, left, is_approved=is_approved, keeps_both=keeps_both)
 
     def _require_person(self, what: str) -> None:
         if self._bank.actor.kind is not ActorKind.HUMAN:
@@ -132,7 +139,7 @@ class Exchange(BankService):
             self._bank.refuse(Layer.BANK, Verb.DECIDE, what=what, hint=hint)
 
     def _import_batch(
-        self, writer: Writer, batch: ImportBatch, left: Counter[str], *, is_approved: bool
+        self, writer: Writer, batch: ImportBatch, left: Counter[str], *, is_approved: bool, keeps_both: bool
     ) -> FileImportResult:
         outcomes = (LessonChange.CREATED, LessonChange.MET, LessonChange.UNCHANGED)
         counts: dict[LessonChange, Counter[str]] = {outcome: Counter() for outcome in outcomes}
@@ -152,7 +159,7 @@ class Exchange(BankService):
         episodes, events = self._import_runs(writer, batch)
         count_all("episodes", *episodes)
         count_all("events", *events)
-        lessons = self._import_lessons(writer, batch, is_approved=is_approved)
+        lessons = self._import_lessons(writer, batch, is_approved=is_approved, keeps_both=keeps_both)
         is_waiting = [kept.lesson.is_waiting and kept.lesson.status.is_live for *_, kept in lessons]
         waiting = [
             kept.lesson.short_id for (*_, kept), waits in zip(lessons, is_waiting, strict=True) if waits
@@ -205,7 +212,7 @@ class Exchange(BankService):
         return (new, changed, same), (events.changed, 0, events.events - events.changed)
 
     def _import_lessons(
-        self, writer: Writer, batch: ImportBatch, *, is_approved: bool
+        self, writer: Writer, batch: ImportBatch, *, is_approved: bool, keeps_both: bool
     ) -> list[tuple[int, Lesson, KeptLesson]]:
         """Keep the lessons of files; return each with the number and the words that its file gives it."""
         read: list[tuple[int, Lesson]] = []
@@ -215,8 +222,13 @@ class Exchange(BankService):
             for line, is_archive in batch.lessons:
                 imported = files.read_lesson(line.value, writer, is_archive=is_archive)
                 lesson = replace(imported.lesson, brought_by=Path(line.file).name)
-                read.append((imported.number, lesson))
-                yield candidate_of(lesson, number=imported.number, runs_since=imported.runs_since)
+                known = writer.get(Lesson, lesson.id) if keeps_both else None
+                number = imported.number
+                if known and not known.is_waiting and lesson_words(known) != lesson_words(lesson):
+                    other = derived_id("words", lesson.id, *lesson_words(lesson))
+                    number, lesson = 0, replace(lesson, id=other, status=Status.CANDIDATE)
+                read.append((number, lesson))
+                yield candidate_of(lesson, number=number, runs_since=imported.runs_since)
 
         # The episodes are in by now: lessons say how many runs did not meet them.
         sighting = self._sighting(writer, Provenance.IMPORTED, is_accepted=is_approved)
@@ -244,8 +256,12 @@ class Exchange(BankService):
         accepted = self._accept_origins(others, trust, own=replica)
         with bank.transaction() as writer:
             merged = shared.merged_lessons(accepted, promote_at_runs=promote_at_runs)
+            reworded = self._reworded_twice(writer, merged, shared)
             changed = Counter({share.LESSONS: 0, share.AUDIT: 0})
             changed[share.LESSONS] += self._keep_shared(writer, merged, is_accepted=True)[0]
+            conflicts = [_note_conflict(writer, *versions) for versions in reworded]
+            united = bank.lessons.join_twins() if accepted else []
+            changed[share.LESSONS] += len(united)
             waiting: dict[str, int] = {}
             for origin in others:
                 if origin not in accepted:
@@ -276,7 +292,31 @@ class Exchange(BankService):
             problems=tuple(shared.problems),
             waiting=waiting,
             origin=replica,
+            united=tuple(united),
+            conflicts=tuple(conflicts),
         )
+
+    def _reworded_twice(
+        self, writer: Writer, lessons: Iterable[Lesson], shared: SharedRecords
+    ) -> list[tuple[Lesson, Lesson]]:
+        """Return lessons as they are here and elsewhere, if both have reworded them since the last share.
+
+        Then our words were written here, no clone has them yet, and theirs were never ours.
+        """
+        found = []
+        for theirs in lessons:
+            ours = writer.get(Lesson, theirs.id)
+            written = (line for lines in shared.lessons.values() if (line := lines.get(theirs.id)))
+            if ours is None or ours.is_waiting or lesson_text(ours) in map(lesson_text, written):
+                continue
+            # The verb by which each wording came to be.
+            verbs: dict[str, str] = {}
+            for change in self._bank.ledger.history(ours.id):
+                if change.after:
+                    verbs.setdefault(str(change.after["summary"]), change.entry.verb)
+            if theirs.summary not in verbs and verbs.get(ours.summary) != "share":
+                found.append((ours, theirs))
+        return found
 
     def _keep_shared(
         self, writer: Writer, lessons: Sequence[Lesson], *, is_accepted: bool
@@ -298,7 +338,7 @@ class Exchange(BankService):
         """
         written = self.written_files()
         return all(
-            written.get(str(path.resolve())) in ("", _file_digest(path)) for path in paths if path.exists()
+            written.get(str(path.resolve())) in ("", file_digest(path)) for path in paths if path.exists()
         )
 
     def _accept_origins(self, origins: Sequence[str], trust: Sequence[str], *, own: str) -> list[str]:
@@ -339,7 +379,7 @@ class Exchange(BankService):
                 return write(reader)
         with self._bank.transaction() as writer:
             written = write(writer)
-            digests = {_listed_name(path): _file_digest(path) for path in paths if path.is_file()}
+            digests = {_listed_name(path): file_digest(path) for path in paths if path.is_file()}
             others = {name: digest for name, digest in _load_listed(writer).items() if name not in listed}
             _store_listed(writer, others | digests)
         return written
@@ -357,6 +397,13 @@ class Exchange(BankService):
             for name, digest in listed.items()
         }
 
+    @reads(Layer.BANK)
+    def changed_files(self, paths: Iterable[Path]) -> list[Path]:
+        """Return the files that are not as this bank wrote them last; one half written is not changed."""
+        written = self.written_files()
+        found = ((path, written.get(str(path.resolve()))) for path in paths if path.is_file())
+        return [path for path, known in found if known != "" and known != file_digest(path)]
+
     def _sighting(self, reader: Reader, provenance: Provenance, *, is_accepted: bool) -> Sighting:
         bank = self._bank
         return Sighting(
@@ -366,6 +413,17 @@ class Exchange(BankService):
             run_count=reader.run_count(),
             is_accepted=is_accepted,
         )
+
+
+def _note_conflict(writer: Writer, ours: Lesson, theirs: Lesson) -> tuple[Lesson, Lesson]:
+    """Return a lesson that two clones reworded, and its other version, which its history keeps too."""
+    kept = writer.get(Lesson, ours.id) or ours
+    if lesson_text(kept) != lesson_text(ours):
+        return kept, ours
+    words = {name: getattr(theirs, name) for name in ("summary", "rule", "detail", "remedies", "tags")}
+    writer.put(replace(kept, **words), "share")
+    writer.put(kept, "share")
+    return kept, theirs
 
 
 def _with_free_numbers(reader: Reader, episodes: Iterable[Episode]) -> list[Episode]:
@@ -399,7 +457,13 @@ def _store_listed(writer: Writer, listed: dict[str, str]) -> None:
         writer.set_setting(_WRITTEN, updated)
 
 
-def _file_digest(path: Path) -> str:
+def lesson_words(lesson: Lesson) -> tuple[str, str, str]:
+    """Return the words of a lesson that a line of any shape holds."""
+    return lesson.summary, lesson.rule, lesson.detail
+
+
+def file_digest(path: Path) -> str:
+    """Return the digest of a file's content."""
     with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

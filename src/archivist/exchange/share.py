@@ -83,7 +83,9 @@ class ShareResult:
     """How many records of the bank a share changed, and how many lines it wrote.
 
     `waiting` counts the lessons of each origin that no person has accepted yet. It has the bank's own id,
-    `origin`, when somebody else changed the bank's file.
+    `origin`, when somebody else changed the bank's file. `united` are lessons that two clones learnt by
+    themselves, each with the one that it supersedes; `conflicts` those that two clones reworded, each as it
+    is now and as the other clone has it or had it.
     """
 
     changed: Mapping[str, int]
@@ -91,6 +93,8 @@ class ShareResult:
     problems: tuple[LineProblem, ...]
     waiting: Mapping[str, int] = field(default_factory=dict)
     origin: str = ""
+    united: tuple[tuple[Lesson, Lesson], ...] = ()
+    conflicts: tuple[tuple[Lesson, Lesson], ...] = ()
 
 
 def own_lines(

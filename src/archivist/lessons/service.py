@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -18,8 +19,9 @@ from archivist.access.rights import (
     writes,
 )
 from archivist.capture.clean import Cleaner, clean_name
-from archivist.capture.runs import require_own_run
+from archivist.capture.runs import require_own_run, task_runs
 from archivist.capture.secret_rules import PLACEHOLDER_START
+from archivist.clock import from_text
 from archivist.errors import InputError, NotFoundError, RecordError, StateError
 from archivist.lessons.candidate import (
     FIXED_FIELDS,
@@ -33,6 +35,7 @@ from archivist.lessons.candidate import (
     clean_lesson,
     clean_lesson_text,
 )
+from archivist.lessons.facets import facet_conditions, score_record
 from archivist.lessons.quarantine import (
     APPROVAL_HINT,
     WAITS_FOR,
@@ -46,6 +49,9 @@ from archivist.lessons.standing import (
     find_lesson,
     is_confirmed,
     lesson_text,
+    merge_evidence,
+    merge_sets,
+    unite_twins,
     with_status,
 )
 from archivist.recall.keywords import keywords
@@ -74,19 +80,24 @@ from archivist.store.filters import (
     any_of,
     at_least,
     at_most,
-    contains_item,
     equals,
     one_of,
     one_of_unindexed,
 )
 
 if TYPE_CHECKING:
-    from archivist.store.protocol import Writer
+    from archivist.store.protocol import Reader, Writer
 
 MANUAL_RUN = "manual"
 AGENT_ORIGIN = "agent"
+# The role of an actor that recovers failed runs.
+HEALER = "healer"
+# Where a suggestion notes the lessons of others that it takes the place of when a person approves it.
+SUPERSEDES = "supersedes"
+_SHARED_FIELDS = ("category", "scope", "task", "provider", "tool", "domain", "tags", "importance", "severity")
+_MOST_CITED = 20
 MOST_MET = ("-frequency", "-importance", "number")
-_FILTERED = ("scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain")
+_FILTERED = ("scope", "category", "type", "repo", "provider", "tool", "role", "domain")
 # A text query without a limit: more results than a person reads.
 _TEXT_HITS = 200
 _TAGS_FROM_TEXT = 5
@@ -161,16 +172,94 @@ class Lessons(BankService):
 
     @writes(Layer.LESSONS)
     def suggest(
-        self, /, summary: str, *, run: str = "", evidence: Sequence[str] = (), **fields: Any
+        self,
+        /,
+        summary: str,
+        *,
+        run: str = "",
+        evidence: Sequence[str] = (),
+        supersedes: Sequence[str] = (),
+        **fields: Any,
     ) -> KeptLesson:
         """Keep a lesson in the name of the actor, and say whether it is new or was met again.
 
-        An agent's lesson stays a candidate until another run meets it; anybody else's is active at once.
+        An agent's lesson stays a candidate until another run meets it; anybody else's is active at once. It
+        supersedes the named lessons now, or those that the actor may not change when a person approves it.
         """
-        if self._bank.actor.kind is ActorKind.AGENT:
-            return self._keep_suggestion(summary, fields, run=run.strip(), evidence=evidence)
-        given = {name: value for name, value in fields.items() if value not in ("", ())}
-        return self._keep_statement(summary, {"type": LessonType.PATTERN.value, **given})
+        with self._bank.transaction():
+            older = self.get_many(supersedes)
+            if self._bank.actor.kind is ActorKind.AGENT:
+                kept = self._keep_suggestion(summary, fields, run=run.strip(), evidence=evidence)
+            else:
+                given = {name: value for name, value in fields.items() if value not in ("", ())}
+                if evidence:
+                    given["evidence"] = self._resolve_evidence(evidence)
+                kept = self._keep_statement(summary, {"type": LessonType.PATTERN.value, **given})
+            return kept._replace(lesson=self._supersede(older, kept.lesson)) if older else kept
+
+    @writes(Layer.LESSONS)
+    def merge(self, names: Sequence[str], *, summary: str = "", rule: str = "") -> KeptLesson:
+        """Make one lesson of several that say the same, counted from all of them; the others are superseded.
+
+        Where the actor may not change one of them, the merged lesson is a suggestion: it takes their place
+        when a person approves it.
+        """
+        with self._bank.transaction() as writer:
+            lessons = list({lesson.id: lesson for lesson in self.get_many(names)}.values())
+            if len(lessons) < 2:
+                raise InputError("name two different lessons", hint="archivist lessons list shows their ids")
+            first, *others = lessons
+            if not all(may_change(self._bank.actor, lesson) for lesson in lessons):
+                words = summary or first.summary
+                fields = {name: getattr(first, name) for name in (*_SHARED_FIELDS, "repo", "project")}
+                cited = [name for lesson in lessons for name in lesson.evidence.episodes]
+                fields["rule"] = rule or first.rule
+                return self.suggest(words, supersedes=names, evidence=cited[:_MOST_CITED], **fields)
+            merged = first
+            for other in others:
+                merged = replace(
+                    merged,
+                    runs=merge_sets(merged.runs, other.runs),
+                    tags=tuple(dict.fromkeys((*merged.tags, *other.tags))),
+                    evidence=merge_evidence(merged.evidence, other.evidence),
+                    importance=max(merged.importance, other.importance),
+                    remedies=tuple(dict.fromkeys((*merged.remedies, *other.remedies))),
+                )
+            merged = replace(merged, summary=summary or merged.summary, rule=rule or merged.rule)
+            merged = self._settle(clean_lesson(validate_lesson(merged)))
+            writer.put(merged, "merge")
+            return KeptLesson(self._supersede(others, merged), LessonChange.MET)
+
+    @decides(Layer.LESSONS)
+    def join_twins(self) -> list[tuple[Lesson, Lesson]]:
+        """Make one lesson of those that several clones learnt by themselves; return each with its twin."""
+        believed = (one_of("status", LIVE), equals("is_waiting", 0))
+        promote_at_runs = self._bank.config.lessons.promote_at_runs
+        with self._bank.transaction() as writer:
+            united = unite_twins(writer.select(Lesson, *believed), promote_at_runs=promote_at_runs)
+            for lesson, twin in united:
+                writer.put(lesson, "share")
+                writer.put(twin, "supersede")
+        return united
+
+    def _supersede(self, older: Sequence[Lesson], lesson: Lesson) -> Lesson:
+        """Retire older lessons in favour of one; those that the actor may not change when it is approved."""
+        others = [other for other in older if other.id != lesson.id and not other.status.is_retired]
+        for other in others:
+            if may_change(self._bank.actor, other):
+                self._retire(other.id, "supersede", lesson.id)
+        pending = [other.id for other in others if not may_change(self._bank.actor, other)]
+        if not pending:
+            return lesson
+        if not may_change(self._bank.actor, lesson):
+            raise InputError(
+                f"{lesson.short_id} says the same, and only a person may let it take the place of others",
+                hint=f"use other words, or ask for archivist lessons merge {lesson.short_id} …",
+            )
+        lesson = replace(lesson, extra={**lesson.extra, SUPERSEDES: sorted(pending)})
+        with self._bank.transaction() as writer:
+            writer.put(lesson, "suggest")
+        return lesson
 
     def _keep_statement(self, summary: str, fields: dict[str, Any]) -> KeptLesson:
         """Keep what a person or an orchestrator states."""
@@ -180,7 +269,7 @@ class Lessons(BankService):
         values = {
             "summary": words,
             "type": LessonType.PREFERENCE.value,
-            "source": Source.MANUAL.value,
+            "source": (Source.HEALER if bank.actor.role == HEALER else Source.MANUAL).value,
             "origin": USER_FEEDBACK,
             "origin_run": MANUAL_RUN,
             "runs": (MANUAL_RUN,),
@@ -223,7 +312,8 @@ class Lessons(BankService):
         values = {name: value for name, value in fields.items() if value is not None}
         values["summary"] = " ".join(clean_lesson_text(summary).split())
         values["tags"] = tuple(dict.fromkeys(filter(None, tags)))
-        record = self._new_record({**values, "origin": AGENT_ORIGIN})
+        source = Source.HEALER if bank.actor.role == HEALER else Source.ARCHIVIST
+        record = self._new_record({**values, "origin": AGENT_ORIGIN, "source": source.value})
         if is_confirmed(record):
             raise InputError(
                 "type: an agent cannot add a preference",
@@ -303,44 +393,74 @@ class Lessons(BankService):
         return [lesson for lesson in lessons if not is_hidden_from(lesson, self._bank.actor)]
 
     @reads(Layer.LESSONS)
-    def query(self, query: Query, *, after: Sequence[object] | None = None) -> list[Lesson]:
-        """Return the lessons that a query asks for: the best text matches first, else the most frequent.
+    def query(self, query: Query) -> list[Lesson]:
+        """Return the lessons that a query asks for, the best first.
 
-        Without a text, `after` is the sort key of the last lesson of the page before. Text matches are
-        ranked by importance, recency and relevance unless the query names another preset.
+        They are ranked by importance, recency and relevance unless the query names another preset. Without a
+        text, relevance is the share of the asked tags that a lesson has.
         """
-        from archivist.projects import resolve_name
         from archivist.recall.scoring import Preset, is_match
 
-        statuses = query.statuses or LIVE
-        if self._bank.actor.kind is ActorKind.AGENT:
-            statuses = tuple(status for status in statuses if status is not Status.QUARANTINED)
-            if not statuses:
-                return []
-        query = query._replace(statuses=statuses, kinds=("lesson",))
-        actor = self._bank.actor
         with self._bank.reading() as reader:
+            conditions = self._conditions(reader, query)
             if query.text.strip():
                 limit = _TEXT_HITS if query.limit is None else query.limit
+                statuses = self._visible_statuses(query)
                 preset = query.preset or Preset.ARCHIVIST
-                hits = self._bank.searches.recall(query._replace(limit=limit, preset=preset)).hits
+                # What only the record tells is looked at afterwards.
+                depth = limit if not (query.phase or query.error or query.task) else _TEXT_HITS
+                asked = query._replace(
+                    limit=depth, preset=preset, statuses=statuses, kinds=("lesson",), task=""
+                )
+                hits = self._bank.searches.recall(asked).hits if statuses else ()
                 ids = [hit.id for hit in hits if not query.is_matching or is_match(hit.why.why)]
-                found = reader.records("lesson", ids)
-                matching = [found[lesson_id] for lesson_id in ids]
-                return [lesson for lesson in matching if not is_hidden_from(lesson, actor)]
-            query = query._replace(repo=query.repo and resolve_name(reader, query.repo))
-            conditions: list[Condition] = [
-                equals(field, value) for field in _FILTERED if (value := getattr(query, field))
-            ]
-            if query.tags:
-                conditions.append(any_of(*((contains_item("tags", tag),) for tag in query.tags)))
-            if actor.kind is ActorKind.AGENT:
-                is_by_itself = (equals("provenance", Provenance.SUGGESTED), equals("brought_by", actor.name))
-                conditions.append(any_of((equals("is_waiting", 0),), is_by_itself))
-            # Most lessons of a repository are live, so an index on the status would only slow this down.
-            is_of_most = {*LIVE} <= {*statuses} and len(conditions) == bool(query.repo)
-            conditions.append((one_of_unindexed if is_of_most else one_of)("status", statuses))
+                found = {
+                    lesson.id: lesson for lesson in reader.select(Lesson, one_of("id", ids), *conditions)
+                }
+                return [found[lesson_id] for lesson_id in ids if lesson_id in found][:limit]
+            fields = ("id", "importance", "last_seen", "updated", "tags")
+            rows = reader.select_fields(Lesson, fields, *conditions, order=("number",))
+            now, rules = self._bank.now(), self._bank.config.recall
+            scores = {
+                name: score_record(
+                    importance, from_text(seen or updated), json.loads(tags), query.tags, now=now, rules=rules
+                )
+                for name, importance, seen, updated, tags in rows
+            }
+            best = sorted(scores, key=lambda name: -scores[name])[: query.limit]
+            records = reader.records("lesson", best)
+            return [records[name] for name in best]
+
+    @reads(Layer.LESSONS)
+    def page(self, query: Query, *, after: Sequence[object] | None = None) -> list[Lesson]:
+        """Return a page of the lessons that a query without a text asks for, the most frequent first.
+
+        `after` is the sort key of the last lesson of the page before.
+        """
+        with self._bank.reading() as reader:
+            conditions = self._conditions(reader, query)
             return reader.select(Lesson, *conditions, order=MOST_MET, after=after, limit=query.limit)
+
+    def _visible_statuses(self, query: Query) -> tuple[Status, ...]:
+        statuses = query.statuses or LIVE
+        if self._bank.actor.kind is not ActorKind.AGENT:
+            return statuses
+        return tuple(status for status in statuses if status is not Status.QUARANTINED)
+
+    def _conditions(self, reader: Reader, query: Query) -> list[Condition]:
+        """Return what a lesson must be to answer a query, and to be shown to the actor."""
+        query, actor = self._bank.searches.keep_apart(query), self._bank.actor
+        statuses = self._visible_statuses(query)
+        conditions: list[Condition] = [
+            equals(field, value) for field in _FILTERED if (value := getattr(query, field))
+        ]
+        conditions += facet_conditions(query, task_runs(reader, query.task) if query.task else ())
+        if actor.kind is ActorKind.AGENT:
+            is_by_itself = (equals("provenance", Provenance.SUGGESTED), equals("brought_by", actor.name))
+            conditions.append(any_of((equals("is_waiting", 0),), is_by_itself))
+        # Most lessons of a repository are live, so an index on the status would only slow this down.
+        is_of_most = {*LIVE} <= {*statuses} and len(conditions) == bool(query.repo)
+        return [*conditions, (one_of_unindexed if is_of_most else one_of)("status", statuses)]
 
     @reads(Layer.LESSONS)
     def views(self, lessons: Sequence[Lesson]) -> list[dict[str, object]]:
@@ -348,9 +468,12 @@ class Lessons(BankService):
         with self._bank.reading() as reader:
             tallies = reader.tallies([lesson.id for lesson in lessons])
             count = reader.run_count()
+            pending = {name for lesson in lessons for name in _pending_ids(lesson)}
+            names = {name: each.short_id for name, each in reader.records("lesson", sorted(pending)).items()}
         return [
             {
                 **to_view(lesson, tallies.get(lesson.id, Tally()), count),
+                "supersedes": [names[name] for name in _pending_ids(lesson) if name in names],
                 "quarantined_for": quarantine_reason(lesson),
                 "waits_for": WAITS_FOR if lesson.is_waiting else "",
             }
@@ -465,8 +588,12 @@ class Lessons(BankService):
                 )
             if lesson.confirmed:
                 return lesson
-            approved = self._settle(replace(lesson, confirmed=True))
+            extra = {name: value for name, value in lesson.extra.items() if name != SUPERSEDES}
+            approved = self._settle(replace(lesson, confirmed=True, extra=extra))
             writer.put(approved, "approve")
+            for other in _pending_ids(lesson):
+                if writer.get(Lesson, other) is not None:
+                    self._retire(other, "supersede", approved.id)
         return approved
 
     @decides(Layer.LESSONS)
@@ -586,6 +713,12 @@ class Lessons(BankService):
                 if writer.put(after, "decay") and after.faded != lesson.faded:
                     (archived if after.status is Status.ARCHIVED else faded).append(after)
         return AgeingResult(tuple(faded), tuple(archived))
+
+
+def _pending_ids(lesson: Lesson) -> list[str]:
+    """Return the lessons that an agent's suggestion takes the place of; a file's claim counts for nothing."""
+    pending = lesson.extra.get(SUPERSEDES) if lesson.provenance is Provenance.SUGGESTED else None
+    return [str(name) for name in pending] if isinstance(pending, list | tuple) else []
 
 
 def _derive_tags(summary: str) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ decides alike.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from archivist.clock import to_text
@@ -30,6 +31,11 @@ _APART = {
     "last_seen", "unseen_from", "prior_uses", "prior_last_used", "provenance", "brought_by", "accepted",
 }  # fmt: skip
 
+# What a twin adds to the lesson that supersedes it.
+_COUNTED = (
+    "tags", "evidence", "runs", "faded", "last_seen_run", "last_seen", "prior_uses", "prior_last_used",
+    "updated",
+)  # fmt: skip
 _CITED = field_names(Evidence)
 
 
@@ -159,6 +165,31 @@ def merge_versions(first: Lesson, second: Lesson) -> Lesson:
         prior_uses=max(first.prior_uses, second.prior_uses),
         prior_last_used=max(filter(None, (first.prior_last_used, second.prior_last_used)), default=None),
     )
+
+
+def unite_twins(lessons: Iterable[Lesson], *, promote_at_runs: int) -> list[tuple[Lesson, Lesson]]:
+    """Return each lesson that several clones learnt by themselves, with one that it now supersedes.
+
+    They are about the same failure of the same place, or say the same. What a person confirmed stays, else
+    the oldest: every clone decides alike, and the counts come from the runs of both.
+    """
+    groups: dict[tuple[object, ...], list[Lesson]] = {}
+    for lesson in lessons:
+        about = lesson.signature or " ".join(lesson.summary.casefold().split())
+        place = (lesson.scope, lesson.repo, lesson.task, lesson.provider, lesson.role, lesson.type)
+        groups.setdefault((about, *place), []).append(lesson)
+    united = []
+    for group in groups.values():
+        first, *others = sorted(group, key=lambda each: (not each.confirmed, each.created, each.id))
+        for other in others:
+            # Its words are not taken, so they must not look newer.
+            counted = replace(first, **{name: getattr(other, name) for name in _COUNTED})
+            first = merge_lessons(first, counted, promote_at_runs=promote_at_runs)
+            # Later than any edit that is known, so that no clone's older version brings it back.
+            edited = max(first.edited, other.edited) + timedelta(microseconds=1)
+            gone = replace(other, status=Status.SUPERSEDED, superseded_by=first.id, edited=edited)
+            united.append((first, replace(gone, updated=max(edited, gone.updated))))
+    return united
 
 
 def _edit_order(lesson: Lesson) -> tuple[object, ...]:

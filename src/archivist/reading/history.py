@@ -6,6 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from archivist.records import Episode
+
+
+def provider_of(episode: Episode) -> str:
+    """Return the provider of a run: the harness that the agent ran in, where it is known."""
+    return episode.agent or episode.provider
+
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
@@ -16,7 +23,7 @@ class PastRun:
     provider: str
     digest: Mapping[str, Any] = field(default_factory=dict)
     task: str = ""
-    harness: str = ""
+    model: str = ""
 
     def digest_part(self, name: str) -> Mapping[str, Any]:
         """Return a table of the digest; empty when an older version wrote none."""
@@ -39,7 +46,7 @@ class AttemptCounts:
 
 
 class RunHistory:
-    """Earlier runs, by project, failure, purpose, harness and provider."""
+    """Earlier runs, by project, failure, purpose, provider and model."""
 
     def __init__(self, runs: Sequence[PastRun]) -> None:
         self._runs = runs
@@ -70,17 +77,13 @@ class RunHistory:
             run.project for run in self._runs if f"{run.project}|{family}" in run.digest_part("failures")
         )
 
-    def attempts(self, project: str, purpose: str, *, harness: str = "") -> dict[str, AttemptCounts]:
-        """Return the attempts of each provider at a purpose in a project; of no other harness than this."""
-        return self._attempts_by(
-            project,
-            purpose,
-            lambda run: run.provider if harness in ("", run.harness) or not run.harness else "",
-        )
+    def attempts(self, project: str, purpose: str) -> dict[str, AttemptCounts]:
+        """Return the attempts of each provider at a purpose in a project."""
+        return self._attempts_by(project, purpose, lambda run: run.provider)
 
-    def attempts_by_harness(self, project: str, purpose: str) -> dict[str, AttemptCounts]:
-        """Return the attempts of each harness at a purpose in a project."""
-        return self._attempts_by(project, purpose, lambda run: run.harness)
+    def attempts_by_model(self, project: str, purpose: str, provider: str) -> dict[str, AttemptCounts]:
+        """Return the attempts of each model of a provider at a purpose in a project."""
+        return self._attempts_by(project, purpose, lambda run: run.model if run.provider == provider else "")
 
     def _attempts_by(
         self, project: str, purpose: str, name_of: Callable[[PastRun], str]

@@ -54,6 +54,10 @@ _LONGEST_LINE = 300
 _SHORT_ERROR = 40
 # A line of code or of a difference, a link, or one word alone is no message.
 _CODE_LINE = lazy_pattern(r"^\s*[-+@]|[,;{}(\[]\s*$|^\s*(?:https?:)?\S+\s*$")
+_TAGGED_KINDS = 6
+# A run whose first calls fail could not begin.
+_FIRST_CALLS = 3
+_PHASES = {"types": "typecheck"}
 # From here on a file counts as edited over and over.
 _MANY_EDITS = 8
 _MANY_RESTORED = 3
@@ -513,6 +517,15 @@ def _test_folder(met: ObservedFailure) -> str:
             folder, _, name = path.rstrip("/").rpartition("/")
             return folder if "." in name else path.rstrip("/")
     return ""
+
+
+def run_tags(reading: RunReading) -> tuple[str, ...]:
+    """Return what a run can be found by: the phases that it went through, and the kinds of its failures."""
+    phases = (command_purpose(step) for act in reading.acts for step in act.steps)
+    named = dict.fromkeys(_PHASES.get(phase, phase) for phase in phases if phase not in ("", "check", "run"))
+    kinds = dict.fromkeys(met.failure.kind.value for met in reading.met if met.failure.kind is not K.OTHER)
+    is_early = any(act.has_failed for act in reading.acts[:_FIRST_CALLS])
+    return (*named, *list(kinds)[:_TAGGED_KINDS], *(("init-failure",) if is_early else ()))
 
 
 def thrashed_files(reading: RunReading) -> dict[str, tuple[ToolCall, ...]]:

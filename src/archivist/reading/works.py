@@ -53,7 +53,7 @@ _PURPOSES = {
 # Words that say less than any other of the same name.
 _WEAK_PURPOSES = dict.fromkeys(("check", "checks", "verify", "validate", "ci", "precommit"), "check")
 # Programs that run a task of the project by its name, and words before that name.
-_TASK_RUNNERS = _words(
+TASK_RUNNERS = _words(
     "npm pnpm yarn bun deno make gmake just task cargo go dotnet mvn mvnw gradle gradlew mix rake rails"
     " composer flutter dart swift zig bazel sbt lein stack cabal nx turbo lerna mise moon poe inv invoke"
     " doit hatch pdm uv ruff biome vite next astro wrangler manage.py django-admin docker podman pre-commit"
@@ -166,12 +166,12 @@ def command_purpose(step: Step) -> str:
         is_run = not step.subcommand and "-n" not in step.flags and _SCRIPT_PATH.match(path)
         is_own = "/" in path.removeprefix("./") and not is_scratch(path)
         return _purpose_of_name(posixpath.basename(path)) if is_run and is_own else ""
-    if program in _TASK_RUNNERS:
+    if program in TASK_RUNNERS:
         if program in _RUNNING and step.subcommand == "run":
             return "run"
         if program in ("docker", "podman") and not step.subcommand.startswith("compose"):
             return ""
-        task = _task_name(step)
+        task = task_name(step)
         if program in ("make", "gmake") and not task:
             return "build"
         by_task = "" if _FILE.match(task) else _purpose_of_name(task)
@@ -183,7 +183,7 @@ def command_purpose(step: Step) -> str:
     return _purpose_of_name(step.program) if is_own_script and _SCRIPT_PATH.match(call) else ""
 
 
-def _task_name(step: Step) -> str:
+def task_name(step: Step) -> str:
     """Return the name of the task that a runner runs, or nothing."""
     names = [*step.subcommand.split(), *step.arguments]
     while len(names) > 1 and (names[0] in _BEFORE_TASK or "=" in names[0]):
@@ -310,7 +310,7 @@ def _general_part(word: Word, previous: str, step: Step, root: str, *, is_test: 
         value = value[len(root) + 1 :]
     # A script, a task and a file of the project's set-up belong to the command.
     is_script = step.program in programs.SCRIPTED | programs.SHELLS and value == "".join(step.arguments[:1])
-    is_task = step.program in _TASK_RUNNERS and value == _task_name(step)
+    is_task = step.program in TASK_RUNNERS and value == task_name(step)
     is_own = is_script or is_task or previous in _SETUP_FLAGS
     if not is_own and _FILE.match(value.split("::")[0]):
         return "<file>"

@@ -19,6 +19,8 @@ _SCOPED = (
     "scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain", "run",
     "agent", "action", "tier", "source",
 )  # fmt: skip
+# As the name of a repository: all of them.
+EVERY_REPO = "*"
 # What tools were asked and answered: it has the words of many questions and answers few.
 _TOOL_EVENTS = tuple(scope_token("event", kind) for kind in ("tool_call", "edit", "test"))
 
@@ -30,7 +32,8 @@ class Query(NamedTuple):
     a hit in its thread, before and after it. A preset of None is the configured one. `is_matching` keeps
     only lessons that share a word with the text or are certainly near to it. `is_in_time_order` puts the hits
     in the order of their times. Tool calls and their output are found only by the kind `event`, a run or a
-    tool.
+    tool. Without a repository what is known of others than the caller's own is left out: `other_repos`; `*`
+    asks for all. `phase` and `error` are what lessons are about, such as `lint` and `missing_module`.
     """
 
     text: str = ""
@@ -62,6 +65,9 @@ class Query(NamedTuple):
     window: int = 0
     is_matching: bool = False
     is_in_time_order: bool = False
+    phase: str = ""
+    error: str = ""
+    other_repos: frozenset[str] = frozenset()
 
 
 def build_search_filter(query: Query) -> SearchFilter:
@@ -83,5 +89,8 @@ def build_search_filter(query: Query) -> SearchFilter:
         until_cycle=query.until_cycle,
         min_importance=query.min_importance,
         with_hidden=bool(query.statuses),
-        excluded=() if query.kinds or query.run or query.tool else _TOOL_EVENTS,
+        excluded=(
+            *(() if query.kinds or query.run or query.tool else _TOOL_EVENTS),
+            *(scope_token("repo", repo) for repo in sorted(query.other_repos)),
+        ),
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from archivist.access.rights import Layer, is_hidden_from, reads
 from archivist.errors import EmbedderError
 from archivist.recall import amendments, asking, lexical
-from archivist.recall.query import Query, build_search_filter
+from archivist.recall.query import EVERY_REPO, Query, build_search_filter
 from archivist.recall.results import (
     DEFAULT_LIMIT,
     FRESH,
@@ -49,6 +49,7 @@ from archivist.recall.scoring import (
 )
 from archivist.records.kinds import SEARCHABLE
 from archivist.service import BankService
+from archivist.store.filters import one_of
 from archivist.store.results import SearchFilter, TextQuery
 
 if TYPE_CHECKING:
@@ -144,11 +145,9 @@ class Recall(BankService):
             found, documents = _weigh_documents(reader, question, candidates, found, documents)
             found = boost_scores(found, documents, question.speakers, fusion, period)
             found, documents = _add_wish(reader, question, candidates.baseline, found, documents, limit)
-            # Some vectors are always the nearest: without any support a document is no answer.
+            foreign = _places_of_projects(reader, documents, query.other_repos)
             found = {
-                place: why
-                for place, why in found.items()
-                if why.words > 0 or why.neighbours > 0 or why.meaning >= _LEAST_MEANING
+                place: why for place, why in found.items() if _is_supported(why) and place not in foreign
             }
             if weights.relevance == 1.0:
                 best = sorted(found, key=lambda place: (-found[place].total, place))
@@ -178,14 +177,28 @@ class Recall(BankService):
         query = Query(query) if isinstance(query, str) else query
         # A question is short; a pasted log is known by its beginning.
         query = query._replace(text=query.text[:_LONGEST_QUESTION])
-        if not query.repo and not query.run:
+        return self.keep_apart(query)
+
+    @reads(Layer.LESSONS)
+    def keep_apart(self, query: Query) -> Query:
+        """Return a query for the repository that is named or that the caller works in, by the bank's name."""
+        if query.repo == EVERY_REPO:
+            return query._replace(repo="")
+        if not query.repo and not query.run and self._bank.folder is None:
             return query
         from archivist import projects
-        from archivist.capture.runs import resolve_run
 
         with self._bank.reading() as reader:
-            repo = projects.resolve_name(reader, query.repo) if query.repo else ""
-            return query._replace(repo=repo, run=resolve_run(reader, query.run) if query.run else "")
+            if query.run:
+                from archivist.capture.runs import resolve_run
+
+                query = query._replace(run=resolve_run(reader, query.run))
+            if query.repo:
+                return query._replace(repo=projects.resolve_name(reader, query.repo))
+            if query.run or self._bank.folder is None:
+                return query
+            others = projects.other_projects(reader, self._bank.folder, self._bank.root)
+            return query._replace(other_repos=others)
 
     def _hidden_places(self, reader: Reader, documents: Mapping[int, IndexedDocument]) -> set[int]:
         """Return where lessons stand that the actor must not see, though it asked for their status."""
@@ -225,6 +238,32 @@ class Recall(BankService):
             problem,
             table is None or table.has_known_words(text),
         )
+
+
+def _is_supported(why: Relevance) -> bool:
+    """Say whether more than a vector speaks for a document: some vectors are always the nearest."""
+    return why.words > 0 or why.neighbours > 0 or why.meaning >= _LEAST_MEANING
+
+
+def _places_of_projects(
+    reader: Reader, documents: Mapping[int, IndexedDocument], projects: frozenset[str]
+) -> set[int]:
+    """Return where records of some projects stand, and what happened in their runs."""
+    fields = {"lesson": "repo", "episode": "project", "fact": "project"}
+    wanted: dict[str, dict[str, list[int]]] = {}
+    for place, document in documents.items() if projects else ():
+        kind, record = document.kind, document.record
+        if kind == "event":
+            kind, record = "episode", record.rpartition("#")[0]
+        if kind in fields:
+            wanted.setdefault(kind, {}).setdefault(record, []).append(place)
+    return {
+        place
+        for kind, places in wanted.items()
+        for record, project in reader.select_fields(kind, ("id", fields[kind]), one_of("id", places))
+        if project in projects
+        for place in places[record]
+    }
 
 
 def _is_floored(query: Query, candidates: Candidates, documents: int) -> bool:

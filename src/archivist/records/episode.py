@@ -10,7 +10,7 @@ from archivist.records.words import PART
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Usage(Record):
-    """What a run spent."""
+    """What a run spent. `efficiency` is the share of its tool calls that did not fail."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -67,7 +67,11 @@ def merge_episode(known: Episode, seen: Episode) -> Episode:
     }
     if seen.status is EpisodeStatus.RUNNING:
         newer.pop("status")
-    return replace(known, **{**newer, "extra": {**known.extra, **seen.extra}})
+    if seen.kind is EpisodeKind.ORCHESTRATOR_RUN:
+        # A log does not know that it is a healer's; who started the run may.
+        newer.pop("kind")
+    tags = tuple(dict.fromkeys((*known.tags, *seen.tags)))
+    return replace(known, **{**newer, "tags": tags, "extra": {**known.extra, **seen.extra}})
 
 
 # Where a usage keeps which of its numbers were not reported: the record itself has 0 for them.

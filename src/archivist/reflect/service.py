@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from archivist.records import (
     ActorKind,
     Category,
     Episode,
+    EpisodeKind,
     Event,
     EventKind,
     Evidence,
@@ -34,6 +35,7 @@ from archivist.records import (
     Provenance,
     Scope,
     Severity,
+    Source,
     Status,
     Usage,
 )
@@ -66,6 +68,9 @@ _EVENTS_A_SIDE = 4_000
 # The runs that an agent reflects on in one call; a statement of SQLite has 32,766 variables at most.
 _MOST_OF_AGENT = 10_000
 _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
+# An orchestrator writes its progress file when its agents have ended.
+_LEAST_COMPARED = 5
+_PROGRESS_GRACE = timedelta(minutes=10)
 
 
 def make_finding_candidate(
@@ -107,7 +112,18 @@ class ReflectionContext:
     related: tuple[Episode, ...]
     lessons: tuple[Lesson, ...]
     progress: str
-    usage: Usage | None
+
+    @property
+    def usage(self) -> Usage | None:
+        """Return what the run spent."""
+        return self.episode.usage
+
+    @property
+    def usual_tokens(self) -> float:
+        """Return the median of the tokens that earlier runs of the project took; 0 if they are too few."""
+        own = [run for run in self.related if run.project == self.episode.project]
+        spent = sorted(tokens for run in own if (tokens := int(_digest(run).get("tokens") or 0)))
+        return spent[len(spent) // 2] if len(spent) >= _LEAST_COMPARED else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +161,8 @@ def load_context(bank: Bank, run: str, memo: dict[str, Episode] | None = None) -
             if other in memo and NOTES in memo[other].extra:
                 related.append(memo[other])
         lessons = reader.select(Lesson, one_of("status", _LIVE), one_of("repo", (episode.project, "")))
-    progress = _read_progress(_progress_file(bank))
-    return ReflectionContext(
-        bank.config, episode, tuple(events), tuple(related), tuple(lessons), progress, episode.usage
-    )
+    progress = _progress_of(bank, episode)
+    return ReflectionContext(bank.config, episode, tuple(events), tuple(related), tuple(lessons), progress)
 
 
 def reflect(
@@ -161,11 +175,11 @@ def reflect(
     """Learn from one run and from the findings of its reviewers. Reflecting on it again changes nothing."""
     # To learn from findings, and to list what waits, must not cost the 50 ms that the miners take to import.
     from archivist.lessons import gate
-    from archivist.lessons.quarantine import lesson_suspicion, suspicion
-    from archivist.reading.history import PastRun, RunHistory
-    from archivist.reading.run import read_run
+    from archivist.lessons.quarantine import suspicion
+    from archivist.reading.history import PastRun, RunHistory, provider_of
+    from archivist.reading.run import read_run, run_tags
     from archivist.reflect.miners import mine_candidates
-    from archivist.reflect.summary import summarise_run
+    from archivist.reflect.summary import Background, summarise_run
 
     looked = bank.now()
     run = clean_name(run)
@@ -179,10 +193,10 @@ def reflect(
             PastRun(
                 run=episode.id,
                 project=episode.project,
-                provider=episode.provider,
+                provider=provider_of(episode),
                 digest=_digest(episode),
                 task=episode.task,
-                harness=episode.agent,
+                model=episode.model,
             )
             for episode in seen.related
         ]
@@ -192,10 +206,10 @@ def reflect(
         {event.id for event in seen.events},
         least_importance=seen.config.reflect.min_importance_to_persist,
     )
-    told = [candidate for candidate in candidates if not lesson_suspicion(candidate)]
-    story = summarise_run(seen.episode, seen.events, reading, told)
+    background = Background(seen.lessons, seen.progress, seen.usage, seen.usual_tokens, suspicion)
+    story = summarise_run(seen.episode, seen.events, reading, background)
     found = bank.reflections.extract(seen.episode.id, domain=domain)
-    created, updated = _persist(bank, seen, candidates, story, digest, looked)
+    created, updated = _persist(bank, seen, candidates, story, digest, run_tags(reading), looked)
     if memo is not None:
         memo[run] = bank.runs.episode(run)
     met = len(reading.met)
@@ -264,6 +278,7 @@ def _persist(
     candidates: Sequence[Candidate],
     story: RunSummary,
     digest: dict[str, Any],
+    run_tags: Sequence[str],
     looked: datetime,
 ) -> tuple[list[Lesson], list[Lesson]]:
     """Write the run's account and what it teaches, as one change in the archivist's name."""
@@ -292,7 +307,8 @@ def _persist(
                 episodes=tuple(each.id for each in met_in), events=tuple(chain.from_iterable(shown))
             )
             earlier = tuple(root_run(writer, each) for each in met_in)
-            dated.append(replace(candidate, earlier_runs=earlier, evidence=evidence))
+            source = Source.HEALER if episode.kind is EpisodeKind.HEALER_RUN else candidate.source
+            dated.append(replace(candidate, earlier_runs=earlier, evidence=evidence, source=source))
         most = bank.config.reflect.max_memories_per_run
         kept = archivist.lessons.keep_many(dated, sighting, max_created=most)
         created = [each.lesson for each in kept if each.is_new]
@@ -307,7 +323,9 @@ def _persist(
         # What an earlier look wrote is told anew by a later one; what others wrote stays.
         is_ours = current.summary in ("", _digest(current).get("outcome"))
         summary = story.outcome if is_ours else current.summary
-        writer.put(replace(current, summary=summary, extra={**current.extra, NOTES: noted}), "reflect")
+        tags = tuple(dict.fromkeys((*current.tags, *run_tags)))
+        noted_run = replace(current, summary=summary, tags=tags, extra={**current.extra, NOTES: noted})
+        writer.put(noted_run, "reflect")
     return created, updated
 
 
@@ -361,6 +379,19 @@ def _announce_result(bank: Bank, done: Reflection) -> None:
 
 def _progress_file(bank: Bank) -> Path:
     return bank.path.absolute().parent.parent / "progress.md"
+
+
+def _progress_of(bank: Bank, episode: Episode) -> str:
+    """Return the progress file without our own section, if it was written while the run lasted."""
+    from archivist.reflect.summary import with_lessons
+
+    path = _progress_file(bank)
+    if episode.started is None or not path.is_file():
+        return ""
+    written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    if not episode.started <= written <= (episode.finished or bank.now()) + _PROGRESS_GRACE:
+        return ""
+    return with_lessons(_read_progress(path), ())
 
 
 def _read_progress(path: Path) -> str:

@@ -1,23 +1,55 @@
-"""Sum up a run for its episode, and keep the section of lessons in a progress file."""
+"""Write the account of a run as a colleague would, and keep the section of lessons in a progress file."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from archivist.lessons.candidate import Candidate
-from archivist.reading.run import RunReading
-from archivist.records import Episode, EpisodeStatus, Event, EventKind, Lesson
+from archivist.capture.recorder import task_of
+from archivist.cold_start import lazy_pattern
+from archivist.reading.calls import ToolCall
+from archivist.reading.commands import step_purpose
+from archivist.reading.remedies import RemedyKind
+from archivist.reading.run import RunReading, call_text
+from archivist.reading.shell import Step
+from archivist.reading.signatures import is_telling
+from archivist.reading.statements import (
+    choices,
+    headline,
+    is_direction,
+    is_errand,
+    is_request,
+    left_open,
+    report,
+)
+from archivist.reading.undone import find_undone_edits
+from archivist.reading.wording import (
+    advice,
+    base_name,
+    clip_words,
+    code,
+    format_list,
+    is_informative,
+    is_scratch,
+    mask_command,
+    quote_error,
+    relative_path,
+)
+from archivist.reading.works import TASK_RUNNERS, command_purpose, task_name
+from archivist.records import Episode, EpisodeStatus, Event, EventKind, Lesson, Usage
 from archivist.text import split_around
 
 HEADING = "## Lessons learned"
 _START = "<!-- archivist:lessons -->"
 _END = "<!-- /archivist:lessons -->"
 _SHOWN = 5
-_TASK_CHARS = 160
-_PATH_PARTS = 3
-_TIMEOUT = "timed_out"
+_SHORT_QUOTE = 80
+_COSTLY_TIMES = 3
+_LONGEST_LINE = 260
 _OUTCOMES = {
     EpisodeStatus.RUNNING: "Still running",
     EpisodeStatus.SUCCESS: "Succeeded",
@@ -25,6 +57,28 @@ _OUTCOMES = {
     EpisodeStatus.FAILED: "Failed",
     EpisodeStatus.ABORTED: "Aborted",
 }
+_CHECKS = ("test", "lint", "types", "build", "check")
+_SOURCE_FILE = lazy_pattern(
+    r"\.(?:py|[cm]?[jt]sx?|rs|go|java|kts?|rb|c|cc|cpp|h|hpp|cs|php|swift|scala|sh|svelte|vue|lua|sql|ex|exs|dart)$"
+)
+_COMMIT_SUBJECT = lazy_pattern(
+    r"-\w*m\s+(?:\"\$\(cat <<\s*'?\w+'?\n\s*(?P<here>[^\n]+)"
+    r"|\"(?P<double>(?:\\.|[^\"\\])+)\"|'(?P<single>[^']+)')"
+)
+_COMMITTED = lazy_pattern(r"\[[^\]\n]{1,200} [0-9a-f]{7,40}\]|\bfiles? changed\b")
+_NOT_COMMITTED = lazy_pattern(r"\berrors?\b|\bfailed\b|\bnothing to commit\b|\[y\]es / \[n\]o", re.IGNORECASE)
+_HOOK_FAILED = lazy_pattern(r"\b(?:pre-commit|commit-msg|hook)\b[^\n]{0,40}\bfailed\b", re.IGNORECASE)
+_TITLE = lazy_pattern(r"--title[ =](?:\"(?P<double>[^\"\n]+)\"|'(?P<single>[^'\n]+)')")
+_PULL_REQUEST = lazy_pattern(r"/(?:pull|merge_requests)/(\d{1,9})\b")
+_ANSWERED = lazy_pattern(r"\"(?P<question>[^\"\n]{3,400})\"=\"(?P<answer>[^\"\n]{1,400})\"")
+_TASK_NUMBER = lazy_pattern(r"Task #(\w{1,20}) created")
+_PLAN_TITLE = lazy_pattern(r"#+ *(?:(?:implementation )?plan[:\u2014-] *)?([^\n\\]+)", re.IGNORECASE)
+# Sections of a progress file that say what is still to be done.
+_OPEN_SECTION = lazy_pattern(
+    r"#{1,6}.*\b(?:next|todo|to do|remaining|blockers?|blocked|open|left)\b", re.IGNORECASE
+)
+_OPEN_ITEM = lazy_pattern(r"\s*[-*] \[ \]\s*(.+)")
+_ITEM = lazy_pattern(r"\s*(?:[-*]|\d{1,2}[.)])\s+(?!\[[xX]\])(.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,47 +89,461 @@ class RunSummary:
     worked: tuple[str, ...]
     failed: tuple[str, ...]
     decisions: tuple[str, ...]
+    left_open: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What is known besides the run: the project's lessons, the progress file that the run wrote, its cost.
+
+    Lines that `suspicion` has a reason against are left out of an account, which later runs may be shown.
+    """
+
+    lessons: Sequence[Lesson] = ()
+    progress: str = ""
+    usage: Usage | None = None
+    usual_tokens: float = 0
+    suspicion: Callable[[str, str], str] | None = None
+
+
+NOTHING_KNOWN = Background()
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What was asked, what was called for it, and what the agent said of it; messages with their numbers."""
+
+    request: str
+    seq: int = 0
+    said: list[Event] = field(default_factory=list)
+    last_call: int = -1
+
+    @property
+    def report(self) -> str:
+        """Return the last message that says what was done: often the last one only says what comes next."""
+        return next((event.text for event in reversed(self.said) if report(event.text)), "")
+
+    @property
+    def is_answered(self) -> bool:
+        """Say whether the agent spoke after its last call."""
+        return bool(self.said) and self.said[-1].seq > self.last_call and bool(report(self.said[-1].text))
+
+
+@dataclass(slots=True)
+class _Check:
+    """How a test, linter or build went: the failing calls, the first that passed after them, the last."""
+
+    name: str
+    failing: list[ToolCall] = field(default_factory=list)
+    turned: ToolCall | None = None
+    last: ToolCall | None = None
+    passed: int = 0
 
 
 def summarise_run(
-    episode: Episode, events: Sequence[Event], reading: RunReading, candidates: Sequence[Candidate]
+    episode: Episode,
+    events: Sequence[Event],
+    reading: RunReading,
+    background: Background = NOTHING_KNOWN,
 ) -> RunSummary:
-    """Sum up a run from its events and from what was learnt.
+    """Write what was attempted, what came of it, what turned it, what was decided and what was left open.
 
-    Every call that did not succeed counts as a failure, whoever caused it: only some are worth a lesson.
+    The words are those of the request, of the agent's own reports and of the run's calls.
     """
-    calls = sum(event.kind in (EventKind.TOOL_CALL, EventKind.EDIT) for event in events)
-    kinds = [act.key or _TIMEOUT for act in reading.acts if act.has_failed or act.event.extra.get(_TIMEOUT)]
-    failures = f"{_plural(len(kinds), 'failure')} of {_plural(len(set(kinds)), 'kind')}"
-    asked = " ".join(episode.task.split())
-    task = f": {asked[:_TASK_CHARS].rstrip()}{'…' if len(asked) > _TASK_CHARS else ''}" if asked else ""
-    outcome = f"{_OUTCOMES[episode.status]}{task}".rstrip(".")
-    worked = [candidate.summary for candidate in candidates if candidate.remedies]
-    # Purposes with how often they failed and went well.
-    tried = [(purpose, tried.failed + tried.timeout, tried.ok) for purpose, tried in reading.attempts.items()]
-    reliable = sorted((-ok, purpose) for purpose, bad, ok in tried if not bad and ok > 1)
-    worked += [f"`{purpose}` worked {-ok} times" for ok, purpose in reliable]
-    failed = [candidate.summary for candidate in candidates if not candidate.remedies]
-    failing = sorted((-bad, purpose, ok) for purpose, bad, ok in tried if bad)
-    failed += [f"`{purpose}` failed {-bad} of {ok - bad} times" for bad, purpose, ok in failing]
-    targets = [event.target for event in events if event.kind is EventKind.EDIT and event.target]
-    # Where the checkout lies does not matter to another run: the last parts of a path are enough.
-    edits = Counter(
-        "/".join([part for part in path.split("/") if part][-_PATH_PARTS:]) if path.startswith("/") else path
-        for path in targets
-    )
-    decisions = [f"changed `{target}`" for target, _ in edits.most_common(_SHOWN)]
-    decisions += [f"the user said: {' '.join(event.text.split())[:120]}" for event in reading.said[1:3]]
+    suspicion = background.suspicion
+    turns = list(_turns(events))
+    checks = _read_checks(reading.acts)
+    has_exit = any(event.kind is EventKind.FINISH and event.text for event in events)
+    is_ended = has_exit or (bool(turns) and turns[-1].is_answered)
+    handed_in = list(_deliveries(reading.acts))
+    outcome = [_opening(episode, turns), _last_report(turns), _verification(checks)]
+    if handed_in and not any(turn.request for turn in turns):
+        # Without a request the agent was sent by a program, and what it handed in says most.
+        outcome[1] = f"It {handed_in.pop()}."
+    turned = list(_turning_points(reading, checks))
+    if not outcome[1] and reading.acts:
+        is_clean = not any(act.has_failed for act in reading.acts)
+        outcome[1] = "Nothing failed." if is_clean else f"{turned[0]}." if turned else ""
+    worked = [*turned, *handed_in, *_earlier_reports(turns)]
+    if not worked and not any(turn.report for turn in turns):
+        worked = _changed_files(reading.acts)
+    failed = [
+        *_review_findings(events),
+        *_refusals(events),
+        *_undone_lines(reading.acts),
+        *_repeated_failures(reading, background.lessons),
+    ]
+    failed += [*_unsolved_failures(reading, checks), *_passing_failures(reading), *_cost_lines(background)]
+    decisions = [*_answers(events), *_directions(turns)]
+    decisions += [
+        line
+        for turn in turns[-3:]
+        if turn.is_answered
+        for line in choices(turn.report)
+        if line not in outcome[1]
+    ]
+    still_open = [
+        *_open_steps(events, turns, is_ended=is_ended),
+        *_open_request(turns, episode.status, is_ended=is_ended),
+    ]
+    last = [turn for turn in turns if turn.report and not is_errand(turn.request)][-1:] + turns[-1:]
+    still_open += [line for turn in last if is_ended for line in left_open(turn.report)]
+    still_open += [*_files_without_check(reading.acts, checks), *_open_in_progress(background.progress)]
+
+    def pick(lines: Iterable[str], most: int = _SHOWN) -> tuple[str, ...]:
+        told = dict.fromkeys(clip_words(line, _LONGEST_LINE) for line in lines if line)
+        return tuple(line for line in told if suspicion is None or not suspicion(line, ""))[:most]
+
+    first, *others = pick(outcome, 3) or (f"{_OUTCOMES[episode.status]}.",)
     return RunSummary(
-        f"{outcome}. {_plural(calls, 'tool call')}, {failures if kinds else 'no failures'}.",
-        tuple(worked[:_SHOWN]),
-        tuple(failed[:_SHOWN]),
-        tuple(decisions[:_SHOWN]),
+        " ".join((first, *others)), pick(worked), pick(failed), pick(decisions), pick(still_open)
     )
 
 
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def _turns(events: Sequence[Event]) -> Iterator[_Turn]:
+    """Yield the run in turns, each with what the user asked, and what comes before the first."""
+    turn = _Turn("")
+    for event in events:
+        if event.kind is EventKind.MESSAGE and event.role == "user":
+            if is_request(request := task_of(event.text)):
+                if turn.request or turn.said:
+                    yield turn
+                turn = _Turn(request, event.seq)
+        elif event.kind is EventKind.MESSAGE and event.role == "assistant":
+            turn.said.append(event)
+        elif event.tool:
+            turn.last_call = event.seq
+    if turn.request or turn.said:
+        yield turn
+
+
+def _opening(episode: Episode, turns: Sequence[_Turn]) -> str:
+    asked = [turn.request for turn in turns if turn.request and not is_errand(turn.request)]
+    first = headline(asked[0]) if asked else headline(episode.task) if is_request(episode.task) else ""
+    if not first and turns and turns[0].said:
+        first = headline(turns[0].said[0].text)
+    more = len(asked) - 1
+    further = f", and {more} further request{'s' if more > 1 else ''}" if more > 0 else ""
+    return f"{_OUTCOMES[episode.status]}{f': {first}' if first else ''}{further}."
+
+
+def _last_report(turns: Sequence[_Turn]) -> str:
+    """Return what the agent said of the last request that was more than an errand."""
+    told = [turn for turn in turns if turn.report]
+    own = [turn for turn in told if turn.request and not is_errand(turn.request)]
+    return report((own or told)[-1].report) if told else ""
+
+
+def _earlier_reports(turns: Sequence[_Turn]) -> Iterator[str]:
+    """Yield what came of the requests before the last, latest first."""
+    asked = [turn for turn in turns if turn.request and not is_errand(turn.request) and turn.report]
+    answered = [turn for turn in asked[:-1] if turn.is_answered and report(turn.report, 160)]
+    for turn in reversed(answered):
+        yield f"“{headline(turn.request, 90)}”: {report(turn.report, 160)}"
+
+
+def _read_checks(calls: Sequence[ToolCall]) -> dict[str, _Check]:
+    """Return the tests, linters and builds of a run by the names of their commands, in order."""
+    found: dict[str, _Check] = {}
+    for call in calls:
+        steps = [step for step in call.steps if command_purpose(step) in _CHECKS and "fix" not in step.text]
+        if not steps and call.is_test and call.main:
+            steps = [call.main]
+        program = call.failure.signature.program if call.failure else ""
+        at_fault = [step for step in steps if step_purpose(step).lower() == program] or steps[-1:]
+        for step in steps:
+            name = _check_name(step)
+            check = found.setdefault(name, _Check(name))
+            has_failed = call.has_failed and step in at_fault
+            if call.has_failed and not has_failed:
+                continue
+            if has_failed:
+                check.failing.append(call)
+            elif check.failing and check.last is check.failing[-1]:
+                check.turned = call
+            check.last = call
+            check.passed += not has_failed
+    return found
+
+
+def _check_name(step: Step) -> str:
+    """Return a check as it is called; of a runner of tasks also the task."""
+    name = step_purpose(step)
+    is_bare = name in TASK_RUNNERS or name.split()[-1] == "run"
+    return f"{step.program} {task_name(step)}".strip() if is_bare else name
+
+
+def _verification(checks: dict[str, _Check]) -> str:
+    """Say which checks passed at the end, and which did not."""
+    bad = [code(name) for name, check in checks.items() if check.last and check.last.has_failed]
+    good = [code(name) for name, check in checks.items() if check.last and not check.last.has_failed]
+    parts = [f"{format_list(good[-4:])} passed"] if good else []
+    parts += [f"{format_list(bad)} still failed"] if bad else []
+    return f"At the end {' and '.join(parts)}." if parts else ""
+
+
+def _turning_points(reading: RunReading, checks: dict[str, _Check]) -> Iterator[str]:
+    """Yield what turned a failure: another command, a step before, or an edit after which a check passed."""
+    lines: dict[str, str] = {}
+    names: dict[str, None] = {}
+    for met in reading.met:
+        act, cure = met.act, met.cure
+        if cure is None or not act.steps or act.is_look:
+            continue
+        if cure.remedy.way is RemedyKind.INSTALL and met.failure.subject:
+            names[code(met.failure.subject)] = None
+            lines["install"] = f"{format_list([*names])} had to be installed: {code(cure.remedy.text)}"
+        elif cure.remedy.way in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.SAID):
+            command = mask_command(call_text(act))
+            why = f" ({_quote_line(met.failure.line)})" if _quote_line(met.failure.line) else ""
+            if is_informative(command):
+                lines.setdefault(advice(cure.remedy), f"{code(command)} failed{why}: {advice(cure.remedy)}")
+    yield from lines.values()
+    for check in sorted(checks.values(), key=lambda each: -len(each.failing)):
+        if check.turned is None or check.last is None or check.last.has_failed:
+            continue
+        files = _edited_files(reading.acts[check.failing[0].at + 1 : check.turned.at])
+        if files and not any(check.name in line for line in lines.values()):
+            after = f"passed after changes in {_name_files(files, 3)}"
+            yield f"{code(check.name)} failed {_count_failures(check.failing)}, and {after}"
+
+
+def _count_failures(failing: Sequence[ToolCall]) -> str:
+    line = next(
+        (quoted for call in reversed(failing) if call.failure and (quoted := _quote_line(call.failure.line))),
+        "",
+    )
+    count = "once" if len(failing) == 1 else f"{len(failing)} times"
+    return f"{count} (“{line}”)" if line else count
+
+
+def _quote_line(line: str) -> str:
+    """Return an error as a person would quote it, or nothing if it says nothing."""
+    return quote_error(line, _SHORT_QUOTE).rstrip(":") if is_telling(line) else ""
+
+
+def _edited_files(calls: Sequence[ToolCall]) -> list[str]:
+    """Return the files of the project that calls changed, the most changed first."""
+    files = Counter(
+        relative_path(change.file)
+        for call in calls
+        if not call.has_failed
+        for change in call.changes
+        if change.file and not change.is_restored and not is_scratch(change.file) and "$" not in change.file
+    )
+    return [file for file, _ in files.most_common()]
+
+
+def _name_files(files: Sequence[str], most: int) -> str:
+    return format_list([code(file) for file in files], most=most)
+
+
+def _changed_files(calls: Sequence[ToolCall]) -> list[str]:
+    files = _edited_files(calls)
+    return [f"changed {_name_files(files, _SHOWN)}"] if files else []
+
+
+def _deliveries(calls: Sequence[ToolCall]) -> Iterator[str]:
+    """Yield the commits and pull requests that a run made."""
+    subjects: list[str] = []
+    for call in calls:
+        text, output = call.event.text, call.event.output
+        # A hook of git may refuse a commit while a wrapper around git reports success.
+        is_unclear = not _COMMITTED.search(output) and _NOT_COMMITTED.search(output)
+        is_refused = is_unclear or _HOOK_FAILED.search(output)
+        if call.has_failed or not call.steps or is_refused:
+            continue
+        if call.purpose == "gh pr create" or "gh pr create" in text:
+            title, url = _TITLE.search(text), _PULL_REQUEST.search(output)
+            name = f" “{title['double'] or title['single']}”" if title else ""
+            if title or url:
+                yield f"opened pull request{f' #{url[1]}' if url else ''}{name}"
+        elif "git commit" in text and (subject := _COMMIT_SUBJECT.search(text)):
+            words = subject["here"] or subject["double"] or subject["single"]
+            subjects.append(words.strip().split("\\n")[0].splitlines()[0])
+    named = list(dict.fromkeys(subjects))
+    if named:
+        more = f" and {len(named) - 2} more" if len(named) > 2 else ""
+        yield f"committed {format_list([f'“{subject}”' for subject in named[:2]])}{more}"
+
+
+def _review_findings(events: Sequence[Event]) -> Iterator[str]:
+    """Yield what reviewers found and nobody fixed in the run, the worst first."""
+    fixes = (event for event in events if event.kind is EventKind.FIX)
+    fixed = {finding.description for event in fixes for finding in event.findings}
+    found = [
+        (-finding.severity.rank, finding.found_by or event.role or "a reviewer", finding.description)
+        for event in events
+        if event.kind is EventKind.VERDICT
+        for finding in event.findings
+        if finding.description not in fixed
+    ]
+    for _, who, description in sorted(found, key=lambda each: each[0]):
+        yield f"{who} found: {headline(description)}"
+
+
+def _refusals(events: Sequence[Event]) -> Iterator[str]:
+    """Yield what the user refused."""
+    for event in events:
+        if event.extra.get("rejected"):
+            plan = _PLAN_TITLE.search(event.text) if "plan" in event.tool.lower() else None
+            what = (
+                f"the plan “{plan[1].strip()}”"
+                if plan
+                else f"{event.tool} of {code(mask_command(event.target)[:80])}"
+            )
+            yield f"the user refused {what}" if plan or event.target else f"the user refused {event.tool}"
+
+
+def _undone_lines(calls: Sequence[ToolCall]) -> Iterator[str]:
+    for undone in find_undone_edits(calls):
+        change = f"{undone.words} in" if undone.words else "a change of"
+        yield f"{change} {code(undone.file)} was undone after {code(undone.check.purpose)} failed"
+
+
+def _repeated_failures(reading: RunReading, known: Sequence[Lesson]) -> Iterator[str]:
+    """Yield the failures of which a lesson said before the run how to avoid them."""
+    started = reading.episode.started
+    for met in reading.met:
+        for lesson in known:
+            if lesson.signature == met.key and lesson.remedies and started and lesson.created < started:
+                yield f"{lesson.short_id} was known, and its failure met again: {lesson.summary}"
+
+
+def _unsolved_failures(reading: RunReading, checks: dict[str, _Check]) -> Iterator[str]:
+    """Yield the checks that still failed, and the commands that never worked."""
+    for name, check in checks.items():
+        if check.last and check.last.has_failed:
+            yield f"{code(name)} failed {_count_failures(check.failing)}" + (
+                " and did not pass" if not check.passed else ""
+            )
+    seen: set[str] = set(checks)
+    for call in reversed(reading.acts):
+        if not call.steps or call.purpose in seen or call.is_look or "<script>" in call.purpose:
+            continue
+        seen.add(call.purpose)
+        counts = reading.attempts.get(call.purpose)
+        command = mask_command(call_text(call))
+        if call.failure and counts and not counts.ok and is_informative(command):
+            yield f"{code(command)} failed: {quote_error(call.failure.line)}"
+
+
+def _passing_failures(reading: RunReading) -> Iterator[str]:
+    """Yield what timed out, and what failed and then passed with nothing changed."""
+    for purpose, counts in reading.attempts.items():
+        if counts.timeout:
+            yield f"{code(purpose)} timed out {'once' if counts.timeout == 1 else f'{counts.timeout} times'}"
+    for met in reading.met:
+        if met.is_fleeting and not met.act.event.extra.get("timed_out"):
+            yield f"{code(met.act.purpose)} failed and then passed with nothing changed"
+
+
+def _cost_lines(background: Background) -> Iterator[str]:
+    """Say when a run took far more tokens than the project's runs usually do."""
+    usage, usual = background.usage, background.usual_tokens
+    tokens = usage.input_tokens + usage.output_tokens if usage else 0
+    if usual and tokens >= _COSTLY_TIMES * usual:
+        millions, times = f"{tokens / 1e6:.1f}", f"{tokens / usual:.0f}"
+        yield f"it took {millions} million tokens, {times} times the usual of this project"
+
+
+def _answers(events: Sequence[Event]) -> Iterator[str]:
+    """Yield what the user answered when the agent asked."""
+    for event in events:
+        if "ask" not in event.tool.lower() and "user_input" not in event.tool:
+            continue
+        for pair in _ANSWERED.finditer(event.output):
+            yield _answer(pair["question"], pair["answer"])
+        asked, answered = _parse_object(event.text), _parse_object(event.output)
+        answers = answered.get("answers")
+        given = answers if isinstance(answers, dict) else {}
+        for question in asked.get("questions") or ():
+            chosen = given.get(question.get("id")) if isinstance(question, dict) else None
+            words = chosen.get("answers") if isinstance(chosen, dict) else None
+            if isinstance(words, list) and words:
+                yield _answer(str(question.get("question") or ""), ", ".join(map(str, words)))
+
+
+def _answer(question: str, answer: str) -> str:
+    return f"asked “{headline(question, 120)}”, the user chose “{headline(answer, 100)}”"
+
+
+def _parse_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _directions(turns: Sequence[_Turn]) -> Iterator[str]:
+    """Yield what the user said after the first request, the latest first."""
+    asked = [turn.request for turn in turns if turn.request and not is_errand(turn.request)]
+    for request in reversed([request for request in asked[1:] if is_direction(request)]):
+        yield f"the user said: {headline(request, 140)}"
+
+
+def _open_steps(events: Sequence[Event], turns: Sequence[_Turn], *, is_ended: bool) -> Iterator[str]:
+    """Yield the steps that the agent planned for the last request and never marked as done."""
+    since = max((turn.seq for turn in turns if not is_errand(turn.request)), default=0)
+    steps: dict[str, tuple[str, str]] = {}
+    for event in events:
+        if event.seq < since:
+            continue
+        name, given = event.tool.lower(), _parse_object(event.text) if event.tool else {}
+        items = given.get("todos") if "todo" in name else given.get("plan") if name == "update_plan" else None
+        if isinstance(items, list):
+            rows = [item for item in items if isinstance(item, dict)]
+            steps = {
+                str(at): (str(row.get("content") or row.get("step") or ""), str(row.get("status")))
+                for at, row in enumerate(rows)
+            }
+        elif name == "taskcreate" and (number := _TASK_NUMBER.search(event.output)):
+            steps[number[1]] = str(given.get("subject") or ""), "pending"
+        elif name == "taskupdate" and (known := steps.get(str(given.get("taskId")))):
+            steps[str(given.get("taskId"))] = known[0], str(given.get("status") or known[1])
+    # An agent that has reported forgot to mark the step it was at.
+    states = ("pending",) if is_ended else ("pending", "in_progress")
+    undone = [step for step, status in steps.values() if step and status in states]
+    if undone:
+        more = f" and {len(undone) - 3} more" if len(undone) > 3 else ""
+        yield f"planned and not done: {'; '.join(undone[:3])}{more}"
+
+
+def _open_request(turns: Sequence[_Turn], status: EpisodeStatus, *, is_ended: bool) -> Iterator[str]:
+    """Yield the request that got no answer, and what the agent was about to do."""
+    if not turns or is_ended:
+        return
+    last = turns[-1]
+    # Some harnesses end a run that went well by a call, not by a message.
+    is_done = status is EpisodeStatus.SUCCESS and bool(last.said)
+    if last.request and not is_done:
+        yield f"“{headline(last.request, 120)}” got no final report"
+    if last.said and not is_done:
+        step = headline(last.said[-1].text)
+        yield f"it stopped at: {step}" if any(map(str.isalpha, step)) else ""
+
+
+def _files_without_check(calls: Sequence[ToolCall], checks: dict[str, _Check]) -> Iterator[str]:
+    """Yield the source files that no check has seen since they were changed."""
+    last = max((check.last.at for check in checks.values() if check.last), default=-1)
+    own = {base_name(change.file) for call in calls for change in call.changes if change.is_whole}
+    files = [file for file in _edited_files(calls[last + 1 :]) if _SOURCE_FILE.search(file)]
+    # A new file in the root is likely a script that the agent made for itself.
+    files = [file for file in files if not is_scratch(file) and ("/" in file or file not in own)]
+    if files:
+        since = "after the last check" if checks else "without any check"
+        yield f"{_name_files(files, 3)} {'was' if len(files) == 1 else 'were'} changed {since}"
+
+
+def _open_in_progress(text: str) -> Iterator[str]:
+    """Yield what a progress file lists as still to be done."""
+    is_open = False
+    for line in text.splitlines():
+        if line.startswith("#"):
+            is_open = bool(_OPEN_SECTION.match(line))
+        elif item := _OPEN_ITEM.match(line) or (_ITEM.match(line) if is_open else None):
+            yield f"progress.md: {headline(item[1], 160)}"
 
 
 def with_lessons(text: str, lessons: Sequence[Lesson]) -> str:

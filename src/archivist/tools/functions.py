@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from archivist.access.rights import Layer
 from archivist.edges.views import approach_view, entry_view, hit_view
+from archivist.errors import InputError
 from archivist.tools import task_functions as _task_functions  # noqa: F401 registers its functions
 from archivist.tools.registry import (
     COUNT,
@@ -47,6 +48,7 @@ from archivist.tools.registry import (
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.layers.attempts_service import SimilarApproach
+    from archivist.lessons.candidate import KeptLesson
     from archivist.recall.results import Hit
     from archivist.records import Episode, Lesson
     from archivist.stream.service import StreamHit
@@ -70,6 +72,12 @@ Tags = Annotated[list[str], Meta(description="Tags.")]
 Numbers = Annotated[list[Count] | None, Meta(description="Numbers that this refers to.")]
 Text = Annotated[str, Meta(min_length=1, description="The text to keep.")]
 Item = Annotated[str | dict[str, Any], Meta(description="A text, or an object of the section's fields.")]
+AnyRepo = Annotated[str, Meta(description="Another repository than the one you work in; `*` for all.")]
+LessonCategory = Literal[
+    "heuristic", "anti_pattern", "tool_usage", "provider_quirk", "test_strategy", "infra", "prompting",
+    "bugfix_pattern",
+]  # fmt: skip
+LessonScope = Literal["global", "project", "repo", "task", "tool", "provider"]
 Archived = Literal["cycle", "decision", "research", "spec", "lesson"]
 
 _ENTRY = {"id": TEXT, "cycle": COUNT, "action": TEXT, "content": TEXT}
@@ -430,6 +438,7 @@ def recall(
     ] = None,
     role: Role = "",
     issue: Issue = None,
+    repo: AnyRepo = "",
     limit: Limit = 5,
     offset: Offset = 0,
 ) -> Answer:
@@ -437,7 +446,7 @@ def recall(
     from archivist.recall.query import Query
 
     reach = min(offset + limit + 1, _DEPTH)
-    wanted = Query(text=query, kinds=tuple(kinds or ()), role=role, issue=issue, limit=reach)
+    wanted = Query(text=query, kinds=tuple(kinds or ()), role=role, issue=issue, repo=repo, limit=reach)
     return page("hits", bank.recall(wanted).hits, _compact_hit, offset=offset, limit=limit)
 
 
@@ -449,18 +458,28 @@ def lesson_add(
     detail: Annotated[str, Meta(description="What happened, and how it is known.")] = "",
     tags: Annotated[list[str] | None, Meta(description="Two to five words by which it is found.")] = None,
     importance: Annotated[float, Meta(ge=0, le=1, description="From 0 to 1.")] = 0.5,
+    category: Annotated[LessonCategory | None, Meta(description="What sort of advice it is.")] = None,
+    scope: Annotated[LessonScope | None, Meta(description="What it holds for.")] = None,
+    provider: Annotated[str, Meta(description="The harness that it is about, such as claude-code.")] = "",
     tool: Annotated[str, Meta(description="The tool that it is about.")] = "",
     run: Annotated[str, Meta(description="The run that learnt it.")] = "",
     evidence: Annotated[list[str] | None, Meta(description="Ids of runs, events or entries.")] = None,
+    supersedes: Annotated[list[str] | None, Meta(description="Ids of lessons that it replaces.")] = None,
 ) -> Answer:
     """Keep a lesson for the runs to come. It waits until a person approves it or a run of theirs meets it."""
+    fields = {"category": category, "scope": scope, "provider": provider, "tool": tool}
+    kept = bank.lessons.suggest(
+        summary, rule=rule, detail=detail, tags=tags or (), importance=importance, run=run,
+        evidence=evidence or (), supersedes=supersedes or (),
+        **{name: value for name, value in fields.items() if value},
+    )  # fmt: skip
+    return _describe_kept(kept)
+
+
+def _describe_kept(kept: KeptLesson) -> Answer:
     from archivist.lessons.quarantine import WAITS_FOR
     from archivist.records.words import Status
 
-    kept = bank.lessons.suggest(
-        summary, rule=rule, detail=detail, tags=tags or (), importance=importance, tool=tool, run=run,
-        evidence=evidence or (),
-    )  # fmt: skip
     lesson = kept.lesson
     result = "kept" if kept.is_new else "met again"
     if lesson.status is Status.QUARANTINED:
@@ -470,18 +489,63 @@ def lesson_add(
     return {**known, "result": result, **waits}
 
 
+@tool(Toolset.ARCHIVIST, object_schema(lessons=list_schema(result=TEXT)))
+def create_lessons(
+    bank: Bank,
+    lessons: Annotated[
+        list[dict[str, Any]],
+        Meta(
+            min_length=1,
+            max_length=20,
+            description="Objects of summary, rule, detail, category, scope, provider, tool, tags, importance,"
+            " evidence, supersedes, as lesson_add takes them.",
+        ),
+    ],
+    run: Annotated[str, Meta(description="The run that learnt them.")] = "",
+) -> Answer:
+    """Keep several lessons at once. One that cannot be kept says why, and the others are kept."""
+    answers: list[Answer] = []
+    for given in lessons:
+        try:
+            answers.append(call(bank, "lesson_add", {"run": run, **given}))
+        except InputError as error:
+            answers.append({"summary": str(given.get("summary", "")), "result": f"refused: {error.message}"})
+    return {"lessons": answers}
+
+
+@tool(Toolset.ARCHIVIST, object_schema({"waits_for": TEXT}, id=TEXT, summary=TEXT, status=TEXT, result=TEXT))
+def merge(
+    bank: Bank,
+    ids: Annotated[list[str], Meta(min_length=2, max_length=20, description="Lessons that say the same.")],
+    summary: Annotated[str, Meta(max_length=1000, description="New words; else those of the first.")] = "",
+    rule: Annotated[str, Meta(max_length=1000, description="IF … THEN …")] = "",
+) -> Answer:
+    """Make one lesson of several that say the same. Lessons of others change when a person approves it."""
+    return _describe_kept(bank.lessons.merge(ids, summary=summary, rule=rule))
+
+
 @tool(Toolset.ARCHIVIST, page_schema("lessons", {"id": TEXT, "summary": TEXT, "status": TEXT}), reads=True)
 def lesson_query(
     bank: Bank,
-    text: Annotated[str, Meta(description="What to search for; empty for the most frequent.")] = "",
+    text: Annotated[str, Meta(description="What to search for; empty for the best by themselves.")] = "",
     tool: Annotated[str, Meta(description="Only about this tool.")] = "",
+    provider: Annotated[str, Meta(description="Only about this provider.")] = "",
+    tags: Annotated[list[str] | None, Meta(description="Only with one of these tags.")] = None,
+    phase: Annotated[str, Meta(description="Only about this phase: test, lint, typecheck, build.")] = "",
+    error: Annotated[str, Meta(description="Only about this kind of failure, such as timeout.")] = "",
+    task: Annotated[str, Meta(description="Only of this task.")] = "",
+    repo: AnyRepo = "",
     limit: Limit = 10,
     offset: Offset = 0,
 ) -> Answer:
-    """List lessons: the best matches, or the most frequent."""
+    """List lessons: the best matches, or the best by importance and recency."""
     from archivist.recall.query import Query
 
-    found = bank.lessons.query(Query(text=text, tool=tool, limit=offset + limit + 1))
+    asked = Query(
+        text=text, tool=tool, provider=provider, tags=tuple(tags or ()), phase=phase, error=error, task=task,
+        repo=repo, limit=offset + limit + 1,
+    )  # fmt: skip
+    found = bank.lessons.query(asked)
     fields = pick_fields("summary", "rule", "category", "tags", "status", "provenance")
 
     def view(lesson: Lesson) -> Answer:

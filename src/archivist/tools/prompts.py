@@ -25,6 +25,7 @@ _WHEN = {
     "lesson_query": "To list lessons: lesson_query(text).",
     "lesson_add": "After something was learnt the hard way: lesson_add, one call a lesson. It counts as seen"
     " once until another run meets it; the same lesson again is merged.",
+    "create_lessons": "create_lessons keeps several lessons at once; merge makes one of several that agree.",
     "memory_log": "At the end of a piece of work: memory_log says what was done, with an honest importance.",
     "recall_search": "For what was logged lately: recall_search(query).",
     "archival_search": "For documents, decisions and old cycles: archival_search(query).",
@@ -58,9 +59,17 @@ def reflect(tool_names: Collection[str], *, run: str = "", focus: str = "") -> s
         reading=f" {read} {run!r} reads what is kept of the run." if run else "",
         search=search,
         most=MOST_LESSONS,
-        add="lesson_add" if "lesson_add" in tool_names else "archivist lessons add",
+        add=_keeping(tool_names),
+        merging=" Two that say the same: merge(ids)." if "merge" in tool_names else "",
         run=repr(run) if run else "the id of this run, if there is one",
     )
+
+
+def _keeping(tool_names: Collection[str]) -> str:
+    """Return how lessons are kept with the functions that there are."""
+    if "create_lessons" in tool_names:
+        return "them with one call of create_lessons, each an object as lesson_add takes it"
+    return f"each with one call of {'lesson_add' if 'lesson_add' in tool_names else 'archivist lessons add'}"
 
 
 def save_memory(tool_names: Collection[str], *, scope: str = "") -> str:
@@ -79,17 +88,22 @@ Reflect on {which}, and keep the few things that the next run should know.{focus
    or was done twice; what a person corrected or wished; which assumption was wrong.{reading}
 2. Look at what is known: {search}, in the words of each thing that you would keep. What is known already
    and was met again is worth telling once more in the same words, which counts it; what contradicts a
-   lesson is worth telling with that lesson's id.
+   lesson, or says it better, supersedes it: give that lesson's id.{merging}
 3. Choose at most {most}. Worth keeping is what will happen again in this project, was not obvious, and
    changes what somebody does. Not worth keeping: what the documentation says, what held for this task
    alone, a slip, praise, guesses about causes that nothing showed.
-4. Keep each with one call of {add}:
+4. Keep {add}:
    - summary: one sentence that names the thing; commands, files and options in backticks
    - rule: IF the situation THEN what to do, so that it can be followed without the story
    - detail: what happened, and how it is known
+   - category: heuristic, anti_pattern, tool_usage, provider_quirk, test_strategy, infra, prompting or
+     bugfix_pattern
+   - scope: global, project, repo, task, tool or provider; provider: the harness that it is about, such as
+     claude-code; tool: the tool that it is about, if any
    - evidence: the ids of runs, events or entries that show it
+   - supersedes: the ids of lessons that it replaces, if any
    - run: {run}
-   - tags: two to five words by which it is found; tool: the tool that it is about, if any
+   - tags: two to five words by which it is found
    - importance: 0.9 for lost work or hours, 0.7 for many wasted steps, 0.5 for a detour; below 0.3 it is
      not worth keeping
    No passwords, keys, tokens or personal data.

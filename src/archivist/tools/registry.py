@@ -277,7 +277,8 @@ def _check_arguments(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     for group in ("options", "filters", "metadata", "entry"):
         if group not in known and isinstance(flat.get(group), Mapping):
             flat |= flat.pop(group)
-    if "scope" in known and isinstance(flat.get("scope"), str):
+    is_path = _TOOLS[name].toolset is Toolset.WORKSPACE and "scope" in known
+    if is_path and isinstance(flat.get("scope"), str):
         parts = flat["scope"].split("/")
         if len(parts) > len(ScopeArgument.__struct_fields__):
             raise InputError(f"{name}: the scope {flat['scope']!r} is too deep", hint=_SCOPE)

@@ -47,11 +47,11 @@ def test_a_native_session_is_told_by_its_own_lines() -> None:
     assert (main.project, main.agent, main.provider, main.model) == (
         "kiln",
         "claude-code",
-        "anthropic",
+        "claude-code",
         "claude-sonnet-4-5",
     )
     assert main.status is EpisodeStatus.SUCCESS
-    assert main.extra["branch"] == "main"
+    assert (main.extra["branch"], main.extra["maker"]) == ("main", "anthropic")
 
 
 def test_a_reply_spread_over_lines_is_counted_once() -> None:

@@ -39,7 +39,7 @@ def from_file(name: str) -> tuple[list[Event], list[Episode]]:
 def test_a_rollout_names_itself_and_its_repository() -> None:
     _, (episode,) = from_file("codex-rollout.jsonl")
     assert episode.id == "0199aaaa-0000-7000-8000-000000000001"
-    assert (episode.project, episode.provider, episode.model) == ("ada/mill", "openai", "gpt-5.5-codex")
+    assert (episode.project, episode.provider, episode.model) == ("ada/mill", "codex", "gpt-5.5-codex")
     assert (episode.task, episode.status) == ("Fix the build of the mill", EpisodeStatus.SUCCESS)
     assert episode.usage is not None
     assert (episode.usage.input_tokens, episode.usage.cached_tokens) == (5000, 4000)
@@ -261,7 +261,11 @@ def test_a_gateway_is_not_the_models_maker(capture: Read) -> None:
     meta = {"type": "session_meta", "payload": {"id": "t", "model_provider": "openrouter"}}
     context = {"type": "turn_context", "payload": {"model": "anthropic/claude-opus-5"}}
     _, (episode,), _ = capture(codex, meta, context, item(type="message", role="user", content="Hi"))
-    assert (episode.agent, episode.provider, episode.model) == ("codex", "anthropic", "claude-opus-5")
+    assert (episode.provider, episode.extra["maker"], episode.model) == (
+        "codex",
+        "anthropic",
+        "claude-opus-5",
+    )
 
 
 def test_a_web_search_is_one_call_and_leaves_nothing_open(capture: Read) -> None:

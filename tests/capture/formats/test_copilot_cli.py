@@ -35,14 +35,14 @@ def call(**end: Any) -> list[dict[str, Any]]:
 def test_a_session_names_its_harness_its_repository_and_its_model() -> None:
     _, (child, episode) = from_file(FIXTURES / "copilot-cli.jsonl")
     assert (episode.id, episode.agent, episode.project) == ("c0b1-kiln", "copilot-cli", "ada/kiln")
-    assert (episode.provider, episode.model) == ("anthropic", "claude-sonnet-4.5")
+    assert (episode.provider, episode.model) == ("copilot-cli", "claude-sonnet-4.5")
     assert (episode.extra["branch"], episode.extra["cwd"]) == ("glaze", "/src/kiln")
     assert episode.status is EpisodeStatus.SUCCESS
     assert episode.usage is not None
     assert (episode.usage.input_tokens, episode.usage.cached_tokens) == (1500, 700)
     assert (child.id, child.parent, child.kind) == ("c0b1-kiln.a1", "c0b1-kiln", EpisodeKind.SUBAGENT_RUN)
     assert (child.task, child.status) == ("Find callers of parse", EpisodeStatus.SUCCESS)
-    assert (child.project, child.provider) == ("ada/kiln", "anthropic")
+    assert (child.project, child.extra["maker"]) == ("ada/kiln", "anthropic")
 
 
 def test_calls_have_their_exit_codes_and_no_text_of_hooks() -> None:

@@ -37,7 +37,7 @@ def shell(output: str, status: str = "success") -> dict[str, Any]:
 def test_both_forms_of_a_chat_tell_the_same(name: str) -> None:
     events, (episode,) = from_file(FIXTURES / name)
     assert (episode.id, episode.agent) == ("5f0c2d11-kiln", "gemini-cli")
-    assert (episode.provider, episode.model) == ("google", "gemini-3-flash")
+    assert (episode.provider, episode.model) == ("gemini-cli", "gemini-3-flash")
     assert (episode.task[:16], episode.status) == ("Make the test of", EpisodeStatus.SUCCESS)
     assert episode.usage is not None
     assert (episode.usage.input_tokens, episode.usage.output_tokens) == (1500, 144)

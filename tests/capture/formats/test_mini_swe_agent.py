@@ -44,7 +44,7 @@ def test_version_2_names_task_project_model_and_usage() -> None:
     assert episode.task == "Bricks are counted twice\nSee count()."
     assert (episode.project, episode.extra["instance"]) == ("ada/kiln", "ada__kiln-7")
     assert (episode.provider, episode.model, episode.status) == (
-        "deepseek",
+        "mini-swe-agent",
         "deepseek-chat",
         EpisodeStatus.SUCCESS,
     )

@@ -36,7 +36,7 @@ def test_a_session_names_its_harness_its_model_and_the_models_maker() -> None:
     _, (episode,) = from_file(FIXTURES / "opencode.json")
     assert (episode.id, episode.agent, episode.project) == ("ses_kiln1", "opencode", "kiln")
     # The log names the service that was asked, which serves the models of several makers.
-    assert (episode.provider, episode.model) == ("anthropic", "claude-sonnet-4.5")
+    assert (episode.provider, episode.model) == ("opencode", "claude-sonnet-4.5")
     assert (episode.status, episode.kind) == (EpisodeStatus.SUCCESS, EpisodeKind.ORCHESTRATOR_RUN)
     assert episode.usage is not None
     assert (episode.usage.input_tokens, episode.usage.cached_tokens) == (3 * 1010, 300)

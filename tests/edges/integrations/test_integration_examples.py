@@ -39,8 +39,11 @@ def test_the_decorated_agent_does_better_the_second_time() -> None:
     lines = play("remember.py").splitlines()
     assert lines[0].endswith("It is told: nothing yet")
     assert lines[-2:] == [
-        "success: Succeeded: Make the checks of toolshed pass. 2 tool calls, 1 failure of 1 kind.",
-        "success: Succeeded: Make the checks of toolshed pass. 1 tool call, no failures.",
+        (
+            "success: Succeeded: Make the checks of toolshed pass. `./checks` failed (checks: error: the"
+            " following arguments are required: --seed): use `./checks --seed 7`."
+        ),
+        "success: Succeeded: Make the checks of toolshed pass. Nothing failed.",
     ]
 
 

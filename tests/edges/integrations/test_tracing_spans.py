@@ -176,13 +176,15 @@ def told(spans: InMemorySpanExporter) -> list[tuple[str, str, object, object]]:
 @pytest.mark.parametrize("tool", [each.name for each in tools()])
 def test_every_tool_is_a_span_of_its_own(bank: Bank, spans: InMemorySpanExporter, tool: str) -> None:
     (bank.root / "out.txt").write_text("made")
-    call(bank, "lesson_add", {"summary": "The checks want a seed"})
+    for summary in ("The checks want a seed", "Set the seed before the checks"):
+        call(bank, "lesson_add", {"summary": summary})
     given: dict[str, Any] = {
         "query": "seed", "task": "seed", "scope": "w", "id": "m-001", "start_cycle": 0, "end_cycle": 1,
         "content": "seed", "importance": 3, "tags": [], "key": "k", "value": "v", "category": "c",
         "agent": "a", "approach": "x", "path": "out.txt", "summary": "Another thing", "after": "Test first",
         "reason": "why", "items": ["a seed"], "item": "a seed",
-        "name": "seed", "text": "Sow it", "title": "Sow it", "error": "no soil",
+        "name": "seed", "text": "Sow it", "title": "Sow it", "error": "no soil", "ids": ["m-001", "m-002"],
+        "lessons": [{"summary": "Another thing"}],
     }  # fmt: skip
     chosen = {"core_memory_update": {"section": "status"}, "core_memory_append": {"section": "blockers"}}
     chosen |= {"memory_log": {"action": "seed", "type": "action"}, "archival_insert": {"type": "spec"}}

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.history import PastRun, RunHistory
+from archivist.reading.history import PastRun, RunHistory, provider_of
 from archivist.reading.run import RunReading, read_run
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Usage
 from archivist.reflect.miners import mine_candidates
@@ -76,10 +76,10 @@ def past(*readings: RunReading) -> RunHistory:
             PastRun(
                 run=each.episode.id,
                 project=each.episode.project,
-                provider=each.episode.provider,
+                provider=provider_of(each.episode),
                 digest=each.digest,
                 task=each.episode.task,
-                harness=each.episode.agent,
+                model=each.episode.model,
             )
             for each in readings
         ]

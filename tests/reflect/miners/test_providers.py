@@ -51,9 +51,9 @@ def test_a_run_of_the_better_provider_is_no_further_sighting() -> None:
     assert len(_quirks(slow, *good, again)) == 1
 
 
-def test_two_harnesses_of_one_maker_are_compared() -> None:
-    slow = run(SLOW, SLOW, provider="anthropic", agent="opencode")
-    good = run(GOOD, name="run-2", provider="anthropic", agent="claude-code")
+def test_two_harnesses_of_one_model_are_compared() -> None:
+    slow = run(SLOW, SLOW, model="opus", agent="opencode")
+    good = run(GOOD, name="run-2", model="opus", agent="claude-code")
     expected = (
         "`bun test` timed out 2 times with opencode, while claude-code finished it: "
         "run it in parts or use claude-code"
@@ -61,15 +61,16 @@ def test_two_harnesses_of_one_maker_are_compared() -> None:
     assert _quirks(slow, good) == [expected]
 
 
-def test_two_makers_in_one_harness_are_compared() -> None:
-    slow = run(SLOW, SLOW, provider="anthropic", agent="opencode")
-    good = run(GOOD, name="run-2", provider="openai", agent="opencode")
-    (quirk,) = _quirks(slow, good)
-    assert "timed out 2 times with anthropic, while openai finished it" in quirk
+def test_two_models_in_one_harness_are_compared() -> None:
+    slow = run(SLOW, SLOW, model="opus", agent="opencode")
+    good = run(GOOD, name="run-2", model="gpt-5", agent="opencode")
+    (quirk,) = (each for each in learnt(slow, good) if each.category is Category.PROVIDER_QUIRK)
+    assert "timed out 2 times with opus, while gpt-5 finished it" in quirk.summary
+    assert quirk.provider == "opencode"
 
 
 def test_what_differs_in_both_is_laid_to_the_harness() -> None:
-    slow = run(SLOW, SLOW, provider="anthropic", agent="claude-code")
-    good = run(GOOD, name="run-2", provider="openai", agent="codex")
+    slow = run(SLOW, SLOW, model="opus", agent="claude-code")
+    good = run(GOOD, name="run-2", model="gpt-5", agent="codex")
     (quirk,) = _quirks(slow, good)
     assert "timed out 2 times with claude-code, while codex finished it" in quirk

@@ -197,7 +197,7 @@ class _Trajectory(Recorder):
         agent = object_at(facts, "agent")
         extra = object_at(facts, "extra")
         self.agent = text(agent, "name")
-        self.provider = text(agent, "provider") or self.provider
+        self.maker = text(agent, "provider") or self.maker
         self.use_model(text(agent, "model_name", "model"))
         self.session = text(facts, "session_id")
         self.parent = self.parent or text(object_at(agent, "extra"), "parent_session_id")

@@ -134,8 +134,8 @@ class _Thread(Recorder):
             return
         self._has_meta = True
         self.extend_span(as_time(meta.get("timestamp")))
-        provider = text(meta, "model_provider")
-        self.provider = "" if provider in GATEWAYS else provider
+        maker = text(meta, "model_provider")
+        self.maker = "" if maker in GATEWAYS else maker
         self._read_context(meta)
         git = object_at(meta, "git")
         remote = remote_address(text(git, "repository_url"))

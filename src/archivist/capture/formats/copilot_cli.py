@@ -82,7 +82,7 @@ class _Session(Recorder):
 
     def _finish_child(self, child: Recorder) -> None:
         child.project, child.model = child.project or self.project, child.model or self.model
-        child.provider = child.provider or self.provider
+        child.maker = child.maker or self.maker
         child.finish()
 
     def _run_of(self, value: Mapping[str, Any], data: Mapping[str, Any]) -> Recorder:

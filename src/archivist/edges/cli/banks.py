@@ -247,11 +247,31 @@ def share(bank: Bank, folder: Path, trust: tuple[str, ...]) -> Answer:
     done = bank.exchange.share(folder, trust=trust)
     skipped = [str(problem) for problem in done.problems]
     lessons, audits = pluralize(done.changed["lessons"], "lesson"), done.changed["audit"]
+    notes = []
+    for lesson, twin in done.united:
+        said = f", it said “{twin.summary}”" if twin.summary != lesson.summary else ""
+        notes.append(
+            f"learnt here and elsewhere: {lesson.short_id}, now counted from both ({lesson.frequency}x);"
+            f" {twin.short_id} is superseded{said}"
+        )
+    for kept, other in done.conflicts:
+        notes.append(
+            f"conflict: two clones reworded {kept.short_id}. The later words stay: “{kept.summary}”."
+            f" The others, “{other.summary}”, are in archivist lessons history {kept.short_id}"
+        )
+    waiting = done.waiting.items()
+    notes += [_describe_waiting(origin, count, folder, own=done.origin) for origin, count in waiting]
+    pairs = {"united": done.united, "conflicts": done.conflicts}
+    named = {
+        name: [{"lesson": kept.short_id, "other": other.summary} for kept, other in found]
+        for name, found in pairs.items()
+    }
+    counts = {"changed": done.changed, "written": done.written, "skipped": skipped, "waiting": done.waiting}
     return Answer(
-        {"changed": done.changed, "written": done.written, "skipped": skipped, "waiting": done.waiting},
+        {**counts, **named},
         f"imported {lessons} and {pluralize(audits, 'audit record')};"
         f" wrote {pluralize(done.written['lessons'], 'lesson')} to {folder}",
-        [_describe_waiting(origin, count, folder, own=done.origin) for origin, count in done.waiting.items()],
+        notes,
         skipped=skipped,
     )
 

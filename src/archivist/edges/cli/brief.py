@@ -120,6 +120,23 @@ def brief(
             note(line)
 
 
+@click.command()
+@click.argument("domain", default="")
+@click.argument("role", metavar="[ARCHETYPE]", default="")
+@click.option("--audit", "run", metavar="RUN", default="", help="Record what this run was told.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def inject(session: Session, domain: str, role: str, run: str, as_json: bool) -> None:
+    """Print the known issues of DOMAIN for ARCHETYPE, as the cross-run document has them; else nothing."""
+    from archivist.brief.select import BriefRequest
+
+    bank, global_bank = session.bank_if_any(), session.global_bank()
+    lead = bank or global_bank
+    request = BriefRequest(domain=domain, role=role, run=run if bank else "", form="known-issues")
+    found = lead.brief(request, global_bank=global_bank if bank else None) if lead else None
+    print_brief(lead, found, as_json)
+
+
 def _say_why_empty(bank: Bank | None, rendered: Any = None, *request: Any) -> None:
     """Tell a person who looks why nothing was printed, if nothing was; a script reads stdout alone."""
     if (rendered is not None and rendered.text) or not sys.stderr.isatty():

@@ -101,6 +101,8 @@ MEANINGS = {
     "server.poll_s": "seconds between two looks for changes that other processes made",
     "server.heartbeat_s": "seconds of silence after which a listener gets a heartbeat",
     "server.silence_s": "seconds in which a request must begin, and without more of its body it is refused",
+    "files.cross_run": "folder of lessons.jsonl, archive.jsonl and audit.jsonl, such as .archeflow/memory",
+    "files.reflective": "folder of episodes.jsonl, lessons.jsonl and lessons-archive.jsonl",
     "store.busy_timeout_s": "seconds to wait for another process",
     "trust.folders": "folders whose banks are trusted without being accepted, separated by commas",
 }

@@ -66,6 +66,8 @@ COMMANDS = {
     "artifacts": ("layers:artifacts", "Register files that runs produced, and verify them."),
     "extract": ("runs:extract", "Learn from a run's review findings."),
     "decay": ("runs:decay", "Age the bank by a finished run."),
+    "inject": ("brief:inject", "Print the known issues of a domain."),
+    "audit-check": ("lessons:check", "Judge the lessons that a run was given."),
     "audit": ("lessons:audit", "Report whether briefed lessons helped."),
     "export": ("banks:export", "Write the bank as JSON lines."),
     "import": ("banks:import_", "Import JSON lines."),
@@ -87,7 +89,8 @@ GROUPS = {
         "setup", "open", "brief", "recall", "lessons", "capture", "reflect", "doctor", "install", "uninstall",
     ),
     "For orchestrators": (
-        "run", "tasks", "audit", "episodes", "extract", "decay", "tools", "serve", "mcp", "token",
+        "run", "tasks", "audit", "episodes", "extract", "inject", "audit-check", "decay", "tools", "serve",
+        "mcp", "token",
     ),
     "Agents' shared memory": (
         "core", "proposals", "working", "stream", "archive", "knowledge", "artifacts",
@@ -103,7 +106,7 @@ _MEANINGS = {
     **dict.fromkeys(("search", "find", "query", "ask", "grep"), "recall"),
     **dict.fromkeys(("learn", "mine", "distill"), "reflect"),
     **dict.fromkeys(("ingest", "load", "read", "log", "logs"), "capture"),
-    **dict.fromkeys(("context", "prompt", "tell", "inject", "summary"), "brief"),
+    **dict.fromkeys(("context", "prompt", "tell", "summary"), "brief"),
     **dict.fromkeys(("add", "remember", "note", "save"), "lessons add"),
     **dict.fromkeys(("list", "ls", "memories"), "lessons list"),
     **dict.fromkeys(("show", "get"), "lessons show"),

@@ -14,7 +14,7 @@ from archivist.edges import views
 from archivist.edges.cli import options
 from archivist.edges.cli.output import Answer, is_terminal, list_changes, list_records, print_json, write_file
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.wording import episode_lines, field_lines, pluralize, short_repos
+from archivist.edges.cli.wording import account_lines, episode_lines, field_lines, pluralize, short_repos
 from archivist.errors import ArchivistError, InputError, NotFoundError
 from archivist.records.plain import to_plain
 from archivist.records.run_words import Action
@@ -220,24 +220,36 @@ episodes = click.Group(
 @click.option("--task", metavar="TEXT", default="", help="Only runs of this task.")
 @click.option("--agent", metavar="A", default="", help="Only attempts of this agent.")
 @click.option("--action", type=options.enum_choice(Action), help="Only attempts with this result.")
+@click.option("--phase", metavar="P", default="", help="Only runs with this phase: test, lint, typecheck, …")
+@click.option("--error", metavar="E", default="", help="Only runs that met this: missing_module, timeout, …")
+@click.option("--tag", "tags", metavar="T", multiple=True, help="Only runs with this tag; repeatable.")
 @options.limit("At most N, the latest first.")
-def list_runs(bank: Bank, /, project: str, agent: str, action: str | None, **asked: Any) -> Answer:
+def list_runs(
+    bank: Bank, /, project: str, agent: str, action: str | None, phase: str, error: str, **asked: Any
+) -> Answer:
     """List the runs and attempts, latest first."""
-    # Attempts name no repository, so such a list would always be empty.
-    if project and (agent or action):
-        raise click.UsageError("--project is for runs, --agent and --action are for attempts")
+    tags = tuple(filter(None, (*asked.pop("tags"), phase, error)))
+    # Attempts name no repository and have no tags, so such a list would always be empty.
+    if (project or tags) and (agent or action):
+        raise click.UsageError("--agent and --action are for attempts, the other options for runs")
     if agent or action:
         return _list_episodes(bank, bank.attempts.query(agent=agent, action=action, **asked))
-    return _list_episodes(bank, bank.runs.episodes(project=project, **asked))
+    return _list_episodes(bank, bank.runs.episodes(project=project, tags=tags, **asked))
 
 
 @options.bank_command(episodes, "show")
-@click.argument("run", metavar="RUN")
-def show_run(bank: Bank, run: str) -> Answer:
-    """Print the run RUN: its outcome, what worked, what failed, what was decided. RUN#14 is an event of it.
+@click.argument("run", metavar="[RUN]", required=False)
+@click.option("--task", metavar="ID", default="", help="Every run of this task, and what they taught.")
+def show_run(bank: Bank, run: str | None, task: str) -> Answer:
+    """Print the run RUN: its outcome, what worked, what failed, what was decided, what was left open.
 
-    The beginning of an id is enough, if no other begins so.
+    RUN#14 is an event of it. The beginning of an id is enough, if no other begins so. With --task instead of
+    RUN the memory of a task is printed: its runs and attempts, and the lessons from them.
     """
+    if (run is None) != bool(task):
+        raise click.UsageError("name a run, or a task with --task")
+    if run is None:
+        return _show_task(bank, task)
     if run.rpartition("#")[2].isdecimal() and "#" in run:
         event = bank.runs.event(run)
         known = ("kind", "time", "agent", "role", "tool", "target", "exit_code", "duration_s")
@@ -250,6 +262,26 @@ def show_run(bank: Bank, run: str) -> Answer:
     told = [(name, " ".join(str(getattr(episode, name)).split())) for name in names]
     fields = field_lines([*told, ("provenance", bank.runs.provenance(episode.id).label)])
     return Answer({"episode": _episode_view(bank, episode)}, "\n".join((*episode_lines(episode), *fields)))
+
+
+def _show_task(bank: Bank, task: str) -> Answer:
+    """Return the runs and attempts of a task, oldest first, and the lessons that are for it or from them."""
+    from archivist.recall.query import EVERY_REPO, Query
+
+    runs = bank.runs.episodes(task=task)[::-1]
+    lessons = bank.lessons.query(Query(task=task, repo=EVERY_REPO))
+    if not runs and not lessons:
+        raise NotFoundError("task", task, hint="archivist episodes list shows the tasks of runs")
+    blocks = ["\n".join(account_lines(episode)) for episode in runs]
+    if lessons:
+        rows = [f"  {lesson.short_id}  {lesson.summary}" for lesson in lessons]
+        blocks.append("\n".join(("Lessons", *rows)))
+    view = {
+        "task": task,
+        "episodes": [_episode_view(bank, episode) for episode in runs],
+        "lessons": bank.lessons.views(lessons),
+    }
+    return Answer(view, "\n\n".join(blocks))
 
 
 @episodes.command()

@@ -13,7 +13,7 @@ from archivist.brief.select import global_mark_of
 from archivist.edges.cli import options
 from archivist.edges.cli.output import Answer, is_terminal, list_changes, list_records, write_file
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.wording import call_lines, field_lines, pluralize, short_repos
+from archivist.edges.cli.wording import apart_notes, call_lines, field_lines, pluralize, short_repos
 from archivist.edges.views import history_views, lesson_views, regression_view, report_row_view, verdicts_view
 from archivist.records.run_words import Effect
 from archivist.records.words import Category, LessonType, Scope, Severity, Status
@@ -28,7 +28,7 @@ _LESSON_FIELDS = (
     "status", "quarantined_for", "provenance", "brought_by", "waits_for",
     "type", "category", "severity", "scope", "domain", "role", "repo", "task", "provider", "tool",
     "stale", "importance", "frequency", "runs_since_last_seen", "last_seen_run", "usage_count", "helpful",
-    "ineffective", "ignored", "superseded_by", "origin", "source", "created", "updated", "uid",
+    "ineffective", "ignored", "supersedes", "superseded_by", "origin", "source", "created", "updated", "uid",
 )  # fmt: skip
 # A lesson may have been seen in hundreds of runs.
 _LISTED = 6
@@ -64,6 +64,8 @@ lessons = click.Group("lessons", help="List, show, add, edit and forget lessons.
 
 @options.bank_command(lessons, "list", has_global=True)
 @_facet_options
+@click.option("--phase", metavar="P", help="About a phase: test, lint, typecheck, build, …")
+@click.option("--error", metavar="E", help="About a kind of failure: missing_module, timeout, usage, …")
 @click.option("--all", "with_retired", is_flag=True, help="Also superseded and archived ones.")
 @click.option("--status", type=options.enum_choice(Status), help="Only this status.")
 @click.option("--waiting", is_flag=True, help="Only those that no run is told before you approve them.")
@@ -76,7 +78,8 @@ def list_(
 ) -> Answer:
     """Print the live and quarantined lessons as a table, or with --all every lesson.
 
-    Below it stands which lessons are not from your own runs.
+    In the folder of a repository that the bank knows they are those of this repository and of none; --repo
+    names another, and --repo '*' lists all. Below it stands which lessons are not from your own runs.
     """
     from archivist.lessons.quarantine import quarantine_reason
     from archivist.recall.query import LIVE, Query
@@ -109,9 +112,8 @@ def list_(
         del columns["Type"], columns["Domain"]
     headings, cells = tuple(columns), columns.values()
     rows = [[cell(lesson) for cell in cells] for lesson in found]
-    return Answer(
-        {"lessons": bank.lessons.views(found)}, notes=_source_notes(found), tables=[(headings, rows)]
-    )
+    notes = [*_source_notes(found), *apart_notes(bank, asked["repo"] or "")]
+    return Answer({"lessons": bank.lessons.views(found)}, notes=notes, tables=[(headings, rows)])
 
 
 def _source_notes(found: Sequence[Lesson]) -> list[str]:
@@ -255,6 +257,17 @@ def forget(session: Session, names: tuple[str, ...], replaced_by: str | None, is
         known = bank.lessons.get_many(bare)
         gone = [bank.lessons.archive(name, by) if by else bank.forget(name) for name in bare]
         return _status_answer(bank, "superseded" if by else "archived", known, gone, global_mark_of(names[0]))
+
+
+@options.command(lessons)
+@click.argument("names", metavar="ID ID…", nargs=-1, required=True)
+@click.option("--summary", metavar="TEXT", default="", help="New words for it.")
+@click.option("--rule", metavar="TEXT", default="", help='"IF … THEN …"')
+@options.is_global
+def merge(session: Session, names: tuple[str, ...], is_global: bool, **words: str) -> Answer:
+    """Make one lesson of several that say the same, counted from all of them; the first keeps its id."""
+    with session.bank_of(*names, is_global=is_global) as (bank, bare):
+        return _saved_answer(bank, bank.lessons.merge(bare, **words).lesson, global_mark_of(names[0]))
 
 
 @options.command(lessons)

@@ -8,7 +8,7 @@ import click
 
 from archivist.edges.cli import options
 from archivist.edges.cli.output import Answer, is_terminal, wrap_line
-from archivist.edges.cli.wording import pluralize, short_repos
+from archivist.edges.cli.wording import apart_notes, pluralize, short_repos
 from archivist.edges.views import recall_view
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @click.option("--role", metavar="R", default="", help="Only of this role.")
 @click.option("--provider", metavar="P", default="", help="Only of this provider.")
 @click.option("--tool", metavar="T", default="", help="Only of this tool.")
-@click.option("--repo", metavar="NAME", default="", help="Only of this repository.")
+@click.option("--repo", metavar="NAME", default="", help="Only of this repository; '*' for all.")
 @click.option("--domain", metavar="D", default="", help="Only of this domain.")
 @click.option("--run", metavar="ID", default="", help="Only what happened in this run.")
 @click.option("--since", type=options.DateTimeParam(), help="Only from this day on.")
@@ -46,7 +46,10 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @click.option("--explain", is_flag=True, help="Print every part of every score.")
 @options.is_global
 def recall(bank: Bank, /, text: str, importance: float, explain: bool, is_all: bool, **asked: Any) -> Answer:
-    """Find what the bank knows about QUERY: lessons, runs and what happened in them, the best first."""
+    """Find what the bank knows about QUERY: lessons, runs and what happened in them, the best first.
+
+    In the folder of a repository that the bank knows, what other repositories met is left out.
+    """
     from archivist.recall.query import Query
 
     query = Query(text=text, min_importance=importance, is_in_time_order=is_all, **asked)
@@ -68,6 +71,7 @@ def recall(bank: Bank, /, text: str, importance: float, explain: bool, is_all: b
         if explain:
             lines.append(f"      {_explain_score(hit, found.weights)}")
     notes = [] if found.hits else ["nothing found"]
+    notes += apart_notes(bank, asked["repo"])
     if found.hits and explain:
         notes.append(f"words: {', '.join(found.words) or 'none'} · vectors: {found.embedder or 'none'}")
     if found.problem:

@@ -20,7 +20,7 @@ from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.errors import BankLockedError, BankReadOnlyError, InputError
 from archivist.ids import new_id
-from archivist.records.run_words import Effect, EpisodeStatus
+from archivist.records.run_words import Effect, EpisodeKind, EpisodeStatus
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -52,12 +52,20 @@ run = click.Group("run", help="Start and finish a run: the two calls that an orc
 @click.option("--role", metavar="R", default="", help="Lessons for this role and for none in particular.")
 @click.option("--repo", metavar="NAME", default="", help="The repository; that of the folder when missing.")
 @click.option("--provider", metavar="P", default="", help="Also what is known of this provider, of no other.")
+@click.option("--kind", type=options.enum_choice(EpisodeKind), help="What sort of run it is.")
 @format_option
 @fence_option
 @options.as_json
 @click.pass_obj
 def start(
-    session: Session, /, run_id: str, agent: str, form: str | None, as_json: bool, **asked: Any
+    session: Session,
+    /,
+    run_id: str,
+    agent: str,
+    form: str | None,
+    kind: str | None,
+    as_json: bool,
+    **asked: Any,
 ) -> None:
     """Open a run, print its brief and record both. Without a bank: prints nothing, never fails.
 
@@ -69,7 +77,8 @@ def start(
     brief: RenderedBrief | None = None
     if bank is not None:
         try:
-            brief = bank.runs.start_run(name, request, agent=agent, global_bank=global_bank)
+            run_kind = EpisodeKind(kind) if kind else None
+            brief = bank.runs.start_run(name, request, agent=agent, kind=run_kind, global_bank=global_bank)
         # A brief that is not recorded is better than a run that does not start.
         except (BankReadOnlyError, BankLockedError) as error:
             note(f"archivist: {error.message}: the run is told, but not recorded")

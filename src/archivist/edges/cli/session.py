@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archivist.errors import AccessError, BankError, InputError, NoBankError
+from archivist.errors import AccessError, ArchivistError, BankError, InputError, NoBankError
 from archivist.paths import bank_file, home_folder, is_file
 
 if TYPE_CHECKING:
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from archivist.records import Actor
 
 
-# An agent must not change who approves its proposals, what core memory may hold, or what it may log.
-_GUARDED_SETTINGS = ("proposals.", "core.", "tasks.")
+# Files or problems that are named in one line.
+_NAMED = 5
+# An agent must not change who approves its proposals, what core memory may hold, what it may log, or where
+# the bank is written.
+_GUARDED_SETTINGS = ("proposals.", "core.", "tasks.", "files.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,9 @@ class Session:
         for problem in () if is_global else (describe_loss(bank.path), find_pulled_problem(bank.path)):
             if problem:
                 note(f"archivist: {problem}")
+        if not is_global and any(effective.config.files):
+            bank.is_mirrored = True
+            self._read_files(bank)
         told = [key for key, origin in effective.origins.items() if origin.layer in ("flag", "environment")]
         guarded = [key for key in told if key.startswith(_GUARDED_SETTINGS)]
         if guarded and bank.actor.kind.value == "agent":
@@ -80,6 +86,24 @@ class Session:
             finally:
                 bank.close()
         return bank
+
+    def _read_files(self, bank: Bank) -> None:
+        """Take in what others changed in the files beside the bank, and say so."""
+        from archivist.edges.cli.output import note
+
+        try:
+            done = bank.mirror.synchronise()
+        except ArchivistError as error:
+            note(f"archivist: the files beside the bank are not kept: {error.message}")
+            return
+        if done.waiting:
+            names = ", ".join(done.waiting[:_NAMED])
+            note(f"archivist: changed by somebody else: {', '.join(done.changed)}")
+            note(
+                f"hint: {names} wait for you: archivist lessons list --waiting, archivist lessons approve ID"
+            )
+        for problem in done.problems[:_NAMED]:
+            note(f"archivist: {problem}")
 
     @contextmanager
     def bank_of(self, *names: str, is_global: bool = False) -> Iterator[tuple[Bank, list[str]]]:

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from archivist.clock import to_short_text
-from archivist.text import shorten
+from archivist.text import shorten, shorten_line
 
 if TYPE_CHECKING:
+    from archivist.bank import Bank
     from archivist.records import Episode, Event
 
 # Of a command, and of the end of its output.
 _QUOTED_LINES = 6
 _QUOTED_CHARACTERS = 160
+_TASK_CHARACTERS = 100
+# The lists of a run's account.
+_ACCOUNT = {
+    "What worked": "worked",
+    "What failed": "failed",
+    "Key decisions": "decisions",
+    "Left open": "left_open",
+}
 
 
 def pluralize(number: int, noun: str) -> str:
@@ -29,7 +39,7 @@ def field_lines(fields: Iterable[tuple[str, object]], width: int = 12) -> list[s
     lines = []
     for name, value in fields:
         text = to_short_text(value) if isinstance(value, datetime) else value
-        text = ", ".join(text) if isinstance(text, tuple) else text
+        text = ", ".join(text) if isinstance(text, tuple | list) else text
         if text not in ("", None):
             lines.append(f"  {name.replace('_', ' '):<{width}}{text}")
     return lines
@@ -57,6 +67,18 @@ def approval_notes(waiting: int) -> list[str]:
     return [f"{pluralize(waiting, 'lesson')} {verb} for approval: {SHOW_QUARANTINED}"] if waiting else []
 
 
+def apart_notes(bank: Bank, repo: str) -> list[str]:
+    """Say which repositories were left out, and how to ask for them."""
+    from archivist.recall.query import Query
+
+    others = sorted(bank.searches.keep_apart(Query(repo=repo)).other_repos)
+    return (
+        [f"without other repositories ({shorten_line(', '.join(others), _TASK_CHARACTERS)}): --repo '*'"]
+        if others
+        else []
+    )
+
+
 def call_lines(event: Event, word: str) -> list[str]:
     """Return what a run did and what came of it: its command, the output's first line and its end."""
     said, output = event.text.strip().splitlines(), event.output.strip().splitlines()
@@ -68,19 +90,30 @@ def call_lines(event: Event, word: str) -> list[str]:
     return ["", f"{word} in {event.id}{code}", *(shorten(line, _QUOTED_CHARACTERS) for line in lines)]
 
 
-def episode_lines(episode: Episode) -> list[str]:
-    """Return a run as lines: its story first, then what is known of it."""
+def account_lines(episode: Episode) -> list[str]:
+    """Return the story of a run; of an attempt, what was tried and its outcome."""
+    if episode.action:
+        return [f"{episode.id}  {episode.action}: {episode.approach}", *filter(None, [episode.outcome])]
     lines = [f"{episode.id}  {episode.summary or episode.task}"]
     reflection = episode.extra.get("reflection")
     told = reflection if isinstance(reflection, Mapping) else {}
-    for heading, key in {"What worked": "worked", "What failed": "failed", "Decisions": "decisions"}.items():
+    for heading, key in _ACCOUNT.items():
         if told.get(key):
             lines += ["", heading, *(f"  - {line}" for line in told[key])]
-    names = ("status", "kind", "project", "agent", "provider", "model", "parent", "session")
+    return lines
+
+
+def episode_lines(episode: Episode) -> list[str]:
+    """Return a run as lines: its story first, then what is known of it."""
+    lines = account_lines(replace(episode, action=None))
+    names = ("status", "kind", "project", "task", "agent", "provider", "model", "tags", "parent", "session")
     fields = [(name, getattr(episode, name)) for name in (*names, "started", "finished")]
+    fields[3] = "task", shorten_line(episode.task, _TASK_CHARACTERS)
     if episode.usage:
         spent = episode.usage
         # A log that states no cost may well have had one.
         cost = f", ${spent.cost_usd:.2f}" if spent.cost_usd else ""
         fields.append(("usage", f"{spent.input_tokens} tokens in, {spent.output_tokens} out{cost}"))
+        if spent.efficiency is not None:
+            fields.append(("efficiency", f"{spent.efficiency:.0%} of the tool calls did not fail"))
     return [*lines, "", *field_lines(fields)]

@@ -67,7 +67,6 @@ class Dialect(NamedTuple):
 
     name: str
     session_fields: tuple[str, ...] = ("session_id",)
-    provider: str = ""
     harness: str = ""
     has_failure_event: bool = False
     is_always_json: bool = False
@@ -148,10 +147,10 @@ class Dialect(NamedTuple):
 DIALECTS = {
     dialect.name: dialect
     for dialect in (
-        Dialect("claude-code", provider="anthropic", has_failure_event=True),
-        Dialect("codex", provider="openai"),
+        Dialect("claude-code", has_failure_event=True),
+        Dialect("codex"),
         Dialect("cursor", session_fields=("conversation_id", "session_id"), has_own_log=False),
-        Dialect("gemini", provider="google", harness="gemini-cli", is_always_json=True),
+        Dialect("gemini", harness="gemini-cli", is_always_json=True),
         Dialect(
             "vscode",
             session_fields=("sessionId", "session_id"),

@@ -244,8 +244,7 @@ def _brief_from_banks(
                 run,
                 project,
                 folder=folder,
-                provider=dialect.provider,
-                harness=dialect.harness or dialect.name,
+                provider=dialect.harness or dialect.name,
                 agent=_agent_name(dialect),
                 global_bank=global_bank,
             )

@@ -73,6 +73,7 @@ def main(args: Sequence[str]) -> None:
             _wait_until_stable(task.log_path)
         actor, config = Actor(ActorKind.ORCHESTRATOR, task.client), load_config(place)[0]
         with Bank.open(place, create=False, actor=actor, config=config) as bank:
+            bank.is_mirrored = any(config.files)
             state = state_folder(bank.path)
             state.mkdir(mode=0o700, parents=True, exist_ok=True)
             # One process at a time works on a bank; the end of a turn leaves it to the next.

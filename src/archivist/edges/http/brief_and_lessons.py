@@ -205,7 +205,7 @@ def list_lessons(
         )
     else:
         page = asked.page_by_order(
-            lambda after, limit: bank.lessons.query(question._replace(limit=limit), after=after), MOST_MET
+            lambda after, limit: bank.lessons.page(question._replace(limit=limit), after=after), MOST_MET
         )
     return {"lessons": lesson_views(bank, page.items), "next": page.next}
 

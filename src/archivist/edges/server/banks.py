@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from archivist.bank import Bank
 from archivist.edges.server.checks import Refusal
+from archivist.errors import ArchivistError
 from archivist.records import Actor
 
 KEY = "archivist.visit"
@@ -67,6 +68,9 @@ class BankPool:
             left_s = max(0.0, deadline - time.monotonic())
             yield bank.acting_as(actor, timeout_s=min(left_s, bank.config.store.busy_timeout_s))
         finally:
+            if lane is not PoolLane.READ and any(bank.config.files):
+                with suppress(ArchivistError):
+                    bank.mirror.synchronise()
             self._free[lane].put(bank)
 
     def close(self) -> None:

@@ -53,7 +53,7 @@ def list_lessons(visit: Visit) -> PageView:
         scores = {hit.id: hit_view(hit) for hit in found.hits}
         lessons = bank.lessons.get_many(scores)
     else:
-        lessons = bank.lessons.query(query, after=visit.read_cursor())
+        lessons = bank.lessons.page(query, after=visit.read_cursor())
         next_page, lessons = visit.next_page(lessons, MOST_MET), lessons[:PAGE_SIZE]
     if visit.query.get("status") == "waiting":
         lessons = bank.lessons.waiting(PAGE_SIZE)

@@ -36,6 +36,7 @@ MINERS: tuple[Miner, ...] = (
     commands.mine_recurring,
     commands.mine_remedies,
     testing.mine_checks,
+    runs.mine_undone,
     runs.mine_thrashing,
     runs.mine_outliers,
 )

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
+from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
-from archivist.reading.history import AttemptCounts
+from archivist.reading.calls import ToolCall
+from archivist.reading.history import AttemptCounts, provider_of
+from archivist.reading.outcomes import has_worked
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import thrashed_files
+from archivist.reading.undone import describe_edit, find_undone_edits
 from archivist.reading.wording import clip_words, code, format_rule, quote_error, tags
 from archivist.records import Category, LessonType, Scope, Severity
 from archivist.reflect.miners.material import Material
@@ -19,6 +24,10 @@ _LEAST_FAILURES = 3
 _LEAST_SUCCESSES = 2
 _THRASHING_RUNS = 2
 _THRASHING_IMPORTANCE = 0.45
+_UNDONE_IMPORTANCE = 0.4
+_MOST_UNDONE = 2
+_LONGEST_UNDONE = 300
+_SOURCE_FILE = lazy_pattern(r"\.\w{1,5}$")
 # A run is an outlier when it took this many times the median of at least five runs.
 _OUTLIER_RUNS = 5
 _OUTLIER_TIMES = 3.0
@@ -29,22 +38,27 @@ _OUTLIER_CALLS = 4
 
 
 def mine_providers(material: Material) -> Iterator[Candidate]:
-    """Say which harness or provider fails or times out on a purpose of this run where another one succeeds.
+    """Say which provider or model fails or times out on a purpose of this run where another one succeeds.
 
-    Providers are compared within one harness: between two, the harness may be the cause.
+    Models are compared within one provider: between two, the provider may be the cause.
     """
     episode, past, project = material.reading.episode, material.past, material.project
+    provider = provider_of(episode)
     for purpose, here in material.reading.attempts.items():
-        if episode.agent:
-            harnesses = past.attempts_by_harness(project, purpose)
-            yield from _compare(material, purpose, episode.agent, here, harnesses)
-        if episode.provider:
-            providers = past.attempts(project, purpose, harness=episode.agent)
-            yield from _compare(material, purpose, episode.provider, here, providers)
+        if provider:
+            yield from _compare(material, purpose, provider, here, past.attempts(project, purpose))
+        if provider and episode.model:
+            models = past.attempts_by_model(project, purpose, provider)
+            yield from _compare(material, purpose, episode.model, here, models, provider)
 
 
 def _compare(
-    material: Material, purpose: str, own: str, here: AttemptCounts, attempts: dict[str, AttemptCounts]
+    material: Material,
+    purpose: str,
+    own: str,
+    here: AttemptCounts,
+    attempts: dict[str, AttemptCounts],
+    provider: str = "",
 ) -> Iterator[Candidate]:
     """Yield a lesson for each name in `attempts` that struggles, once this run's own attempts are added."""
     was_shown = bool(_reliable_providers(attempts))
@@ -60,7 +74,8 @@ def _compare(
         has_timed_out = counts.timeout >= _LEAST_TIMEOUTS and counts.timeout > counts.ok
         if others and (has_timed_out or has_failed):
             best = max(others, key=lambda other: others[other].ok)
-            yield _provider_lesson(material, purpose, name, counts, best)
+            lesson = _provider_lesson(material, purpose, name, counts, best)
+            yield replace(lesson, provider=provider) if provider else lesson
 
 
 def _reliable_providers(attempts: Mapping[str, AttemptCounts]) -> list[str]:
@@ -118,6 +133,39 @@ def mine_thrashing(material: Material) -> Iterator[Candidate]:
             importance=_THRASHING_IMPORTANCE,
             events=tuple(dict.fromkeys(act.event.id for act in acts))[:6],
         )
+
+
+def mine_undone(material: Material) -> Iterator[Candidate]:
+    """Say which edits a run undid after a check had failed, and what was changed instead."""
+    acts = material.reading.acts
+    told = [undone for undone in find_undone_edits(acts) if undone.words and _SOURCE_FILE.search(undone.file)]
+    for undone in told[:_MOST_UNDONE]:
+        check, failure = undone.check, undone.check.failure
+        passed = next((act for act in acts[undone.undo.at :] if _passes(act, check.purpose)), None)
+        between = acts[undone.undo.at + 1 : passed.at] if passed else ()
+        instead = [described for act in between if (described := describe_edit(act, undone.file))]
+        error = f" (“{quote_error(failure.line, 70)}”)" if failure else ""
+        better = f"; {instead[-1]} worked" if instead else ""
+        failed = f"{undone.words} in {code(undone.file)} did not work"
+        yield Candidate(
+            key=f"{material.project}|undone:{undone.file}:{undone.words}",
+            summary=clip_words(
+                f"{material.name}: {failed}: {code(check.purpose)} failed{error}, and it was undone{better}",
+                _LONGEST_UNDONE,
+            ),
+            rule=format_rule(f"{code(undone.file)} is to be changed", instead[-1]) if instead else "",
+            type=LessonType.ANTI_PATTERN,
+            category=Category.ANTI_PATTERN,
+            repo=material.project,
+            tags=tags("undone", undone.file, check.purpose),
+            importance=_UNDONE_IMPORTANCE,
+            severity=Severity.INFO,
+            events=tuple(act.event.id for act in (undone.edit, check, undone.undo, *filter(None, (passed,)))),
+        )
+
+
+def _passes(act: ToolCall, purpose: str) -> bool:
+    return act.purpose == purpose and has_worked(act)
 
 
 def mine_outliers(material: Material) -> Iterator[Candidate]:

@@ -1,0 +1,102 @@
+"""Keep the bank as files beside it, as a setting: written after each change, read back when they changed.
+
+The files lie in the repository, so that `jq` and git see every change, and so anybody can change them: a
+pull, a colleague, an agent, the user's own editor. What the bank did not write itself comes in as from any
+foreign file: new lessons are candidates that wait, words changed in a known lesson become a candidate beside
+it, and what a file claims of verdicts or counts is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from archivist.access.rights import Layer, reads
+from archivist.errors import BankReadOnlyError, InputError
+from archivist.exchange import files
+from archivist.files.jsonl import LineProblem, write_lines
+from archivist.records import ARCHIVIST, Status
+from archivist.service import BankService
+
+if TYPE_CHECKING:
+    from archivist.bank import Bank
+    from archivist.store.protocol import Reader
+
+# The setting that says at which entry of the ledger the files were written.
+_WRITTEN_AT = "files_written_at"
+
+
+class MirrorResult(NamedTuple):
+    """What was read back from which files, and how many lines were written."""
+
+    changed: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    problems: tuple[LineProblem, ...] = ()
+    written: int = 0
+
+
+class Mirror(BankService):
+    """The bank as files beside it."""
+
+    @reads(Layer.BANK)
+    def synchronise(self) -> MirrorResult:
+        """Take in what others changed in the files, and write what the bank has changed since."""
+        folders = self._folders()
+        if not folders:
+            return MirrorResult()
+        bank = self._bank.acting_as(ARCHIVIST)
+        paths = [path for names in folders.values() for path in names.values()]
+        changed = bank.exchange.changed_files(paths)
+        waiting: tuple[str, ...] = ()
+        problems: tuple[LineProblem, ...] = ()
+        try:
+            if changed:
+                taken = bank.exchange.import_files(changed, keeps_both=True)
+                waiting, problems = taken.waiting, taken.problems
+            with bank.reading() as reader:
+                head = str(reader.last_entry())
+                is_current = reader.setting(_WRITTEN_AT) == head and not changed
+            if is_current and all(path.exists() for path in paths):
+                return MirrorResult()
+            count = self._write(bank, folders, head)
+        except BankReadOnlyError:
+            return MirrorResult()
+        return MirrorResult(tuple(map(str, changed)), waiting, problems, count)
+
+    def _folders(self) -> dict[files.LessonFormat, dict[str, Path]]:
+        """Return the configured files by the shape of their lessons and the names of an export."""
+        rules, root = self._bank.config.files, self._bank.root
+        found: dict[files.LessonFormat, dict[str, Path]] = {}
+        if rules.cross_run:
+            folder = root / rules.cross_run
+            found[files.LessonFormat.CROSS_RUN] = {
+                files.LESSONS: folder / "lessons.jsonl",
+                files.ARCHIVE: folder / "archive.jsonl",
+                files.AUDIT: folder / "audit.jsonl",
+            }
+        if rules.reflective:
+            folder = root / rules.reflective
+            written = (files.EPISODES, files.LESSONS, files.ARCHIVE)
+            found[files.LessonFormat.REFLECTIVE] = {name: folder / name for name in written}
+        paths = [path for names in found.values() for path in names.values()]
+        if len(set(paths)) < len(paths):
+            raise InputError("files.cross_run and files.reflective are one folder", hint="give each its own")
+        return found
+
+    def _write(self, bank: Bank, folders: Mapping[files.LessonFormat, Mapping[str, Path]], head: str) -> int:
+        def write(reader: Reader) -> int:
+            count = 0
+            for shape, paths in folders.items():
+                lines = files.export_lines(reader, shape, ARCHIVIST, without=(Status.QUARANTINED,))
+                for name, path in paths.items():
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    count += write_lines(path, lines[name], below=bank.root)
+            return count
+
+        count = bank.exchange.write_listed_files(
+            [path for paths in folders.values() for path in paths.values()], write
+        )
+        with bank.transaction() as writer:
+            writer.set_setting(_WRITTEN_AT, head)
+        return count

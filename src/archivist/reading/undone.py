@@ -1,0 +1,124 @@
+"""Find the edits that a run undid after a check had failed: what was tried did not work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from archivist.reading.calls import FileEdit, ToolCall
+from archivist.reading.wording import base_name, clip_words, code, differing_words, is_scratch, relative_path
+from archivist.reading.works import command_purpose
+
+_PUTS_BACK = ("checkout", "restore", "revert")
+_TAKES_STASH = ("stash pop", "stash apply")
+# A longer change is not told in a sentence.
+_LONGEST_WORDS = 60
+_LONGEST_CHANGE = 150
+
+
+@dataclass(frozen=True, slots=True)
+class UndoneEdit:
+    """An edit that did not stay, the check that failed with it, and the call that undid it."""
+
+    change: FileEdit
+    edit: ToolCall
+    check: ToolCall
+    undo: ToolCall
+
+    @property
+    def file(self) -> str:
+        """Return the file, relative to the project."""
+        return relative_path(self.change.file)
+
+    @property
+    def words(self) -> str:
+        """Return what was changed in a few words, or nothing if it takes more."""
+        return _change_words(self.change)
+
+
+def find_undone_edits(calls: Sequence[ToolCall]) -> list[UndoneEdit]:
+    """Return the edits that a run undid, by git or by the inverse edit, after a check had failed.
+
+    A stash that is taken out again only looked at the state before, and an edit that is made again stayed.
+    """
+    found: list[UndoneEdit] = []
+    standing: list[tuple[FileEdit, ToolCall]] = []
+    last_failing: ToolCall | None = None
+    for call in calls:
+        undone = [(change, edit) for change, edit in standing if _undoes(call, change, calls)]
+        for change, edit in undone:
+            standing.remove((change, edit))
+            is_again = any(_is_same_text(later, change) for later in _later_edits(calls, call))
+            if last_failing and last_failing.at > edit.at and not is_again:
+                found.append(UndoneEdit(change, edit, last_failing, call))
+        if call.has_failed:
+            last_failing = call if _is_check(call) else last_failing
+            continue
+        if last_failing and call.purpose == last_failing.purpose:
+            last_failing = None
+        if any(step.program == "git" and step.subcommand == "commit" for step in call.steps):
+            # What was committed is not undone by putting a file back.
+            standing = []
+        elif not undone:
+            standing += [(change, call) for change in call.changes if _is_kept_edit(change)]
+    return found
+
+
+def describe_edit(call: ToolCall, file: str) -> str:
+    """Return in a few words what a call changed in a file, or nothing if it takes more."""
+    own = (change for change in call.changes if relative_path(change.file) == file and not call.has_failed)
+    return next(filter(None, map(_change_words, own)), "")
+
+
+def _change_words(change: FileEdit) -> str:
+    old, new = differing_words(*(" ".join(text.split()) for text in (change.old, change.new)))
+    if not change.old or "`" in old + new or len(old) + len(new) > 2 * _LONGEST_WORDS:
+        return ""
+    if not old or not new:
+        return f"{'adding' if new else 'removing'} {code(new or old)}" if old or new else ""
+    return clip_words(f"changing {code(old)} to {code(new)}", _LONGEST_CHANGE)
+
+
+def _is_kept_edit(change: FileEdit) -> bool:
+    return bool(change.file) and not (change.is_restored or change.is_whole or is_scratch(change.file))
+
+
+def _is_check(call: ToolCall) -> bool:
+    return call.is_test or any(command_purpose(step) not in ("", "run", "format") for step in call.steps)
+
+
+def _later_edits(calls: Sequence[ToolCall], call: ToolCall) -> Iterator[FileEdit]:
+    return (change for later in calls[call.at + 1 :] for change in later.changes if not later.has_failed)
+
+
+def _is_same_text(later: FileEdit, change: FileEdit) -> bool:
+    return bool(change.new) and (later.file, later.old, later.new) == (change.file, change.old, change.new)
+
+
+def _undoes(call: ToolCall, change: FileEdit, calls: Sequence[ToolCall]) -> bool:
+    """Say whether a call brings the text back that a change replaced."""
+    if call.has_failed:
+        return False
+    for other in call.changes:
+        is_inverse = change.old and (other.old, other.new) == (change.new, change.old)
+        if is_inverse and base_name(other.file) == base_name(change.file):
+            return True
+    for step in call.steps:
+        if step.program != "git":
+            continue
+        verb = step.subcommand.split(" ")[0]
+        if verb == "stash" and step.subcommand in ("stash", "stash push", "stash save"):
+            later = [each for act in calls[call.at + 1 :] for each in act.steps if each.program == "git"]
+            return not any(each.subcommand in _TAKES_STASH for each in later)
+        if verb == "reset" and "--hard" in step.flags:
+            return True
+        if verb in _PUTS_BACK and "--staged" not in step.flags and "-b" not in step.flags:
+            names = [relative_path(name) for name in step.arguments]
+            is_all = "." in names or verb == "revert"
+            if (
+                is_all
+                or relative_path(change.file) in names
+                or base_name(change.file) in map(base_name, names)
+            ):
+                return True
+    return False

@@ -1,0 +1,49 @@
+"""Which lessons a query means, and which come first."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from archivist import Bank
+from archivist.recall.query import Query
+from tests.conftest import TickingClock
+
+
+@pytest.mark.req("A5")
+def test_without_a_text_the_documented_score_orders_and_not_the_frequency(
+    bank: Bank, clock: TickingClock
+) -> None:
+    often: Any = {"runs": ("a", "b", "c", "d")}
+    bank.lessons.add("Seen often", importance=0.2, tags=("net",), **often)
+    clock.now += timedelta(days=60)
+    bank.lessons.add("New", importance=0.2, tags=("net",))
+    bank.lessons.add("Important", importance=0.9, tags=("net",))
+    bank.lessons.add("Both tags", importance=0.3, tags=("net", "retry"))
+
+    def found(**asked: Any) -> list[str]:
+        return [each.summary for each in bank.lessons.query(Query(**asked))]
+
+    # 0.4·importance + 0.3·recency + 0.3·overlap of tags: .66, .42, .38 and .16, and with tags .57 to .81.
+    assert found() == ["Important", "Both tags", "New", "Seen often"]
+    assert found(tags=("net", "retry")) == ["Important", "Both tags", "New", "Seen often"]
+    assert found(tags=("net", "retry", "slow")) == ["Important", "Both tags", "New", "Seen often"]
+    bank.lessons.edit("m-003", importance=0.6)
+    assert found(tags=("net", "retry")) == ["Both tags", "Important", "New", "Seen often"]
+
+
+@pytest.mark.req("A4")
+def test_lessons_are_asked_for_by_phase_and_kind_of_failure(bank: Bank) -> None:
+    bank.lessons.add("Type checks need node 22", tool="bun run typecheck", tags=("node",))
+    bank.lessons.add("Split the suite", tags=("timeout", "test"))
+    met: Any = {"signature": "shop|missing_module:python"}
+    bank.lessons.add("Install hypothesis", **met)
+
+    def found(**asked: Any) -> set[str]:
+        return {each.short_id for each in bank.lessons.query(Query(**asked))}
+
+    assert (found(phase="typecheck"), found(phase="test")) == ({"m-001"}, {"m-002"})
+    assert (found(error="missing_module"), found(error="timeout")) == ({"m-003"}, {"m-002"})
+    assert found(text="node suite hypothesis", error="missing_module") == {"m-003"}

@@ -1,0 +1,112 @@
+"""An agent that does the reflecting itself: it keeps, supersedes and merges lessons by functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from archivist import Bank
+from archivist.errors import InputError
+from archivist.records import Actor, ActorKind, Provenance, Status
+from archivist.tools.functions import call
+from tests.samples import lesson as made
+
+AGENT = Actor(ActorKind.AGENT, "ada", "archivist")
+
+
+@pytest.fixture
+def agent(bank: Bank) -> Bank:
+    """Return the bank in an agent's name."""
+    return bank.acting_as(AGENT)
+
+
+@pytest.mark.req("A19")
+def test_an_agent_gives_category_scope_provider_and_evidence(bank: Bank, agent: Bank) -> None:
+    agent.runs.start_run("r-1", task="Shard the tests")
+    given = {
+        "summary": "Large `bun test` runs time out here",
+        "rule": "IF the suite is large THEN shard it",
+        "category": "provider_quirk",
+        "scope": "provider",
+        "provider": "claude-code",
+        "tool": "bash",
+        "tags": ["timeout"],
+        "importance": 0.7,
+        "evidence": ["r-1"],
+    }
+    other = {"summary": "", "rule": "IF x THEN y"}
+    answer: Any = call(agent, "create_lessons", {"lessons": [given, other], "run": "r-1"})
+    kept, refused = answer["lessons"]
+    lesson = bank.lessons.get(kept["id"])
+    assert (lesson.category, lesson.scope, lesson.provider) == ("provider_quirk", "provider", "claude-code")
+    assert (lesson.evidence.episodes, lesson.status, lesson.is_waiting) == (("r-1",), Status.CANDIDATE, True)
+    assert refused["result"].startswith("refused: ")
+
+
+@pytest.mark.req("A19")
+def test_what_an_agent_says_better_takes_the_place_of_others_when_a_person_approves(
+    bank: Bank, agent: Bank
+) -> None:
+    bank.lessons.add("Run the linter")
+    first: Any = call(agent, "lesson_add", {"summary": "Lint with ruff before each commit"})
+    second: Any = call(
+        agent,
+        "lesson_add",
+        {"summary": "Format, then lint: `ruff format && ruff check`", "supersedes": ["m-001", first["id"]]},
+    )
+    # Its own suggestion is replaced at once, a person's lesson only by a person.
+    assert bank.lessons.get(first["id"]).status is Status.SUPERSEDED
+    assert bank.lessons.get("m-001").status is Status.ACTIVE
+    assert bank.lessons.views([bank.lessons.get(second["id"])])[0]["supersedes"] == ["m-001"]
+    approved = bank.lessons.approve(second["id"])
+    replaced = bank.lessons.get("m-001")
+    assert (replaced.status, replaced.superseded_by) == (Status.SUPERSEDED, approved.id)
+    assert bank.lessons.views([approved])[0]["supersedes"] == []
+
+
+@pytest.mark.req("A19")
+def test_two_lessons_become_one_that_counts_the_runs_of_both(bank: Bank) -> None:
+    with bank.transaction() as writer:
+        for number, runs in enumerate((("a", "b"), ("b", "c")), 1):
+            writer.put(made(f"l{number}", number=number, summary=f"Say it {number}", runs=runs), "add")
+    answer: Any = call(bank, "merge", {"ids": ["m-001", "m-002"], "summary": "Say it once"})
+    merged, gone = bank.lessons.get("m-001"), bank.lessons.get("m-002")
+    assert answer["id"] == "m-001"
+    assert (merged.summary, merged.runs, merged.frequency) == ("Say it once", ("a", "b", "c"), 3)
+    assert (gone.status, gone.superseded_by) == (Status.SUPERSEDED, merged.id)
+    with pytest.raises(InputError, match="two different lessons"):
+        bank.lessons.merge(["m-001", "m-001"])
+
+
+@pytest.mark.req("A19")
+def test_an_agent_merges_lessons_of_others_only_as_a_suggestion(bank: Bank, agent: Bank) -> None:
+    bank.lessons.add("Seed the random numbers in tests")
+    bank.lessons.add("Tests need a fixed seed")
+    answer: Any = call(agent, "merge", {"ids": ["m-001", "m-002"], "summary": "Set `SEED=1` for every test"})
+    assert {bank.lessons.get(name).status for name in ("m-001", "m-002")} == {Status.ACTIVE}
+    assert bank.lessons.get(answer["id"]).is_waiting
+    with pytest.raises(InputError, match="only a person may"):
+        agent.lessons.merge(["m-001", "m-002"])
+    bank.lessons.approve(answer["id"])
+    assert {bank.lessons.get(name).status for name in ("m-001", "m-002")} == {Status.SUPERSEDED}
+
+
+def test_a_files_claim_to_supersede_counts_for_nothing(bank: Bank) -> None:
+    bank.lessons.add("Never push to main")
+    target = bank.lessons.get("m-001").id
+    with bank.transaction() as writer:
+        theirs = made("theirs", number=2, provenance=Provenance.IMPORTED, extra={"supersedes": [target]})
+        writer.put(theirs, "import")
+    bank.lessons.approve("m-002")
+    assert bank.lessons.get("m-001").status is Status.ACTIVE
+
+
+@pytest.mark.req("A2")
+def test_lessons_of_healers_say_so(bank: Bank) -> None:
+    healer = bank.acting_as(Actor(ActorKind.AGENT, "hal", "healer"))
+    kept: Any = call(healer, "lesson_add", {"summary": "Restart the broker when the queue is stuck"})
+    assert bank.lessons.get(kept["id"]).source == "healer"
+    by_orchestrator = bank.acting_as(Actor(ActorKind.ORCHESTRATOR, "o", "healer"))
+    assert by_orchestrator.lessons.add("Clear the cache first").source == "healer"
+    assert bank.lessons.add("Mine").source == "manual"
