@@ -79,7 +79,7 @@ AGENTS_MAY = {
     "Lessons.keep": "as suggestions or reviews of its own runs",
     "Lessons.keep_many": "as suggestions or reviews of its own runs",
     **dict.fromkeys(("Lessons.add", "Lessons.suggest", "Lessons.edit"), _SAID),
-    **dict.fromkeys(("Lessons.forget", "Lessons.archive"), _SAID),
+    **dict.fromkeys(("Lessons.forget", "Lessons.archive", "Lessons.merge"), _SAID),
     "Lessons.record_usage": _OWN_RUN,
     "Lessons.decay": "counts nothing for it",
     **{f"MemoryFiles.{name}": _PROGRAM for name in ("create", "change", "remove", "rename")},

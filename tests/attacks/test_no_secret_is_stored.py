@@ -171,7 +171,10 @@ VALUES: dict[str, dict[str, Any]] = {
     "Ledger.undo": {"name": "c/k"},
     "Lessons.add": LESSON,
     "Lessons.approve": {"name": "m-001"},
+    "CoreFiles.follow": {"section": "rules", "path": "out.txt", "role": ""},
+    "CoreFiles.unfollow": {"section": "rules", "role": "maker"},
     "Lessons.archive": {"name": "m-001", "replacement": "m-002"},
+    "Lessons.claim": {"repo": "shop"},
     "Lessons.decay": {"run": "r-1"},
     "Lessons.edit": {"name": "m-001", **LESSON},
     "Lessons.forget": {"name": "m-001"},
@@ -184,6 +187,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "MemoryFiles.remove": {"path": "/memories/a.md"},
     "MemoryFiles.rename": {"old": "/memories/a.md", "new": "/memories/b.md"},
     "Proposals.accept": {"name": "p-001", "comment": "c"},
+    "Proposals.open_issue": {"name": "p-001"},
     "Proposals.adopt": {"section": "playbook", "after": "words", "reason": "why", "role": "maker"},
     "Proposals.propose": {
         "section": "rules", "after": "words", "reason": "why", "role": "maker", "evidence": ["r-1"],
@@ -206,8 +210,16 @@ VALUES: dict[str, dict[str, Any]] = {
     "Stream.edit": {"name": "e-1", "content": "words", "action": "x", "tags": ["t"]},
     "Stream.import_entries": {"entries": [ENTRY]},
     "Stream.log": {"action": "a", "role": "maker", "content": "words", "tags": ["t"], "run": "r", "id": "i"},
+    "Stream.log_session": {"run": "r-1", "role": "maker"},
     "Stream.reflect": {"trigger": "by hand"},
     "Stream.remove": {"name": "e-1"},
+    "Tasks.add": {"title": "words", "id": "t-2", "owner": "a", "approaches": ["x"], "needs": ["t-1"]},
+    "Tasks.cancel": {"name": "t-1", "reason": "why"},
+    "Tasks.fail": {"name": "t-9", "error": "words"},
+    "Tasks.finish": {"name": "t-9", "result": "words"},
+    "Tasks.remove": {"name": "t-1"},
+    "Tasks.reopen": {"name": "t-8", "reason": "why"},
+    "Tasks.start": {"name": "t-1", "agent": "a", "approach": "words", "run": "r-1"},
     "Tokens.create": {"actor": "agent:ann", "name": "n"},
     "Tokens.list": {},
     "Tokens.revoke": {"name": "n"},
@@ -255,7 +267,9 @@ FILES: dict[str, tuple[list[dict[str, Any]], Callable[[Any, Path], object]]] = {
 }
 # What takes no text of its own: it erases by a text, changes by a function, refreshes or shares what is kept.
 WITHOUT_TEXT = {
+    "CoreFiles.refresh",
     "Lessons.join_twins",
+    "Lessons.waiting",
     "Doctor.back_up",
     "Erasure.erase",
     "Exchange.share",
@@ -263,13 +277,15 @@ WITHOUT_TEXT = {
     "Knowledge.import_markdown",
     "MemoryFiles.change",
     "Reflections.reflect_waiting",
+    # It runs the commands that it is given; what they say comes back through the others.
+    "Tasks.run",
 }
 
 
 # Refused here, because they name a record or a folder that is not there: only the refusal is tested.
 NAMES_NOTHING = {
     "Documents.unwatch", "Documents.watch", "Proposals.accept", "Proposals.reject", "Proposals.roll_back",
-    "Artifacts.remove",
+    "Artifacts.remove", "CoreFiles.follow", "CoreFiles.unfollow", "Proposals.open_issue",
 }  # fmt: skip
 
 
@@ -304,6 +320,10 @@ def _fill(bank: Bank) -> None:
     bank.core.append("threads", {"id": "84", "summary": "words"})
     bank.core.append("blockers", "x")
     bank.tokens.create("agent:ann", name="n")
+    for name in ("t-1", "t-8", "t-9"):
+        bank.tasks.add("words", id=name)
+    bank.tasks.start("t-9", agent="a")
+    bank.tasks.cancel("t-8")
 
 
 def _service(bank: Bank, kind: Any) -> Any:
@@ -363,6 +383,12 @@ TOOLS: dict[str, dict[str, Any]] = {
     "core_memory_append": {"section": "threads", "item": "words"},
     "core_memory_update": {"section": "status", "content": "words"},
     "episode_log": {"task": "t", "agent": "a", "action": "failed", "approach": "x", "outcome": "o"},
+    "cycle_start": {"role": "maker"},
+    "reflect": {"reason": "words"},
+    "task_add": {"title": "words", "id": "t-1", "approaches": ["x"]},
+    "task_start": {"id": "t-1", "approach": "words", "agent": "a", "run": "r-1"},
+    "task_fail": {"id": "t-1", "error": "words"},
+    "task_finish": {"id": "t-9", "result": "words"},
     "knowledge_put": {"category": "c", "key": "k", "value": "v"},
     "lesson_add": {"summary": "s", "rule": "r", "tags": ["t"], "run": "r-1"},
     "create_lessons": {"lessons": [{"summary": "one", "rule": "r", "provider": "p"}], "run": "r-1"},
@@ -381,6 +407,8 @@ def test_no_tool_stores_a_secret(bank: Bank, tmp_path: Path) -> None:
     assert writing - TOOLS.keys() == set()
     (bank.root / "out.txt").write_text("made")
     bank.capture(EPISODE, [EVENT])
+    bank.tasks.add("words", id="t-9")
+    bank.tasks.start("t-9", agent="a")
     for name, arguments in TOOLS.items():
         call_tool(bank, name, arguments)
         for changed in variants(arguments, name, tokens):

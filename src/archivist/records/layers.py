@@ -13,6 +13,7 @@ from archivist.records.tier_words import ArtifactType, ConflictStatus, RetryDeci
 # A name is at most as long as a heading; a value may have several pages.
 NAME_CHARACTERS = 200
 VALUE_CHARACTERS = 20_000
+TITLE_CHARACTERS = 2_000
 # More attempts of one kind repeat what fails.
 MAX_ATTEMPTS = 100
 
@@ -117,7 +118,7 @@ class Task:
 def validate_task(task: Task) -> Task:
     """Return the task, or raise RecordError when a part of it is empty, too long or out of range."""
     limits = {"id": NAME_CHARACTERS, "owner": NAME_CHARACTERS, "parent": NAME_CHARACTERS}
-    for name, most in {**limits, "title": VALUE_CHARACTERS, "result": VALUE_CHARACTERS}.items():
+    for name, most in {**limits, "title": TITLE_CHARACTERS, "result": VALUE_CHARACTERS}.items():
         text = getattr(task, name)
         if not text.strip() and name in ("id", "title"):
             raise RecordError(f"{name}: missing or empty", hint="say in a sentence what is to be done")
