@@ -209,11 +209,12 @@ def editor_folders(
 
 
 def folder_of_uri(uri: str) -> str:
-    """Return the local path that a `file:` URI names; empty for any other."""
-    if not uri.startswith("file://"):
+    """Return the local path that a `file:` URI names; empty for any other, also one of another machine."""
+    host, slash, rest = uri.removeprefix("file://").partition("/")
+    if not uri.startswith("file://") or not slash or host.lower() not in ("", "localhost"):
         return ""
     from urllib.parse import unquote
 
-    path = unquote(uri.removeprefix("file://"))
+    path = f"/{unquote(rest)}"
     # A drive of Windows stands behind the slash.
     return path[1:] if re.match(r"/[A-Za-z]:", path) else path

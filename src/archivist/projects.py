@@ -9,7 +9,8 @@ where it belongs is no folder's: the first to come could be a stranger's.
 import json
 import os
 import re
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,14 +32,14 @@ from archivist.paths import (
     telling_folder,
 )
 from archivist.records.words import Provenance
-from archivist.store.filters import contains_text, equals, not_equals
+from archivist.store.filters import above, at_most, contains_text, equals, not_equals, one_of
 
 if TYPE_CHECKING:
-    from archivist.records import Episode
+    from archivist.records import Episode, Lesson
     from archivist.store.protocol import Reader, Writer
 else:
     # A hook makes the class below, and compiling postponed annotations from text costs it time.
-    Episode = Reader = Writer = Any
+    Episode = Lesson = Reader = Writer = Any
 
 # Where a bank notes the names that one repository has in it, for banks that named it by folder and by remote.
 PROJECT_NAMES = "project_names"
@@ -272,6 +273,39 @@ def names_of(reader: Reader, project: str) -> tuple[str, ...]:
     return (
         (project, *(name for name in others if name != project)) if isinstance(others, list) else (project,)
     )
+
+
+class RunNumbers:
+    """The numbers of the runs that aged a bank: a project's lessons age by its own, those of none by all."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._known: dict[str, Sequence[int]] = {}
+
+    def latest(self, project: str, limit: int | None = None) -> Sequence[int]:
+        """Return the latest numbers of a project's runs, the highest last; without a project of all runs."""
+        count = self._reader.run_count()
+        if not project:
+            return range(max(1, count - limit + 1) if limit else 1, count + 1)
+        names = one_of("project", names_of(self._reader, project))
+        is_counted = above("number", 0), at_most("number", count)
+        rows = self._reader.select_fields(
+            "episode", ("number",), names, *is_counted, order=("-number",), limit=limit
+        )
+        return [int(row[0]) for row in reversed(rows)]
+
+    def due_from(self, project: str, unseen_runs: int) -> int:
+        """Return the highest `unseen_from` of a lesson that so many runs of its project have not met."""
+        numbers = self.latest(project, unseen_runs)
+        # What an import says about runs elsewhere lies below the first run.
+        return numbers[0] - 1 if len(numbers) == unseen_runs else len(numbers) - unseen_runs
+
+    def count_unseen(self, lesson: Lesson) -> int:
+        """Return how many runs of its project have not met a lesson since it was last seen."""
+        if lesson.repo not in self._known:
+            self._known[lesson.repo] = self.latest(lesson.repo)
+        numbers = self._known[lesson.repo]
+        return len(numbers) - bisect_right(numbers, lesson.unseen_from) + max(0, -lesson.unseen_from)
 
 
 def own_names(reader: Reader, project: str) -> tuple[str, ...]:

@@ -178,6 +178,50 @@ def _gemini(*parts: str, kind: str = "main", **more: Any) -> Callable[[str, str]
     return write
 
 
+def _old_gemini(*parts: str, **more: Any) -> Callable[[str, str], str]:
+    """Return the same chat as older clients keep it, in one document."""
+
+    def write(run: str, text: str) -> str:
+        facts, *messages = map(json.loads, _gemini(*parts, **more)(run, text).splitlines())
+        return json.dumps({**facts, "messages": messages})
+
+    return write
+
+
+def _cursor(form: str, said: str) -> Callable[[str, str], str]:
+    """Return a session of Cursor's editor (bubbles) or terminal (messages): the task, this turn, a reply."""
+
+    def write(run: str, text: str) -> str:
+        turns = (
+            (1, "user", f"<user_query>{TASK}</user_query>"),
+            (1, "user", said),
+            (2, "assistant", "Done."),
+        )
+        told = [(kind, role, words.replace("TEXT", text)) for kind, role, words in turns]
+        bubbles = [{"type": kind, "text": words} for kind, _, words in told]
+        messages = [{"role": role, "content": words} for _, role, words in told]
+        listed = bubbles if form == "bubbles" else messages
+        return json.dumps({"composerId": run, "workspacePath": f"/src/{run}", form: listed})
+
+    return write
+
+
+def _cursor_hooks(said: str) -> Callable[[str, str], str]:
+    """Return what our hooks note of a session of Cursor: the task, then this prompt."""
+
+    def write(run: str, text: str) -> str:
+        told = {
+            "hook": "cursor",
+            "session": run,
+            "moment": "note-prompt",
+            "cwd": f"/src/{run}",
+            "time": _TIME,
+        }
+        return _lines([{**told, "prompt": words} for words in (TASK, said.replace("TEXT", text))])
+
+    return write
+
+
 def _copilot(kind: str = "user.message", **data: Any) -> Callable[[str, str], str]:
     """Return a session: the task, a call, this event and an answer."""
 
@@ -363,7 +407,7 @@ SHAPES: dict[str, Callable[[str, str], str]] = {
     "openhands.recall": _openhands(
         {"source": "environment", "observation": "recall", "cause": 0, "content": "TEXT", "extras": {}}
     ),
-    "opencode.typed": _opencode(_text("TEXT")),
+    "opencode.typed_or_command": _opencode(_text("TEXT")),
     "opencode.synthetic": _opencode({**_text("TEXT"), "synthetic": True}, _text("Go on.")),
     "opencode.ignored": _opencode({**_text("TEXT"), "ignored": True}, _text("Go on.")),
     "opencode.subtask": _opencode({"type": "subtask", "prompt": "TEXT"}),
@@ -376,6 +420,24 @@ SHAPES: dict[str, Callable[[str, str], str]] = {
     "gemini.named_files": _gemini("See @a", "\n--- Content from referenced files ---", "TEXT"),
     "gemini.command": _gemini("TEXT", displayContent=[{"text": "/plan"}]),
     "gemini.subagent": _gemini("TEXT", kind="subagent"),
+    "gemini.old_typed_or_command": _old_gemini("TEXT"),
+    "gemini.old_shown": _old_gemini("TEXT\n\nThe hook's words.", displayContent=[{"text": "TEXT"}]),
+    "cursor.typed": _cursor("bubbles", "TEXT"),
+    "cursor.typed_before_command": _cursor("bubbles", "TEXT /plan\n\n--- Cursor Command: plan.md ---\nPlan."),
+    "cursor.command": _cursor("bubbles", "/plan\n\n--- Cursor Command: a.md ---\nTEXT\n--- End Command ---"),
+    "cursor.closed_command": _cursor(
+        "bubbles", "--- Cursor Command: a.md ---\n--- End Command ---\n\nTEXT\n--- End Command ---"
+    ),
+    "cursor.terminal_typed": _cursor("messages", "<user_query>\nTEXT\n</user_query>"),
+    "cursor.terminal_command": _cursor(
+        "messages",
+        "<cursor_commands>\n--- Cursor Command: a ---\n</cursor_commands>\n"
+        "<user_query>\nTEXT\n</user_query>\n--- End Command ---\n</cursor_commands>\n"
+        "<user_query>\n/a\n</user_query>",
+    ),
+    "cursor.terminal_bare": _cursor("messages", "TEXT"),
+    "cursor.hook_command": _cursor_hooks("/plan\n\n--- Cursor Command: plan.md ---\nTEXT"),
+    "cursor.hook_typed": _cursor_hooks("TEXT"),
     "copilot.typed": _copilot(content="TEXT"),
     "copilot.transformed": _copilot(content="Go on.", transformedContent="Go on.\nTEXT"),
     "copilot.skill": _copilot(content="TEXT", source="skill-review"),

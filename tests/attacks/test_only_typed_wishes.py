@@ -26,7 +26,8 @@ TYPED = {
     "claude.typed", "claude.typed_after_output", "claude.typed_image", "claude.queued",
     "claude.rejected_edit", "claude.rejected_plan",
     "codex.typed", "codex.typed_request", "codex.init_body", "openhands.typed", "stream.typed",
-    "opencode.typed", "gemini.typed", "gemini.typed_after_hook", "copilot.typed",
+    "gemini.typed", "gemini.typed_after_hook", "gemini.old_shown", "copilot.typed",
+    "cursor.typed", "cursor.typed_before_command", "cursor.terminal_typed", "cursor.hook_typed",
 }  # fmt: skip
 WISH = "From now on always use pnpm, never npm."
 

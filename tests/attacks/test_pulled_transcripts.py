@@ -80,6 +80,29 @@ def test_a_link_to_a_file_of_the_repository_hides_nothing(
 
 
 @pytest.mark.req("N7")
+@pytest.mark.parametrize("way", ["link", "file", "setting", "bare"])
+def test_what_git_keeps_for_itself_is_no_transcript(
+    archivist: Command, project: Path, transcripts: Path, way: str
+) -> None:
+    kept = project / ".git" / "lfs" / "objects" / "ab"
+    if way == "bare":
+        git(project, "init", "-q", "--bare", "store")
+        kept = project / "store" / "lfs"
+    kept.mkdir(parents=True)
+    agent_log(kept / "theirs.jsonl", MISSING_MODULE, session="theirs")
+    if way == "setting":
+        (project / ".archivist" / "config.toml").write_text('[workspace]\ntranscripts = ".git/lfs"\n')
+    elif way == "file":
+        (transcripts / "linked.jsonl").symlink_to(kept / "theirs.jsonl")
+    else:
+        transcripts.rmdir()
+        transcripts.symlink_to(kept.relative_to(project))
+    assert CAME in capture(archivist)
+    archivist("capture", str(project / ".git" / "lfs" if way == "setting" else transcripts))
+    assert archivist("episodes", "show", "theirs").code != 0
+
+
+@pytest.mark.req("N7")
 def test_where_git_does_not_answer_every_transcript_came_with_the_repository(
     archivist: Command, project: Path, transcripts: Path
 ) -> None:

@@ -24,7 +24,7 @@ def _see(known: Lesson, run: str, count: int = 1) -> Lesson:
 
 def _pass(known: Lesson, count: int, *, preferences_fade: bool = True, run: str = "other") -> Lesson:
     after = decay_lesson(
-        known, run=run, run_count=count, now=WHEN, unseen_runs=10, preferences_fade=preferences_fade
+        known, run=run, run_count=count, now=WHEN, due_from=count - 10, preferences_fade=preferences_fade
     )
     return with_status(after, promote_at_runs=2)
 
@@ -57,7 +57,7 @@ def test_ten_unseen_runs_take_one_frequency_and_the_count_starts_anew() -> None:
     for count in range(1, 10):
         assert _pass(known, count) is known
     after = _pass(known, 10)
-    assert (after.frequency, after.runs_since(10), after.status) == (2, 0, Status.ACTIVE)
+    assert (after.frequency, after.unseen_from, after.status) == (2, 10, Status.ACTIVE)
     assert _pass(after, 19) is after
     assert _pass(after, 20).frequency == 1
 
@@ -86,7 +86,7 @@ def test_five_sightings_last_fifty_unseen_runs() -> None:
 @pytest.mark.req("F6")
 def test_the_run_that_met_a_lesson_does_not_age_it() -> None:
     known = replace(lesson(runs=("a", "now"), last_seen_run="now"), unseen_from=3)
-    assert _pass(known, 20, run="now").runs_since(20) == 0
+    assert _pass(known, 20, run="now").unseen_from == 20
 
 
 def test_preferences_can_be_set_not_to_fade() -> None:

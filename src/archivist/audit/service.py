@@ -16,6 +16,7 @@ from archivist.capture.runs import find_run, require_own_run, resolve_run
 from archivist.clock import from_text
 from archivist.errors import StateError
 from archivist.lessons.standing import cited_findings
+from archivist.projects import RunNumbers
 from archivist.recall.keywords import Overlap, keywords
 from archivist.records import (
     Brief,
@@ -228,7 +229,10 @@ def _judge(
             # A lesson that was followed and helped must not fade, since it prevents its own recurrence.
             lesson, count = writer.get(Lesson, verdict.lesson), writer.run_count()
             # Half-way to fading is early enough, and most runs then write nothing.
-            if lesson is not None and 2 * lesson.runs_since(count) >= bank.config.decay.unseen_runs:
+            if (
+                lesson is not None
+                and 2 * RunNumbers(writer).count_unseen(lesson) >= bank.config.decay.unseen_runs
+            ):
                 writer.put(replace(lesson, unseen_from=count, updated=bank.now()), "heed")
         if verdict.effect is Effect.INEFFECTIVE or verdict.following is Following.WITHHELD:
             _retire_if_useless(bank, writer, verdict.lesson)

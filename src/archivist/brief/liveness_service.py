@@ -32,7 +32,7 @@ _FORMAT = 1
 # The latest entries of each kind that are kept, fewer where the file would become too long.
 _MAX_ENTRIES = (1000, 250, 50, 10)
 _MAX_FILE_BYTES = 512 * 1024
-_MAX_READ_BYTES = 2 * 1024 * 1024
+_MAX_READ_CHARS = 1024 * 1024
 # A repository with more Makefiles or manifests than this is asked nothing about targets and scripts.
 _MAX_MANIFESTS = 20
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
@@ -49,6 +49,19 @@ class Liveness(BankService):
     def find_stale(self, lessons: Sequence[Lesson]) -> dict[str, str]:
         """Return, by lesson id, what each stale lesson names that is gone from the working tree."""
         return find_stale(self._bank.path.parent, lessons)
+
+    @reads(Layer.LESSONS)
+    def find_withheld(self, lessons: Sequence[Lesson]) -> dict[str, str]:
+        """Return the stale lessons that are not told; what a person said or approved is told all the same."""
+        stale = self.find_stale(lessons)
+        if not stale:
+            return stale
+        from archivist.lessons.standing import is_confirmed
+
+        for lesson in lessons:
+            if is_confirmed(lesson):
+                stale.pop(lesson.id, None)
+        return stale
 
 
 def find_stale(
@@ -186,11 +199,17 @@ class GitFolder(NamedTuple):
 
 def _read_text(path: Path) -> str:
     """Return a small file's text, empty when it cannot be read."""
+    return (_read_whole(path) or "").strip()
+
+
+def _read_whole(path: str | Path) -> str | None:
+    """Return a file's text; None when it cannot be read to its end."""
     try:
-        with open(path, encoding="utf-8", errors="replace", opener=open_at_once) as file:
-            return file.read(_MAX_READ_BYTES).strip()
+        with open(path, encoding="utf-8-sig", errors="replace", opener=open_at_once) as file:
+            text = file.read(_MAX_READ_CHARS + 1)
     except (OSError, ValueError):
-        return ""
+        return None
+    return text if len(text) <= _MAX_READ_CHARS else None
 
 
 def _resolve_pointer(folder: Path, text: str) -> Path | None:
@@ -327,7 +346,7 @@ class WorkingTree:
     def _has_flag(self, flag: str, script: str) -> bool | None:
         """Say whether a script still holds a flag which it, and nothing else now, once held."""
         found = self._find_on_disk(script)
-        content = self._read(found) if found else ""
+        content = self._read(found) if found else None
         if not content or flag in content:
             return True if content else None
         but_prose = [f":(exclude,glob)**/{pattern}" for pattern in _PROSE]
@@ -339,18 +358,19 @@ class WorkingTree:
     def _has_target(self, target: str, *, is_make: bool) -> bool | None:
         """Say whether a Makefile has a target, or a package.json a script."""
         if is_make:
-            manifests = self._manifests(lambda base: base in _MAKEFILES or base.endswith(".mk"))
-            is_there = bool(self._find_on_disk(target)) or any(
-                _has_target(target, self._read(file)) for file in manifests
+            if self._find_on_disk(target):
+                return True
+            is_there = self._is_in_manifests(
+                lambda base: base in _MAKEFILES or base.endswith(".mk"),
+                lambda text: _has_target(target, text),
             )
         else:
-            manifests = self._manifests(lambda base: base == "package.json")
             # A dependency of that name may bring a script; only a name that no manifest has is gone.
-            is_there = any(f'"{target}"' in self._read(file) for file in manifests)
-        if is_there:
-            return True
-        if len(manifests) > _MAX_MANIFESTS:
-            return None
+            is_there = self._is_in_manifests(
+                lambda base: base == "package.json", lambda text: target in _names_in_json(text)
+            )
+        if is_there is not False:
+            return is_there
         if is_make:
             return self._look_up_history(_MAKEFILES, f"-G^{target}[ \t]*:([^=]|$)")
         return self._look_up_history(("package.json",), f'-G"{target}"[ \t]*:')
@@ -378,8 +398,12 @@ class WorkingTree:
 
     def _is_lost_entry_point(self, program: str) -> bool:
         """Say whether the project itself once installed a program, and no longer does."""
-        manifests = self._manifests(lambda base: base in ("pyproject.toml", "setup.cfg", "setup.py"))
-        if len(manifests) > _MAX_MANIFESTS or any(program in self._read(file) for file in manifests):
+        # An escape may spell a name otherwise: a file that holds one proves nothing.
+        is_there = self._is_in_manifests(
+            lambda base: base in ("pyproject.toml", "setup.cfg", "setup.py"),
+            lambda text: program in text or "\\u" in text.lower() or "\\x" in text,
+        )
+        if is_there is not False:
             return False
         spelled = program.replace(".", "[.]").replace("+", "[+]")
         entry = f"-G^{spelled}[ \t]*=[ \t]*[\"'][A-Za-z0-9_.]+:[A-Za-z0-9_.]+[\"']"
@@ -406,18 +430,32 @@ class WorkingTree:
                 return full
         return ""
 
-    def _read(self, full: str) -> str:
-        """Return a file's text, on which the look then rests; empty when it is too long to read whole."""
+    def _read(self, full: str) -> str | None:
+        """Return a file's text, on which the look then rests; None when it cannot be read to its end."""
         self._witnesses[full] = _change_stamp(full)
-        text = _read_text(Path(full))
-        return text if len(text) < _MAX_READ_BYTES // 2 else ""
+        return _read_whole(full)
 
-    def _manifests(self, is_wanted: Callable[[str], bool]) -> list[str]:
-        """Return the tracked files whose names are wanted, and those in this folder and at the top."""
+    def _is_in_manifests(
+        self, is_wanted: Callable[[str], bool], has_name: Callable[[str], bool]
+    ) -> bool | None:
+        """Say whether a name is in the tracked files that are wanted, or those in this folder or at the top.
+
+        None when it is in none of those that could be read and there are others: they may hold it.
+        """
         tracked = [path for path in self._tracked_paths() if is_wanted(path.rsplit("/", 1)[-1])]
         near = [entry.name for root in self._roots for entry in _entries(root) if is_wanted(entry.name)]
         found = [self._find_on_disk(path) for path in (*near, *tracked[: _MAX_MANIFESTS + 1])]
-        return [path for path in dict.fromkeys(found) if path]
+        files = [path for path in dict.fromkeys(found) if path]
+        is_every_read = len(files) <= _MAX_MANIFESTS and not any(map(self._tracked_paths().get, tracked))
+        for file in files:
+            text = self._read(file)
+            try:
+                if text is not None and has_name(text):
+                    return True
+            except (ValueError, RecursionError):
+                text = None
+            is_every_read = is_every_read and text is not None
+        return False if is_every_read else None
 
     def _tracked_paths(self) -> dict[str, bool]:
         """Return the tracked paths, and for each whether a sparse checkout leaves it out."""
@@ -465,6 +503,21 @@ class WorkingTree:
         code, out = run_git(self.git.top, *words, timeout_s=self._left_s)
         self._left_s -= monotonic() - start
         return code, out.decode("utf-8", "surrogateescape")
+
+
+def _names_in_json(text: str) -> set[str]:
+    """Return every key and text of a JSON document; raise ValueError or RecursionError for any other."""
+    found: set[str] = set()
+
+    def take(pairs: list[tuple[str, object]]) -> None:
+        for key, value in pairs:
+            found.add(key)
+            found.update(
+                each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)
+            )
+
+    json.loads(text, object_pairs_hook=take)
+    return found
 
 
 def _has_target(target: str, makefile: str) -> bool:

@@ -143,6 +143,13 @@ class RenderedBrief(NamedTuple):
     project_by: str = ""
     habits: Habits = NO_HABITS
 
+    def count_stale(self) -> str:
+        """Say how many lessons are not told since what they name is gone; empty without any."""
+        if not self.stale:
+            return ""
+        many = "1 lesson is" if len(self.stale) == 1 else f"{len(self.stale)} lessons are"
+        return f"{many} withheld: what is named there is gone from the working tree (see `archivist doctor`)"
+
 
 def drop_contradicted(offered: list[BriefedLesson]) -> list[BriefedLesson]:
     """Of wishes that contradict each other keep the one that holds: the project's own, else the later."""

@@ -359,7 +359,7 @@ def _drop_stale(
     bank: Bank, offered: list[BriefedLesson]
 ) -> tuple[list[BriefedLesson], tuple[tuple[str, str], ...]]:
     """Leave out lessons that name something which is gone from the working tree; return those by name."""
-    gone = bank.liveness.find_stale([each.lesson for each in offered if not each.is_global])
+    gone = bank.liveness.find_withheld([each.lesson for each in offered if not each.is_global])
     if not gone:
         return offered, ()
     names = tuple((each.name, gone[each.lesson.id]) for each in offered if each.lesson.id in gone)
@@ -431,12 +431,12 @@ def _project_lessons(
     recurrence = (again + 2) / (reader.count(Lesson, *mined) + 5)
     place = {run: len(ended) - 1 - index for index, (_, run) in enumerate(ended)}
     chances: dict[str, float] = {}
-    count = reader.run_count()
+    numbers = projects.RunNumbers(reader)
     for lesson in lessons:
         ages = [place[run] for run in lesson.runs if run in place]
         if lesson.repo in names and ages:
             # While it was followed, its failure could not be met.
-            heeded = max(0, min(ages) - lesson.runs_since(count))
+            heeded = max(0, min(ages) - numbers.count_unseen(lesson))
             ages = [age - heeded for age in ages]
         else:
             # Met elsewhere: how often is all that is known.

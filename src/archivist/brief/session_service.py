@@ -113,7 +113,7 @@ class SessionBriefs(BankService):
             known, _ = briefed_lessons(reader, run)
         matching = [lesson for lesson in match_prompt(words, ours) if lesson.id not in known]
         untold = matching[:_MAX_PROMPT_LESSONS]
-        stale = self._bank.liveness.find_stale(untold) if untold else {}
+        stale = self._bank.liveness.find_withheld(untold) if untold else {}
         from archivist.brief.select import BriefedLesson, RenderedBrief
 
         chosen = tuple(BriefedLesson(lesson) for lesson in untold if lesson.id not in stale)

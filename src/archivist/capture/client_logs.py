@@ -1,7 +1,7 @@
 """Find the logs that clients keep of one repository below the user's home.
 
 A session is the repository's when it began in one of its worktrees, or in a clone of the same remote. Of a
-folder that is gone the log says the remote.
+folder that is gone the log says the remote; where it says none, git must know files of the folder.
 Names of folders only narrow the search: they cannot be turned back into a path, so the log itself decides.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import md5, sha256
 from io import BytesIO
@@ -25,9 +26,17 @@ from archivist.capture.values import as_time, object_at, text
 from archivist.clock import to_text
 from archivist.errors import InputError
 from archivist.files.cursor import export_editor_session, export_terminal_session, list_editor_sessions
+from archivist.files.git import TrackedFolders, list_tracked_folders
 from archivist.files.open import head_of, open_file
 from archivist.files.opencode import export_session, list_sessions
-from archivist.files.worktrees import is_repository, read_small_text, remote_of, repository_of, worktrees_of
+from archivist.files.worktrees import (
+    is_repository,
+    read_small_text,
+    remote_of,
+    repository_of,
+    shared_git_dir,
+    worktrees_of,
+)
 from archivist.paths import editor_folders, folder_of_uri, is_folder, project_of_address, remote_address
 
 _EDITORS = ("Code", "Code - Insiders", "VSCodium")
@@ -66,11 +75,17 @@ class _LogHead(NamedTuple):
     started: str = ""
 
 
-class CheckoutPlaces(NamedTuple):
-    """Where a repository is checked out, and the address of its remote."""
+@dataclass(frozen=True, slots=True)
+class CheckoutPlaces:
+    """Where a repository is checked out, and the address of its remote.
+
+    `left_out` counts by folder the sessions inside of a checkout that are not taken for the repository's.
+    """
 
     roots: tuple[Path, ...]
     remote: str
+    left_out: Counter[str] = field(default_factory=Counter)
+    _tracked: dict[Path, TrackedFolders | None] = field(default_factory=dict)
 
     def has_name(self, folder: str) -> bool:
         """Say whether a folder is called like one of the checkouts."""
@@ -80,22 +95,41 @@ class CheckoutPlaces(NamedTuple):
         """Say whether a session that began in a folder, in a clone of a remote, is the repository's."""
         path = Path(os.path.realpath(folder)) if Path(folder).is_absolute() else Path()
         top = Path(path.anchor)
-        repository = repository_of(path, top) if path.anchor and is_folder(path) else top
-        is_here = is_repository(repository)
-        address = remote_address(remote_of(repository) if is_here else remote)
+        is_there = bool(path.anchor) and is_folder(path)
+        repository = repository_of(path, top) if is_there else top
         # Some clients note no more than `owner/repo`.
-        is_named = not is_here and remote.lower() == project_of_address(self.remote).lower()
-        if address == self.remote != "" or (remote and is_named):
+        is_named = remote.lower() == project_of_address(self.remote).lower() != ""
+        is_ours = remote_address(remote) == self.remote != "" or is_named
+        above = [root for root in self.roots if path.is_relative_to(root)]
+        root = max(above, key=lambda each: len(each.parts), default=None)
+        if root is None or (is_there and repository != repository_of(root, top)):
+            # A repository inside of this one is another, unless it is a clone of the same remote.
+            if is_repository(repository):
+                return remote_address(remote_of(repository)) == self.remote != ""
+            return is_ours
+        if path == root or (is_ours if remote else self._holds(root, path, is_there=is_there)):
             return True
-        # A repository inside of this one is another.
-        return any(
-            path.is_relative_to(root) and (not is_folder(path) or _is_same(path, root, top))
-            for root in self.roots
+        self.left_out[folder] += 1
+        return False
+
+    def _holds(self, root: Path, path: Path, *, is_there: bool) -> bool:
+        """Say whether a folder inside a checkout is the repository's own: no submodule, and not a clone once.
+
+        Of a folder that is gone nothing but git's list of files can say that it was no other repository.
+        """
+        asked = root if is_folder(root) else next(filter(is_folder, self.roots), root)
+        if asked not in self._tracked:
+            self._tracked[asked] = list_tracked_folders(asked)
+        tracked, kept = self._tracked[asked], shared_git_dir(asked)
+        if tracked is None:
+            return is_there and kept is None
+        parts = path.relative_to(root).parts
+        inside = ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
+        # Git keeps the repository of a submodule that was removed.
+        is_submodule = not tracked.submodules.isdisjoint(inside) or (
+            kept is not None and any((kept / "modules" / name / "HEAD").is_file() for name in inside)
         )
-
-
-def _is_same(one: Path, other: Path, top: Path) -> bool:
-    return repository_of(one, top) == repository_of(other, top)
+        return not is_submodule and (is_there or inside[-1] in tracked.folders)
 
 
 def checkout_places(folder: Path, former: Sequence[Path] = ()) -> CheckoutPlaces:
@@ -108,12 +142,14 @@ def checkout_places(folder: Path, former: Sequence[Path] = ()) -> CheckoutPlaces
 class FoundLogs(NamedTuple):
     """The logs of a repository's sessions, the oldest first, and what could not be read.
 
-    `gone` counts the sessions of folders that are not there any more and had the repository's name.
+    `gone` counts the sessions of folders that are not there any more and had the repository's name,
+    `left_out` those inside of a checkout that may be another repository's.
     """
 
     logs: list[ClientLog]
     problems: list[str]
     gone: Counter[str]
+    left_out: Counter[str]
 
 
 def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str, str]) -> FoundLogs:
@@ -135,7 +171,8 @@ def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str,
             places, editor_folders(("Cursor",), home, variables), home / ".cursor" / "chats", problems
         ),
     ]
-    return FoundLogs(sorted(found, key=lambda log: (log.started, log.path, log.session)), problems, gone)
+    found.sort(key=lambda log: (log.started, log.path, log.session))
+    return FoundLogs(found, problems, gone, places.left_out)
 
 
 def _find_claude_code(places: CheckoutPlaces, top: Path, gone: Counter[str]) -> Iterator[ClientLog]:
@@ -236,7 +273,12 @@ def _find_by_head(
         is_silent = is_own and not head.folder and not head.remote
         if is_silent or places.has_session(head.folder, head.remote):
             yield ClientLog(client, path, head.started)
-        elif head.folder and not is_folder(Path(head.folder)) and places.has_name(head.folder):
+        elif (
+            head.folder
+            and head.folder not in places.left_out
+            and not is_folder(Path(head.folder))
+            and places.has_name(head.folder)
+        ):
             gone[head.folder] += 1
 
 

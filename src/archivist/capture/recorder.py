@@ -58,6 +58,8 @@ INSTANCE_CHARACTERS = 200
 _INSTANCE = lazy_pattern(
     r"([A-Za-z0-9][\w.-]*?)__([A-Za-z0-9][\w.-]*?)-(\d+)(?![\w-])", longest=INSTANCE_CHARACTERS
 )
+# Below what was typed, Cursor puts the text of each command in it; the text itself may hold the closing mark.
+_CURSOR_COMMAND = "--- Cursor Command:"
 _FILE_NUMBER = lazy_pattern(r"\A\d+-(?=[A-Za-z])")
 # How the names of a maker's models begin.
 _MAKERS = {
@@ -284,6 +286,12 @@ class Recorder:
         if role != "system":
             self.ending.last_role = role
         self.note(EventKind.MESSAGE, name, text, extra, role)
+
+    def typed_message(self, text: str) -> None:
+        """Record what a person typed, and apart from it the text of Cursor's commands below it."""
+        typed, mark, commands = text.partition(_CURSOR_COMMAND)
+        self.message("user", typed, is_typed=True)
+        self.message("system" if typed.strip() else "user", mark + commands, name="command")
 
     def note(
         self, kind: EventKind, name: str, text: str, extra: dict[str, object] | None = None, role: str = ""

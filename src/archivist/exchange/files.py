@@ -20,7 +20,7 @@ from archivist.clock import to_short_text, to_text
 from archivist.errors import RecordError
 from archivist.files.jsonl import JsonLine, LineProblem, read_lines
 from archivist.ids import derived_id
-from archivist.projects import CHECKOUT
+from archivist.projects import CHECKOUT, RunNumbers
 from archivist.reading.command_risks import drop_risky_cures
 from archivist.records import (
     Actor,
@@ -198,11 +198,11 @@ def export_lines(
     every = [each for each in reader.select(Lesson, order=("number",)) if each.status not in without]
     lessons = [lesson for lesson in every if not is_hidden_from(lesson, actor)]
     tallies = reader.tallies([lesson.id for lesson in lessons])
-    count = reader.run_count()
+    numbers = RunNumbers(reader)
     write = shapes.to_cross_run if lesson_format is LessonFormat.CROSS_RUN else shapes.to_reflective
     lines: dict[str, list[dict[str, object]]] = {LESSONS: [], ARCHIVE: []}
     for lesson in lessons:
-        line = write(lesson, tallies.get(lesson.id, Tally()), count)
+        line = write(lesson, tallies.get(lesson.id, Tally()), numbers.count_unseen(lesson))
         lines[ARCHIVE if lesson.status.is_retired else LESSONS].append(line)
     short_ids = {lesson.id: lesson.short_id for lesson in lessons}
     lines[EPISODES] = [shapes.to_episode_line(episode) for episode in reader.select(Episode, order=("id",))]

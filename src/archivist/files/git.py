@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from archivist.errors import InputError
 from archivist.files.worktrees import OWN_IGNORE, SHARED, ignores_itself
@@ -190,14 +191,45 @@ def find_git_problem(bank: Path) -> str:
     return f"git does not say whether it would publish the bank: run git status in {tops[0]}"
 
 
+class TrackedFolders(NamedTuple):
+    """The folders that hold tracked files, and those of submodules, as git names them."""
+
+    folders: frozenset[str]
+    submodules: frozenset[str]
+
+
+def list_tracked_folders(folder: Path) -> TrackedFolders | None:
+    """Return what the index and HEAD know below a folder; None when git does not answer."""
+    index = ask_git(folder, "ls-files", "--stage", "-z")
+    if index is None:
+        return None
+    # Without a commit there is no HEAD.
+    lines = index + (ask_git(folder, "ls-tree", "-r", "-z", "HEAD") or b"")
+    folders: set[str] = set()
+    submodules: set[str] = set()
+    for line in filter(None, lines.split(b"\0")):
+        facts, _, name = line.partition(b"\t")
+        path = os.fsdecode(name)
+        if facts.startswith(b"160000 "):
+            submodules.add(path)
+        while (path := path.rpartition("/")[0]) and path not in folders:
+            folders.add(path)
+    return TrackedFolders(frozenset(folders), frozenset(submodules))
+
+
 def find_brought(files: Iterable[Path]) -> frozenset[Path]:
-    """Return the files that came with a repository; all files of one about which git does not answer."""
-    from archivist.files.worktrees import repositories_above
+    """Return the files that came with a repository; all files of one about which git does not answer.
+
+    So does what git keeps for itself: with Git LFS, each large file as it is.
+    """
+    from archivist.files.worktrees import is_in_git_folder, repositories_above
 
     indexes: dict[Path, frozenset[str] | None] = {}
     brought: set[Path] = set()
     for file in files:
         for path in {file.absolute(), Path(os.path.realpath(file))}:
+            if is_in_git_folder(path):
+                brought.add(file)
             for top in repositories_above(path):
                 if top not in indexes:
                     indexes[top] = _tracked_names(top)

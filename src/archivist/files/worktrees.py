@@ -58,6 +58,18 @@ def repositories_above(path: Path) -> list[Path]:
     return [folder for folder in path.parents if os.path.lexists(folder / ".git")]
 
 
+def is_in_git_folder(path: Path) -> bool:
+    """Say whether a path lies in a folder that git keeps for itself, be it called `.git` or a bare one."""
+    if any(part.casefold() == ".git" for part in path.parts):
+        return True
+    for folder in path.parents:
+        if os.path.lexists(folder / ".git"):
+            return False
+        if is_repository(folder):
+            return True
+    return False
+
+
 def repository_of(folder: Path, root: Path) -> Path:
     """Return the repository that a session in a folder works on: the nearest one, at most the bank's root.
 

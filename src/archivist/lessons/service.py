@@ -54,6 +54,7 @@ from archivist.lessons.standing import (
     unite_twins,
     with_status,
 )
+from archivist.projects import RunNumbers, names_of
 from archivist.recall.keywords import keywords
 from archivist.recall.query import LIVE, Query
 from archivist.records import (
@@ -467,12 +468,13 @@ class Lessons(BankService):
         """Return lessons as plain values, with what is counted for each."""
         with self._bank.reading() as reader:
             tallies = reader.tallies([lesson.id for lesson in lessons])
-            count = reader.run_count()
+            numbers = RunNumbers(reader)
+            unseen = {lesson.id: numbers.count_unseen(lesson) for lesson in lessons}
             pending = {name for lesson in lessons for name in _pending_ids(lesson)}
             names = {name: each.short_id for name, each in reader.records("lesson", sorted(pending)).items()}
         return [
             {
-                **to_view(lesson, tallies.get(lesson.id, Tally()), count),
+                **to_view(lesson, tallies.get(lesson.id, Tally()), unseen[lesson.id]),
                 "supersedes": [names[name] for name in _pending_ids(lesson) if name in names],
                 "quarantined_for": quarantine_reason(lesson),
                 "waits_for": WAITS_FOR if lesson.is_waiting else "",
@@ -675,7 +677,7 @@ class Lessons(BankService):
 
     @writes(Layer.RUNS)
     def decay(self, run: str) -> AgeingResult:
-        """Count a run, and lower the frequency of lessons that enough runs did not meet.
+        """Count a run, and lower the frequency of its project's lessons that enough runs did not meet.
 
         A run counts once. Only own runs count: by reporting runs an agent could retire any lesson.
         """
@@ -698,15 +700,20 @@ class Lessons(BankService):
             for holder in writer.select(Episode, equals("number", count)):
                 writer.put(replace(holder, number=None), "age")
             writer.put(replace(episode, number=count), "age")
-            is_due = at_most("unseen_from", count - rules.unseen_runs)
-            due = any_of((is_due,), (at_least("unseen_from", count),), (equals("last_seen_run", run),))
+            numbers = RunNumbers(writer)
+            due_from = dict.fromkeys(
+                names_of(writer, episode.project), numbers.due_from(episode.project, rules.unseen_runs)
+            )
+            due_from[""] = numbers.due_from("", rules.unseen_runs)
+            is_due = ((equals("repo", name), at_most("unseen_from", due)) for name, due in due_from.items())
+            due = any_of(*is_due, (at_least("unseen_from", count),), (equals("last_seen_run", run),))
             for lesson in writer.select(Lesson, one_of("status", LIVE), due):
                 after = decay_lesson(
                     lesson,
                     run=run,
                     run_count=count,
                     now=now,
-                    unseen_runs=rules.unseen_runs,
+                    due_from=due_from.get(lesson.repo),
                     preferences_fade=rules.preferences_fade,
                 )
                 after = after if after.faded == lesson.faded else self._with_status(after)

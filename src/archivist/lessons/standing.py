@@ -109,19 +109,20 @@ class AgeingResult:
 
 
 def decay_lesson(
-    lesson: Lesson, *, run: str, run_count: int, now: datetime, unseen_runs: int, preferences_fade: bool
+    lesson: Lesson, *, run: str, run_count: int, now: datetime, due_from: int | None, preferences_fade: bool
 ) -> Lesson:
     """Return the lesson after a run has aged the bank; `run_count` is that run's own number.
 
     A lesson that this run met is counted as unseen from here on. One that was met since by a run that has
-    not aged the bank is unseen for the first time. After `unseen_runs` runs without recurrence its frequency
-    drops by one and the count starts again; at frequency 0 it is archived.
+    not aged the bank is unseen for the first time. The frequency of one that is unseen since `due_from` drops
+    by one and the count starts again; at frequency 0 it is archived. `due_from` is None where the run is
+    another project's.
     """
     if lesson.last_seen_run == run or run in lesson.runs:
         return lesson if lesson.unseen_from == run_count else replace(lesson, unseen_from=run_count)
     if lesson.unseen_from >= run_count:
         lesson = replace(lesson, unseen_from=run_count - 1)
-    if lesson.runs_since(run_count) < unseen_runs:
+    if due_from is None or lesson.unseen_from > due_from:
         return lesson
     if lesson.type is LessonType.PREFERENCE and not preferences_fade:
         return lesson

@@ -101,10 +101,6 @@ class Lesson(Record):
         """Say whether nobody here vouches for its words: no run is told them before a person approves it."""
         return not (self.provenance.is_own or self.accepted or self.confirmed)
 
-    def runs_since(self, run_count: int) -> int:
-        """Return how many of the bank's runs have not met it since it was last seen."""
-        return max(0, run_count - self.unseen_from)
-
 
 def validate_lesson(lesson: Lesson) -> Lesson:
     """Return the lesson, or raise RecordError when it is empty, too long or its importance out of range."""

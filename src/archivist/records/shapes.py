@@ -125,14 +125,14 @@ def is_reflective(value: Mapping[str, Any]) -> bool:
     return "summary" in value and "description" not in value
 
 
-def to_cross_run(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
+def to_cross_run(lesson: Lesson, tally: Tally, unseen_runs: int) -> dict[str, object]:
     """Write a lesson as a line of the cross-run document's `lessons.jsonl`."""
     plain = _with_short_times(lesson)
     values = {key: plain[name] for name, key in _CROSS_RUN_KEYS.items()} | {
         "id": lesson.short_id,
         "archetype": lesson.role or None,
         "frequency": lesson.frequency,
-        "runs_since_last_seen": lesson.runs_since(run_count),
+        "runs_since_last_seen": unseen_runs,
         "usage_count": lesson.prior_uses + tally.used,
         **{name: getattr(tally, name) for name in _TALLY},
     }
@@ -165,7 +165,7 @@ def from_cross_run(value: Mapping[str, Any], *, known: Lesson | None = None) -> 
     return ImportedLesson(lesson, _parse_short_id(short), _read_count(value, "runs_since_last_seen", 0))
 
 
-def to_reflective(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
+def to_reflective(lesson: Lesson, tally: Tally, unseen_runs: int) -> dict[str, object]:
     """Write a lesson as a line of the reflective document's `lessons.jsonl`; empty options are left out."""
     plain = _with_short_times(lesson)
     line: dict[str, object] = {key: plain[name] for name, key in _REFLECTIVE_KEYS.items()}
@@ -177,7 +177,7 @@ def to_reflective(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, obj
     line = {key: value for key, value in line.items() if value not in ("", None)}
     line["shortId"] = lesson.short_id
     line["frequency"] = lesson.frequency
-    line["runsSinceLastSeen"] = lesson.runs_since(run_count)
+    line["runsSinceLastSeen"] = unseen_runs
     return _add_extra(line | {name: getattr(tally, name) for name in _TALLY}, lesson.extra)
 
 
@@ -259,7 +259,7 @@ def from_old_memory(value: Mapping[str, Any]) -> ImportedLesson:
     return ImportedLesson(validate_lesson(from_plain(Lesson, {**known, "extra": extra})), 0, 0)
 
 
-def to_view(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
+def to_view(lesson: Lesson, tally: Tally, unseen_runs: int) -> dict[str, object]:
     """Write a lesson under our own names, complete, with all of its counts."""
     plain = _with_short_times(lesson)
     return {
@@ -267,7 +267,7 @@ def to_view(lesson: Lesson, tally: Tally, run_count: int) -> dict[str, object]:
         "uid": lesson.id,
         **{name: value for name, value in plain.items() if name not in ("id", "number", "unseen_from")},
         "frequency": lesson.frequency,
-        "runs_since_last_seen": lesson.runs_since(run_count),
+        "runs_since_last_seen": unseen_runs,
         "usage_count": lesson.prior_uses + tally.used,
         "last_used": _last_used(lesson, tally),
         **{name: getattr(tally, name) for name in _TALLY},

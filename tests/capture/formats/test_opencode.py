@@ -61,10 +61,10 @@ def test_a_command_that_exits_with_an_error_has_failed_though_its_call_completed
     assert (passed.exit_code, passed.is_error) == (0, False)
 
 
-def test_only_the_users_own_parts_are_typed() -> None:
+def test_parts_of_the_client_are_apart_and_none_counts_as_typed() -> None:
     events, _ = from_file(FIXTURES / "opencode.json")
     said = [(event.role, event.extra.get("typed")) for event in events if event.kind is EventKind.MESSAGE]
-    assert said == [("user", True), ("system", None), ("assistant", None), ("assistant", None)]
+    assert said == [("user", None), ("system", None), ("assistant", None), ("assistant", None)]
 
 
 def test_a_subagents_session_names_its_parent_and_nobody_typed_its_prompt(capture: Read) -> None:

@@ -71,7 +71,7 @@ class _Session(Recorder):
         self.move_to(as_time(object_at(bubble, "timingInfo").get("clientStartTime")))
         self.use_model(text(object_at(bubble, "modelInfo"), "modelName"))
         if bubble.get("type") == _USER:
-            self.message("user", text(bubble, "text"), is_typed=True)
+            self.typed_message(text(bubble, "text"))
             return
         self.message("assistant", text(bubble, "text"))
         tool = object_at(bubble, "toolFormerData")
@@ -86,8 +86,11 @@ class _Session(Recorder):
         if role == "user":
             said = content_text(content)
             asked = text_between(said, "<user_query>", "</user_query>")
-            if asked is not None or "<user_info>" not in said:
-                self.message("user", said if asked is None else asked, is_typed=True)
+            if asked is not None and said.count("<user_query>") == 1:
+                self.typed_message(asked)
+            elif asked is not None or "<user_info>" not in said:
+                # Without its tag, or with two of them, a command or a file may speak.
+                self.message("user", said if asked is None else asked)
             return
         if isinstance(content, str):
             self.message("assistant" if role == "assistant" else "system", content)

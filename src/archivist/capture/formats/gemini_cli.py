@@ -64,12 +64,14 @@ def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
 class _Chat(Recorder):
     agent: str = name
     _is_subagent: bool = False
+    _is_of_lines: bool = False
     _project_hash: str = ""
     _waiting_messages: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     _seen: dict[str, None] = field(default_factory=dict)
 
     def take(self, record: LogLine | Part) -> None:
         if isinstance(record, LogLine):
+            self._is_of_lines = True
             self._read_line(record.value, f"line {record.number}")
         elif record.key == "messages" and record.index is not None:
             value = record.value if isinstance(record.value, dict) else {}
@@ -177,13 +179,14 @@ class _Chat(Recorder):
             (added if is_by_client else asked).append(said)
             added.append(injected)
         self.message("system", "\n".join(filter(None, added)))
-        # A command of the user's own is shown as it was typed and sent as what it stands for.
-        is_command = shown.lstrip().startswith("/")
+        # A command is shown as it was typed and sent as what it stands for. Clients before the log of lines
+        # do not note what they showed: there the text of a repository's command looks like a typed one.
+        is_command = shown.startswith("/")
         self.message(
             "user",
-            shown if is_command else "\n".join(filter(None, asked)),
+            shown or "\n".join(filter(None, asked)),
             name="command" if is_command else "",
-            is_typed=not is_command and not self._is_subagent,
+            is_typed=not is_command and not self._is_subagent and bool(shown or self._is_of_lines),
         )
 
     def _read_reply(self, message: Mapping[str, Any]) -> None:

@@ -72,7 +72,10 @@ class _Session(Recorder):
         # Hooks of the project and of the user both tell the same.
         if prompt != self._last_prompt:
             run.stated = None
-            run.message("user", prompt, is_typed=run is self)
+            if run is self:
+                run.typed_message(prompt)
+            else:
+                run.message("user", prompt)
         self._last_prompt = prompt
 
     def _read_call(self, run: Recorder, value: Mapping[str, Any]) -> None:

@@ -95,10 +95,10 @@ class _Session(Recorder):
         if part.get("type") == "subtask":
             self.message("user", text(part, "prompt"), name="command")
         elif part.get("type") == "text":
-            # The client and its plugins add parts of their own, such as the files that a prompt names.
+            # The client and its plugins add parts of their own, such as the files that a prompt names. The
+            # text of a repository's command is a part like a typed one, so no part is known to be typed.
             is_added = part.get("synthetic") is True or part.get("ignored") is True
-            said = text(part, "text")
-            self.message("system" if is_added else "user", said, is_typed=not is_added and not self.parent)
+            self.message("system" if is_added else "user", text(part, "text"))
 
     def _read_call(self, part: Mapping[str, Any]) -> None:
         state = object_at(part, "state")

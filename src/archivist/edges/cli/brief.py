@@ -97,7 +97,7 @@ def brief(
     as_json = as_json or form == "json"
     if lead is None:
         print_brief(None, None, as_json)
-        _say_why_empty(None)
+        _say_what_is_missing(None)
         return
     if error is not None:
         asked = {name: fields[name] for name in ("tool", "repo", "run")}
@@ -114,7 +114,7 @@ def brief(
         request, global_bank = request._replace(run=""), None
     rendered = lead.brief(request, global_bank=global_bank)
     print_brief(lead, rendered, as_json)
-    _say_why_empty(lead, rendered, request)
+    _say_what_is_missing(lead, rendered, request)
     if explain:
         for line in lead.briefs.reasons(rendered):
             note(line)
@@ -137,8 +137,10 @@ def inject(session: Session, domain: str, role: str, run: str, as_json: bool) ->
     print_brief(lead, found, as_json)
 
 
-def _say_why_empty(bank: Bank | None, rendered: Any = None, *request: Any) -> None:
-    """Tell a person who looks why nothing was printed, if nothing was; a script reads stdout alone."""
+def _say_what_is_missing(bank: Bank | None, rendered: Any = None, *request: Any) -> None:
+    """Count what was withheld, and tell a person who looks why nothing was printed, if nothing was."""
+    if rendered is not None and (withheld := rendered.count_stale()):
+        note(withheld)
     if (rendered is not None and rendered.text) or not sys.stderr.isatty():
         return
     reason = _NO_BANK if bank is None else bank.briefs.explain_empty(rendered, *request)

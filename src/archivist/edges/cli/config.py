@@ -31,7 +31,7 @@ MEANINGS = {
     "brief.max_candidates": "maximum number of once-seen lessons in a brief about a task; 0 for none",
     "brief.holdout": "share of runs from which each lesson is randomly withheld",
     "brief.core_tokens": "maximum tokens of core memory in a brief and at a session's start; 0 for none",
-    "decay.unseen_runs": "number of runs without recurrence after which the count drops by one",
+    "decay.unseen_runs": "number of its project's runs without recurrence after which the count drops by one",
     "decay.preferences_fade": "whether preferences decay like other lessons",
     "reflect.enabled": "whether runs are reflected on at all",
     "reflect.on_session_success": "reflect on runs that succeeded",

@@ -271,6 +271,7 @@ def capture(
 def _log_paths(files: Iterable[Path], *, is_checked: bool) -> tuple[list[Path], int]:
     """Return the files that were named and the logs of folders, and how many files there are no logs."""
     from archivist.capture.log_files import LOG_NAME, scan_log_folder, why_no_log
+    from archivist.files.worktrees import is_in_git_folder
 
     paths: list[Path] = []
     others = 0
@@ -282,7 +283,8 @@ def _log_paths(files: Iterable[Path], *, is_checked: bool) -> tuple[list[Path], 
         others += len(found.others)
         for path in found.candidates:
             # A file that is named like a log and is none is reported by its name.
-            if is_checked and not LOG_NAME.search(path.name) and why_no_log(path):
+            is_other = is_checked and not LOG_NAME.search(path.name) and bool(why_no_log(path))
+            if is_other or is_in_git_folder(path.resolve()):
                 others += 1
             else:
                 paths.append(path)

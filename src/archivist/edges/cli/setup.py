@@ -90,7 +90,7 @@ def _set_up(
     place = session.find_bank_path() or Path(session.bank_path or bank_place(checkout))
     file = paths.bank_file(place).absolute()
     places = checkout_places(checkout, [folder.resolve() for folder in former])
-    logs, problems, gone = find_client_logs(places, Path.home(), os.environ)
+    logs, problems, gone, left_out = find_client_logs(places, Path.home(), os.environ)
     plans, remarks = _plan_clients(checkout, user=user)
     remarks += [
         f"{client} is learnt from, and told on request only: archivist brief, or archivist mcp as its server"
@@ -100,6 +100,7 @@ def _set_up(
         "bank": str(file),
         "sessions": dict(Counter(log.client for log in logs)),
         "gone": dict(gone),
+        "left_out": dict(left_out),
         "clients": [
             {"client": plan.client, "changes": [str(change.path) for change in plan.changes]}
             for plan in plans
@@ -110,7 +111,7 @@ def _set_up(
     if dry_run:
         presence = "is there" if paths.is_file(file) else "would be made"
         tell(f"Memory    {file} {presence}")
-        tell(f"Sessions  {_count_by_client(logs)}{_describe_gone(gone)}")
+        tell(f"Sessions  {_count_by_client(logs)}{_describe_gone(gone)}{_describe_left_out(left_out)}")
         _show_plans(plans, remarks, tell, is_full=True)
         tell("Nothing was changed: this was a dry run.")
         return view
@@ -125,7 +126,7 @@ def _set_up(
     record.save(state)
     hidden = "" if warnings else "; git does not see it"
     tell(f"Memory    {path.absolute()}{' (new)' if is_new else ''}{hidden}")
-    tell(f"Sessions  {_count_by_client(logs)}{_describe_gone(gone)}")
+    tell(f"Sessions  {_count_by_client(logs)}{_describe_gone(gone)}{_describe_left_out(left_out)}")
     with session.bank(folder=checkout) as bank:
         view |= _learn(bank, checkout, logs, problems, tell)
         view["installed"] = _connect(plans, remarks, record, state, tell, yes=yes)
@@ -136,7 +137,7 @@ def _set_up(
     return {**view, "created": is_new, "problems": problems}
 
 
-def _silence(_text: object = "") -> None:
+def _silence(_text: object = "", *, nl: bool = True) -> None:
     """Say nothing: the answer is JSON."""
 
 
@@ -150,6 +151,16 @@ def _describe_gone(gone: Counter[str]) -> str:
     began = f"{gone.total()} more began in {many} called {name} that is gone"
     began = began if len(gone) == 1 else f"{began.removesuffix('is gone')}are gone"
     return f"\n          {began}; to take them: archivist setup --moved-from {folder}"
+
+
+def _describe_left_out(left_out: Counter[str]) -> str:
+    """Count the sessions inside of the repository that were not taken for its own."""
+    if not left_out:
+        return ""
+    folder = left_out.most_common(1)[0][0]
+    where = folder if len(left_out) == 1 else f"{folder} and {len(left_out) - 1} more"
+    began = f"{left_out.total()} left out that began inside of it, maybe in another repository: {where}"
+    return f"\n          {began}; to take those of a folder that is gone: archivist setup --moved-from FOLDER"
 
 
 def _count_by_client(logs: Sequence[ClientLog]) -> str:

@@ -129,10 +129,10 @@ def _is_ours_refused(error: Exception, place: Path | None) -> bool:
     return isinstance(error, ArchivistError) and place is not None and is_noted(bank_file(place))
 
 
-def _notice() -> str:
+def _notice(words: str = _NOTICE) -> str:
     from archivist.capture.clean import fence
 
-    return fence(_NOTICE, "unrecorded", ())
+    return fence(words, "unrecorded", ())
 
 
 def _import_lazily(name: str) -> None:
@@ -251,6 +251,8 @@ def _brief_from_banks(
         text = brief.text if brief is not None else ""
         if not is_start:
             return text
+        if brief is not None and (withheld := brief.count_stale()):
+            text += _notice(f"Archivist: {withheld}.")
         is_wrong = unclear or refused is not None or lost_changes(bank.path)
         return _notice() + text if is_wrong or find_pulled_problem(bank.path) else text
 
