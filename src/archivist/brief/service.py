@@ -50,7 +50,7 @@ _WEIGHTS = ("id", "number", "status", "frequency", "importance", "last_seen", "r
 _COUNTED = 50
 # The working tree is asked about this many times what is chosen: what would replace a stale lesson, too.
 # A subagent makes a few of a session's calls, and so meets few of its failures.
-_OF_SUBAGENT = 1 / 3
+_OF_SUBAGENT = 0.4
 _IN_RESERVE = 4
 # The id of a brief is not known before it is recorded, but its length is.
 _ID_CHARACTERS = 26
@@ -120,7 +120,7 @@ class Briefs(BankService):
         stale = {name for name, _ in brief.stale}
         query = Query(repo=brief.project, statuses=(*LIVE, Status.QUARANTINED), limit=limit + len(named))
         left = []
-        for lesson in self._bank.lessons.query(query):
+        for lesson in self._bank.lessons.page(query):
             if lesson.id in named or lesson.short_id in stale:
                 continue
             reason = "less likely to be needed than what is told, or beyond the budget"

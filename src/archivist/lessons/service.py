@@ -424,7 +424,12 @@ class Lessons(BankService):
             now, rules = self._bank.now(), self._bank.config.recall
             scores = {
                 name: score_record(
-                    importance, from_text(seen or updated), json.loads(tags), query.tags, now=now, rules=rules
+                    importance,
+                    from_text(seen or updated),
+                    json.loads(tags) if query.tags else (),
+                    query.tags,
+                    now=now,
+                    rules=rules,
                 )
                 for name, importance, seen, updated, tags in rows
             }
