@@ -44,7 +44,9 @@ _ROLE_FIELDS = {
 }
 _LISTS = {"in progress": "in_progress", "blockers": "blockers", "recently shipped": "recently_shipped"}
 # `## Key Lessons`, `### Lessons Learned`, `## Learnings`, with or without a sign before it.
-_LESSONS = re.compile(r"(?im)^\W*(?:key |core |top )?(?:lessons?|learnings?)(?: learn(?:ed|t))?\W*$")
+_LESSONS = re.compile(
+    r"(?im)^[^\w\n]{0,20}(?:key |core |top )?(?:lessons?|learnings?)(?: learn(?:ed|t))?[^\w\n]{0,20}$"
+)
 _SPRINT = ("sprint", "current sprint", "active sprint")
 _STATUS_LABEL = re.compile(
     r"[ \t]*\*\*[^\w*]*(?P<name>(?:current |active )?sprint|in progress|blockers|recently shipped)[ \t]*"

@@ -16,8 +16,8 @@ _REACH = 12
 _CALLS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
 # What stands before a command's own name: a change of folder, variables, wrappers.
 _PRELUDE = re.compile(
-    r"(?:cd\s+\S+\s*(?:&&|;)\s*|\w+=\S*\s+|set\s+-\S+\s*;?\s*"
-    r"|(?:sudo|time|env|command|exec|nohup|timeout(?=\s+[-\d]))(?:\s+-\S+|\s+\d\w*)*\s+)*"
+    r"(?:cd\s++[^\s;&]++\s*+(?:&&|;)\s*+|\w++=\S*+\s++|set\s++-[^\s;]++\s*+;?\s*+"
+    r"|(?:sudo|time|env|command|exec|nohup|timeout(?=\s+[-\d]))(?:\s++-\S++|\s++\d\w*+)*+\s++)*+"
 )
 _NAME = re.compile(r"[A-Za-z_.~/][\w./+-]*")
 
@@ -75,8 +75,9 @@ def program_of(tool: str, text: str) -> str:
         "run",
     ):
         return tool
-    command = _PRELUDE.sub("", text.strip(), count=1)
-    found = _NAME.match(command)
+    command = text.strip()
+    prelude = _PRELUDE.match(command)
+    found = _NAME.match(command, prelude.end() if prelude else 0)
     return found[0].rpartition("/")[2] or tool if found else tool
 
 

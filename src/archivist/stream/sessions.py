@@ -20,7 +20,7 @@ _LINE_CHARACTERS = 240
 _IMPORTANCE = {EpisodeStatus.FAILED: 7, EpisodeStatus.ABORTED: 6, EpisodeStatus.PARTIAL: 6}
 # A task can begin with what a client put before it, and a plan with a line that says no more.
 _PREAMBLE = re.compile(
-    r"\A\s*(?:(?:\[Request interrupted[^\]]*\]|# AGENTS\.md instructions[^\n]*)\s*)?"
+    r"\A\s*(?:(?:\[Request interrupted[^\]]*\]|# AGENTS\.md instructions[^\n]*+)\s*+)?"
     r"<([\w-]+)>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
@@ -29,7 +29,7 @@ _COMMAND = re.compile(r"\A/\w+\s*\Z")
 _SAID = "the user said: "
 _WISH = "The user's wish: "
 _CHANGED_FILE = "changed "
-_COUNTS = re.compile(r"\s*\((?:helped|seen) [^()]*\)\s*\Z")
+_COUNTS = re.compile(r"\s{0,8}\((?:helped|seen) [^()]{0,200}\)\s{0,8}\Z")
 # How often something went well is no advice.
 _WORKED = re.compile(r"\A`[^`]*` worked \d+ times?\Z")
 _FAILED_OF = re.compile(r"\A`(?P<what>[^`]*)` failed (?P<bad>\d+) of (?P<all>\d+) times?\Z")

@@ -27,7 +27,7 @@ def from_file(name: str) -> tuple[list[Event], Episode]:
 def test_a_chat_of_vs_code_is_read_as_its_changes_made_it() -> None:
     events, episode = from_file("vscode.jsonl")
     assert (episode.id, episode.agent, episode.task) == ("chat-1", "vscode", "Sharpen the plough")
-    assert (episode.provider, episode.model, episode.status) == ("openai", "gpt-5", EpisodeStatus.SUCCESS)
+    assert (episode.provider, episode.model, episode.status) == ("vscode", "gpt-5", EpisodeStatus.SUCCESS)
     ran, missing, hidden = [event for event in events if event.tool]
     assert (ran.text, ran.exit_code, ran.is_error, ran.duration_s) == ("./sharpen", 126, True, 1.5)
     assert ran.output == "./sharpen: Permission denied"
@@ -69,7 +69,7 @@ def test_a_request_that_ended_badly(capture: Read, more: dict[str, Any], status:
 def test_a_session_of_cursor() -> None:
     events, episode = from_file("cursor.json")
     assert (episode.id, episode.agent, episode.project) == ("c-1", "cursor", "farm")
-    assert (episode.task, episode.provider) == ("Sharpen the plough", "anthropic")
+    assert (episode.task, episode.provider) == ("Sharpen the plough", "cursor")
     ran, missing, refused = [event for event in events if event.tool]
     assert (ran.text, ran.exit_code, ran.is_error) == ("./sharpen", 126, True)
     assert (missing.target, missing.is_error) == ("plough.cfg", True)
