@@ -27,6 +27,12 @@ REQUESTS: dict[tuple[str, str], dict[str, Any]] = {
         "duration_ms": 1, "tokens_out": 1,
     },
     ("post", "/api/memory/artifacts"): {"path": "made.txt", "task_id": "t", "description": "d"},
+    ("post", "/api/memory/tasks"): {"title": "t", "owner": "a", "approaches": ["x"], "max_attempts": 1},
+    ("post", "/api/memory/tasks/{id}/start"): {"agent": "a", "approach": "x", "run": "r"},
+    ("post", "/api/memory/tasks/{id}/finish"): {"result": "r"},
+    ("post", "/api/memory/tasks/{id}/fail"): {"error": "e"},
+    ("post", "/api/memory/tasks/{id}/reopen"): {"reason": "r"},
+    ("post", "/api/memory/tasks/{id}/cancel"): {"reason": "r"},
     ("patch", "/api/core/{section}"): {"content": "c", "role": "qa"},
     ("post", "/api/core/{section}"): {"item": "c", "role": "qa"},
     ("patch", "/api/working"): {"plan": "p", "constraints": ["c"], "context": {}},
@@ -126,6 +132,7 @@ def test_every_operation_with_a_body_is_tried(served: Served) -> None:
         ("post", "/api/stream/reflect"),
         ("post", "/api/proposals/{id}/{decision}"),
         ("post", "/api/tools/{name}"),
+        ("post", "/api/memory/conflicts/{id}"),
     }
     assert with_body - plain == set(REQUESTS)
 

@@ -80,7 +80,7 @@ class ArtifactBody(shapes.Body):
 class TaskBody(shapes.Body):
     """Something to be done; a known id is planned anew."""
 
-    title: shapes.Said
+    title: shapes.Planned
     id: shapes.Word = ""
     parent: shapes.Word = ""
     needs: shapes.Words = ()

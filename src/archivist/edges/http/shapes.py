@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from archivist.clock import from_text
 from archivist.core.blocks import MOST_ID
 from archivist.errors import InputError
-from archivist.records.layers import NAME_CHARACTERS, VALUE_CHARACTERS
+from archivist.records.layers import NAME_CHARACTERS, TITLE_CHARACTERS, VALUE_CHARACTERS
 from archivist.records.lesson import LONGEST_CHARACTERS
 from archivist.text import replace_surrogates
 
@@ -31,6 +31,7 @@ Whole = BeforeValidator(
 # The word of an enumeration, which strict models would take from Python alone.
 Enumerated = Field(strict=False)
 Said = Annotated[str, Field(min_length=1, max_length=VALUE_CHARACTERS, pattern=r"\S")]
+Planned = Annotated[str, Field(min_length=1, max_length=TITLE_CHARACTERS, pattern=r"\S")]
 Note = Annotated[str, Field(max_length=VALUE_CHARACTERS)]
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 # What a lesson says, and what it tells to do.
