@@ -144,19 +144,18 @@ def select_failing(noted: Sequence[Sequence[Mapping[str, Any]]], runs: int) -> t
                 entries.setdefault(name, []).append((key, entry))
     recurring = sum(len(those) > 1 for those in met.values())
     is_recurring = recurring >= _LEAST_RECURRING * len(met)
-    found: list[tuple[int, int, FailingCall]] = []
+    found: list[FailingCall] = []
     for name, those in met.items():
-        is_late = len(those) == 1 and is_recurring
-        if is_late or len(those) >= max(_LEAST_RUNS, _LEAST_FAILING * runs):
+        is_told_once = len(those) == 1 and is_recurring
+        if is_told_once or len(those) >= max(_LEAST_RUNS, _LEAST_FAILING * runs):
             told = Counter(error for _, entry in entries[name] for error in entry.get("errors") or ())
             errors = tuple(error for error, _ in told.most_common(2))
             shown = tuple(event for _, entry in entries[name] for event in entry.get("events") or ())
             signatures = frozenset(key for key, _ in entries[name])
-            call = FailingCall(name, errors, len(those), runs, signatures, shown)
-            found.append((-len(those), min(those) if is_late else 0, call))
-    return tuple(call for _, _, call in sorted(found, key=lambda each: (*each[:2], each[2].call)))[
-        :_MOST_FAILING
-    ]
+            found.append(FailingCall(name, errors, len(those), runs, signatures, shown))
+    # Of what one run met the latest comes first.
+    found.sort(key=lambda each: (-each.met, min(met[each.call]) if each.is_once else 0, each.call))
+    return tuple(found[:_MOST_FAILING])
 
 
 def format_failing(calls: Sequence[FailingCall]) -> str:

@@ -67,6 +67,9 @@ _PAUSES = frozenset(("sleep", "wait", "echo", "printf", "true", ":"))
 # An import by a path is of the project's own code.
 _BY_PATH = lazy_pattern(r"__(?:init|main)__|^[./]|^[@~#](?:/|$)")
 
+# What failed, and the number of the call that overcame it.
+CureEnd = tuple[str, int]
+
 
 @dataclass(frozen=True, slots=True)
 class ObservedFailure:
@@ -161,6 +164,7 @@ def _observe_failures(
     is_untouched = True
     is_python = any(act.purpose.startswith(("python", "pytest", "pip")) for act in calls)
     installed: Install | None = None
+    ends: set[CureEnd] = set()
     changes = [change for act in calls for change in act.changes if change.file]
     changed, made = [edit.file for edit in changes], [edit.file for edit in changes if edit.is_whole]
     for act in calls:
@@ -174,10 +178,7 @@ def _observe_failures(
         else:
             is_fleeting = _is_transient(calls, act, user_turns)
             # Nothing cured a failure that went away by itself.
-            cure = None if is_fleeting else find_cure(calls, act.at)
-            # What helped in the end answers the first call that failed so, not those that were tried next.
-            if cure and any(other.key.endswith(act.key) and _shares_end(other.cure, cure) for other in found):
-                cure = None
+            cure = None if is_fleeting else _keep_first(act, find_cure(calls, act.at), ends)
             is_lesson = _is_mended_without_edit(calls, act, cure) or not is_own_fault(act, failure, scratch)
         if failure and is_lesson:
             # A script that the run wrote or ran produced the failure in the project's code.
@@ -214,10 +215,17 @@ def _observe_failures(
     return tuple(found)
 
 
-def _shares_end(one: Cure | None, other: Cure) -> bool:
-    """Say whether one call is what two failures of a command end with."""
-    is_command = other.remedy.way in (RemedyKind.COMMAND, RemedyKind.STEP)
-    return one is not None and is_command and one.acts[-1] is other.acts[-1]
+def _keep_first(act: ToolCall, cure: Cure | None, ends: set[CureEnd]) -> Cure | None:
+    """Return what helped; nothing where it ends with a call that an earlier failure of this kind ends with.
+
+    It answers the first call that failed so, not those that were tried next.
+    """
+    if cure is None or cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP):
+        return cure
+    end = act.key, cure.acts[-1].at
+    is_first = end not in ends
+    ends.add(end)
+    return cure if is_first else None
 
 
 def _observe_checks(calls: Sequence[ToolCall], project: str) -> tuple[ObservedFailure, ...]:
@@ -258,15 +266,13 @@ def _by_remedy(met: Sequence[ObservedFailure], project: str) -> Iterator[Observe
 def _guess(calls: Sequence[ToolCall], met: Sequence[ObservedFailure]) -> Iterator[ObservedFailure]:
     """Yield the failures that no rule explains, each with what may have overcome it."""
     known = {each.act.at for each in met if each.cure or each.is_fleeting}
-    ends = [(each.act.key, each.cure) for each in met]
+    ends = {(each.act.key, each.cure.acts[-1].at) for each in met if each.cure}
     for act in calls:
-        cure = guess_cure(calls, act.at) if act.failure and act.at not in known else None
-        if not act.failure or not cure:
+        if act.failure is None or act.at in known:
             continue
-        if not any(key == act.key and _shares_end(other, cure) for key, other in ends):
+        if cure := _keep_first(act, guess_cure(calls, act.at), ends):
             in_vain = failed_remedies(calls, act.at)
             yield ObservedFailure(act=act, failure=act.failure, key="", cure=cure, in_vain=in_vain)
-        ends.append((act.key, cure))
 
 
 def _failing_check(act: ToolCall, failure: Failure) -> Step | None:

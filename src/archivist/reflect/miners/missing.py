@@ -164,11 +164,9 @@ def _without_arguments(case: Case) -> Remedy | None:
     """Return the best remedy; where it runs the missing command through another, only up to its name."""
     remedy, name = case.best_remedy(), case.first.failure.subject
     words = remedy.text.split() if remedy and remedy.way is RemedyKind.COMMAND else []
-    return (
-        remedy._replace(text=" ".join(words[: words.index(name) + 1]))
-        if remedy and name in words[1:]
-        else remedy
-    )
+    if remedy is None or name not in words[1:]:
+        return remedy
+    return remedy._replace(text=" ".join(words[: words.index(name, 1) + 1]))
 
 
 def mine_missing_commands(material: Material) -> Iterator[Candidate]:
