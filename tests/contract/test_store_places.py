@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from archivist.errors import CursorError
 from archivist.records import Episode
 from archivist.store.rows import cursor_of
-from tests.contract.test_stores import ACTOR, ENGINES
+from tests.contract.test_stores import ACTOR
+from tests.engines import ENGINES
 from tests.samples import WHEN
 
 _MOMENT = st.none() | st.integers(0, 3).map(lambda hours: WHEN + timedelta(hours=hours))

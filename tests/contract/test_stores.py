@@ -1,8 +1,8 @@
-"""What every store must do, whatever its engine. A second engine joins by adding its opener to ENGINES."""
+"""What every store must do, whatever its engine. An engine joins by its opener in tests/engines.py."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -37,22 +37,15 @@ from archivist.store.filters import (
     one_of_unindexed,
     starts_with,
 )
+from archivist.store.postgres.writer import PostgresEraser
 from archivist.store.protocol import EngineEraser, EngineReader, EngineWriter, Eraser, Reader, Store, Writer
 from archivist.store.results import SearchFilter, TextQuery, scope_token
 from archivist.store.sqlite.erase import SqliteEraser
-from archivist.store.sqlite.store import SqliteStore
 from archivist.store.vectors import pack_vector
-from tests.banks import lay_bank
+from tests.engines import ENGINES
 from tests.samples import WHEN, finding, lesson, lessons
 
 ACTOR = Actor(ActorKind.AGENT, "claude", "guardian")
-
-
-def _sqlite(folder: Path) -> Store:
-    return SqliteStore.open(lay_bank(folder / "memory.db"))
-
-
-ENGINES: dict[str, Callable[[Path], Store]] = {"sqlite": _sqlite}
 
 
 @pytest.fixture(params=ENGINES)
@@ -741,8 +734,10 @@ def _methods(*classes: type) -> set[str]:
     }
 
 
-def test_an_engine_writes_all_that_cannot_be_composed_and_nothing_else() -> None:
-    engine = [each for each in SqliteEraser.__mro__ if each.__module__.startswith("archivist.store.sqlite")]
+@pytest.mark.parametrize("eraser", [SqliteEraser, PostgresEraser])
+def test_an_engine_writes_all_that_cannot_be_composed_and_nothing_else(eraser: type) -> None:
+    rooms = ("archivist.store.sql_", "archivist.store.sqlite.", "archivist.store.postgres.")
+    engine = [each for each in eraser.__mro__ if each.__module__.startswith(rooms)]
     by_hand, composed = _methods(EngineReader, EngineWriter, EngineEraser), _methods(Reader, Writer, Eraser)
     assert by_hand <= _methods(*engine)
     assert not composed & _methods(*engine)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,14 @@ def test_nothing_is_known_of_a_process_elsewhere_or_of_an_older_version() -> Non
     assert not is_process_gone(f"elsewhere:{number}:{int(start) - 1}:whatever")
     assert not is_process_gone("999999999-01ABCDEF")
     assert not is_process_gone("")
+
+
+def test_a_lease_is_extended_by_its_holder_alone(bank: Bank) -> None:
+    until = bank.now() + timedelta(hours=1)
+    with bank.transaction() as writer:
+        writer.queue("r1")
+        assert writer.lease("me", until) == ["r1"]
+        assert not writer.extend_lease("r1", "you", until + timedelta(hours=1))
+        assert writer.extend_lease("r1", "me", until + timedelta(hours=2))
+    (queued,) = bank.reflections.waiting_runs()
+    assert (queued.holder, queued.leased_until) == ("me", until + timedelta(hours=2))

@@ -209,6 +209,9 @@ class EngineWriter(EngineReader, Protocol):
     def lease(self, holder: str, until: datetime, *, runs: Sequence[str] = (), limit: int = 1) -> list[str]:
         """Lease queued runs that nobody else holds, oldest first, until the given time."""
 
+    def extend_lease(self, run: str, holder: str, until: datetime) -> bool:
+        """Hold a lease until a later time. False when it was lost."""
+
     def end_lease(self, run: str, holder: str, error: str = "") -> bool:
         """End a lease: the run leaves the queue, or after an error waits again. False when it was lost."""
 
@@ -557,6 +560,10 @@ class Store(Protocol):
     """A bank's storage. Opened once, used from one process, safe beside others."""
 
     @property
+    def server(self) -> str:
+        """Return the server that holds the bank, and the bank's name there; empty for a file."""
+
+    @property
     def is_read_only(self) -> bool:
         """Say whether the bank can only be read here."""
 
@@ -580,6 +587,9 @@ class Store(Protocol):
 
         In a bank that is whole such an error is a bug, and stays what it is.
         """
+
+    def check_engine(self) -> tuple[bool, str]:
+        """Say whether the engine has all that it needs, and which one it is or what it lacks."""
 
     def find_damage(self) -> list[Damage]:
         """Check the file, its tables and indexes; the ledger and the records are checked by `verify`."""

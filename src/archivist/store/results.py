@@ -47,6 +47,20 @@ class SearchFilter(NamedTuple):
         return self.min_importance > 0 or any(end is not None for end in ends)
 
 
+def range_conditions(search_filter: SearchFilter) -> dict[str, float]:
+    """Return the tests of a document `d` that a filter makes besides scope tokens, with their values."""
+    since, until = search_filter.since, search_filter.until
+    tests = {
+        # Documents have whole seconds.
+        "d.time >= ?": int(since.timestamp()) if since else None,
+        "d.time <= ?": until.timestamp() if until else None,
+        "d.cycle >= ?": search_filter.since_cycle,
+        "d.cycle <= ?": search_filter.until_cycle,
+        "d.importance >= ?": search_filter.min_importance or None,
+    }
+    return {test: value for test, value in tests.items() if value is not None}
+
+
 class IndexHit(NamedTuple):
     """One result of an index: the document's place in it, and a score; higher is better."""
 

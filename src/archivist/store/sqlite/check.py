@@ -22,9 +22,8 @@ from archivist.records.plain import canonical_json
 from archivist.store.ledger import payload_hash, sum_events
 from archivist.store.results import Damage
 from archivist.store.rows import DECODING_ERRORS
-from archivist.store.sqlite.reader import SqliteReader
 from archivist.store.sqlite.schema import MIGRATIONS, Migration
-from archivist.store.sqlite.search import VectorCache
+from archivist.store.sqlite.search import SqliteReader, VectorCache
 from archivist.store.vectors import BLOCK
 
 # What is built from the records, and can be built again.

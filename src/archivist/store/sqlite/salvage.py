@@ -24,7 +24,7 @@ from archivist.store.rows import DECODING_ERRORS, mapping_for
 from archivist.store.sqlite.check import DERIVED_TABLES, check_other_row, reference_schema
 from archivist.store.sqlite.pages import PageReader, StoredRow, Value
 from archivist.store.sqlite.search import VectorCache
-from archivist.store.sqlite.writer import SqliteWriter, rebuild_derived, upsert_sql
+from archivist.store.sqlite.writer import SqliteWriter, rebuild_derived
 
 SALVAGE = "salvage"
 # More missing entries in a row than any bank has: the number of the next one is damaged.
@@ -356,7 +356,7 @@ class _Salvage:
             if record is None or record.id != last.record:
                 continue
             try:
-                self._db.execute(upsert_sql(record_class), mapping_for(record_class).to_row(record))
+                self._writer.write_record(record)
             except apsw.Error:
                 continue
             if seq != last.seq:

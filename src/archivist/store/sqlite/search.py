@@ -1,39 +1,47 @@
-"""Search a SQLite bank: by words through FTS5, by meaning through rows of bits."""
+"""Read and search a SQLite bank: by words through FTS5, by meaning through rows of bits."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from math import log
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from archivist.records.kinds import KINDS
+from archivist.records.kinds import BY_NAME, KINDS
 from archivist.store.results import (
+    BLOCK,
     IndexedDocument,
     IndexHit,
     SearchFilter,
     TextQuery,
+    range_conditions,
     scope_token,
     split_batches,
 )
-from archivist.store.vectors import BLOCK, BitRows, float16_dots, int8_dots
+from archivist.store.rows import mapping_for
+from archivist.store.sql_reader import BATCH, SqlReader, without_bank
+from archivist.store.sqlite.schema import BEGINNING
 
+# A process that searches no vectors need not load what scans them.
 if TYPE_CHECKING:
     from archivist.store.numpy_scan import Planes
+    from archivist.store.vectors import BitRows
 
-# Bound values in one statement; well below SQLite's own limit.
-BATCH = 500
 # The nearest by their bits whose small integers are read, at the least; and how many halves.
 _SHORTLIST = 320
 _HALVES = 16
+# Up to so many documents the places of a scope are listed at once.
+_LISTED = 2_000
 # With more allowed documents it is quicker to scan all and filter the result.
 _ALLOWED = 200_000
 # A sample of vectors tells how similar any two texts of the bank are.
 _SAMPLE = 80
 _HIDDEN = "hidden"
+# Texts that are found by an index of their beginnings.
+_INDEXED_TEXTS = {("lessons", "summary")}
 _COUNTED_WORDS = 20_000
 # A scope of at most this many documents, and a twentieth of the bank, is scored by `score_bm25`; of its
 # documents that contain the words the latest are scored. A word in more documents hardly matters.
@@ -53,7 +61,8 @@ class VectorCache:
     def __init__(self) -> None:
         self.embedder = 0
         self.seq = -1
-        self.rows = BitRows(0)
+        # Read by the first call of `refresh`.
+        self.rows: BitRows
         self.sample: list[bytes] = []
         self.allowed: dict[SearchFilter, array[int] | None] = {}
         # How many documents match a query, and how far they were counted.
@@ -64,6 +73,8 @@ class VectorCache:
 
     def refresh(self, db: apsw.Connection, embedder: int, dimensions: int) -> None:
         """Read the blocks that have changed since the last call."""
+        from archivist.store.vectors import BitRows
+
         row = db.execute("SELECT max(seq) FROM vector_changes").fetchone()
         seq = int(row[0] or 0) if row else 0
         # What was read within a transaction may have been rolled back, and its numbers given again.
@@ -84,8 +95,38 @@ class VectorCache:
         self.sample = _sample_vectors(db, embedder)
 
 
-class SqliteSearch:
-    """The searching half of a reader; `store.protocol` describes the methods."""
+class SqliteDialect:
+    """How SQLite spells what SQL does not spell in one way; `store.sql_reader` describes the methods."""
+
+    # Rows come as they were first written.
+    usual_order: tuple[str, ...] = ()
+
+    def order(self, _table: str, name: str, *, is_descending: bool) -> str:
+        return f"{name} DESC" if is_descending else name
+
+    def skip_index(self, name: str) -> str:
+        # The plus keeps SQLite from gathering and sorting nearly all rows by an index of the field.
+        return f"+{name}"
+
+    def is_same(self, name: str) -> str:
+        return f"{name} IS ?"
+
+    def contains_item(self, name: str, value: Any) -> tuple[str, Any]:
+        return f"EXISTS (SELECT 1 FROM json_each({name}) WHERE value = ?)", value
+
+    def contains_text(self, name: str) -> str:
+        return f"instr({name}, ?) > 0"
+
+    def equals_text(self, table: str, name: str, value: Any) -> tuple[str, list[Any]]:
+        if (table, name) in _INDEXED_TEXTS:
+            return f"substr({name}, 1, {BEGINNING}) = ? AND {name} = ?", [str(value)[:BEGINNING], value]
+        return f"{name} = ?", [value]
+
+
+class SqliteReader(SqlReader):
+    """A view of the bank within a transaction; `store.protocol` describes the methods."""
+
+    _dialect = SqliteDialect()
 
     def __init__(self, db: apsw.Connection, cache: VectorCache) -> None:
         self.value_cache: dict[Hashable, tuple[int, Any]] | None = {}
@@ -93,8 +134,26 @@ class SqliteSearch:
         self._cache = cache
         self._allowed_at: tuple[int, int] = (-1, -1)
 
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> apsw.Cursor:
+        return self._db.execute(without_bank(sql), values)
+
+    def last_message(self) -> int:
+        sql = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'messages'"
+        return int(self.query_value(sql))
+
+    def _table_and_columns(self, record: type[Any] | str) -> tuple[str, Sequence[str]]:
+        """Return a record's table and columns; for the name of a kind the database is asked, once."""
+        if not isinstance(record, str):
+            how = mapping_for(record)
+            return how.table, how.columns
+        table = BY_NAME[record].table
+        if table not in self._cache.columns:
+            rows = self._db.execute(f"PRAGMA table_info({table})")
+            self._cache.columns[table] = [str(row[1]) for row in rows]
+        return table, self._cache.columns[table]
+
     def document_count(self) -> int:
-        count = int(self._query_value("SELECT max(id) FROM documents") or 0)
+        count = int(self.query_value("SELECT max(id) FROM documents") or 0)
         cache = self._cache
         # Counts of matching documents are dropped when the bank's size has changed by more than 2 %.
         is_stale = abs(count - cache.counted_at) > cache.counted_at // 50
@@ -111,14 +170,11 @@ class SqliteSearch:
         if known < counted_to or at_most <= counted_to:
             return min(known, at_most)
         sql = "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)"
-        found = int(self._query_value(sql, match, at_most))
+        found = int(self.query_value(sql, match, at_most))
         # What no document contains yet may be written next; otherwise one more or less does not matter.
         if found:
             self._cache.match_counts[match] = (found, at_most)
         return found
-
-    def known_speakers(self, names: Sequence[str]) -> set[str]:
-        return {name for (name,) in self._query_each("SELECT name FROM speakers WHERE name IN ({})", names)}
 
     def search(self, words: TextQuery, *, search_filter: SearchFilter, limit: int) -> list[IndexHit]:
         if not words:
@@ -194,6 +250,8 @@ class SqliteSearch:
     def nearest(
         self, query: Sequence[float], embedder: str, *, search_filter: SearchFilter, limit: int
     ) -> list[IndexHit]:
+        from archivist.store.vectors import float16_dots
+
         known = self._embedder(embedder)
         if known is None or not any(query):
             return []
@@ -202,13 +260,15 @@ class SqliteSearch:
         in_python = self._cache.rows.scans_in_python
         # Without numpy a long shortlist is slow; for a part of the bank a shorter one is enough.
         shortlist = max(_SHORTLIST // 2 if in_python or allowed is not None else _SHORTLIST, limit * 2)
+        is_filtered = allowed is None and bool(search_filter.groups or search_filter.has_ranges)
         scores = None
         if not in_python:
             read_rows = partial(self._rows_of, "vector_rows", known[0])
-            scores = self._updated_planes(known[0]).score_nearest(query, shortlist, allowed, read_rows)
+            count = shortlist if is_filtered else limit * 2
+            scores = self._updated_planes(known[0]).score_nearest(query, count, allowed, read_rows)
         if scores is None:
             scores = self.cosines(query, embedder, self._cache.rows.nearest(query, shortlist, allowed))
-        if allowed is None and (search_filter.groups or search_filter.has_ranges):
+        if is_filtered:
             scores = {place: scores[place] for place in self.filter_places(list(scores), search_filter)}
         ranked = sorted((-score, place) for place, score in scores.items())
         best = [place for _, place in ranked[: max(limit, _HALVES)]]
@@ -227,6 +287,8 @@ class SqliteSearch:
                 kept = self._updated_planes(known[0]).dot_products(query, places)
                 if kept is not None:
                     return kept
+        from archivist.store.vectors import int8_dots
+
         rows = self._rows_of("vector_rows", known[0], places)
         return dict(zip(rows, int8_dots(query, list(rows.values())), strict=True))
 
@@ -234,6 +296,8 @@ class SqliteSearch:
         known = self._embedder(embedder)
         if known is None or not any(query):
             return []
+        from archivist.store.vectors import int8_dots
+
         self._cache.refresh(self._db, *known)
         return int8_dots(query, self._cache.sample)
 
@@ -252,32 +316,9 @@ class SqliteSearch:
             found += [_read_document(row) for row in rows]
         return found
 
-    def index_places(self, kind: str, ids: Sequence[str]) -> list[int]:
-        rows = self._query_each("SELECT id FROM documents WHERE record IN ({}) AND kind = ?", ids, kind)
-        return [place for (place,) in rows]
-
-    def embedder_in_use(self) -> str:
-        return str(self._query_value("SELECT name FROM embedders WHERE is_used") or "")
-
-    def unembedded_documents(self, embedder: str, *, limit: int) -> list[tuple[int, int, str, str]]:
-        return self._query_unembedded("id, revision, kind, record", embedder, limit)
-
-    def pending_embedding_count(self, embedder: str) -> int:
-        return sum(count for (count,) in self._query_unembedded("count(*)", embedder, 2))
-
-    def _query_unembedded(self, columns: str, embedder: str, limit: int) -> list[Any]:
-        """Select from two ranges of the index, on both sides of the embedder's own number."""
+    def stored_vectors(self, embedder: str, places: Sequence[int]) -> dict[int, bytes]:
         known = self._embedder(embedder)
-        mine = known[0] if known else 0
-        return self._db.execute(
-            f"SELECT {columns} FROM documents WHERE embedder BETWEEN 0 AND ? - 1"
-            f" UNION ALL SELECT {columns} FROM documents WHERE embedder > ? LIMIT ?",
-            (max(mine, 1), mine, limit),
-        ).fetchall()
-
-    def _embedder(self, name: str) -> tuple[int, int] | None:
-        row = self._db.execute("SELECT id, dimensions FROM embedders WHERE name = ?", (name,)).fetchone()
-        return (int(row[0]), int(row[1])) if row else None
+        return self._rows_of("vector_halves", known[0], places) if known else {}
 
     def _rows_of(self, table: str, embedder: int, places: Sequence[int]) -> dict[int, bytes]:
         base = embedder << 32
@@ -323,21 +364,13 @@ class SqliteSearch:
         ranges, values = _range_conditions(search_filter)
         conditions = [ranges] if ranges else []
         if scope:
-            conditions.append("d.id IN (SELECT rowid FROM search WHERE search MATCH ? AND rowid = d.id)")
+            # Looking up each place is better only where the scope has many more documents.
+            each = "" if self.document_count() <= _LISTED else " AND rowid = d.id"
+            conditions.append(f"d.id IN (SELECT rowid FROM search WHERE search MATCH ?{each})")
             values.append(f"scope : ({scope})")
         sql = " AND ".join(["SELECT d.id FROM documents d WHERE d.id IN ({})", *conditions])
         found = {place for (place,) in self._query_each(sql, places, *values)}
         return [place for place in places if place in found]
-
-    def _query_value(self, sql: str, *values: Any) -> Any:
-        """Return the first value of the first row, or None."""
-        row = self._db.execute(sql, values).fetchone()
-        return row[0] if row else None
-
-    def _query_each(self, sql: str, keys: Sequence[Any], *values: Any) -> Iterator[Any]:
-        """Yield the rows of a query whose `IN ({})` lists many keys, in batches; `values` come after it."""
-        for batch in split_batches(keys, BATCH):
-            yield from self._db.execute(sql.format(", ".join("?" * len(batch))), (*batch, *values))
 
 
 def _read_document(row: Any) -> IndexedDocument:
@@ -372,15 +405,7 @@ def _scope_expression(search_filter: SearchFilter) -> str:
 
 
 def _range_conditions(search_filter: SearchFilter) -> tuple[str, list[Any]]:
-    tests = {
-        # Documents have whole seconds.
-        "d.time >= ?": int(search_filter.since.timestamp()) if search_filter.since else None,
-        "d.time <= ?": search_filter.until.timestamp() if search_filter.until else None,
-        "d.cycle >= ?": search_filter.since_cycle,
-        "d.cycle <= ?": search_filter.until_cycle,
-        "d.importance >= ?": search_filter.min_importance or None,
-    }
-    given = {test: value for test, value in tests.items() if value is not None}
+    given = range_conditions(search_filter)
     return " AND ".join(given), list(given.values())
 
 

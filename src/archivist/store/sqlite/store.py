@@ -28,9 +28,8 @@ from archivist.files.write import queue_at_folder
 from archivist.paths import home_folder
 from archivist.records import Actor
 from archivist.store.rows import DECODING_ERRORS
-from archivist.store.sqlite.reader import SqliteReader
 from archivist.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, Migration
-from archivist.store.sqlite.search import WEIGHED, VectorCache, score_bm25
+from archivist.store.sqlite.search import WEIGHED, SqliteReader, VectorCache, score_bm25
 
 if TYPE_CHECKING:
     from archivist.store.results import Damage, Sizes
@@ -53,6 +52,8 @@ class SqliteStore:
 
     The methods are described in `store.protocol.Store`.
     """
+
+    server = ""
 
     def __init__(
         self,
@@ -204,6 +205,9 @@ class SqliteStore:
         # Whoever calls this store within a call of it asks again about the same error.
         self._unexplained = id(error)
 
+    def check_engine(self) -> tuple[bool, str]:
+        return True, f"SQLite {apsw.sqlite_lib_version()}, a file of its own"
+
     def find_damage(self) -> list[Damage]:
         from archivist.store.sqlite.check import find_damage
 
@@ -282,14 +286,14 @@ class SqliteStore:
     def sizes(self) -> Sizes:
         from archivist.store.sqlite.erase import sizes
 
-        with self.reading():
-            return sizes(self._db)
+        with self.reading() as reader:
+            return sizes(reader)
 
     def run_sizes(self, excluded: Iterable[str]) -> dict[str, tuple[int, int]]:
-        from archivist.store.sqlite.erase import run_sizes
+        from archivist.store.sql_eraser import measure_runs
 
-        with self.reading():
-            return run_sizes(self._db, excluded)
+        with self.reading() as reader:
+            return measure_runs(reader, excluded)
 
     def reindex(self) -> None:
         from archivist.store.sqlite.writer import rebuild_derived

@@ -1,0 +1,1 @@
+"""The engine of a team: many banks in one PostgreSQL database."""

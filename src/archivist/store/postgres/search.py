@@ -1,0 +1,294 @@
+"""Search a PostgreSQL bank: by words through a GIN index and BM25, by meaning through pgvector.
+
+The plan is ours. Up to `EXACT` vectors are compared one by one; above, the HNSW index is followed until
+enough rows have passed the filter. The planner alone would return wrong answers to filtered searches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from itertools import accumulate
+from math import log
+from struct import pack
+from typing import Any
+
+from archivist.store.postgres.connection import BankSession, HalfVector, bigint_array
+from archivist.store.postgres.words import (
+    filter_query,
+    part_query,
+    query_parts,
+    split_words,
+    words_query,
+)
+from archivist.store.results import (
+    IndexedDocument,
+    IndexHit,
+    SearchFilter,
+    TextQuery,
+    range_conditions,
+    split_batches,
+)
+from archivist.store.sql_reader import BATCH, SqlReader
+
+# Rows of a bank, or of the part that a filter allows, that are compared one by one; measured in
+# tests/store/test_postgres_search.py and bench/scale.py.
+EXACT = 20_000
+# Of the exact ten in 40,000 random texts 200 found .95, and 400 .99 in the same time (bench/scale.py).
+EF_SEARCH = 400
+_SCAN_TUPLES = 200_000
+_SAMPLE = 80
+_COUNTED = 20_000
+_COUNTED_WORDS = 20_000
+_DOCUMENT = (
+    "SELECT id, kind, record, time, cycle, importance, speaker, thread, position, superseded_by, is_hidden,"
+    " length FROM documents WHERE bank = :bank"
+)
+# What `ts_rank` gives for a word by how often it occurs: the sum of 1/n² over all of π²/6. Counting the
+# positions in SQL would take apart every tsvector.
+_RANKS = [total / 1.64493406685 for total in accumulate(1 / (n * n) for n in range(1, 257))]
+_TIMES = [(low + high) / 2 for low, high in zip([0.0, *_RANKS], _RANKS, strict=False)]
+
+
+class SearchCache:
+    """What a process keeps of a bank's index between searches."""
+
+    def __init__(self) -> None:
+        # How many documents match a query, and how far they were counted.
+        self.match_counts: dict[str, tuple[int, int]] = {}
+        self.counted_at = -1
+        self.has_vectors = False
+
+
+class PostgresSearch(SqlReader):
+    """The searching half of a reader; `store.protocol` describes the methods."""
+
+    def __init__(self, session: BankSession, cache: SearchCache) -> None:
+        self.value_cache: dict[Hashable, tuple[int, Any]] | None = {}
+        self._session = session
+        self._cache = cache
+        self._embedders: dict[str, tuple[int, int] | None] = {}
+
+    def document_count(self) -> int:
+        return self._statistics()[0]
+
+    def _statistics(self) -> tuple[int, int]:
+        """Return the number of documents, and of all their words and scopes."""
+        row = self._session.index_sizes
+        row = row or self.execute("SELECT documents, words FROM banks WHERE bank = :bank").fetchone()
+        count, cache = int(row[0]), self._cache
+        # Counts of matching documents are dropped when the bank's size has changed by more than 2 %.
+        is_stale = abs(count - cache.counted_at) > cache.counted_at // 50
+        if is_stale or len(cache.match_counts) > _COUNTED_WORDS:
+            cache.match_counts.clear()
+            cache.counted_at = count
+        return count, int(row[1])
+
+    def count_documents_with(self, word: str, *, at_most: int) -> int:
+        words = tuple(split_words(word))
+        return self._count_matches([part_query((words, False))], at_most)[0] if words else 0
+
+    def _count_matches(self, queries: Sequence[str], at_most: int) -> list[int]:
+        """Return how many documents match each query, counting no further than `at_most`."""
+        known = self._cache.match_counts
+        unknown = []
+        for query in dict.fromkeys(queries):
+            count, counted_to = known.get(query, (0, 0))
+            if not count < counted_to and at_most > counted_to:
+                unknown.append(query)
+        counts: dict[str, int] = {}
+        if unknown:
+            mine = filter_query(self._session.bank, SearchFilter(with_hidden=True), is_by_words=False)
+            rows = self.execute(
+                "SELECT q.number, (SELECT count(*) FROM (SELECT 1 FROM documents d WHERE d.bank = :bank"
+                " AND d.words @@ q.query LIMIT ?) found)"
+                " FROM unnest(?::tsquery[]) WITH ORDINALITY q (query, number)",
+                (at_most, [f"{mine} & {query}" for query in unknown]),
+            )
+            for number, count in rows:
+                query = unknown[number - 1]
+                counts[query] = int(count)
+                # What no document contains yet may be written next; otherwise one more or less is no matter.
+                if count:
+                    known[query] = int(count), at_most
+        return [counts[query] if query in counts else min(known[query][0], at_most) for query in queries]
+
+    def search(self, words: TextQuery, *, search_filter: SearchFilter, limit: int) -> list[IndexHit]:
+        parts = query_parts(words)
+        if not parts or limit < 1:
+            return []
+        documents, total = self._statistics()
+        counts = self._count_matches([part_query(part) for part in parts], _COUNTED)
+        found = {part: count for part, count in zip(parts, counts, strict=True) if count}
+        if not found:
+            return []
+        # BM25 with the constants of FTS5, whose weight of a word is never below a small number.
+        score, times, values = [], [], []
+        for number, (part, count) in enumerate(found.items()):
+            weight = max(log((documents - count + 0.5) / (count + 0.5)), 1e-6) * 2.2
+            score.append(f"{weight!r} * t{number} / (t{number} + slack)")
+            test, more = _count_times(part)
+            times.append(f"{test} AS t{number}")
+            values += more
+        scope = filter_query(self._session.bank, search_filter, is_by_words=True)
+        query = f"{scope} & {words_query(list(found))}"
+        ranges, bounds = _range_conditions(search_filter)
+        rows = self.execute(
+            f"SELECT id, {' + '.join(score)} AS score FROM (SELECT d.id,"
+            f" 0.3 + 0.9 * d.size / ?::float8 AS slack, {', '.join(times)} FROM documents d"
+            # Without the offset the planner would count the words twice.
+            f" WHERE d.bank = :bank AND d.words @@ ?::tsquery{ranges} OFFSET 0) found"
+            " ORDER BY score DESC, id LIMIT ?",
+            (max(total, 1) / max(documents, 1), *values, query, *bounds, limit),
+        )
+        return [IndexHit(place, score) for place, score in rows]
+
+    def nearest(
+        self, query: Sequence[float], embedder: str, *, search_filter: SearchFilter, limit: int
+    ) -> list[IndexHit]:
+        known = self._known_vectors(embedder)
+        if known is None or not any(query) or limit < 1:
+            return []
+        number, dimensions = known
+        is_filtered = bool(search_filter.groups) or search_filter.has_ranges
+        source, values = self._vector_source(search_filter if is_filtered else None)
+        is_exact = True
+        if self.document_count() > EXACT:
+            sql = f"SELECT count(*) FROM (SELECT 1 FROM {source} AND v.embedder = ? LIMIT ?) found"
+            is_exact = int(self.query_value(sql, *values, number, EXACT + 1)) <= EXACT
+        vector = HalfVector(pack(f"<{len(query)}e", *query))
+        if is_exact:
+            # Added to a number the distance is none that an index knows.
+            distance, more = "(v.halves <#> ?) + 0", ""
+        else:
+            self._follow_index(is_on=True)
+            distance = f"(v.halves::halfvec({dimensions})) <#> ?"
+            more = f" AND v.dimensions = {dimensions}"
+        rows = self.execute(
+            f"SELECT id, -distance FROM (SELECT v.id, {distance} AS distance FROM {source}"
+            f" AND v.embedder = ?{more} ORDER BY distance LIMIT ?) found ORDER BY distance, id",
+            (vector, *values, number, limit),
+        ).fetchall()
+        if not is_exact:
+            self._follow_index(is_on=False)
+        return [IndexHit(place, score) for place, score in rows]
+
+    def _vector_source(self, search_filter: SearchFilter | None) -> tuple[str, list[Any]]:
+        """Return the vectors that a filter allows, as the FROM of a statement."""
+        if search_filter is None:
+            return "vectors v WHERE v.bank = :bank", []
+        ranges, bounds = _range_conditions(search_filter)
+        scope = filter_query(self._session.bank, search_filter, is_by_words=False)
+        joined = "vectors v JOIN documents d ON d.bank = v.bank AND d.id = v.id"
+        source = f"{joined} WHERE v.bank = :bank AND d.bank = :bank AND d.words @@ ?::tsquery{ranges}"
+        return source, [scope, *bounds]
+
+    def _follow_index(self, *, is_on: bool) -> None:
+        """Make the planner follow the HNSW index, and the index go on until enough rows pass the filter."""
+        plans = ("seqscan", "bitmapscan", "sort", "hashjoin", "mergejoin")
+        settings = {f"enable_{plan}": "off" if is_on else "on" for plan in plans}
+        settings |= {
+            "hnsw.iterative_scan": "relaxed_order",
+            "hnsw.ef_search": str(EF_SEARCH),
+            "hnsw.max_scan_tuples": str(_SCAN_TUPLES),
+        }
+        self._session.set_local(settings)
+
+    def cosines(self, query: Sequence[float], embedder: str, places: Sequence[int]) -> dict[int, float]:
+        known = self._known_vectors(embedder)
+        if known is None or not any(query) or not places:
+            return {}
+        rows = self.execute(
+            "SELECT id, -(halves <#> ?) FROM vectors"
+            " WHERE bank = :bank AND embedder = ? AND id = ANY(?::bigint[])",
+            (HalfVector(pack(f"<{len(query)}e", *query)), known[0], bigint_array(places)),
+        )
+        return dict(rows)
+
+    def sample_cosines(self, query: Sequence[float], embedder: str) -> list[float]:
+        known = self._known_vectors(embedder)
+        if known is None or not any(query):
+            return []
+        span = "SELECT min(id), max(id) FROM vectors WHERE bank = :bank AND embedder = ?"
+        first, last = self.execute(span, (known[0],)).fetchone()
+        if first is None:
+            return []
+        vector = HalfVector(pack(f"<{len(query)}e", *query))
+        sql = "SELECT -(halves <#> ?) FROM vectors WHERE bank = :bank AND embedder = ?"
+        if last - first < _SAMPLE * 2:
+            rows = self.execute(f"{sql} ORDER BY id LIMIT ?", (vector, known[0], _SAMPLE))
+        else:
+            # The same ones each time, from all over the bank.
+            starts = [first + (last - first) * step // _SAMPLE for step in range(_SAMPLE)]
+            rows = self.execute(
+                f"SELECT near.* FROM unnest(?::bigint[]) start, LATERAL ({sql} AND id >= start"
+                " ORDER BY id LIMIT 1) near",
+                (bigint_array(starts), vector, known[0]),
+            )
+        return [cosine for (cosine,) in rows]
+
+    def stored_vectors(self, embedder: str, places: Sequence[int]) -> dict[int, bytes]:
+        known = self._known_vectors(embedder)
+        sql = "SELECT id, halves FROM vectors WHERE bank = :bank AND embedder = ? AND id = ANY(?::bigint[])"
+        return dict(self.execute(sql, (known[0], bigint_array(places)))) if known else {}
+
+    def _known_vectors(self, embedder: str) -> tuple[int, int] | None:
+        return self._embedder(embedder) if self._cache.has_vectors else None
+
+    def _embedder(self, name: str) -> tuple[int, int] | None:
+        # A writer may change them, a reader sees the same ones until its end: a recall asks seven times.
+        if self.value_cache is None or name not in self._embedders:
+            self._embedders[name] = super()._embedder(name)
+        return self._embedders[name]
+
+    def _query_unembedded(self, columns: str, embedder: str, limit: int) -> list[Any]:
+        """Without the extension no vector is missing: none can be stored."""
+        return super()._query_unembedded(columns, embedder, limit) if self._cache.has_vectors else []
+
+    def indexed_documents(self, places: Sequence[int]) -> dict[int, IndexedDocument]:
+        rows = self.execute(f"{_DOCUMENT} AND id = ANY(?::bigint[])", (bigint_array(places),))
+        return {row[0]: IndexedDocument._make(row) for row in rows}
+
+    def documents_at(self, positions: Sequence[tuple[str, int]]) -> list[IndexedDocument]:
+        found = []
+        for batch in split_batches(list(dict.fromkeys(positions)), BATCH):
+            threads, numbers = zip(*batch, strict=True)
+            rows = self.execute(
+                f"{_DOCUMENT} AND (thread, position) IN"
+                " (SELECT * FROM unnest(?::text[], ?::bigint[])) AND thread <> ''",
+                (list(threads), list(numbers)),
+            )
+            found += [IndexedDocument._make(row) for row in rows]
+        return found
+
+    def filter_places(self, places: Sequence[int], search_filter: SearchFilter) -> list[int]:
+        ranges, bounds = _range_conditions(search_filter)
+        scope = filter_query(self._session.bank, search_filter, is_by_words=False)
+        rows = self.execute(
+            "SELECT d.id FROM documents d WHERE d.bank = :bank AND d.id = ANY(?::bigint[])"
+            f" AND d.words @@ ?::tsquery{ranges}",
+            (bigint_array(places), scope, *bounds),
+        )
+        found = {place for (place,) in rows}
+        return [place for place in places if place in found]
+
+
+def _count_times(part: tuple[tuple[str, ...], bool]) -> tuple[str, list[Any]]:
+    """Return the expression for how often a part of a query occurs in `d.words`, and its values."""
+    words, is_prefix = part
+    query = part_query(part)
+    if len(words) == 1 and not is_prefix:
+        times = "width_bucket(ts_rank('{1,1,1,1}', d.words, ?::tsquery)::float8, ?::float8[])::float8"
+        return times, [query, _TIMES]
+    # The positions at which each word of the phrase would begin it: one that all have begins it.
+    beginnings = (
+        "SELECT 1 FROM unnest(d.words) w JOIN unnest(?::text[]) WITH ORDINALITY p (word, number)"
+        " ON w.lexeme = p.word OR (? AND p.number = ? AND w.lexeme ^@ p.word), unnest(w.positions) at"
+        " GROUP BY at - p.number HAVING count(DISTINCT p.number) = ?"
+    )
+    times = f"CASE WHEN d.words @@ ?::tsquery THEN (SELECT count(*) FROM ({beginnings}) b) ELSE 0 END::float8"
+    return times, [query, list(words), is_prefix, len(words), len(words)]
+
+
+def _range_conditions(search_filter: SearchFilter) -> tuple[str, list[Any]]:
+    given = range_conditions(search_filter)
+    return "".join(f" AND {test}" for test in given), list(given.values())
