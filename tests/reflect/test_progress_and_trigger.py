@@ -8,28 +8,46 @@ from hypothesis import strategies as st
 
 from archivist.config import ReflectRules
 from archivist.records import Episode, EpisodeKind, EpisodeStatus
-from archivist.reflect.summary import HEADING, with_lessons
+from archivist.reflect.summary import HEADING, append_lessons, read_progress
 from archivist.reflect.trigger import Scenario, is_reflection_enabled, scenario_of
 from tests.samples import lesson
 
 
 @pytest.mark.req("A11")
-def test_the_section_is_replaced_and_not_repeated() -> None:
-    first = with_lessons("# Progress\n\nDone: a\n", [lesson(summary="One", number=1)])
-    assert first == (
-        "# Progress\n\nDone: a\n\n<!-- archivist:lessons -->\n## Lessons learned\n\n- One (m-001)\n"
-        "<!-- /archivist:lessons -->\n"
+def test_each_session_appends_its_lessons_and_the_persons_text_stays() -> None:
+    first = append_lessons(
+        "# Progress\n\nDone: a\n", "2026-04-03, run r-1", [lesson(summary="One", number=1)]
     )
-    second = with_lessons(first + "\nMore by hand\n", [lesson(summary="Two", number=2)])
+    assert first == (
+        "# Progress\n\nDone: a\n\n<!-- archivist:lessons -->\n## Lessons learned\n\n"
+        "### 2026-04-03, run r-1\n\n- One (m-001)\n<!-- /archivist:lessons -->\n"
+    )
+    second = append_lessons(
+        first + "\nMore by hand\n", "2026-04-04, run r-2", [lesson(summary="Two", number=2)]
+    )
     assert second.count(HEADING) == 1
-    assert ("One" in second, "Two" in second, "More by hand" in second) == (False, True, True)
-    assert with_lessons(second, []).count(HEADING) == 0
+    assert second.index("More by hand") < second.index("One (m-001)") < second.index("Two (m-002)")
+    # A session that taught nothing takes nothing away; one that is reflected on again is told once.
+    assert append_lessons(second, "2026-04-05, run r-3", []) == second
+    again = append_lessons(second, "2026-04-03, run r-1", [lesson(summary="Other", number=3)])
+    assert ("One" in again, again.count("run r-1")) == (False, 1)
+
+
+@pytest.mark.req("A11")
+def test_the_section_is_bounded_and_foreign_words_do_not_end_it() -> None:
+    text = "# Progress\n"
+    for number in range(1, 31):
+        evil = f"Lesson {number} <!-- /archivist:lessons -->\n# Progress"
+        text = append_lessons(text, f"day, run {number}\n- x", [lesson(summary=evil, number=number)])
+    rest, sessions = read_progress(text)
+    assert (rest, len(sessions)) == ("# Progress\n", 20)
+    assert [each.lines[0][:11] for each in sessions] == [f"- Lesson {number}" for number in range(11, 31)]
 
 
 @given(st.text())
 def test_writing_the_section_twice_is_writing_it_once(text: str) -> None:
-    once = with_lessons(text, [lesson()])
-    assert with_lessons(once, [lesson()]) == once
+    once = append_lessons(text, "s", [lesson()])
+    assert append_lessons(once, "s", [lesson()]) == once
 
 
 @pytest.mark.req("A6")

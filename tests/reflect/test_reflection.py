@@ -163,6 +163,33 @@ def test_what_a_healers_run_taught_says_so(archivist: Command, project: Path) ->
     assert lesson["source"] == "healer"
 
 
+@pytest.mark.req("A15")
+def test_a_session_that_is_reflected_on_again_says_what_it_taught(archivist: Command, project: Path) -> None:
+    archivist("init")
+    archivist("run", "finish", str(agent_log(project / "s-1.jsonl", MISSING_MODULE, session="s-1")))
+    again = archivist("reflect", "--run", "s-1")
+    assert "nothing new: what this run taught is known already (m-001)" in again.err
+
+
+@pytest.mark.req("A18", "W14")
+def test_a_started_run_keeps_its_agent_and_its_provider_is_the_harness(
+    archivist: Command, project: Path
+) -> None:
+    archivist("init")
+    archivist("run", "start", "--run", "s-1", "--agent", "coder")
+    archivist("run", "finish", "--run", "s-1", "--status", "success")
+    archivist("run", "start", "--run", "s-2", "--agent", "coder")
+    log = agent_log(project / "s-2.jsonl", MISSING_MODULE, session="s-2")
+    assert archivist("run", "finish", str(log)).code == 0
+    archivist("run", "start", "--run", "s-3", "--agent", "coder", "--provider", "codex")
+    found = json.loads(archivist("episodes", "list", "--json").out)["episodes"]
+    assert {each["id"]: (each["agent"], each["provider"]) for each in found} == {
+        "s-1": ("coder", ""),
+        "s-2": ("coder", "claude-code"),
+        "s-3": ("coder", "codex"),
+    }
+
+
 @pytest.mark.req("A7")
 def test_the_context_holds_what_reflection_looks_at(bank: Bank, tmp_path: Path) -> None:
     bank.reflect(_capture(bank, tmp_path, "s-1"))
@@ -381,7 +408,9 @@ def test_the_progress_file_gets_its_section_when_asked(bank: Bank, tmp_path: Pat
         bank.reflect(_capture(bank, tmp_path, session))
     text = file.read_text()
     assert text.count("## Lessons learned") == 1
-    assert "freezegun" in text
+    sections = text.split("### ")[1:]
+    assert [section.partition("\n")[0].partition(", ")[2] for section in sections] == ["run s-2", "run s-3"]
+    assert all("freezegun" in section for section in sections)
 
 
 @pytest.mark.req("A10")

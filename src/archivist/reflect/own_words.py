@@ -17,6 +17,7 @@ _BLOCK = "\x00"
 _BLOCK_START = lazy_pattern(
     r"^[ \t]*+(?P<fence>`{3,}+|~{3,}+)|(?P<line>^[ \t]*+)?<(?P<tag>[A-Za-z][\w:.-]*+)", re.MULTILINE
 )
+_CLIENT_COMMAND = lazy_pattern(r"\s{0,20}/[A-Za-z][\w:.-]{0,60}(?:\s|$)")
 _IMAGE = lazy_pattern(r"\[Image #?\d{0,6}\]")
 # Lines that stand by themselves between typed ones: indented code, tables, changes, comments, check lists,
 # and what a program marked with an arrow, a box or a tick.
@@ -91,8 +92,10 @@ def own_words(message: str) -> str:
     """Return the part of a user's message that they wrote themselves.
 
     A text announced as somebody else's takes the rest of the message with it, since nothing says where it
-    ends, unless it stands between marks.
+    ends, unless it stands between marks. Behind a client's command stands what a file may have put there.
     """
+    if _CLIENT_COMMAND.match(message):
+        return ""
     lines = _typed_lines(_without_blocks(message))
     spoken = hide_quotations("\n".join(lines)).split("\n")
     kept: list[str] = []

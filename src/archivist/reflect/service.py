@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
+from threading import Event as Flag
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from archivist import bus as messages
@@ -17,7 +20,7 @@ from archivist.capture.results import ExtractResult
 from archivist.capture.runs import find_run, is_run_of, require_own_run, resolve_run, root_run
 from archivist.clock import to_text
 from archivist.config import Config, LessonRules
-from archivist.errors import ArchivistError
+from archivist.errors import ArchivistError, BankError
 from archivist.files.processes import is_process_gone, name_process
 from archivist.lessons.candidate import Candidate, LessonChange, Sighting
 from archivist.records import (
@@ -41,7 +44,8 @@ from archivist.records import (
 )
 from archivist.records.lesson import LONGEST_CHARACTERS
 from archivist.records.plain import to_plain
-from archivist.records.words import NOTES
+from archivist.records.run_words import TYPED
+from archivist.records.words import BY_MODEL, NOTES
 from archivist.reflect.trigger import (
     ReflectionOutcome,
     ReflectionTrigger,
@@ -55,7 +59,10 @@ from archivist.store.filters import at_least, contains_item, equals, not_equals,
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.reading.history import RunHistory
+    from archivist.reading.run import RunReading
     from archivist.reflect.summary import RunSummary
+    from archivist.store.protocol import Writer
     from archivist.store.results import QueuedRun
 
 # The importance of a lesson by the severity of its finding, until verdicts say more.
@@ -63,6 +70,8 @@ IMPORTANCE = {Severity.BUG: 0.8, Severity.WARNING: 0.6, Severity.INFO: 0.4, Seve
 # From this importance on a lesson is announced by itself.
 _HIGHLIGHT_AT = 0.8
 _NOT_ASKED = "the configuration does not ask for it"
+# What later runs are told as it was noted is noted of the user's own runs alone.
+_NOTHING_TOLD: dict[str, Any] = {"failures": {}, "works": [], "asked": []}
 # Of a longer run the beginning and the end are read, so that memory stays bounded.
 _EVENTS_A_SIDE = 4_000
 # The runs that an agent reflects on in one call; a statement of SQLite has 32,766 variables at most.
@@ -71,6 +80,8 @@ _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
 # An orchestrator writes its progress file when its agents have ended.
 _LEAST_COMPARED = 5
 _PROGRESS_GRACE = timedelta(minutes=10)
+# A lease is renewed so many times before it would end: two renewals may fail.
+_RENEWALS = 3
 
 
 def make_finding_candidate(
@@ -122,7 +133,7 @@ class ReflectionContext:
     def usual_tokens(self) -> float:
         """Return the median of the tokens that earlier runs of the project took; 0 if they are too few."""
         own = [run for run in self.related if run.project == self.episode.project]
-        spent = sorted(tokens for run in own if (tokens := int(_digest(run).get("tokens") or 0)))
+        spent = sorted(tokens for run in own if (tokens := int(notes_of(run).get("tokens") or 0)))
         return spent[len(spent) // 2] if len(spent) >= _LEAST_COMPARED else 0
 
 
@@ -154,12 +165,10 @@ def load_context(bank: Bank, run: str, memo: dict[str, Episode] | None = None) -
         others = (not_equals("id", episode.id), equals("action", None), is_own)
         limit = bank.config.reflect.related_runs
         latest = reader.select_fields(Episode, ("id",), *others, order=("-finished", "-id"), limit=limit)
-        related = []
-        for (other,) in reversed(latest):
-            if other not in memo and (known := reader.get(Episode, other)) is not None:
-                memo[other] = known
-            if other in memo and NOTES in memo[other].extra:
-                related.append(memo[other])
+        # In one go: on a server each question is a way there and back.
+        memo |= reader.records("episode", [other for (other,) in latest if other not in memo])
+        known = (memo[other] for (other,) in reversed(latest) if other in memo)
+        related = [other for other in known if NOTES in other.extra]
         lessons = reader.select(Lesson, one_of("status", _LIVE), one_of("repo", (episode.project, "")))
     progress = _progress_of(bank, episode)
     return ReflectionContext(bank.config, episode, tuple(events), tuple(related), tuple(lessons), progress)
@@ -171,12 +180,16 @@ def reflect(
     scenario: Scenario | None = None,
     memo: dict[str, Episode] | None = None,
     domain: str = "",
+    *,
+    is_ageing: bool = False,
 ) -> Reflection:
-    """Learn from one run and from the findings of its reviewers. Reflecting on it again changes nothing."""
+    """Learn from one run and from the findings of its reviewers. Reflecting on it again changes nothing.
+
+    With `is_ageing` the run ages the bank in the same transaction.
+    """
     # To learn from findings, and to list what waits, must not cost the 50 ms that the miners take to import.
     from archivist.lessons import gate
     from archivist.lessons.quarantine import suspicion
-    from archivist.reading.history import PastRun, RunHistory, provider_of
     from archivist.reading.run import read_run, run_tags
     from archivist.reflect.miners import mine_candidates
     from archivist.reflect.summary import Background, summarise_run
@@ -187,35 +200,63 @@ def reflect(
     why = scenario or scenario_of(seen.episode)
     bank.announce(messages.REFLECTION_START, run=run, scenario=why.value)
     reading = read_run(seen.episode, seen.events, suspicion=suspicion)
-    digest = reading.digest
-    past = RunHistory(
-        [
-            PastRun(
-                run=episode.id,
-                project=episode.project,
-                provider=provider_of(episode),
-                digest=_digest(episode),
-                task=episode.task,
-                model=episode.model,
-            )
-            for episode in seen.related
-        ]
-    )
+    digest = {**reading.digest, "asked": _typed_requests(reading)}
     candidates = gate.admit_candidates(
-        mine_candidates(reading, past),
+        mine_candidates(reading, history_of(seen)),
         {event.id for event in seen.events},
         least_importance=seen.config.reflect.min_importance_to_persist,
     )
     background = Background(seen.lessons, seen.progress, seen.usage, seen.usual_tokens, suspicion)
     story = summarise_run(seen.episode, seen.events, reading, background)
     found = bank.reflections.extract(seen.episode.id, domain=domain)
-    created, updated = _persist(bank, seen, candidates, story, digest, run_tags(reading), looked)
+    with bank.transaction():
+        created, updated = _persist(bank, seen, candidates, story, digest, run_tags(reading), looked)
+        if is_ageing:
+            # Together: the run leaves the queue with its lessons, and nobody would age the bank later.
+            _age(bank, run)
     if memo is not None:
         memo[run] = bank.runs.episode(run)
     met = len(reading.met)
     result = Reflection(run, why, story, met, (*found.created, *created), (*found.updated, *updated))
-    _announce_result(bank, result)
+    _announce_result(bank, result, seen.episode)
     return result
+
+
+def history_of(seen: ReflectionContext) -> RunHistory:
+    """Return the related runs as miners compare with them."""
+    from archivist.reading.history import PastRun, RunHistory
+
+    return RunHistory(
+        [
+            PastRun(
+                run=episode.id,
+                project=episode.project,
+                provider=episode.provider,
+                digest=notes_of(episode),
+                task=episode.task,
+                model=episode.model,
+            )
+            for episode in seen.related
+        ]
+    )
+
+
+def make_sighting(bank: Bank, writer: Writer, episode: Episode) -> Sighting:
+    """Return the sighting of what was learnt from a run: a session with its parts counts once."""
+    now, session = bank.now(), writer.get(Episode, root_run(writer, episode)) or episode
+    return Sighting(
+        provenance=Provenance.MINED,
+        actor=ARCHIVIST,
+        now=now,
+        run_count=session.number or writer.run_count() + 1,
+        run=episode.id,
+        counted=session.id,
+        session=episode.session,
+        trajectories=episode.trajectories,
+        project=episode.project,
+        seen=episode.finished or episode.started or now,
+        is_own_run=writer.is_own_run(episode.id),
+    )
 
 
 def _learn_findings_only(bank: Bank, run: str, scenario: Scenario, domain: str = "") -> ReflectionOutcome:
@@ -247,13 +288,13 @@ def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[S
     # The failures are stored all the same, so that later runs can see a pattern.
     seen = load_context(bank, run)
     reading = read_run(seen.episode, seen.events, suspicion=suspicion)
-    digest = to_plain(reading.digest)
+    digest = to_plain({**reading.digest, "asked": _typed_requests(reading)})
     with bank.acting_as(ARCHIVIST).transaction() as writer:
         current = find_run(writer, run)
         if not writer.is_own_run(run):
-            digest = {**digest, "failures": {}, "works": []}
+            digest = {**digest, **_NOTHING_TOLD}
         writer.put(replace(current, extra={**current.extra, NOTES: digest}), "note")
-    earlier = [_failures(_digest(episode)) for episode in seen.related]
+    earlier = [_failures(notes_of(episode)) for episode in seen.related]
     met = [each.key for each in reading.met if each.key in _failures(digest)]
     if is_recurring_failure(met, earlier, at_runs=rules.pattern_at_runs):
         return Scenario.PATTERN_DETECTED, True
@@ -285,24 +326,11 @@ def _persist(
     episode = seen.episode
     archivist = bank.acting_as(ARCHIVIST)
     with archivist.transaction() as writer:
-        now, session = bank.now(), writer.get(Episode, root_run(writer, episode)) or episode
-        sighting = Sighting(
-            provenance=Provenance.MINED,
-            actor=ARCHIVIST,
-            now=now,
-            run_count=session.number or writer.run_count() + 1,
-            run=episode.id,
-            counted=session.id,
-            session=episode.session,
-            trajectories=episode.trajectories,
-            project=episode.project,
-            seen=episode.finished or episode.started or now,
-            is_own_run=writer.is_own_run(episode.id),
-        )
+        sighting = make_sighting(bank, writer, episode)
         dated = []
         for candidate in candidates:
-            met_in = [each for each in seen.related if candidate.key in _failures(_digest(each))]
-            shown = [_failures(_digest(each))[candidate.key].get("events") or () for each in met_in]
+            met_in = [each for each in seen.related if candidate.key in _failures(notes_of(each))]
+            shown = [_failures(notes_of(each))[candidate.key].get("events") or () for each in met_in]
             evidence = Evidence(
                 episodes=tuple(each.id for each in met_in), events=tuple(chain.from_iterable(shown))
             )
@@ -314,31 +342,45 @@ def _persist(
         created = [each.lesson for each in kept if each.is_new]
         changed = (LessonChange.MET, LessonChange.REFINED)
         updated = [each.lesson for each in kept if each.change in changed]
-        noted = to_plain({**digest, **asdict(story)})
+        # What a model told of the same events stays; it is not asked again.
+        by_model = notes_of(find_run(writer, episode.id)).get(BY_MODEL) or {}
+        account = by_model.get("account") if by_model.get("events") == len(seen.events) else {}
+        noted = to_plain({**digest, **asdict(story), **(account or {})})
+        noted |= {BY_MODEL: by_model} if by_model else {}
         if not sighting.is_own_run:
-            noted |= {"failures": {}, "works": []}
+            noted |= _NOTHING_TOLD
         # What came in since we looked is not in it yet.
         writer.dequeue_run(episode.id, looked)
         current = find_run(writer, episode.id)
         # What an earlier look wrote is told anew by a later one; what others wrote stays.
-        is_ours = current.summary in ("", _digest(current).get("outcome"))
-        summary = story.outcome if is_ours else current.summary
+        is_ours = current.summary in ("", notes_of(current).get("outcome"))
+        summary = noted["outcome"] if is_ours else current.summary
         tags = tuple(dict.fromkeys((*current.tags, *run_tags)))
         noted_run = replace(current, summary=summary, tags=tags, extra={**current.extra, NOTES: noted})
         writer.put(noted_run, "reflect")
     return created, updated
 
 
-def _digest(episode: Episode) -> dict[str, Any]:
+def notes_of(episode: Episode) -> dict[str, Any]:
+    """Return what reflection noted about a run."""
     notes = episode.extra.get(NOTES)
     return notes if isinstance(notes, dict) else {}
+
+
+def _typed_requests(reading: RunReading) -> list[list[str]]:
+    """Return what the user asked for in short; told to later runs as it is, so nothing suspicious."""
+    from archivist.lessons.quarantine import suspicion
+    from archivist.reflect.requests import find_requests
+
+    asked = find_requests(event.text for event in reading.said if event.extra.get(TYPED) is True)
+    return [request for request in asked if not suspicion(request[1], "")]
 
 
 def _failures(digest: dict[str, Any]) -> dict[str, Any]:
     return digest.get("failures") or {}
 
 
-def _announce_result(bank: Bank, done: Reflection) -> None:
+def _announce_result(bank: Bank, done: Reflection, episode: Episode) -> None:
     added = len(done.created)
     if added:
         bank.announce(messages.MEMORIES_ADDED, run=done.run, scenario=done.scenario.value, count=added)
@@ -367,11 +409,12 @@ def _announce_result(bank: Bank, done: Reflection) -> None:
     )
     if bank.config.reflect.write_progress:
         from archivist.files.write import replace_file
-        from archivist.reflect.summary import with_lessons
+        from archivist.reflect.summary import append_lessons
 
         path = _progress_file(bank)
         before = _read_progress(path)
-        after = with_lessons(before, told)
+        day = (episode.finished or episode.started or bank.now()).date()
+        after = append_lessons(before, f"{day}, run {done.run}", told)
         # A link leads to somebody else's file; what was learnt is in the bank all the same.
         if after != before and not path.is_symlink():
             replace_file(path, after.encode())
@@ -383,7 +426,7 @@ def _progress_file(bank: Bank) -> Path:
 
 def _progress_of(bank: Bank, episode: Episode) -> str:
     """Return the progress file without our own section, if it was written while the run lasted."""
-    from archivist.reflect.summary import with_lessons
+    from archivist.reflect.summary import read_progress
 
     path = _progress_file(bank)
     if episode.started is None or not path.is_file():
@@ -391,7 +434,7 @@ def _progress_of(bank: Bank, episode: Episode) -> str:
     written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     if not episode.started <= written <= (episode.finished or bank.now()) + _PROGRESS_GRACE:
         return ""
-    return with_lessons(_read_progress(path), ())
+    return read_progress(_read_progress(path))[0]
 
 
 def _read_progress(path: Path) -> str:
@@ -403,6 +446,29 @@ def _read_progress(path: Path) -> str:
 def is_abandoned(queued: QueuedRun) -> bool:
     """Say whether the process that reflected on a run has ended without saying how it went."""
     return bool(queued.holder and queued.leased_until) and is_process_gone(queued.holder)
+
+
+@contextmanager
+def _renewed_lease(bank: Bank, run: str, holder: str) -> Iterator[None]:
+    """Renew a lease while the block works, on a connection of its own: the block's may be in a view."""
+    lease_s, is_over = bank.config.reflect.lease_s, Flag()
+
+    def renew() -> None:
+        while not is_over.wait(lease_s / _RENEWALS):
+            # A bank that cannot be written now can be at the next renewal.
+            with (
+                suppress(BankError),
+                type(bank).open(bank.path, create=False, actor=bank.actor, config=bank.config) as own,
+                own.transaction() as writer,
+            ):
+                if not writer.extend_lease(run, holder, bank.now() + timedelta(seconds=lease_s)):
+                    return
+
+    Thread(target=renew, daemon=True).start()
+    try:
+        yield
+    finally:
+        is_over.set()
 
 
 class Reflections(BankService):
@@ -525,11 +591,13 @@ class Reflections(BankService):
                     break
                 done: Reflection | ReflectionOutcome
                 try:
-                    why, is_wanted = _decide_scenario(bank, run, scenario)
-                    done = (
-                        reflect(bank, run, why, memo) if is_wanted else _learn_findings_only(bank, run, why)
-                    )
-                    _age(bank, run)
+                    with _renewed_lease(bank, run, holder):
+                        why, is_wanted = _decide_scenario(bank, run, scenario)
+                        if is_wanted:
+                            done = reflect(bank, run, why, memo, is_ageing=True)
+                        else:
+                            done = _learn_findings_only(bank, run, why)
+                            _age(bank, run)
                 except Exception as failure:  # noqa: BLE001 one run that breaks a miner must not stop the others
                     # The lease is kept until the end, so that this round does not try the run again.
                     errors[run] = _error_text(failure)

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from archivist.capture.recorder import task_of
 from archivist.cold_start import lazy_pattern
@@ -44,6 +44,8 @@ from archivist.records import Episode, EpisodeStatus, Event, EventKind, Lesson, 
 from archivist.text import split_around
 
 HEADING = "## Lessons learned"
+# Older sessions leave progress.md, which agents read; their lessons stay in the bank.
+_MOST_SESSIONS = 20
 _START = "<!-- archivist:lessons -->"
 _END = "<!-- /archivist:lessons -->"
 _SHOWN = 5
@@ -546,13 +548,52 @@ def _open_in_progress(text: str) -> Iterator[str]:
             yield f"progress.md: {headline(item[1], 160)}"
 
 
-def with_lessons(text: str, lessons: Sequence[Lesson]) -> str:
-    """Return the text of a progress file with these lessons as its section. Without any the section goes."""
+class SessionLessons(NamedTuple):
+    """What one session taught, as progress.md lists it: the session's name and a line for each lesson."""
+
+    session: str
+    lines: tuple[str, ...]
+
+
+def read_progress(text: str) -> tuple[str, list[SessionLessons]]:
+    """Return a progress file without our section, and what the section says of each session."""
     first, *others = split_around(text, _START, _END)
     rest = "\n\n".join((first.rstrip("\n") if others else first, *(part.strip("\n") for part in others)))
     rest = rest.rstrip("\n")
-    if not lessons:
-        return f"{rest}\n" if rest.strip() else ""
-    lines = [f"- {' '.join(lesson.summary.split())} ({lesson.short_id})" for lesson in lessons]
-    section = "\n".join([_START, HEADING, "", *lines, _END])
-    return f"{rest}\n\n{section}\n" if rest.strip() else f"{section}\n"
+    sessions: list[SessionLessons] = []
+    inside = text[len(first) :].split(_END)[:-1] if others else []
+    for line in "\n".join(part.partition(_START)[2] for part in inside).splitlines():
+        if line.startswith("### "):
+            sessions.append(SessionLessons(line.removeprefix("### "), ()))
+        elif line.startswith("- "):
+            last = sessions.pop() if sessions else SessionLessons("earlier", ())
+            sessions.append(last._replace(lines=(*last.lines, line)))
+    return f"{rest}\n" if rest.strip() else "", sessions
+
+
+def render_progress(rest: str, sessions: Iterable[SessionLessons]) -> str:
+    """Return a progress file with the lessons of its latest sessions; without any the section goes."""
+    told = [each for each in sessions if each.lines][-_MOST_SESSIONS:]
+    if not told:
+        return rest
+    blocks = ["\n".join([f"### {each.session}", "", *each.lines]) for each in told]
+    section = "\n\n".join([f"{_START}\n{HEADING}", *blocks]) + f"\n{_END}\n"
+    return f"{rest.rstrip(chr(10))}\n\n{section}" if rest else section
+
+
+def append_lessons(text: str, session: str, lessons: Iterable[Lesson]) -> str:
+    """Return a progress file with what a session taught; a session that is told again replaces itself."""
+    rest, sessions = read_progress(text)
+    name = _plain_line(session)
+    kept = [each for each in sessions if each.session != name]
+    return render_progress(rest, [*kept, SessionLessons(name, tuple(map(progress_line, lessons)))])
+
+
+def progress_line(lesson: Lesson) -> str:
+    """Return a lesson as a line of progress.md."""
+    return f"- {_plain_line(lesson.summary)} ({lesson.short_id})"
+
+
+def _plain_line(text: str) -> str:
+    # A mark of ours in foreign words would end the section.
+    return " ".join(text.replace("<!--", "").split())

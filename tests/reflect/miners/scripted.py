@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from archivist.lessons.candidate import Candidate
-from archivist.reading.history import PastRun, RunHistory, provider_of
+from archivist.reading.history import PastRun, RunHistory
 from archivist.reading.run import RunReading, read_run
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Usage
 from archivist.reflect.miners import mine_candidates
@@ -76,7 +76,7 @@ def past(*readings: RunReading) -> RunHistory:
             PastRun(
                 run=each.episode.id,
                 project=each.episode.project,
-                provider=provider_of(each.episode),
+                provider=each.episode.provider,
                 digest=each.digest,
                 task=each.episode.task,
                 model=each.episode.model,

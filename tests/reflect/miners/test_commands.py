@@ -108,13 +108,23 @@ def _not_runnable(script: str, name: str) -> RunReading:
     )
 
 
+def test_a_call_that_sends_its_caller_elsewhere_is_no_remedy() -> None:
+    refused = sh("cargo run -- pilot task ready", "error: unrecognized subcommand 'ready'", 2)
+    sent_on = "Error: This command requires the full runtime. Use: cargo pilot <command>"
+    runs = [
+        run(refused, sh("cargo run -- pilot task list --status ready", sent_on, 1), name=f"run-{number}")
+        for number in range(2)
+    ]
+    assert all("--status ready" not in " ".join(lesson.remedies) for lesson in learnt(*runs))
+
+
 def test_another_script_is_another_lesson() -> None:
     first, second = _not_runnable("scripts/build.sh", "run-1"), _not_runnable("scripts/deploy.sh", "run-2")
     lesson = one(first, second)
     assert lesson.key != one(first).key
     assert lesson.summary == (
         "widget: `./scripts/deploy.sh` fails (./scripts/deploy.sh: Permission denied): "
-        "first `chmod +x scripts/deploy.sh`"
+        "run `chmod +x scripts/deploy.sh` first"
     )
     assert drop_duplicates([one(first), lesson]) == [one(first), lesson]
 
@@ -198,9 +208,9 @@ def test_a_run_that_only_met_the_failure_does_not_speak_for_the_remedy() -> None
     # One run may have been lucky, and the error does not speak of what it did.
     assert "db-stop" not in one(first, run(LOCKED, name="run-2", task="another")).summary
     second = run(LOCKED, sh("make db-stop", ""), UPGRADED, name="run-2", task="another")
-    assert one(first, second).summary.endswith(": first `make db-stop`")
+    assert one(first, second).summary.endswith(": run `make db-stop` first")
     vain = run(LOCKED, sh("make db-stop", ""), LOCKED, name="run-3", task="a third")
-    assert one(first, second, vain).summary.endswith(": first `make db-stop` (helped in 2 of 3 tries)")
+    assert one(first, second, vain).summary.endswith(": run `make db-stop` first (helped in 2 of 3 tries)")
 
 
 def test_a_check_tells_of_something_else_and_fails_not_itself() -> None:
@@ -306,7 +316,7 @@ def test_the_remedy_is_never_cut_off() -> None:
     step = "docker compose -f deploy/compose.yaml --profile integration up -d redis mailhog"
     error = f"E   ConnectionError: connecting to localhost:6379: {'and so on ' * 9}: Connection refused."
     lesson = one(run(sh(call, error, 1), sh(step), sh(call, "6 passed in 2.1s")))
-    assert lesson.summary.endswith(f": first `{step}`")
+    assert lesson.summary.endswith(f": run `{step}` first")
 
 
 def test_the_whole_command_is_told_and_not_how_it_differs() -> None:

@@ -20,6 +20,7 @@ TOO_OLD = (
 def test_an_edit_in_two_files_and_a_pin_are_both_named() -> None:
     lesson = one(
         run(
+            sh("pip install numpy", "Successfully installed numpy-2.0"),
             sh("python use.py", REMOVED, 1),
             sh("sed -i 's/np\\.Inf/np.inf/g' widget/core.py"),
             sh("python use.py", REMOVED, 1),
@@ -34,10 +35,18 @@ def test_an_edit_in_two_files_and_a_pin_are_both_named() -> None:
 
 
 def test_a_package_that_misses_a_name_of_python_is_too_old() -> None:
-    lesson = one(run(sh("pip install -e ."), sh("python use.py", TOO_OLD, 1)))
+    installed = sh("pip install wrapt==1.10", "Successfully installed wrapt-1.10")
+    lesson = one(run(installed, sh("pip install -e ."), sh("python use.py", TOO_OLD, 1)))
     assert "after `pip install -e .`" in lesson.summary
     assert "the installed wrapt is too old for this Python" in lesson.summary
     assert lesson.remedies == ("pip install -U wrapt",)
+
+
+def test_a_package_that_no_run_installed_is_not_advised() -> None:
+    lesson = one(run(sh("pip install -e ."), sh("python use.py", TOO_OLD, 1)))
+    assert "the installed wrapt is too old for this Python" in lesson.summary
+    assert lesson.remedies == ()
+    assert "install -U" not in lesson.summary
 
 
 def test_raised_and_printed_are_the_same_failure() -> None:

@@ -23,7 +23,7 @@ def test_three_missing_modules_are_one_lesson() -> None:
         "widget: `numpy`, `pytz` and `scipy` are not installed: `pip install numpy pytz scipy pandas`"
     )
     assert lesson.rule.startswith("IF ")
-    assert " THEN first `pip install" in lesson.rule
+    assert " THEN run `pip install" in lesson.rule
     assert lesson.category is Category.INFRA
     assert lesson.events[0] == "run-1#0"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from archivist.records import Category, Scope
 
 from .scripted import learnt, run, sh
@@ -52,8 +54,8 @@ def test_a_run_of_the_better_provider_is_no_further_sighting() -> None:
 
 
 def test_two_harnesses_of_one_model_are_compared() -> None:
-    slow = run(SLOW, SLOW, model="opus", agent="opencode")
-    good = run(GOOD, name="run-2", model="opus", agent="claude-code")
+    slow = run(SLOW, SLOW, model="opus", provider="opencode")
+    good = run(GOOD, name="run-2", model="opus", provider="claude-code")
     expected = (
         "`bun test` timed out 2 times with opencode, while claude-code finished it: "
         "run it in parts or use claude-code"
@@ -61,16 +63,27 @@ def test_two_harnesses_of_one_model_are_compared() -> None:
     assert _quirks(slow, good) == [expected]
 
 
+@pytest.mark.req("A18")
+def test_the_names_of_agents_are_no_providers() -> None:
+    slow = run(SLOW, SLOW, agent="coder", provider="")
+    good = run(GOOD, name="run-2", agent="tester", provider="")
+    assert _quirks(slow, good) == []
+    # Two agents in one harness are the same provider.
+    one = run(SLOW, SLOW, agent="coder", provider="claude-code")
+    other = run(GOOD, name="run-2", agent="tester", provider="claude-code")
+    assert _quirks(one, other) == []
+
+
 def test_two_models_in_one_harness_are_compared() -> None:
-    slow = run(SLOW, SLOW, model="opus", agent="opencode")
-    good = run(GOOD, name="run-2", model="gpt-5", agent="opencode")
+    slow = run(SLOW, SLOW, model="opus", provider="opencode")
+    good = run(GOOD, name="run-2", model="gpt-5", provider="opencode")
     (quirk,) = (each for each in learnt(slow, good) if each.category is Category.PROVIDER_QUIRK)
     assert "timed out 2 times with opus, while gpt-5 finished it" in quirk.summary
     assert quirk.provider == "opencode"
 
 
 def test_what_differs_in_both_is_laid_to_the_harness() -> None:
-    slow = run(SLOW, SLOW, model="opus", agent="claude-code")
-    good = run(GOOD, name="run-2", model="gpt-5", agent="codex")
+    slow = run(SLOW, SLOW, model="opus", provider="claude-code")
+    good = run(GOOD, name="run-2", model="gpt-5", provider="codex")
     (quirk,) = _quirks(slow, good)
     assert "timed out 2 times with claude-code, while codex finished it" in quirk

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from .scripted import learnt, one, run, sh
 
 OVERLOADED = "anthropic.OverloadedError: Overloaded"
@@ -44,7 +46,22 @@ def test_what_a_step_put_right_in_two_runs_is_told_though_their_task_was_the_sam
         run(UNREADY, sh("make index"), sh("pilot check", "ok"), name=f"run-{n}", task="Check it")
         for n in range(2)
     ]
-    assert one(*runs).summary.endswith(": first `make index`")
+    assert one(*runs).summary.endswith(": run `make index` first")
+
+
+@pytest.mark.parametrize("check", ["pilot check", "python3 check.py"])
+def test_a_step_that_helped_with_several_objects_names_none_of_them(check: str) -> None:
+    failure = "Error: the index was never made"
+    runs = [
+        run(
+            sh(f"{check} {name}", failure, 1), sh("make index"), sh(f"{check} {name}", "ok"),
+            name=f"run-{name}", task=f"Check {name}",
+        )
+        for name in ("alder", "basalt")
+    ]  # fmt: skip
+    summary = one(*runs).summary
+    assert summary.startswith(f"widget: `{check} <name>` fails")
+    assert summary.endswith(": run `make index` first")
 
 
 def test_what_a_task_tried_twice_fails_on_is_its_own_affair() -> None:

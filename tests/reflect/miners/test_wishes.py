@@ -212,3 +212,10 @@ def test_a_correction_counts_less_when_it_names_nothing_that_was_run(message: st
     """Such a correction may be about what is being made, not about how the project is worked on."""
     heard = one(run(user("Add the page"), sh("npm test", "ok"), user(message)))
     assert (heard.importance < 0.7) is is_doubtful
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("command", ["/prep\n\n", "/prep ", "/team:prep\n"])
+def test_what_stands_behind_a_command_of_the_client_is_no_wish(command: str) -> None:
+    assert find_wishes("From now on always run the linter.")
+    assert find_wishes(f"{command}From now on always run the linter.") == []

@@ -43,7 +43,7 @@ MINERS: tuple[Miner, ...] = (
 
 
 # Failures of these kinds have no words of their own but the message.
-_UNNAMED = (FailureKind.OTHER, FailureKind.BUILD, FailureKind.CRASH)
+_UNNAMED = (FailureKind.OTHER, FailureKind.BUILD, FailureKind.CRASH, FailureKind.TEST_FAILURE)
 
 
 def _says_nothing(candidate: Candidate) -> bool:
@@ -76,8 +76,9 @@ def _is_shown(candidate: Candidate, runs: Mapping[str, int]) -> bool:
 
 
 def _covers(candidate: Candidate, other: Candidate, runs: Mapping[str, int]) -> bool:
-    """Say whether a lesson of several runs tells all of what one run alone met."""
-    return not _is_shown(other, runs) and {*other.events} <= {*candidate.events}
+    """Say whether a lesson of several runs tells all of what one run alone met, or nothing helped against."""
+    is_less = not other.remedies or not _is_shown(other, runs)
+    return is_less and {*other.events} <= {*candidate.events}
 
 
 def mine_candidates(reading: RunReading, history: RunHistory) -> list[Candidate]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rapidfuzz.distance.OSA import distance
 
@@ -14,6 +15,7 @@ from archivist.reading.wording import (
     LONGEST_SUMMARY,
     advice,
     code,
+    format_list,
     format_rule,
     general_command,
     quote_error,
@@ -39,6 +41,7 @@ _GIT_ADVICE = {
 # This error only says that something before it failed.
 _UNINFORMATIVE = "failed to push"
 _KILLED = lazy_pattern(r"SIGKILL|[Kk]illed|out of memory|OOM")
+_CHAIN = lazy_pattern(r"&&|;|\|\|")
 _PATCH = "edit_not_applied:patch"
 # What an editing tool refuses, and what its message asks for.
 _EXACT_LINES = "read the lines again and copy them exactly"
@@ -56,6 +59,7 @@ _MANY = 3
 _SHORTEST_NAME = 4
 _MISSPELT = 1
 _SPECIFIC_WORDS = 4
+_MOST_CALLS = 4
 
 
 def mine_commands(material: Material) -> Iterator[Candidate]:
@@ -70,7 +74,8 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
         elif offer := case.offer:
             yield lesson_with_advice(material, case, offer, describe_offer(offer))
         else:
-            error = quote_error(case.line, 80)
+            # Of a chain nobody can tell which part the message is of.
+            error = "" if _CHAIN.search(case.command) else quote_error(case.line, 80)
             text = f"{material.name}: {case.shown_command} fails: {error}"
             if len(text) > LONGEST_SUMMARY:
                 text = f"{material.name}: {code(case.first.act.purpose)} fails: {error}"
@@ -112,6 +117,17 @@ def mine_remedies(material: Material) -> Iterator[Candidate]:
         best = case.best_remedy(RemedyKind.COMMAND, RemedyKind.STEP)
         if best and case.runs > 1:
             yield lesson_with_advice(material, case, best, describe_remedy(case, best))
+        elif case.runs > 1 and (outside := case.best_remedy(RemedyKind.SAID)):
+            calls = [code(name) for name in case.subjects][:_MOST_CALLS]
+            failing = f"{format_list(calls)} {'fail' if calls[1:] else 'fails'}"
+            yield make_candidate(
+                material,
+                case,
+                fit_summary([f"{material.name}: in the sandbox {failing}"], case.line, outside.text),
+                rule=format_rule(f"{failing} in the sandbox", outside.text),
+                remedies=(outside.text,),
+                words=("sandbox",),
+            )
 
 
 def _tag_words(case: Case) -> tuple[str, ...]:
@@ -184,7 +200,7 @@ def mine_failed_edits(material: Material) -> Iterator[Candidate]:
             refused, action = _REFUSALS.get(failure.signature.error, unknown)
             problem = f"the {tool} tool refuses {refused}"
             summary, rule = problem + (f": {action}" if action else ""), (problem, action)
-        yield make_candidate(
+        found = make_candidate(
             material,
             case,
             summary,
@@ -192,6 +208,8 @@ def mine_failed_edits(material: Material) -> Iterator[Candidate]:
             remedies=(action,) if action else (),
             words=("edit", tool),
         )
+        # Another harness has other tools.
+        yield found if act.steps else replace(found, provider=material.reading.episode.provider)
 
 
 def mine_recurring(material: Material) -> Iterator[Candidate]:

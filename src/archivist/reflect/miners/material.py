@@ -9,13 +9,16 @@ from dataclasses import dataclass
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
+from archivist.lessons.quarantine import suspicion
 from archivist.reading.history import RunHistory
+from archivist.reading.offered_installs import without_installs
 from archivist.reading.outcomes import find_offer
 from archivist.reading.remedies import (
     WARNING,
     Proof,
     Remedy,
     RemedyKind,
+    common_form,
     from_digest,
     is_destructive,
     proofs,
@@ -172,7 +175,21 @@ def _make_case(reading: RunReading, history: RunHistory, key: str, those: Sequen
         for text in {step.change for remedy in remedies for step in split_steps(remedy)}
     )
     helped = [[kept for remedy in some if (kept := _keep_shown(remedy, often, those))] for some in helped]
-    in_vain = [frozenset(entry.get("in_vain") or ()) for entry in entries]
+    general = _general_forms(helped)
+    for remedy, form in general.items():
+        command, line = shown.get(remedy, ("", ""))
+        # An agent that read `make alder` in a lesson made alder, whatever it had been asked for.
+        calls = [shown[each][0] for each, other in general.items() if other == form and each in shown]
+        call = form.instead if form.way is RemedyKind.COMMAND else common_form(calls) or command
+        shown.setdefault(form, (call, line))
+    helped = [[general.get(remedy, remedy) for remedy in some] for some in helped]
+    # What differs from run to run in a message belongs to one run.
+    lines = dict.fromkeys(entry["line"] for entry in entries)
+    message = common_form(lines) if len(lines) > 1 else ""
+    line = message if is_telling(message.replace("<name>", "")) else entries[0]["line"]
+    shown = {remedy: (command, line if met in lines else met) for remedy, (command, met) in shown.items()}
+    names = {remedy.text: form.text for remedy, form in general.items()}
+    in_vain = [frozenset(names.get(text, text) for text in entry.get("in_vain") or ()) for entry in entries]
     proven = proofs(
         [({remedy.text for remedy in remedies}, vain) for remedies, vain in zip(helped, in_vain, strict=True)]
     )
@@ -192,10 +209,27 @@ def _make_case(reading: RunReading, history: RunHistory, key: str, those: Sequen
         vain={text: proof.vain for text, proof in proven.items() if proof.vain},
         places=tuple(places),
         # The first wording stays, so that another occurrence does not change what a lesson quotes.
-        command=entries[0]["command"],
-        line=entries[0]["line"],
+        command=common_form([entry["command"] for entry in entries]) or entries[0]["command"],
+        line=line,
         shown=shown,
     )
+
+
+def _general_forms(helped: Sequence[Sequence[Remedy]]) -> dict[Remedy, Remedy]:
+    """Return the remedies that are one change in several runs, each with the form that holds for all."""
+    alike: dict[tuple[RemedyKind, str], dict[Remedy, None]] = {}
+    for remedies in helped:
+        for remedy in remedies:
+            if remedy.way in _COMMANDS:
+                alike.setdefault((remedy.way, remedy.change), {})[remedy] = None
+    found: dict[Remedy, Remedy] = {}
+    for those in alike.values():
+        text = common_form([remedy.text for remedy in those]) if len(those) > 1 else ""
+        if text:
+            first = next(iter(those))
+            instead = common_form([remedy.instead for remedy in those]) or first.instead
+            found |= dict.fromkeys(those, Remedy(first.way, text, instead))
+    return found
 
 
 def _keep_shown(remedy: Remedy, often: Mapping[str, int], those: Sequence[ObservedFailure]) -> Remedy | None:
@@ -289,7 +323,7 @@ def fit_summary(problems: Sequence[str], error: str, action: str) -> str:
     """
     wordings: list[str] = []
     for problem in problems:
-        lengths = (110, 80, 40) if is_telling(error) else ()
+        lengths = (110, 80, 40) if is_telling(quote_error(error)) else ()
         wordings += [f"{problem} ({quote_error(error, longest)}): {action}" for longest in lengths]
         wordings.append(f"{problem}: {action}")
     return next((text for text in wordings if len(text) <= LONGEST_SUMMARY), "")
@@ -312,9 +346,7 @@ def lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, ac
         fit_summary([f"{material.name}: {name} fails" for name in (command, purpose)], line, action),
         rule=format_rule(condition, action),
         # What a message offers is told as that; it is no remedy until a run has shown it.
-        remedies=(remedy.text if remedy else action,)
-        if remedy is None or remedy.way is not RemedyKind.SAID
-        else (),
+        remedies=(remedy.text,) if remedy and remedy.way is not RemedyKind.SAID else (),
         words=(case.first.act.purpose, case.first.failure.subject),
     )
 
@@ -345,7 +377,8 @@ def make_candidate(
         key=case.key,
         summary=clip_words(summary),
         rule=rule,
-        detail=case.line[:300],
+        # What makes a message suspicious stays in it, so that its lesson waits for a person.
+        detail=(case.line if suspicion(case.line, "") else without_installs(case.line))[:300],
         category=category,
         scope=Scope.TOOL if is_common else Scope.REPO,
         repo=material.project,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
+from archivist.reading.command_risks import text_risk
 from archivist.reading.failures import Failure
 from archivist.reading.packages import (
     distribution_name,
@@ -45,7 +46,8 @@ from archivist.reflect.miners.material import (
 # From this many runs on, a module that a single run missed is taken for a wish of its task.
 _MANY_RUNS = 3
 _MOST_MODULES = 7
-_INSTALLERS = {"python": "pip install", "node": "npm install", "go": "go get"}
+# What a language can import; anything else in its place was made up to be told.
+_MODULE_NAME = lazy_pattern(r"@?[A-Za-z_][\w./@-]{0,99}")
 _INSTALLED = lazy_pattern(r"(?:site|dist)-packages/([\w-]+)")
 _REMOVED_IN = lazy_pattern(r"removed in (?:the )?(\w+) v?(\d+)")
 _NOT_IN = lazy_pattern(r"cannot import name '?(\w+)'? from '?([\w.]+)")
@@ -78,7 +80,12 @@ def mine_missing_modules(material: Material) -> Iterator[Candidate]:
         if not own and not often and not is_installed:
             continue
         needed = sorted(often or counts, key=lambda module: -counts[module])
-        command = _install_command(case, own, needed)
+        needed = [module for module in needed if _MODULE_NAME.fullmatch(module)]
+        command, installed = _install_command(case, own, needed)
+        # What an error names is advice to nobody: a command holds only what runs installed with success.
+        needed = [module for module in needed if module in installed] if command else needed
+        if not own and not needed:
+            continue
         step = case.best_remedy(RemedyKind.STEP)
         if not command and step:
             yield lesson_with_advice(material, case, step, describe_remedy(case, step))
@@ -92,7 +99,7 @@ def mine_missing_modules(material: Material) -> Iterator[Candidate]:
             material,
             case,
             f"{where}{missing}: {code(command)}" if command else f"{where}{missing}",
-            rule=format_rule(start, f"first {code(command)}") if command else "",
+            rule=format_rule(start, f"run {code(command)} first") if command else "",
             remedies=(command,) if command else (),
             category=Category.INFRA,
             words=("install", *needed[:4]),
@@ -123,17 +130,17 @@ def _uninstallable_lesson(material: Material, case: Case) -> Candidate:
     )
 
 
-def _install_command(case: Case, own: list[str], needed: list[str]) -> str:
-    """Return one command for all modules: what runs installed, and the rest by the name of the module."""
-    seen = [
-        (install, runs)
-        for remedy, runs in case.remedies
-        if remedy.way is RemedyKind.INSTALL
-        for install in installs(parse(remedy.text))
-    ]
+def _install_command(case: Case, own: list[str], needed: list[str]) -> tuple[str, list[str]]:
+    """Return one command of what runs installed with success, and the modules that it brought."""
+    remedies = [(remedy, runs) for remedy, runs in case.remedies if remedy.way is RemedyKind.INSTALL]
+    seen = [(install, runs) for remedy, runs in remedies for install in installs(parse(remedy.text))]
+    for text in (remedy.text for remedy, _ in remedies):
+        # In other words a risky command would pass for a harmless one, or install something else.
+        if text_risk(text) or any(install.has_source for install in installs(parse(text))):
+            return text, needed
     if not seen:
         # Nothing shows that installing helps here; naming a command would be a guess.
-        return ""
+        return "", []
     managers = Counter(install.manager for install, runs in seen for _ in range(runs))
     manager = managers.most_common(1)[0][0]
     by_project = [install for install, _ in seen if install.is_of_project]
@@ -149,15 +156,14 @@ def _install_command(case: Case, own: list[str], needed: list[str]) -> str:
         packages["."] = " ".join((*by_project[0].flags, *by_project[0].packages))
     elif own and manager == "pip install":
         packages["."] = "-e ."
-    is_usual = manager == _INSTALLERS.get(case.first.failure.signature.program)
-    for module in needed[:_MOST_MODULES]:
-        name = distribution_name(module)
-        # Where the project was installed, a module that nobody installed by name came with it.
-        packages[name] = spelling.get(name) or ("" if by_project or not is_usual else name)
+    # Where the project was installed, a module that nobody installed by name came with it.
+    brought = [module for module in needed if by_project or distribution_name(module) in spelling]
+    names = [distribution_name(module) for module in brought[:_MOST_MODULES]]
+    packages |= {name: spelling.get(name, "") for name in names}
     along = [name for name, runs in by_name.most_common() if runs > 1 or case.runs == 1]
     along = [name for name in along if name not in packages]
     packages |= {name: spelling[name] for name in along[: max(0, _MOST_MODULES - len(packages))]}
-    return " ".join((manager, *filter(None, packages.values())))
+    return " ".join((manager, *filter(None, packages.values()))), brought
 
 
 def _without_arguments(case: Case) -> Remedy | None:
@@ -197,7 +203,7 @@ def mine_missing_commands(material: Material) -> Iterator[Candidate]:
             case,
             f"{material.name}: {missing} {lacks}: {done}",
             rule=format_rule(
-                f"{missing} is needed in {material.name}", f"first {done}" if is_install else done
+                f"{missing} is needed in {material.name}", f"run {done} first" if is_install else done
             ),
             remedies=(remedy.text,),
             category=Category.INFRA,
@@ -238,14 +244,18 @@ def mine_environment(material: Material) -> Iterator[Candidate]:
     """Say what is incompatible, where it shows, and the change or pin that helps."""
     for case in material.of_kind(FailureKind.VERSION_CONFLICT, FailureKind.IMPORT_ERROR):
         failure, remedy, installed = case.first.failure, case.best_remedy(), case.first.after
-        named = _NOT_IN.search(failure.line)
+        absent = _NOT_IN.search(failure.line)
         # A name that the project itself lacks is a matter of its code.
-        if named and is_own_module(named[2], material.project):
+        if absent and is_own_module(absent[2], material.project):
             continue
         if remedy and remedy.way in (RemedyKind.COMMAND, RemedyKind.STEP):
             yield lesson_with_advice(material, case, remedy, describe_remedy(case, remedy))
             continue
-        cause, pin = _cause(failure)
+        cause, package, pin = _cause(failure)
+        # What an error names is advice to nobody: a pin is told for a package that the run itself installed.
+        acts = (act for act in material.reading.acts if not act.has_failed)
+        named = {package_name(each) for act in acts for install in act.installs for each in install.packages}
+        pin = pin if package_name(package) in named else ""
         is_from_install = installed is not None and installed.is_of_project and "too old" in cause
         when = f" after {code(installed.text)}" if installed and is_from_install else ""
         at_import = " at import" if failure.is_at_import else ""
@@ -273,18 +283,21 @@ def mine_environment(material: Material) -> Iterator[Candidate]:
         )
 
 
-def _cause(failure: Failure) -> tuple[str, str]:
-    """Return which package is at fault, and the command that must help, as far as the error tells."""
+def _cause(failure: Failure) -> tuple[str, str, str]:
+    """Return what is at fault, the package, and the command that must help, as far as the error tells."""
     removed = _REMOVED_IN.search(failure.line)
     if removed:
-        return "", f"pip install '{removed[1].lower()}<{removed[2]}'"
+        package = removed[1].lower()
+        return "", package, f"pip install '{package}<{removed[2]}'"
     named = _NOT_IN.search(failure.line)
     installed = _INSTALLED.search(failure.files[-1]) if failure.files else None
     module = (named[2] if named else failure.subject).split(".")[0]
     if installed and module in _STANDARD:
-        return f"the installed {installed[1]} is too old for this Python", f"pip install -U {installed[1]}"
+        package = installed[1]
+        return f"the installed {package} is too old for this Python", package, f"pip install -U {package}"
     if module in _STANDARD:
-        return "removed from newer Pythons", ""
+        return "removed from newer Pythons", "", ""
     if named and not installed:
-        return f"the installed {distribution_name(module)} is not the version that the code expects", ""
-    return "", ""
+        missing = f"the installed {distribution_name(module)} is not the version that the code expects"
+        return missing, "", ""
+    return "", "", ""

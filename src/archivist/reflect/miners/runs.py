@@ -8,7 +8,7 @@ from dataclasses import replace
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.reading.calls import ToolCall
-from archivist.reading.history import AttemptCounts, provider_of
+from archivist.reading.history import AttemptCounts
 from archivist.reading.outcomes import has_worked
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import thrashed_files
@@ -43,7 +43,8 @@ def mine_providers(material: Material) -> Iterator[Candidate]:
     Models are compared within one provider: between two, the provider may be the cause.
     """
     episode, past, project = material.reading.episode, material.past, material.project
-    provider = provider_of(episode)
+    # The harness; an agent's name ("coder") says nothing of what it runs in.
+    provider = episode.provider
     for purpose, here in material.reading.attempts.items():
         if provider:
             yield from _compare(material, purpose, provider, here, past.attempts(project, purpose))
@@ -143,7 +144,9 @@ def mine_undone(material: Material) -> Iterator[Candidate]:
         check, failure = undone.check, undone.check.failure
         passed = next((act for act in acts[undone.undo.at :] if _passes(act, check.purpose)), None)
         between = acts[undone.undo.at + 1 : passed.at] if passed else ()
-        instead = [described for act in between if (described := describe_edit(act, undone.file))]
+        edits = [act for act in between if act.changes and not act.has_failed]
+        # Of several edits any may have been what helped.
+        instead = [words for act in edits if len(edits) == 1 and (words := describe_edit(act, undone.file))]
         error = f" (“{quote_error(failure.line, 70)}”)" if failure else ""
         better = f"; {instead[-1]} worked" if instead else ""
         failed = f"{undone.words} in {code(undone.file)} did not work"

@@ -10,6 +10,7 @@ from archivist.lessons.candidate import Candidate
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS, call_text
+from archivist.reading.signatures import is_telling
 from archivist.reading.wording import (
     advice,
     clip_words,
@@ -76,6 +77,9 @@ def mine_flaky(material: Material) -> Iterator[Candidate]:
         act = case.first.act
         is_cured = any(remedy.way is not RemedyKind.EDIT for remedy, _ in case.remedies)
         if not case.is_passing_by_itself or is_cured or case.kind not in _CHANCE_KINDS or not act.steps:
+            continue
+        # A count of failing tests may be another test each time.
+        if not is_telling(case.line):
             continue
         shown = general_command(act.event.text)
         if not act.is_test and (case.fleeting == 1 or not is_informative(shown) or "<url>" in shown):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
@@ -11,15 +12,15 @@ from archivist.lessons.candidate import Candidate
 from archivist.lessons.contradiction import contradicts
 from archivist.reading.signatures import message_words
 from archivist.reading.wording import clip_words, format_rule, tags
-from archivist.records import LessonType, Severity
+from archivist.records import Event, LessonType, Severity
 from archivist.records.run_words import TYPED
 from archivist.reflect.miners.material import Material
 from archivist.reflect.miners.wish_frames import (
     CLAUSE_MARKS,
     ENGLISH,
     FROM_NOW_ON,
-    LANGUAGES,
     LONGEST_WISH,
+    languages_of,
 )
 from archivist.reflect.own_words import hide_quotations, own_words
 
@@ -32,6 +33,8 @@ _LONGEST_MESSAGE = 1500
 # In bytes: a Chinese word is two characters, of three bytes each.
 _SHORTEST_WISH = 12
 _SHORTEST_RULE = 8
+# A longer message is about one piece of work: in it a wish must say that it is for later too, as in a task.
+_LONG_MESSAGE = 400
 # Nobody types more wishes at once: a longer list was pasted.
 _MOST_WISHES = 5
 _SENTENCE_END = lazy_pattern(
@@ -47,8 +50,13 @@ _IMPERATIVE = (
 # A question, with its mark or without.
 _ASKING = lazy_pattern(
     r"(?:(?:so|and|but|or|ok(?:ay)?|hm+|well)[, ]+)*(?:what|why|how|which|where|who"
-    r"|(?:should|shall|do|does|did|is|are|was|were|would|could|can|will|have|has)(?:n't)?"
-    r" (?:we|you|i|it|they|he|she|the|this|that|there))\b",
+    r"|(?:should|shall|does|did|is|are|was|were|would|could|can|will|has)(?:n't)?"
+    r"|(?:do|have)(?:n't)? (?:we|you|i|it|they|he|she|the|this|that|there))\b",
+    re.IGNORECASE,
+)
+# Who weighs something has not decided it.
+_WEIGHING = lazy_pattern(
+    r"\b(?:maybe|perhaps|i wonder|not sure|wdyt|what do you think|or (?:should|shall|rather))\b",
     re.IGNORECASE,
 )
 _HERE = r"(?:in|for) (?:this|our) (?:repo|repository|project|codebase|workspace)"
@@ -117,24 +125,32 @@ def mine_wishes(material: Material) -> list[Candidate]:
             wish = state_rule(sentence)
             is_about_work = not ran.isdisjoint(re.findall(r"[\w.:+-]{2,40}", wish.lower()))
             is_doubtful = _DONE_NOW.search(wish) and not is_about_work and not _OF_PROJECT.search(sentence)
-            correction = _ONCE_IMPORTANCE if is_doubtful else _CORRECTION_IMPORTANCE
-            lesson = Candidate(
-                key=f"{material.project}|wish:{'-'.join(message_words(wish)[:8])}",
-                summary=clip_words(f"The user's wish: {wish}"),
-                rule=format_rule(f"working on {material.name}", wish),
-                type=LessonType.PREFERENCE,
-                repo=material.project,
-                tags=tags("preference"),
-                importance=_STANDING_IMPORTANCE if is_standing else correction,
-                severity=Severity.RECOMMENDATION,
-                events=(event.id,),
-                remedies=(wish,),
-            )
+            lesson = make_wish(material, event, wish, is_standing=is_standing)
+            if is_doubtful and not is_standing:
+                lesson = replace(lesson, importance=_ONCE_IMPORTANCE)
             # In one run too, the last word holds.
             for earlier in [key for key, known in found.items() if contradicts(known.remedies[0], wish)]:
                 del found[earlier]
             found.setdefault(lesson.key, lesson)
     return list(found.values())
+
+
+def make_wish(material: Material, event: Event, wish: str, *, is_standing: bool) -> Candidate:
+    """Make the candidate of a wish in the user's own words."""
+    # Words of other scripts are no words to `message_words`.
+    name = "-".join(message_words(wish)[:8]) or wish.casefold()[:60]
+    return Candidate(
+        key=f"{material.project}|wish:{name}",
+        summary=clip_words(f"The user's wish: {wish}"),
+        rule=format_rule(f"working on {material.name}", wish),
+        type=LessonType.PREFERENCE,
+        repo=material.project,
+        tags=tags("preference"),
+        importance=_STANDING_IMPORTANCE if is_standing else _CORRECTION_IMPORTANCE,
+        severity=Severity.RECOMMENDATION,
+        events=(event.id,),
+        remedies=(wish,),
+    )
 
 
 def find_wishes(message: str, *, is_task: bool = False) -> list[tuple[str, bool]]:
@@ -146,7 +162,8 @@ def find_wishes(message: str, *, is_task: bool = False) -> list[tuple[str, bool]
     # A wish is not searched in what the user quotes, but it may name it.
     spoken_words = hide_quotations(words)
     new_style = _NEW_STYLE.search(spoken_words)
-    strict_from = 0 if is_task else new_style.start() if new_style else len(words)
+    is_strict = is_task or len(words) > _LONG_MESSAGE
+    strict_from = 0 if is_strict else new_style.start() if new_style else len(words)
     for spoken, start in _sentences(spoken_words):
         if len(spoken) > LONGEST_WISH or len(spoken.encode()) < _SHORTEST_WISH:
             continue
@@ -163,7 +180,7 @@ def state_rule(sentence: str) -> str:
     """Return the rule in a user's sentence: without remarks before it, marks of a rule, and politeness."""
     wish = _find_wish(sentence)
     rule = sentence[wish.start :].lstrip(f"{CLAUSE_MARKS} -") if wish else sentence
-    for frames in LANGUAGES:
+    for frames in languages_of(sentence):
         if opening := frames.opening.match(rule):
             rule = rule[opening.end() :]
         if end := frames.polite_end.search(rule):
@@ -182,7 +199,7 @@ class _Wish(NamedTuple):
 def _join_announced(message: str) -> str:
     """Return a message in which no colon stands behind a mark of a rule: what follows is not quoted."""
     # Compiling these takes longer than most messages take to read.
-    for frames in LANGUAGES if ":" in message else ():
+    for frames in languages_of(message[:LONGEST_WISH]) if ":" in message else ():
         if announced := frames.announced.match(message):
             return f"{message[: announced.end()]},{message[announced.end() + 1 :]}"
     return message
@@ -192,14 +209,16 @@ def _find_wish(sentence: str) -> _Wish | None:
     """Return where in a sentence the wish begins, and whether it is for good."""
     sentence = sentence.replace("\u2019", "'")
     if sentence.rstrip(" )]\"'*_`.!").endswith(("?", "\uff1f")) or _ASKING.match(sentence):
-        asked = (frames.requests.match(sentence) for frames in LANGUAGES)
+        asked = (frames.requests.match(sentence) for frames in languages_of(sentence))
         return next((_Wish(0, is_standing=True) for found in asked if found), None)
+    if _WEIGHING.search(sentence):
+        return None
     for wish in _STANDING.finditer(sentence):
         # A mark that the pattern begins with ends the clause before it.
         before = sentence[: wish.start() + 1]
         if not _ABOUT_OTHERS.search(_CLAUSE_END.split(before)[-1]) and _is_remark(before):
             return _Wish(_after_remarks(sentence, wish.start()), is_standing=True)
-    for frames in LANGUAGES:
+    for frames in languages_of(sentence):
         for pattern in (frames.standing, frames.corrections, frames.facts):
             for wish in pattern.finditer(sentence):
                 if not _is_remark(sentence[: wish.start() + 1]) or frames.once.search(sentence):
@@ -215,14 +234,16 @@ def _is_standing_in_task(sentence: str) -> bool:
     if sentence.endswith(("?", "\uff1f")):
         return False
     return bool(_STANDING_IN_TASK.search(sentence)) or any(
-        frames.in_task.match(sentence) for frames in LANGUAGES if frames is not ENGLISH
+        frames.in_task.match(sentence) for frames in languages_of(sentence) if frames is not ENGLISH
     )
 
 
 def _is_taste(sentence: str) -> bool:
     """Say whether a message opens with what somebody likes, and not for the moment only."""
     sentence = sentence.replace("\u2019", "'")
-    return any(frames.taste.match(sentence) and not frames.once.search(sentence) for frames in LANGUAGES)
+    return any(
+        frames.taste.match(sentence) and not frames.once.search(sentence) for frames in languages_of(sentence)
+    )
 
 
 def _is_remark(before: str) -> bool:

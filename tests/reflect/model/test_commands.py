@@ -1,0 +1,172 @@
+"""The commands of the model, as a user types them: nothing is sent before it is allowed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from archivist.reflect.model.questions import account, lessons
+from tests.commands import Command, Ran
+from tests.reflect.model import replay
+from tests.reflect.model.replay import ReplayServer, serve_replies
+from tests.reflect.model.runs import GOOD
+from tests.samples import MISSING_MODULE, agent_log
+
+FOUND = replay.openai_reply(lessons.QUESTION.tool, {"lessons": [{**GOOD, "refines": "m-001"}]})
+ACCOUNT = replay.openai_reply(
+    account.QUESTION.tool,
+    {"outcome": [{"text": "The tests ran after `pip install freezegun`.", "events": [2, 3]}]},
+)
+
+
+@pytest.fixture
+def server() -> Iterator[ReplayServer]:
+    with serve_replies(FOUND, ACCOUNT) as served:
+        yield served
+
+
+@pytest.fixture
+def with_model(bank_cli: Command, server: ReplayServer, tmp_path: Path) -> Command:
+    """Run commands with the served model in the user's configuration, in a project with one captured run."""
+    bank_cli("config", "set", "--global", "model.name", "openai:gpt-test")
+    bank_cli("config", "set", "--global", "model.url", server.url)
+    log = agent_log(tmp_path / "s-1.jsonl", MISSING_MODULE)
+    assert bank_cli("capture", str(log)).code == 0
+    return bank_cli
+
+
+def _reflect(command: Command, *words: str) -> Ran:
+    return command("reflect", "--json", *words)
+
+
+@pytest.mark.req("A9")
+def test_a_run_is_read_once_the_model_is_allowed(with_model: Command) -> None:
+    assert with_model("model", "allow", "--yes").code == 0
+    ran = _reflect(with_model)
+    assert ran.code == 0, ran.err
+    view = json.loads(ran.out)
+    assert view["model"]["admitted"] == 2
+    assert (view["model"]["requests"], view["model"]["input_tokens"]) == (2, 1800)
+    assert [lesson["summary"] for lesson in view["lessons"] if lesson["status"] == "candidate"] == [
+        GOOD["summary"]
+    ]
+    assert view["runs"][0]["outcome"] == "The tests ran after `pip install freezegun`."
+    shown = json.loads(with_model("lessons", "show", "m-002", "--json").out)
+    assert "model" in json.dumps(shown)
+
+
+@pytest.mark.req("N8")
+def test_what_was_spent_is_in_the_status(with_model: Command) -> None:
+    with_model("model", "allow", "--yes")
+    _reflect(with_model)
+    for words in (("status",), ("model", "status")):
+        ran = with_model(*words)
+        assert "2 requests, 2,040 tokens" in ran.out + ran.err
+        today = json.loads(with_model(*words, "--json").out)["model"]["today"]
+        assert today == {"requests": 2, "input_tokens": 1800, "output_tokens": 240, "usd": 0.0}
+
+
+def test_nothing_is_sent_before_it_is_allowed(with_model: Command, server: ReplayServer) -> None:
+    ran = with_model("reflect")
+    assert "is not allowed yet: archivist model allow" in ran.err
+    assert "what was mined is complete" in ran.err
+    assert with_model("model", "try").code == 4
+    assert server.requests == []
+
+
+def test_allowing_says_what_leaves_and_where_to(with_model: Command, server: ReplayServer) -> None:
+    asked = with_model("model", "allow")
+    assert asked.code == 2
+    for words in (server.url, "openai:gpt-test", "this machine", "what the user typed", "400,000 tokens"):
+        assert words in asked.err
+    assert "is not allowed yet" in with_model("reflect").err
+
+
+def test_a_permission_is_for_one_model_at_one_address(with_model: Command, server: ReplayServer) -> None:
+    with_model("model", "allow", "--yes")
+    for key, value in (("model.url", "http://127.0.0.1:9/v1"), ("model.name", "openai:another")):
+        ran = with_model("--set", f"{key}={value}", "reflect", "--run", "s-1")
+        assert "is not allowed yet" in ran.err, key
+    assert server.requests == []
+    with_model("model", "forbid")
+    assert "is not allowed yet" in with_model("reflect", "--run", "s-1").err
+    assert server.requests == []
+
+
+def test_an_agent_neither_allows_nor_spends(with_model: Command, server: ReplayServer) -> None:
+    for words in (("model", "allow", "--yes"), ("model", "forbid"), ("model", "try"), ("model", "refine")):
+        assert with_model("--actor", "agent:a", *words).code == 9, words
+    with_model("model", "allow", "--yes")
+    with_model("--actor", "agent:a", "reflect")
+    assert with_model("--actor", "agent:a", "--set", "model.day_usd=9", "status").code == 9
+    assert server.requests == []
+
+
+@pytest.mark.req("N8")
+def test_an_estimate_sends_nothing(with_model: Command, server: ReplayServer) -> None:
+    ran = with_model(
+        "--set", "model.input_usd=3", "--set", "model.output_usd=15", "reflect", "--estimate", "--json"
+    )
+    view = json.loads(ran.out)
+    assert view["total"]["requests"] == 2
+    assert 0 < view["total"]["usd"] < 0.1
+    assert view["within_budget"]
+    assert "is not allowed yet" in view["problem"]
+    shown = with_model("reflect", "--estimate", "--run", "s-1")
+    assert "of today's budget are left" in shown.err
+    assert server.requests == []
+
+
+def test_no_llm_leaves_it_out(with_model: Command, server: ReplayServer) -> None:
+    with_model("model", "allow", "--yes")
+    assert "model" not in json.loads(_reflect(with_model, "--no-llm").out)
+    assert server.requests == []
+
+
+def test_a_server_that_fails_leaves_what_was_mined(with_model: Command, server: ReplayServer) -> None:
+    with_model("model", "allow", "--yes")
+    server.replies[:] = [replay.error_reply(401, "wrong key")]
+    ran = with_model("reflect")
+    assert ran.code == 0
+    assert "status 401: wrong key" in ran.err
+    assert "freezegun" in ran.out
+    # Its turn comes again.
+    server.replies[:] = [FOUND, ACCOUNT]
+    assert json.loads(_reflect(with_model, "--run", "s-1").out)["model"]["admitted"] == 2
+
+
+def test_a_model_can_be_tried(with_model: Command, server: ReplayServer) -> None:
+    with_model("model", "allow", "--yes")
+    ran = with_model("model", "try")
+    assert "openai:gpt-test answers: 1 request" in ran.out
+    assert "freezegun" not in json.dumps(server.requests)
+    server.replies[:] = [replay.error_reply(404, "no such model")]
+    ran = with_model("model", "try")
+    assert (ran.code, "status 404: no such model" in ran.err) == (8, True)
+    assert "hint: check model.url" in ran.err
+
+
+def test_without_a_model_the_commands_say_so(bank_cli: Command) -> None:
+    assert "No model is configured" in bank_cli("model", "status").out
+    assert bank_cli("model", "allow", "--yes").code == 4
+    assert bank_cli("model", "refine").code == 0
+
+
+def test_a_missing_key_is_named(with_model: Command, server: ReplayServer) -> None:
+    with_model("config", "set", "--global", "model.key_variable", "NO_SUCH_KEY")
+    with_model("model", "allow", "--yes")
+    assert "NO_SUCH_KEY holds no key" in with_model("reflect").err
+    assert server.requests == []
+
+
+@pytest.mark.req("N7")
+def test_a_project_cannot_choose_the_model(with_model: Command, server: ReplayServer, project: Path) -> None:
+    for key, value in (("name", '"openai:evil"'), ("url", f'"{server.url}/evil"'), ("day_usd", "1000.0")):
+        (project / ".archivist" / "config.toml").write_text(f"[model]\n{key} = {value}\n")
+        ran = with_model("reflect")
+        assert ran.code == 4
+        assert f"model.{key} may not be set by a project" in ran.err
+    assert server.requests == []

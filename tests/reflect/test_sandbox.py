@@ -1,0 +1,57 @@
+"""What a client's sandbox forbids: one cause behind failures of many names."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from archivist import Bank
+from archivist.recall.query import Query
+from archivist.records import Episode, Event, EventKind
+from archivist.records.run_words import OUTSIDE_SANDBOX
+from tests.conftest import START
+
+NO_HOST = "ssh: Could not resolve hostname git.example: Temporary failure in name resolution"
+NO_NETWORK = "error connecting to api.git.example"
+
+
+def _run(bank: Bank, name: str, command: str, output: str, *, hours: int) -> None:
+    """Take in a run whose call fails in the sandbox and works outside of it."""
+    when = START + timedelta(hours=hours)
+    tries: tuple[tuple[str, int, dict[str, Any]], ...] = (
+        (output, 1, {}),
+        ("done, 3 objects sent", 0, {OUTSIDE_SANDBOX: True}),
+    )
+    failed, repeated = (
+        Event(
+            run=name,
+            seq=seq,
+            kind=EventKind.TOOL_CALL,
+            tool="shell",
+            text=command,
+            target=command,
+            output=printed,
+            exit_code=code,
+            extra=extra,
+        )
+        for seq, (printed, code, extra) in enumerate(tries)
+    )
+    episode = Episode(id=name, project="shop", task=f"Task {hours}", started=when, finished=when)
+    bank.capture(episode, (failed, repeated))
+    bank.reflect(name)
+
+
+@pytest.mark.req("N1")
+def test_what_the_sandbox_forbids_is_one_lesson_that_names_the_calls(bank: Bank) -> None:
+    _run(bank, "run-1", "git push origin main", NO_HOST, hours=0)
+    _run(bank, "run-2", "gh pr create --fill", NO_NETWORK, hours=1)
+    _run(bank, "run-3", "git push origin main", NO_HOST, hours=2)
+    brief = bank.brief(repo="shop").text
+    assert "Often fails" not in brief
+    (told,) = [line for line in brief.splitlines() if "sandbox" in line]
+    assert told.startswith("1. in the sandbox `git push` and `gh pr create` fail (")
+    assert told.endswith("): run it outside of the sandbox (seen 3x)")
+    (grouped,) = (each for each in bank.lessons.query(Query()) if "in the sandbox" in each.summary)
+    assert set(grouped.runs) == {"run-1", "run-2", "run-3"}
