@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from archivist.reading.remedies import proofs
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archivist.reading.remedies import common_form, proofs
 
 
 def _ranked(*runs: tuple[tuple[str, ...], tuple[str, ...]]) -> list[str]:
@@ -35,3 +41,27 @@ def test_what_two_later_runs_did_instead_takes_the_place() -> None:
     old = [(("a",), ())] * 5
     assert _ranked(*old, (("b",), ()), (("c",), ()))[0] == "a"
     assert _ranked(*old, (("b",), ()), (("b",), ()))[0] == "b"
+
+
+@pytest.mark.parametrize(
+    ("calls", "form"),
+    [
+        (("npm i --force a@1.2", "npm i --force b@3.4"), "npm i --force <name>"),
+        (("go test ./pkg/a_test.go", "go test ./pkg/b_test.go"), "go test ./pkg/<name>_test.go"),
+        (("tf -chdir=infra/net init", "tf -chdir=infra/dns init"), "tf -chdir=infra/<name> init"),
+        (("make a", "make b", "make c"), "make <name>"),
+        (("make a", "just a"), ""),
+        (("make a", "make a b"), ""),
+        (("cargo run --release x", "cargo run --debug x"), ""),
+        (("a b c d", "a x y z"), ""),
+    ],
+)
+def test_calls_of_several_runs_have_one_form(calls: tuple[str, ...], form: str) -> None:
+    assert common_form(calls) == form
+
+
+@given(st.lists(st.text("ab/._-= ", max_size=20), min_size=1, max_size=4))
+def test_a_common_form_fits_every_call_that_it_was_made_of(calls: list[str]) -> None:
+    form = common_form(calls)
+    pattern = re.escape(form).replace("<name>", ".*")
+    assert not form or all(re.fullmatch(pattern, call) for call in calls)

@@ -18,6 +18,11 @@ ROOT = "/home/dev/widget"
 @pytest.mark.parametrize(
     ("command", "purpose", "form"),
     [
+        ("corepack pnpm lint", "lint", "corepack pnpm lint"),
+        ("mise exec -- pnpm typecheck", "types", "mise exec -- pnpm typecheck"),
+        ("npx -y pnpm@9 test", "test", "npx -y pnpm@9 test"),
+        ("nix develop -c make build", "build", "nix develop -c make build"),
+        ("hatch run lint", "lint", "hatch run lint"),
         ("bun run lint:fix", "lint", "bun run lint:fix"),
         ("pnpm run check-types", "types", "pnpm check-types"),
         ("pnpm -s lint", "lint", "pnpm lint"),

@@ -88,7 +88,7 @@ def _text_risk(text: str) -> str:
             return reason
     if tables.SHELL_START.search(text) and tables.PUT_THERE.search(text):
         return CHANGES_SETTINGS
-    if any(_is_elsewhere(setting["url"]) for setting in tables.SOURCE_SETTING.finditer(text)):
+    if any(is_elsewhere(setting["url"]) for setting in tables.SOURCE_SETTING.finditer(text)):
         return FOREIGN_SOURCE
     if _is_preceded(text, tables.PRIVATE_CODE, tables.SENDING_CODE):
         return SENDS_PRIVATE
@@ -167,17 +167,18 @@ def _call(step: Step, names: frozenset[str], *, within: int = 6) -> tuple[str, t
     """Return which of these programs a step calls, wrapped or not, and what it is given; empty for none."""
     values = [word.value for word in step.words[len(step.assignments) :]]
     for at, value in enumerate(values[:within]):
-        name = _base(value)
+        name = program_name(value)
         if name in names:
             return name, tuple(values[at + 1 :])
     return "", ()
 
 
-def _base(program: str) -> str:
+def program_name(program: str) -> str:
+    """Return a program's name without its folder."""
     return program.rsplit("/", 1)[-1].lower().removesuffix(".exe")
 
 
-def _is_elsewhere(value: str) -> bool:
+def is_elsewhere(value: str) -> bool:
     """Say whether a value names a place on another machine that is no public registry's own."""
     if tables.REPOSITORY.match(value):
         return True
@@ -196,7 +197,7 @@ def _runs_fetched(steps: Sequence[Step]) -> bool:
     names: set[str] = set()
     cloned: set[str] = set()
     for step in steps:
-        name = _base(step.program)
+        name = program_name(step.program)
         is_flowing = is_flowing and step.operator == "|"
         if _runs_text(step, is_flowing=is_flowing, is_held=is_held) or _runs_file(step, names):
             return True
@@ -241,12 +242,12 @@ def _runs_address(name: str, step: Step) -> bool:
 
 
 def _names_url(step: Step) -> bool:
-    return any(_is_elsewhere(word.value) for word in step.words)
+    return any(is_elsewhere(word.value) for word in step.words)
 
 
 def _runs_text(step: Step, *, is_flowing: bool, is_held: bool) -> bool:
     """Say whether a step runs what flows into it, what a variable holds or what a substitution fetches."""
-    name, values = _base(step.program), [word.value for word in step.words]
+    name, values = program_name(step.program), [word.value for word in step.words]
     is_runner = name in tables.SHELLS or name in tables.EVALUATES
     is_interpreter = name in tables.INTERPRETERS
     if is_flowing and (name in tables.RUNS_INPUT or step.name in ("git apply", "git am")):
@@ -254,7 +255,7 @@ def _runs_text(step: Step, *, is_flowing: bool, is_held: bool) -> bool:
     if is_flowing and name in tables.PASSES_INPUT and _call(step, tables.SHELLS, within=12)[0]:
         return True
     if name in tables.INTERPRETERS and any(map(tables.INLINE_CODE.match, values)):
-        is_fetching = tables.DOWNLOAD_CODE.search(step.text) and _is_elsewhere(step.text)
+        is_fetching = tables.DOWNLOAD_CODE.search(step.text) and is_elsewhere(step.text)
         if tables.RUNS_CODE.search(step.text) and (is_fetching or tables.DECODES_CODE.search(step.text)):
             return True
     if is_flowing:
@@ -312,7 +313,7 @@ def _runs_file(step: Step, names: set[str]) -> bool:
     if not names or not called:
         return False
     paths = [called[0].value] if called[0].value not in tables.NAMED else []
-    name = _base(step.program)
+    name = program_name(step.program)
     if name == "chmod":
         paths += step.arguments[1:] if re.search(r"x|[1357]", "".join(step.arguments[:1])) else ()
     elif name in tables.RUNS_FILES:
@@ -321,7 +322,7 @@ def _runs_file(step: Step, names: set[str]) -> bool:
 
 
 def _evaluates_download(steps: Sequence[Step]) -> bool:
-    names = {_base(step.program) for step in steps}
+    names = {program_name(step.program) for step in steps}
     if not names & {"iex", "invoke-expression"}:
         return False
     return bool(names & tables.FETCHERS) or any("downloadstring" in step.text.lower() for step in steps)
@@ -332,11 +333,14 @@ def _installs_elsewhere(steps: Sequence[Step]) -> bool:
     is_new_remote = False
     for step in steps:
         name, given = _call(step, tables.MANAGERS)
-        if _base(step.program) in ("add-apt-repository", "apt-add-repository", "apt-key") and step.arguments:
+        if (
+            program_name(step.program) in ("add-apt-repository", "apt-add-repository", "apt-key")
+            and step.arguments
+        ):
             return True
         tool, _ = _call(step, tables.TAKES_ADDRESS)
         words = {word.value for word in step.words}
-        is_extension = _base(step.program) in ("gh", "code") and bool(words & tables.EXTENSION_WORDS)
+        is_extension = program_name(step.program) in ("gh", "code") and bool(words & tables.EXTENSION_WORDS)
         if step.name in ("git pull", "git fetch") and (is_new_remote or _names_url(step)):
             return True
         is_new_remote = is_new_remote or {"git", "remote", "add"} <= words or {"git", "set-url"} <= words
@@ -346,7 +350,12 @@ def _installs_elsewhere(steps: Sequence[Step]) -> bool:
         verb = next((value for value in given[:3] if value in tables.INSTALL_VERBS or value == "config"), "")
         if not verb:
             continue
-        if any(map(_is_elsewhere, given)) or (name == "brew" and verb == "tap"):
+        sources = [value for flag, value in pairwise(given) if flag in tables.SOURCE_FLAGS]
+        # Without a scheme an index is still one.
+        sources = [
+            value if "//" in value else f"https://{value}" for value in sources if value[:1] not in "./~"
+        ]
+        if any(map(is_elsewhere, (*given, *sources))) or (name == "brew" and verb == "tap"):
             return True
         if _names_foreign_package(name, verb, given):
             return True
@@ -382,14 +391,14 @@ def _runs_package(steps: Sequence[Step]) -> bool:
         is_told_yes = not {"-y", "--yes", "-p", "--package"}.isdisjoint(own)
         if name in tables.FETCHING_VERBS or (verb in tables.FETCHING_VERBS and len(plain) > 1):
             return verb != "uv tool" or plain[1] == "run"
-        is_package = any(value.startswith("--package=") for value in own) or _is_elsewhere(plain[0])
+        is_package = any(value.startswith("--package=") for value in own) or is_elsewhere(plain[0])
         if (name == "npx" and (is_told_yes or is_package or "@" in plain[0][1:])) or (
             verb == "npm exec" and is_told_yes
         ):
             return True
         first = "".join(plain[1:2])
         is_remote = (
-            _is_elsewhere(first) or first.startswith(("npm:", "jsr:")) or ("." in first and "@" in first)
+            is_elsewhere(first) or first.startswith(("npm:", "jsr:")) or ("." in first and "@" in first)
         )
         if plain[0] == "run" and is_remote:
             return True
@@ -426,7 +435,7 @@ def _deletes_outside(steps: Sequence[Step]) -> bool:
     before: Sequence[str] = ()
     is_outside = False
     for step in steps:
-        name, arguments = _base(step.program), step.arguments
+        name, arguments = program_name(step.program), step.arguments
         # In Windows, /s and /q are flags.
         places = [each for each in arguments if not re.fullmatch(r"/[A-Za-z]", each)]
         if name in ("cd", "pushd"):
@@ -471,7 +480,7 @@ def _deletes_much(name: str, step: Step) -> bool:
 
 def _disables_checks(steps: Sequence[Step]) -> bool:
     for step in steps:
-        name = _base(step.program)
+        name = program_name(step.program)
         flags = [flag for flag in step.flags if re.fullmatch(r"-[A-Za-z]+", flag)]
         if name == "curl" and any("k" in flag for flag in flags):
             return True
@@ -497,7 +506,7 @@ def _disables_checks(steps: Sequence[Step]) -> bool:
 
 def _written_paths(step: Step) -> list[str]:
     """Return the files that a step writes."""
-    name, arguments = _base(step.program), step.arguments
+    name, arguments = program_name(step.program), step.arguments
     paths = [redirect.target for redirect in step.redirects if redirect.is_to_file]
     if name in ("tee", "add-content", "set-content", "out-file"):
         paths += arguments
@@ -521,6 +530,10 @@ def _is_for_many(step: Step) -> bool:
     return "-R" in step.flags or any(tables.PLACEHOLDER in value for value in step.arguments)
 
 
+def _opens_to_all(step: Step) -> bool:
+    return bool(re.match(r"0?[0-7]{2}[2367]\Z|[ao+]*\+\w*w", "".join(step.arguments[:1])))
+
+
 def _ends_as(word: str, flags: frozenset[str]) -> bool:
     """Say whether a word is one of these flags, or short flags of which the last is one: `-Lo`."""
     return word in flags or (bool(re.fullmatch(r"-[A-Za-z]{2,6}", word)) and f"-{word[-1]}" in flags)
@@ -529,7 +542,7 @@ def _ends_as(word: str, flags: frozenset[str]) -> bool:
 def _loads_code(steps: Sequence[Step]) -> bool:
     """A variable makes programs load code or settings from a place where anybody can put them."""
     for step in steps:
-        is_setting = _base(step.program) in ("export", "declare", "typeset", "setenv", "")
+        is_setting = program_name(step.program) in ("export", "declare", "typeset", "setenv", "")
         program = next((at for at, word in enumerate(step.words) if "=" not in word.raw), len(step.words))
         for at, word in enumerate(step.words):
             value = word.value
@@ -546,7 +559,7 @@ def _changes_settings(steps: Sequence[Step]) -> bool:
     for step in steps:
         if any(tables.START_FILE.match(path) for path in _written_paths(step)):
             return True
-        name, arguments = _base(step.program), step.arguments
+        name, arguments = program_name(step.program), step.arguments
         if name == "crontab" and (
             step.operator == "|" or arguments or not tables.EDITS.isdisjoint(step.flags)
         ):
@@ -560,7 +573,7 @@ def _changes_settings(steps: Sequence[Step]) -> bool:
             return True
         if name in ("chmod", "chown") and (
             re.search(r"\+s|\A[2467]\d{3}\Z", "".join(arguments[:1]))
-            or (_is_for_many(step) and any(map(_is_outside, arguments[1:])))
+            or ((_is_for_many(step) or _opens_to_all(step)) and any(map(_is_outside, arguments[1:])))
         ):
             return True
         setter, given = _call(step, frozenset(tables.SETTERS))
@@ -577,7 +590,10 @@ def _changes_settings(steps: Sequence[Step]) -> bool:
 def _registers_program(steps: Sequence[Step]) -> bool:
     """A setting of git, or an extension of an agent's client, names a program that is started later."""
     for step in steps:
-        name, values = _base(step.program), [word.value for word in step.words[len(step.assignments) :]]
+        name, values = (
+            program_name(step.program),
+            [word.value for word in step.words[len(step.assignments) :]],
+        )
         is_extension = name in tables.AGENT_CLIENTS and tables.CLIENT_EXTENSIONS & set(values[1:3])
         if is_extension and {"add", "add-json", "install", "link"} & set(values[2:4]):
             return True
@@ -599,13 +615,18 @@ def _registers_program(steps: Sequence[Step]) -> bool:
 
 
 def _sends_private(steps: Sequence[Step]) -> bool:
-    """Keys, credentials, the environment or the whole project go to another machine: by a file or a pipe."""
+    """Keys, credentials, the environment or the whole project go to another machine: by a file or a pipe.
+
+    A key that is shown goes to the model's provider.
+    """
     is_private = is_new_remote = False
     packed: set[str] = set()
     for step in steps:
-        name, values = _base(step.program), [word.value for word in step.words]
+        name, values = program_name(step.program), [word.value for word in step.words]
         files = [value for value in values if _is_private(value, packed)]
         files += [redirect.target for redirect in step.redirects if _is_private(redirect.target, packed)]
+        if name in tables.SHOWS and any(map(tables.PRIVATE_KEY.search, values)):
+            return True
         is_private = is_private and step.operator == "|"
         is_login = "login" in values or "auth" in values
         if name in tables.SENDS and (
@@ -667,10 +688,14 @@ def _hides_program(steps: Sequence[Step]) -> bool:
         if called and tables.PATTERN_NAME.match(called[0].raw):
             return True
         # `xargs sh -c` without a script: the first word that flows in is the script.
-        is_fed = "xargs" in step.wrappers and _base(step.program) in tables.SHELLS and not step.arguments
+        is_fed = (
+            "xargs" in step.wrappers and program_name(step.program) in tables.SHELLS and not step.arguments
+        )
         if is_fed and any(re.fullmatch(r"-\w{0,3}c", flag) for flag in step.flags):
             return True
-        if _base(step.program) in ("powershell", "pwsh") and any(map(tables.ENCODED_FLAG.match, step.flags)):
+        if program_name(step.program) in ("powershell", "pwsh") and any(
+            map(tables.ENCODED_FLAG.match, step.flags)
+        ):
             return True
     return False
 

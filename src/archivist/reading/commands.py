@@ -45,7 +45,7 @@ def _is_help_step(step: Step) -> bool:
     return (
         step.program in _HELP_PROGRAMS
         or ("command" in step.wrappers and "-v" in [word.value for word in step.words])
-        or not {"--help", "--version", "-V"}.isdisjoint(step.flags)
+        or not {"--help", "--version", "-V", "-version"}.isdisjoint(step.flags)
         or ("-h" in step.flags and step.program not in programs.H_IS_NO_HELP)
         or step.subcommand in ("help", "version")
         or step.subcommand.endswith(" help")
@@ -91,8 +91,11 @@ _LOOKS = frozenset((
 
 def is_look(step: Step) -> bool:
     """Say whether a step only tells something, by what is known of it or by the verb it is called with."""
-    verbs = step.subcommand.split() or list(step.arguments[:1])
-    return is_read_only_step(step) or step.program in _LOOKS or not _LOOKS.isdisjoint(verbs[-1:])
+    verb = "".join((step.subcommand.split() or list(step.arguments[:1]))[-1:])
+    # `docker context ls`: of a group of commands the verb comes after its name.
+    is_listing = bool(step.subcommand) and step.arguments[:1] in (("ls",), ("list",), ("show",), ("inspect",))
+    named = (step.program, verb, verb.partition("-")[0])
+    return is_listing or is_read_only_step(step) or not _LOOKS.isdisjoint(named)
 
 
 def ends_with_own_status(steps: tuple[Step, ...]) -> bool:

@@ -30,6 +30,7 @@ from archivist.reading.replacements import (
     edits_project,
     is_asked_for,
     join_steps,
+    shorten_alike,
 )
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step, parse
@@ -42,7 +43,7 @@ from archivist.reading.wording import (
     mask_command,
     relative_path,
 )
-from archivist.reading.works import is_passing_flag
+from archivist.reading.works import is_passing_flag, without_passing_flags
 from archivist.records.run_words import OUTSIDE_SANDBOX
 
 # How many later calls are searched: installs and edits may come late, another try of a command comes soon.
@@ -57,9 +58,12 @@ _CHECK = lazy_pattern(
     r"(?:^|[\s:_-])(?:check|lint|typecheck|type-check|verify|validate|vet|tsc|clippy)(?:$|[\s:_-])"
 )
 _MENDS = lazy_pattern(r"(?:^|[\s:_-])(?:(?:fix|format|fmt|prettier|black)(?:$|[\s:=_-])|write(?:$|[\s:=]))")
+_SOURCE_FILE = lazy_pattern(
+    r"['\"]?(?:[\w.@+\[\]()-]{1,80}/){1,12}[\w.@+\[\]()-]{1,80}\.[A-Za-z]\w{0,5}['\"]?"
+)
 _INSTALLED = lazy_pattern(r"site-packages/([\w-]+)")
 _LOCKED = "index locked"
-_OUTSIDE = "run it outside of the sandbox"
+OUTSIDE_ADVICE = "run it outside of the sandbox"
 
 
 def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
@@ -68,7 +72,67 @@ def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     In general terms a command may look harmless that was not: a risky one is kept as it was called.
     """
     cure = _find_cure(acts, at)
-    return _keep_risk(cure) if cure else None
+    is_shown = cure is not None and not _is_refuted(acts, acts[at], cure)
+    return _keep_risk(_without_new_files(acts, cure)) if cure and is_shown else None
+
+
+def _is_refuted(acts: Sequence[ToolCall], failed: ToolCall, cure: Cure) -> bool:
+    """Say whether the run shows that another call was not what helped.
+
+    It only looked or only printed otherwise, it failed alike before or after, it printed no more than the
+    failed one did, or the failed call itself works then with nothing done in between.
+    """
+    if cure.remedy.way is not RemedyKind.COMMAND:
+        return False
+    main, wanted = cure.acts[-1].main, failed.main
+    if main and wanted and is_look(main) and not is_look(wanted):
+        return True
+    # What only prints more, or less, helps nothing.
+    if without_passing_flags(cure.remedy.text.split()) == without_passing_flags(cure.remedy.instead.split()):
+        return True
+    right, call, wrong = cure.acts[-1], _plain_command(cure.acts[-1]), _plain_command(failed)
+    printed = {line.strip() for line in right.event.output.splitlines() if line.strip()}
+    if printed and printed <= {line.strip() for line in failed.event.output.splitlines()}:
+        return True
+    # What had run before the failure too was no reaction to it, unless the failed call could not run at all.
+    before = acts[max(0, failed.at - _NEAR) : failed.at] if _is_other_program(right, failed) else ()
+    if any(act.steps and _plain_command(act) == call and has_worked(act) for act in before):
+        return True
+    near = acts[failed.at + 1 : right.at + 1 + _NEAR]
+    if any(_plain_command(act) == call and _fails_alike(act, failed) for act in near if act.steps):
+        return True
+    # The same call answered nothing at first: time helped, or something else.
+    between = (act for act in acts[failed.at + 1 : right.at] if act.steps and not act.has_failed)
+    if any(_plain_command(act) == call and not has_worked(act) for act in between):
+        return True
+    for act in near[right.at - failed.at :]:
+        if act.steps and _plain_command(act) == wrong:
+            return has_worked(act)
+        if edits_project(act) or act.installs or not (act.is_look or _plain_command(act) == call):
+            break
+    return False
+
+
+def _is_other_program(right: ToolCall, failed: ToolCall) -> bool:
+    is_refused = failed.failure is not None and failed.failure.kind in (K.MISSING_COMMAND, K.USAGE)
+    return not is_refused and bool(right.main and failed.main) and right.purpose != failed.purpose
+
+
+def _without_new_files(acts: Sequence[ToolCall], cure: Cure) -> Cure:
+    """Return another call with `<name>` for files that the run itself made: the next run has others."""
+    if cure.remedy.way is not RemedyKind.COMMAND:
+        return cure
+    made = {change.file for act in acts[: cure.acts[-1].at] for change in act.changes if change.is_whole}
+    known = cure.remedy.instead.split()
+    words = [
+        "<name>"
+        if word not in known
+        and "/" in word
+        and any(f"{file}/".startswith(f"{word.rstrip('/')}/") for file in made)
+        else word
+        for word in cure.remedy.text.split()
+    ]
+    return replace(cure, remedy=cure.remedy._replace(text=" ".join(words)))
 
 
 def _keep_risk(cure: Cure) -> Cure:
@@ -101,7 +165,7 @@ def _cure_by_permission(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | N
         is_same = act.steps and _words_before(failed, act) is not None
         if is_same and has_worked(act):
             is_outside = act.event.extra.get(OUTSIDE_SANDBOX)
-            return Cure(Remedy(RemedyKind.SAID, _OUTSIDE), (act,)) if is_outside else None
+            return Cure(Remedy(RemedyKind.SAID, OUTSIDE_ADVICE), (act,)) if is_outside else None
     return None
 
 
@@ -123,18 +187,27 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     if worked is None:
         # It got further where only the run's own code stood in its way then.
         done = {step.text for act in acts[at + 1 : at + 1 + HORIZON] if has_worked(act) for step in act.steps}
-        worked = next((each for each in found if _is_of_own_code(each[0]) or each[1].text in done), None)
+        worked = next(
+            (
+                each
+                for each in found
+                if _is_of_own_code(each[0]) or _meets_outage(each[0]) or each[1].text in done
+            ),
+            None,
+        )
     if worked is None:
         # Behind a filter an output need not speak of success.
         worked = next((each for each in found if not each[0].has_failed and _is_plain_answer(each[0])), None)
     if worked is None:
         return None
     act, step = worked
-    texts = [
-        general_command(" ".join([*each.assignments, *(word.raw for word in each.words)]))
-        for each in (step, wrong)
-    ]
-    remedy = Remedy(RemedyKind.COMMAND, texts[0], texts[1])
+    texts = shorten_alike(
+        *(
+            general_command(" ".join([*each.assignments, *(word.raw for word in each.words)]))
+            for each in (step, wrong)
+        )
+    )
+    remedy = Remedy(RemedyKind.COMMAND, *texts)
     showing = [act]
     if texts[0] == texts[1]:
         steps = {
@@ -149,7 +222,9 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
         showing = [*list(steps.values())[-2:], act]
     elif remedy.change == remedy.text:
         return None
-    return _keep_risk(Cure(remedy, tuple(showing))) if is_informative(remedy.text) else None
+    cure = Cure(remedy, tuple(showing))
+    is_shown = is_informative(remedy.text) and not _is_refuted(acts, failed, cure)
+    return _keep_risk(cure) if is_shown else None
 
 
 def _step_at_fault(act: ToolCall) -> Step | None:
@@ -166,6 +241,11 @@ def _is_plain_answer(act: ToolCall) -> bool:
 
 def _is_of_own_code(act: ToolCall) -> bool:
     return act.failure is not None and act.failure.is_own_code
+
+
+def _meets_outage(act: ToolCall) -> bool:
+    """Say whether a call came as far as a server that did not answer."""
+    return act.failure is not None and act.failure.kind is K.NETWORK
 
 
 def _is_other_try(step: Step, wrong: Step) -> bool:
@@ -223,11 +303,14 @@ def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall])
             return _cure_by_other_edit(failed, later)
         case K.GIT:
             found = cure_by_sequence(failed, near) or cure_by_variant(failed, failure, near)
-            # Another process held the lock; else git does not mind what is done elsewhere.
-            is_locked = failure.signature.error == _LOCKED
-            return found or (_cure_by_step(failed, near) if is_locked else None)
+            # Another process held the lock; else git does not mind what it does not ask for.
+            if found is None and failure.signature.error != _LOCKED:
+                near = [act for act in near if is_asked_for(act, failed) or act.purpose == failed.purpose]
+            return found or _cure_by_step(failed, near)
         case K.USAGE:
-            return cure_by_variant(failed, failure, near) or cure_by_other_runner(failed, failure, near)
+            found = cure_by_variant(failed, failure, near) or cure_by_other_runner(failed, failure, near)
+            # A program that refuses no word of the call may lack something that a step brings.
+            return found or (None if failure.subject else _cure_by_step(failed, near))
         case K.ATTRIBUTE | K.TYPE_ERROR | K.VALUE | K.TEST_FAILURE | K.SYNTAX:
             return (
                 _cure_by_change(failed, failure, later)
@@ -288,7 +371,10 @@ def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
         installing = [
             call
             for call in tried
-            if call.installs and _is_about(call.installs, failure) and not had_no_effect(call)
+            if call.installs
+            and not (call.has_failed and call.purpose.endswith("install"))
+            and _is_about(call.installs, failure)
+            and not had_no_effect(call)
         ]
         if installing:
             return Cure(Remedy(RemedyKind.INSTALL, _install_text(installing)), tuple(installing))
@@ -509,6 +595,16 @@ def mends_style(command: str) -> bool:
     return bool(_MENDS.search(command))
 
 
+def _without_mended_files(command: str) -> str:
+    """Return a command that mends files with `<file>` for each: the next run has changed others."""
+    if not mends_style(command):
+        return command
+    words = ["<file>" if _SOURCE_FILE.fullmatch(word) else word for word in command.split(" ")]
+    return " ".join(
+        word for word, before in zip(words, ["", *words], strict=False) if (word, before) != ("<file>",) * 2
+    )
+
+
 def _changing_steps(act: ToolCall, failed: ToolCall, command: str = "") -> str:
     """Return the steps of a call that can be why another one works then: no tests, and no checks.
 
@@ -526,7 +622,7 @@ def _changing_steps(act: ToolCall, failed: ToolCall, command: str = "") -> str:
             # A file that was written with it says nothing without its text.
             return False
         is_ordinary = any(name in step.text for name in ORDINARY) and not _is_staging(step, failed)
-        if is_ordinary or not {"--check", "--dry-run"}.isdisjoint(step.flags):
+        if is_ordinary or not {"--check", "-check", "--dry-run", "-dry-run"}.isdisjoint(step.flags):
             return False
         return is_judged if mends_style(step.text) else not _CHECK.search(step.text)
 
@@ -547,7 +643,7 @@ def _step_remedy(failed: ToolCall, texts: Sequence[str]) -> Remedy:
     parts = re.compile(rf"(?<!\d)({'|'.join(numbers)})(?!\d)" if numbers else r"(?!)()")
     masked = (
         "".join(part if part in numbers else mask_command(part) for part in parts.split(text.strip()) if part)
-        for text in texts
+        for text in map(_without_mended_files, texts)
     )
     done = " && ".join(dict.fromkeys(masked))
     if texts and all(not step.program for step in parse(texts[-1])):

@@ -6,13 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from archivist.records import Episode
-
-
-def provider_of(episode: Episode) -> str:
-    """Return the provider of a run: the harness that the agent ran in, where it is known."""
-    return episode.agent or episode.provider
-
 
 @dataclass(frozen=True, slots=True)
 class PastRun:

@@ -9,6 +9,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.command_risks import text_risk
 from archivist.reading.commands import ends_with_own_status, is_display_step, is_preparation
+from archivist.reading.offered_installs import names_install
 from archivist.reading.remedies import Remedy, RemedyKind, is_destructive
 from archivist.reading.shell import parse
 from archivist.reading.signatures import clean_output
@@ -29,8 +30,8 @@ _USAGE = lazy_pattern(r"\s*usage:", re.IGNORECASE)
 _REFUSES = lazy_pattern(
     r"\b(?:requires? |must (?:be|specify|provide|pass|have)|is required|did you mean"
     r"|please (?:specify|provide)"
-    r"|no (?:such|files?|match(?:es)?|results?)\b|(?<!-)unknown(?!-)|unrecogni[sz]ed|unexpected argument"
-    r"|invalid"
+    r"|no (?:such|files?|match(?:es)?|results?|\w+ match(?:ed|es)?)\b|(?<!-)unknown(?!-)|unrecogni[sz]ed"
+    r"|unexpected argument|invalid"
     r"|cannot|can't|could(?: not|n't)|unable to|denied|refus(?:ed|es|ing)|aborted"
     r"|nothing (?:was|has been) \w+"
     r"|not (?:found|supported|allowed|permitted|implemented|installed|available))|^(?:error|fatal)\b|^use: ",
@@ -199,7 +200,10 @@ def find_offer(act: ToolCall) -> Remedy | None:
         is_known = any(step.program == own.program for step in parse(command) for own in act.steps)
         # What a tool of the harness asks for needs no command.
         is_concrete = bool(quoted or is_known or not act.steps or _OPTION.search(offer))
-        if not is_concrete or _INSTANCE.search(offer) or text_risk(command) or is_destructive(command):
+        if not is_concrete or _INSTANCE.search(offer) or is_destructive(command):
+            continue
+        # The whole sentence: a second command in it is told as well.
+        if text_risk(offer) or names_install(offer):
             continue
         if is_known and not quoted:
             offer = offer.replace(command.rstrip("."), f"`{command.rstrip('.')}`")

@@ -23,12 +23,13 @@ _EFFECTIVE_FLAGS = {
     "--no-deps": "--no-deps", "-D": "-D", "--save-dev": "-D", "--dev": "--dev", "-g": "-g", "--global": "-g",
     "--legacy-peer-deps": "--legacy-peer-deps", "-y": "-y", "--no-build-isolation": "--no-build-isolation",
     "--break-system-packages": "--break-system-packages", "-e": "-e", "--editable": "-e", "-r": "-r",
-    "--requirement": "-r",
+    "--requirement": "-r", "--no-index": "--no-index",
 }  # fmt: skip
 # Flags with a value: where to install from, or within which bounds.
 _VALUED_FLAGS = frozenset(
     ("--extra-index-url", "--index-url", "-i", "-f", "--find-links", "--registry", "-c", "--constraint",
-     "--channel", "--platform", "--python", "--python-version", "--source", "--config-settings", "-C")
+     "--channel", "--platform", "--python", "--python-version", "--source", "--config-settings", "-C",
+     "--index", "--default-index", "--trusted-host")
 )  # fmt: skip
 _NAME = lazy_pattern(r"[A-Za-z0-9][\w.-]*")
 # Distributions whose name differs from the module that they contain.
@@ -75,6 +76,11 @@ class Install(NamedTuple):
     def text(self) -> str:
         """Write it as a command, without flags that only make it quiet."""
         return " ".join((self.manager, *self.flags, *map(quote_package, self.packages)))
+
+    @property
+    def has_source(self) -> bool:
+        """Say whether it names where to install from, or within which bounds: without that it is another."""
+        return "--no-index" in self.flags or any(" " in flag or "=" in flag for flag in self.flags)
 
     @property
     def is_of_project(self) -> bool:

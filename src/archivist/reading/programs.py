@@ -63,7 +63,7 @@ SUBCOMMANDED = frozenset(NESTED) | _words(
     "rustup dotnet mvn gradle gradlew mvnw gem bundle composer flutter dart swift make just task nox "
     "tox django-admin manage.py flask alembic systemctl service helm vagrant ansible npm-check svn "
     "hg jj bazel mix rails rake sqlfluff ruff pre-commit playwright prisma next vite nx turbo lerna "
-    "wrangler vercel firebase heroku fly conan cmake ctest supabase dbt airflow celery streamlit "
+    "wrangler vercel firebase heroku fly conan supabase dbt airflow celery streamlit "
     "jupyter issues str_replace_editor edit"
 )
 
@@ -82,7 +82,7 @@ LOOKS = _words(
 LOOKING_SUBCOMMANDS = {
     "git": _words(
         "status log diff show branch blame ls-files grep rev-parse describe shortlog reflog ls-tree "
-        "cat-file remote tag ls-remote merge-base rev-list"
+        "cat-file remote tag ls-remote merge-base rev-list show-ref for-each-ref name-rev check-ignore"
     ),
     "pip": _words("show list freeze index"),
     "uv": _words("tree"),

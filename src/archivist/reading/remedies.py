@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 from enum import StrEnum
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
@@ -67,7 +67,10 @@ class Remedy(NamedTuple):
         changed in the same way when the same words come and go, unless so many do that it is another call.
         """
         if self.way is not RemedyKind.COMMAND or not self.instead:
-            return " ".join(sorted(re.sub(r"^cd \S+ && ", "", self.text).split()))
+            words = re.sub(r"^cd \S+ && ", "", self.text).split()
+            # What the step takes over from the call, such as a folder, is of that call.
+            own = [word for word in words[1:] if word not in self.instead.split()]
+            return " ".join(sorted([words[0], *own] if own else words))
         right, wrong = self.text.split(), self.instead.split()
         gained = [word for word in right if word not in wrong]
         lost = [f"-{word}" for word in wrong if word not in right]
@@ -76,6 +79,42 @@ class Remedy(NamedTuple):
         if not gained or len(gained) + len(lost) - len(values) > _MOST_CHANGED:
             return self.text
         return " ".join((wrong[0], *gained, *lost))
+
+
+_ANY_NAME = "<name>"
+# Where a word that differs from run to run may be cut.
+_JOINT = r"[/=:@._'\"-]"
+
+
+def common_form(calls: Collection[str]) -> str:
+    """Return calls of several runs as one, with `<name>` where they differ; nothing when they differ more.
+
+    A word keeps the part that all share: `tests/a_test.go` and `tests/b_test.go` are `tests/<name>_test.go`.
+    """
+    rows = [call.split(" ") for call in dict.fromkeys(calls)]
+    if len({len(row) for row in rows}) != 1:
+        return ""
+    words = [_common_word(column) for column in zip(*rows, strict=True)]
+    differing = [word for word in words if _ANY_NAME in word]
+    is_same_call = words[0] == rows[0][0] and len(differing) <= max(1, len(words) // 2)
+    return " ".join(words) if all(words) and is_same_call else ""
+
+
+def _common_word(words: Sequence[str]) -> str:
+    if len(set(words)) == 1:
+        return words[0]
+    if any(word.startswith("-") and "=" not in word for word in words):
+        return ""
+    start = re.match(rf".*{_JOINT}", _common_start(words))
+    end = re.search(rf"{_JOINT}.*", _common_start([word[::-1] for word in words])[::-1])
+    prefix, suffix = start[0] if start else "", end[0] if end else ""
+    is_overlapping = len(prefix) + len(suffix) > min(map(len, words))
+    return f"{prefix}{_ANY_NAME}{'' if is_overlapping else suffix}"
+
+
+def _common_start(words: Sequence[str]) -> str:
+    columns = takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))
+    return "".join(column[0] for column in columns)
 
 
 def split_steps(remedy: Remedy) -> list[Remedy]:

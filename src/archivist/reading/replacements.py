@@ -13,7 +13,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import is_help, is_look, is_preparation, is_read_only_step
 from archivist.reading.failures import Failure
-from archivist.reading.outcomes import asking_sentences, had_no_effect, has_worked
+from archivist.reading.outcomes import asking_sentences, find_offer, had_no_effect, has_worked
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
@@ -42,6 +42,7 @@ SELECTING = lazy_pattern(
 # Options that keep a program from refusing.
 FORCES = lazy_pattern(
     r"--(?:force|no-(?:verify|check|fail|strict|audit|ssl|gpg)|skip|ignore|allow|disable|unsafe|insecure)"
+    r"|-D(?:\w+\.)*\w*[sS]kip|-x$"
 )
 # A pattern or the value of a variable is no file that was found.
 _NO_PATH = lazy_pattern(r"[*?<>|\[{]|^\w+=")
@@ -59,6 +60,8 @@ _CONFLICT = "merge conflict"
 # Steps that come before any push and so explain nothing.
 ORDINARY = frozenset(("git add", "git commit", "git push", "git status", "git diff", "git log"))
 _LONGEST_SENTENCE = 600
+_TEST_COUNT = lazy_pattern(r"\b[1-9]\d* (?:tests?|specs?|examples?|passed|passing)\b", re.IGNORECASE)
+_LAST_CHARACTERS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +77,22 @@ def replacement(act: ToolCall, failed: ToolCall) -> Cure:
     right, wrong = general_command(_worked_part(act, failed)), general_command(_worked_part(failed, failed))
     if not is_informative(right):
         # What general terms leave out, such as the name of a script, is the point here.
-        right, wrong = act.display_text, failed.display_text
+        right, wrong = shorten_alike(act.display_text, failed.display_text)
     return Cure(Remedy(RemedyKind.COMMAND, right, wrong), (act,))
+
+
+def shorten_alike(right: str, wrong: str) -> tuple[str, str]:
+    """Return two calls without the end that they share, where only that keeps them from being told."""
+    words, others = right.split(" "), wrong.split(" ")
+    while (
+        not is_informative(" ".join(words)) and len(others) > 1 and len(words) > 1 and words[-1] == others[-1]
+    ):
+        del words[-1], others[-1]
+        # A flag says nothing without its value.
+        if words[-1] == others[-1] and words[-1].startswith("-") and len(others) > 1:
+            del words[-1], others[-1]
+    is_told = is_informative(" ".join(words)) and words != others
+    return (" ".join(words), " ".join(others)) if is_told else (right, wrong)
 
 
 def _worked_part(act: ToolCall, failed: ToolCall) -> str:
@@ -147,11 +164,15 @@ def cure_by_flags(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
 
 def cure_by_other_runner(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
     """Look for another program that ran all tests, when the first came to none and nothing was changed."""
-    is_blocked = failed.is_test and failure.kind in _FOUND_FAULT | {K.TEST_FAILURE}
+    is_refused = failure.kind is K.USAGE
+    is_blocked = failed.is_test and failure.kind in _FOUND_FAULT | {K.TEST_FAILURE, K.USAGE}
     for act in later if is_blocked and failed.main and not failed.main.arguments else ():
         if edits_project(act) or act.installs:
             return None
-        if not act.is_test or not act.main or act.main.arguments or not has_worked(act):
+        is_whole = act.is_test and act.main and not act.main.arguments
+        # Where the way to test is refused, a script that counts tests is the other way.
+        is_other = is_refused and not act.is_look and _TEST_COUNT.search(act.event.output[-_LAST_CHARACTERS:])
+        if not (is_whole or is_other) or not act.main or not has_worked(act):
             continue
         if failed.main and act.main.program != failed.main.program:
             return replacement(act, failed)
@@ -167,14 +188,17 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
     if failure.kind not in _CERTAIN:
         # What was changed or done in between may be what helped.
         later = list(takewhile(lambda act: not _may_have_helped(act, failed), later))
-    # What came before the very same call succeeded is a step towards it, no replacement.
-    is_repeated = any(act.text == wrong and has_worked(act) for act in later)
+    # What came before the very same call succeeded is a step towards it; neither that nor a later call is one
+    # that replaces it.
+    repeated = next((at for at, act in enumerate(later) if act.text == wrong and has_worked(act)), None)
+    is_repeated, later = repeated is not None, later[:repeated]
     if failure.kind is K.USAGE and failure.subject:
-        # The next call with the refused name ran it, whatever it found then.
+        # The next call with the refused name ran it, whatever it found; not if it was told to use another.
         named = (act for act in later if failure.subject in act.text.split() and not _refuses_alike(act))
         if next_one := next(named, None):
-            later = [next_one]
-            if next_one.has_failed and can_replace(next_one, failed, failure):
+            is_sent_on = next_one.has_failed and find_offer(next_one) is not None
+            later = [] if is_sent_on else [next_one]
+            if next_one.has_failed and not is_sent_on and can_replace(next_one, failed, failure):
                 return replacement(next_one, failed)
     # What failed itself before it worked was helped by something else.
     calls = [_worked_part(act, failed) for act in later]
@@ -244,7 +268,8 @@ def _has_same_rest(words: list[str], wanted: list[str]) -> bool:
 
 def _wraps(words: list[str], wanted: list[str]) -> bool:
     """Say whether a call runs another one through a program before it."""
-    return words[-len(wanted) :] == [wanted[0].removeprefix("./"), *wanted[1:]]
+    wrapped = words[-len(wanted) :] if len(words) > len(wanted) else []
+    return wrapped[1:] == wanted[1:] and wrapped[:1] in ([wanted[0]], [wanted[0].removeprefix("./")])
 
 
 def can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
@@ -268,6 +293,9 @@ def can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
         return _keeps_purpose(right, wrong, failed, failure)
     if failure.kind is K.MISSING_COMMAND and _does_same_job(act, failed):
         return True
+    if failure.kind is K.USAGE and len(failure.subject) >= _SHORTEST_NAME and not act.is_look:
+        # A task that is refused may be a script of that name.
+        return failure.subject in re.split(r"\W+", " ".join(_values(right)))
     words, wanted = _values(right), _values(wrong)
     # Another program does the rest of the same words: one that the error names, or one that runs the first.
     is_other = _has_same_rest(words, wanted) and _names(failed, words[0])

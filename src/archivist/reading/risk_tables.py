@@ -244,6 +244,14 @@ START_FILE = lazy_pattern(
     r"|(?:claude|agents|gemini)\.md\Z|\.vscode/(?:tasks|settings)\.json\Z|\.?(?:bash|zsh)(?:rc|_profile|env)\Z)",
     re.IGNORECASE,
 )
+SOURCE_FLAGS = _words("-i -f --index-url --extra-index-url --index --default-index --find-links --registry")
+# What nobody needs to see in order to build or test anything.
+PRIVATE_KEY = lazy_pattern(
+    r"\.ssh/(?!known_hosts|config\b)(?![\w.-]{0,60}\.pub\b)\S|\bid_(?:rsa|ed25519|ecdsa|dsa)(?!\.pub)\b"
+    r"|\.aws/credentials|\.netrc\b|\.gnupg/|/etc/shadow\b|\.git-credentials",
+    re.IGNORECASE,
+)
+SHOWS = _words("cat less more head tail base64 xxd strings od bat nl tac")
 PRIVATE_FILE = lazy_pattern(
     r"(?:\.ssh(?:/(?!known_hosts)|\Z)|\bid_(?:rsa|ed25519|ecdsa|dsa)(?!\.pub)\b|\.aws(?:/|\Z)|\.netrc\b|\.pypirc\b"
     r"|\.kube/config|\.docker/config|\.gnupg|/etc/(?:shadow|passwd)\b|\.git-credentials|\.npmrc\b|\.config/gh\b"
@@ -328,7 +336,7 @@ SHELL_START = lazy_pattern(
     re.IGNORECASE,
 )
 PUT_THERE = lazy_pattern(
-    r"\balias\s\w|\bexport\s\w|\b[A-Za-z_]\w{2,60}=[\w'\"/$]|\"[\w.]{1,60}\"\s?:\s?[\w\"\[{]"
+    r"\balias\s\w|\bexport\s\w|\beval\b|\$\(|\bsource\s\S|\b[A-Za-z_]\w{2,60}=[\w'\"/$]|\"[\w.]{1,60}\"\s?:\s?[\w\"\[{]"
 )
 
 
@@ -399,3 +407,32 @@ FETCHING_VERBS = frozenset((
     "pipx run", "pnpm dlx", "yarn dlx", "bun x", "uv tool", "gem exec", "npm create", "pnpm create",
     "yarn create", "bun create", "npm init", "bunx", "uvx", "dnx",
 ))  # fmt: skip
+# What runs a package that it fetches if it is not here, and what installs whatever it is given.
+RUNS_PACKAGES = _words("npx bunx uvx dnx pnpx")
+INSTALLS_ALONE = _words(
+    "easy_install cpan cpanm install-module install-package add-appxpackage xbps-install emerge nix-env"
+)
+OTHER_MANAGERS = _words(
+    "snap flatpak rustup nimble guix port pkg volta nvm sdk cabal stack raco julia gh code"
+)
+# A word that may be a manager's name, by the verb behind it and its flags.
+BEFORE_VERB = lazy_pattern(
+    r"(?<![^\s`'\"(])[\w./\\:@+-]{2,80}+(?=\s{1,4}(?:-\S{1,30}\s{1,4}){0,3}(?:install|add|get|require|run|-S\w{0,3})\s)",
+    re.IGNORECASE,
+)
+CODE_FETCHES = lazy_pattern(
+    r"\b(?:install\.packages|pkg\.add|biocmanager::install|quicklisp:quickload|ql:quickload"
+    r"|pip(?:\._internal(?:\.\w{1,20}){0,3})?\.main|install_(?:github|gitlab|git|url|bitbucket))\s?\(",
+    re.IGNORECASE,
+)
+NAMED_ELSEWHERE = lazy_pattern(r"[a-z]{2,8}:|[^\s#]{1,200}#|(?:[\w-]++\.)++[a-z]{2,}+/", re.IGNORECASE)
+# Installs of what the project's own files list: they take the names of groups, not of packages.
+OF_PROJECT = frozenset((
+    "uv sync", "uv lock", "npm ci", "poetry install", "poetry sync", "poetry lock", "bundle install",
+    "pdm install", "pdm sync", "pdm lock", "composer install", "rye sync", "rye lock", "pixi install",
+    "pixi lock", "pipenv sync", "pod install", "yarn install",
+))  # fmt: skip
+# The flags of an install before a file, a folder or a group of the project.
+NAMES_OWN_FILE = _words("-r --requirement --requirements --constraint --extra --group --prefix --filter")
+# Programs that run a task of the project by its name, such as `install`.
+OWN_TASKS = _words("make gmake just task rake mage nox tox invoke cmake ninja npm-run bazel pre-commit husky")

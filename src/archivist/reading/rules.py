@@ -534,7 +534,7 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
     K.OTHER: (
         rule("eslint: no config", "ESLint couldn't find|couldn't find the config",
              r"ESLint couldn't find (?P<text>[^.]*)"),
-        rule("pnpm: pnpm error", "ERR_PNPM_", r"(?P<error>ERR_PNPM_\w+)", EXACT + 1),
+        rule("pnpm: pnpm error", "ERR_PNPM_", r"(?P<error>ERR_PNPM_(?!NO_SCRIPT)\w+)", EXACT + 1),
         rule("yarn: yarn error", "YN0", r"➤ (?P<error>YN\d+): .*(?:error|couldn't|failed).*", TOOL),
         rule("malformed command", "COMMAND MALFORMED",
              r"EXECUTION FAILED OR COMMAND MALFORMED", FROM_HARNESS),

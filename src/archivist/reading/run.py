@@ -6,13 +6,15 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import takewhile
+from operator import ne
 from typing import Any
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall, read_tool_calls
-from archivist.reading.commands import is_preparation, own_scripts, step_purpose
-from archivist.reading.cures import failed_remedies, find_cure, guess_cure, mends_style
+from archivist.reading.commands import is_help, is_preparation, own_scripts, step_purpose
+from archivist.reading.cures import OUTSIDE_ADVICE, failed_remedies, find_cure, guess_cure, mends_style
 from archivist.reading.failures import Failure
 from archivist.reading.history import AttemptCounts
 from archivist.reading.outcomes import has_worked
@@ -21,7 +23,7 @@ from archivist.reading.remedies import Remedy, RemedyKind, split_steps, to_diges
 from archivist.reading.replacements import Cure
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
-from archivist.reading.signatures import is_telling
+from archivist.reading.signatures import is_telling, message_words
 from archivist.reading.wording import (
     advice,
     base_name,
@@ -33,6 +35,7 @@ from archivist.reading.wording import (
 )
 from archivist.reading.works import CommandCounts, command_purpose, count_commands
 from archivist.records import Episode, EpisodeKind, Event, EventKind
+from archivist.records.run_words import OUTSIDE_SANDBOX
 
 # Failures of code as such. Only recurrence tells a fault of the environment from one of the task.
 CODE_KINDS = frozenset(
@@ -42,6 +45,8 @@ CODE_KINDS = frozenset(
 _FINDINGS = (CODE_KINDS | {K.IMPORT_ERROR, K.MISSING_MODULE}) - {K.CRASH}
 # Failures that may name a module of the project's own.
 _NAMING_KINDS = frozenset((K.IMPORT_ERROR, K.MISSING_MODULE, K.VERSION_CONFLICT, K.ATTRIBUTE))
+# What a program says that does not know how it is asked for help.
+_ASKED_KINDS = frozenset((K.USAGE, K.OTHER))
 # How many calls around a failure are searched, so that the time to read a run grows with its length only.
 _REACH = 300
 # A root such as `/w/` is too short to be told from other text.
@@ -52,6 +57,10 @@ _MOST_PURPOSES = 40
 _MOST_PASSED = 12
 _LONGEST_LINE = 300
 _SHORT_ERROR = 40
+_MOST_JUDGED = 20
+_NOT_FOUND = lazy_pattern(r"(?:\bcommand not found: |\b)([\w.+-]{1,40}): (?:command )?not found\b")
+_LONGEST_MISSING = 4_000
+_MANY_MISSING = 3
 # A line of code or of a difference, a link, or one word alone is no message.
 _CODE_LINE = lazy_pattern(r"^\s*[-+@]|[,;{}(\[]\s*$|^\s*(?:https?:)?\S+\s*$")
 _TAGGED_KINDS = 6
@@ -168,11 +177,7 @@ def _observe_failures(
     changes = [change for act in calls for change in act.changes if change.file]
     changed, made = [edit.file for edit in changes], [edit.file for edit in changes if edit.is_whole]
     for act in calls:
-        failure = act.failure
-        # A test that is written first fails on code that does not exist yet; that is no lesson.
-        if failure and failure.kind in _NAMING_KINDS:
-            is_expected = is_being_written(failure.line, failure.subject, changed, made)
-            failure = None if is_expected else failure
+        failure = act.failure if not _is_expected(calls, act, changed, made) else None
         if failure is None or _was_broken_by_run(calls, act):
             is_fleeting, cure, is_lesson = False, None, False
         else:
@@ -215,6 +220,34 @@ def _observe_failures(
     return tuple(found)
 
 
+def _is_expected(
+    calls: Sequence[ToolCall], act: ToolCall, changed: Sequence[str], made: Sequence[str]
+) -> bool:
+    """Say whether a failure is of the run's own making, or of the moment: no lesson for others."""
+    failure = act.failure
+    if failure is None:
+        return False
+    if failure.kind in _NAMING_KINDS:
+        # A test that is written first fails on code that does not exist yet.
+        return is_being_written(failure.line, failure.subject, changed, made)
+    if failure.kind is K.MISSING_COMMAND:
+        return _is_there(calls, act, failure.subject)
+    # How a program is used is asked in many ways, until one answers.
+    return failure.kind in _ASKED_KINDS and is_help(act.event.text)
+
+
+def _is_there(calls: Sequence[ToolCall], failed: ToolCall, name: str) -> bool:
+    """Say whether a program that was not found is there: it ran before, or many others were not found.
+
+    The shell lost its search path for one call.
+    """
+    missing = {found[1] for found in _NOT_FOUND.finditer(failed.event.output[:_LONGEST_MISSING])}
+    if len(missing) >= _MANY_MISSING:
+        return True
+    before = calls[max(0, failed.at - _REACH) : failed.at]
+    return any(step.program == name for act in before if has_worked(act) for step in act.steps)
+
+
 def _keep_first(act: ToolCall, cure: Cure | None, ends: set[CureEnd]) -> Cure | None:
     """Return what helped; nothing where it ends with a call that an earlier failure of this kind ends with.
 
@@ -253,8 +286,14 @@ def _observe_checks(calls: Sequence[ToolCall], project: str) -> tuple[ObservedFa
 
 
 def _by_remedy(met: Sequence[ObservedFailure], project: str) -> Iterator[ObservedFailure]:
-    """Yield failures by what overcame them: one way round may help with many messages."""
+    """Yield failures by what overcame them: one way round may help with many messages.
+
+    What a sandbox forbids fails under many names; the calls are what such failures are about.
+    """
     for each in met:
+        if each.cure and each.cure.remedy.text == OUTSIDE_ADVICE:
+            about = each.failure._replace(subject=each.act.purpose)
+            yield replace(each, key=f"{project}|{K.REMEDY}:{OUTSIDE_SANDBOX}", failure=about)
         if each.cure is None or each.cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP):
             continue
         for step in split_steps(each.cure.remedy):
@@ -364,7 +403,8 @@ def _is_transient(calls: Sequence[ToolCall], failed: ToolCall, user_turns: Seque
 def _succeeds_unchanged(failed: ToolCall, others: Sequence[ToolCall]) -> bool:
     call = call_text(failed)
     for act in others:
-        if act.changes:
+        # Outside of the sandbox it is not the same call.
+        if act.changes or act.event.extra.get(OUTSIDE_SANDBOX) != failed.event.extra.get(OUTSIDE_SANDBOX):
             return False
         if call_text(act) == call:
             if has_worked(act):
@@ -466,10 +506,12 @@ def digest_failure(
     # A script of one run, or a look at something, is nothing that a project often fails in.
     name = "" if first.act.is_look or not {"<", "`"}.isdisjoint(name) else name
     errors = [error for error in dict.fromkeys(map(_short_error, those)) if error][:2]
+    # Judged whole: what is cut off may be what makes it suspicious.
+    lines = " ".join(dict.fromkeys(met.failure.line for met in those[:_MOST_JUDGED]))
     return {
         "kind": first.failure.kind.value,
         # Told to later runs as they are.
-        "name": name if suspicion is not None and not suspicion(name, " ".join(errors)) else "",
+        "name": name if suspicion is not None and not suspicion(name, lines) else "",
         "errors": errors,
         "n": len(those),
         "events": [met.act.event.id for met in those[:2]]
@@ -491,10 +533,18 @@ def digest_failure(
 def _short_error(met: ObservedFailure) -> str:
     """Return the class of a failure, or the start of its message where the class says nothing."""
     failure = met.failure
-    if is_telling(failure.signature.error):
+    # That the called program failed is known.
+    called = {*message_words(met.act.purpose)}
+
+    def says_more(text: str) -> bool:
+        return is_telling(" ".join(word for word in message_words(text) if word not in called))
+
+    if says_more(failure.signature.error):
         return failure.signature.error
-    is_message = is_telling(failure.line) and not _CODE_LINE.search(failure.line)
-    return quote_error(failure.line, _SHORT_ERROR) if is_message else ""
+    is_message = says_more(failure.line) and not _CODE_LINE.search(failure.line)
+    quoted = quote_error(failure.line, _SHORT_ERROR) if is_message else ""
+    # A word or two before the cut tell nothing.
+    return "" if quoted.endswith("…") and len(quoted.split()) < 3 else quoted
 
 
 def _failing_link(met: ObservedFailure) -> str:
@@ -504,7 +554,8 @@ def _failing_link(met: ObservedFailure) -> str:
     for step in act.steps if refused else ():
         # Of a refused option the rest of the call says nothing.
         if flag := next((flag for flag in step.flags if flag.lstrip("-") == refused), ""):
-            return f"{step.name} {flag}"
+            before = takewhile(partial(ne, flag), (word.value.partition("=")[0] for word in step.words))
+            return f"{step.name} -- {flag}" if "--" in before else f"{step.name} {flag}"
     working = [step for step in act.steps if not step.is_filter and not is_preparation(step)]
     failing = [step for step in working if program and step_purpose(step).lower() == program]
     if len(working) < 2 or len(failing) != 1 or failing[0].bodies:

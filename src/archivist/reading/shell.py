@@ -38,7 +38,14 @@ _ASSIGNMENT = lazy_pattern(r"[A-Za-z_]\w*\+?=")
 _VERSIONED = lazy_pattern(r"(python|pip|node|ruby|perl|php|gcc|clang|lua)(?:w?[\d.]+)(?:\.exe)?$")
 _NUMBER = lazy_pattern(r"-?\d+(?:\.\d+)?[smhd]?$")
 # `git -C dir`, `npm --prefix dir`, `kubectl -n space`: the value of the flag is no subcommand.
-_VALUED_FLAGS = frozenset(("-C", "-c", "--prefix", "-n", "--namespace", "--manifest-path", "-f", "--cwd"))
+_VALUED_FLAGS = frozenset((
+    "-C", "-c", "--prefix", "-n", "--namespace", "--manifest-path", "-f", "--file", "--cwd", "--filter", "-F",
+    "--dir", "--workspace", "--context", "--profile", "--region", "--project", "--directory", "-pl", "-p",
+    "--project-name", "--kubeconfig", "--env-file", "-R", "--repo",
+))  # fmt: skip
+# A program that lies in the project, without the ending of a script that anybody may have written for once.
+_OWN_PROGRAM = lazy_pattern(r"\./(?:(?:scripts?|bin|tools?)/)?[\w-]+|(?:scripts?|bin|tools?)/[\w-]+")
+_TASK = lazy_pattern(r"[a-z][a-z-]{1,19}")
 
 
 class Word(NamedTuple):
@@ -242,6 +249,10 @@ def _make_step(simple: _SimpleCommand, command: str) -> Step:
         if not word.value.startswith("-"):
             break
     subcommand, taken = _subcommand(program, rest)
+    if at < len(words) and rest and not subcommand and _OWN_PROGRAM.fullmatch(words[at].value):
+        # A project's own program is mostly asked for one of its tasks.
+        subcommand = rest[0].value if _TASK.fullmatch(rest[0].value) else ""
+        taken = frozenset((0,)) if subcommand else taken
     rest = [word for index, word in enumerate(rest) if index not in taken]
     return Step(
         text=command[simple.start : simple.end].strip(),

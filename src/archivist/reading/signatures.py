@@ -429,9 +429,17 @@ def _with_reason(line: str, text: str, end: int) -> str:
     return f"{line} {following}".rstrip()
 
 
+# A line of a settings file, or of settings that a program prints, is no reason.
+_SETTING_LINE = lazy_pattern(r"[ \t]{0,20}(?:\"[\w$@./-]{1,60}\"[ \t]?:|(?:include|exclude|ignored?)[ \t]?:)")
+
+
 def fallback_clue(text: str) -> Clue:
     """Return the most likely line of an output in which no rule found anything."""
-    lines = [line.strip() for line in text[-4000:].splitlines() if re.search(r"[A-Za-z]{2}", line)]
+    lines = [
+        line.strip()
+        for line in text[-4000:].splitlines()
+        if re.search(r"[A-Za-z]{2}", line) and not _SETTING_LINE.match(line)
+    ]
     errors = [line for line in lines if _ERROR_WORD.search(line)]
     line = (errors[:1] or lines[-1:] or [""])[0][:LONGEST_LINE]
     return Clue(K.OTHER, "", "failed", "", line, line, SUMMARY - 10, len(text), is_sure=False)

@@ -44,15 +44,19 @@ def find_undone_edits(calls: Sequence[ToolCall]) -> list[UndoneEdit]:
     found: list[UndoneEdit] = []
     standing: list[tuple[FileEdit, ToolCall]] = []
     last_failing: ToolCall | None = None
+    suspects: list[ToolCall] = []
     for call in calls:
         undone = [(change, edit) for change, edit in standing if _undoes(call, change, calls)]
         for change, edit in undone:
             standing.remove((change, edit))
             is_again = any(_is_same_text(later, change) for later in _later_edits(calls, call))
-            if last_failing and last_failing.at > edit.at and not is_again:
+            # Among several edits nothing shows which one the check failed of.
+            is_alone = all(other is edit for other in suspects)
+            if last_failing and last_failing.at > edit.at and is_alone and not is_again:
                 found.append(UndoneEdit(change, edit, last_failing, call))
         if call.has_failed:
-            last_failing = call if _is_check(call) else last_failing
+            if _is_check(call):
+                last_failing, suspects = call, [edit for _, edit in standing]
             continue
         if last_failing and call.purpose == last_failing.purpose:
             last_failing = None

@@ -25,7 +25,7 @@ _ID = lazy_pattern(
 )
 _QUOTED = lazy_pattern(r"\"[^\"]{13,}\"|'[^']{13,}'")
 _FILE = lazy_pattern(
-    r"(?<![\w/<-])(?:\./)?(?:(?=[\w-]*(?:test|repro))[\w-]++|sample|example|input|tmp[\w-]*)\.\w{2,4}\b"
+    r"(?<![\w/<.-])(?:\./)?(?:(?=[\w-]*(?:test|repro))[\w-]++|sample|example|input|tmp[\w-]*)\.\w{2,4}\b"
 )
 _NEW_BRANCH = lazy_pattern(
     r"(\bgit (?:checkout -[bB]|switch (?:-[cC]|--create)|worktree add -b) )(?!<)[^\s;&]+"
@@ -43,7 +43,7 @@ _HOST_FOLDER = lazy_pattern(
 )
 _PREFIX = lazy_pattern(
     r"^(?:E {1,8}|collecting \.\.\. |(?:/[\w.-]+)+/python[\d.]*: |\S*\bbash: line \d+: |(?:/bin/)?bash: "
-    r"|> |\* |!\s+)"
+    r"|\d{4}[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z? |> |\* |!\s+)"
 )
 _ERROR_CLASS = lazy_pattern(r"(?:\w+\.)*([A-Z]\w+:) ")
 _ASKING = lazy_pattern(
@@ -149,8 +149,10 @@ def clip_words(text: str, longest: int = LONGEST_SUMMARY) -> str:
 
 
 def quote_error(line: str, longest: int = _LONGEST_QUOTE) -> str:
-    """Return an error line as a person would quote it, without paths of the machine."""
-    line = _LOCATION.sub("", line)
+    """Return an error line as a person would quote it, without paths of the machine or what to install."""
+    from archivist.reading.offered_installs import without_installs
+
+    line = without_installs(_LOCATION.sub("", line))
     for _ in range(3):
         line = _PREFIX.sub("", line)
     line = re.sub(r"^(?:error|Error|ERROR|fatal): ", "", without_paths(line)).strip()
@@ -200,9 +202,12 @@ def advice(remedy: Remedy) -> str:
     if remedy.way is RemedyKind.EDIT:
         place = "" if remedy.text == "edit" else "in "
         return f"{remedy.text} {place}{format_list([code(file) for file in remedy.files])}"
+    if remedy.way is RemedyKind.SAID:
+        return remedy.text
     if remedy.way is not RemedyKind.COMMAND:
-        opening = {RemedyKind.PATH: "it is ", RemedyKind.STEP: "first "}.get(remedy.way, "")
-        return opening + (remedy.text if remedy.way is RemedyKind.SAID else code(remedy.text))
+        # A small model passed over “first `X`” in 4 of 4 briefs, and over “run `X` first” in 2.
+        frame = {RemedyKind.PATH: "it is {}", RemedyKind.STEP: "run {} first"}.get(remedy.way, "{}")
+        return frame.format(code(remedy.text))
     first, _, rest = remedy.instead.partition(" ")
     if rest and rest == remedy.text:
         # A wrapper that is missing is left out whatever it wraps.

@@ -68,6 +68,11 @@ _TOOLS = _words(
     " basedpyright prettier black gofmt gofumpt rustfmt isort dprint webpack rollup esbuild tsup"
 )
 _SCRIPT_PATH = lazy_pattern(r"(?:\./)?(?:[\w.-]+/)*[\w-]+(?:\.(?:sh|bash|py|js|mjs|cjs|ts|rb|pl|php))?$")
+# Words between a program that runs others and the one that it runs.
+_RUNS_OTHERS = lazy_pattern(
+    r"exec|x|run|develop|shell|--|\.|-{1,2}[a-z][\w-]{0,30}(?:=\S{0,40})?|v?\d[\d.]{0,10}"
+)
+_MOST_PREFIX = 6
 _NAME_PART = lazy_pattern(r"[A-Z]?[a-z\d]+|[A-Z\d]+")
 # `pnpm lint` and `pnpm run lint` are one command; `bun test` and `bun run test` are two.
 _SAME_WITHOUT_RUN = _words("pnpm yarn")
@@ -81,11 +86,13 @@ _PRIVATE_NAME = lazy_pattern(r"(?i)pass|secret|token|key|auth|cred|url|dsn")
 _PLAIN_VALUE = lazy_pattern(rf"[\w.:,-]{{0,{_LONGEST_VALUE}}}$")
 # Flags that change what is printed or when to stop, not what is done.
 _PASSING_FLAG = lazy_pattern(
-    r"-(?:q+|v+|s|x|V|sx?v?|xvs?|vx|xq|ra|rA)$|--(?:silent|quiet|verbose|(?:no-)?colou?rs?(?:=.*)?|tb=.*|nocapture"
+    r"-(?:q+|v+|s|x|V|sx?v?|xvs?|vx|xq|ra|rA)$|--(?:silent|quiet|verbose|debug|trace|stacktrace|info|(?:no-)?colou?rs?(?:=.*)?|tb=.*|nocapture"
     r"|no-header|no-summary|maxfail=.*|exitfirst|show-output|bail(?:=.*)?|reporters?=.*|durations=.*|nologo"
     r"|failed-first|lf|ff|no-cov|runInBand|forceExit|progress=.*|message-format=.*)$"
 )
-_VALUED_PASSING_FLAGS = _words("--reporter --reporters --tb --maxfail --color --message-format --loglevel")
+_VALUED_PASSING_FLAGS = _words(
+    "--reporter --reporters --tb --maxfail --color --message-format --loglevel --log-level --verbosity"
+)
 # Flags before the name of tests, of a package, of a file that is part of the project's set-up.
 _TEST_FLAGS = _words("-k -t -g --grep --testNamePattern --test-name-pattern -run --run --tests --only")
 _PACKAGE_FLAGS = {
@@ -110,7 +117,9 @@ _REFUSED = lazy_pattern(
     r"|(?:cargo\.toml|go\.mod|package\.json)\b.{0,20} not found"
     r"|could not find .?(?:cargo\.toml|package\.json)"
 )
-_IN_BACKGROUND = lazy_pattern(r"(?i)running in (?:the )?background|^\[\d+\] \d+\s*$")
+_IN_BACKGROUND = lazy_pattern(
+    r"(?i)running (?:in (?:the )?background|with session)|still running|^\[\d+\] \d+\s*$"
+)
 _FIXES = lazy_pattern(r"\bfix\b|--write\b")
 _WORKTREE = lazy_pattern(r"(?:.*/)?[\w.-]*worktrees?/[^/]+")
 _OUTSIDE = ".."
@@ -157,6 +166,25 @@ def count_commands(
 
 def command_purpose(step: Step) -> str:
     """Return what a step does for the project: test, lint, types, format, build, check, run; else nothing."""
+    if purpose := _own_purpose(step):
+        return purpose
+    if step.wrappers and step.wrappers[-1].endswith(" run"):
+        # A runner of tasks, as in `hatch run lint`.
+        return _PURPOSES.get(step.program, "")
+    # Behind a program that runs others, as in `corepack pnpm lint` or `mise exec -- pnpm lint`.
+    words = [word.value for word in step.words]
+    if step.program in programs.LOOKS | programs.PREPARATIONS or len(words) < 3:
+        return ""
+    for at, word in enumerate(words[1:_MOST_PREFIX], 1):
+        if word.partition("@")[0] in TASK_RUNNERS | _TOOLS:
+            inner = parse(" ".join([word.partition("@")[0], *words[at + 1 :]]))
+            return _own_purpose(inner[0]) if len(inner) == 1 else ""
+        if not _RUNS_OTHERS.fullmatch(word):
+            break
+    return ""
+
+
+def _own_purpose(step: Step) -> str:
     program = step.program.removeprefix("python -m ")
     if program in programs.SCRIPTED | programs.SHELLS:
         path = "".join(step.arguments[:1])
@@ -268,6 +296,16 @@ def general_form(step: Step, root: str, purpose: str) -> str:
         parts.pop()
     text = " ".join((*variables, *parts))
     return text if len(text) <= _LONGEST_COMMAND else ""
+
+
+def without_passing_flags(words: Sequence[str]) -> list[str]:
+    """Return the words of a command without those that only change what is printed or when to stop."""
+    pairs = zip(words, ["", *words], strict=False)
+    return [
+        word
+        for word, before in pairs
+        if not is_passing_flag(word) and not {word, before} & _VALUED_PASSING_FLAGS
+    ]
 
 
 def is_passing_flag(word: str) -> bool:

@@ -1,0 +1,155 @@
+"""Find commands that fetch something in what a program printed.
+
+Whoever wrote the program chose what it prints. A package that only a message names is no advice: it is told
+once a run of the user fetched it with success, as that run's own command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from archivist.cold_start import lazy_pattern
+from archivist.reading import risk_tables as tables
+from archivist.reading.command_risks import is_elsewhere, program_name
+from archivist.reading.shell import parse
+
+_LONGEST_MESSAGE = 2000
+_LONGEST_COMMAND = 400
+# Wrappers and their flags stand before the program: `sudo -H env A=1 python3 -m pip`.
+_MOST_BEFORE = 12
+_MOST_STARTS = 48
+_CURLY = str.maketrans(
+    dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb", '"') | dict.fromkeys("\u2018\u2019\u2039\u203a", "'")
+)
+_BETWEEN_WORDS = lazy_pattern(r"['\"],\s?['\"]")
+_SPAN = lazy_pattern(r"`([^`\n]{2,400})`|(?<!\w)'([^'\n]{2,400})'|\"([^\"\n]{2,400})\"")
+# In a sentence the name of a thing to install needs no command: "please install `x`".
+_PLAIN_WORDS = lazy_pattern(
+    r"\binstall(?:ing)?\b(?:\s(?!with\b|by\b|using\b|run\b|via\b)[\w-]{1,30}){0,4}:?\s[`'\"](?=[\w@][^\s`'\"]{0,99}[`'\"])",
+    re.IGNORECASE,
+)
+# The words of a sentence after a command that names no package: "run npm install to fix it".
+_GOES_ON = frozenset((
+    "to", "before", "first", "and", "or", "again", "in", "then", "for", "if", "with", "instead", "from", "on",
+    "at", "inside", "once", "after", "when", "by",
+))  # fmt: skip
+_SETTING = lazy_pattern(r"[A-Z_]{2,40}=")
+_CLAUSE_END = lazy_pattern(r"(?:[.;!?,:]|\s[-\u2013\u2014])\s")
+# Words that only announce the command which is left out.
+_ANNOUNCES = frozenset((
+    "", "sudo", "please", "run", "try", "use", "with", "by", "running", "using", "can", "be", "but", "or",
+    "and", "install", "installed", "hint", "mean", "you", "did",
+))  # fmt: skip
+_MARKS = "`'\"([:,;?.-"
+
+
+def names_install(text: str) -> bool:
+    """Say whether a message names a command that installs a package, runs one or fetches something."""
+    return _find_install(text[:_LONGEST_MESSAGE]) is not None
+
+
+def without_installs(line: str) -> str:
+    """Return a message up to the clause in which it names something to fetch."""
+    line = line[:_LONGEST_MESSAGE]
+    start = _find_install(line)
+    if start is None:
+        return line
+    before = line[:start]
+    ends = [found.start() for found in _CLAUSE_END.finditer(before)]
+    kept = before[: ends[-1]] if ends else before
+    words = kept.split()
+    while words and words[-1].strip(_MARKS).lower() in _ANNOUNCES:
+        words.pop()
+    return " ".join(words).rstrip(_MARKS)
+
+
+def _find_install(text: str) -> int | None:
+    """Return where the first command begins that fetches something."""
+    # In code a command is a list of words: `["pip", "install", "x"]`.
+    text = _BETWEEN_WORDS.sub(lambda found: " " * len(found[0]), text.translate(_CURLY))
+    starts = [start for start, command, quoted in _find_commands(text) if _fetches(command, is_quoted=quoted)]
+    for pattern in (_PLAIN_WORDS, tables.CODE_FETCHES):
+        starts += [found.start() for found in pattern.finditer(text)]
+    return min(starts, default=None)
+
+
+def _find_commands(text: str) -> Iterator[tuple[int, str, bool]]:
+    """Find what may be a command: what is quoted, and from a program's name to the end of its sentence."""
+    for span in _SPAN.finditer(text):
+        yield span.start(), span[span.lastindex or 0], True
+    names = (*tables.START.finditer(text), *tables.BEFORE_VERB.finditer(text))
+    for name in names[:_MOST_STARTS]:
+        start = name.start()
+        opened = text[max(0, start - 1) : start]
+        closing = text.find(opened, name.end()) if opened in ("`", *tables.QUOTES) else -1
+        if closing > name.end():
+            yield start, text[start:closing], True
+            continue
+        end = tables.BREAK.search(text, name.end(), start + _LONGEST_COMMAND)
+        rest = text[start : end.start() if end else start + _LONGEST_COMMAND]
+        # A quote that was opened before the command ends it.
+        for mark in ("`", *tables.QUOTES):
+            if rest.count(mark) % 2 and closing < 0:
+                yield start, rest[: rest.index(mark)], False
+        yield start, rest.replace(opened, "", 1) if closing >= 0 else rest, False
+
+
+def _fetches(command: str, *, is_quoted: bool) -> bool:
+    """Say whether a step of a command line fetches what the command names.
+
+    What is quoted is a command, so that `install` says it of any program.
+    """
+    for step in parse(command):
+        values = [word.value for word in step.words[len(step.assignments) :]]
+        for at, value in enumerate(values[:_MOST_BEFORE]):
+            given = values[at + 1 :]
+            if given and _fetches_given(re.sub(r"(?<=[a-z])[\d.]+\Z", "", program_name(value)), given):
+                return True
+        name = program_name(values[0]) if is_quoted and values else ""
+        is_unknown = bool(name) and name not in tables.OWN_TASKS | tables.MANAGERS
+        if is_unknown and "install" in values[1:3] and _find_packages(values[values.index("install") :]):
+            return True
+    return False
+
+
+def _fetches_given(name: str, given: Sequence[str]) -> bool:
+    """Say whether a program fetches when it is given these words."""
+    plain = [value for value in given if not value.startswith("-")]
+    first = plain[0].lower() if plain else ""
+    if name in tables.RUNS_PACKAGES or name in tables.INSTALLS_ALONE:
+        return bool(plain)
+    if name in tables.CONTAINERS:
+        return first in ("run", "create", "pull") and len(plain) > 1
+    if name in tables.FETCHERS or (name in ("git", "hg", "svn") and first in ("clone", "checkout", "co")):
+        return any(map(is_elsewhere, given))
+    if f"{name} {first}" in tables.FETCHING_VERBS or (name == "npm" and first in ("exec", "x")):
+        return len(plain) > 1
+    if name == "pacman":
+        return given[0].startswith("-S") and bool(plain)
+    if name in ("go", "deno", "nix", "uv") and first in ("run", "shell", "develop"):
+        return "--with" in given or any(map(tables.NAMED_ELSEWHERE.match, plain[1:2]))
+    if name not in tables.MANAGERS | tables.RUNNERS | tables.OTHER_MANAGERS:
+        return False
+    verb = next((value for value in given[:4] if value.lower() in tables.INSTALL_VERBS), "")
+    if not verb or f"{name} {verb}" in tables.OF_PROJECT:
+        return False
+    return bool(_find_packages(given[given.index(verb) :]))
+
+
+def _find_packages(given: Sequence[str]) -> list[str]:
+    """Return what an install names beside the project's own folders and lists of requirements."""
+    found: list[str] = []
+    before = ""
+    for value in given[1:]:
+        is_own = (
+            value.startswith((".", "-"))
+            or value.lower() in tables.INSTALL_VERBS
+            or bool(_SETTING.match(value))
+        )
+        if not found and value.lower() in _GOES_ON:
+            break
+        if (not is_own or ".." in value) and before not in tables.NAMES_OWN_FILE:
+            found.append(value)
+        before = value
+    return found
