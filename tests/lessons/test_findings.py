@@ -59,6 +59,22 @@ def test_a_category_is_a_tag_and_the_domain_is_the_runs(
     assert (second["domain"], second["tags"]) == ("general", ["continuity"])
 
 
+@pytest.mark.req("F3", "F6")
+def test_a_log_that_names_its_run_once_is_extracted_and_ages_the_bank(
+    project: Path, archivist: Command
+) -> None:
+    """Extract and decay as the document types them, from a log whose later lines name no run."""
+    assert archivist("init").code == 0
+    first, *rest = run_lines("r1", _finding())
+    lines = [first, *({key: value for key, value in line.items() if key != "run_id"} for line in rest)]
+    archivist("extract", str(write_jsonl(project / "r1.jsonl", lines)), cwd=project)
+    (lesson,) = _lessons(archivist, project)
+    assert (lesson["frequency"], lesson["last_seen_run"]) == (1, "r1")
+    aged = archivist("decay", cwd=project)
+    assert (aged.code, aged.err.splitlines()[-1]) == (0, "0 faded, 0 archived")
+    assert "counted before" in archivist("decay", cwd=project).err
+
+
 @pytest.mark.req("F3")
 def test_a_category_is_part_of_the_match(project: Path, archivist: Command, extract: Any) -> None:
     extract("r1", _finding(category="robustness"))

@@ -48,19 +48,20 @@ def test_an_agent_gives_category_scope_provider_and_evidence(bank: Bank, agent: 
 def test_what_an_agent_says_better_takes_the_place_of_others_when_a_person_approves(
     bank: Bank, agent: Bank
 ) -> None:
-    bank.lessons.add("Run the linter")
+    with bank.transaction() as writer:
+        writer.put(made("mined", number=99, summary="Run the linter", status=Status.ACTIVE), "add")
     first: Any = call(agent, "lesson_add", {"summary": "Lint with ruff before each commit"})
     second: Any = call(
         agent,
         "lesson_add",
-        {"summary": "Format, then lint: `ruff format && ruff check`", "supersedes": ["m-001", first["id"]]},
+        {"summary": "Format, then lint: `ruff format && ruff check`", "supersedes": ["m-099", first["id"]]},
     )
-    # Its own suggestion is replaced at once, a person's lesson only by a person.
+    # Its own suggestion is replaced at once, another's only by a person.
     assert bank.lessons.get(first["id"]).status is Status.SUPERSEDED
-    assert bank.lessons.get("m-001").status is Status.ACTIVE
-    assert bank.lessons.views([bank.lessons.get(second["id"])])[0]["supersedes"] == ["m-001"]
+    assert bank.lessons.get("m-099").status is Status.ACTIVE
+    assert bank.lessons.views([bank.lessons.get(second["id"])])[0]["supersedes"] == ["m-099"]
     approved = bank.lessons.approve(second["id"])
-    replaced = bank.lessons.get("m-001")
+    replaced = bank.lessons.get("m-099")
     assert (replaced.status, replaced.superseded_by) == (Status.SUPERSEDED, approved.id)
     assert bank.lessons.views([approved])[0]["supersedes"] == []
 
@@ -88,8 +89,10 @@ def test_an_agent_merges_lessons_of_others_only_as_a_suggestion(bank: Bank, agen
     assert bank.lessons.get(answer["id"]).is_waiting
     with pytest.raises(InputError, match="only a person may"):
         agent.lessons.merge(["m-001", "m-002"])
-    bank.lessons.approve(answer["id"])
-    assert {bank.lessons.get(name).status for name in ("m-001", "m-002")} == {Status.SUPERSEDED}
+    # What a person said stays until a person replaces it.
+    approved = bank.lessons.approve(answer["id"])
+    assert {bank.lessons.get(name).status for name in ("m-001", "m-002")} == {Status.ACTIVE}
+    assert bank.lessons.views([approved])[0]["kept_beside"] == ["m-001", "m-002"]
 
 
 def test_a_files_claim_to_supersede_counts_for_nothing(bank: Bank) -> None:

@@ -93,3 +93,9 @@ def test_preferences_can_be_set_not_to_fade() -> None:
     wish = lesson(type=LessonType.PREFERENCE, runs=("manual",), status=Status.ACTIVE)
     assert _pass(wish, 10).status is Status.ARCHIVED
     assert _pass(wish, 10, preferences_fade=False) is wish
+
+
+def test_what_waits_for_a_person_does_not_fade_unseen() -> None:
+    said = lesson(provenance=Provenance.SUGGESTED, runs=("r-1",), status=Status.CANDIDATE)
+    assert _pass(said, 10) is said
+    assert _pass(replace(said, confirmed=True), 10).status is Status.ARCHIVED

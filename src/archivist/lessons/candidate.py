@@ -7,7 +7,7 @@ Miners, reviewers, people, agents, files and shares all describe a lesson as a `
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, TypedDict
@@ -30,6 +30,8 @@ from archivist.records import (
 from archivist.text import make_legible
 
 NO_EVIDENCE = Evidence()
+# The origin of a lesson whose words are a language model's; which one and which question, its extra says.
+MODEL_ORIGIN = "model"
 
 
 class LessonAttributes(TypedDict, total=False):
@@ -97,7 +99,8 @@ class Candidate:
     `earlier_runs` met it before it was a lesson. `given` names the fields that a person stated. A candidate
     with `is_known_only` may meet a lesson but never becomes one. `record` holds the id, times and
     counts of a candidate that is a whole record already; `number` is the short id that it asks for and
-    `runs_since` how many runs have not met it.
+    `runs_since` how many runs have not met it. What a model worded takes the place of the lessons that it
+    `supersedes`, and stands beside those that it `generalises`; `notes` are stored with a new lesson.
     """
 
     key: str = ""
@@ -128,6 +131,9 @@ class Candidate:
     record: Lesson | None = None
     number: int = 0
     runs_since: int = 0
+    supersedes: tuple[str, ...] = ()
+    generalises: tuple[str, ...] = ()
+    notes: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +181,7 @@ class Sighting:
 
 # The fields that a candidate and a lesson have in common; a candidate's `key` is a lesson's `signature`.
 _SHARED = tuple(
-    field.name for field in fields(Candidate) if field.name in Lesson.__slots__ and field.name != "number"
+    each.name for each in fields(Candidate) if each.name in Lesson.__slots__ and each.name != "number"
 )
 # Fields that cannot be edited. A statement that sets one is a record of its own and has no twin.
 FIXED_FIELDS = frozenset((

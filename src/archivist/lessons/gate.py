@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from archivist.access.rights import may_change
 from archivist.capture.clean import Cleaner
 from archivist.cold_start import lazy_pattern
-from archivist.lessons.candidate import Candidate, Sighting, clean_candidate, lesson_fields
+from archivist.lessons.candidate import MODEL_ORIGIN, Candidate, Sighting, clean_candidate, lesson_fields
 from archivist.lessons.contradiction import wish_likeness
 from archivist.lessons.quarantine import is_quarantined, lesson_suspicion
 from archivist.lessons.standing import is_confirmed, lesson_text, merge_evidence, merge_sets, merge_versions
@@ -29,6 +30,8 @@ NAME_WEIGHT = 0.3
 RULE_WEIGHT = 0.15
 TAG_WEIGHT = 0.05
 DUPLICATE_AT = 0.78
+# From here on a model is asked whether two lessons say the same.
+ALIKE_AT = 0.5
 
 # A finding is a role's hint when the role made at least so many of its sightings, and this share of them.
 _LEAST_SIGHTINGS = 3
@@ -167,6 +170,7 @@ def draft_lesson(candidate: Candidate, sighting: Sighting) -> Lesson:
         last_seen=sighting.seen,
         unseen_from=unseen_from,
         provenance=words_from,
+        extra=dict(candidate.notes),
     )
 
 
@@ -195,6 +199,43 @@ def refine_lesson(known: Lesson, candidate: Candidate, sighting: Sighting) -> Le
     )
 
 
+def may_be_superseded(lesson: Lesson) -> bool:
+    """Say whether a model's words may take a lesson's place: never a person's own or approved words."""
+    is_mined = lesson.provenance is Provenance.MINED and lesson.source is not Source.MANUAL
+    return lesson.status.is_live and is_mined and not is_confirmed(lesson) and not lesson.is_waiting
+
+
+def succeed_lessons(older: Sequence[Lesson], candidate: Candidate, sighting: Sighting) -> Lesson:
+    """Return the draft that says in a model's words what some lessons say, with all that they know."""
+    first = older[0]
+    draft = replace(
+        first,
+        id="",
+        number=0,
+        created=min(lesson.created for lesson in older),
+        updated=sighting.now,
+        edited=sighting.now,
+        summary=candidate.summary,
+        rule=candidate.rule,
+        signature=candidate.key,
+        tool=candidate.tool,
+        actor=sighting.actor,
+        origin=candidate.origin,
+        importance=max(candidate.importance, *(lesson.importance for lesson in older)),
+        remedies=tuple(dict.fromkeys(chain(candidate.remedies, *(lesson.remedies for lesson in older)))),
+        extra={**first.extra, **candidate.notes},
+    )
+    for other in older[1:]:
+        draft = replace(
+            draft,
+            runs=merge_sets(draft.runs, other.runs),
+            tags=merge_sets(draft.tags, other.tags),
+            evidence=merge_evidence(draft.evidence, other.evidence),
+            faded=min(draft.faded, other.faded),
+        )
+    return record_sighting(draft, candidate, sighting) if sighting.run else draft
+
+
 def record_sighting(lesson: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
     """Return the lesson after a run met it; a run counts once, and a retired lesson is not met."""
     if lesson.status.is_retired or {sighting.run, sighting.counted} & set(lesson.runs):
@@ -212,9 +253,10 @@ def record_sighting(lesson: Lesson, candidate: Candidate, sighting: Sighting) ->
 
 
 def meet_mined(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
-    """Count the run, and take the newer words unless a person chose the present ones."""
+    """Count the run, and take the newer words unless a person or a model chose the present ones."""
     seen = record_sighting(known, candidate, sighting)
-    if known.confirmed or known.source is not Source.ARCHIVIST or known.signature != candidate.key:
+    is_chosen = known.confirmed or known.source is not Source.ARCHIVIST or known.origin == MODEL_ORIGIN
+    if is_chosen or known.signature != candidate.key:
         return seen
     worded = replace(
         seen,

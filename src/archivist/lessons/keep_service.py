@@ -13,6 +13,7 @@ from archivist.capture.clean import Cleaner
 from archivist.lessons import gate
 from archivist.lessons.candidate import (
     FIXED_FIELDS,
+    MODEL_ORIGIN,
     Candidate,
     KeptLesson,
     LessonChange,
@@ -97,6 +98,8 @@ class LessonGate:
         sighting, provenance = self._sighting, self._sighting.provenance
         is_from_file = provenance in (Provenance.IMPORTED, Provenance.SHARED)
         candidate = clean_candidate(candidate, self._cleaner, is_exact=is_from_file)
+        if candidate.origin == MODEL_ORIGIN and provenance is Provenance.MINED:
+            return self._keep_of_model(candidate, may_create=may_create)
         known = self._find_twin(candidate)
         if known is None:
             draft = gate.draft_lesson(candidate, sighting)
@@ -126,6 +129,38 @@ class LessonGate:
         if is_mined:
             self._project_lessons[after.id] = after
         return KeptLesson(after, LessonChange.MET)
+
+    def _keep_of_model(self, candidate: Candidate, *, may_create: bool) -> KeptLesson:
+        """Keep what a model worded. It rewords nothing: it supersedes what was mined, and both are kept."""
+        sighting = self._sighting
+        draft = gate.draft_lesson(candidate, sighting)
+        found = [self._writer.get(Lesson, name) for name in (*candidate.supersedes, *candidate.generalises)]
+        older = [lesson for lesson in found if lesson is not None and gate.may_be_superseded(lesson)]
+        if len(older) < len(found) or (found and not sighting.words_from.is_own):
+            return KeptLesson(draft, LessonChange.DROPPED)
+        known = None if candidate.supersedes else self._find_by_key_or_likeness(candidate)
+        if known is not None and not found:
+            is_better = bool(candidate.remedies or candidate.rule) and not (known.remedies or known.rule)
+            if is_better and gate.may_be_superseded(known) and sighting.words_from.is_own:
+                older = [known]
+            elif sighting.is_counted and not known.is_waiting:
+                met = gate.record_sighting(known, candidate, sighting)
+                is_changed = met != known and self._writer.put(self._settle(met, known), "see")
+                return KeptLesson(met, LessonChange.MET if is_changed else LessonChange.UNCHANGED)
+            else:
+                return KeptLesson(known, LessonChange.UNCHANGED)
+        if known is not None and candidate.generalises:
+            return KeptLesson(known, LessonChange.UNCHANGED)
+        if not may_create and (candidate.generalises or not older):
+            return KeptLesson(draft, LessonChange.DROPPED)
+        if not older:
+            return KeptLesson(self._put_new(draft, 0, self._verb), LessonChange.CREATED)
+        new = self._put_new(gate.succeed_lessons(older, candidate, sighting), 0, "refine")
+        if candidate.generalises:
+            return KeptLesson(new, LessonChange.CREATED)
+        for lesson in older:
+            self._supersede(lesson, new)
+        return KeptLesson(new, LessonChange.REFINED)
 
     def _supersede(self, old: Lesson, new: Lesson) -> Lesson:
         now = self._sighting.now

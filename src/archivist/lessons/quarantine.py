@@ -50,8 +50,11 @@ class _Sign(NamedTuple):
     pattern: re.Pattern[str]
 
 
+# How a tag letter begins that was made legible.
+_LEGIBLE_TAG = "\\U000e00"
 _UNSEEN = lazy_pattern(
     "[\u200b\u2060-\u2064\ufeff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]|[\u200c\u200d]{2,}"
+    rf"|{re.escape(_LEGIBLE_TAG)}[0-7]"
     "|(?<=[A-Za-z])[\u200c\u200d](?=[A-Za-z])|\u00ad.{0,40}\u00ad"
     # One word in letters of two scripts.
     "|[A-Za-z][\u0430-\u044f\u0410-\u042f]|[\u0430-\u044f\u0410-\u042f][A-Za-z]"
@@ -192,9 +195,9 @@ def suspicion(*texts: str) -> str:
     if sum(map(len, given)) > LONGEST_TEXT:
         return TOO_LONG
     text = "\n".join(" ".join(each.split()) for each in given)
+    if (not text.isascii() or _LEGIBLE_TAG in text) and _UNSEEN.search(text):
+        return _HIDDEN
     if not text.isascii():
-        if _UNSEEN.search(text):
-            return _HIDDEN
         # As a model reads it: whatever the width, style, marks or script of the letters.
         given = [_WEIGHTLESS.sub("", unicodedata.normalize("NFKC", each)) for each in given]
         letters = _WEIGHTLESS.sub("", unicodedata.normalize("NFKD", text))

@@ -22,7 +22,7 @@ from archivist.capture.clean import Cleaner, clean_name
 from archivist.capture.runs import require_own_run, task_runs
 from archivist.capture.secret_rules import PLACEHOLDER_START
 from archivist.clock import from_text
-from archivist.errors import InputError, NotFoundError, RecordError, StateError
+from archivist.errors import ChangedError, InputError, NotFoundError, RecordError, StateError
 from archivist.lessons.candidate import (
     FIXED_FIELDS,
     Candidate,
@@ -35,6 +35,7 @@ from archivist.lessons.candidate import (
     clean_lesson,
     clean_lesson_text,
 )
+from archivist.lessons.evidence_service import require_support, resolve_evidence
 from archivist.lessons.facets import facet_conditions, score_record
 from archivist.lessons.quarantine import (
     APPROVAL_HINT,
@@ -44,16 +45,24 @@ from archivist.lessons.quarantine import (
     quarantine_reason,
 )
 from archivist.lessons.standing import (
+    SUPERSEDES,
     AgeingResult,
     decay_lesson,
     find_lesson,
     is_confirmed,
+    is_of_person,
+    is_reworded,
     lesson_text,
+    lesson_version,
     merge_evidence,
     merge_sets,
+    named_replacements,
+    needs_version,
+    superseded_ids,
     unite_twins,
     with_status,
 )
+from archivist.lessons.support import choose_calls
 from archivist.projects import RunNumbers, names_of
 from archivist.recall.keywords import keywords
 from archivist.recall.query import LIVE, Query
@@ -62,8 +71,6 @@ from archivist.records import (
     Brief,
     Episode,
     Event,
-    EventKind,
-    Evidence,
     Lesson,
     LessonType,
     Provenance,
@@ -93,8 +100,6 @@ MANUAL_RUN = "manual"
 AGENT_ORIGIN = "agent"
 # The role of an actor that recovers failed runs.
 HEALER = "healer"
-# Where a suggestion notes the lessons of others that it takes the place of when a person approves it.
-SUPERSEDES = "supersedes"
 _SHARED_FIELDS = ("category", "scope", "task", "provider", "tool", "domain", "tags", "importance", "severity")
 _MOST_CITED = 20
 MOST_MET = ("-frequency", "-importance", "number")
@@ -185,18 +190,24 @@ class Lessons(BankService):
         """Keep a lesson in the name of the actor, and say whether it is new or was met again.
 
         An agent's lesson stays a candidate until another run meets it; anybody else's is active at once. It
-        supersedes the named lessons now, or those that the actor may not change when a person approves it.
+        supersedes the named lessons now, or those that the actor may not change when a person approves it;
+        what a person said stays.
         """
+        is_agent = self._bank.actor.kind is ActorKind.AGENT
+        if is_agent:
+            # Before the transaction: others need not wait while the cited events are searched.
+            claim = f"{summary} . {fields.get('rule', '')}"
+            require_support(self._bank, claim, evidence, self.get_many(supersedes))
         with self._bank.transaction():
             older = self.get_many(supersedes)
-            if self._bank.actor.kind is ActorKind.AGENT:
+            if is_agent:
                 kept = self._keep_suggestion(summary, fields, run=run.strip(), evidence=evidence)
             else:
                 given = {name: value for name, value in fields.items() if value not in ("", ())}
                 if evidence:
-                    given["evidence"] = self._resolve_evidence(evidence)
+                    given["evidence"] = resolve_evidence(self._bank, evidence)
                 kept = self._keep_statement(summary, {"type": LessonType.PATTERN.value, **given})
-            return kept._replace(lesson=self._supersede(older, kept.lesson)) if older else kept
+            return self._supersede(older, kept) if older else kept
 
     @writes(Layer.LESSONS)
     def merge(self, names: Sequence[str], *, summary: str = "", rule: str = "") -> KeptLesson:
@@ -229,7 +240,7 @@ class Lessons(BankService):
             merged = replace(merged, summary=summary or merged.summary, rule=rule or merged.rule)
             merged = self._settle(clean_lesson(validate_lesson(merged)))
             writer.put(merged, "merge")
-            return KeptLesson(self._supersede(others, merged), LessonChange.MET)
+            return self._supersede(others, KeptLesson(merged, LessonChange.MET))
 
     @decides(Layer.LESSONS)
     def join_twins(self) -> list[tuple[Lesson, Lesson]]:
@@ -243,24 +254,27 @@ class Lessons(BankService):
                 writer.put(twin, "supersede")
         return united
 
-    def _supersede(self, older: Sequence[Lesson], lesson: Lesson) -> Lesson:
+    def _supersede(self, older: Sequence[Lesson], kept: KeptLesson) -> KeptLesson:
         """Retire older lessons in favour of one; those that the actor may not change when it is approved."""
+        lesson = kept.lesson
         others = [other for other in older if other.id != lesson.id and not other.status.is_retired]
         for other in others:
             if may_change(self._bank.actor, other):
                 self._retire(other.id, "supersede", lesson.id)
         pending = [other.id for other in others if not may_change(self._bank.actor, other)]
         if not pending:
-            return lesson
+            return kept
         if not may_change(self._bank.actor, lesson):
             raise InputError(
                 f"{lesson.short_id} says the same, and only a person may let it take the place of others",
                 hint=f"use other words, or ask for archivist lessons merge {lesson.short_id} …",
             )
-        lesson = replace(lesson, extra={**lesson.extra, SUPERSEDES: sorted(pending)})
+        # Of a lesson that a person may have read, what it replaces is changed as its words are.
+        edited = lesson.edited if kept.is_new else self._bank.now()
+        lesson = replace(lesson, edited=edited, extra={**lesson.extra, SUPERSEDES: sorted(pending)})
         with self._bank.transaction() as writer:
             writer.put(lesson, "suggest")
-        return lesson
+        return kept._replace(lesson=lesson)
 
     def _keep_statement(self, summary: str, fields: dict[str, Any]) -> KeptLesson:
         """Keep what a person or an orchestrator states."""
@@ -307,7 +321,7 @@ class Lessons(BankService):
         unknown = sorted(fields.keys() - _SUGGESTED_FIELDS)
         if unknown:
             raise RecordError(f"{unknown[0]}: an agent cannot set it")
-        cited = self._resolve_evidence(evidence)
+        cited = resolve_evidence(self._bank, evidence)
         # Cleaned before they are lowered: the forms of keys are recognised by their capitals.
         tags = (clean_lesson_text(tag).strip().lower() for tag in fields.get("tags") or ())
         values = {name: value for name, value in fields.items() if value is not None}
@@ -360,21 +374,6 @@ class Lessons(BankService):
         times = {"created": now, "updated": now, "edited": now}
         made = {"id": self._bank.new_id(now), "actor": actor, "brought_by": by, **times}
         return validate_lesson(from_plain(Lesson, made | values))
-
-    def _resolve_evidence(self, names: Sequence[str]) -> Evidence:
-        """Return evidence by the kind of record that each id names."""
-        found: dict[str, set[str]] = {"episodes": set(), "events": set(), "logs": set()}
-        for name in names:
-            try:
-                _, record = self._bank.ledger.find(name)
-            except NotFoundError:
-                raise InputError(
-                    f"no record for evidence {name!r}",
-                    hint="give ids of runs, events or stream entries as other functions return them",
-                ) from None
-            kind = {Episode: "episodes", Event: "events"}.get(type(record), "logs")
-            found[kind].add(record.id)
-        return Evidence(**{kind: tuple(sorted(ids)) for kind, ids in found.items()})
 
     # Read
 
@@ -472,15 +471,19 @@ class Lessons(BankService):
     def views(self, lessons: Sequence[Lesson]) -> list[dict[str, object]]:
         """Return lessons as plain values, with what is counted for each."""
         with self._bank.reading() as reader:
-            tallies = reader.tallies([lesson.id for lesson in lessons])
+            ids = [lesson.id for lesson in lessons]
+            tallies = reader.tallies(ids)
             numbers = RunNumbers(reader)
             unseen = {lesson.id: numbers.count_unseen(lesson) for lesson in lessons}
-            pending = {name for lesson in lessons for name in _pending_ids(lesson)}
-            names = {name: each.short_id for name, each in reader.records("lesson", sorted(pending)).items()}
+            pending = {name for lesson in lessons for name in superseded_ids(lesson)}
+            found = reader.records("lesson", sorted(pending))
+            retired = reader.select(Lesson, one_of("superseded_by", ids), order=("number",)) if ids else []
         return [
             {
                 **to_view(lesson, tallies.get(lesson.id, Tally()), unseen[lesson.id]),
-                "supersedes": [names[name] for name in _pending_ids(lesson) if name in names],
+                "version": lesson_version(lesson),
+                **named_replacements(lesson, found),
+                "replaced": [other.short_id for other in retired if other.superseded_by == lesson.id],
                 "quarantined_for": quarantine_reason(lesson),
                 "waits_for": WAITS_FOR if lesson.is_waiting else "",
             }
@@ -515,22 +518,10 @@ class Lessons(BankService):
 
     @reads(Layer.RUNS)
     def cited_calls(self, lesson: Lesson) -> dict[str, Event]:
-        """Return the latest call that failed of those a lesson cites, and the first that worked after it."""
+        """Return the latest call that failed of those a lesson cites, and one that did what it advises."""
         with self._bank.reading() as reader:
             cited = reader.records("event", lesson.evidence.events).values()
-        calls = [event for event in cited if event.kind in (EventKind.TOOL_CALL, EventKind.EDIT)]
-        # Of the runs that met it, one that overcame it shows most.
-        runs = {event.run for event in calls if not event.is_error}
-        failed = max(
-            (event for event in calls if event.is_error),
-            key=lambda event: (event.run in runs, event.run, event.seq),
-            default=None,
-        )
-        if failed is None:
-            return {}
-        after = (each for each in calls if each.run == failed.run and each.seq > failed.seq)
-        worked = min(after, key=lambda event: event.seq, default=None)
-        return {"Failed": failed} | ({"Worked": worked} if worked else {})
+        return choose_calls(lesson, list(cited))
 
     @reads(Layer.LESSONS)
     def lesson_names(self, ids: Collection[str] | None = None) -> dict[str, tuple[str, str]]:
@@ -564,7 +555,11 @@ class Lessons(BankService):
             is_suspicious = lesson.status is Status.QUARANTINED and bool(lesson_suspicion(changed))
             # A change of its weight or scope approves no lesson that waits.
             is_approved = not lesson.is_waiting or lesson_text(changed)[:-1] != lesson_text(lesson)[:-1]
-            if bank.actor.kind is ActorKind.HUMAN and is_approved and not is_suspicious:
+            # Of words that an agent changed, a person's edit approves none that it does not restate.
+            is_read = not is_reworded(lesson) or not any(
+                getattr(lesson, field) for field in {"rule", "detail", "remedies"} - values.keys()
+            )
+            if bank.actor.kind is ActorKind.HUMAN and is_approved and is_read and not is_suspicious:
                 # A person's words are believed, and later runs do not reword them.
                 changed = replace(changed, confirmed=True)
             elif bank.actor.kind is not ActorKind.HUMAN and lesson_text(changed) != lesson_text(lesson):
@@ -583,8 +578,13 @@ class Lessons(BankService):
         return changed
 
     @decides(Layer.LESSONS)
-    def approve(self, name: str) -> Lesson:
-        """Approve a lesson as it is worded; only a person may."""
+    def approve(self, name: str, version: str = "") -> Lesson:
+        """Approve a lesson as it is worded; only a person may.
+
+        `version` is that of the words that the person read: if they were changed, nothing is approved.
+        Quarantined words, and an agent's that it has changed, are approved only by their version. What the
+        lesson asks to replace is superseded, except what a person said.
+        """
         with self._bank.transaction() as writer:
             lesson = find_lesson(writer, name)
             if self._bank.actor.kind is not ActorKind.HUMAN:
@@ -595,12 +595,24 @@ class Lessons(BankService):
                 )
             if lesson.confirmed:
                 return lesson
+            if version and version != lesson_version(lesson):
+                raise ChangedError(lesson.short_id)
+            if not version and needs_version(lesson):
+                why = "is quarantined" if lesson.status is Status.QUARANTINED else "was changed by an agent"
+                raise StateError(
+                    f"{lesson.short_id} {why}: name the version that you read",
+                    hint=f"archivist lessons show {lesson.short_id} prints it",
+                )
+            named = [writer.get(Lesson, other) for other in superseded_ids(lesson)]
+            others = [other for other in named if other is not None and not other.status.is_retired]
+            stay = [other.id for other in others if is_of_person(other)]
             extra = {name: value for name, value in lesson.extra.items() if name != SUPERSEDES}
+            extra |= {SUPERSEDES: stay} if stay else {}
             approved = self._settle(replace(lesson, confirmed=True, extra=extra))
             writer.put(approved, "approve")
-            for other in _pending_ids(lesson):
-                if writer.get(Lesson, other) is not None:
-                    self._retire(other, "supersede", approved.id)
+            for other in others:
+                if other.id not in stay:
+                    self._retire(other.id, "supersede", approved.id)
         return approved
 
     @decides(Layer.LESSONS)
@@ -725,12 +737,6 @@ class Lessons(BankService):
                 if writer.put(after, "decay") and after.faded != lesson.faded:
                     (archived if after.status is Status.ARCHIVED else faded).append(after)
         return AgeingResult(tuple(faded), tuple(archived))
-
-
-def _pending_ids(lesson: Lesson) -> list[str]:
-    """Return the lessons that an agent's suggestion takes the place of; a file's claim counts for nothing."""
-    pending = lesson.extra.get(SUPERSEDES) if lesson.provenance is Provenance.SUGGESTED else None
-    return [str(name) for name in pending] if isinstance(pending, list | tuple) else []
 
 
 def _derive_tags(summary: str) -> tuple[str, ...]:

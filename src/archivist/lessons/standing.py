@@ -8,7 +8,7 @@ decides alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from archivist.clock import to_text
 from archivist.errors import NotFoundError, RecordError
 from archivist.lessons.quarantine import is_quarantined
-from archivist.records import Evidence, Finding, Lesson, LessonType, Source, Status
+from archivist.records import Evidence, Finding, Lesson, LessonType, Provenance, Source, Status
 from archivist.records.lesson import SHORT_ID
-from archivist.records.plain import canonical_json, field_names, to_plain
+from archivist.records.plain import canonical_json, digest_of, field_names, to_plain
 from archivist.service import complete_id
 from archivist.store.filters import equals
 
@@ -37,6 +37,10 @@ _COUNTED = (
     "updated",
 )  # fmt: skip
 _CITED = field_names(Evidence)
+# Where a suggestion notes the lessons of others that it asks to replace.
+SUPERSEDES = "supersedes"
+# What decides to which runs a lesson is told.
+_AUDIENCE = ("type", "category", "scope", "project", "repo", "task", "provider", "tool", "role", "domain")
 
 
 def find_lesson(reader: Reader, name: str) -> Lesson:
@@ -94,6 +98,47 @@ def lesson_text(lesson: Lesson) -> tuple[object, ...]:
     return lesson.summary, lesson.rule, lesson.detail, lesson.remedies, sorted(lesson.tags)
 
 
+def lesson_version(lesson: Lesson) -> str:
+    """Return the digest of what a person approves: the words, where they are told, and what they replace."""
+    audience = (getattr(lesson, name) for name in _AUDIENCE)
+    return digest_of(*lesson_text(lesson), *audience, superseded_ids(lesson))
+
+
+def needs_version(lesson: Lesson) -> bool:
+    """Say whether an approval must name the version: suspicious words, or an agent's that were changed.
+
+    Otherwise an agent could change its words after a person has read them.
+    """
+    return lesson.status is Status.QUARANTINED or is_reworded(lesson)
+
+
+def is_reworded(lesson: Lesson) -> bool:
+    """Say whether an agent's suggestion, which a person may have read, was changed and is not approved."""
+    is_changed = lesson.edited != lesson.created
+    return lesson.provenance is Provenance.SUGGESTED and is_changed and not lesson.confirmed
+
+
+def superseded_ids(lesson: Lesson) -> list[str]:
+    """Return the lessons that an agent's suggestion asks to replace; a file's claim counts for nothing."""
+    pending = lesson.extra.get(SUPERSEDES) if lesson.provenance is Provenance.SUGGESTED else None
+    return [str(name) for name in pending] if isinstance(pending, list | tuple) else []
+
+
+def named_replacements(lesson: Lesson, found: Mapping[str, Lesson]) -> dict[str, list[str]]:
+    """Return which lessons an approval replaces, and which of a person it leaves though it names them."""
+    named = (found[name] for name in superseded_ids(lesson) if name in found)
+    live = [other for other in named if not other.status.is_retired]
+    return {
+        "supersedes": [other.short_id for other in live if not is_of_person(other)],
+        "kept_beside": [other.short_id for other in live if is_of_person(other)],
+    }
+
+
+def is_of_person(lesson: Lesson) -> bool:
+    """Say whether a person said a lesson, approved it or accepted where it comes from."""
+    return is_confirmed(lesson) or lesson.provenance is Provenance.TYPED or lesson.accepted
+
+
 def merge_sets(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
     """Return the union of two sets, sorted: the order in which records hold sets."""
     return tuple(sorted({*first, *second})) if first or second else ()
@@ -125,6 +170,9 @@ def decay_lesson(
     if due_from is None or lesson.unseen_from > due_from:
         return lesson
     if lesson.type is LessonType.PREFERENCE and not preferences_fade:
+        return lesson
+    if lesson.is_waiting:
+        # It would leave the list of what a person is to decide, unseen.
         return lesson
     faded = replace(lesson, faded=lesson.faded + 1, unseen_from=run_count, updated=max(now, lesson.updated))
     if faded.frequency == 0:

@@ -18,6 +18,11 @@ class Actor(Record):
     def __str__(self) -> str:
         return f"{self.kind.value}:{self.name}:{self.role}".rstrip(":")
 
+    @property
+    def person(self) -> str:
+        """Return whose actor it is: `ada` for `human:Ada` and for her agent, `agent:ada/claude`."""
+        return self.name.partition("/")[0].casefold()
+
     @classmethod
     def parse(cls, text: str) -> "Actor":
         """Read `kind[:name[:role]]`."""

@@ -70,6 +70,9 @@ def merge_episode(known: Episode, seen: Episode) -> Episode:
     if seen.kind is EpisodeKind.ORCHESTRATOR_RUN:
         # A log does not know that it is a healer's; who started the run may.
         newer.pop("kind")
+    if known.agent and seen.agent == seen.provider:
+        # A log names its harness; who started the run knows which agent did it.
+        newer.pop("agent", None)
     tags = tuple(dict.fromkeys((*known.tags, *seen.tags)))
     return replace(known, **{**newer, "tags": tags, "extra": {**known.extra, **seen.extra}})
 

@@ -68,6 +68,13 @@ def canonical_json(value: object) -> str:
     return _CANONICAL.encode(value)
 
 
+def digest_of(*values: object) -> str:
+    """Return the digest of plain values; of 128 bits, since an agent may choose two texts to collide."""
+    from hashlib import sha256
+
+    return sha256(canonical_json(values).encode("utf-8", "replace")).hexdigest()[:32]
+
+
 @cache
 def field_names(record: Any) -> tuple[str, ...]:
     """Return the names of a record's fields."""

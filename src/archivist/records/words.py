@@ -12,6 +12,8 @@ from enum import StrEnum
 MAX_RUN_COUNT = 1_000_000
 # The key in an episode's `extra` under which reflection keeps its notes.
 NOTES = "reflection"
+# The key in those notes of what a language model told of the run.
+BY_MODEL = "model"
 # Separates a run's id from the project of its part in another repository.
 PART = "@"
 
