@@ -70,8 +70,7 @@ def _find_openings(text: str) -> Iterator[tuple[int, re.Match[str]]]:
 
 def fence(text: str, brief_id: str, lesson_ids: Sequence[str]) -> str:
     """Put a brief between marks that name it and its lessons; what steers a terminal is left out."""
-    if not text.replace("\n", "").isprintable():
-        text = make_legible(text)
+    text = make_legible(text)
     # A mark inside the text would end the fence early and leave the rest to be learnt from.
     body = text.replace(FENCE_MARK, "archivist-brief").strip("\n")
     return f"<!-- {FENCE_MARK} {' '.join((brief_id, *lesson_ids))} -->\n{body}\n{FENCE_CLOSE}\n"

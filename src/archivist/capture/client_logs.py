@@ -79,20 +79,31 @@ class _LogHead(NamedTuple):
 class CheckoutPlaces:
     """Where a repository is checked out, and the address of its remote.
 
-    `left_out` counts by folder the sessions inside of a checkout that are not taken for the repository's.
+    `former` are the roots that a person named: where the repository was, or folders above such places.
+    `left_out` counts by folder the sessions inside of a checkout that are not taken for the repository's;
+    `taken` are the folders of those that are.
     """
 
     roots: tuple[Path, ...]
     remote: str
+    former: tuple[Path, ...] = ()
     left_out: Counter[str] = field(default_factory=Counter)
+    taken: set[str] = field(default_factory=set)
     _tracked: dict[Path, TrackedFolders | None] = field(default_factory=dict)
 
     def has_name(self, folder: str) -> bool:
         """Say whether a folder is called like one of the checkouts."""
-        return folder.replace("\\", "/").rpartition("/")[2] in {root.name for root in self.roots}
+        own = {root.name for root in self.roots if root not in self.former}
+        return folder.replace("\\", "/").rpartition("/")[2] in own
 
     def has_session(self, folder: str, remote: str = "") -> bool:
         """Say whether a session that began in a folder, in a clone of a remote, is the repository's."""
+        is_own = self._is_own(folder, remote)
+        if is_own:
+            self.taken.add(folder)
+        return is_own
+
+    def _is_own(self, folder: str, remote: str) -> bool:
         path = Path(os.path.realpath(folder)) if Path(folder).is_absolute() else Path()
         top = Path(path.anchor)
         is_there = bool(path.anchor) and is_folder(path)
@@ -102,6 +113,8 @@ class CheckoutPlaces:
         is_ours = remote_address(remote) == self.remote != "" or is_named
         above = [root for root in self.roots if path.is_relative_to(root)]
         root = max(above, key=lambda each: len(each.parts), default=None)
+        if root in self.former and not is_there and self.has_name(folder):
+            return True
         if root is None or (is_there and repository != repository_of(root, top)):
             # A repository inside of this one is another, unless it is a clone of the same remote.
             if is_repository(repository):
@@ -136,7 +149,8 @@ def checkout_places(folder: Path, former: Sequence[Path] = ()) -> CheckoutPlaces
     """Return where the repository of a folder is checked out, and was; a folder in none is its own place."""
     own = Path(os.path.realpath(folder))
     remote = remote_address(remote_of(repository_of(own, Path(own.anchor))))
-    return CheckoutPlaces(tuple(dict.fromkeys([*(worktrees_of(own) or [own]), *former])), remote)
+    roots = dict.fromkeys([*(worktrees_of(own) or [own]), *former])
+    return CheckoutPlaces(tuple(roots), remote, tuple(former))
 
 
 class FoundLogs(NamedTuple):
@@ -172,6 +186,12 @@ def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str,
         ),
     ]
     found.sort(key=lambda log: (log.started, log.path, log.session))
+    began = [Path(os.path.realpath(folder)) for folder in places.taken]
+    problems += [
+        f"no session began in {former}"
+        for former in places.former
+        if not any(folder.is_relative_to(former) for folder in began)
+    ]
     return FoundLogs(found, problems, gone, places.left_out)
 
 

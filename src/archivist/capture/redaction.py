@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from archivist.capture import secret_rules as rules
@@ -102,12 +102,25 @@ def _find_by_words(text: str) -> list[_Span]:
     for hint, find_flat in (("auth", _authorizations), ("cookie", _cookies), ("bearer ", _bearers)):
         if hint in flat:
             spans += find_flat(text, flat)
+    spans += _find_elsewhere(text, flat)
     if len(text) <= rules.LONGEST_PROMPT:
         for hint in rules.PROMPT_HINTS if text.isascii() else rules.ALL_PROMPT_HINTS:
             if hint in text:
                 spans += _prompt_passwords(text)
                 break
     return spans
+
+
+def _find_elsewhere(text: str, flat: str) -> Iterator[_Span]:
+    """Find the values whose name, or the command that takes them, stands in another place."""
+    if "value" in flat:
+        yield from _paired_values(text, flat)
+    for hint, pattern in rules.PLACED_VALUES:
+        if hint in flat:
+            yield from _placed_values(text, pattern, _is_placed_secret)
+    for hint, pattern in rules.DRAWN_VALUES:
+        if hint in flat:
+            yield from _placed_values(text, pattern, rules.is_drawn_value)
 
 
 def _is_at_boundary(text: str, start: int) -> bool:
@@ -318,6 +331,29 @@ def _bearers(text: str, flat: str) -> Iterator[_Span]:
         value = rules.AUTH_VALUE.match(text, match.end())
         if value and rules.is_random(value[0]) and not rules.is_ordinary(value[0]):
             yield _Span(*value.span(), "authorization", _BY_PLACE)
+
+
+def _placed_values(text: str, pattern: re.Pattern[str], judge: Callable[[str], bool]) -> Iterator[_Span]:
+    """Find the values that a pattern shows and a judge takes for secrets."""
+    for match in pattern.finditer(text):
+        value = match["value"].rstrip(".,:;)\"'")
+        if judge(value) and (value.startswith("$") or not rules.is_template(value)):
+            yield _Span(match.start("value"), match.start("value") + len(value), "secret", _BY_PLACE)
+
+
+def _paired_values(text: str, flat: str) -> Iterator[_Span]:
+    """Find the values whose name stands in a field beside them."""
+    for field in rules.VALUE_FIELD.finditer(flat):
+        start = max(0, field.start() - rules.FIELD_REACH)
+        around = text[start : field.end() + rules.FIELD_REACH]
+        for pattern in rules.PAIRED_VALUES:
+            for span in _placed_values(around, pattern, _is_placed_secret):
+                yield span._replace(start=start + span.start, end=start + span.end)
+
+
+def _is_placed_secret(value: str) -> bool:
+    is_count = value.isdigit()
+    return value.startswith("$") or (not is_count and rules.is_password_value(value, is_quoted=True))
 
 
 def _kubernetes_secrets(text: str, flat: str) -> Iterator[_Span]:

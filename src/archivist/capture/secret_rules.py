@@ -220,7 +220,7 @@ AUTH: Final = lazy_pattern(
     r"[\"'](?P<pair>[^\"'\n]{4,200})[\"']"
     r"|(?:orization)?(?:\\{0,3}[\"'`])?\]?[ \t]{0,4}(?:[:=]|(?P<comma>,)(?=[ \t]{0,2}\\{0,3}[\"']))"
     r"[ \t]{0,4}(?:[bruf]{0,2}(?P<quote>\\{0,3}[\"'`]))?"
-    r"(?P<scheme>(?:bearer|basic|token|digest|apikey|negotiate|bot)[ \t]{1,4})?)"
+    r"(?P<scheme>(?:bearer|basic|token|digest|apikey|negotiate|bot|ssws)[ \t]{1,4})?)"
 )
 # Where the header's name is not beside it: logs, and listings of names and values.
 BEARER: Final = lazy_pattern(r"bearer[ \t]{1,2}(?=[a-z0-9._~+/\-]{16})")
@@ -235,11 +235,11 @@ COOKIE_ATTRIBUTES: Final = frozenset(
 )
 # The password behind a flag, and the programs of which the flag is.
 PASSWORD_FLAG: Final = lazy_pattern(
-    r" -(?:u[ =]?[\"']?[^\s:\"'$<{]{1,128}:(?P<u>[^\s\"'$<{:/][^\s\"']{0,255})"
+    r" -(?:pass(?:in|out)? [\"']?pass:(?P<pass>[^\s\"'$<{][^\s\"']{3,255})"
+    r"|(?:u[ =]?|-user[ =])[\"']?[^\s:\"'$<{]{1,128}:(?P<u>[^\s\"'$<{:/][^\s\"']{0,255})"
     r"|p[ =]?[\"']?(?P<p>[^\s\"'$<{=\-][^\s\"']{3,255})"
     r"|[aPw] [\"']?(?P<a>[^\s\"'$<{=/\-][^\s\"']{3,255})"
-    r"|-from-literal[= ][\"']?[\w.\-]{1,253}=[\"']?(?P<literal>[^\s\"'$<{][^\s\"']{3,1024})"
-    r"|pass(?:in|out)? [\"']?pass:(?P<pass>[^\s\"'$<{][^\s\"']{3,255}))"
+    r"|-from-literal[= ][\"']?[\w.\-]{1,253}=[\"']?(?P<literal>[^\s\"'$<{][^\s\"']{3,1024}))"
 )
 FLAG_PROGRAMS: Final = {
     "u": lazy_pattern(r"\bcurl\b"),
@@ -277,6 +277,84 @@ K8S_ENTRY: Final = lazy_pattern(
     rf"(?:{_LINE}(?P<indent>[ ]{{1,32}})|[{{,]\s{{0,40}})(?:{_MARK})?[\w.\-]{{1,253}}(?:{_MARK})?{_COLON}"
     rf"(?:{_MARK}(?P<quoted>[^\"'\n\\]{{0,65536}}){_MARK}|(?P<bare>[^\s\"'\\,{{}}|>][^\s\"'\\,{{}}]{{0,65536}}))"
     r"[ \t]{0,4}"
+)
+# Values whose name stands elsewhere: in a field beside them, before a space, or in the command they go to.
+_NAME_ELSEWHERE: Final = (
+    r"[\w./:\-]{0,60}(?i:pass(?:word|wd|phrase)|pwd|secret|token(?!s)|api_?key|access_?key|private_?key|signing_?key"
+    r"|deploy_?key|credentials?)[\w.\-]{0,20}"
+)
+_NAME_FIELD: Final = r"(?i:name|key|parameterkey)"
+_VALUE_FIELD: Final = r"(?i:value|parametervalue)"
+_IS: Final = r"\s{0,8}:\s{0,8}"
+_BLANK: Final = r"[ \t]{1,4}"
+_QUOTE: Final = r"[\"']?"
+_PLACED: Final = r"(?P<value>[^\s\"'\\`<>$][^\s\"'\\`<>]{3,1023})"
+_NAME_PAIR: Final = rf"{_MARK}{_NAME_FIELD}{_MARK}{_IS}{_MARK}{_NAME_ELSEWHERE}{_MARK}"
+_VALUE_PAIR: Final = rf"{_MARK}{_VALUE_FIELD}{_MARK}{_IS}{_MARK}{_PLACED}"
+_GAP: Final = r"[^{}<>]{0,160}?"
+# A name and a value in fields of their own: looked for around each `value`.
+VALUE_FIELD: Final = lazy_pattern(r"value(?=\\{0,3}[\"']?\s{0,8}[:=])")
+FIELD_REACH: Final = 300
+PAIRED_VALUES: Final[tuple[re.Pattern[str], ...]] = (
+    lazy_pattern(_NAME_PAIR + _GAP + _VALUE_PAIR),
+    lazy_pattern(rf"{_VALUE_PAIR}{_MARK}{_GAP}{_NAME_PAIR}"),
+    lazy_pattern(
+        rf"\b{_NAME_FIELD}: {{0,4}}{_QUOTE}{_NAME_ELSEWHERE}{_QUOTE}{_LINE}[ \t]{{0,40}}"
+        rf"{_VALUE_FIELD}:{_BLANK}{_QUOTE}{_PLACED}"
+    ),
+    lazy_pattern(rf"\b{_NAME_FIELD}={_MARK}{_NAME_ELSEWHERE}{_MARK}\s{{1,8}}{_VALUE_FIELD}={_MARK}{_PLACED}"),
+)
+_SETTING: Final = lazy_pattern(
+    rf"\b(?:set{_BLANK}-[gUx]{{1,3}}|setenv|[Cc]onfig set){_BLANK}{_NAME_ELSEWHERE}[ \t=]{{1,4}}"
+    rf"{_QUOTE}{_PLACED}"
+)
+# By a word that the lower-cased text must hold.
+PLACED_VALUES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
+    ("set -", _SETTING),
+    ("setenv", _SETTING),
+    ("config set", _SETTING),
+    (
+        "env ",
+        lazy_pattern(
+            rf"(?:^|{_LINE})[ \t]{{0,8}}(?:ENV|ARG){_BLANK}{_NAME_ELSEWHERE}{_BLANK}{_QUOTE}{_PLACED}"
+        ),
+    ),
+    ("secret set", lazy_pattern(rf"\bsecret set [^\n|;]{{1,120}}?(?:--body|-b)[ =]{_QUOTE}{_PLACED}")),
+    ("securestring", lazy_pattern(rf"SecureString[^\n|;]{{0,200}}?--value[ =]{_QUOTE}{_PLACED}")),
+    (
+        "securestring",
+        lazy_pattern(
+            rf"--value[ =]{_QUOTE}(?P<value>[^\s\"'$-][^\s\"']{{3,99}}){_QUOTE}[^\n|;]{{0,60}}SecureString"
+        ),
+    ),
+    ("secret-string", lazy_pattern(rf"--secret-string[ =]{_QUOTE}{_PLACED}")),
+    (
+        "-stdin",
+        lazy_pattern(
+            rf"\b(?:echo|printf)(?: -n)?(?: [\"']%s(?:\\n)?[\"'])? {_QUOTE}{_PLACED}{_QUOTE} {{0,2}}\|"
+            r"[^\n|]{0,200}?--password-stdin"
+        ),
+    ),
+    ("sudo -s", lazy_pattern(rf"\becho(?: -n)? {_QUOTE}{_PLACED}{_QUOTE} {{0,2}}\| {{0,2}}sudo -S\b")),
+    ("identified by", lazy_pattern(rf"(?i:identified by){_BLANK}[\"']{_PLACED}")),
+    ("psk", lazy_pattern(rf"\bpsk[ \t]{{0,2}}[=:][ \t]{{0,2}}{_QUOTE}{_PLACED}")),
+    ("$", lazy_pattern(r"(?P<value>\$(?:1|2[aby]|5|6|y|apr1)\$[./\w$=,]{20,200})")),
+    (":aa", lazy_pattern(r"(?<![\w.:\-])(?P<value>\d{8,10}:AA[\w\-]{32,35})(?![\w\-])")),
+)
+# The same where much else stands in such places: the value must look drawn by chance.
+DRAWN_VALUES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
+    ("pass:", lazy_pattern(rf"(?:^|{_LINE})[ \t\-]{{0,12}}{_QUOTE}pass{_QUOTE}:{_BLANK}{_QUOTE}{_PLACED}")),
+    ("key=", lazy_pattern(r"[?&](?i:api_?)?(?i:key)=(?P<value>[\w.~%+/\-]{16,512})")),
+    (" -b ", lazy_pattern(rf" -b {_QUOTE}[\w.\-]{{1,80}}=(?P<value>[^\s;\"'$]{{8,512}})")),
+    ("pass=", lazy_pattern(r"[?&\"']pass=(?P<value>[^\s&\"'$<>]{8,256})")),
+    ("password for", lazy_pattern(r"(?i:password for) '[^'\n]{1,200}': (?P<value>\S{8,256})")),
+    (
+        "discord",
+        lazy_pattern(
+            r"(?<![\w.\-])(?P<value>[MNO][A-Za-z\d_\-]{23,27}\.[A-Za-z\d_\-]{6}\.[A-Za-z\d_\-]{27,40})(?![\w.\-])"
+        ),
+    ),
+    (":5432:", lazy_pattern(r":5432:[\w*\-]{1,64}:[\w.*\-]{1,64}:(?P<value>[^\s:]{8,256})(?=\s|$)")),
 )
 # "log in as user ann with the password …"
 PROSE_LOGIN: Final = lazy_pattern(
@@ -388,6 +466,12 @@ def is_random(value: str) -> bool:
     if value != value.lower() and sum(map(len, _LOWER_RUN.findall(value))) * 2 >= length:
         return False
     return len(_CHURN.findall(value)) * 5 >= length
+
+
+def is_drawn_value(value: str) -> bool:
+    """Say whether a value looks drawn by chance, or is long with letters, capitals and digits."""
+    has_all = any(map(str.isdigit, value)) and value != value.lower() and value != value.upper()
+    return is_random(value) or (len(value) >= 14 and has_all and not is_ordinary(value))
 
 
 def is_key_value(value: str, *, is_quoted: bool) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from archivist.access.rights import Layer, Verb, reads, writes
+from archivist.access.rights import Layer, Verb, decides, reads, writes
 from archivist.brief.select import BriefRequest
 from archivist.capture.clean import Cleaner, clean_name
 from archivist.capture.runs import (
@@ -26,6 +26,7 @@ from archivist.capture.runs import (
     shorten_ids,
 )
 from archivist.errors import BankError, InputError, NotFoundError
+from archivist.paths import bank_name
 from archivist.records.episode import Episode, merge_episode
 from archivist.records.run_words import BEGAN, FOLDER, EpisodeKind, EpisodeStatus
 from archivist.records.words import NOTES, PART, ActorKind, Provenance
@@ -33,6 +34,8 @@ from archivist.service import BankService, require_name
 from archivist.store.filters import contains_item, equals, not_equals, one_of
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
     from archivist.capture.json_stream import SkippedRecord
@@ -51,6 +54,8 @@ _BATCH_EVENTS = 2_000
 # A damaged log can have a bad record on every line; the first kinds of them are enough to find the cause.
 _MAX_REASONS = 20
 _CHUNK_BYTES = 1 << 20
+# Where a run notes the bank with which it was shared.
+SHARED = "shared_with"
 # Review events may lack all marks of a format, so a log that no format recognises is read as review events.
 _FALLBACK_FORMAT = "archeflow"
 
@@ -104,6 +109,7 @@ class _Intake:
         self._events: list[Event] = []
         # By folder and where the run began: the project of another repository, nothing for the run's own.
         self._foreign: dict[tuple[str, str], str] = {}
+        self._began: dict[str, datetime] = {}
         self._parts: dict[str, tuple[str, str, str]] = {}
         self._episodes: list[Episode] = []
         self._reasons: Counter[str] = Counter()
@@ -205,15 +211,21 @@ class _Intake:
 
     def _assign_part(self, event: Event) -> Event:
         """Move an event of another repository to the part of its run that is filed under that project."""
+        if event.time is not None:
+            self._began.setdefault(event.run, event.time)
         if BEGAN not in event.extra:
             return event
         folder, began = str(event.extra[FOLDER]), str(event.extra[BEGAN])
         event = replace(event, extra={name: value for name, value in event.extra.items() if name != BEGAN})
-        project = self._foreign_project(folder, began)
+        from archivist.projects import folder_at
+
+        # While the session ran, a script of the folder itself may have swapped it.
+        place = folder_at(Path(folder), self._began.get(event.run))
+        project = self._foreign_project(str(place), began) if place else ""
         if not project:
             return event
         part = f"{event.run}{PART}{project}"
-        self._parts.setdefault(part, (event.run, project, folder))
+        self._parts.setdefault(part, (event.run, project, str(place)))
         return replace(event, run=part)
 
     def _foreign_project(self, folder: str, began: str) -> str:
@@ -235,10 +247,14 @@ class _Intake:
         folder, root = episode.extra.get(FOLDER), self._bank.root
         if self._known.is_filed or not isinstance(folder, str):
             return episode
-        project, extra = episode.project, episode.extra
-        if is_folder(Path(folder)) and projects.CHECKOUT not in extra:
+        place = projects.folder_at(Path(folder), episode.started)
+        if place is None:
+            project, checkout = projects.unknown_project(Path(folder))
+            return replace(episode, project=project, extra={**episode.extra, projects.CHECKOUT: checkout})
+        folder, project, extra = str(place), episode.project, episode.extra
+        if is_folder(place) and projects.CHECKOUT not in extra:
             # A worktree or container may be gone when the next run asks whose a name is.
-            extra = {**extra, projects.CHECKOUT: projects.checkout_info(Path(folder), root)}
+            extra = {**extra, projects.CHECKOUT: projects.checkout_info(place, root)}
         if not self._known.project:
             with self._bank.reading() as reader:
                 remote = str(extra.get(projects.REMOTE) or "")
@@ -474,7 +490,7 @@ class Runs(BankService):
         from archivist.reading.timeline import count_tools
         from archivist.records import Event
 
-        providers = {each.id: each.provider or each.agent for each in episodes}
+        providers = {each.id: each.provider or "unknown" for each in episodes}
         fields = ("run", "tool", "text", "is_error")
         with self._bank.reading() as reader:
             rows = reader.select_fields(Event, fields, one_of("run", list(providers)), not_equals("tool", ""))
@@ -490,6 +506,34 @@ class Runs(BankService):
             episode = find_run(reader, resolve_run(reader, run))
             return to_atif(episode, reader.select(Event, equals("run", episode.id), order=("seq",)))
 
+    @decides(Layer.RUNS)
+    def share(self, run: str, target: Bank) -> CaptureResult:
+        """Copy a run with its parts and subagents' runs to another bank, where it waits for reflection.
+
+        Only people and orchestrators decide about that. The same run again adds what is new.
+        """
+        family, events = self.run_family(run)
+        shared = target.runs.take((*events, *reversed(family)), CaptureOverrides(is_filed=True))
+        self.note_on_run(family[0].id, SHARED, bank_name(target.path))
+        return shared
+
+    @reads(Layer.RUNS)
+    def run_family(self, run: str) -> tuple[list[Episode], list[Event]]:
+        """Return a run with its parts and subagents' runs, and all their events, for another bank."""
+        from archivist.records import Event
+
+        family: list[Episode] = []
+        events: list[Event] = []
+        with self._bank.reading() as reader:
+            waiting = [find_run(reader, resolve_run(reader, run))]
+            for episode in waiting:
+                waiting += reader.select(Episode, equals("parent", episode.id), order=("id",))
+                events += reader.select(Event, equals("run", episode.id), order=("seq",))
+                # What reflection noted, and the place in the order of runs, are of this bank.
+                extra = {name: value for name, value in episode.extra.items() if name != NOTES}
+                family.append(replace(episode, number=None, extra=extra))
+        return family, events
+
     @writes(Layer.RUNS)
     def start_run(
         self,
@@ -504,7 +548,7 @@ class Runs(BankService):
     ) -> RenderedBrief:
         """Open a run and brief it: what an orchestrator calls before it spawns agents.
 
-        `agent` is who does it, by default the acting agent.
+        `agent` is who does it, by default the acting agent; the provider asked for is the harness it runs in.
         """
         asked = request or BriefRequest(**fields)
         with self._bank.transaction() as writer:
@@ -518,6 +562,7 @@ class Runs(BankService):
                         project=project,
                         task=asked.task,
                         agent=agent or self._bank.agent_name,
+                        provider=asked.provider,
                         domain=asked.domain,
                         kind=kind or EpisodeKind.ORCHESTRATOR_RUN,
                         started=self._bank.now(),

@@ -62,7 +62,6 @@ def test_a_run_is_summed_up_and_its_findings_are_typed(tmp_path: Path) -> None:
     ("line", "reason"),
     [
         ({"run_id": "r1", "seq": 1}, "type: missing"),
-        ({"seq": 1, "type": "run.start"}, "run_id: missing, so the event belongs to no run"),
         ({"run_id": "r1", "seq": "one", "type": "run.start"}, "seq: expected a whole number"),
         ({"run_id": "r1", "seq": 1, "type": "run.start", "ts": "noon"}, "time: not an ISO 8601 time"),
         (_verdict(data=["x"]), "data: expected an object"),
@@ -86,6 +85,18 @@ def test_a_bad_event_is_named_and_the_others_are_taken(tmp_path: Path, line: Any
 def test_an_event_without_a_run_takes_the_given_one(tmp_path: Path) -> None:
     log = _read(tmp_path, [{"seq": 1, "type": "run.start", "data": {"task": "t"}}], run="given")
     assert (log.runs[0][0].id, log.problems) == ("given", [])
+
+
+@pytest.mark.req("F3")
+def test_events_belong_to_the_run_that_was_named_before(tmp_path: Path) -> None:
+    first, *rest = run_lines("r1", {"severity": "bug", "description": "x"})
+    unnamed = [{key: value for key, value in line.items() if key != "run_id"} for line in rest]
+    log = _read(tmp_path, [unnamed[0], first, *unnamed, run_lines("r2")[0], unnamed[0]])
+    (problem,) = log.problems
+    assert (problem.where, problem.reason[:15]) == ("line 1", "run_id: missing")
+    assert [(episode.id, len(events)) for episode, events in log.runs] == [("r1", len(rest) + 1), ("r2", 2)]
+    assert log.runs[0][0].status is EpisodeStatus.SUCCESS
+    assert [finding.description for event in log.runs[0][1] for finding in event.findings] == ["x"]
 
 
 def test_events_of_several_runs_are_kept_apart_and_twins_get_numbers_of_their_own(tmp_path: Path) -> None:

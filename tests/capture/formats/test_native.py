@@ -45,6 +45,15 @@ def test_events_without_run_need_one_from_the_caller(capture: Read) -> None:
     assert episodes[0].id == "mine"
 
 
+def test_events_belong_to_the_run_that_was_named_before(capture: Read) -> None:
+    row = {"kind": "log", "text": "later"}
+    events, episodes, skipped = capture(
+        native, {"episode": {"id": "r1", "task": "Paint"}}, row, {"run": "r2", **row}, row
+    )
+    assert ([event.run for event in events], skipped) == (["r1", "r2", "r2"], [])
+    assert [episode.id for episode in episodes] == ["r2", "r1"]
+
+
 def test_a_field_out_of_place_is_named(capture: Read) -> None:
     _, _, skipped = capture(native, {"run": "r", "seq": 0, "kind": "banana"}, {"run": "r", "seq": "one"})
     assert "kind" in skipped[0].reason

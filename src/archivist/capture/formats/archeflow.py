@@ -51,15 +51,18 @@ def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
 def read_events(lines: Iterable[LogLine | SkippedRecord], origin: LogOrigin) -> Iterator[LogItem]:
     """Yield the events of lines that are decoded already, then their runs."""
     runs: dict[str, _ReviewedRun] = {}
+    # A log may name its run in its first record alone.
+    named = origin.run
     for line in lines:
         if isinstance(line, SkippedRecord):
             yield line
             continue
         try:
-            event = _read_event(line.value, position=line.number, run=origin.run)
+            event = _read_event(line.value, position=line.number, run=named)
         except RecordError as error:
             yield SkippedRecord(f"line {line.number}", error.message)
             continue
+        named = event.run
         if event.run not in runs:
             runs[event.run] = _ReviewedRun(origin, event.run)
         yield runs[event.run].add(event)

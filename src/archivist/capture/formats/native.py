@@ -34,16 +34,18 @@ def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
 def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
     """Yield the events, then the runs, the one that began the log last."""
     runs: dict[str, Episode] = {}
+    # A log may name its run in its first record alone.
+    named = ""
     for line in read_lines(source):
         if isinstance(line, SkippedRecord):
             yield line
             continue
         try:
-            found = _read_record(line.value, origin.run, line.number)
+            found = _read_record(line.value, origin.run, named, line.number)
         except RecordError as error:
             yield SkippedRecord(f"line {line.number}", error.message)
             continue
-        run = found.id if isinstance(found, Episode) else found.run
+        named = run = found.id if isinstance(found, Episode) else found.run
         if run not in runs and len(runs) == _MAX_RUNS:
             yield SkippedRecord(f"line {line.number}", f"more than {_MAX_RUNS} runs in one log")
             continue
@@ -74,13 +76,12 @@ def _clip_event(event: Event) -> Event:
     return replace(event, text=text, output=output)
 
 
-def _read_record(value: Mapping[str, Any], run: str, number: int) -> Event | Episode:
+def _read_record(value: Mapping[str, Any], run: str, named: str, number: int) -> Event | Episode:
     if isinstance(value.get("episode"), dict):
         told = value["episode"]
         return from_plain(Episode, {**told, "id": run or told.get("id")})
     fields = {key: each for key, each in value.items() if each is not None}
-    if run:
-        fields["run"] = run
+    fields["run"] = run or fields.get("run") or named
     fields.setdefault("seq", number)
     event = from_plain(Event, fields)
     if not event.run:
