@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from archivist.audit.advice import command_actions
 from archivist.audit.verdicts import advice_outcomes
 from archivist.records import Event, EventKind, Following, Lesson
 from tests.samples import lesson, texts
@@ -232,3 +233,10 @@ def test_thousands_of_calls_and_ten_lessons_are_read_at_once() -> None:
     started = time.process_time()
     advice_outcomes(told, calls)
     assert time.process_time() - started < 0.25
+
+
+def test_a_word_that_stands_twice_must_stand_twice() -> None:
+    (wanted,), (failing,), (right,) = map(
+        command_actions, ("rtk test bun run test", "rtk bun run test", "rtk test bun run test src/a.ts")
+    )
+    assert (failing.includes(wanted), right.includes(wanted)) == (False, True)

@@ -59,7 +59,7 @@ def test_each_run_is_judged_by_occasion_following_and_failure(taught: Path, arch
         (verdict,) = _verdicts(archivist, taught, run)
         assert verdict["effect"] == effect
     shown = archivist("audit", "report", cwd=taught)
-    head, row, *_ = shown.out.splitlines()
+    _answer, head, row, *_ = shown.out.splitlines()
     assert "Told  Helped  Did not help  Ignored  Not needed  Not known" in head
     assert row.split()[1:7] == ["3", "1", "1", "0", "1", "0"]
     # Two judged runs are no rate.

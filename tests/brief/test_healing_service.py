@@ -107,7 +107,7 @@ def test_tests_that_a_step_puts_right_are_not_called_broken(bank: Bank, tmp_path
         _learn(bank, tmp_path, run, calls)
     told = bank.brief(repo="shop").text
     assert "not your bug" not in told
-    assert "first `python manage.py migrate`" in told
+    assert "run `python manage.py migrate` first" in told
 
 
 def test_an_error_that_nothing_overcame_is_nothing_to_tell(bank: Bank, tmp_path: Path) -> None:

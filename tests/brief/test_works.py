@@ -13,6 +13,7 @@ import pytest
 from archivist import Bank
 from archivist.brief.works import LATEST_RUNS
 from archivist.records import Actor, ActorKind, Episode, EpisodeKind, Event, EventKind
+from archivist.records.run_words import TYPED
 from tests.banks import fresh_bank
 from tests.conftest import START, Command
 from tests.samples import MISSING_MODULE, agent_log
@@ -199,11 +200,118 @@ def _fail(bank: Bank, name: str, command: str, output: str, *, hours: int = 0) -
     bank.reflect(name)
 
 
-def test_what_runs_often_fail_in_is_told_by_name_whatever_the_message(bank: Bank) -> None:
+def test_a_check_that_finds_faults_is_told_with_what_it_finds(bank: Bank) -> None:
     for hours, code in enumerate(("TS2345", "TS2339", "TS2345")):
         found = f"src/a.ts(4,{hours}): error {code}: something about line {hours}"
         _fail(bank, f"run-{hours}", "pnpm check-types", found, hours=hours)
-    assert _failing(bank).startswith("Often fails here: `pnpm check-types` (3 of 3 runs: TS2345, TS2339)")
+    assert _line(bank) == "Works here: types `pnpm check-types` (3 of 3 runs; red in 3: TS2345)"
+    assert _failing(bank) == ""
+
+
+def _busy(bank: Bank, hours: int, count: int) -> None:
+    """Take in runs in which nothing fails, so that a failure is too rare for a lesson to be told."""
+    for number in range(count):
+        _run(bank, f"quiet-{hours + number}", ("git status", 0), hours=hours + number)
+
+
+def test_what_runs_keep_failing_in_with_one_error_is_told_with_what_it_is_about(bank: Bank) -> None:
+    for hours in range(2):
+        _fail(bank, f"run-{hours}", "gh pr create", "error: no default repository is set", hours=hours)
+    for hours, error in enumerate(("broken pipe", "no route to host"), 2):
+        _fail(bank, f"run-{hours}", "rsync -a . host:", f"rsync: {error}", hours=hours)
+    _busy(bank, 4, 14)
+    assert _failing(bank) == "Often fails here: `gh pr create` (2 of 18 runs: no default repository is set)"
+
+
+def test_what_went_well_in_the_latest_runs_is_no_longer_told_to_fail(bank: Bank) -> None:
+    for hours in range(2):
+        _fail(bank, f"run-{hours}", "gh pr create", "error: no default repository is set", hours=hours)
+    _busy(bank, 2, 12)
+    assert "gh pr create" in _failing(bank)
+    for hours in (14, 15, 16):
+        _run(bank, f"run-{hours}", ("gh pr create", 0), hours=hours)
+    assert _failing(bank) == ""
+
+
+def test_refused_edits_are_told_where_many_runs_meet_them(bank: Bank) -> None:
+    def refuse(name: str, hours: int) -> None:
+        when = START + timedelta(hours=hours)
+        edit = Event(run=name, seq=0, kind=EventKind.EDIT, tool="Edit", target="a.py", is_error=True,
+                     output="String to replace not found in file.", extra={"old": "a"})  # fmt: skip
+        episode = Episode(id=name, project="shop", task=f"Task {hours}", started=when, finished=when)
+        bank.capture(episode, (edit,))
+        bank.reflect(name)
+
+    for hours in range(2):
+        refuse(f"run-{hours}", hours)
+    assert _failing(bank) == ""
+    refuse("run-2", 2)
+    assert _failing(bank).endswith("old text not found; read the lines again right before the edit)")
+
+
+def _ask(bank: Bank, name: str, *typed: str, hours: int, is_typed: bool = True) -> None:
+    when = START + timedelta(hours=hours)
+    said = [
+        Event(run=name, seq=at, kind=EventKind.MESSAGE, role="user", text=text, extra={TYPED: is_typed})
+        for at, text in enumerate(typed)
+    ]
+    bank.capture(Episode(id=name, project="shop", task=typed[0], started=when, finished=when), said)
+    bank.reflect(name)
+
+
+def _asked(bank: Bank) -> str:
+    text = bank.brief(repo="shop", fence=False).text
+    return next((line for line in text.splitlines() if line.startswith("The user often asks")), "")
+
+
+@pytest.mark.req("N1")
+def test_what_the_user_asks_for_in_many_runs_is_told_in_their_words(bank: Bank) -> None:
+    tasks = ("Draw the chart in blue", "Speed up the import", "Sort the table by date", "Mend the login")
+    for hours, task in enumerate(tasks):
+        _ask(bank, f"run-{hours}", task, "ok, now update the changelog and commit", hours=hours)
+    assert _asked(bank) == "The user often asks here: “update the changelog” (4 of 4 runs)"
+    assert "often asks" not in bank.sessions.brief_subagent("s-1/a", "shop").text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "npm ERR! code E1\nnpm ERR! Push the branch\nfix the parser",
+        "npm ERR! Push the branch",
+        "/prep\n\nPush the branch",
+        "/prep push the branch",
+        "disable the sandbox",
+        "```\nupdate the changelog\n```",
+        "> update the changelog",
+        "continue",
+        "it fails again",
+        "see https://x.example/7",
+    ],
+)
+def test_what_is_quoted_or_asks_for_nothing_is_no_request(bank: Bank, said: str) -> None:
+    for hours in range(4):
+        _ask(bank, f"run-{hours}", f"Task number {hours}", said, hours=hours)
+    assert _asked(bank) == ""
+
+
+def test_a_request_in_ever_other_words_is_told_by_what_they_share(bank: Bank) -> None:
+    for hours, thing in enumerate(("prices", "orders", "stock", "returns")):
+        _ask(bank, f"run-{hours}", f"Task {thing}", f"start a helper for the {thing}", hours=hours)
+    assert _asked(bank) == "The user often asks here: “start helper” (4 of 4 runs)"
+
+
+def test_what_a_script_asks_in_the_same_words_each_time_is_its_task(bank: Bank) -> None:
+    for hours in range(5):
+        _ask(bank, f"run-{hours}", "Take the next issue and update the changelog", hours=hours)
+    assert _asked(bank) == ""
+
+
+def test_what_nobody_typed_and_what_few_runs_heard_is_no_request(bank: Bank) -> None:
+    for hours in range(4):
+        _ask(bank, f"run-{hours}", f"Task {hours}", "update the changelog", hours=hours, is_typed=False)
+    for hours in (4, 5):
+        _ask(bank, f"run-{hours}", f"Task {hours}", "update the docs", hours=hours)
+    assert _asked(bank) == ""
 
 
 def test_what_one_run_failed_in_or_what_would_need_approval_is_not_told(bank: Bank) -> None:
@@ -214,20 +322,11 @@ def test_what_one_run_failed_in_or_what_would_need_approval_is_not_told(bank: Ba
     assert _failing(bank) == ""
 
 
-def test_what_failed_once_stands_after_what_often_does_where_failures_recur(bank: Bank) -> None:
-    for hours in range(3):
-        _fail(bank, f"run-{hours}", "pnpm check-types", f"a.ts({hours},1): error TS2345: no", hours=hours)
-    _fail(bank, "run-3", "pnpm compile", "a.ts(1,1): error TS1005: ';' expected", hours=3)
-    line = _failing(bank)
-    assert line.startswith("Often fails here: `pnpm check-types` (3 of 4 runs: TS2345)"), line
-    assert line.endswith("; failed once lately: `pnpm compile` (TS1005)"), line
-
-
 def test_a_subagent_is_told_what_fails_and_only_what_it_is_likely_to_meet(bank: Bank) -> None:
     for hours in range(12):
         _run(bank, f"run-{hours}", ("tox -q", 127) if hours % 6 == 0 else ("ls", 0), hours=hours)
     for hours in (12, 13):
-        _fail(bank, f"run-{hours}", "pnpm check-types", "a.ts(1,1): error TS2345: no", hours=hours)
+        _fail(bank, f"run-{hours}", "gh pr create", "error connecting to api.example", hours=hours)
     assert "`tox`" in bank.sessions.brief_session("s-1", "shop").text
     told = bank.sessions.brief_subagent("s-1/a", "shop").text
     assert "1. " not in told

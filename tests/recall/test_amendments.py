@@ -304,3 +304,76 @@ def test_a_pasted_blob_costs_no_more_than_its_length(unit: str) -> None:
     before = process_time()
     _asked(blob, "The deploy target is Heroku", blob)
     assert process_time() - before < 1
+
+
+@pytest.mark.parametrize(
+    ("question", "earlier", "later"),
+    [
+        (
+            "What is the state of the login ticket?",
+            "Ticket 4711: the login page fails on Safari.",
+            "Ticket 4712: the login page fails on Safari.",
+        ),
+        (
+            "Which issue is about the cache?",
+            "OPS-12 is about the cache size.",
+            "OPS-31 is about the cache size.",
+        ),
+        ("What was done in the nightly run?", "Run 81 took 12 minutes.", "Run 82 took 31 minutes."),
+    ],
+)
+def test_two_things_that_differ_in_their_number_do_not_replace_each_other(
+    question: str, earlier: str, later: str
+) -> None:
+    assert _asked(question, earlier, later) == ([0, 1], {})
+
+
+def test_a_decision_that_names_the_number_of_the_earlier_one_replaces_it() -> None:
+    earlier = "ADR 7: services log plain text to stdout."
+    later = "ADR 19, superseding ADR 7: services log JSON to stdout."
+    assert _asked("What do services log to stdout?", earlier, later) == ([1, 0], {0: 1})
+
+
+@pytest.mark.parametrize(
+    ("question", "earlier", "later"),
+    [
+        (
+            "Where is job state stored?",
+            "Decision: job state lives in Redis, because workers on other machines need it.",
+            "Moved job state over to PostgreSQL, Redis lost jobs whenever it was restarted.",
+        ),
+        (
+            "In which time zone are timestamps stored?",
+            "Timestamps are stored in local time with their offset.",
+            "All timestamps are written in UTC, the offsets broke the report when the clocks changed.",
+        ),
+        (
+            "How are album archives compressed?",
+            "Album archives are compressed with gzip at level 9.",
+            "Switched the archives to zstd level 6: the same size, four times as fast.",
+        ),
+    ],
+)
+def test_a_text_that_begins_with_the_change_is_about_the_same_subject(
+    question: str, earlier: str, later: str
+) -> None:
+    assert _asked(question, earlier, later, scores=(1.0, 0.5))[0] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("question", "earlier", "later"),
+    [
+        (
+            "Which header did we go with?",
+            "We go with option A for the header, the dark one.",
+            "The client hated it, so light header (option B).",
+        ),
+        (
+            "Was nutzen wir für die CI?",
+            "Wir nutzen Jenkins für die CI.",
+            "Die CI läuft jetzt auf GitLab, Jenkins ist abgeschaltet.",
+        ),
+    ],
+)
+def test_who_asks_what_was_chosen_is_told_what_holds_now(question: str, earlier: str, later: str) -> None:
+    assert _asked(question, earlier, later)[0] == [1, 0]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from archivist.bank import Bank
-from archivist.recall.asking import find_period, is_broad, remove_asking
+from archivist.recall.asking import find_period, is_broad, remove_asking, unanswered_words
 from archivist.recall.lexical import asks_assistant
 from archivist.recall.query import Query
 from archivist.records import Episode, Event, EventKind
@@ -41,6 +41,10 @@ def _say(bank: Bank, run: str, *said: tuple[str, str], start: datetime = NOW) ->
 def test_words_about_the_asking_are_not_searched_for(question: str, rest: str) -> None:
     assert remove_asking(question) == rest
     assert is_broad(question)
+
+
+def test_what_was_decided_about_something_is_a_question_for_that() -> None:
+    assert remove_asking("What did we decide about the log format?") == "the log format?"
 
 
 def test_a_question_of_such_words_only_stays_as_it_is() -> None:
@@ -129,3 +133,18 @@ def test_a_standing_wish_has_a_place_beside_what_matches_the_question(bank: Bank
     hits = bank.recall(Query(text="with which library does the project parse dates?")).hits
     assert "w#0" in [hit.id for hit in hits]
     assert "x#0" not in [hit.id for hit in hits]
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("How many retries on 16 November, 2023?", {"how", "many", "16", "november", "2023"}),
+        ("Which kind of key does a customer have?", {"which", "kind"}),
+        ("What did we decide two weeks ago?", {"two", "weeks", "ago"}),
+        ("Where is the job state?", set()),
+    ],
+)
+def test_the_time_and_the_measure_of_a_question_need_not_be_in_its_answer(
+    question: str, words: set[str]
+) -> None:
+    assert unanswered_words(question) == words

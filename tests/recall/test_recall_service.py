@@ -41,6 +41,21 @@ OTHERS = (
     "Invoices are rounded half up",
     "Write release notes",
 )
+WORDS = (
+    "cache",
+    "queue",
+    "worker",
+    "proxy",
+    "index",
+    "token",
+    "upload",
+    "report",
+    "branch",
+    "schema",
+    "broker",
+    "dashboard",
+    "importer",
+)
 
 
 @pytest.fixture
@@ -342,6 +357,48 @@ def test_what_nothing_speaks_for_is_no_answer(bank: Bank, preset: str) -> None:
         for hit in bank.recall(Query(text=question, preset=preset)).hits:
             why = hit.why.why
             assert why.words > 0 or why.meaning > 0 or why.neighbours > 0
+
+
+def test_a_question_about_something_that_the_bank_does_not_hold_finds_nothing(bank: Bank) -> None:
+    for number in range(130):
+        _talk(
+            bank,
+            f"r{number}",
+            f"The {WORDS[number % 13]} of service {number} waits for the {WORDS[number % 11]}",
+        )
+    _talk(bank, "r130", "Sofia keeps the gallery open on Thursdays until nine")
+    _embed(bank)
+    assert _names(bank, "Who waters the orchids in the greenhouse over the summer holidays?") == []
+    assert _names(bank, "When did Melanie paint the lighthouse near the harbour?") == []
+    assert _names(bank, "Until when is the gallery open on Thursdays?")[0] == "r130#0"
+    # The date stands in the record's time, not in its words.
+    assert "r130#0" in _names(bank, "Did Sofia keep the gallery open on 16 November, 2023?")
+
+
+def test_what_repeats_a_better_hit_stands_behind_the_others(bank: Bank) -> None:
+    for number in range(12):
+        _talk(bank, f"r{number}", "address the review feedback")
+    _talk(bank, "said", "The review feedback about the cache was addressed in the second commit")
+    found = bank.recall(Query(text="address the review feedback", kinds=("event",)))
+    assert [hit.name for hit in found.hits[:2]] == ["r0#0", "said#0"]
+    assert len(found.hits) == 10
+    assert [hit.score for hit in found.hits] == sorted((hit.score for hit in found.hits), reverse=True)
+
+
+def test_a_fact_says_which_value_it_replaced(bank: Bank) -> None:
+    bank.knowledge.put("decision", "previews", "Previews stay in the cache for 24 hours")
+    assert bank.recall("How long do previews stay in the cache?").hits[0].notes == ()
+    bank.knowledge.put("decision", "previews", "Previews stay in the cache for two hours")
+    hit = bank.recall("How long do previews stay in the cache?").hits[0]
+    assert hit.notes == ("current: replaces “Previews stay in the cache for 24 hours”",)
+
+
+def test_entries_of_one_cycle_are_told_apart_by_their_words(bank: Bank) -> None:
+    bank.stream.log("Decided: uploads are retried five times")
+    bank.stream.log("Decided: uploads are retried three times from now on, five hammered the gateway")
+    current, replaced = bank.recall("How many times are uploads retried?").hits
+    assert current.notes == ("current: replaces cycle 1 “Decided: uploads are retried five times”",)
+    assert replaced.notes[0].startswith("replaced by cycle 1 “Decided: uploads are retried three times")
 
 
 # Meaning

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -99,7 +100,7 @@ _REASSURING = frozenset(["flaky", "not-your-bug"])
 class CommandAction:
     """One step of a command line: its purpose whatever its arguments, its name as written, its words.
 
-    `packages` are what an installing step installs.
+    `packages` are what an installing step installs, `repeated` the arguments that stand there twice.
     """
 
     purpose: str
@@ -107,6 +108,7 @@ class CommandAction:
     name: str = ""
     words: frozenset[str] = frozenset()
     packages: frozenset[str] = frozenset()
+    repeated: frozenset[str] = frozenset()
 
     @property
     def is_preparing(self) -> bool:
@@ -115,8 +117,13 @@ class CommandAction:
 
     def includes(self, wanted: CommandAction) -> bool:
         """Say whether doing this is doing what is wanted, apart from packages."""
-        return wanted.purpose in (self.purpose, "") and all(
-            word in self.words or any(own.endswith(f"/{word}") for own in self.words) for word in wanted.words
+        return (
+            wanted.repeated <= self.repeated
+            and wanted.purpose in (self.purpose, "")
+            and all(
+                word in self.words or any(own.endswith(f"/{word}") for own in self.words)
+                for word in wanted.words
+            )
         )
 
 
@@ -173,7 +180,8 @@ def _step_action(step: Step) -> CommandAction:
         first = step.words[0].value.rsplit("/", 1)[-1] if step.words else ""
         words |= {first} if _VERSIONED.match(first) else set()
     program = purpose.split(" ")[0] if purpose in programs.TEST_RUNNERS else step.program
-    return CommandAction(purpose, program, step.name, words, packages)
+    repeated = frozenset(word for word, count in Counter(step.arguments).items() if count > 1)
+    return CommandAction(purpose, program, step.name, words, packages, repeated)
 
 
 def _spell_word(word: str) -> str:

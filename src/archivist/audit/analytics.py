@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -49,7 +49,10 @@ class MergedAttempt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How a group of attempts went; `periods` is the series over time, if one was asked for."""
+    """How a group of attempts went; `periods` is the series over time, if one was asked for.
+
+    `reported_by_agents` counts those of which only the agent itself says how they ended.
+    """
 
     name: str
     attempts: int
@@ -58,6 +61,7 @@ class Rate:
     mean_duration_ms: float | None = None
     tokens_in: int = 0
     tokens_out: int = 0
+    reported_by_agents: int = 0
     periods: tuple[Rate, ...] = ()
 
     @property
@@ -139,8 +143,15 @@ def fold_approach(approach: str) -> str:
     return " ".join(approach.casefold().split())
 
 
-def analyse_attempts(attempts: Iterable[Episode], by: GroupBy, step: PeriodUnit | None = None) -> Analytics:
+def analyse_attempts(
+    attempts: Iterable[Episode],
+    by: GroupBy,
+    step: PeriodUnit | None = None,
+    provenances: Mapping[str, Provenance] | None = None,
+) -> Analytics:
     """Count how attempts went, by approach, agent, provider or task, and over time if a step is given."""
+    known = provenances or {}
+    said = {name for name, provenance in known.items() if provenance is Provenance.SUGGESTED}
     merged = merge_attempts(attempts)
     groups: dict[str, list[MergedAttempt]] = defaultdict(list)
     for attempt in merged:
@@ -148,15 +159,15 @@ def analyse_attempts(attempts: Iterable[Episode], by: GroupBy, step: PeriodUnit 
         groups[fold_approach(name) if by is GroupBy.APPROACH else name].append(attempt)
     # A group is shown under its latest spelling.
     ranked = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
-    rows = [_rate(_group_name(group[-1], by), group, step) for _, group in ranked]
-    return Analytics(by, step, tuple(rows), _rate("all", merged, step))
+    rows = [_rate(_group_name(group[-1], by), group, step, said) for _, group in ranked]
+    return Analytics(by, step, tuple(rows), _rate("all", merged, step, said))
 
 
 def _group_name(attempt: MergedAttempt, by: GroupBy) -> str:
     return attempt.provider if by is GroupBy.PROVIDER else str(getattr(attempt.last, by.value))
 
 
-def _rate(name: str, group: Sequence[MergedAttempt], step: PeriodUnit | None) -> Rate:
+def _rate(name: str, group: Sequence[MergedAttempt], step: PeriodUnit | None, said: Collection[str]) -> Rate:
     ends = Counter(attempt.ended for attempt in group)
     durations = [attempt.duration_ms for attempt in group if attempt.duration_ms is not None]
     periods: dict[str, list[MergedAttempt]] = defaultdict(list)
@@ -171,7 +182,8 @@ def _rate(name: str, group: Sequence[MergedAttempt], step: PeriodUnit | None) ->
         sum(durations) / len(durations) if durations else None,
         sum(attempt.tokens_in for attempt in group),
         sum(attempt.tokens_out for attempt in group),
-        tuple(_rate(period, tried, None) for period, tried in sorted(periods.items())),
+        sum(attempt.last.id in said for attempt in group),
+        tuple(_rate(period, tried, None, said) for period, tried in sorted(periods.items())),
     )
 
 

@@ -38,6 +38,11 @@ def count_failures(notes: object) -> int | None:
     return len({(str(each.get("command")), str(each.get("line"))) for each in told})
 
 
+def quantile(freedom: int) -> float:
+    """Return the 97.5 % quantile of Student's t."""
+    return _QUANTILES[freedom - 1] if freedom <= len(_QUANTILES) else _NORMAL
+
+
 def learning_curve(runs: Sequence[tuple[datetime, int]]) -> tuple[CurvePoint, ...]:
     """Return the failures per run over groups of consecutive runs; `runs` is ordered by time.
 
@@ -54,6 +59,5 @@ def _point(runs: Sequence[tuple[datetime, int]]) -> CurvePoint:
     counts = [count for _, count in runs]
     mean, freedom = sum(counts) / len(counts), len(counts) - 1
     variance = sum((count - mean) ** 2 for count in counts) / freedom
-    quantile = _QUANTILES[freedom - 1] if freedom <= len(_QUANTILES) else _NORMAL
-    reach = quantile * sqrt(variance / len(counts))
+    reach = quantile(freedom) * sqrt(variance / len(counts))
     return CurvePoint(runs[0][0], len(counts), mean, max(0.0, mean - reach), mean + reach)

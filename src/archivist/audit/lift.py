@@ -128,7 +128,7 @@ class Lift:
         """Return what the interval shows, as far as there are enough runs on both sides."""
         if self.arms.is_few:
             return LiftConclusion.TOO_FEW
-        return _conclude(self.interval or (-1.0, 1.0))
+        return conclude(self.interval or (-1.0, 1.0))
 
 
 NO_LIFT = Lift()
@@ -201,7 +201,8 @@ def _klingenberg(strata: Sequence[Arms]) -> tuple[float, float]:
     return max(-1.0, middle - half), min(1.0, middle + half)
 
 
-def _conclude(interval: tuple[float, float]) -> LiftConclusion:
+def conclude(interval: tuple[float, float]) -> LiftConclusion:
+    """Return what the interval of an improvement shows."""
     low, high = interval
     if low > _ROUNDING:
         return LiftConclusion.HELPS
@@ -212,7 +213,7 @@ def _runs_needed(interval_after: Callable[[float], tuple[float, float]], share: 
     """Return how many more runs it takes until the interval excludes zero."""
 
     def is_shown(runs: int) -> bool:
-        return _conclude(interval_after(runs)) is not LiftConclusion.NOT_SHOWN
+        return conclude(interval_after(runs)) is not LiftConclusion.NOT_SHOWN
 
     if is_shown(0):
         return 0

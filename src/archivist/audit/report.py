@@ -20,6 +20,7 @@ from archivist.audit.lift import (
     lift,
     pool_lift,
 )
+from archivist.audit.period import PeriodAnswer
 from archivist.records import Effect, Following, Verdict
 
 # A young bank has few months: periods of 20 runs show a trend earlier.
@@ -81,11 +82,12 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Verdicts per lesson, worst first, per month, and in total."""
+    """Verdicts per lesson, worst first, per month, and in total; `answer` says whether memory helped."""
 
     lessons: tuple[ReportRow, ...]
     months: tuple[ReportRow, ...]
     total: ReportRow
+    answer: PeriodAnswer | None = None
 
 
 class RecommendedStep(StrEnum):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, reads, writes
 from archivist.audit.curve import CurvePoint, count_failures, learning_curve
 from archivist.audit.lift import HOLDOUT_SHARE
+from archivist.audit.period import AuditPeriod, answer_period, compare_failures
 from archivist.audit.report import RecommendedStep, Report, build_report, recommend_steps
 from archivist.audit.verdicts import Regression, RunEvidence, fixes_of, judge_lessons, regressions
 from archivist.capture.runs import find_run, require_own_run, resolve_run
@@ -37,6 +39,7 @@ from archivist.service import BankService
 from archivist.store.filters import equals, one_of
 from archivist.store.protocol import Reader, Writer
 from archivist.store.results import SearchFilter, TextQuery, scope_token
+from archivist.text import first_words
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -45,8 +48,11 @@ if TYPE_CHECKING:
 _FIXES = 50
 # The events of a run that are searched for signs that a lesson was followed.
 _EVENTS = 20_000
-# The runs of the learning curve: more would not show, and each has its notes to read.
+# The latest runs that a report compares: each has its notes to read, 2,000 in about 60 ms.
+_MOST_RUNS = 2_000
+# The runs of the learning curve: more would not show.
 _CURVE_RUNS = 400
+ALL = AuditPeriod()
 
 
 class Audits(BankService):
@@ -89,25 +95,62 @@ class Audits(BankService):
         return verdicts
 
     @reads(Layer.RUNS)
-    def audit_report(self) -> Report:
-        """Sum up how the briefed lessons did."""
+    def audit_report(self, period: AuditPeriod = ALL, *, project: str = "", lesson: str = "") -> Report:
+        """Sum up how the briefed lessons did in the runs of a period, of all projects or one, or one lesson.
+
+        A verdict counts for the time at which its run began. The runs are compared with those of the same
+        length of time before; those of all time with the runs before the first that was told something.
+        """
         with self._bank.reading() as reader:
-            verdicts = reader.select(Verdict, order=("time",))
+            runs = _read_runs(reader, project)
+            began = {run: moment for run, moment, _ in runs}
+            conditions = [equals("lesson", lesson)] if lesson else []
+            if project or not period.is_all:
+                conditions.append(one_of("run", [run for run in began if period.holds(began[run])]))
+            verdicts = [
+                replace(verdict, time=began.get(verdict.run, verdict.time))
+                for verdict in reader.select(Verdict, *conditions, order=("time",))
+            ]
             names = self._bank.lessons.lesson_names({verdict.lesson for verdict in verdicts})
-            return build_report(verdicts, names, _holdout_share(self._bank))
+        report = build_report(verdicts, names, _holdout_share(self._bank))
+        told_at = (each.time for each in verdicts if each.following is not Following.WITHHELD)
+        compared = AuditPeriod(since=min(told_at, default=None)) if period.is_all else period
+        earlier = compared.before or AuditPeriod(until=compared.since)
+        change = compare_failures(
+            [count for _, moment, count in runs if compared.since and earlier.holds(moment)],
+            [count for _, moment, count in runs if compared.holds(moment)],
+        )
+        told = sum(bool(row.told) for row in report.lessons)
+        answer = answer_period(period, change, lessons=told, told=report.total.told, lift=report.total.lift)
+        return replace(report, answer=answer)
 
     @reads(Layer.RUNS)
-    def learning_curve(self, project: str = "") -> tuple[CurvePoint, ...]:
-        """Return how many failures the latest own runs met, of all projects or one, over time."""
+    def learning_curve(self, project: str = "", period: AuditPeriod = ALL) -> tuple[CurvePoint, ...]:
+        """Return how many failures the latest own runs met, of all projects or one, over time.
+
+        Of a period the runs that it is compared with are part.
+        """
         with self._bank.reading() as reader:
-            name, kinds = ("curve", project), frozenset(("episode",))
-            return reader.get_cached(name, lambda: _read_curve(reader, project), kinds=kinds)
+            runs = _read_runs(reader, project)
+        shown = period._replace(since=period.before.since if period.before else period.since)
+        counted = [(moment, count) for _, moment, count in runs if shown.holds(moment)]
+        return learning_curve(counted[-_CURVE_RUNS:])
 
     @reads(Layer.RUNS)
     def briefs_of(self, run: str) -> list[Brief]:
         """Return what a run was told and what was withheld from it, oldest first."""
         with self._bank.reading() as reader:
             return reader.select(Brief, equals("run", run), order=("time", "id"))
+
+    @reads(Layer.RUNS)
+    def run_names(self, runs: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """Return how people recognise runs: by the first words of the task, and when each began."""
+        fields = ("id", "task", "summary", "started", "finished")
+        with self._bank.reading() as reader:
+            rows = reader.select_fields(Episode, fields, one_of("id", tuple(dict.fromkeys(runs))))
+        return {
+            run: (first_words(task or summary), began or ended) for run, task, summary, began, ended in rows
+        }
 
     @reads(Layer.RUNS)
     def verdicts(self, *, run: str = "", lesson: str = "", limit: int | None = None) -> list[Verdict]:
@@ -149,18 +192,23 @@ class Audits(BankService):
         return found
 
 
-def _read_curve(reader: Reader, project: str) -> tuple[CurvePoint, ...]:
-    fields = ("id", "started", "extra")
-    is_own = one_of("provenance", (Provenance.MINED, Provenance.REVIEWED))
-    whole = [equals("parent", ""), equals("action", None), is_own]
-    whole += [equals("project", project)] if project else []
-    rows = reader.select_fields(Episode, fields, *whole, order=("-finished", "-id"), limit=_CURVE_RUNS)
-    met = []
-    for _, started, extra in reversed(rows):
-        count = count_failures(json.loads(extra).get(NOTES))
-        if started and count is not None:
-            met.append((from_text(started), count))
-    return learning_curve(sorted(met, key=lambda run: run[0]))
+def _read_runs(reader: Reader, project: str) -> list[tuple[str, datetime, int]]:
+    """Return the latest own runs that were reflected on, oldest first: when each began, and its failures."""
+
+    def read() -> list[tuple[str, datetime, int]]:
+        fields = ("id", "started", "finished", "extra")
+        is_own = one_of("provenance", (Provenance.MINED, Provenance.REVIEWED))
+        whole = [equals("parent", ""), equals("action", None), is_own]
+        whole += [equals("project", project)] if project else []
+        rows = reader.select_fields(Episode, fields, *whole, order=("-finished", "-id"), limit=_MOST_RUNS)
+        found = []
+        for run, started, finished, extra in reversed(rows):
+            count = count_failures(json.loads(extra).get(NOTES))
+            if (started or finished) and count is not None:
+                found.append((run, from_text(started or finished), count))
+        return sorted(found, key=lambda each: each[1])
+
+    return reader.get_cached(("own runs", project), read, kinds=frozenset(("episode",)))
 
 
 def _holdout_share(bank: Bank) -> float:

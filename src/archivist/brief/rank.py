@@ -117,7 +117,9 @@ def rank_lessons(
     for place, each in enumerate(offered):
         lesson = each.lesson
         chance, has_remedy = chances.get(lesson.id, _SAID), bool(lesson.rule or lesson.remedies)
-        if chance >= LEAST_CHANCE * _price(lesson, has_remedy=has_remedy):
+        # What a message offers is said again by the message itself.
+        is_shown = bool(lesson.remedies) or (has_remedy and not lesson.signature)
+        if chance >= LEAST_CHANCE * _price(lesson, has_remedy=is_shown):
             use = merit(chance, lesson.importance, has_remedy, (tallies or {}).get(lesson.id))
             is_candidate = lesson.status is Status.CANDIDATE
             likeness = similarity.get(lesson.id, 0.0)
@@ -148,7 +150,7 @@ def _price(lesson: Lesson, *, has_remedy: bool) -> int:
     A warning that does not say what to do is worth less, and least what the tool says itself at once.
     """
     if _edited_with(lesson):
-        return 3
+        return 6
     return 1 if has_remedy else 2
 
 
@@ -173,12 +175,24 @@ def _say_the_same(one: Lesson, other: Lesson, words: dict[str, frozenset[str]]) 
     if one.signature and other.signature:
         if tool := _edited_with(one):
             return tool == _edited_with(other)
-        return bool(one.remedies) and one.remedies[0] == next(iter(other.remedies), None)
+        ours, theirs = (_asked_words(lesson) for lesson in (one, other))
+        is_same_check = any(
+            first.remedies and second.remedies and first.signature.endswith(f"|check:{second.tool}")
+            for first, second in ((one, other), (other, one))
+        )
+        return is_same_check or (bool(ours) and ours == theirs)
     for lesson in (one, other):
         if lesson.id not in words:
             words[lesson.id] = keywords(lesson.summary)
     ours, theirs = words[one.id], words[other.id]
     return len(ours & theirs) >= _ALIKE_SHARE * len(ours | theirs)
+
+
+def _asked_words(lesson: Lesson) -> frozenset[str]:
+    """Return the words of a lesson's remedy, without its options and what stands for any name."""
+    words = lesson.remedies[0].split() if lesson.remedies else ()
+    named = frozenset(word for word in words if word[:1] not in "-<&|;")
+    return named or frozenset(words)
 
 
 def match_prompt(prompt: frozenset[str], lessons: Iterable[Lesson]) -> list[Lesson]:

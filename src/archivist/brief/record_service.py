@@ -105,7 +105,7 @@ def record_brief(
 
     def build_record(is_global: bool, extra: dict[str, object]) -> Brief:
         given, kept = (
-            tuple(each.lesson.id for each in lessons if each.is_global is is_global)
+            tuple(each.lesson.id for each in lessons if each.is_global is is_global and not each.is_team)
             for lessons in (chosen, withheld)
         )
         return Brief(

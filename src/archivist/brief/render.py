@@ -23,7 +23,7 @@ def render_brief(lessons: Sequence[BriefedLesson], form: BriefFormat, habits: Ha
         text = render_brief(lessons, form)
         if form is BriefFormat.YAML:
             parts: list[str] = []
-            for name, items in (("works", habits.works), ("fails", habits.fails)):
+            for name, items in (("works", habits.works), ("fails", habits.fails), ("asked", habits.asked)):
                 entries = [line for each in items for line in _yaml_fields(each.view())]
                 parts += [f"{name}:", *entries] if entries else []
             return text + "\n".join((*parts, ""))
@@ -54,7 +54,7 @@ def present_text(
 ) -> str:
     """Say before a brief's text that it is information, and put it between marks where it is to be fenced.
 
-    Core memory stands before that notice: its rules are the user's.
+    Core memory stands before that notice: its rules are the user's, and below them it has the notice itself.
 
     The marks name the brief, so that no transcript which holds it is mined for lessons. The section of known
     issues is documented word by word: there the notice stands in the fence.
@@ -63,7 +63,7 @@ def present_text(
         return ""
     if text and form is BriefFormat.YAML:
         text = f"# {NOTICE}\n{text}"
-    elif text and (is_fenced or form is BriefFormat.MARKDOWN):
+    elif text and (is_fenced or form is BriefFormat.MARKDOWN) and NOTICE not in core:
         text = f"{NOTICE}\n\n{text}"
     text = "\n".join(filter(None, (core, text)))
     if not is_fenced:
@@ -84,7 +84,7 @@ def _known_issue(each: BriefedLesson) -> str:
     marks = [
         seen,
         lesson.origin or lesson.source.value,
-        *(["global"] if each.is_global else []),
+        *([each.mark] if each.mark else []),
         *source_marks(lesson),
     ]
     return f"{_clean_line(lesson.summary)} [{', '.join(marks)}]"
@@ -105,7 +105,7 @@ def _guideline(each: BriefedLesson) -> str:
         marks.append(f"helped in {helped[:-1]}")
     else:
         text += opening + helped
-    marks += [*(["global"] if each.is_global else []), *source_marks(lesson)]
+    marks += [*([each.mark] if each.mark else []), *source_marks(lesson)]
     return f"{text} ({', '.join(marks)})"
 
 
@@ -119,7 +119,7 @@ def _yaml_entry(each: BriefedLesson) -> list[str]:
         "seen": lesson.frequency,
         "last_seen": f"{lesson.last_seen:%Y-%m-%d}" if lesson.last_seen else "",
         "tags": list(lesson.tags),
-        "scope": "global" if each.is_global else "",
+        "scope": each.mark,
         "from": ", ".join(source_marks(lesson)),
     }
     return _yaml_fields(fields)
@@ -136,7 +136,7 @@ def _yaml_fields(fields: Mapping[str, object]) -> list[str]:
 def _clean_line(text: str) -> str:
     """Return a text on one line without control characters."""
     line = one_line(text)
-    if line.isprintable():
+    if line.isascii() and line.isprintable():
         return line
     from archivist.text import make_legible
 

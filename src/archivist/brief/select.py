@@ -115,15 +115,26 @@ def global_mark_of(name: str) -> str:
 
 
 class BriefedLesson(NamedTuple):
-    """A lesson of a brief, and whether it comes from the user's global bank."""
+    """A lesson of a brief, and whether it comes from the user's global bank, or their team's."""
 
     lesson: Lesson
     is_global: bool = False
+    is_team: bool = False
+
+    @property
+    def is_own(self) -> bool:
+        """Say whether it comes from the bank that is asked, not from the other one."""
+        return not (self.is_global or self.is_team)
+
+    @property
+    def mark(self) -> str:
+        """Return where it comes from, if not from the bank that is asked."""
+        return "team" if self.is_team else "global" if self.is_global else ""
 
     @property
     def name(self) -> str:
         """Return its short id, which is unique among the lessons of both banks."""
-        return f"{GLOBAL_MARK}{self.lesson.short_id}" if self.is_global else self.lesson.short_id
+        return f"{self.mark}-{self.lesson.short_id}" if self.mark else self.lesson.short_id
 
 
 class RenderedBrief(NamedTuple):

@@ -63,6 +63,8 @@ _MET_OF = frozenset(("lesson", "episode", "brief", "verdict"))
 _HABITS_OF = frozenset(("episode",))
 # The commands that work take this part of the budget at most.
 _SHARE_OF_HABITS = 3
+# Of the projects that lessons are about, a message names so many.
+_NAMED = 5
 
 
 class Briefs(BankService):
@@ -164,7 +166,9 @@ class Briefs(BankService):
         own = sum(counts.get(name, 0) for name in names)
         if not own and counts:
             most = max(counts, key=lambda name: counts[name])
-            whose = f"all of {most}" if len(counts) == 1 else f"of {', '.join(counts)}"
+            named = sorted(counts, key=lambda name: -counts[name])[:_NAMED]
+            others = f" and {len(counts) - _NAMED} other projects" if len(counts) > _NAMED else ""
+            whose = f"all of {most}" if len(counts) == 1 else f"of {', '.join(named)}{others}"
             here = f"this folder is {brief.project}" if brief.project else "this folder is of none of them"
             here = f"this is about {brief.project}" if request.repo else here
             return f"{total} {'lesson' if total == 1 else 'lessons'}, {whose}; {here}: --repo {most}"
@@ -264,9 +268,9 @@ def _select_known_issues(
             lessons = reader.select(
                 Lesson, *conditions, order=("-frequency", "number"), limit=rules.max_lessons
             )
-        offered += [BriefedLesson(lesson, is_global=source is global_bank) for lesson in lessons]
+        offered += [_mark_source(bank, source, lesson) for lesson in lessons]
     live, stale = _drop_stale(bank, drop_contradicted(offered))
-    live.sort(key=lambda each: (-each.lesson.frequency, each.is_global, each.lesson.number))
+    live.sort(key=lambda each: (-each.lesson.frequency, not each.is_own, each.lesson.number))
     chosen = live[: rules.max_lessons]
     if request.budget_tokens is not None:
         fitting_lessons: list[BriefedLesson] = []
@@ -275,6 +279,17 @@ def _select_known_issues(
                 fitting_lessons.append(each)
         chosen = fitting_lessons
     return RenderedBrief("", tuple(chosen), stale=stale, project=project, project_by=said_by)
+
+
+def _mark_source(bank: Bank, source: Bank, lesson: Lesson) -> BriefedLesson:
+    is_team = source is bank.team
+    return BriefedLesson(lesson, is_global=source is not bank and not is_team, is_team=is_team)
+
+
+def _join_lessons(own: list[BriefedLesson], others: list[BriefedLesson]) -> list[BriefedLesson]:
+    """Return the lessons of both banks; what a team has too is told once, as the team has it."""
+    same = {each.lesson.signature or each.lesson.summary for each in others if each.is_team}
+    return [*(each for each in own if (each.lesson.signature or each.lesson.summary) not in same), *others]
 
 
 def _audience_conditions(audience: BriefRequest) -> list[Condition]:
@@ -318,13 +333,17 @@ def _select_for_project(
         )
         hits = _search_lessons(reader, words)
         tallies = reader.tallies([lesson.id for lesson in lessons])
-    offered = [BriefedLesson(lesson) for lesson in lessons]
+    offered = [BriefedLesson(lesson) for lesson in lessons if not _is_overcome(lesson, habits)]
     if global_bank is not None:
+        # The global bank is about the user, a team's about the same projects.
+        of = project if (is_team := global_bank is bank.team) else ""
         with global_bank.reading() as reader:
-            theirs, their_chances = _project_lessons(reader, "", audience)
+            theirs, their_chances = _project_lessons(reader, of, audience)
             chances = {**chances, **their_chances}
             tallies |= reader.tallies([lesson.id for lesson in theirs])
-        offered += [BriefedLesson(lesson, is_global=True) for lesson in theirs]
+            if is_team and habits == NO_HABITS:
+                habits = find_habits(reader, names_of(reader, project))
+        offered = _join_lessons(offered, [_mark_source(bank, global_bank, lesson) for lesson in theirs])
 
     scale = _OF_SUBAGENT if request.preset == BriefPreset.SUBAGENT else 1.0
     likely = {name: chance * scale for name, chance in chances.items()}
@@ -337,15 +356,31 @@ def _select_for_project(
     live, stale = _drop_stale(bank, drop_contradicted(rank(offered, rules=reserve)))
     chosen = rank(live, rules=rules)
     room = rules.budget_tokens
-    told = {each.lesson.signature for each in chosen}
-    # What a lesson tells is not told twice.
-    habits = habits._replace(fails=tuple(each for each in habits.fails if not each.signatures & told))
+    habits = _leave_told(habits, chosen, is_subagent=request.preset == BriefPreset.SUBAGENT)
     habits = _fit_habits(habits, lambda some: count_tokens((), some) <= room // _SHARE_OF_HABITS)
     # The heading and the fence take room from the lessons; ranking anew may let a shorter lesson in.
     while chosen and (excess := count_tokens(chosen, habits) - rules.budget_tokens) > 0:
         room -= excess
         chosen = rank(live, rules=rules._replace(budget_tokens=room))
     return RenderedBrief("", tuple(chosen), stale=stale, project=project, project_by=said_by, habits=habits)
+
+
+def _is_overcome(lesson: Lesson, habits: Habits) -> bool:
+    """Say whether a warning is out of date: what failed went well in the runs since.
+
+    Where a remedy is known, runs may do well because they follow it.
+    """
+    if not lesson.signature or lesson.remedies or lesson.confirmed:
+        return False
+    return habits.is_overcome(lesson.signature, lesson.tags)
+
+
+def _leave_told(habits: Habits, chosen: Sequence[BriefedLesson], *, is_subagent: bool) -> Habits:
+    """Leave out what a lesson tells already, and for a subagent what the user asks for: they do not speak."""
+    told = {each.lesson.signature for each in chosen}
+    shown = {event for each in chosen for event in each.lesson.evidence.events}
+    fails = (each for each in habits.fails if not each.signatures & told and shown.isdisjoint(each.events))
+    return habits._replace(fails=tuple(fails), asked=() if is_subagent else habits.asked)
 
 
 def _fit_habits(habits: Habits, fits: Callable[[Habits], bool]) -> Habits:
@@ -359,7 +394,7 @@ def _drop_stale(
     bank: Bank, offered: list[BriefedLesson]
 ) -> tuple[list[BriefedLesson], tuple[tuple[str, str], ...]]:
     """Leave out lessons that name something which is gone from the working tree; return those by name."""
-    gone = bank.liveness.find_withheld([each.lesson for each in offered if not each.is_global])
+    gone = bank.liveness.find_withheld([each.lesson for each in offered if each.is_own])
     if not gone:
         return offered, ()
     names = tuple((each.name, gone[each.lesson.id]) for each in offered if each.lesson.id in gone)
@@ -393,6 +428,9 @@ def _resolve_project(
     project, said_by = projects.resolve_project(reader, repo, bank.folder, bank.root, task)
     if project:
         return project, said_by
+    if bank.team is not None:
+        with bank.team.reading() as team:
+            return _resolve_project(bank.team, team, repo, words, task)
     if not words:
         # In a bank without projects there is nothing to decide.
         return "", _UNSAID_BY_FOLDER if projects.all_projects(reader) else ""

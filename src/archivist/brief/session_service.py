@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from archivist.access.rights import Layer, reads
+from archivist.access.rights import Layer, reads, writes
 from archivist.brief.select import BriefFormat, BriefPreset, BriefRequest
 from archivist.service import BankService
 
@@ -41,27 +41,13 @@ class SessionBriefs(BankService):
         global_bank: Bank | None = None,
     ) -> RenderedBrief:
         """Brief a session that starts, and record the run with its agent and the repository of its folder."""
-        from archivist import projects
         from archivist.brief.record_service import deliver
         from archivist.brief.service import select_lessons
-        from archivist.capture.runs import claim_run
-        from archivist.records import Episode
 
         bank = self._bank
 
         def open_run(writer: Writer) -> bool:
-            claim_run(writer, run, bank.actor)
-            # A session begins again when it is resumed, cleared or compacted.
-            is_known = writer.get(Episode, run) is not None
-            if not is_known:
-                extra: dict[str, object] = {}
-                if folder is not None:
-                    extra[projects.CHECKOUT] = projects.checkout_info(folder, bank.root)
-                begun = Episode(
-                    id=run, session=run, project=project, agent=agent, started=bank.now(), extra=extra
-                )
-                bank.runs.record_episode(begun)
-            return is_known
+            return self._open_run(writer, run, project, folder, agent)
 
         request = _SESSION._replace(project=project, provider=provider, run=run)
         selection = select_lessons(bank, request, global_bank=global_bank)
@@ -74,6 +60,32 @@ class SessionBriefs(BankService):
             is_session=True,
             has_core=True,
         )
+
+    @writes(Layer.RUNS)
+    def open_session(self, run: str, project: str, *, folder: Path | None = None, agent: str = "") -> None:
+        """Record a session that starts and is briefed by somebody else."""
+        with self._bank.transaction() as writer:
+            self._open_run(writer, run, project, folder, agent)
+
+    def _open_run(self, writer: Writer, run: str, project: str, folder: Path | None, agent: str) -> bool:
+        """Record the run of a session unless it is known; say whether it is."""
+        from archivist import projects
+        from archivist.capture.runs import claim_run
+        from archivist.records import Episode
+
+        bank = self._bank
+        claim_run(writer, run, bank.actor)
+        # A session begins again when it is resumed, cleared or compacted.
+        is_known = writer.get(Episode, run) is not None
+        if not is_known:
+            extra: dict[str, object] = {}
+            if folder is not None:
+                extra[projects.CHECKOUT] = projects.checkout_info(folder, bank.root)
+            begun = Episode(
+                id=run, session=run, project=project, agent=agent, started=bank.now(), extra=extra
+            )
+            bank.runs.record_episode(begun)
+        return is_known
 
     @reads(Layer.LESSONS)
     def brief_subagent(

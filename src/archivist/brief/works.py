@@ -1,18 +1,21 @@
-"""Say which commands test, lint, build and start a project, and which calls its runs often fail in.
+"""Say which commands test, lint, build and start a project, what they find, and which calls keep failing.
 
 A hook runs this while an agent waits: it reads the notes of a few runs and imports nothing else.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from archivist.records.words import NOTES, Provenance
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader
 
+# The tables of failures that one run and its subagents noted.
+NotedRun: TypeAlias = "Sequence[Mapping[str, Any]]"
 # The latest runs that count, and how many records are read to find them: a subagent's run is its parent's.
 LATEST_RUNS = 20
 _READ_RECORDS = 40
@@ -24,42 +27,67 @@ _LONGEST_LINE = 200
 _SHORT_NAME = 12
 _OPENING = "Works here: "
 _FAILING = "Often fails here: "
-_FAILED_ONCE = "Failed once lately: "
-_ONCE = "; failed once lately: "
-# What is told to fail was met by two runs at least, and by this share of the latest. What one run met
-# is told after it, the latest first, where this share of what fails comes again.
+_ASKED = "The user often asks here: "
+# What is told to be asked for was typed in three runs at least, and in this share of the latest.
+_LEAST_ASKED = 3
+_LEAST_ASKED_SHARE = 0.15
+_MOST_ASKED = 4
+_NOTED_PARTS = ('"attempts":{"', '"works":[[', '"failures":{"', '"asked":[[')
+# What is told to fail did so with the same error in two runs at least, and in this share of the latest.
 _LEAST_FAILING = 0.1
-_MOST_FAILING = 10
-_LEAST_RECURRING = 0.2
-_LONGEST_FAILING = 400
+_MOST_FAILING = 3
+_LONGEST_FAILING = 240
+# So many runs in which a call went well show that what it failed of is over.
+_OVERCOME = 2
 # Families that only name failures once more.
-_NAMED_AGAIN = ("remedy:",)
+_NOT_TOLD = ("remedy:",)
+# Every agent meets refused edits: only where many runs do are they worth a word, with what avoids them.
+_EDITS = "edit_not_applied"
+_LEAST_EDITS = 0.3
+_EDIT_ADVICE = "read the lines again right before the edit"
+# Failures of the code that a run changes: the check that finds them did its work.
+_OF_CODE = frozenset(("check", "test_failure", "syntax", "build", "type_error"))
+# Not told to keep failing: the code of a run, and an option that one subcommand may refuse and another take.
+_NOT_FAILING = _OF_CODE | {"attribute", "value", "crash", "usage"}
+_LEAST_RED = 3
+_LONGEST_SUBJECT = 40
 # In the order in which a line tells them.
 _PURPOSES = ("test", "one test", "lint", "fix", "types", "format", "build", "check", "run")
 
 
 class WorkingCommand(NamedTuple):
-    """A command for a purpose, the folder that it works in, and in how many of the runs that tried it."""
+    """A command for a purpose, the folder that it works in, and in how many of the runs that tried it.
+
+    `found_in` counts the latest runs in which it found faults, `errors` are those it found most, and `events`
+    show them.
+    """
 
     purpose: str
     command: str
     folder: str
     worked: int
     tried: int
+    found_in: int = 0
+    errors: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
 
     def view(self) -> dict[str, object]:
         """Return it as plain values."""
-        return dict(self._asdict())
+        shown = {**self._asdict(), "errors": "; ".join(self.errors)}
+        del shown["events"]
+        return shown
 
     def describe(self, *, is_first: bool) -> str:
         """Return what a line says of it; the first says what is counted."""
         place = f" in `{self.folder}/`" if self.folder else ""
         count = f"{self.worked} of {self.tried}{' runs' if is_first else ''}"
-        return f"{self.purpose} `{self.command}`{place} ({count})"
+        found = f"; red in {self.found_in}" if self.found_in else ""
+        said = f": {'; '.join(self.errors)}" if found and self.errors else ""
+        return f"{self.purpose} `{self.command}`{place} ({count}{found}{said})"
 
 
 class FailingCall(NamedTuple):
-    """A call that runs often fail in: with which errors, in how many of the latest, and where it shows."""
+    """A call that runs keep failing in: with which errors, in how many of the latest, and where it shows."""
 
     call: str
     errors: tuple[str, ...]
@@ -70,31 +98,57 @@ class FailingCall(NamedTuple):
 
     def view(self) -> dict[str, object]:
         """Return it as plain values."""
-        return {"call": self.call, "errors": ", ".join(self.errors), "met": self.met, "runs": self.runs}
+        return {"call": self.call, "errors": "; ".join(self.errors), "met": self.met, "runs": self.runs}
 
     def describe(self, *, is_first: bool) -> str:
         """Return what a line says of it; the first says what is counted."""
-        said = ", ".join(self.errors)
-        if self.is_once:
-            return f"`{self.call}`" + (f" ({said})" if said else "")
         count = f"{self.met} of {self.runs}{' runs' if is_first else ''}"
-        return f"`{self.call}` ({count}{': ' if said else ''}{said})"
+        return f"`{self.call}` ({count}: {'; '.join(self.errors)})"
 
-    @property
-    def is_once(self) -> bool:
-        """Say whether one run alone met it."""
-        return self.met == 1
+
+class FrequentRequest(NamedTuple):
+    """What the user typed in several of the latest runs, in their usual words."""
+
+    words: str
+    asked: int
+    runs: int
+
+    def view(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return dict(self._asdict())
+
+
+class RunOutcome(NamedTuple):
+    """What a run failed in, by the failures' keys, and as tags the calls that went well, and the others."""
+
+    failures: frozenset[str]
+    went_well: frozenset[str]
+    went_wrong: frozenset[str] = frozenset()
 
 
 class Habits(NamedTuple):
-    """What a project's latest runs did with success, and what they often failed in."""
+    """What a project's latest runs did with success, and what they often failed in; the latest run first."""
 
     works: tuple[WorkingCommand, ...] = ()
     fails: tuple[FailingCall, ...] = ()
+    asked: tuple[FrequentRequest, ...] = ()
+    outcomes: tuple[RunOutcome, ...] = ()
+
+    def is_overcome(self, failure: str, tags: Collection[str]) -> bool:
+        """Say whether runs made the call of these tags with success since one last met a failure of it."""
+        since = takewhile(lambda run: failure not in run.failures, self.outcomes)
+        return sum(not run.went_well.isdisjoint(tags) for run in since) >= _OVERCOME
+
+    def went_well_lately(self, call: str) -> bool:
+        """Say whether a call went well in the latest runs since it last failed."""
+        tag = _tag_of(call)
+        tried = [run for run in self.outcomes if tag in run.went_well or tag in run.went_wrong]
+        return sum(1 for _ in takewhile(lambda run: tag in run.went_well, tried)) > _OVERCOME
 
     def lines(self) -> list[str]:
         """Return what a brief says of it, at most a line each."""
-        return [line for line in (format_line(self.works), format_failing(self.fails)) if line]
+        lines = format_line(self.works), format_failing(self.fails), format_asked(self.asked)
+        return [line for line in lines if line]
 
 
 NO_HABITS = Habits()
@@ -108,7 +162,7 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
 
     rows = reader.select_fields(
         "episode",
-        ("id", "parent", "extra"),
+        ("id", "parent", "extra", "task"),
         one_of("project", names),
         equals("action", None),
         equals("provenance", Provenance.MINED),
@@ -117,58 +171,168 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     )
     runs: dict[str, list[Any]] = {}
     failures: dict[str, list[Mapping[str, Any]]] = {}
-    for name, parent, extra in rows:
+    attempts: dict[str, list[Mapping[str, Any]]] = {}
+    asked: dict[str, list[Sequence[str]]] = {}
+    for name, parent, extra, task in rows:
         root = str(parent or name)
         if root not in runs and len(runs) == LATEST_RUNS:
             break
         noted = runs.setdefault(root, [])
         # Most runs of some projects note nothing; finding that out by text is cheaper than by parsing.
-        is_noting = '"works":[[' in extra or '"failures":{"' in extra
+        is_noting = any(part in extra for part in _NOTED_PARTS)
         notes = json.loads(extra).get(NOTES) if is_noting else None
         if isinstance(notes, Mapping):
             noted += notes.get("works") or ()
             failures.setdefault(root, []).append(notes.get("failures") or {})
-    fails = select_failing(list(failures.values()), len(runs))
-    return Habits(select_commands(list(runs.values())), fails)
+            attempts.setdefault(root, []).append(notes.get("attempts") or {})
+            # What a script asks in the same words each time is its task.
+            asked.setdefault(task or root, []).extend(notes.get("asked") or ())
+    outcomes = tuple(_outcome_of(failures[root], attempts[root]) for root in failures)
+    noted_failures = list(failures.values())
+    works = count_found(select_commands(list(runs.values())), noted_failures)
+    habits = Habits(works, (), select_requests(list(asked.values()), len(runs)), outcomes)
+    counted = {event for each in works for event in each.events}
+    fails = (
+        each
+        for each in select_failing(noted_failures, len(runs))
+        if not counted.issuperset(each.events) and not habits.went_well_lately(each.call)
+    )
+    return habits._replace(fails=tuple(fails)[:_MOST_FAILING])
 
 
-def select_failing(noted: Sequence[Sequence[Mapping[str, Any]]], runs: int) -> tuple[FailingCall, ...]:
-    """Choose the calls that most of the latest runs failed in."""
-    met: dict[str, set[int]] = {}
-    entries: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
-    for run, tables in enumerate(noted):
-        for key, entry in ((key, entry) for table in tables for key, entry in table.items()):
-            name = entry.get("name")
-            if name and not key.partition("|")[2].startswith(_NAMED_AGAIN):
-                met.setdefault(name, set()).add(run)
-                entries.setdefault(name, []).append((key, entry))
-    recurring = sum(len(those) > 1 for those in met.values())
-    is_recurring = recurring >= _LEAST_RECURRING * len(met)
+def _outcome_of(failures: Iterable[Mapping[str, Any]], attempts: Iterable[Mapping[str, Any]]) -> RunOutcome:
+    went_well: set[str] = set()
+    failing: set[str] = set()
+    for call, counts in (item for table in attempts for item in table.items()):
+        is_good = counts.get("ok") and not counts.get("failed") and not counts.get("timeout")
+        (went_well if is_good else failing).add(_tag_of(call))
+    return RunOutcome(frozenset().union(*failures), frozenset(went_well - failing), frozenset(failing))
+
+
+def _tag_of(call: str) -> str:
+    return call.lower().replace(" ", "-")
+
+
+def count_found(
+    commands: Sequence[WorkingCommand], noted: "Sequence[NotedRun]"
+) -> tuple[WorkingCommand, ...]:
+    """Add to each command in how many runs it found faults, and which."""
+    told: list[WorkingCommand] = []
+    names: set[str] = set()
+    for each in commands:
+        entries = [
+            (run, entry)
+            for run, _, entry in _entries_of(noted)
+            if entry.get("kind") in _OF_CODE
+            and entry["name"] not in names
+            and f"{each.command} ".startswith(f"{entry['name']} ")
+        ]
+        names |= {entry["name"] for _, entry in entries}
+        runs = {run for run, _ in entries}
+        errors = _shared_errors(entries)
+        # Without an error in common some may be of another form of the command.
+        if len(runs) >= (_LEAST_RUNS if errors else _LEAST_RED):
+            events = _events_of(entry for _, entry in entries)
+            # Other forms of the command are counted by themselves.
+            found_in = min(len(runs), each.tried)
+            told.append(each._replace(found_in=found_in, errors=errors, events=events))
+        else:
+            told.append(each)
+    return tuple(told)
+
+
+def select_failing(noted: "Sequence[NotedRun]", runs: int) -> list[FailingCall]:
+    """Choose the calls that several of the latest runs failed in with the same error, most first."""
+    by_name: dict[str, list[tuple[int, str, Mapping[str, Any]]]] = {}
+    for run, key, entry in _entries_of(noted):
+        if entry.get("kind") not in _NOT_FAILING:
+            by_name.setdefault(entry["name"], []).append((run, key, entry))
     found: list[FailingCall] = []
-    for name, those in met.items():
-        is_told_once = len(those) == 1 and is_recurring
-        if is_told_once or len(those) >= max(_LEAST_RUNS, _LEAST_FAILING * runs):
-            told = Counter(error for _, entry in entries[name] for error in entry.get("errors") or ())
-            errors = tuple(error for error, _ in told.most_common(2))
-            shown = tuple(event for _, entry in entries[name] for event in entry.get("events") or ())
-            signatures = frozenset(key for key, _ in entries[name])
-            found.append(FailingCall(name, errors, len(those), runs, signatures, shown))
-    # Of what one run met the latest comes first.
-    found.sort(key=lambda each: (-each.met, min(met[each.call]) if each.is_once else 0, each.call))
-    return tuple(found[:_MOST_FAILING])
+    for name, entries in by_name.items():
+        errors = _shared_errors([(run, entry) for run, _, entry in entries])
+        classes = {error.partition(": ")[0] for error in errors}
+        those = [each for each in entries if not classes.isdisjoint(each[2].get("errors") or ())]
+        met, least = len({run for run, *_ in those}), max(_LEAST_RUNS, _LEAST_FAILING * runs)
+        if any(entry.get("kind") == _EDITS for *_, entry in those):
+            least, errors = max(_LEAST_RUNS + 1, _LEAST_EDITS * runs), (*errors[:1], _EDIT_ADVICE)
+        if those and met >= least:
+            keys = frozenset(key for _, key, _ in those)
+            found.append(FailingCall(name, errors, met, runs, keys, _events_of(entry for *_, entry in those)))
+    return sorted(found, key=lambda each: (-each.met, each.call))
+
+
+def _entries_of(noted: "Sequence[NotedRun]") -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+    """Yield the failures of runs that may be told: the run's place, the failure's key, what is noted."""
+    for run, tables in enumerate(noted):
+        for key, entry in (item for table in tables for item in table.items()):
+            if entry.get("name") and not key.partition("|")[2].startswith(_NOT_TOLD):
+                yield run, key, entry
+
+
+def _events_of(entries: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(event for entry in entries for event in entry.get("events") or ())
+
+
+def _shared_errors(entries: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[str, ...]:
+    """Return the two errors that most runs met, each met by two at least, with what it was about."""
+    met: dict[str, set[int]] = {}
+    about: dict[str, Counter[str]] = {}
+    for run, entry in entries:
+        for error in entry.get("errors") or ():
+            met.setdefault(error, set()).add(run)
+            about.setdefault(error, Counter()).update(entry.get("subjects") or ())
+    shared = [error for error in met if len(met[error]) >= _LEAST_RUNS]
+    # A message that was cut says less than a class.
+    shared.sort(key=lambda error: (error.endswith("…"), -len(met[error])))
+    shared = [error for error in shared if error == shared[0] or not error.endswith("…")]
+    return tuple(_with_subjects(error, about[error]) for error in shared[:2])
+
+
+def _with_subjects(error: str, subjects: Counter[str]) -> str:
+    """Return a class of errors with the words that it was about most; a message or a code has none."""
+    named = [
+        name for name, _ in subjects.most_common(2) if len(name) <= _LONGEST_SUBJECT and name not in error
+    ]
+    return f"{error}: {', '.join(named)}" if named and " " in error and ": " not in error else error
 
 
 def format_failing(calls: Sequence[FailingCall]) -> str:
-    """Return one line that tells what often fails, then what did once, as much as fits."""
+    """Return one line that tells what keeps failing, as much as fits."""
     line = ""
     for at, each in enumerate(calls):
-        joint = _ONCE if each.is_once and not calls[at - 1].is_once else ", "
-        opening = _FAILED_ONCE if each.is_once else _FAILING
-        longer = (f"{line}{joint}" if line else opening) + each.describe(is_first=not at)
+        longer = (f"{line}, " if line else _FAILING) + each.describe(is_first=not at)
         if len(longer) > _LONGEST_FAILING:
             break
         line = longer
     return line
+
+
+def select_requests(asked: Sequence[Iterable[Sequence[str]]], runs: int) -> tuple[FrequentRequest, ...]:
+    """Choose what the user typed in several of the latest runs, most first, each request once."""
+    typed: dict[str, dict[int, str]] = {}
+    for run, requests in enumerate(asked):
+        for key, words in requests:
+            typed.setdefault(key, {})[run] = words
+    least = max(_LEAST_ASKED, _LEAST_ASKED_SHARE * runs)
+    chosen: dict[str, int] = {}
+    for key, those in sorted(typed.items(), key=lambda item: (-len(item[1]), item[0])):
+        usual, times = Counter(words.lower() for words in those.values()).most_common(1)[0]
+        # Words of one run name what only that run was about.
+        usual = usual if times > 1 else key
+        # A request has a key for each thing that it names.
+        if len(those) >= least:
+            chosen.setdefault(usual, len(those))
+    told = (FrequentRequest(words, count, runs) for words, count in chosen.items())
+    return tuple(told)[:_MOST_ASKED]
+
+
+def format_asked(requests: Sequence[FrequentRequest]) -> str:
+    """Return one line that tells what the user often asks for; nothing without requests."""
+    told = (
+        f"“{each.words}” ({each.asked}{'' if at else f' of {each.runs} runs'})"
+        for at, each in enumerate(requests)
+    )
+    return _ASKED + ", ".join(told) if requests else ""
 
 
 def select_commands(runs: Sequence[Iterable[Sequence[Any]]]) -> tuple[WorkingCommand, ...]:

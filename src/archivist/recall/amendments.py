@@ -47,11 +47,16 @@ _OF_THE_PAST = lazy_pattern(
     longest=_QUESTION,
 )
 # These tell of the past too, unless the question is about what was decided.
-_PAST_TENSE = lazy_pattern(r"\b(?:did|was|were|had)\b", re.IGNORECASE, longest=_QUESTION)
+# In German "was" is "what".
+_PAST_TENSE = lazy_pattern(
+    r"\b(?:did|was(?! (?:ist|sind|gilt|wir|wird|wurde|haben|\w+en (?:wir|sie|die))\b)|were|had)\b",
+    re.IGNORECASE,
+    longest=_QUESTION,
+)
 _UNTIL = lazy_pattern(r"\b(?:until|till|before)\b", re.IGNORECASE, longest=_QUESTION)
 _DECIDED = lazy_pattern(
     r"\b(?:decid|decision|agree|settl|chos|choos|conclu|plan|polic|rule|conven|current|still|now\b"
-    r"|latest|say\b|said)",
+    r"|latest|say\b|said|go with\b|went with\b|pick|end up)",
     re.IGNORECASE,
     longest=_QUESTION,
 )
@@ -161,6 +166,21 @@ def demote_superseded(order: Sequence[int], documents: Mapping[int, IndexedDocum
             chain.append(newer)
         result.update(dict.fromkeys(reversed(chain)))
     return list(result)
+
+
+def find_repeats(
+    order: Sequence[int], documents: Mapping[int, IndexedDocument], texts: Mapping[int, RecordText]
+) -> list[int]:
+    """Return what repeats a better hit word for word, as far as the texts are known."""
+    seen: set[tuple[str, str, int]] = set()
+    repeats = []
+    for place in order:
+        if (text := texts.get(place)) is not None:
+            said = documents[place].kind, text.shown or text.text, documents[place].length
+            if said in seen:
+                repeats.append(place)
+            seen.add(said)
+    return repeats
 
 
 def spread_threads(order: Sequence[int], documents: Mapping[int, IndexedDocument]) -> list[int]:

@@ -15,6 +15,7 @@ _ASKING = lazy_pattern(
     r"|give me (?:an? )?(?:\w+ )?(?:summary|overview|list|recap|timeline) of"
     r"|provide (?:an? )?(?:\w+ )?(?:summary|overview) of"
     r"|tell me (?:about )?everything about|remind me (?:of|what|about)|tell me)\b"
+    r"|\bwhat (?:did|have|had) (?:we|i) (?:decided?|agreed?|settled?) (?:about|on|for|upon)\b"
     r"|\bin (?:chronological |the )?order(?: in which)?\b|\bmention(?:ing)? (?:only|exactly)[^.?!]{0,60}"
     r"|\b(?:throughout|across|during|over) (?:all )?(?:of )?our (?:chats?|conversations?|sessions?"
     r"|discussions?)\b"
@@ -48,6 +49,13 @@ _DATE = lazy_pattern(
 _RELATIVE = lazy_pattern(
     r"\b(?:(?P<word>today|yesterday|this week|last week|this month|last month)"
     r"|(?P<count>\d{1,3}|a|one|two|three|four|five|six) (?P<unit>day|week|month)s? ago)\b",
+    re.IGNORECASE,
+    longest=500,
+)
+# Of these the answer has a number or a name.
+_MEASURE = lazy_pattern(
+    r"\bhow (?:many|much|long|often|big|large|old|far|high|fast|soon)\b"
+    r"|\b(?:what|which) (?:kind|type|sort)s?\b",
     re.IGNORECASE,
     longest=500,
 )
@@ -85,6 +93,12 @@ def remove_asking(text: str) -> str:
     """Return a question without the words about the asking, unless there are no others."""
     rest = " ".join(_ASKING.sub(" ", text).split())
     return rest if re.search(r"\w{3}", rest) else text
+
+
+def unanswered_words(text: str) -> frozenset[str]:
+    """Return the words of a question that its answer need not have: the time that it names, "how many"."""
+    found = (pattern.search(text) for pattern in (_DATE, _RELATIVE, _MEASURE))
+    return frozenset(word for each in found if each for word in re.findall(r"[^\W_]+", each[0].lower()))
 
 
 def is_broad(text: str) -> bool:

@@ -6,7 +6,7 @@ for as a phrase and by its parts. A word that no document contains is tried as t
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 from archivist.cold_start import lazy_pattern
@@ -18,6 +18,8 @@ _WORD = re.compile(r"[^\W_]+")
 _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]+(?:[-./:\\_]+[^\W_]+)+")
 _CAMEL = re.compile(r"(?<![A-Za-z])[A-Za-z]*[a-z][A-Z]\w*|(?<![A-Za-z])[A-Z]{2,}[a-z]\w*")
 _NAME = re.compile(r"(?<![\w.-])[\w.-]*\w")
+# A capital within a sentence.
+_PROPER = re.compile(r"(?<=[\w,;:)\"'] )[\"'(`]?([A-Z][a-z]+)\b")
 # A question says so at its beginning; what follows may be a pasted log.
 _ASKED = 500
 _ENDING = re.compile(r"['\u2019](?:s|t|d|ll|m|re|ve)\b", re.IGNORECASE)
@@ -93,6 +95,11 @@ def possible_names(text: str) -> list[str]:
     return [*dict.fromkeys([*words, *pairs])]
 
 
+def proper_names(text: str) -> set[str]:
+    """Return the words that are written as names, in lower case."""
+    return {name.lower() for name in _PROPER.findall(text[:_ASKED])}
+
+
 def asks_assistant(text: str) -> bool:
     """Say whether a question asks for what the assistant said or did."""
     return _OF_ASSISTANT.search(text) is not None
@@ -105,8 +112,8 @@ def remove_names(text: str, names: Iterable[str]) -> str:
     return " ".join(text.split())
 
 
-def coverage(found: Mapping[str, int], documents: int) -> float:
-    """Return the sum of the weights that the words have in the index."""
+def weigh_word(holders: int, documents: int) -> float:
+    """Return the weight that a word has in the index by the number of documents that contain it."""
     from math import log
 
-    return sum(max(0.0, log((documents - count + 0.5) / (count + 0.5))) for count in found.values())
+    return max(0.0, log((documents - holders + 0.5) / (holders + 0.5)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +11,7 @@ from archivist.recall.scoring import Score, Weights
 from archivist.text import shorten_line
 
 if TYPE_CHECKING:
+    from archivist.recall.query import Query
     from archivist.records import Artifact, Document, Entry, Episode, Event, Fact, Lesson, Provenance, Task
 
 DEFAULT_LIMIT = 10
@@ -28,7 +29,7 @@ class Hit(NamedTuple):
 
     `provenance` says where a lesson, a run or an event of it comes from, and that an agent or a watched file
     wrote a text; others have none. `repo` is the repository of a lesson, a run or an event,
-    `headline` a mined lesson with its remedy first.
+    `headline` a mined lesson with its remedy first. `bank` names the bank in a search of several.
     """
 
     kind: str
@@ -43,6 +44,7 @@ class Hit(NamedTuple):
     provenance: Provenance | None = None
     repo: str = ""
     headline: str = ""
+    bank: str = ""
 
 
 class RecallResult(NamedTuple):
@@ -54,6 +56,30 @@ class RecallResult(NamedTuple):
     embedder: str = ""
     unembedded: int = 0
     problem: str = ""
+
+
+def merge_results(found: Mapping[str, RecallResult], query: Query) -> RecallResult:
+    """Return the best hits of several banks, each with its bank's name.
+
+    Scores of `relevance` are comparable: each is measured against a perfect match in its own bank. A run that
+    was shared is in two banks, and is shown once.
+    """
+    hits: dict[tuple[str, str], Hit] = {}
+    for bank, result in found.items():
+        hits |= {(hit.kind, hit.id): hit._replace(bank=bank) for hit in result.hits}
+    best = sorted(hits.values(), key=lambda hit: (-hit.score, hit.bank, hit.id))
+    best = best[: DEFAULT_LIMIT if query.limit is None else query.limit]
+    if query.is_in_time_order:
+        best.sort(key=lambda hit: (hit.time is None, hit.time, hit.id))
+    results = list(found.values())
+    return RecallResult(
+        tuple(best),
+        results[0].weights,
+        tuple(dict.fromkeys(word for each in results for word in each.words)),
+        next((each.embedder for each in results if each.embedder), ""),
+        sum(each.unembedded for each in results),
+        next((f"{name}: {each.problem}" for name, each in found.items() if each.problem), ""),
+    )
 
 
 class RecordText(NamedTuple):

@@ -28,6 +28,7 @@ from archivist.recall.results import (
 )
 from archivist.recall.scoring import (
     ASSISTANT,
+    LEAST_EVIDENCE,
     LENT,
     PERSON,
     CosineBaseline,
@@ -40,17 +41,18 @@ from archivist.recall.scoring import (
     estimate_baseline,
     fuse,
     fusion_of,
-    is_answerable,
     lift_wish,
     preset_weights,
     score_documents,
     score_meaning,
     to_unit_scale,
+    weigh_evidence,
 )
 from archivist.records.kinds import SEARCHABLE
 from archivist.service import BankService
 from archivist.store.filters import one_of
 from archivist.store.results import SearchFilter, TextQuery
+from archivist.text import shorten_line
 
 if TYPE_CHECKING:
     from archivist.records import Provenance
@@ -70,7 +72,7 @@ _SMALL_BANK = 40_000
 # A text that shares no word with the question must be nearer to it than most are.
 _LEAST_MEANING = 0.1
 # A floor was measured on banks from this size on, with questions of so many words.
-_FLOORED = 200
+_FLOORED = 120
 _LEAST_ASKED, _MOST_ASKED = 4, 20
 # How people word what they always want; one of the last places is for the nearest of the nearest wishes.
 _LONGEST_QUESTION = 8_000
@@ -78,6 +80,8 @@ _WISH_WORDS = TextQuery(words=("always", "never", "prefer", "whenever", "please"
 _FEW_WISHES = 8
 # Wishes about something else have cosines below .1 with a question, those that apply above .3.
 _WISH_COSINE = 0.25
+# Characters of a text that a note quotes.
+_QUOTED = 60
 # Texts that are embedded between two short transactions.
 _BATCH = 4096
 # Up to so many are embedded without numpy, whose import takes longer.
@@ -100,7 +104,8 @@ class Question(NamedTuple):
 class Candidates(NamedTuple):
     """What the text index and the vectors found, before it is scored: scores and cosines by places.
 
-    `ideal` is the score of a document that contains every word of the question.
+    `ideal` is the score of a document that contains every word of the question, `needed` that of one with
+    the words that an answer needs. An unknown name is one that no document contains.
     """
 
     shown_words: tuple[str, ...]
@@ -108,6 +113,13 @@ class Candidates(NamedTuple):
     ideal: float
     cosines: dict[int, float]
     baseline: CosineBaseline | None
+    needed: float = 0.0
+    has_unknown_name: bool = False
+
+    def weigh_evidence(self, found: Mapping[int, Relevance]) -> float:
+        """Return how much speaks for an answer among what was found."""
+        scale = self.ideal / self.needed if self.needed > 0 else 1.0
+        return weigh_evidence(found, scale, has_unknown_name=self.has_unknown_name)
 
 
 class Recall(BankService):
@@ -129,7 +141,8 @@ class Recall(BankService):
             candidates = find_candidates(reader, question, max(_CANDIDATES, limit * 2))
             fusion = fusion_of(question.embedder)
             found = fuse(candidates.words, candidates.ideal, candidates.cosines, candidates.baseline, fusion)
-            if _is_floored(query, candidates, reader.document_count()) and not is_answerable(found):
+            is_floored = _is_floored(query, candidates, reader.document_count())
+            if is_floored and candidates.weigh_evidence(found) < LEAST_EVIDENCE:
                 found = {}
             best = sorted(found, key=lambda place: (-found[place].total, place))[: max(KEPT, limit * 2)]
             documents = reader.indexed_documents(best)
@@ -299,9 +312,14 @@ def find_candidates(reader: Reader, question: Question, count: int) -> Candidate
     wanted = lexical.select_words(terms, count_documents, budget)
     by_words = reader.search(wanted, search_filter=question.search_filter, limit=count)
     words = {hit.place: hit.score for hit in by_words}
-    ideal = lexical.coverage(
-        {word: counts[word] for word in counts if word in wanted.words or not counts[word]}, documents
-    )
+    weights = {
+        word: lexical.weigh_word(count, documents)
+        for word, count in counts.items()
+        if word in wanted.words or not count
+    }
+    ideal = sum(weights.values())
+    needed = ideal - sum(weights.get(word, 0.0) for word in asking.unanswered_words(question.text))
+    has_unknown_name = any(counts.get(name) == 0 for name in lexical.proper_names(question.text))
     shown = (*wanted.words, *(" ".join(phrase) for phrase in wanted.phrases))
     # A vector of words that no document contains and the table does not know means nothing.
     if not question.embedder or not (by_words or question.has_known_words):
@@ -318,7 +336,7 @@ def find_candidates(reader: Reader, question: Question, count: int) -> Candidate
             if each.place in allowed:
                 cosines[each.place] = sum(map(mul, vector, question.embed(each.text)))
     baseline = estimate_baseline(reader.sample_cosines(vector, embedder))
-    return Candidates(shown, words, ideal, cosines, baseline if cosines else None)
+    return Candidates(shown, words, ideal, cosines, baseline if cosines else None, needed, has_unknown_name)
 
 
 def _weigh_documents(
@@ -415,8 +433,7 @@ def _build_hits(
     is_broad = asking.is_broad(query.text)
     if is_broad:
         ordered = amendments.spread_threads(ordered, documents)
-    compared = ordered[: max(query.limit or 0, amendments.COMPARED)]
-    records = _load_records(reader, documents, compared)
+    records = _load_records(reader, documents, ordered[: max(query.limit or 0, amendments.COMPARED)])
     texts = {place: RENDERERS[documents[place].kind](record) for place, record in records.items()}
     # Retiring a lesson changes its time: a superseded one may be the later one, and amends nothing.
     pairs = [
@@ -425,17 +442,25 @@ def _build_hits(
         if not documents[newer].superseded_by
     ]
     ordered, amended_by = amendments.apply_amendments(ordered, scored, texts, pairs, query.text)
-    ordered = amendments.demote_superseded(ordered, documents)[: query.limit]
-    more = _load_records(reader, documents, [place for place in ordered if place not in records])
-    records |= more
-    texts |= {place: RENDERERS[documents[place].kind](record) for place, record in more.items()}
+    ordered = amendments.demote_superseded(ordered, documents)
+    # A repeat tells nothing new and stands behind the others. What takes its place may be another.
+    while True:
+        repeats = amendments.find_repeats(ordered, documents, texts)
+        ordered = [place for place in ordered if place not in repeats] + repeats
+        if not (missing := [place for place in ordered[: query.limit] if place not in records]):
+            break
+        records |= _load_records(reader, documents, missing)
+        texts |= {place: RENDERERS[documents[place].kind](records[place]) for place in missing}
+    ordered = ordered[: query.limit]
     shown = {place: records[place] for place in ordered}
     provenances, repos = _find_provenances(reader, documents, shown), _find_repos(reader, documents, shown)
     whys = {place: to_unit_scale(scored[place], weights) for place in ordered}
-    totals = [whys[place].total for place in ordered]
-    # A text that takes the place of another has its score; one that a broad question puts off has no more
-    # than those before it.
-    totals = list(accumulate(totals, min)) if is_broad else list(accumulate(reversed(totals), max))[::-1]
+    totals = [why.total for why in whys.values()]
+    # A text that takes the place of another has its score; one that is put off, as a repeat or by a broad
+    # question, has no more than those before it.
+    put_off = 0 if is_broad else len([place for place in ordered if place not in repeats])
+    totals[:put_off] = list(accumulate(reversed(totals[:put_off]), max))[::-1]
+    totals = list(accumulate(totals, min))
     hits = []
     for place, score in zip(ordered, totals, strict=True):
         document, rendered = documents[place], texts[place]
@@ -448,7 +473,7 @@ def _build_hits(
                 score=score,
                 time=datetime.fromtimestamp(document.time, UTC) if document.time is not None else None,
                 why=whys[place],
-                notes=tuple(_explain_rank(reader, place, document, amended_by, texts)),
+                notes=tuple(_explain_rank(reader, place, document, amended_by, texts, records[place])),
                 window=_read_window(reader, document, query.window) if query.window else (),
                 provenance=provenances.get(place),
                 repo=repos.get(place, ""),
@@ -464,6 +489,7 @@ def _explain_rank(
     document: IndexedDocument,
     amended_by: Mapping[int, amendments.Amendment],
     texts: Mapping[int, RecordText],
+    record: Any,
 ) -> list[str]:
     """Return what a hit is superseded or replaced by, and what it replaces."""
     notes = []
@@ -471,11 +497,21 @@ def _explain_rank(
         by = reader.records(document.kind, [document.superseded_by]).get(document.superseded_by)
         notes.append(f"superseded by {name_of(document.kind, by) if by else document.superseded_by}")
     elif amendment := amended_by.get(place):
-        name = texts[amendment.newer].name
+        name = _mention(document.kind, texts[amendment.newer])
         is_sure = amendment.is_sure
         notes.append(f"replaced by {name}: {amendment.reason}" if is_sure else f"see the later {name}")
     replaced = (older for older, each in amended_by.items() if each.newer == place and each.is_sure)
-    return [*notes, *(f"current: replaces {texts[older].name}" for older in replaced)]
+    notes += [f"current: replaces {_mention(document.kind, texts[older])}" for older in replaced]
+    if document.kind == "fact" and record.updated != record.created:
+        values = [change.after["value"] for change in reader.changes(record_id=record.id) if change.after]
+        earlier = [str(value) for value in values if value != record.value]
+        notes += [f"current: replaces “{shorten_line(value, _QUOTED)}”" for value in earlier[-1:]]
+    return notes
+
+
+def _mention(kind: str, text: RecordText) -> str:
+    """Return how a note names another record: the entries of a cycle have one name, so they are quoted."""
+    return f"{text.name} “{shorten_line(text.text, _QUOTED)}”" if kind == "entry" else text.name
 
 
 def _find_repos(

@@ -52,7 +52,8 @@ _ENDED = frozenset((
 ))  # fmt: skip
 _REFUSED = frozenset((
     "nothing", "not", "no", "never", "nobody", "don", "doesn", "isn", "aren", "won", "cannot", "only",
-    "joined", "clashes", "unreadable", "hated", "wrong", "kein", "keine", "nicht", "plus",
+    "joined", "clashes", "unreadable", "hated", "wrong", "kein", "keine", "nicht", "plus", "broke",
+    "breaks", "broken", "lost", "loses", "failed", "fails", "crashed", "crashes", "leaked", "leaks",
 ))  # fmt: skip
 _SINCE = frozenset((
     "now", "nowadays", "since", "currently", "effective", "starting", "update", "decision", "jetzt",
@@ -107,6 +108,15 @@ _MEASURED = lazy_pattern(
 )
 # A point within a name or a number ends no sentence.
 _SENTENCE = lazy_pattern(r"(?:[^.!?;\n]|[.!?;](?=\S))+[.!?;\n]?", longest=_MOST_CHARACTERS)
+# One of many things of its kind, named by its number.
+_IDENTIFIER = lazy_pattern(
+    r"#\d{1,9}\b|\b[A-Z][A-Z0-9]{1,9}-\d{1,9}\b|\b(?:(?i:ticket|issue|bug|story|task|incident|case|order"
+    r"|invoice|request|pr|adr|rfc|job|run|build|cycle|sprint|customer|user|account|host|node|server|device"
+    r"|row|line|page|room|item|batch|experiment|test|step))s? (?:(?i:no\.? ?|number |id |#))?\d{1,9}\b",
+    longest=_MOST_CHARACTERS,
+)
+# What is named so early in a sentence is its subject.
+_SUBJECT = 20
 _CODE = re.compile(r"&&|\||(?:^|\s)--?[a-z]|\$[({\w]|[{};]|=\S|^(?:cd|ls|git|npm|grep|find|cat|sed) ")
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*(?![^\W_])|[^\W_]+")
 
@@ -119,6 +129,8 @@ class TextStatement(NamedTuple):
     numbers: frozenset[str]
     is_negated: bool
     is_personal: bool
+    identifiers: frozenset[str] = frozenset()
+    is_of_identifier: bool = False
 
 
 class Change(NamedTuple):
@@ -138,7 +150,8 @@ class Change(NamedTuple):
 WEIGHTS = {
     "": -1.8, "shared": 0.3, "answered": 1.2, "beyond": 0.6, "ratio": 0.8, "named": 1.2, "replacing": 1.4,
     "ended": 1.5, "refused": 0.6, "since": 0.7, "moved": 1.1, "other number": 0.4, "no number": -1.0,
-    "contrary": 0.7, "contrast": -0.7, "other subject": -2.0, "exchanged": 0.7, "addition": -0.85,
+    "contrary": 0.7, "contrast": -0.7, "other subject": -2.0, "exchanged": 0.7, "opened": 0.5,
+    "addition": -0.85, "other identifier": -4.0,
     "lively": -1.9, "personal": -0.6,
 }  # fmt: skip
 
@@ -177,7 +190,9 @@ def read_signs(newer: str, older: str, asked: str, ratio: float) -> dict[str, fl
         "contrast": float(_is_other_thing(new, old, before - answered)),
         "other subject": float(is_other),
         "exchanged": float(not is_other and _is_exchanged(new_focus, old_focus, question)),
+        "opened": float(bool(answered) and _begin(new_focus)[0] in _CHANGES),
         "addition": float(change.is_addition),
+        "other identifier": float(not change.replacing and _is_other_identifier(new, old)),
         "lively": float(newer.count("!") > 0) + float(older.count("!") > 0),
         "personal": float(new.is_personal) + float(old.is_personal),
     }
@@ -214,13 +229,20 @@ def _has_other_number(
     return bool(new.numbers and old.numbers) and not new.numbers >= old.numbers
 
 
+def _is_other_identifier(new: TextStatement, old: TextStatement) -> bool:
+    """Say whether two texts are about two tickets, runs or hosts, or differ in nothing but their numbers."""
+    if not new.identifiers or not old.identifiers or new.identifiers & old.identifiers:
+        return False
+    return (new.is_of_identifier and old.is_of_identifier) or new.stems == old.stems
+
+
 def _is_other_thing(new: TextStatement, old: TextStatement, lacking: frozenset[str]) -> bool:
     """Say whether another word stands before the same one as a word that the later text lacks."""
     if not lacking:
         return False
     heads = {after for before, after in pairwise(old.tokens) if before in lacking}
     return any(
-        after in heads and before not in SILENT and before not in old.tokens
+        after in heads and after not in SILENT and before not in SILENT and before not in old.tokens
         for before, after in pairwise(new.tokens)
     )
 
@@ -228,6 +250,8 @@ def _is_other_thing(new: TextStatement, old: TextStatement, lacking: frozenset[s
 def _has_other_subject(new: TextStatement, old: TextStatement) -> bool:
     """Say whether two sentences begin with another word before the same one: admin API, public API."""
     (one, head), (other, other_head) = (_begin(each) for each in (new, old))
+    if not _CHANGES.isdisjoint((one, other)):
+        return False
     return one != other and head == other_head and head in new.stems
 
 
@@ -344,7 +368,17 @@ def read_statement(text: str) -> TextStatement:
         tokens.append(lowered if is_silent else stem)
         if not is_silent and lowered not in _FAINT and len(lowered) > 1:
             stems.add(stem)
-    return TextStatement(tuple(tokens), frozenset(stems), frozenset(numbers), is_negated, is_personal)
+    has_digit = any(token[0].isdigit() or token[-1].isdigit() for token in tokens)
+    named = [*_IDENTIFIER.finditer(text[:_MOST_CHARACTERS])] if has_digit else []
+    return TextStatement(
+        tuple(tokens),
+        frozenset(stems),
+        frozenset(numbers),
+        is_negated,
+        is_personal,
+        frozenset(re.sub(r"\D+", "", each[0]) for each in named),
+        bool(named) and named[0].start() <= _SUBJECT,
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -355,3 +389,7 @@ def stem_word(word: str) -> str:
             word = word.removesuffix(ending)
             break
     return word[:3] + word[3:_STEM].rstrip("eiy")
+
+
+# The stems of the words with which a change is told: "Decision: …", "Moved …".
+_CHANGES = frozenset(map(stem_word, (*_MOVED, *_SINCE, *_REPLACING, *_ENDED)))

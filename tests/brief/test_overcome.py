@@ -1,0 +1,83 @@
+"""A warning is told as long as its failure lasts, and to those whom it can meet."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from archivist import Bank
+from archivist.records import Episode, Event, EventKind
+from tests.conftest import START
+
+OUTAGE = "ssh: connect to host git.example port 22: Connection timed out\nfatal: Could not read from remote"
+WORKED = "To git.example:shop.git\n   1a2b3c4..5d6e7f8  main -> main"
+
+
+def _run(bank: Bank, number: int, *calls: tuple[str, str, int], tool: str = "Bash", **fields: Any) -> None:
+    when = START + timedelta(hours=number)
+    kind = EventKind.EDIT if tool != "Bash" else EventKind.TOOL_CALL
+    events = [
+        Event(
+            run=f"run-{number}",
+            seq=seq,
+            kind=kind,
+            tool=tool,
+            text=text if tool == "Bash" else "",
+            target=text,
+            output=output,
+            exit_code=code if tool == "Bash" else None,
+            is_error=bool(code),
+        )
+        for seq, (text, output, code) in enumerate(calls)
+    ]
+    given: dict[str, Any] = {"project": "shop", "started": when, "finished": when, **fields}
+    bank.capture(Episode(id=f"run-{number}", extra={"cwd": "/home/x/shop"}, **given), events)
+    bank.reflect(f"run-{number}")
+
+
+def _told(bank: Bank, provider: str = "") -> str:
+    brief = bank.sessions.brief_session("", "shop", provider=provider)
+    return "\n".join(each.lesson.summary for each in brief.chosen)
+
+
+@pytest.mark.req("A17", "N1")
+def test_a_warning_falls_silent_once_its_call_went_well_in_two_runs(bank: Bank) -> None:
+    for number in range(6):
+        _run(bank, number, ("git push origin main", OUTAGE, 128))
+    assert "git push" in _told(bank)
+    for number in range(6, 7):
+        _run(bank, number, ("git push origin main", WORKED, 0))
+        assert "git push" in _told(bank)
+    _run(bank, 7, ("git push origin main", WORKED, 0))
+    assert "git push" not in _told(bank)
+    # Nobody forgot it: it is told again when it comes again.
+    _run(bank, 9, ("git push origin main", OUTAGE, 128))
+    assert "git push" in _told(bank)
+
+
+def test_runs_that_do_something_else_say_nothing_about_it(bank: Bank) -> None:
+    for number in range(6):
+        _run(bank, number, ("git push origin main", OUTAGE, 128))
+    for number in range(6, 9):
+        _run(bank, number, ("make build", "built", 0))
+    assert "git push" in _told(bank)
+
+
+def test_a_remedy_is_told_although_runs_do_well_that_follow_it(bank: Bank) -> None:
+    refused = "npm error ERESOLVE could not resolve\nnpm error retry with --legacy-peer-deps"
+    fixed = "npm install --legacy-peer-deps"
+    for number in range(3):
+        _run(bank, number, ("npm install", refused, 1), (fixed, "added 3 packages", 0))
+    for number in range(3, 7):
+        _run(bank, number, (fixed, "added 3 packages", 0))
+    assert fixed in _told(bank)
+
+
+def test_what_an_editing_tool_refuses_is_told_to_the_harness_that_has_it(bank: Bank) -> None:
+    refusal = ("src/a.py", "<tool_use_error>String to replace not found in file.</tool_use_error>", 1)
+    for number in range(6):
+        _run(bank, number, refusal, refusal, refusal, tool="Edit", provider="claude-code")
+    assert "Edit tool" in _told(bank, "claude-code")
+    assert "Edit tool" not in _told(bank, "codex")
