@@ -133,6 +133,35 @@ def test_key_lessons_of_a_bank_become_lessons(bank_cli: Command, project: Path) 
 
 
 @pytest.mark.req("C9")
+@pytest.mark.parametrize(
+    "listed",
+    [
+        "| L | Lesson | Cycle |\n|---|---|---|\n| L290 | Never rebase a shared branch | C180 |\n",
+        "- **L290** (C180): Never rebase a shared branch\n",
+        "- L290: Never rebase a shared branch — C180\n",
+    ],
+)
+def test_numbered_key_lessons_become_lessons_without_their_cells(
+    bank_cli: Command, project: Path, listed: str
+) -> None:
+    (project / "bank.md").write_text(f"# Bank\n\n## Key Lessons (L290+)\n\n{listed}", "utf-8")
+    assert "1 lesson" in bank_cli("archive", "import-bank", "bank.md").out
+    (lesson,) = json.loads(bank_cli("lessons", "list", "--waiting", "--json").out)["lessons"]
+    assert lesson["summary"] == "Never rebase a shared branch (L290)"
+
+
+@pytest.mark.req("C9")
+def test_a_folder_with_a_bank_page_says_how_to_import_it(bank_cli: Command, project: Path) -> None:
+    (project / "memory").mkdir()
+    (project / "memory" / "bank.md").write_text("# Bank\n", "utf-8")
+    refused = bank_cli("import", "memory")
+    assert refused.code != 0
+    assert "archivist archive import-bank memory" in refused.err
+    (project / "memory" / "lessons.jsonl").write_text("", "utf-8")
+    assert "archivist archive import-bank memory" in bank_cli("import", "memory").err
+
+
+@pytest.mark.req("C9")
 def test_a_person_vouches_for_the_lessons_of_a_bank(bank_cli: Command, project: Path) -> None:
     (project / "bank.md").write_text(
         "# Bank\n\n### Lessons Learned\n\n- Never rebase a shared branch\n", "utf-8"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
+from archivist.brief.render import NOTICE
 from archivist.config import BriefRules, Config
 from archivist.core.render import fit_core
 from archivist.errors import AccessError, InputError, NotFoundError
@@ -48,8 +49,9 @@ def test_a_session_starts_with_core_memory(
     told = _start_session(archivist_process, project)
     assert told.startswith("<!-- archivist:brief ")
     assert told.index("# Core memory") < told.index("Never push to main") < told.index("CI is down")
-    # What lessons say is information; what the rules say is not.
-    assert told.index("CI is down") < told.index("Information from past runs") < told.index("make fmt")
+    # The rules are the user's; what agents may write stands below the notice.
+    assert told.index("Never push to main") < told.index("Information from past runs")
+    assert told.index("Information from past runs") < told.index("CI is down") < told.index("make fmt")
     brief = bank_cli("brief", "--task", "push it", "--no-fence").out
     assert brief.startswith("# Core memory\n\n## Rules\n- Never push to main\n")
     assert "make fmt" in brief
@@ -106,7 +108,7 @@ def test_blocks_are_cut_between_lines_the_long_ones_last() -> None:
         fitted = fit_core(texts, most)
         assert len(fitted) <= max(most, 0)
         assert not fitted or "Sprint: x" in fitted
-        assert all(line in ("- a rule", "") or line[0] in "#SC" for line in fitted.splitlines())
+        assert all(line in ("- a rule", "", NOTICE) or line[0] in "#SC" for line in fitted.splitlines())
     assert fit_core({}, 100) == ""
 
 

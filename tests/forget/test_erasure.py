@@ -337,13 +337,14 @@ def test_a_file_that_somebody_changed_is_left_alone_and_named(bank: Bank, tmp_pa
 
 
 def test_the_section_of_a_progress_file_is_written_anew(bank: Bank) -> None:
-    from archivist.reflect.summary import with_lessons
+    from archivist.reflect.summary import append_lessons
 
     told = [bank.lessons.add(f"About {SECRET}"), bank.lessons.add("Another")]
     path = bank.path.parent.parent / "progress.md"
-    path.write_text(with_lessons("# Mine\n\nkeep this\n", told))
+    path.write_text(append_lessons("# Mine\n\nkeep this\n", "s", told))
     assert bank.erasure.erase(matching=SECRET).is_clean
-    assert path.read_text() == with_lessons("# Mine\n\nkeep this\n", [bank.lessons.get("m-001"), told[1]])
+    left = [bank.lessons.get("m-001"), told[1]]
+    assert path.read_text() == append_lessons("# Mine\n\nkeep this\n", "s", left)
     bank.erasure.erase(["m-002"])
     assert "Another" not in path.read_text()
 

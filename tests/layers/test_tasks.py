@@ -122,7 +122,8 @@ def test_agents_log_attempts_only_where_the_user_says_so(
         assert coder.attempts.log("build", agent="coder", **tried).agent == "coder"
         with pytest.raises(AccessError):
             coder.attempts.log("build", agent="eve", **tried)
-    assert bank.attempts.analytics().total.attempts == 0
+    counted = bank.attempts.analytics().total
+    assert (counted.failed, counted.reported_by_agents) == (1, 1)
     # Neither the repository nor the agent itself can say so.
     words = ("episodes", "log", "build", "--agent", "coder", "--action", "failed", "--approach", "x")
     flag = ("--set", "tasks.agents_log_attempts=true")
@@ -135,6 +136,33 @@ def test_agents_log_attempts_only_where_the_user_says_so(
     (home / ".archivist").mkdir(parents=True, exist_ok=True)
     (home / ".archivist" / "config.toml").write_text("[tasks]\nagents_log_attempts = true\n", "utf-8")
     assert bank_cli("--actor", "agent:coder", *words).code == 0
+
+
+@pytest.mark.req("M4", "M10", "M13")
+def test_what_agents_report_of_tasks_is_found_by_title_and_counted(bank_cli: Command) -> None:
+    """Plan a task, let its agent fail and then finish it, and ask as a planner of the next task would."""
+    assert (
+        bank_cli("tasks", "add", "Rate limit the login endpoint", "--id", "t1", "--owner", "coder").code == 0
+    )
+    assert bank_cli("tasks", "add", "Rate limit the signup endpoint", "--id", "t2").code == 0
+    for approach, *end in (
+        ("Redis bucket", "fail", "t1", "no Redis in CI"),
+        ("in memory", "finish", "t1", "ok"),
+    ):
+        assert bank_cli("--actor", "agent:coder", "tasks", "start", "t1", "--approach", approach).code == 0
+        assert bank_cli("--actor", "agent:coder", "tasks", *end).code == 0
+    # The open task is the best hit by words; nothing was tried for it.
+    similar = bank_cli("episodes", "similar", "Rate limit the signup endpoint").out
+    lines = similar.splitlines()[1:]
+    assert "worked (said by an agent)" in lines[0]
+    assert "Rate limit the login endpoint" in lines[0]
+    assert "in memory" in lines[0]
+    assert "no Redis in CI" in lines[1]
+    stats = bank_cli("episodes", "stats", "--by", "agent")
+    assert stats.out.splitlines()[1].split()[:3] == ["2", "1", "1"]
+    assert "2 of 2 attempts are counted as their agents reported them" in stats.err
+    (row,) = json.loads(bank_cli("episodes", "stats", "--by", "agent", "--json").out)["rows"]
+    assert (row["name"], row["completed"], row["failed"], row["reported_by_agents"]) == ("coder", 1, 1, 2)
 
 
 @pytest.mark.req("W14")

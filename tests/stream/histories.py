@@ -1,4 +1,4 @@
-"""Six histories as teams log them, and what a careful reader would say of each."""
+"""Nine histories as teams log them, and what a careful reader would say of each."""
 
 from __future__ import annotations
 
@@ -222,6 +222,60 @@ QUIET = History(
     never=("stood in the way", "blocked", "test", "legal", "trouble", "wait"),
 )
 
+
+# A later decision replaces an earlier one; what was learnt is said in so many words.
+REVERSED = History(
+    lines="""
+    100 dev ! Use Redis for the job queue
+    100 dev Started on #61, the job queue
+    101 dev Workers lose jobs when Redis restarts / Lesson: a queue needs persistence before real jobs.
+    101 qa Load test of the queue, 400 jobs a second
+    102 dev ! Use PostgreSQL instead of Redis for the job queue
+    102 dev Moved #61 to PostgreSQL, SKIP LOCKED works / Turned out that the database was mostly idle.
+    103 qa Repeated the load test, 350 jobs a second, none lost
+    103 pm Told the customers about the new import
+    104 dev Merged PR #70, closes #61
+    104 ops Removed Redis from the compose file
+    """,
+    never=("#61 is open",),
+)
+
+# One role hands over and hears nothing; another issue was begun and left.
+LEFT = History(
+    lines="""
+    200 design Drew the import wizard for #30
+    200 dev Read the drawings of #30, waiting for design to name the error states
+    201 dev Began with #31, the undo button
+    201 qa Wrote test cases for #31
+    202 dev Waiting for design on #30, no error states yet
+    202 dev #31 works for text, not for tables
+    203 growth Newsletter with the import wizard announced
+    203 dev Still waiting for design, #30 cannot be finished
+    204 design Worked on the landing page
+    205 dev Cleaned the settings page
+    206 dev Measured the search
+    """,
+    never=("stood in the way", "Newsletter"),
+)
+
+# A dispatch rotation as the document logs it: actions with their content, references in both.
+ROTATION = History(
+    lines="""
+    180 research MemGPT literature review / Created docs/research/memgpt-analysis.md for #95.
+    181 engineering Headless mode spec drafted (#84) / Blocked by missing CI credentials for the e2e job.
+    182 ops Merged PR #120 and PR #121 / Pattern: double merges need the review before the rotation.
+    183 qa Regression pass on headless mode (#84) / e2e job cannot run: CI credentials are still missing.
+    184 ops Asked the organisation for CI credentials (#84)
+    185 engineering Worked on the recall stream (#95) / Headless mode still waits for CI credentials.
+    186 growth Demo metrics refreshed (#39)
+    187 ops CI credentials arrived, e2e job is green / Closes the blocker of #84.
+    188 research Generative agents compared (#95) / Reflection every ten cycles is enough for us.
+    189 frontier Memory architecture proposed (#95)
+    """,
+    ended=(("CI credentials",),),
+    never=("#39",),
+)
+
 HISTORIES = {
     "staging": STAGING,
     "registry": REGISTRY,
@@ -229,4 +283,7 @@ HISTORIES = {
     "mended": MENDED,
     "circle": CIRCLE,
     "quiet": QUIET,
+    "reversed": REVERSED,
+    "left": LEFT,
+    "rotation": ROTATION,
 }

@@ -1,4 +1,4 @@
-"""What recurs in a stream, counted."""
+"""What a stream shows that a reader can use: what recurs, since when, what ended it, what is open."""
 
 from __future__ import annotations
 
@@ -74,14 +74,13 @@ def test_blockers_are_told_by_their_words(action: str, expected: bool) -> None:
 
 
 @pytest.mark.req("C7")
-def test_a_blocker_that_recurs_is_named_with_its_counts_cycles_and_entries() -> None:
+def test_a_blocker_that_recurs_is_told_with_its_state_and_its_entries() -> None:
     entries = [_entry(n, "Blocked by red CI", issues=(84,), role="qa") for n in (3, 5)]
     (found,) = insights([*entries, _entry(6, "Shipped")])
     assert (found.importance, found.blocker, found.issues) == (9, "", (84,))
-    assert found.action == "Reflection: #84 was blocked in 2 cycles: red CI"
-    assert "told in 2 entries of cycles 3, 5 (qa 2)" in found.content
-    assert "Entries: e3, e5." in found.content
-    assert found.content.endswith("Counted, not interpreted.")
+    assert found.action == "Reflection: #84 was blocked in 2 cycles: red CI, open since cycle 3"
+    assert "Open since cycle 3, last told as “Blocked by red CI” (cycle 5, qa)." in found.content
+    assert found.content.endswith("Entries: e3, e5.")
     assert set(found.tags) >= {"reflection", "deterministic"}
 
 
@@ -108,23 +107,27 @@ def test_roles_that_wait_for_each_other_are_told() -> None:
         _entry(3, "waiting on design", issues=(9,), role="engineering"),
     ]
     found = {each.tags[2]: each for each in insights(entries)}
-    assert "engineering waits for design (2 entries)" in found["cross-role"].content
-    assert "design → engineering, 1 handover." in found["cross-role"].content
+    assert found["cross-role"].action == "Reflection: engineering waits for design on #9 since cycle 2"
+    assert "design in cycle 1; engineering in cycles 2, 3" in found["cross-role"].content
     assert found["cross-role"].importance == 10
 
 
-def test_decisions_themes_and_known_lessons_are_told() -> None:
+@pytest.mark.req("C7")
+def test_decisions_that_hold_and_known_lessons_are_told_and_no_mere_counts() -> None:
+    said = ("Use Redis for the queue", "Keep one schema", "We no longer use Redis for the queue")
     entries = [
-        _entry(n, f"Chose {n}", type=EntryType.DECISION, tags=("storage", "issue-4"), issues=(4,))
-        for n in range(1, 4)
+        _entry(n, text, type=EntryType.DECISION, tags=("storage", "issue-4"), issues=(4,))
+        for n, text in enumerate(said, 1)
     ]
     lessons = [RelatedItem("m-001", "Vacuum after #4", (4,)), RelatedItem("m-002", "Other", (99,))]
     found = {each.tags[2]: each for each in insights(entries, lessons=lessons)}
-    assert set(found) == {"decisions", "lessons", "theme"}
-    assert "“Chose 3” (cycle 3)" in found["decisions"].content
+    assert set(found) == {"decisions", "lessons"}
+    decided = found["decisions"]
+    assert decided.action == "Reflection: decided: We no longer use Redis for the queue; Keep one schema"
+    assert "(cycle 3) replaced “Use Redis for the queue” (cycle 1)" in decided.content
+    assert found["lessons"].action == "Reflection: known about #4: Vacuum after #4"
     assert "m-001 “Vacuum after #4”" in found["lessons"].content
     assert "m-002" not in found["lessons"].content
-    assert found["theme"].action.endswith("storage")
 
 
 def test_what_the_archive_knows_of_the_issue_is_named() -> None:
@@ -181,16 +184,17 @@ def _over(*said: str, **fields: Any) -> list[Entry]:
         ("PR #9 closes #84", "ended in cycle 4"),
         ("Worked on #84, one test passes", "perhaps over since cycle 4"),
         ("No blockers today", "perhaps over since cycle 4"),
-        ("#84 is not fixed yet", "cycles"),
-        ("#84 should be closed tomorrow", "cycles"),
-        ("Once #84 is merged we go on", "cycles"),
+        ("#84 is not fixed yet", "open since cycle 1"),
+        ("#84 should be closed tomorrow", "open since cycle 1"),
+        ("Once #84 is merged we go on", "open since cycle 1"),
     ],
 )
 def test_what_later_words_say_is_how_a_blocker_ends(last: str, state: str) -> None:
     (found, *_) = insights(_over(*["Blocked by #84"] * 3, last, role="qa"))
     assert found.action.startswith("Reflection: #84 stood in the way in 3 cycles")
     assert found.action.endswith(state)
-    assert bool(found.blocker) is (state == "cycles")
+    assert bool(found.blocker) is state.startswith("open")
+    assert (f"ended it: “{last}” (cycle 4, qa)" in found.content) is not state.startswith("open")
 
 
 def test_an_entry_can_end_what_it_reports() -> None:
@@ -213,9 +217,15 @@ def test_who_is_held_up_by_what_is_told_as_the_words_say_it() -> None:
     (found,) = insights(
         _over("#20 is blocked: staging credentials missing", "#20 blocked, no staging credentials")
     )
-    assert found.action == "Reflection: #20 was blocked in 2 cycles: no staging credentials"
+    assert found.action.startswith("Reflection: #20 was blocked in 2 cycles: no staging credentials")
     (found,) = insights(_over("#12 blocked by #10", "The migration is held up by #10"))
-    assert (found.action, found.issues) == ("Reflection: #10 stood in the way in 2 cycles", (10,))
+    assert found.action.startswith("Reflection: #10 stood in the way in 2 cycles")
+    assert (found.issues, "Held up: #12." in found.content) == ((10,), True)
+    filed = [
+        _entry(n, "Headless mode waits for CI credentials", issues=(number,))
+        for n, number in ((1, 84), (2, 95))
+    ]
+    assert "Held up" not in insights(filed)[0].content
 
 
 @pytest.mark.req("C7")
@@ -226,7 +236,7 @@ def test_trouble_recurs_by_its_subject_without_a_word_of_blocking() -> None:
         "docker registry timeouts on CI",
     ]
     (found,) = insights(_over(*said))
-    assert found.action == "Reflection: trouble with docker registry in 3 cycles"
+    assert found.action == "Reflection: trouble with docker registry in 3 cycles, open since cycle 1"
     assert (found.tags[2], found.blocker) == ("trouble", "")
     assert insights(_over(*said[:2])) == []
     assert insights(_over("Tests fail", "Tests fail", "Tests fail")) == []
@@ -239,9 +249,50 @@ def test_roles_that_wait_on_each_other_are_told_and_one_handover_is_not() -> Non
         for cycle, (role, text) in enumerate([("qa", "qa waits for dev"), ("dev", "dev waits for qa")] * 2, 1)
     ]
     (found,) = insights(entries)
-    assert found.action == "Reflection: qa and dev wait for each other"
-    assert "qa waits for dev (2 entries); dev waits for qa (2 entries)" in found.content
+    assert found.action == "Reflection: qa and dev wait for each other since cycle 1"
+    assert "qa waits for dev: “qa waits for dev” (cycle 1, qa)." in found.content
     assert insights(entries[:2]) == []
+
+
+@pytest.mark.req("C7")
+def test_what_was_done_and_what_did_not_last_is_told_of_a_blocker() -> None:
+    (found, *_) = insights(
+        _over(
+            "docker registry times out", "Set up a mirror, the docker registry is stable again",
+            "docker registry timeouts are back", "Blocked by the docker registry",
+            "Opened a ticket for the docker registry", "Blocked by the docker registry, pulls never finish",
+            "Wrote docs", "Wrote tests", "Wrote a page",
+        )
+    )  # fmt: skip
+    assert found.action.endswith("stood in the way in 2 cycles, open since cycle 1")
+    assert "Not named in the 3 cycles since: ask whether it is over." in found.content
+    assert (
+        "It came back after “Set up a mirror, the docker registry is stable again” (cycle 2)" in found.content
+    )
+    assert "Done about it: “Opened a ticket for the docker registry” (cycle 5)." in found.content
+    assert found.content.endswith("Entries: e4, e6, e1, e2, e5.")
+
+
+@pytest.mark.req("C7")
+def test_an_issue_of_several_roles_is_told_while_it_is_open() -> None:
+    said = (("dev", "Began with #23"), ("design", "Reviewed #23"), ("dev", "#23 is in review"))
+    entries = [_entry(n, text, role=role, issues=(23,)) for n, (role, text) in enumerate(said, 1)]
+    (found,) = insights(entries)
+    assert found.action == "Reflection: #23 is open since cycle 1"
+    assert found.content.startswith("Last: “#23 is in review” (cycle 3, dev). No entry says that it is done.")
+    later = _entry(9, "Wrote the newsletter", role="pm")
+    assert insights([*entries, later])[0].action == "Reflection: #23 is open and was left in cycle 3"
+    assert insights([*entries, _entry(4, "Merged PR #41, closes #23", issues=(23,), role="dev")]) == []
+
+
+@pytest.mark.req("C7")
+def test_a_lesson_that_an_entry_states_is_told_in_its_words() -> None:
+    entry = _entry(
+        1, "Merged two PRs", content="Both were quick. Pattern: reviews before the rotation merge fast."
+    )
+    (found,) = insights([entry, _entry(2, "Learned a lot today")])
+    assert found.action == "Reflection: Pattern: reviews before the rotation merge fast"
+    assert found.content.endswith("Entries: e1.")
 
 
 def test_a_rule_is_proposed_only_where_somebody_decided_on_one() -> None:

@@ -54,7 +54,7 @@ def test_what_recurs_goes_to_stream_archive_and_core(bank: Bank) -> None:
         assert (entry.type, entry.role, entry.cycle) == (EntryType.REFLECTION, "archivist", 4)
         assert entry.importance in (9, 10)
         assert {"reflection", "deterministic"} <= set(entry.tags)
-        assert "Counted, not interpreted." in entry.content
+        assert "Entries: " in entry.content
         assert bank.ledger.history(entry.id)[0].entry.actor.kind is ActorKind.ARCHIVIST
     assert "In the archive: adr-3#0." in done.entries[0].content
     assert [each.text for each in done.documents] == [entry.content for entry in done.entries]
@@ -85,7 +85,10 @@ def test_what_a_reflection_put_into_the_status_leaves_it_when_it_is_over(bank: B
     bank.stream.log("#84 is not fixed yet", cycle=4, role="qa")
     assert bank.stream.reflect().told_core == ()
     bank.stream.log("Closed #84, the vendor is fine", cycle=5, role="qa", importance=2)
-    (told,) = bank.stream.reflect().told_core
+    done = bank.stream.reflect()
+    (told,), (insight,) = done.told_core, done.entries
+    assert insight.action == "Reflection: #84 stood in the way in 3 cycles, ended in cycle 5"
+    assert insight.content.startswith("What ended it: “Closed #84, the vendor is fine” (cycle 5, qa).")
     assert told.endswith("#84 stood in the way in 3 cycles (over in cycle 5)")
     assert bank.core.view().status.blockers == ("the vendor is slow",)
 

@@ -57,10 +57,10 @@ def test_what_recurs_in_sessions_is_told_with_what_helped() -> None:
     ]
     remedy, trouble, files = session_patterns(entries)
     assert remedy.title == "`bun run lint` fails (exit 1): first `bun run lint:fix`"
-    assert remedy.sentences[0] == "Met in 4 of 4 cycles; this helped."
+    assert remedy.sentences[0] == "This helped; met in 4 of 4 cycles since cycle 1."
     # A command is told once, with the error that is known of it.
     assert (trouble.title, trouble.kind) == ("`rtk go` fails: no such command", "trouble")
-    assert files.title == "work keeps returning to `src/cart.ts`"
+    assert files.title == "read `src/cart.ts` first: work keeps returning to it"
     assert len(files.cluster) == 4
 
 

@@ -130,6 +130,80 @@ def test_the_caller_may_supersede_and_the_old_entry_stays(workspace: Workspace, 
     assert _one(workspace, text=text).result is SaveResult.KNOWN
 
 
+REVERSALS = [
+    (
+        "Chose Temporal v1 for durable timers. Actor model and strong TypeScript support",
+        "We no longer use Temporal v1 for durable timers; use a cron table because it is one service less",
+    ),
+    (
+        "We use Redis for the job queue because it is fast and everyone knows it.",
+        "We no longer use Redis for the job queue; we use PostgreSQL SKIP LOCKED, one service less.",
+    ),
+    (
+        "We use pnpm for all packages. Isolation finds faults.",
+        "We no longer use pnpm; use bun for all packages.",
+    ),
+    ("We use Jest for unit tests", "We stopped using Jest for unit tests and moved to Vitest"),
+    (
+        "Deploy with Helm charts from the infra repo.",
+        "Do not deploy with Helm charts any more. Use Kustomize.",
+    ),
+    ("We use GraphQL for the public API.", "Moved the public API from GraphQL to REST."),
+    ("We use GraphQL for the public API.", "GraphQL for the public API is deprecated, use REST."),
+    ("We use GraphQL for the public API.", "Replace GraphQL with REST for the public API."),
+    ("Use yarn for installs.", "Use pnpm instead of yarn for installs."),
+]
+
+
+@pytest.mark.req("W7", "W8")
+@pytest.mark.parametrize(("decided", "reversed_later"), REVERSALS)
+def test_a_decision_that_is_reversed_is_a_conflict_and_supersedes_when_asked(
+    workspace: Workspace, root: Path, decided: str, reversed_later: str
+) -> None:
+    assert _one(workspace, text=decided, kind="decision").result is SaveResult.SAVED
+    before = (root / DECISIONS).read_text()
+    refused = _one(workspace, text=reversed_later)
+    assert refused.result is SaveResult.CONFLICT
+    assert (root / DECISIONS).read_text() == before
+    saved = _one(workspace, text=reversed_later, on_conflict="supersede")
+    assert (saved.result, saved.kind) == (SaveResult.SAVED, MemoryKind.DECISION)
+    titles = [each.entry.title for each in workspace.retrieve_learnings("devtools").decisions]
+    assert titles[1:] == [saved.title]
+
+
+@pytest.mark.req("W7")
+@pytest.mark.parametrize(
+    ("decided", "later"),
+    [
+        ("We use ruff for linting.", "We use ruff for linting. It replaced flake8 and isort."),
+        ("We use ruff for linting.", "Use ruff for linting instead of flake8."),
+        ("We use Redis for the job queue", "We no longer use Redis for sessions, but for the cache."),
+        ("We no longer use Redis for the job queue.", "For the job queue Redis is no longer used."),
+    ],
+)
+def test_the_end_of_something_else_contradicts_nothing(
+    workspace: Workspace, decided: str, later: str
+) -> None:
+    _one(workspace, text=decided, kind="decision")
+    assert _one(workspace, text=later, kind="decision").result is not SaveResult.CONFLICT
+
+
+@pytest.mark.req("W7")
+@pytest.mark.parametrize(
+    ("decided", "later"),
+    [
+        (
+            "Squash merge pull requests",
+            "We reversed the squash merge decision: pull requests are rebased now",
+        ),
+        ("Never commit generated code", "Commit generated code from now on, because CI has no codegen"),
+    ],
+)
+def test_a_reversal_in_free_words_is_kept_apart(workspace: Workspace, decided: str, later: str) -> None:
+    _one(workspace, text=decided, kind="decision")
+    assert _one(workspace, text=later, kind="decision").result is SaveResult.SAVED
+
+
 def test_an_entry_of_another_file_is_superseded_where_it_stands(workspace: Workspace, root: Path) -> None:
     saved = _one(
         workspace,

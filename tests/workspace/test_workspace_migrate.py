@@ -52,6 +52,22 @@ def test_a_bare_plan_gets_its_front_matter(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("W11")
+@pytest.mark.parametrize(
+    ("heading", "name"),
+    [
+        ("[260228-Fix-Something] - Fix the login", "Fix the login"),
+        ("📋 DEV-12: 2026-01-05 - Split the importer", "Split the importer"),
+        ("[WIP] Fix the login", '"[WIP] Fix the login"'),
+        ("API - Version 2", "API - Version 2"),
+    ],
+)
+def test_a_plans_name_has_no_key_and_no_date_before_it(tmp_path: Path, heading: str, name: str) -> None:
+    make(tmp_path, {f"{PLANS}/260208-x.md": f"# {heading}\n\nBody of the plan.\n"})
+    _write(tmp_path)
+    assert (tmp_path / PLANS / "260208-x.md").read_text().splitlines()[1] == f"name: {name}"
+
+
+@pytest.mark.req("W11")
 def test_only_what_is_missing_is_added_and_comments_stay(tmp_path: Path) -> None:
     text = "---\n# ours\ntitle: 'Feed'  # old name\nstatus: Completed\n---\n# Heading\n\nBody.\n"
     make(tmp_path, {f"{PLANS}/260208-x.md": text})

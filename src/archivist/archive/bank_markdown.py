@@ -43,10 +43,17 @@ _ROLE_FIELDS = {
     "current": "working_on",
 }
 _LISTS = {"in progress": "in_progress", "blockers": "blockers", "recently shipped": "recently_shipped"}
-# `## Key Lessons`, `### Lessons Learned`, `## Learnings`, with or without a sign before it.
+# `## Key Lessons (L290+)`, `### Lessons Learned`, `## Learnings`, with or without a sign before it.
 _LESSONS = re.compile(
-    r"(?im)^[^\w\n]{0,20}(?:key |core |top )?(?:lessons?|learnings?)(?: learn(?:ed|t))?[^\w\n]{0,20}$"
+    r"(?im)^[^\w\n]{0,20}(?:key |core |top )?(?:lessons?|learnings?)(?: learn(?:ed|t))?[^\w\n]{0,20}"
+    r"(?:\([^()\n]{0,60}\)[^\w\n]{0,20})?$"
 )
+# `L290 | Run it | C180`, `**L290** (C180): Run it`: the number of a lesson, its words and its cycle.
+_NUMBERED_LESSON = re.compile(
+    r"(?P<number>L\d{1,6})[ \t]{0,4}(?:\(C\d[\d-]{0,12}\))?[ \t]{0,4}[|:\u2014\u2013-]?[ \t]{0,4}"
+    r"(?P<text>\S.*)"
+)
+_LAST_CYCLE = re.compile(r"[ \t]{0,4}[|(\u2014\u2013-][ \t]{0,4}C\d[\d-]{0,12}\)?$")
 _SPRINT = ("sprint", "current sprint", "active sprint")
 _STATUS_LABEL = re.compile(
     r"[ \t]*\*\*[^\w*]*(?P<name>(?:current |active )?sprint|in progress|blockers|recently shipped)[ \t]*"
@@ -170,7 +177,9 @@ class BankPage:
         elif "thread" in section:
             self._read_thread(item)
         elif _LESSONS.search(f"{item.section}\n{item.below}"):
-            said = strip_emphasis(item.text)
+            said = _LAST_CYCLE.sub("", strip_emphasis(item.text))
+            if numbered := _NUMBERED_LESSON.fullmatch(said):
+                said = f"{numbered['text']} ({numbered['number']})"
             if not _NONE.fullmatch(said):
                 self.lessons.append(said)
                 self._mark_part(item, "lessons")
@@ -296,10 +305,16 @@ def _iter_items(lines: Sequence[str]) -> Iterator[_Item]:
                 end += 1
             text = " ".join(part.strip() for part in (item["text"], *lines[place + 1 : end]))
             yield _Item(place, end, text, section, below)
-        elif row and not set(row[1]) <= set("|-: "):
+        elif row and not _is_separator(line) and not _is_separator((*lines[place + 1 : place + 2], "")[0]):
             cells = [cell.strip() for cell in row[1].split("|")]
             yield _Item(place, end, " | ".join(cell for cell in cells if cell), section, below)
         place = end
+
+
+def _is_separator(line: str) -> bool:
+    """Say whether a line is the one below the heading of a table."""
+    row = _ROW.fullmatch(line)
+    return row is not None and set(row[1]) <= set("|-: ")
 
 
 def _is_nested(line: str, indent: int) -> bool:

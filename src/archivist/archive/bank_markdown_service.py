@@ -23,6 +23,7 @@ from archivist.clock import to_short_text
 from archivist.errors import ArchivistError, InputError, RecordError
 from archivist.ids import derived_id
 from archivist.lessons.candidate import Candidate, Sighting
+from archivist.lessons.standing import lesson_version
 from archivist.paths import leaves_checkout
 from archivist.records import ActorKind, DocumentType, Entry, Provenance
 from archivist.records.plain import canonical_json
@@ -139,7 +140,7 @@ class BankPages(BankService):
             )  # fmt: skip
             kept = bank.lessons.keep_many(candidates, sighting)
             for each in kept if is_approved else ():
-                bank.lessons.approve(each.lesson.id)
+                bank.lessons.approve(each.lesson.id, lesson_version(each.lesson))
         waiting = sum(each.lesson.is_waiting for each in kept)
         return done._replace(lessons=sum(each.is_new for each in kept), waiting=waiting)
 

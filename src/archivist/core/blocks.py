@@ -17,10 +17,19 @@ from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
 from archivist.brief.render import one_line
 from archivist.capture.redaction import validate_name
 from archivist.clock import from_text, to_short_text
+from archivist.cold_start import lazy_pattern
 from archivist.config import CoreRules
-from archivist.core.render import GUARDED_SECTIONS, SHARED_SECTIONS, render_section, visible_blocks
+from archivist.core.render import (
+    GUARDED_SECTIONS,
+    SAID_BY,
+    SHARED_SECTIONS,
+    read_speakers,
+    render_section,
+    spoken_lines,
+    visible_blocks,
+)
 from archivist.errors import InputError, NotFoundError, StateError
-from archivist.records import Block, CoreSection
+from archivist.records import Actor, ActorKind, Block, CoreSection
 from archivist.records.plain import from_plain, to_plain, types_of
 from archivist.text import estimate_tokens
 
@@ -33,6 +42,7 @@ FREE = tuple(section for section in CoreSection if section not in GUARDED)
 SHARED = tuple(map(CoreSection, SHARED_SECTIONS))
 # Ids and roles appear in every rendering of core memory, so they must be short.
 MOST_ID = 80
+_ROLE = lazy_pattern(r"[\w.@:/-]{1,40}")
 
 
 class ListName(StrEnum):
@@ -232,13 +242,38 @@ def text_of(block: Block | None) -> str:
 
 def render_block(block: Block) -> str:
     """Return a block as text for a prompt; an empty text for an empty block, an error for unknown fields."""
-    content: Any = block.content
+    content: Any = without_speakers(block.content)
     if block.section is CoreSection.THREADS:
         content = {"items": to_plain(threads_of(content))}
     elif block.section in (CoreSection.STATUS, CoreSection.ROLE_STATE):
         kind: Any = WorkStatus if block.section is CoreSection.STATUS else RoleState
         content = to_plain(from_plain(kind, content))
-    return render_section(block.section.value, block.role, content)
+    said = {SAID_BY: block.content[SAID_BY]} if SAID_BY in block.content else {}
+    return render_section(block.section.value, block.role, {**content, **said}, str(block.actor))
+
+
+def without_speakers(content: Mapping[str, object]) -> Content:
+    """Return what a block says, without who wrote its lines."""
+    return {name: value for name, value in content.items() if name != SAID_BY}
+
+
+def new_lines(before: Block, after: Content) -> list[str]:
+    """Return the lines that a block has after a change and did not have before."""
+    known = set(spoken_lines(before.section.value, before.content))
+    return [line for line in spoken_lines(before.section.value, after) if line not in known]
+
+
+def note_speakers(before: Block, after: Content, actor: Actor) -> Content:
+    """Return a block's new content with who wrote its lines: those that are new are the actor's.
+
+    Only agents are noted. Their lines stay theirs until somebody words them anew.
+    """
+    names = read_speakers(before.section.value, before.content, str(before.actor))
+    new = set(new_lines(before, after))
+    if actor.kind is ActorKind.AGENT:
+        names |= dict.fromkeys(new, f"agent {actor.name}".rstrip())
+    said = [[line, names[line]] for line in spoken_lines(before.section.value, after) if line in names]
+    return {**after, SAID_BY: said} if said or actor.kind is ActorKind.AGENT else after
 
 
 def view_of(blocks: Mapping[str, Block], role: str, rules: CoreRules) -> CoreView:
@@ -252,7 +287,7 @@ def view_of(blocks: Mapping[str, Block], role: str, rules: CoreRules) -> CoreVie
     }
     state = f"{CoreSection.ROLE_STATE.value}:{role}"
     status, threads, role_state = (
-        blocks[name].content if name in blocks else {} for name in (*SHARED, state)
+        without_speakers(blocks[name].content) if name in blocks else {} for name in (*SHARED, state)
     )
     return CoreView(
         role=role,
@@ -263,7 +298,7 @@ def view_of(blocks: Mapping[str, Block], role: str, rules: CoreRules) -> CoreVie
         role_state=from_plain(RoleState, role_state),
         lessons=both[CoreSection.LESSONS],
         sizes=tuple(
-            BlockSize(block.section, block.role, estimate_tokens(text), _token_limit(block.section, rules))
+            BlockSize(block.section, block.role, estimate_tokens(text), token_limit(block.section, rules))
             for block, text in zip(seen, texts.values(), strict=True)
         ),
         budget=rules.budget_tokens,
@@ -271,7 +306,8 @@ def view_of(blocks: Mapping[str, Block], role: str, rules: CoreRules) -> CoreVie
     )
 
 
-def _token_limit(section: CoreSection, rules: CoreRules) -> int:
+def token_limit(section: CoreSection, rules: CoreRules) -> int:
+    """Return how many tokens a block of a section may have."""
     limit: int = getattr(rules, f"{section.value}_tokens")
     return limit
 
@@ -286,7 +322,7 @@ def check_budget(blocks: Mapping[str, Block], changed: Block, rules: CoreRules) 
     if will <= was:
         return
     section = changed.section
-    sizes = [(changed.id, will, _token_limit(section, rules), f"core.{section.value}_tokens")]
+    sizes = [(changed.id, will, token_limit(section, rules), f"core.{section.value}_tokens")]
     after = {**blocks, changed.id: changed}
     for role in [changed.role] if changed.role else sorted({"", *(block.role for block in blocks.values())}):
         total = view_of(after, role, rules).tokens
@@ -379,6 +415,10 @@ def _build_thread(
     if len(name) > MOST_ID:
         raise InputError(f"threads: an id of {len(name)} characters", hint=f"at most {MOST_ID}")
     before = known.get(name, Thread(name))
+    # They stand in the line of whoever wrote the summary: a sentence would speak in that person's name.
+    for role in set(fields.get("roles") or ()) - {*before.roles}:
+        if not _ROLE.fullmatch(role):
+            raise InputError(f"threads: {role!r} is no name of a role", hint="one word, such as engineering")
     if is_uniting and "roles" in fields:
         fields["roles"] = [*dict.fromkeys([*before.roles, *fields["roles"]])]
     thread = from_plain(Thread, {**to_plain(before), **fields, "id": name})

@@ -20,12 +20,12 @@ class CoreBriefs(BankService):
         limit = self._bank.config.brief.core_tokens * CHARACTERS_PER_TOKEN
         names = visible_blocks(role.strip() or self._bank.actor.role)
         with self._bank.reading() as reader:
-            fields = ("id", "section", "role", "content")
+            fields = ("id", "section", "role", "content", "actor")
             rows = {row[0]: row[1:] for row in reader.select_fields("block", fields, one_of("id", names))}
         found = {name: rows[name] for name in names if name in rows}
         texts = {
             name: text
-            for name, (section, role, content) in found.items()
-            if (text := render_section(section, role, json.loads(content)))
+            for name, (section, role, content, actor) in found.items()
+            if (text := render_section(section, role, json.loads(content), actor))
         }
         return fit_core(texts, limit if most is None else min(limit, most))

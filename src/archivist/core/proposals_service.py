@@ -161,7 +161,7 @@ class Proposals(BankService):
         except ValueError as error:
             raise ConfigError(f"proposals.issue_command: {error}") from None
         if not command:
-            hint = "archivist config set --global proposals.issue_command COMMAND"
+            hint = "archivist config set proposals.issue_command COMMAND"
             raise InputError("no command opens issues", hint=hint)
         title, _, body = self.to_issue(name).partition("\n")
         try:

@@ -126,16 +126,20 @@ class Core(BankService):
             blocks = blocks_of(writer)
             empty = Block(section=section, role=whose, updated=now)
             before = blocks.get(empty.id, empty)
-            content = change(before.content, to_short_text(now.replace(microsecond=0)), writer)
-            if content == before.content:
+            known = core.without_speakers(before.content)
+            content = change(known, to_short_text(now.replace(microsecond=0)), writer)
+            if content == known:
                 return before
-            after = replace(before, content=content, updated=now, actor=bank.actor)
+            noted = core.note_speakers(before, content, bank.actor)
+            after = replace(before, content=noted, updated=now, actor=bank.actor)
             if bank.actor.kind is ActorKind.AGENT:
                 from archivist.lessons.quarantine import suspicion
 
-                # Core memory has no quarantine, so text that looks like a prompt injection is refused.
-                why = suspicion(core.render_block(after))
-                if why and not suspicion(core.render_block(before)):
+                # Core memory has no quarantine, so text that looks like a prompt injection is refused: in the
+                # new lines, and in all together unless a person wrote it so.
+                is_known = bool(suspicion(core.render_block(before)))
+                whole = () if is_known else (core.render_block(after),)
+                if why := suspicion(*core.new_lines(before, content)) or suspicion(*whole):
                     hint = f"{why}: only a person may write that"
                     bank.refuse(Layer.CORE, Verb.WRITE, what=after.id, hint=hint)
             core.check_budget(blocks, after, bank.config.core)

@@ -15,7 +15,7 @@ from archivist.files.write import remove_stale_temporaries, replace_file
 from archivist.forget.receipt import ErasureLocation, remaining_tags
 from archivist.paths import FOLDER, as_text, home_folder, state_folder
 from archivist.records import Lesson
-from archivist.reflect.summary import with_lessons
+from archivist.reflect.summary import progress_line, read_progress, render_progress
 from archivist.store.erasure import ErasureQuery, count_occurrences, redact_json
 from archivist.store.filters import one_of
 
@@ -147,13 +147,20 @@ def _rewrite_progress(bank: Bank, query: ErasureQuery) -> Iterator[ErasureLocati
     if not path.is_file():
         return
     text = path.read_text("utf-8", "replace")
-    rest = with_lessons(text, ()).splitlines()
-    section = [line for line in text.splitlines() if line not in rest]
-    names = [found[1] for line in section if (found := _SHORT_ID_AT_END.search(line))]
+    rest, sessions = read_progress(text)
+    named = [
+        (each, [found[1] for line in each.lines if (found := _SHORT_ID_AT_END.search(line))])
+        for each in sessions
+    ]
+    names = [name for _, found in named for name in found]
     with bank.reading() as reader:
         numbers = [int(name.removeprefix("m-")) for name in names]
-        lessons = {lesson.short_id: lesson for lesson in reader.select(Lesson, one_of("number", numbers))}
-    after = with_lessons(text, [lessons[name] for name in names if name in lessons])
+        stored = reader.select(Lesson, one_of("number", numbers))
+    lines = {lesson.short_id: progress_line(lesson) for lesson in stored}
+    after = render_progress(
+        rest,
+        [each._replace(lines=tuple(lines[name] for name in found if name in lines)) for each, found in named],
+    )
     found_before = _count_in_file(path, query)
     is_changed = bool(names) and after != text
     if is_changed:

@@ -83,6 +83,7 @@ _FIRST_TEXTS = {"lesson": ("summary",), "episode": ("summary", "task"), "event":
 _OTHER_TEXTS = ("value", "description", "action", "text", "after", "plan")
 _WITNESS_TEXTS = {**_FIRST_TEXTS, "lesson": ("summary", "rule", "detail")}
 _IN_USE = "another process uses the bank: stop it and erase again"
+_ON_SERVER = "the server's log, replicas and backups were not searched: they hold it until they expire"
 _REPEATED_NOTE = "other records hold some of its words too: archivist erase --matching TEXT"
 _LOGS_NOTE = "captured log files are not changed: capturing a longer version of one stores its text again"
 
@@ -177,6 +178,8 @@ class Erasure(BankService):
                 if done.removed:
                     eraser.drop_orphan_speakers()
                     eraser.set_setting(_SCRUB_DUE, "yes")
+                    if bank.store.server:
+                        notes.append(_ON_SERVER)
                     receipt = replace(receipt, asked=asked, notes=tuple(notes))
                     # Entered now as well as at the end, in case the rest is interrupted.
                     eraser.record_receipt(receipt.id, receipt_entry(receipt, query))

@@ -46,10 +46,11 @@ _HITS = 40
 
 
 class SimilarApproach(NamedTuple):
-    """An approach to a similar task, and how similar the task is."""
+    """An approach to a similar task, how similar the task is, and its title where it is a record."""
 
     tried: ApproachResult
     score: float
+    title: str = ""
 
 
 class Attempts(BankService):
@@ -113,25 +114,29 @@ class Attempts(BankService):
     def similar(self, text: str, *, limit: int = 5) -> list[SimilarApproach]:
         """Return the approaches tried for similar tasks: own ones, successful ones, then by similarity.
 
-        The score is that of the attempt by which the task was found.
+        The score is that of the attempt, or of the task's title, by which the task was found.
         """
         scores: dict[str, float] = {}
+        asked = Query(text=text, kinds=("episode",), limit=_HITS, preset=Preset.RELEVANCE)
         # One query for each action: else captured runs would crowd out attempts, and failures successes.
-        for action in Action if text.strip() else ():
-            query = Query(
-                text=text, kinds=("episode",), action=action.value, limit=_HITS, preset=Preset.RELEVANCE
-            )
+        queries = [asked._replace(kinds=("task",)), *(asked._replace(action=each.value) for each in Action)]
+        for query in queries if text.strip() else ():
             scores |= {hit.id: hit.why.why.total for hit in self._bank.recall(query).hits}
         with self._bank.reading() as reader:
-            similarity: dict[str, float] = {}
+            # A task that nobody has begun has no approach to tell of.
+            planned = [task for task in reader.records("task", list(scores)).values() if task.attempts]
+            similarity: dict[str, float] = {task.id: scores[task.id] for task in planned}
             for episode in reader.records("episode", list(scores)).values():
                 similarity[episode.task] = max(similarity.get(episode.task, 0.0), scores[episode.id])
             least = _LIKE_ENOUGH * max(similarity.values(), default=0.0)
-            tasks = tuple(task for task, score in similarity.items() if score >= least)
+            tasks = [task for task, score in similarity.items() if score >= least]
             attempts = reader.select(Episode, one_of("task", tasks), one_of("action", tuple(Action)))
             provenances = reader.run_provenances(attempt.id for attempt in attempts)
-        results = approach_results(attempts, provenances)
-        found = [SimilarApproach(result, saturate(similarity[result.task])) for result in results]
+            titles = {name: task.title for name, task in reader.records("task", tasks).items()}
+        found = [
+            SimilarApproach(result, saturate(similarity[result.task]), titles.get(result.task, ""))
+            for result in approach_results(attempts, provenances)
+        ]
 
         def rank(approach: SimilarApproach) -> tuple[bool, float, float]:
             expected = expected_success(approach.tried)
@@ -150,15 +155,21 @@ class Attempts(BankService):
         until: datetime | None = None,
         step: PeriodUnit | str | None = None,
     ) -> Analytics:
-        """Return success rates of own attempts by approach, agent, provider or task, also over time."""
+        """Return success rates of attempts by approach, agent, provider or task, also over time.
+
+        What agents reported of their own tasks counts, and is also counted apart; what files or colleagues
+        brought does not count.
+        """
         group: GroupBy = decoder(GroupBy)(str(by))
         span: PeriodUnit | None = decoder(PeriodUnit)(str(step)) if step else None
-        is_own = equals("provenance", Provenance.MINED)
-        conditions: list[Condition] = [one_of("action", tuple(Action)), is_own]
+        made_here = one_of("provenance", (Provenance.MINED, Provenance.SUGGESTED))
+        conditions: list[Condition] = [one_of("action", tuple(Action)), made_here]
         conditions += [at_least("finished", to_text(_as_utc(since)))] if since else []
         conditions += [at_most("finished", to_text(_as_utc(until)))] if until else []
         with self._bank.reading() as reader:
-            return analyse_attempts(reader.select(Episode, *conditions), group, span)
+            attempts = reader.select(Episode, *conditions)
+            provenances = reader.run_provenances(attempt.id for attempt in attempts)
+        return analyse_attempts(attempts, group, span, provenances)
 
 
 def log_attempt(

@@ -1,8 +1,8 @@
-"""Find what recurs in a stream by counting, and decide when a reflection is due.
+"""Conclude from a stream what a reader can use, without a model, and decide when a reflection is due.
 
-Every insight is a cluster of entries: a recurring blocker or trouble and whether it is over, roles that wait
-for each other, an issue that several roles work on, decisions, the theme of most entries, known lessons about
-the same issues. It names its counts, its cycles and its entries.
+Every insight is a cluster of entries: a blocker or trouble that recurs, since when, what was done about it
+and what ended it; roles that wait for each other, and for what; work that several roles left open; lessons
+that somebody stated; decisions that hold; known lessons about the same issues. A mere count is no insight.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import NamedTuple
 
 from archivist.config import StreamRules
+from archivist.reading.similarity import Likeness, Statement, compare
 from archivist.records import Entry, EntryType
 from archivist.stream.obstacles import (
     ObstacleReport,
@@ -24,6 +24,7 @@ from archivist.stream.obstacles import (
     common_words,
     read_reports,
     read_waits,
+    split_sentences,
     words_of,
 )
 from archivist.stream.sessions import SESSION, SessionPattern, session_patterns
@@ -41,21 +42,27 @@ _MOST_OBSTACLES = 3
 _MUTUAL_WAITS = 3
 # Grouping compares every report with every group: 400 entries are read in about 40 ms.
 _MOST_COMPARED = 400
-# Two entries with the same tag are a coincidence.
-_LEAST_THEME = 3
-_SHOWN_IDS = 8
+# One wait is an ordinary handover, and an issue that was named twice is no thread.
+_LEAST_WAITS = 2
+_LEAST_THREAD = 3
+_MOST_STATED = 2
+_COMPARED_DECISIONS = 20
+_SHOWN_TRIED = 3
+_SHOWN_IDS = 10
 _SHOWN_ISSUES = 5
 _SHOWN_RELATED = 3
 _shorten = partial(shorten_line, most=110)
-_HONESTLY = "Counted, not interpreted."
-# Tags that name no subject: references, types, and those that an importer or a session's entry has.
-_NO_THEME = re.compile(
-    r"bank|session|(?:issue|pr|cycle)[-_ ]?\d+"
-    r"|reflection|deterministic|action|decision|observation|block(?:ed|ers?|ing)"
-)
 # A decision that begins so is a rule in the words of those who made it.
 _RULE = re.compile(
     r"(?:from now on|always|never|(?:before|after) (?:every|each|any)|do not|don['\u2019]t|rule:)\b",
+    re.IGNORECASE,
+)
+
+
+# A sentence in which somebody says what was learnt.
+_STATED = re.compile(
+    r"\b(?:lessons?(?: learn(?:ed|t))?:|we learn(?:ed|t)|learn(?:ed|t)(?: that|:)|turn(?:s|ed)? out"
+    r"|root cause|the (?:real |actual )?(?:cause|reason) (?:is|was)|takeaway:|next time|pattern:|insight:)",
     re.IGNORECASE,
 )
 
@@ -93,7 +100,8 @@ class _Timeline(NamedTuple):
     """One obstacle over time: its reports, its words, and how it stands.
 
     `issues` has the number of what blocks, else of what is blocked. `end` is the report that ends it; where
-    it is not `is_over`, it may do so.
+    it is not `is_over`, it may do so. `began` is the first report of the same thing, also as mere trouble;
+    `relapses` are the ends after which it came back.
     """
 
     reports: list[ObstacleReport]
@@ -101,6 +109,8 @@ class _Timeline(NamedTuple):
     issues: tuple[int, ...]
     end: ObstacleReport | None = None
     is_over: bool = False
+    began: ObstacleReport | None = None
+    relapses: tuple[ObstacleReport, ...] = ()
 
     @property
     def is_blocker(self) -> bool:
@@ -146,10 +156,10 @@ def insights(
         *(_obstacle_insight(timeline, entries, related) for timeline in obstacles),
         *(_session_insight(pattern) for pattern in session_patterns(sessions)),
         _mutual_wait_insight(entries),
-        _cross_role_insight(entries, related, reported),
-        _decisions_insight(entries),
+        _thread_insight(entries, related, reported),
+        *_stated_insights(entries),
         _lessons_insight(entries, lessons),
-        _theme_insight(entries),
+        _decisions_insight(entries),
     ]
     return [insight for insight in found if insight is not None][:MOST_INSIGHTS]
 
@@ -202,7 +212,7 @@ def _find_obstacles(entries: Sequence[Entry], others: Iterable[Entry]) -> list[_
     ]
     # What still blocks comes before what is over, then the most frequent.
     return sorted(
-        (*blockers, *troubles),
+        (_with_beginning(each, found, ends) for each in (*blockers, *troubles)),
         key=lambda each: (each.end is not None, not each.is_blocker, -len(each.cycles)),
     )
 
@@ -241,6 +251,28 @@ def _make_timeline(group: list[ObstacleReport], ends: Sequence[ObstacleReport]) 
     return timeline
 
 
+def _with_beginning(
+    timeline: _Timeline, found: Sequence[_Timeline], ends: Sequence[ObstacleReport]
+) -> _Timeline:
+    """Return a timeline that knows its first report and the ends after which it came back."""
+    issues, words = {*timeline.issues}, timeline.words
+    same = [
+        report
+        for each in found
+        if each is timeline or issues & {*each.issues} or (words and are_alike(each.words, words))
+        for report in each.reports
+    ]
+    began, last = min(same, key=lambda report: report.position), timeline.reports[-1]
+    relapses = [
+        end
+        for end in ends
+        if began.position < end.position < last.position
+        and end.reach != "all"
+        and _is_end(end, issues, words)
+    ]
+    return timeline._replace(began=began, relapses=tuple(relapses))
+
+
 def _make_insight(
     cluster: Sequence[Entry],
     action: str,
@@ -248,20 +280,22 @@ def _make_insight(
     tags: tuple[str, ...],
     issues: tuple[int, ...] | None = None,
     importance: int = 9,
+    quoted: Iterable[Entry] = (),
 ) -> Insight:
-    """Return an insight about a cluster of entries, with the entries as its evidence."""
+    """Return an insight about a cluster of entries: its evidence, named with the others that it quotes."""
     ids = tuple(entry.id for entry in cluster)
-    more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
-    evidence = f"Entries: {', '.join(ids[:_SHOWN_IDS])}{more}."
+    named = tuple(dict.fromkeys((*ids, *(entry.id for entry in quoted))))
+    more = f" and {len(named) - _SHOWN_IDS} more" if len(named) > _SHOWN_IDS else ""
+    evidence = f"Entries: {', '.join(named[:_SHOWN_IDS])}{more}."
     return Insight(
         action=f"Reflection: {action}",
-        content=" ".join((*filter(None, sentences), evidence, _HONESTLY)),
+        content=" ".join((*filter(None, sentences), evidence)),
         importance=importance,
         tags=("reflection", "deterministic", *tags),
         issues=tuple(_by_issue(cluster))[:_SHOWN_ISSUES] if issues is None else issues,
         roles=_roles(cluster),
         evidence=ids,
-        quoted=ids,
+        quoted=named,
     )
 
 
@@ -278,31 +312,72 @@ def _obstacle_insight(
         description = f"{f'#{issues[0]}' if issues else f'“{phrase}”'} stood in the way {span}"
     else:
         description = f"trouble with {phrase} {span}"
-    ended, over = "", "No entry says that it is over."
+    began, last = timeline.began or timeline.reports[0], cluster[-1]
+    ended = f", open since cycle {began.entry.cycle}"
+    latest = max(entry.cycle for entry in entries)
+    state = f"Open since cycle {began.entry.cycle}, last told as {_quote_report(timeline.reports[-1])}."
+    if latest - last.cycle >= STRATEGIC_CYCLES:
+        state += f" Not named in the {latest - last.cycle} cycles since: ask whether it is over."
     if end is not None:
         ended = f", {'ended in' if timeline.is_over else 'perhaps over since'} cycle {end.entry.cycle}"
-        over = f"{'Over' if timeline.is_over else 'May be over'}: {_quote_entry(end.entry)}."
+        state = f"{'What ended it' if timeline.is_over else 'What may have ended it'}: {_quote_report(end)}."
     kind = "blocker" if timeline.is_blocker else "trouble"
     is_strategic = len(cycles) >= STRATEGIC_CYCLES
     is_pressing = is_strategic and end is None
     decision = _find_decision(timeline, entries) if is_strategic else None
-    quoted = [*cluster, *([end.entry] if end else ()), *([decision] if decision else ())]
+    relapses = [report.entry for report in timeline.relapses[-1:]]
+    # An entry that is only filed under an issue does not say that the issue is blocked.
+    victims = dict.fromkeys(
+        issue
+        for each in timeline.reports
+        for issue in each.victims
+        if issue not in issues and f"#{issue}" in f"{each.entry.action} {each.entry.content}"
+    )
+    known = (*cluster, began.entry, *relapses, *(each for each in (end and end.entry, decision) if each))
+    told = {entry.id for entry in known}
+    tried = [entry for entry in _find_tried(timeline, entries) if entry.id not in told][-_SHOWN_TRIED:]
     return _make_insight(
         cluster,
         description + ended,
-        f"Recurring {kind}: told in {_describe_cluster(cluster)}.",
-        f"First: {_quote_entry(cluster[0])}. Last: {_quote_entry(cluster[-1])}.",
-        over,
+        state,
+        f"It began with {_quote_report(began)}." if began.entry.id != last.id else "",
+        *(f"It came back after {_quote_report(report)}." for report in timeline.relapses[-1:]),
+        f"Done about it: {'; '.join(map(_quote_entry, tried))}." if tried else "",
+        f"Held up: {', '.join(f'#{issue}' for issue in victims)}." if victims else "",
+        f"Decided: {_quote_entry(decision)}." if decision else "",
         _name_related(related, issues),
         tags=(kind,),
         issues=issues,
         importance=10 if is_pressing else 9,
+        quoted=(*known, *tried),
     )._replace(
         blocker=description if is_pressing and timeline.is_blocker else "",
         words=tuple(timeline.words),
         rule=" ".join(decision.action.split()).rstrip(".") if decision else "",
-        quoted=tuple(entry.id for entry in quoted),
     )
+
+
+def ended_insight(blocker: str, issues: Sequence[int], end: ObstacleReport) -> Insight:
+    """Return what ended a blocker that an earlier reflection told of."""
+    action = f"{blocker}, ended in cycle {end.entry.cycle}"
+    ended = f"What ended it: {_quote_report(end)}."
+    return _make_insight([end.entry], action, ended, tags=("blocker",), issues=tuple(issues))
+
+
+def _find_tried(timeline: _Timeline, entries: Sequence[Entry]) -> list[Entry]:
+    """Return what entries say was done about an obstacle after its first report and before its end."""
+    began, end, roles = timeline.began or timeline.reports[0], timeline.end, _roles(entries)
+    return [
+        entry
+        for entry in entries
+        if entry.seq > began.entry.seq
+        and (end is None or entry.seq < end.entry.seq)
+        and (
+            {*timeline.issues} & {*entry.issues}
+            or (timeline.words and are_alike(words_of(entry.action), timeline.words))
+        )
+        and not any(report.sign != "ended" for report in read_reports(entry, roles))
+    ]
 
 
 def _find_decision(timeline: _Timeline, entries: Sequence[Entry]) -> Entry | None:
@@ -335,36 +410,59 @@ def _mutual_wait_insight(entries: Sequence[Entry]) -> Insight | None:
     one, other = dict.fromkeys(wait.who for wait in waits)
     return _make_insight(
         cluster,
-        f"{one} and {other} wait for each other",
-        f"Cross-role: {'; '.join(_describe_waits(waits))}, {_format_cycles(_cycles(cluster))}.",
-        f"First: {_quote_entry(cluster[0])}. Last: {_quote_entry(cluster[-1])}.",
+        f"{one} and {other} wait for each other since cycle {cluster[0].cycle}",
+        "Neither goes on before one of them hands over.",
+        *(_describe_wait([wait for wait in waits if wait.who == who]) for who in (one, other)),
+        f"Last in cycle {cluster[-1].cycle}.",
         tags=("cross-role", "waiting"),
         importance=10,
     )._replace(roles=(one, other))
 
 
-def _cross_role_insight(
+def _describe_wait(waits: Sequence[Wait]) -> str:
+    """Return who waits for whom, in the words that say most of what for."""
+    best = max(waits, key=lambda wait: len(words_of(wait.entry.action)))
+    return f"{best.who} waits for {best.whom}: {_quote_entry(best.entry)}."
+
+
+def _thread_insight(
     entries: Sequence[Entry], related: Sequence[RelatedItem], reported: set[int]
 ) -> Insight | None:
-    """Return the issue that most roles touched: who waits for whom, or in which order they worked on it."""
-    known = _roles(entries)
+    """Return the issue of several roles that is still open, first one in which a role waits for another."""
+    known, latest = _roles(entries), max((entry.cycle for entry in entries), default=0)
     candidates = []
     for issue, cluster in _by_issue(entries).items():
-        roles = _roles(cluster)
-        waits = _describe_waits(wait for entry in cluster for wait in read_waits(entry, known))
-        if len(roles) > 1 and (waits or issue not in reported):
-            candidates.append(((len(waits), len(roles), len(cluster), -issue), cluster, waits))
+        roles, cycles = _roles(cluster), _cycles(cluster)
+        waits = [wait for entry in cluster for wait in read_waits(entry, known)]
+        is_waiting = len({wait.entry.cycle for wait in waits}) >= _LEAST_WAITS
+        is_thread = len(cluster) >= _LEAST_THREAD and len(cycles) > 1 and issue not in reported
+        if len(roles) < 2 or not (is_waiting or is_thread):
+            continue
+        # Whatever may have ended it was the last word on it.
+        reports = [report for entry in cluster for report in read_reports(entry, known)]
+        about = [report for report in reports if issue in (*report.issues, *report.victims)]
+        if not about or about[-1].sign != "ended":
+            candidates.append(((is_waiting, len(cluster), -issue), cluster, waits if is_waiting else []))
     if not candidates:
         return None
     (*_, negative_issue), cluster, waits = max(candidates, key=lambda candidate: candidate[0])
-    issue, roles = -negative_issue, _roles(cluster)
-    changes = sum(one != other for one, other in pairwise(entry.role for entry in cluster if entry.role))
+    issue, last = -negative_issue, cluster[-1]
+    quiet = latest - last.cycle
+    state = f"#{issue} is open since cycle {cluster[0].cycle}"
+    if waits:
+        state = f"{waits[-1].who} waits for {waits[-1].whom} on #{issue} since cycle {waits[0].entry.cycle}"
+    elif quiet >= STRATEGIC_CYCLES:
+        state = f"#{issue} is open and was left in cycle {last.cycle}"
+    work = "; ".join(
+        f"{role} in {_format_cycles(_cycles(entry for entry in cluster if entry.role == role))}"
+        for role in _roles(cluster)[:_SHOWN_ISSUES]
+    )
     return _make_insight(
         cluster,
-        f"{len(roles)} roles work on #{issue}",
-        f"Cross-role: #{issue} in {_describe_cluster(cluster)},"
-        f" first in this order: {' → '.join(roles[:6])}, {changes} handover{'s' if changes != 1 else ''}.",
-        f"{'; '.join(waits)}." if waits else "",
+        state,
+        f"Last: {_quote_entry(last)}. No entry says that it is done.",
+        _describe_wait(waits) if waits and waits[-1].entry is not last else "",
+        f"Worked on by {work}.",
         _name_related(related, (issue,)),
         tags=("cross-role",),
         issues=(issue,),
@@ -372,15 +470,41 @@ def _cross_role_insight(
     )
 
 
+def _stated_insights(entries: Sequence[Entry]) -> list[Insight]:
+    """Return the lessons that entries state in so many words, the most important first."""
+    found: dict[str, Entry] = {}
+    for entry in sorted(entries, key=lambda entry: (-entry.importance, -entry.seq)):
+        for text in split_sentences(entry):
+            if _STATED.search(text) and len(words_of(text)) > 2:
+                found.setdefault(" ".join(text.split()), entry)
+    return [
+        _make_insight([entry], _shorten(text), f"Stated in {_quote_entry(entry)}: {text}.", tags=("lesson",))
+        for text, entry in list(found.items())[:_MOST_STATED]
+    ]
+
+
 def _decisions_insight(entries: Sequence[Entry]) -> Insight | None:
-    made = [entry for entry in entries if entry.type is EntryType.DECISION]
+    """Return the decisions that hold, and which of them replaced an earlier one."""
+    # Each is compared with each: 20 take about 30 ms.
+    made = [entry for entry in entries if entry.type is EntryType.DECISION][-_COMPARED_DECISIONS:]
+    replaced: dict[str, Entry] = {}
+    for at, later in enumerate(made):
+        said = Statement("", later.action)
+        for earlier in made[:at]:
+            if compare(Statement("", earlier.action), said, 1.0).likeness is Likeness.CONFLICT:
+                replaced[earlier.id] = later
+    hold = [entry for entry in made if entry.id not in replaced]
     if len(made) < 2:
         return None
-    more = f" (and {len(made) - 5} before)" if len(made) > 5 else ""
     return _make_insight(
         made,
-        f"{len(made)} decisions in {_format_cycles(_cycles(made))}",
-        f"Decisions: {'; '.join(map(_quote_entry, made[-5:]))}{more}.",
+        _shorten(f"decided: {'; '.join(entry.action.rstrip('.') for entry in reversed(hold))}"),
+        f"Holds: {'; '.join(map(_quote_entry, hold[-5:]))}.",
+        *(
+            f"{_quote_entry(replaced[entry.id])} replaced {_quote_entry(entry)}."
+            for entry in made
+            if entry.id in replaced
+        ),
         tags=("decisions",),
         issues=tuple(_by_issue(made)),
     )
@@ -393,34 +517,14 @@ def _lessons_insight(entries: Sequence[Entry], lessons: Sequence[RelatedItem]) -
     if not related:
         return None
     issues = tuple(dict.fromkeys(issue for each in related for issue in each.issues if issue in by_issue))
+    numbers = ", ".join(f"#{issue}" for issue in issues[:_SHOWN_ISSUES])
     names = "; ".join(f"{lesson.name} “{_shorten(lesson.text)}”" for lesson in related[:_SHOWN_RELATED])
     return _make_insight(
         _unique(entry for issue in issues for entry in by_issue[issue]),
-        f"lessons are known about {', '.join(f'#{issue}' for issue in issues[:_SHOWN_ISSUES])}",
-        f"Known lessons that met these issues: {names}.",
+        f"known about {numbers}: {_shorten(related[0].text)}",
+        f"Lessons that met these issues: {names}.",
         tags=("lessons",),
         issues=issues,
-    )
-
-
-def _theme_insight(entries: Sequence[Entry]) -> Insight | None:
-    by_tag: dict[str, list[Entry]] = {}
-    for entry in entries:
-        for tag in {tag.lower() for tag in entry.tags if not _NO_THEME.fullmatch(tag.lower())}:
-            by_tag.setdefault(tag, []).append(entry)
-    busy = [
-        (-len(cluster), tag)
-        for tag, cluster in by_tag.items()
-        if len(cluster) >= _LEAST_THEME and len(_cycles(cluster)) > 1
-    ]
-    if not busy:
-        return None
-    tag = min(busy)[1]
-    return _make_insight(
-        by_tag[tag],
-        f"the busiest theme is {tag}",
-        f"Theme: {tag} in {_describe_cluster(by_tag[tag])}; {len(entries)} entries in all.",
-        tags=("theme", tag),
     )
 
 
@@ -429,25 +533,17 @@ def _name_related(related: Sequence[RelatedItem], issues: Sequence[int]) -> str:
     return f"In the archive: {', '.join(names)}." if names else ""
 
 
-def _describe_waits(waits: Iterable[Wait]) -> list[str]:
-    """Return who waits for whom and how often, the most frequent first."""
-    counts = Counter((wait.who, wait.whom) for wait in waits)
-    return [
-        f"{who} waits for {whom} ({count} entr{'y' if count == 1 else 'ies'})"
-        for (who, whom), count in counts.most_common()
-    ]
+def _quote_entry(entry: Entry, said: str = "") -> str:
+    role = f", {entry.role}" if entry.role else ""
+    return f"“{_shorten(entry.action)}{said}” (cycle {entry.cycle}{role})"
 
 
-def _describe_cluster(cluster: Sequence[Entry]) -> str:
-    """Return how many entries a cluster has, in which cycles and of which roles."""
-    counts = Counter(entry.role for entry in cluster if entry.role).most_common(6)
-    roles = f" ({', '.join(f'{role} {count}' for role, count in counts)})" if counts else ""
-    entries = f"{len(cluster)} entr{'y' if len(cluster) == 1 else 'ies'}"
-    return f"{entries} of {_format_cycles(_cycles(cluster))}{roles}"
-
-
-def _quote_entry(entry: Entry) -> str:
-    return f"“{_shorten(entry.action)}” (cycle {entry.cycle}{f', {entry.role}' if entry.role else ''})"
+def _quote_report(report: ObstacleReport) -> str:
+    """Quote an entry that reports an obstacle or its end, with the sentence that does where it is another."""
+    sentences = list(split_sentences(report.entry))
+    said = sentences[report.place] if report.place < len(sentences) else ""
+    is_other = said and said not in " ".join(report.entry.action.replace("\u2019", "'").split())
+    return _quote_entry(report.entry, f": {_shorten(said)}" if is_other else "")
 
 
 def _format_cycles(cycles: Sequence[int]) -> str:

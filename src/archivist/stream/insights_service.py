@@ -9,11 +9,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from archivist.access.rights import Layer, Verb, may
 from archivist.core.blocks import WorkStatus, text_of
 from archivist.core.proposals import with_line
 from archivist.errors import ArchivistError
 from archivist.ids import derived_id
 from archivist.lessons.quarantine import suspicion
+from archivist.reading.wording import tags
 from archivist.recall.query import LIVE, Query
 from archivist.records import (
     ARCHIVIST,
@@ -39,17 +41,20 @@ from archivist.stream.entries import (
     set_marker,
 )
 from archivist.stream.insights import (
+    MOST_INSIGHTS,
     Insight,
     RelatedItem,
+    ended_insight,
     find_end,
     insights,
     reason_to_reflect,
 )
-from archivist.stream.obstacles import are_alike, words_of
+from archivist.stream.obstacles import ObstacleReport, are_alike, words_of
 from archivist.text import estimate_tokens
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.reflect.model.conversation_service import ModelReport
     from archivist.store.protocol import Reader, Writer
 
 ROLE = "archivist"
@@ -64,7 +69,7 @@ class Insights(NamedTuple):
     """What a reflection did: why it ran or was skipped, what it read, and what it wrote.
 
     `told_core` names what was added to core memory, removed from it or proposed for it, `problems` what core
-    memory refused.
+    memory refused. `model` is what a language model cost and how many of its insights held.
     """
 
     reason: str = ""
@@ -75,12 +80,14 @@ class Insights(NamedTuple):
     documents: tuple[Document, ...] = ()
     told_core: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    model: ModelReport | None = None
 
 
-def reflect_stream(bank: Bank, *, trigger: str = "") -> Insights:
+def reflect_stream(bank: Bank, *, trigger: str = "", with_model: bool = False) -> Insights:
     """Write what recurred since the last reflection to stream and archive; each entry counts once.
 
-    Without a trigger only if a reflection is due. Two processes that try at once do it once.
+    Without a trigger only if a reflection is due. Two processes that try at once do it once. What a language
+    model found comes first, and what was counted fills the rest.
     """
     with bank.reading() as reader:
         _, chosen, _, skipped = _entries_to_reflect_on(bank, reader, trigger)
@@ -88,16 +95,50 @@ def reflect_stream(bank: Bank, *, trigger: str = "") -> Insights:
     if skipped:
         return Insights(skipped=skipped)
     related, lessons = _related_documents(bank, chosen), _related_lessons(bank, chosen)
+    by_model, report = _ask_model(bank, chosen, related) if with_model else ([], None)
     archivist = bank.acting_as(ARCHIVIST)
     with archivist.transaction() as writer:
         entries, chosen, reason, skipped = _entries_to_reflect_on(bank, writer, trigger)
         if skipped:
-            return Insights(skipped=skipped)
-        found = insights(chosen, related=related, lessons=lessons, others=entries)
+            return Insights(skipped=skipped, model=report)
+        counted = insights(chosen, related=related, lessons=lessons, others=entries)
+        reported = {issue for each in counted for issue in each.issues}
+        counted = [
+            ended_insight(text, issues, end)
+            for text, (issues, end) in _ended_blockers(writer, entries).items()
+            if not reported & {*issues}
+        ] + counted
+        # Blockers and rules come from counting alone: they change core memory.
+        found = sorted((*by_model, *counted), key=lambda each: not (each.blocker or each.rule))[
+            :MOST_INSIGHTS
+        ]
         found = [_with_history(writer, insight) for insight in found]
         done = _write_insights(archivist, writer, found, entries)
-        done = done._replace(reason=reason, gathered=len(chosen))
+        done = done._replace(reason=reason, gathered=len(chosen), model=report)
     return _update_core(archivist, done, found, entries)
+
+
+def _ask_model(
+    bank: Bank, chosen: list[Entry], related: list[RelatedItem]
+) -> tuple[list[Insight], ModelReport | None]:
+    """Return the insights of the configured language model that its entries show."""
+    if not chosen or not may(bank.actor, Layer.STREAM, Verb.DECIDE):
+        return [], None
+    proposed, report = bank.model.propose_insights(chosen, [item.text for item in related])
+    found = [
+        Insight(
+            action=f"Reflection: {claim.title.strip()}",
+            content=f"{claim.content.strip()} (Read by {report.model} from {len(cited)} entries.)",
+            importance=10 if claim.importance >= 10 else 9,
+            tags=tags("reflection", "model", claim.kind, *claim.tags[:3]),
+            issues=tuple(dict.fromkeys(issue for entry in cited for issue in entry.issues)),
+            roles=tuple(dict.fromkeys(entry.role for entry in cited if entry.role)),
+            evidence=tuple(entry.id for entry in cited),
+            quoted=tuple(entry.id for entry in cited),
+        )
+        for claim, cited in proposed
+    ]
+    return found, report
 
 
 def _entries_to_reflect_on(
@@ -208,16 +249,24 @@ def _update_core(bank: Bank, done: Insights, found: list[Insight], entries: list
     return done._replace(told_core=tuple(told), problems=tuple(problems))
 
 
+def _ended_blockers(
+    reader: Reader, entries: list[Entry]
+) -> dict[str, tuple[tuple[int, ...], ObstacleReport]]:
+    """Return the blockers that earlier reflections wrote and that are over, with their issues and ends."""
+    roles = {entry.role for entry in entries if entry.role}
+    found = {}
+    for text, (issues, words) in _own_blockers(reader).items():
+        if end := find_end(entries, issues=issues, words=words, roles=roles):
+            found[text] = (tuple(issues), end)
+    return found
+
+
 def _remove_ended_blockers(bank: Bank, entries: list[Entry]) -> list[str]:
     """Remove the blockers from the status that a reflection wrote and that are over."""
     with bank.reading() as reader:
-        noted = _own_blockers(reader)
-    roles = {entry.role for entry in entries if entry.role}
+        ended = _ended_blockers(reader, entries)
     told = []
-    for text, (issues, words) in noted.items():
-        end = find_end(entries, issues=issues, words=words, roles=roles)
-        if end is None:
-            continue
+    for text, (_, end) in ended.items():
         with bank.transaction() as writer:
             rest = _own_blockers(writer)
             rest.pop(text, None)

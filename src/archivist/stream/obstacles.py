@@ -138,7 +138,7 @@ def read_reports(entry: Entry, roles: Collection[str] = ()) -> list[ObstacleRepo
 
     Waiting for a role by its name is no obstacle by itself: `read_waits` returns that.
     """
-    read = (_read_sentence(text, entry, roles) for text in _sentences(entry))
+    read = (_read_sentence(text, entry, roles) for text in split_sentences(entry))
     found = [report._replace(place=place) for place, report in enumerate(read) if report]
     is_tagged = any(tag.lower() in ("blocked", "blocker", "blocking") for tag in entry.tags)
     if is_tagged and all(report.sign == "trouble" for report in found):
@@ -157,7 +157,7 @@ def read_waits(entry: Entry, roles: Collection[str]) -> list[Wait]:
         re.IGNORECASE,
     )
     found: dict[tuple[str, str], Wait] = {}
-    for text in _sentences(entry):
+    for text in split_sentences(entry):
         for match in waits.finditer(text):
             who, whom = known.get((match["who"] or "").lower(), entry.role), known[match["whom"].lower()]
             before = text[: match.start()]
@@ -191,7 +191,8 @@ def common_words(subjects: Sequence[Words]) -> Words:
     return {word: written[word] for word in common[:_PHRASE_WORDS]}
 
 
-def _sentences(entry: Entry) -> Iterator[str]:
+def split_sentences(entry: Entry) -> Iterator[str]:
+    """Yield the sentences of an entry, bounded in number and length."""
     for line in (*entry.action.splitlines(), *entry.content[:_READ_CHARACTERS].splitlines()):
         for sentence in _SENTENCE_END.split(" ".join(line.replace("\u2019", "'").split())):
             if text := sentence.strip(" .!?;")[:_SENTENCE_CHARACTERS]:
@@ -202,7 +203,7 @@ def _read_sentence(text: str, entry: Entry, roles: Collection[str]) -> ObstacleR
     blocked = _CAUSE_FOLLOWS.search(text) or _CAUSE_PRECEDES.search(text)
     sign = blocked or _TROUBLE.search(text)
     end = _END.search(text)
-    if end and _NOT_YET.search(text[: end.start()]):
+    if end and (_NOT_YET.search(text[: end.start()]) or _is_relapse(text, end)):
         end = None
     if sign is None:
         return _read_end(text, entry, roles, is_unblocked=False) if end else None
@@ -220,6 +221,11 @@ def _read_sentence(text: str, entry: Entry, roles: Collection[str]) -> ObstacleR
     return ObstacleReport("trouble", entry, words, find_references(text).issues, said=text) if words else None
 
 
+def _is_relapse(text: str, end: re.Match[str]) -> bool:
+    """Say whether what is back is the trouble itself: “timeouts are back”."""
+    return end[0].lower().endswith(" back") and _TROUBLE.search(text[: end.start()] + ":") is not None
+
+
 def _read_blocker(
     text: str, sign: re.Match[str], entry: Entry, roles: Collection[str]
 ) -> ObstacleReport | None:
@@ -234,7 +240,10 @@ def _read_blocker(
         # An issue that the entry is filed under, but does not mention, is what the entry is about.
         mentioned = find_references(entry.action, entry.content).issues
         victims = tuple(issue for issue in entry.issues if issue not in mentioned)
-    if not issues and re.split(r"[^\w-]", cause.lower())[0] in {role.lower() for role in roles}:
+    first, _, rest = cause.partition(" ")
+    # “Waiting for design on #30” waits for a role; “for design's #30” for the issue.
+    is_role = re.split(r"[^\w-]", first.lower())[0] in {role.lower() for role in roles}
+    if is_role and not rest.startswith(("#", "PR #", "issue #")):
         return None
     words = words_of(cause) or words_of(victim)
     is_named = bool(issues or victims or words)

@@ -374,14 +374,17 @@ class Stream(BankService):
             return due_reason(self._bank, reader)
 
     @writes(Layer.STREAM)
-    def reflect(self, trigger: str = "by hand", *, if_due: bool = False) -> Insights:
+    def reflect(
+        self, trigger: str = "by hand", *, if_due: bool = False, with_model: bool = False
+    ) -> Insights:
         """Reflect on what was logged since the last reflection; with `if_due` only if one is due.
 
-        The trigger is the recorded reason; an empty one is like `if_due`.
+        The trigger is the recorded reason; an empty one is like `if_due`. Whoever can wait lets the
+        configured language model take part.
         """
         from archivist.stream.insights_service import reflect_stream
 
-        return reflect_stream(self._bank, trigger="" if if_due else trigger.strip())
+        return reflect_stream(self._bank, trigger="" if if_due else trigger.strip(), with_model=with_model)
 
     @reads(Layer.STREAM)
     def measure(self, questions: int = 60) -> MemoryMeasure:

@@ -132,13 +132,13 @@ def _hot_files(sessions: Sequence[Entry], cycles: int) -> list[SessionPattern]:
         return []
     told = "; ".join(f"`{file}` in {len(cluster)} of {cycles} cycles" for file, cluster in hot)
     tasks = "; ".join(f"“{entry.action}” (cycle {entry.cycle})" for entry in hot[0][1][-_SHOWN_FILES:])
-    title = f"work keeps returning to `{hot[0][0]}`"
+    title = f"read `{hot[0][0]}` first: work keeps returning to it"
     return [SessionPattern("files", title, (f"Changed: {told}.", f"Last for: {tasks}."), tuple(hot[0][1]))]
 
 
 def _pattern(kind: str, title: str, cluster: Sequence[Entry], cycles: int, label: str) -> SessionPattern:
     latest = cluster[-1]
-    often = f"Met in {len(cluster)} of {cycles} cycles; {label}."
+    often = f"{label.capitalize()}; met in {len(cluster)} of {cycles} cycles since cycle {cluster[0].cycle}."
     last = f"Last in cycle {latest.cycle}, “{latest.action}”."
     return SessionPattern(kind, shorten_line(title, _LINE_CHARACTERS), (often, last), tuple(cluster))
 

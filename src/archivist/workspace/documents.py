@@ -201,6 +201,11 @@ _LABEL_WORDS = 8
 _LABEL = lazy_pattern(r"\W*[^\W\d_][\w -]{0,24}\**\s*:\**\s+\S.*|\W*")
 _SENTENCE_END = lazy_pattern(r"(?<=[.!?])[\"')\]]*\s+(?=[^\W\d_a-z]|[\"'(`\[])|(?<=[\u3002\uff01\uff1f])")
 _ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
+# As plans are titled in practice: `[260228-Fix-Something] - Title`, `📋 KEY: 2026-01-05 - Title`.
+_PLAN_KEY = lazy_pattern(
+    r"[^\w\[]{0,8}(?:\[[^\]\n]{3,80}\]|[A-Z][\w-]{1,20}:? \d{4}-\d{2}-\d{2})"
+    r"[ ]{0,4}[-\u2013\u2014:][ ]{1,4}(?=\S)"
+)
 _ANCHOR = lazy_pattern(r"(?<!\s)\s*+\{\s*+[#.:][^{}]*\}\s*$")
 _HIDDEN = lazy_pattern(
     r"^[ \t]*(?:(```|~~~).*?(?:^[ \t]*\1.*?$|\Z)|<!--.*?(?:-->.*?$|\Z))", re.DOTALL | re.MULTILINE
@@ -216,6 +221,12 @@ def first_heading(body: str) -> str:
         if line.startswith("#") and line.strip("# \t"):
             return _ANCHOR.sub("", strip_markup(_ANCHOR.sub("", line.lstrip("#").strip().rstrip("#"))))
     return ""
+
+
+def strip_plan_key(heading: str) -> str:
+    """Return a plan's heading without the key and the date before it: `[260228-Fix] - Title`."""
+    found = _PLAN_KEY.match(heading)
+    return heading[found.end() :] if found else heading
 
 
 def abstract_of(body: str) -> str:

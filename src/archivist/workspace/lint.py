@@ -291,6 +291,8 @@ def migrate_plan(
     read = front_matter.read(renamed, place.name)
     values = read.values
     missing = _missing_fields(read, place, documents.title_from(place.stem))
+    if "name" in missing:
+        missing["name"] = documents.strip_plan_key(str(missing["name"]))
     given = values.get("status")
     if isinstance(given, list) and len(given) == 1:
         given = given[0]

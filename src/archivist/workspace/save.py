@@ -20,7 +20,7 @@ from archivist.workspace import learnings
 from archivist.workspace.documents import Plan, PlanStatus, find_plan, strip_markup
 from archivist.workspace.learnings import Learning, LearningEntry
 from archivist.workspace.terms import TOOLS
-from archivist.workspace.topology import LEVELS, WorkspaceScope
+from archivist.workspace.topology import LEVELS, FileKind, WorkspaceScope
 
 MAX_CHARACTERS = 20_000
 _LONG_TITLE = 66
@@ -52,6 +52,7 @@ _DECISION = _compile_any(
     r"decid decision chose choose pick(?:ed)?\b adopt agreed settled prefer over\b instead\sof rather\b "
     r"convention policy rationale trade-?off standardi[sz]e let's\b "
     r"we(?:'ll|'re|\s(?:will|shall|are|stay|keep|use))\b "
+    r"we\sno\slonger stop(?:ped)?\susing deprecated\b "
     r"go(?:ing)?\s(?:with|forward) from\snow\son switch mov(?:e|ing)\s(?:to|from) must\b shall\b "
     r"should\b may\b will\sbe only\b always\b never\b every\b all\b don't\b stay"
 )
@@ -357,6 +358,17 @@ def find_nearest(
             rank = order.index(compared.likeness), learning.entry.said_by != by, -compared.score
             found.append((rank, (learning, compared)))
     return min(found, key=lambda ranked: ranked[0])[1] if found else None
+
+
+def follow_conflict(
+    item: MemoryItem, given: MemoryItem, learning: Learning, compared: Comparison
+) -> MemoryItem:
+    """Return an item of the kind of what it contradicts, unless the caller named one."""
+    if given.kind is not None or compared.likeness is not Likeness.CONFLICT:
+        return item
+    kind = MemoryKind.DECISION if learning.kind is FileKind.DECISIONS else MemoryKind.LESSON
+    category = given.category or category_of(f"{item.title}\n{item.text}", kind)
+    return replace(item, kind=kind, category=category)
 
 
 def supersedes(near: tuple[Learning, Comparison] | None, rule: OnConflict, said_by: str = "") -> bool:

@@ -73,7 +73,7 @@ class MemorySaver:
                 raise InputError(f"{why}: only a person may save that", hint="ask your user to save it")
         domains = {scope.domain for scope in self._topology.scopes() if scope.workspace == here.workspace}
         home, item = save.choose_scope(here, item, sorted(domains - {""}))
-        return self._lock(lambda: self._save_entry(item, home, rule), str(home))
+        return self._lock(lambda: self._save_entry(item, home, rule, given), str(home))
 
     def _known_scope(self, scope: WorkspaceScope, *, create: bool) -> WorkspaceScope:
         """Return a scope whose workspace and domain exist, so that a typo creates no folder."""
@@ -87,7 +87,9 @@ class MemorySaver:
             require_scope(self._topology, WorkspaceScope(*scope.parts[:2]))
         return scope
 
-    def _save_entry(self, item: MemoryItem, home: WorkspaceScope, rule: OnConflict) -> SaveOutcome | None:
+    def _save_entry(
+        self, item: MemoryItem, home: WorkspaceScope, rule: OnConflict, given: MemoryItem
+    ) -> SaveOutcome | None:
         """Compare an item with the existing entries and write it; None when a file changed meanwhile."""
         files = self._files.read(WorkspaceScope(home.workspace), LEARNINGS).learnings
         # An entry holds where the new one would when its scope is the same, above or below.
@@ -99,6 +101,8 @@ class MemorySaver:
             if not learning.entry.superseded_by
         ]
         near = save.find_nearest(item, existing, _cosines, self._said_by)
+        if near is not None:
+            item = save.follow_conflict(item, given, *near)
         outcome = save.decide_outcome(item, home, near, rule, self._said_by)
         if near is not None and outcome.result is SaveResult.MERGED:
             learning, compared = near
