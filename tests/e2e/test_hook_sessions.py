@@ -154,6 +154,20 @@ def test_a_session_that_only_hooks_told_of_is_a_run_with_its_failures_and_lesson
     assert "`pip install freezegun`" in client.told(fire(client.start, "s-2"))
 
 
+@pytest.mark.req("N7")
+def test_what_the_hooks_keep_of_a_session_holds_no_secret(
+    shop: Path, client: Cursor | VsCode, fire: Fire
+) -> None:
+    password, token = "Tr0ub4dor" + "-x9-Qz", "gh" + "p_" + "a1B2" * 9
+    fire(client.prompt, "s-1", prompt=f"log in with password: {password}")
+    event, made = client.call(1, f"export GITHUB_TOKEN={token}", f"DB_PASSWORD={password}", 0)
+    fire(event, "s-1", **made)
+    kept = hook_log.session_log(state_folder(bank_file(shop)), "s-1").read_text()
+    assert "[redacted:" in kept
+    assert password not in kept
+    assert token not in kept
+
+
 def test_what_a_session_said_later_is_added_and_nothing_is_kept_of_a_strangers_bank(
     shop: Path, client: Cursor | VsCode, fire: Fire, archivist: Command
 ) -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import base64
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from archivist import __version__
 
@@ -22,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 NAME = "archivist-memory"
 # Written when a package is installed; not part of its wheel.
 _INSTALLED = ("INSTALLER", "REQUESTED", "RECORD", "direct_url.json", "uv_cache.json", "uv_build.json")
-_EXTRA = re.compile(r"extra\s*==")
+_EXTRAS = ("mcp", "server")
 
 
 def _tracked(folder: str = ".") -> set[str]:
@@ -69,10 +71,11 @@ def test_the_sdist_holds_what_git_tracks(packages: tuple[Path, Path]) -> None:
     assert names - {"PKG-INFO"} == _tracked()
 
 
-def _requirements(package: Distribution) -> Iterator[str]:
-    for requirement in package.requires or ():
-        if not _EXTRA.search(requirement):
-            yield re.split(r"[^\w.-]", requirement)[0]
+def _requirements(package: Distribution, extras: Iterable[str] = ()) -> Iterator[tuple[str, frozenset[str]]]:
+    for text in package.requires or ():
+        needed = Requirement(text)
+        if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+            yield re.sub(r"[-_.]+", "-", needed.name).lower(), frozenset(needed.extras)
 
 
 def _pack(package: Distribution, into: Path) -> None:
@@ -101,19 +104,19 @@ def index(packages: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory)
     """Make a package index of ours and of all that it needs; return its URL."""
     folder = tmp_path_factory.mktemp("index")
     # What builds the package is needed as well, to install from a clone.
-    waiting, packed = [*_requirements(distribution(NAME)), "hatchling"], {NAME}
+    waiting = [*_requirements(distribution(NAME), _EXTRAS), ("hatchling", frozenset[str]())]
+    packed, seen = {NAME}, set[tuple[str, frozenset[str]]]()
     _link(folder, NAME).joinpath(packages[1].name).write_bytes(packages[1].read_bytes())
     while waiting:
-        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
-        try:
-            package = distribution(name)
-        except ModuleNotFoundError:
-            # Needed by another Python or another system.
+        name, extras = needed = waiting.pop()
+        if needed in seen:
             continue
+        seen.add(needed)
+        package = distribution(name)
         if name not in packed:
             packed.add(name)
             _pack(package, _link(folder, name))
-            waiting += _requirements(package)
+        waiting += _requirements(package, extras)
     for name in packed:
         links = (f'<a href="{wheel.name}">{wheel.name}</a>\n' for wheel in (folder / name).iterdir())
         text = f"<!DOCTYPE html>\n<html><body>\n{''.join(links)}</body></html>\n"
@@ -179,11 +182,19 @@ def test_pipx_installs_it_from_an_index(index: str, tmp_path: Path) -> None:
     assert not (tmp_path / "home/.local/bin/archivist").exists()
 
 
-@pytest.mark.parametrize("command", ["pipx install .", "uv tool install ."])
+@pytest.mark.parametrize("command", ["pipx install '.[mcp,server]'", "uv tool install '.[mcp,server]'"])
 def test_a_clone_installs_as_the_readme_says(command: str, index: str, tmp_path: Path) -> None:
     assert command in (ROOT / "README.md").read_text("utf-8")
     environment = _environment(tmp_path / "home", index)
-    _run(ROOT, environment, *command.split())
-    assert __version__ in _run(
-        tmp_path, environment, str(tmp_path / "home/.local/bin/archivist"), "--version"
-    )
+    _run(ROOT, environment, *shlex.split(command))
+    program = str(tmp_path / "home/.local/bin/archivist")
+    assert __version__ in _run(tmp_path, environment, program, "--version")
+    app = _link(tmp_path, "app")
+    _run(app, environment, program, "init")
+    _run(app, environment, program, "install", "claude-code")
+    assert re.search(r"server +starts in", _run(app, environment, program, "doctor"))
+    words = [program, "open", "--no-browser"]
+    with subprocess.Popen(words, cwd=app, env=environment, stdout=subprocess.PIPE, text=True) as pages:
+        assert pages.stdout is not None
+        assert "http://127.0.0.1:" in pages.stdout.readline()
+        pages.terminate()

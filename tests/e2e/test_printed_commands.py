@@ -9,12 +9,14 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import click
 import pytest
 
+from archivist.edges.cli.group import COMMANDS, cli
 from tests.commands import PROGRAM
 from tests.e2e import client_homes, scripted_agent
 from tests.e2e.test_learning_from_failure import FILES, TASKS
@@ -23,8 +25,11 @@ from tests.workspace.trees import make
 
 ROOT = Path(__file__).parents[2]
 GUIDES = ROOT / "docs" / "guides"
-# Their commands run in tests of their own; what installs packages does in test_packages.py.
-ELSEWHERE = {"core.md", "http.md", "orchestrator.md", "pages.md"}
+# Their commands run in tests of their own, since they need servers or go on for ever: test_store_command.py,
+# test_citus.py, test_team_sync.py, test_mcp_http.py … What installs packages runs in test_packages.py.
+ELSEWHERE = {
+    "core.md", "http.md", "mcp.md", "orchestrator.md", "pages.md", "postgres.md", "scale-out.md", "team.md",
+}  # fmt: skip
 _INSTALLS = re.compile(r"(?m)^(?:pipx?|uvx?|docker) .*\n")
 _BLOCKS = re.compile(r"(?ms)^(?P<fence>````?)(?P<language>sh|console)\n(?P<text>.*?)^(?P=fence)$")
 _TYPED = re.compile(r"(?m)^\$ (.*)$")
@@ -53,6 +58,10 @@ _COLLEAGUE = (
 _CONFLICT = (
     'archivist workspace save vllm/design "Keep AGENTS.md under 300 lines. The kernels need more room."'
 )
+_UNSUPPORTED = (
+    "archivist tools call lesson_add"
+    ' \'{"summary": "Use `tox -e py311` for the tests", "run": "run-1", "evidence": ["run-1"]}\''
+)
 _SHOP = "user/memory/workspaces/shop/lessons.md"
 _PROFILE = """<!-- budget: 5 lines -->
 # Profile
@@ -71,6 +80,14 @@ SCENES = {
     ),
     "agents.md": Scene(before={0: "git init -q"}),
     "damage.md": Scene(before={0: "archivist init; archivist lessons add 'Ask early'"}),
+    "host-agent.md": Scene(
+        before={
+            0: f"archivist init; {_AGENT} --log run-1.jsonl --session run-1 --task {shlex.quote(TASKS[0])};"
+            " archivist capture run-1.jsonl"
+        },
+        ends={2: {_UNSUPPORTED: 4}},
+        files=FILES,
+    ),
     "layers.md": Scene(
         before={
             0: "archivist init",
@@ -88,6 +105,7 @@ SCENES = {
         },
         files=FILES,
     ),
+    "model.md": Scene(before={0: "archivist init"}, ends={0: {"archivist model try": 4}}),
     "recall.md": Scene(before={0: "archivist init; archivist lessons add 'pydicom needs pytest to test'"}),
     "stream-and-archive.md": Scene(
         before={
@@ -150,7 +168,7 @@ def _run(folder: Path, home: Path, script: str) -> dict[str, int]:
         ["bash", "-c", trap + script],
         cwd=folder,
         env=environment,
-        stdin=stream if "archivist setup" in script else subprocess.DEVNULL,
+        stdin=stream if re.search("archivist (setup|model allow)", script) else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -169,6 +187,28 @@ def _run(folder: Path, home: Path, script: str) -> dict[str, int]:
 def test_every_document_with_commands_has_a_scene() -> None:
     printing = {path.name for path in (*GUIDES.glob("*.md"), ROOT / "README.md") if _blocks(path)}
     assert printing == set(SCENES) | ELSEWHERE
+
+
+def _printed_commands() -> Iterator[tuple[str, list[str]]]:
+    """Yield the words of each command of the guides of which no other test reads every one."""
+    for path in sorted(GUIDES / name for name in ELSEWHERE - {"core.md", "orchestrator.md"}):
+        text = re.sub(r"\\\n\s*", "", path.read_text("utf-8"))
+        for line in re.findall(r"(?m)^ {0,4}(?:\$ )?(?:\w+=\S+ )*archivist ([^`\n]+)$", text):
+            words = shlex.split(re.sub(r"\s[|&>].*", "", line), comments=True)
+            # A sentence that begins with the name is no command.
+            if words[0] in COMMANDS or words[0].startswith("-"):
+                yield path.name, words
+
+
+@pytest.mark.parametrize(("name", "words"), list(_printed_commands()))
+def test_a_printed_command_is_one_that_there_is(name: str, words: list[str]) -> None:
+    """Also where it needs a server, a key or a colleague: its name, options and arguments are right."""
+    command: click.Command = cli
+    context = cli.make_context("archivist", list(words))
+    while isinstance(command, click.Group) and (left := [*context._protected_args, *context.args]):
+        found, inner, rest = command.resolve_command(context, left)
+        assert inner is not None, (name, words)
+        command, context = inner, inner.make_context(found, rest, parent=context)
 
 
 @pytest.mark.parametrize("name", SCENES)

@@ -17,6 +17,7 @@ from tests.e2e import client_homes
 
 Setup = Callable[..., Ran]
 _REMEDY = "PYTHONPATH=src"
+_MOVED = "archivist setup --moved-from"
 
 
 @pytest.fixture
@@ -125,6 +126,81 @@ def test_the_third_worktree_is_told_what_the_first_learnt(
     assert not (trees[2] / ".archivist").exists()
     event = json.dumps({"session_id": "s3", "cwd": str(trees[2]), "source": "startup"})
     assert _REMEDY in run(trees[2], "hook", "claude-code", "session-start", stdin=event).out
+
+
+def test_sessions_without_a_failure_are_said_to_teach_nothing_yet(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    client_homes.claude_code(fresh_home, app, calls=[("ls", "src", 0)])
+    done = run(app, "setup")
+    assert (done.code, "Learnt    no lesson yet: no failure recurred\n" in done.out) == (0, True)
+
+
+@pytest.mark.parametrize("client", ["claude_code", "codex"])
+def test_setup_in_a_linked_worktree_installs_where_its_client_looks(
+    client: str, run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    """Codex takes the hooks of the main worktree only, Claude Code its local settings for all worktrees."""
+    app, tree = client_homes.make_repository(tmp_path / "app"), tmp_path / "tree"
+    for name in (tree, tmp_path / "other"):
+        client_homes.git(app, "worktree", "add", "-q", str(name), "-b", name.name)
+    getattr(client_homes, client)(fresh_home, tree)
+    before = _files(app / ".git" / "info") | _files(tree)
+    done = run(tree, "setup", "--yes")
+    file = ".claude/settings.local.json" if client == "claude_code" else ".codex/hooks.json"
+    assert ((app / file).is_file(), (tree / file).exists()) == (True, False), done.out
+    assert client_homes.git(app, "status", "--porcelain") == ""
+    for folder in (tmp_path / "other", tree, app):
+        assert f"{client.replace('_', '-')} is installed already" in run(folder, "setup").out
+        doctor = run(folder, "doctor")
+        assert (doctor.code, "told at session start" in doctor.out) == (0, True), doctor.out
+    undone = run(tmp_path / "other", "setup", "--undo", "--yes")
+    assert f"Uninstall {client.replace('_', '-')} in {app}" in undone.out
+    assert not (app / file).exists()
+    assert _files(app / ".git" / "info") | _files(tree) == before
+
+
+def test_a_client_that_reads_one_worktree_alone_says_how_the_others_are_reached(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app, tree = client_homes.make_repository(tmp_path / "app"), tmp_path / "tree"
+    client_homes.gemini(fresh_home, app)
+    alone = run(app, "setup", "--yes")
+    assert "each worktree" not in alone.out
+    client_homes.git(app, "worktree", "add", "-q", str(tree), "-b", "tree")
+    linked = run(tree, "setup", "--yes")
+    assert (tree / ".gemini" / "settings.json").is_file()
+    assert "in each worktree archivist setup, or once archivist setup --user" in linked.out
+    told = run(tree, "setup", "--yes", "--user").out
+    assert "for all projects first: archivist uninstall gemini --local" in told
+    assert run(tree, "uninstall", "gemini", "--local").code == 0
+    assert run(app, "uninstall", "gemini", "--local").code == 0
+    assert run(tree, "setup", "--yes", "--user").code == 0
+    assert (fresh_home / ".gemini" / "settings.json").is_file()
+    assert "for all your projects" in run(tree, "setup", "--undo", "--yes").out
+    assert not (fresh_home / ".gemini" / "settings.json").exists()
+
+
+@pytest.mark.parametrize(
+    "remote",
+    [
+        "https://dev.azure.com/acme/My%20Kiln/_git/kiln",
+        "git@ssh.dev.azure.com:v3/acme/My%20Kiln/kiln",
+        "https://example.org/A Potter/kiln.git",
+    ],
+)
+def test_a_remote_of_an_odd_form_still_names_one_project(
+    remote: str, run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "kiln", remote)
+    for number in range(2):
+        client_homes.codex(fresh_home, Path(f"/gone/worktrees/{number}/kiln"), number, remote)
+    done = json.loads(run(app, "setup", "--yes", "--json").out)
+    assert (done["sessions"], done["project"]) == ({"codex": 2}, "kiln")
+    assert _REMEDY in done["brief"]
+    again = json.loads(run(app, "setup", "--json").out)
+    assert (again["project"], again["brief"]) == ("kiln", done["brief"])
 
 
 def test_without_sessions_it_says_what_will_happen(run: Setup, fresh_home: Path, tmp_path: Path) -> None:
@@ -270,6 +346,36 @@ def test_sessions_of_a_folder_that_is_gone_are_named_and_taken_when_asked_for(
         {"claude-code": 2, "codex": 2}, "mill", {},
     )  # fmt: skip
     assert _REMEDY in taken["brief"]
+
+
+def test_sessions_of_many_folders_that_are_gone_are_taken_by_one_command(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    """Codex makes a worktree for each session, and the clone may have another remote by now."""
+    trees = tmp_path / "codex" / "worktrees"
+    for number in range(3):
+        client_homes.codex(
+            fresh_home, trees / f"a{number}" / "mill", number, "https://example.org/old/mill.git"
+        )
+    client_homes.codex(fresh_home, trees / "a3" / "other", 7, "https://example.org/old/other.git")
+    client_homes.codex(fresh_home, tmp_path / "else" / "mill", 8, "https://example.org/old/mill.git")
+    app = client_homes.make_repository(tmp_path / "mill", "https://example.org/new/mill.git")
+    named = run(app, "setup", "--dry-run").out
+    assert (
+        f"4 more began in 4 folders called mill that are gone; to take them: {_MOVED} {tmp_path}\n" in named
+    )
+    one = run(app, "setup", "--moved-from", str(trees)).out
+    assert "Sessions  3 found: 3 of codex\n          1 more began in a folder called mill" in one
+    assert _REMEDY in one.partition("The next session here is told:")[2]
+    rest = json.loads(run(app, "setup", "--moved-from", str(tmp_path), "--json").out)
+    assert (rest["sessions"], len(rest["runs"]), rest["gone"]) == ({"codex": 4}, 1, {})
+
+
+def test_a_former_folder_without_sessions_is_named(run: Setup, fresh_home: Path, tmp_path: Path) -> None:
+    app = client_homes.make_repository(tmp_path / "mill")
+    client_homes.claude_code(fresh_home, app)
+    done = run(app, "setup", "--moved-from", str(tmp_path / "nowhere"))
+    assert (done.code, f"no session began in {tmp_path / 'nowhere'}" in done.err) == (0, True)
 
 
 def test_a_client_without_hooks_says_how_it_is_told(run: Setup, fresh_home: Path, tmp_path: Path) -> None:

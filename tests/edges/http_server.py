@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 
 from archivist import Bank
 from archivist.paths import bank_file
 from archivist.records import Actor, ActorKind
+from archivist.trust import has_bank_at
 from tests.banks import lay_bank
 
 ADA = Actor(ActorKind.HUMAN, "ada")
@@ -59,7 +63,7 @@ class Served:
 @contextmanager
 def serving(folder: Path, *words: str, settings: tuple[str, ...] = ()) -> Iterator[Served]:
     """Serve the bank of a folder, made when there is none, until the block ends."""
-    if not bank_file(folder).exists():
+    if not has_bank_at(bank_file(folder)):
         lay_bank(folder)
     command = [str(Path(sys.executable).parent / "archivist"), "--bank", str(folder)]
     flags = [part for setting in settings for part in ("--set", setting)]
@@ -71,11 +75,26 @@ def serving(folder: Path, *words: str, settings: tuple[str, ...] = ()) -> Iterat
     )
     try:
         told = _told(process)
+        _wait_until_it_listens(told["url"])
         yield Served(told["url"], told["link"], process, folder)
     finally:
         if process.poll() is None:
             process.terminate()
             process.communicate(timeout=_ENDS_S)
+
+
+def _wait_until_it_listens(url: str) -> None:
+    """Wait for the moment between what a server says and its first answer."""
+    parts = urlsplit(url)
+    deadline = time.monotonic() + _ENDS_S
+    while True:
+        try:
+            socket.create_connection((parts.hostname or "", parts.port or 0), timeout=_ENDS_S).close()
+        except ConnectionRefusedError:
+            assert time.monotonic() < deadline, f"{url} does not listen"
+            time.sleep(0.02)
+        else:
+            return
 
 
 def _told(process: subprocess.Popen[bytes]) -> dict[str, str]:

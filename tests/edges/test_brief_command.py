@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,26 @@ def test_the_whole_brief_is_within_its_budget(project: Path, form: BriefFormat, 
     assert all(size <= 4 * budget for size, budget in zip(sizes, range(1, 400, 7), strict=True))
     assert (sizes[0], sizes[-1]) == (0, max(sizes))
     assert len(set(sizes)) > 3
+
+
+def test_asked_about_nothing_it_is_what_the_next_session_is_told(learnt: Command, project: Path) -> None:
+    (project / "billing" / ".git").mkdir(parents=True)
+    learnt("lessons", "claim", "billing", cwd=project / "billing")
+    event = json.dumps({"session_id": "s-9", "cwd": str(project / "billing"), "source": "startup"})
+    told = json.loads(
+        learnt("hook", "claude-code", "session-start", stdin=event.encode(), cwd=project / "billing").out
+    )
+    session = told["hookSpecificOutput"]["additionalContext"]
+    plain = learnt("brief", cwd=project / "billing").out
+    assert "pip install freezegun" in plain
+    assert plain.splitlines()[1:] == session.splitlines()[1:]
+    assert learnt("brief", "--format", "known-issues").out.startswith("## Known Issues")
+
+
+def test_a_task_without_its_option_is_told_where_it_goes(learnt: Command) -> None:
+    ran = learnt("brief", "fix", "the build")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.endswith("brief takes no words\nhint: a task is named by --task 'fix the build'\n")
 
 
 def test_a_budget_counts_the_marks(learnt: Command) -> None:

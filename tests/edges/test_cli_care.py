@@ -151,7 +151,7 @@ def test_a_signal_gives_the_run_back_that_is_reflected_on(
     bank_cli("capture", "s-1.jsonl")
     code = (
         "import time, archivist.reflect.service as service\n"
-        "service.reflect = lambda *words: (print('begun', flush=True), time.sleep(60))\n"
+        "service.reflect = lambda *words, **more: (print('begun', flush=True), time.sleep(60))\n"
         "from archivist.edges.cli.main import main; main(['reflect'])"
     )
     command = [sys.executable, "-c", code]

@@ -61,7 +61,7 @@ def test_without_a_bank_the_chain_is_checked_all_the_same(
     hook_log.log_failure(home / ".archivist", "codex stop: oops", clock())
     ran = archivist("doctor")
     assert (ran.code, tuple(_lines(ran.out))) == (5, ("bank", *CHAIN))
-    assert _lines(ran.out)["bank"].endswith("archivist init makes one")
+    assert _lines(ran.out)["bank"].endswith("archivist setup makes one")
     assert "codex stop: oops" in _lines(ran.out)["failures"]
     assert json.loads(archivist("doctor", "--json").out)["checks"][0]["name"] == "bank"
 
@@ -239,3 +239,9 @@ def test_a_server_that_cannot_start_is_a_warning(archivist: Command, project: Pa
         check=False,
     )
     assert (done.returncode, b"warn  server      it cannot start" in done.stdout) == (1, True)
+
+
+def test_a_captured_run_without_times_is_a_captured_run(bank_cli: Command, tmp_path: Path) -> None:
+    log = agent_log(tmp_path / "s-1.jsonl", [("make test", "4 passed", False)], session="s-1")
+    assert bank_cli("capture", str(log)).code == 0
+    assert "the last run, s-1, ended at an unknown time" in bank_cli("doctor").out

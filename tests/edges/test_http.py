@@ -172,7 +172,8 @@ def test_a_lesson_that_waits_is_for_people_alone(served: Served, human: httpx.Cl
     waiting = _ok(human.get("/api/lessons?status=quarantined"))["lessons"]
     assert made["id"] in [each["id"] for each in waiting]
     assert text not in _ok(human.post("/api/brief", json={}))["text"]
-    approved = _ok(human.post(f"{path}/approve"))["lesson"]
+    _problem(human.post(f"{path}/approve"), 409, "state")
+    approved = _ok(human.post(f"{path}/approve", headers={"If-Match": made["version"]}))["lesson"]
     assert (approved["status"], approved["quarantined_for"]) == ("active", "")
     _ok(human.delete(path))
 

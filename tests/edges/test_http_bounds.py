@@ -42,6 +42,7 @@ REQUESTS: dict[tuple[str, str], dict[str, Any]] = {
     ("patch", "/api/lessons/{id}"): {"summary": "s", "rule": "r", "detail": "d", "importance": 1},
     ("post", "/api/runs"): {"task": "t", "repo": "r"},
     ("post", "/api/runs/{run}/finish"): {"domain": "d"},
+    ("post", "/api/runs/{run}/share"): {"to": "b"},
     ("post", "/api/audit/check"): {"run": "r"},
     ("post", "/api/reflect"): {},
     ("post", "/api/workspace/save"): {"items": [{"text": "Use uv"}], "scope": "shop"},

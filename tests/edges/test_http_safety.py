@@ -183,8 +183,9 @@ def test_beyond_this_machine_addresses_and_known_names_are_hosts() -> None:
     assert not is_own_host("10.0.0.7:7777", allowed_hosts=(), is_beyond_loopback=False)
     assert is_own_host("Memory.Example:443", allowed_hosts=("memory.example",), is_beyond_loopback=False)
     assert not is_own_host("memory.example:port", allowed_hosts=("memory.example",), is_beyond_loopback=False)
-    assert is_own_origin("https://memory.example", "memory.example")
-    assert not is_own_origin("ftp://memory.example", "memory.example")
+    assert is_own_origin("https://memory.example", "memory.example", ("http", "https"))
+    assert not is_own_origin("ftp://memory.example", "memory.example", ("http", "https"))
+    assert not is_own_origin("https://127.0.0.1:7777", "127.0.0.1:7777", ("http",))
 
 
 # Headers

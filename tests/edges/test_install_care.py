@@ -83,7 +83,7 @@ def test_a_plugin_of_an_earlier_version_is_renewed_and_removed(
     monkeypatch.setattr(plugin, "__version__", "0.0.1")
     _run(install, "plugin", "made")
     monkeypatch.setattr(plugin, "__version__", "0.0.2")
-    assert _run(uninstall, "plugin", "made", "--dry-run").stdout.count("+++ /dev/null") == 9
+    assert _run(uninstall, "plugin", "made", "--dry-run").stdout.count("+++ /dev/null") == 10
     _run(install, "plugin", "made")
     assert json.loads((at / "made/plugin.json").read_text())["version"] == "0.0.2"
     monkeypatch.setattr(plugin, "__version__", "0.0.3")

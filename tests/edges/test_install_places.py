@@ -23,6 +23,19 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+def test_committed_hooks_of_a_linked_worktree_say_where_codex_reads_them(
+    archivist: Command, repository: Path, tmp_path: Path
+) -> None:
+    git(repository, "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "tree")
+    archivist("init", cwd=repository)
+    ran = archivist("install", "codex", cwd=tmp_path / "tree")
+    assert ran.code == 0
+    assert (tmp_path / "tree" / ".codex" / "hooks.json").is_file()
+    assert f"it reads the hooks of {repository} alone" in ran.err
+    assert "none is installed" in archivist("doctor", cwd=tmp_path / "tree").out
+    assert "alone" not in archivist("install", "codex", cwd=repository).err
+
+
 @pytest.mark.parametrize("client", ["claude-code", "codex", "gemini", "cursor", "vscode"])
 def test_local_settings_are_not_seen_by_git_and_come_out_again(
     client: str, archivist: Command, repository: Path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from archivist.edges.cli.session import Session
 from archivist.edges.install import plugin
 from archivist.errors import InputError
 from archivist.paths import home_folder
-from archivist.tools.functions import tools
+from archivist.tools.functions import select_tools
 from tests.banks import lay_bank
 from tests.conftest import TickingClock
 
@@ -45,6 +46,7 @@ def test_a_plugin_folder_serves_claude_code_and_the_portable_format(folder: Path
     assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) == [
         ".archivist-plugin.json",
         ".claude-plugin/plugin.json",
+        ".codex/agents/archivist.toml",
         ".mcp.json",
         "agents/archivist.md",
         "com.github.copilot/hooks/hooks.json",
@@ -84,7 +86,8 @@ def test_the_archivists_prompt_and_skill_name_tools_that_exist(folder: Path) -> 
     assert set(_front_matter(skill)) <= PORTABLE
     assert set(_front_matter(agent)) == {"name", "description"}
     assert len(_front_matter(skill)["description"]) < 1_024
-    known = {tool.name for tool in tools()}
+    # The plugin's server offers the default set: nobody is told to call what is not there.
+    known = {tool.name for tool in select_tools("default")}
     for path in (skill, agent):
         named = set(re.findall(r"`([a-z]+_[a-z_]+|brief|recall)`", path.read_text()))
         assert named - known == set()
@@ -92,6 +95,15 @@ def test_the_archivists_prompt_and_skill_name_tools_that_exist(folder: Path) -> 
     said = agent.read_text()
     for word in ("at most five", "IF … THEN …", "`evidence`", "`importance`", "not written a second time"):
         assert word in said.replace("\n   ", " ")
+
+
+@pytest.mark.req("A19")
+def test_codex_has_the_same_subagent_in_its_own_form(folder: Path) -> None:
+    theirs = tomllib.loads((folder / ".codex/agents/archivist.toml").read_text())
+    ours = folder / "agents/archivist.md"
+    assert set(theirs) == {"name", "description", "developer_instructions"}
+    assert {name: theirs[name] for name in ("name", "description")} == _front_matter(ours)
+    assert ours.read_text().endswith(theirs["developer_instructions"])
 
 
 def test_the_same_again_changes_nothing_and_what_was_changed_is_left(folder: Path) -> None:

@@ -75,13 +75,35 @@ def test_a_lesson_is_listed_with_its_remedy_first_and_its_repository_apart(
 ) -> None:
     heading, row = _ESCAPES.sub("", _on_terminal(project, "lessons", "list")).splitlines()[:2]
     assert heading.split() == ["ID", "Freq", "Repo", "Description"]
-    assert row.startswith("m-001  2     invoices  first `pip install freezegun`, when ")
+    assert row.startswith("m-001  2     invoices  run `pip install freezegun` first, when ")
     piped = learnt("lessons", "list").out.splitlines()
     assert piped[0].split() == ["ID", "Freq", "Type", "Domain", "Repo", "Description"]
     # Nothing is cut where a program reads.
     assert piped[1].endswith(_first(learnt))
     summary = json.loads(learnt("lessons", "show", "m-001", "--json").out)["summary"]
     assert json.loads(learnt("lessons", "list", "--json").out)["lessons"][0]["summary"] == summary
+
+
+def test_what_is_the_same_in_every_row_leaves_its_columns_to_the_words(
+    learnt: Command, project: Path
+) -> None:
+    learnt(
+        "lessons",
+        "add",
+        "acme/invoices: rounding is half up, as the office has it",
+        "--repo",
+        "acme/invoices",
+    )
+    heading, *rows = _on_terminal(project, "lessons", "list", NO_COLOR="1").splitlines()[:3]
+    assert heading == "ID     Freq  Description (all: repo invoices)"
+    assert rows[0].startswith("m-001  2     run `pip install freezegun` first, when ")
+    assert len(rows[0]) == 80
+    assert rows[1] == "m-002  1     rounding is half up, as the office has it"
+    heading, *_ = _on_terminal(project, "episodes", "list", NO_COLOR="1").splitlines()
+    assert re.fullmatch(r"Run +Summary \(all: status \w+, project invoices, agent [\w-]+\)", heading)
+    learnt("lessons", "add", "Ask before deploys", "--repo", "web")
+    shown = _on_terminal(project, "lessons", "list", "--repo", "*", NO_COLOR="1").splitlines()
+    assert shown[0].split() == ["ID", "Freq", "Repo", "Description"]
 
 
 def _first(learnt: Command) -> str:

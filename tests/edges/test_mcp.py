@@ -281,13 +281,13 @@ def test_without_a_bank_everything_is_listed_and_a_call_says_how_to_make_one(era
         assert (await client.list_tools()).tools
         assert (await client.list_resources()).resources
         assert (await client.list_prompts()).prompts
-        with pytest.raises(MCPError, match="archivist init"):
+        with pytest.raises(MCPError, match="archivist setup"):
             await client.read_resource("archivist://core")
         return await client.call_tool("brief", {"task": "anything"})
 
     answer = connect(missing, talk, era=era)
     assert answer.is_error
-    assert text_of(answer) == "no bank at 'somewhere'\nhint: archivist init makes one"
+    assert text_of(answer) == "no bank at 'somewhere'\nhint: archivist setup makes one"
 
 
 def test_a_mistake_of_ours_tells_the_model_nothing_of_our_insides(caplog: pytest.LogCaptureFixture) -> None:

@@ -176,7 +176,7 @@ def test_without_a_bank_it_starts_and_a_bank_made_later_is_found(archivist: Comm
         spoken.shake_hands()
         refused = spoken.ask("tools/call", name="brief", arguments={})["result"]
         assert refused["isError"]
-        assert "archivist init makes one" in refused["content"][0]["text"]
+        assert "archivist setup makes one" in refused["content"][0]["text"]
         assert list(project.iterdir()) == []
         assert archivist("init").code == 0
         assert not spoken.ask("tools/call", name="brief", arguments={})["result"].get("isError")

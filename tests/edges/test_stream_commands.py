@@ -109,8 +109,8 @@ def test_reflection_is_announced_and_done(cli: Cli) -> None:
         ran = cli("stream", "log", "Blocked by CI, see #84", "--role", "qa", "--cycle", str(cycle))
     assert "hint: reflection is due (10 cycles since the last reflection)" in ran.err
     done = cli("stream", "reflect", "--if-due")
-    assert "10  Reflection: #84 stood in the way in 10 cycles" in done.out
-    assert "Counted, not interpreted." in done.out
+    assert "10  Reflection: #84 stood in the way in 10 cycles, open since cycle 1" in done.out
+    assert "Entries: " in done.out
     assert "looked at 10 entries of cycles 1 to 10" in done.err
     assert cli("stream", "reflect").err == "no reflection: nothing was logged since the last reflection\n"
     assert _json(cli("stream", "reflect", "--json"))["skipped"]

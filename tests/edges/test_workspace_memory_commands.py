@@ -91,6 +91,21 @@ def _json(ran: Ran) -> Any:
 # Hot
 
 
+@pytest.mark.req("W7", "W8")
+def test_a_reversed_decision_is_asked_about_and_then_supersedes(run: Run, root: Path) -> None:
+    decided = "Chose xstate v5 for workflow state management. Actor model and strong TypeScript support"
+    later = "We no longer use xstate v5 for workflow state management; use Temporal because of durable timers"
+    assert run("save", "devtools", decided).out.startswith("saved     decision")
+    refused = run("save", "devtools", later)
+    assert refused.out.startswith("conflict  decision")
+    assert "--on-conflict supersede" in refused.err
+    assert run("save", "devtools", later, "--on-conflict", "supersede").out.startswith("saved     decision")
+    text = (root / "user/memory/workspaces/devtools/decisions.md").read_text("utf-8")
+    assert "**Superseded by:** " in text
+    held = run("learnings", "devtools").out
+    assert ("Temporal" in held, "Chose xstate" in held) == (True, False)
+
+
 @pytest.mark.req("W1")
 def test_hot_shows_use_and_budget_and_exits_1_when_over(run: Run) -> None:
     ran = run("hot")
@@ -164,7 +179,7 @@ def test_what_cannot_be_done_says_why_and_what_to_do(
 def test_what_needs_a_bank_says_so(run: Run, words: tuple[str, ...]) -> None:
     ran = run(*words)
     assert ran.code == 5
-    assert "hint: archivist init makes one; of archivist workspace, only drafts, " in ran.err
+    assert "hint: archivist setup makes one; of archivist workspace, only drafts, " in ran.err
 
 
 @pytest.mark.req("W1")

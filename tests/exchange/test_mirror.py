@@ -172,12 +172,30 @@ def test_nothing_is_written_through_a_link(archivist: Command, kept: Path, tmp_p
     assert "Mine" in archivist("lessons", "list").out
 
 
-def test_a_project_may_not_have_the_bank_written_into_its_files(archivist: Command, project: Path) -> None:
+@pytest.mark.req("F13")
+def test_a_project_may_not_have_the_bank_written_into_its_files_but_its_user_may(
+    archivist: Command, project: Path, tmp_path: Path
+) -> None:
     assert archivist("init").code == 0
-    assert archivist("config", "set", "files.cross_run", FOLDER).code != 0
-    assert archivist("config", "set", "--global", "files.cross_run", FOLDER).code == 0
+    pulled = project / ".archivist" / "config.toml"
+    pulled.write_text(f'[files]\ncross_run = "{FOLDER}"\n', "utf-8")
+    refused = archivist("lessons", "add", "Mine")
+    assert (refused.code != 0, (project / FOLDER).exists()) == (True, False)
+    assert "archivist config set files.cross_run" in refused.err
+    pulled.unlink()
+    # What the user sets for the project is in no file of the project, and holds there alone.
+    assert archivist("config", "set", "files.cross_run", FOLDER).code == 0
+    assert not pulled.exists()
     archivist("lessons", "add", "Mine")
     assert (project / FOLDER / "lessons.jsonl").is_file()
+    other = tmp_path / "other"
+    other.mkdir()
+    archivist("init", cwd=other)
+    archivist("lessons", "add", "Theirs", cwd=other)
+    assert not (other / FOLDER).exists()
+    assert archivist("--actor", "agent:coder", "config", "set", "files.reflective", "x").code == 9
+    assert archivist("config", "unset", "files.cross_run").code == 0
+    assert archivist("config", "files.cross_run").out == "\n"
 
 
 def test_git_sees_one_changed_line_for_one_changed_lesson(archivist: Command, kept: Path) -> None:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from archivist.brief.select import GLOBAL_MARK
@@ -21,7 +22,7 @@ from archivist.text import shorten
 if TYPE_CHECKING:
     from archivist import records
     from archivist.audit.analytics import Analytics, ApproachResult, Rate
-    from archivist.audit.report import ReportRow
+    from archivist.audit.report import Report, ReportRow
     from archivist.audit.verdicts import Regression
     from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from archivist.layers.tasks_service import AgentActivity
     from archivist.lessons.standing import AgeingResult
     from archivist.recall.results import Hit, RecallResult
+    from archivist.reflect.model.conversation_service import ModelReport
     from archivist.reflect.service import Reflection
     from archivist.reflect.trigger import ReflectionOutcome
     from archivist.store.ledger import LedgerChange
@@ -97,6 +99,7 @@ def brief_view(bank: Bank | None, brief: RenderedBrief | None) -> View:
         "stale": dict(brief.stale),
         "works": [each.view() for each in brief.habits.works],
         "fails": [each.view() for each in brief.habits.fails],
+        "asked": [each.view() for each in brief.habits.asked],
     }
 
 
@@ -108,6 +111,7 @@ def hit_view(hit: Hit) -> View:
         "id": hit.name,
         "uid": hit.id,
         **_pick(hit, "kind text time notes window provenance"),
+        **({"bank": hit.bank} if hit.bank else {}),
         "score": round(hit.score, 6),
         "parts": {name: None if part is None else round(part, 6) for name, part in parts.items()},
     }
@@ -223,7 +227,9 @@ def rate_view(rate: Rate) -> View:
     """Return how often something succeeded, with the bounds of that share."""
     low, high = rate.interval
     return {
-        **_pick(rate, "name attempts completed failed mean_duration_ms tokens_in tokens_out"),
+        **_pick(
+            rate, "name attempts completed failed mean_duration_ms tokens_in tokens_out reported_by_agents"
+        ),
         "undecided": rate.undecided_count,
         "rate": rate.share,
         "low": low,
@@ -264,10 +270,53 @@ def capture_view(
     }
 
 
-def reflection_view(bank: Bank, done: Sequence[Reflection], failed: Sequence[ReflectionOutcome]) -> View:
-    """Return what was learnt from some runs."""
-    created = dict.fromkeys(lesson.id for each in done for lesson in each.created)
-    updated = dict.fromkeys(lesson.id for each in done for lesson in each.updated)
+def model_view(bank: Bank) -> View:
+    """Return which language model is configured and what it spent; empty without one."""
+    if not bank.config.model.name:
+        return {}
+    found, rules = bank.model.status(), bank.config.model
+    return {
+        **_pick(found, "name url key_variable has_key is_allowed problem"),
+        "today": found.today.as_view(),
+        "budget": {"day_tokens": rules.day_tokens, "day_usd": rules.day_usd},
+        "days": {day: spending.as_view() for day, spending in found.days.items()},
+    }
+
+
+def model_report_view(reports: Sequence[ModelReport]) -> View:
+    """Return what asking a model about some runs came to, in sum; empty when it was not asked."""
+    if not reports:
+        return {}
+    dropped: Counter[str] = Counter()
+    for report in reports:
+        dropped.update(report.dropped)
+    from archivist.reflect.budget import Spending
+
+    total = reduce(Spending.plus, (report.spending for report in reports))
+    problems = dict.fromkeys(report.problem for report in reports if report.problem)
+    return {
+        "model": reports[-1].model,
+        "runs": sum(bool(report.questions) for report in reports),
+        **total.as_view(),
+        "seconds": round(sum(report.seconds for report in reports), 1),
+        "proposed": sum(report.proposed for report in reports),
+        "admitted": sum(report.admitted_count for report in reports),
+        "dropped": dict(dropped.most_common()),
+        "problem": "; ".join(problems),
+    }
+
+
+def reflection_view(
+    bank: Bank,
+    done: Sequence[Reflection],
+    failed: Sequence[ReflectionOutcome],
+    reports: Sequence[ModelReport] = (),
+) -> View:
+    """Return what was learnt from some runs, and what a language model had to do with it."""
+    learnt: tuple[Reflection | ModelReport, ...] = (*done, *reports)
+    accounts = {report.run: report.account for report in reports}
+    created = dict.fromkeys(lesson.id for each in learnt for lesson in each.created)
+    updated = dict.fromkeys(lesson.id for each in learnt for lesson in each.updated)
     return {
         "created": len(created),
         "updated": len(updated),
@@ -276,11 +325,13 @@ def reflection_view(bank: Bank, done: Sequence[Reflection], failed: Sequence[Ref
             {
                 **_pick(each, "run scenario failures"),
                 **asdict(each.account),
+                **accounts.get(each.run, {}),
                 "provenance": bank.runs.provenance(each.run).value,
             }
             for each in done
         ],
         "failed": [_pick(each, "run error") for each in failed],
+        **({"model": model_report_view(reports)} if reports else {}),
     }
 
 
@@ -376,6 +427,19 @@ def report_row_view(row: ReportRow) -> View:
     }
 
 
+def answer_view(report: Report) -> View:
+    """Return whether memory helped in the period of a report, with the figures of the answer."""
+    if report.answer is None:
+        return {}
+    period, change, conclusion, text = report.answer
+    return {
+        "text": text,
+        "conclusion": conclusion.value,
+        **_pick(period, "since until days"),
+        "change": change._asdict(),
+    }
+
+
 # Layers and tiers
 
 
@@ -463,6 +527,7 @@ def insights_view(done: Insights) -> View:
         "entries": [entry_view(entry) for entry in done.entries],
         "documents": [f"{each.source}#{each.position}" for each in done.documents],
         "core": list(done.told_core),
+        **({"model": model_report_view([done.model])} if done.model else {}),
     }
 
 

@@ -154,7 +154,7 @@ def test_memory_never_fails_the_function(
         assert without() == "worked "
         assert broken() == "worked"  # type: ignore[call-arg]
     assert "no bank in" in caplog.text
-    assert "archivist init" in caplog.text
+    assert "archivist setup" in caplog.text
     assert "not a bank" in caplog.text or "not-a-bank" in caplog.text
 
 

@@ -17,6 +17,8 @@ from tests.banks import fresh_bank
 ADA = Actor(ActorKind.HUMAN, "ada")
 PROJECT = "toolshed"
 BEGIN = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+# The runs of the small bank: one every twelve hours, the last one an hour ago.
+APART = timedelta(hours=12)
 # What a hostile log could bring into a lesson: markup, a script, a link, a terminal's codes, turned letters.
 HOSTILE = (
     "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
@@ -37,9 +39,9 @@ TRAPS = (
 TASKS = ("Make the checks pass", "Clean the build folder", "Publish the branch", "Speed the tests up")
 
 
-def write_log(folder: Path, number: int, rng: random.Random, *, known: bool) -> Path:
+def write_log(folder: Path, number: int, at: datetime, rng: random.Random, *, known: bool) -> Path:
     """Write a session as Claude Code logs it, which meets some of the traps, fewer when it knows them."""
-    run, at = f"session-{number:03d}", BEGIN + timedelta(hours=9 * number)
+    run = f"session-{number:03d}"
     common = {"sessionId": run, "cwd": f"/work/{PROJECT}", "version": "2.1.0"}
     lines: list[dict[str, object]] = []
     calls: list[tuple[str, str, bool]] = []
@@ -75,7 +77,8 @@ def fill_small(folder: Path, *, runs: int = 24) -> Path:
     logs.mkdir(parents=True)
     with fresh_bank(folder, actor=ADA) as bank:
         for number in range(runs):
-            log = write_log(logs, number, rng, known=number > runs // 3)
+            began = datetime.now(UTC) - timedelta(hours=1) - APART * (runs - 1 - number)
+            log = write_log(logs, number, began, rng, known=number > runs // 3)
             bank.sessions.brief_session(log.stem, PROJECT, provider="claude")
             known = CaptureOverrides(project=PROJECT, status=EpisodeStatus.SUCCESS)
             bank.runs.finish(log, overrides=known)

@@ -31,6 +31,7 @@ PAGES = {
     "/checks": "Health",
     "/brief?task=fix+the+tests&repo=toolshed": "Brief preview",
     "/audit": "Did memory help?",
+    "/audit?days=7": "Did memory help?",
     "/ledger": "Ledger",
     "/ledger?verify=1": "Ledger",
     "/knowledge": "Knowledge",
@@ -39,6 +40,7 @@ PAGES = {
     "/proposals": "Proposals",
     "/workspace": "Workspace",
 }
+CORE = "/core?role=coder"
 RUN, LESSON, TASK = "/runs/session-005", "/lessons/m-001", f"/tasks/{TASKS[0].replace(' ', '%20')}"
 
 
@@ -63,13 +65,18 @@ def _check_page(visitor: Visitor, path: str, heading: str, axe: str, rules: Sequ
 @pytest.mark.req("A16", "M12")
 @pytest.mark.parametrize(
     ("width", "scheme", "rules"),
-    [("desk", "light", ()), ("desk", "dark", ("color-contrast",)), ("phone", "light", ())],
+    [
+        ("desk", "light", ()),
+        ("desk", "dark", ("color-contrast",)),
+        ("phone", "light", ()),
+        ("phone", "dark", ()),
+    ],
 )
 def test_everybody_can_use_every_page(
     browser: Browser, small: Served, axe: str, width: str, scheme: Any, rules: Sequence[str]
 ) -> None:
     visitor = visit(browser, small, width=width, color_scheme=scheme)
-    for path, heading in {**PAGES, RUN: "", LESSON: "", TASK: TASKS[0]}.items():
+    for path, heading in {**PAGES, RUN: "", LESSON: "", CORE: "", TASK: TASKS[0]}.items():
         _check_page(visitor, path, heading, axe, rules)
     visitor.context.close()
     assert visitor.problems == []
@@ -217,6 +224,83 @@ def test_texts_of_the_bank_are_shown_as_texts(visitor: Visitor, small: Served) -
     assert "{{ 7 * 7 }}" in shown
 
 
+def test_a_question_on_the_overview_leads_to_the_moment_that_taught_the_answer(visitor: Visitor) -> None:
+    page = visitor.go("/overview")
+    page.get_by_label("Why is my agent told this?").fill("-rf")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/lessons?q=-rf")
+    page.locator("#results a.main").first.click()
+    assert "rm -rf build" in page.locator("figure.worked").inner_text()
+    link = page.locator("figure.failed").get_by_role("link")
+    # The run is named by its task and when it was; its id is for those who ask.
+    assert re.fullmatch(rf"step \d+ of “({'|'.join(TASKS)})”", link.inner_text())
+    assert re.fullmatch(r"session-\d+", link.get_attribute("title") or "")
+    assert re.search(r"\d+ (min|h|d) ago", page.locator("figure.failed figcaption").inner_text())
+    link.click()
+    page.wait_for_url("**/runs/session-*#step-*")
+    assert "Is a directory" in page.locator("li.step.failed:target").inner_text()
+
+
+# Whether it helps
+
+
+@pytest.mark.req("N2", "F9")
+def test_whether_memory_helped_last_week_is_answered_first(visitor: Visitor, small: Served) -> None:
+    page = visitor.go("/overview")
+    short = page.locator(".answer").inner_text()
+    page.get_by_role("link", name="Did memory help?").click()
+    page.wait_for_url("**/audit?days=7")
+    answer = page.locator(".answer").inner_text().replace("\xa0", " ")
+    assert re.fullmatch(
+        r"Last 7 days: 14 runs, \d lessons told \d+ times;"
+        r" failures per run \d\.\d, in the 7 days before \d\.\d"
+        r" \(change [+-]\d\.\d, 95 % interval [+-]\d\.\d to [+-]\d\.\d\): fewer failures than before\.",
+        answer,
+    )
+    assert short.replace("\xa0", " ").startswith(answer)
+    with small.client() as client:
+        asked = client.get("/api/audit/report", params={"days": 7}).json()
+    assert asked["answer"]["text"] == answer
+    page.get_by_role("link", name="All", exact=True).click()
+    assert page.locator(".answer").inner_text().startswith("Since the first brief: ")
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    page.get_by_label("From").fill(today)
+    page.get_by_label("To", exact=True).fill(today)
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url(f"**/audit?from={today}&to={today}*")
+    assert page.locator(".answer").inner_text().startswith(f"{today} to {today}: ")
+    answers = [
+        httpx.get(f"{small.url}/audit?{query}", headers={"Accept": "text/html"}, cookies=_cookies(visitor))
+        for query in (
+            "days=x",
+            "from=tomorrow",
+            "to=9999-12-31",
+            "from=2026-02-02&to=2026-01-01",
+            "days=7&from=2026-01-01",
+        )
+    ]
+    assert [answer.status_code for answer in answers] == [400] * 5
+
+
+def _cookies(visitor: Visitor) -> dict[str, str]:
+    return {each["name"]: each["value"] for each in visitor.context.cookies()}
+
+
+@pytest.mark.req("N2")
+def test_every_page_shows_the_same_figure_of_what_helped(visitor: Visitor) -> None:
+    listed = visitor.go("/lessons").locator("#results li", has_text="npm test").inner_text()
+    figure = re.search(r"helped (\d+ of \d+)", listed)
+    assert figure
+    row = visitor.go("/audit").locator("tr", has_text="npm test")
+    assert figure[1] in row.inner_text()
+    page = visitor.go("/lessons?q=npm+test")
+    page.locator("#results a.main").first.click()
+    assert f"Helped {figure[1]}" in page.inner_text("main")
+    page.get_by_role("link", name="helped", exact=True).click()
+    page.wait_for_url("**/audit#helped")
+    assert "had an occasion" in page.inner_text("#helped")
+
+
 # Runs, layers and tiers
 
 
@@ -246,6 +330,68 @@ def test_a_conflict_and_a_proposal_are_decided(visitor: Visitor, small: Served) 
     with Bank.open(small.folder, actor=ADA) as bank:
         decided = bank.proposals.get(name)
         assert (decided.status.value, str(decided.decided_by)) == ("accepted", "human:ada")
+
+
+def test_a_person_edits_core_memory_within_its_budget_and_undoes_it(
+    visitor: Visitor, small: Served, axe: str
+) -> None:
+    page = visitor.go("/core")
+    status = page.locator("#status")
+    status.get_by_text("Edit", exact=True).click()
+    status.get_by_label("Sprint").fill("Publish 1.1")
+    status.get_by_label("Blockers").fill("the signing key\nthe release notes")
+    status.get_by_role("button", name="Save").click()
+    status.get_by_text("Saved.").wait_for()
+    assert (
+        "Sprint: Publish 1.1\nIn progress:\n- the release notes\nBlockers:\n- the signing key"
+        in status.inner_text()
+    )
+    status.get_by_role("button", name="Undo").click()
+    status.get_by_text("The last change was undone.").wait_for()
+    assert "Publish 1.0" in status.inner_text()
+    # Too long: nothing is saved, and nothing that was typed is lost.
+    lessons, long = page.locator("#lessons"), "word " * 4_000
+    lessons.get_by_text("Edit", exact=True).click()
+    lessons.get_by_label("Text").fill(long)
+    lessons.get_by_role("button", name="Save").click()
+    assert "at most 1,000" in lessons.get_by_role("alert").inner_text()
+    assert lessons.get_by_label("Text").input_value().strip() == long.strip()
+    assert _violations(page, axe) == []
+    # A person who may approve changes the rules at once; the ledger keeps it as a proposal.
+    rules = visitor.go("/core").locator("#rules")
+    rules.get_by_text("Edit", exact=True).click()
+    rules.get_by_label("Text").fill("Never push to main <b>\nAsk first")
+    rules.get_by_label("Reason").fill("we agreed")
+    rules.get_by_role("button", name="Save").click()
+    rules.get_by_text("Saved.").wait_for()
+    assert "Never push to main <b>\nAsk first" in rules.inner_text()
+    with Bank.open(small.folder, actor=ADA) as bank:
+        made = bank.proposals.list()[-1]
+        assert (made.reason, made.status.value, str(made.decided_by)) == (
+            "we agreed",
+            "accepted",
+            "human:ada",
+        )
+    rules.get_by_role("button", name="Undo").click()
+    rules.get_by_text("The last change was undone.").wait_for()
+    assert "Never push" not in rules.inner_text()
+
+
+@pytest.mark.req("C10")
+def test_who_may_not_approve_proposes_instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARCHIVIST_ACTOR", "human:ada")
+    with (
+        serving(tmp_path / "new", "--quiet", settings=("proposals.approvers=human:zoe",)) as served,
+        httpx.Client(base_url=served.url, follow_redirects=True, headers={"Accept": "text/html"}) as client,
+    ):
+        client.get(served.link)
+        shown = client.get("/core").text
+        assert shown.count(">Propose</button>") == 2
+        answer = client.post("/core/rules/edit", data={"text": "Ask first", "reason": "we agreed"})
+        assert (answer.url.path, "we agreed" in answer.text) == ("/proposals", True)
+        assert "Ask first" not in client.get("/core").text
+        paths = ("/core/nothing/edit", "/core/status/paint", "/core/rules/undo")
+        assert [client.post(path, data={"x": "y"}).status_code for path in paths] == [400, 404, 404]
 
 
 @pytest.mark.req("M12")
@@ -310,9 +456,32 @@ def test_a_token_that_only_reads_sees_no_button(browser: Browser, small: Served)
     _sign_in(visitor.page, small, small.token("agent:kit"))
     visitor.page.wait_for_url("**/overview")
     assert "read only" in visitor.page.inner_text("header")
-    for path in (LESSON, "/knowledge", "/proposals"):
+    for path in (LESSON, "/knowledge", "/proposals", "/core", CORE):
         assert visitor.go(path).locator("main form[method=post], main button").count() == 0
+    answer = visitor.context.request.post(
+        f"{small.url}/core/status/edit", form={"sprint": "mine"}, headers={"Origin": small.url}
+    )
+    assert answer.status == 403
     visitor.context.close()
+
+
+def test_changes_are_named_by_lesson_and_task_but_not_to_agents(
+    browser: Browser, visitor: Visitor, small: Served
+) -> None:
+    words = "Kestrels nest on the mast"
+    with Bank.open(small.folder, actor=ADA) as bank:
+        bank.acting_as(bank.actor.parse("agent:kit")).lessons.suggest(words)
+        bank.attempts.log(TASKS[0], agent="kit", action="failed", approach="ask the kestrels")
+    for path in ("/ledger", "/live"):
+        listed = visitor.go(path).locator(".entries")
+        assert listed.get_by_role("link", name=re.compile(words)).count() > 0, path
+        assert listed.get_by_role("link", name=TASKS[0]).count() > 0, path
+    agent = visit(browser, small, sign_in=False)
+    _sign_in(agent.page, small, small.token("agent:mo"))
+    agent.page.wait_for_url("**/overview")
+    for path in ("/ledger", "/live"):
+        assert words not in agent.go(path).inner_text("main"), path
+    agent.context.close()
 
 
 def test_a_token_that_ended_is_asked_for_again(browser: Browser, small: Served) -> None:

@@ -16,6 +16,7 @@ from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed, note, print_
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.errors import ArchivistError, BankError, InputError, NoBankError, UntrustedBankError
+from archivist.text import on_one_line
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -30,22 +31,37 @@ _LISTED_TARGETS = 10
 
 @options.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.option("--as", "name", metavar="NAME", default="", help="Use the bank NAME of the server: share it.")
 @options.is_global
-def init(session: Session, folder: Path | None, is_global: bool) -> Answer:
-    """Create a bank in FOLDER (the current one by default), or the global bank. An existing bank is kept."""
+def init(session: Session, folder: Path | None, name: str, is_global: bool) -> Answer:
+    """Create a bank in FOLDER (the current one by default), or the global bank. An existing bank is kept.
+
+    With a server named by ARCHIVIST_STORE or store.url the bank is made there; folders that are given the
+    same NAME share one.
+    """
+    from archivist.trust import has_bank_at, note_server_bank
+
     place = paths.home_folder() if is_global else folder or Path(session.bank_path or ".")
-    path, is_new, notes, warnings = create_bank(session, place, is_global=is_global)
-    text = f"{'Made a bank' if is_new else 'There is a bank already'}: {path}"
-    return Answer({"bank": str(path), "created": is_new}, text, notes, warnings=warnings)
+    if name:
+        if has_bank_at(paths.bank_file(place)):
+            hint = "archivist store move server --as NAME moves its bank there"
+            raise InputError(f"{str(place)!r} has a bank already", hint=hint)
+        if not session.load_settings(None).config.store.url:
+            raise InputError("no server is named", hint="set ARCHIVIST_STORE=postgresql://HOST/DATABASE")
+        note_server_bank(paths.bank_file(place), name)
+    shown, is_new, notes, warnings = create_bank(session, place, is_global=is_global)
+    text = f"{'Made a bank' if is_new else 'There is a bank already'}: {shown}"
+    return Answer({"bank": shown, "created": is_new}, text, notes, warnings=warnings)
 
 
 def create_bank(
     session: Session, place: Path, *, is_global: bool = False
-) -> tuple[Path, bool, list[str], list[str]]:
-    """Create a bank unless it is there; return its file, whether it is new, hints, and warnings."""
+) -> tuple[str, bool, list[str], list[str]]:
+    """Create a bank unless it is there; return where it is, whether it is new, hints, and warnings."""
     from archivist.bank import Bank
     from archivist.files.git import keep_out_of_git
     from archivist.files.locks import find_network_type
+    from archivist.trust import has_bank_at
 
     path = paths.bank_file(place)
     if not is_global and path.absolute().parent == paths.home_folder():
@@ -54,18 +70,22 @@ def create_bank(
             hint="archivist init --global creates it; for a project, run archivist init in its folder",
         )
     # The nearest bank counts, so a new one hides that of a folder above.
-    existed = path.is_file()
+    existed = has_bank_at(path)
     above = None if existed or is_global else session.find_above(place.absolute().parent)[0]
     try:
-        Bank.open(place, actor=session.actor()).close()
+        with Bank.open(place, actor=session.actor(), config=session.load_settings(place).config) as bank:
+            server = bank.store.server
     except UntrustedBankError:
         if not _finish_init(path, session.actor()):
             raise
+        server = ""
+    if server:
+        return server, not existed, [], []
     problem = keep_out_of_git(path)
     notes = [f"hint: in this folder the new bank replaces {paths.bank_file(above)}"] if above else []
     if kind := find_network_type(path.absolute().parent):
         notes.append(f"hint: the bank lies on a network or shared file system ({kind}): see archivist doctor")
-    return path, not existed, notes, [f"archivist: {problem}"] if problem else []
+    return str(path), not existed, notes, [f"archivist: {problem}"] if problem else []
 
 
 def _finish_init(file: Path, actor: Actor) -> bool:
@@ -87,6 +107,7 @@ def _finish_init(file: Path, actor: Actor) -> bool:
 @options.bank_command(has_global=True)
 def status(bank: Bank) -> Answer:
     """Print the number of records of each kind."""
+    from archivist.doctor import check_server
     from archivist.edges.install.record import SetupRecord
 
     held = bank.doctor.status()
@@ -94,9 +115,18 @@ def status(bank: Bank) -> Answer:
     notes = approval_notes(held["quarantined_lessons"])
     if last := bank.erasure.last_pruned():
         notes.append(f"pruned {str(last['time'])[:10]}: {last['runs']} runs, {last['artifacts']} artifacts")
+    if bank.config.server.url:
+        notes.append(f"team's server: {check_server(bank).text}")
     changed = SetupRecord.load(paths.state_folder(bank.path.absolute())).find_changed()
     warnings = [f"archivist: {line}" for line in changed]
-    return Answer(held, notes=notes, warnings=warnings, tables=[(("What", "Count"), rows)])
+    view: dict[str, object] = dict(held)
+    if bank.config.model.name:
+        from archivist.edges.cli.model import describe_spending
+        from archivist.edges.views import model_view
+
+        view["model"] = model = model_view(bank)
+        notes.append(f"model {model['name']}: {describe_spending(model['today'])} today")
+    return Answer(view, notes=notes, warnings=warnings, tables=[(("What", "Count"), rows)])
 
 
 @options.command()
@@ -134,7 +164,10 @@ def doctor(session: Session, reindex: bool) -> Answer:
             embed(bank)
     found, error = _run_checks(session)
     views = [{"name": check.name, "ok": check.is_well, "text": check.text} for check in found]
-    lines = [f"{'ok  ' if check.is_well else 'warn'}  {check.name:<10}  {check.text}" for check in found]
+    lines = [
+        f"{'ok  ' if check.is_well else 'warn'}  {check.name:<10}  {on_one_line(check.text)}"
+        for check in found
+    ]
     is_well = all(check.is_well for check in found)
     return Answer({"checks": views}, "\n".join(lines), code=0 if is_well else 1, error=error)
 
@@ -201,10 +234,13 @@ def import_(bank: Bank, paths: tuple[Path, ...], strict: bool, approve: bool) ->
     and core memory are left out.
     """
     files: list[Path] = []
+    pages: list[str] = []
     for path in paths:
         inside = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+        if path.is_dir() and any(path.glob("bank*.md")):
+            pages.append(f"bank.md and its versions: archivist archive import-bank {path}")
         if not inside:
-            raise InputError(f"{str(path)!r} has no *.jsonl files")
+            raise InputError(f"{str(path)!r} has no *.jsonl files", hint="; ".join(pages))
         files += [file for file in inside if not path.is_dir() or file.stat().st_size]
     done = bank.exchange.import_files(files, is_strict=strict, is_approved=approve)
     embed(bank)
@@ -222,6 +258,7 @@ def import_(bank: Bank, paths: tuple[Path, ...], strict: bool, approve: bool) ->
         names = " ".join(first) + (f" … ({more} more: archivist lessons list --waiting)" if more > 0 else "")
         count = pluralize(len(done.waiting), "lesson")
         notes.append(f"waiting for you: {count}; archivist lessons approve {names}")
+    notes += pages
     if done.left:
         left = ", ".join(f"{number} {kind}" for kind, number in done.left.items())
         notes.append(f"left out: {left}; archivist import --approve takes them, if you trust the files")
@@ -236,9 +273,7 @@ def import_(bank: Bank, paths: tuple[Path, ...], strict: bool, approve: bool) ->
 
 @options.bank_command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option(
-    "--trust", metavar="ORIGIN", multiple=True, help="Believe this clone from now on; may be repeated."
-)
+@click.option("--trust", metavar="ORIGIN", multiple=True, help="Trust this clone from now on; repeatable.")
 def share(bank: Bank, folder: Path, trust: tuple[str, ...]) -> Answer:
     """Import what other clones wrote to FOLDER, and write what this bank knows. Commit FOLDER to git.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,19 +19,22 @@ format_option = click.option(
     "--format",
     "form",
     type=click.Choice(["markdown", "known-issues", "yaml", "json"]),
-    help="The form of the text: markdown with a task, else known-issues.",
+    help="The form of the text: markdown about a project, else known-issues.",
 )
 fence_option = click.option(
     "--fence/--no-fence",
     default=None,
-    help="Put the text between marks that keep it from being mined; the default with a task.",
+    help="Put the text between marks that keep it from being mined; the default about a project.",
 )
 _NO_BANK = "there is no bank here: archivist setup makes one"
+# What a brief can be asked about; asked about nothing, it is what the next session here is told.
+_ABOUT = ("task", "repo", "domain", "role", "provider", "tool", "tags", "preset")
 # The forms that list lessons; a healer is shown remedies instead.
 _LESSON_FORMS = ("known-issues", "yaml")
 
 
 @click.command()
+@click.argument("words", metavar="", nargs=-1)
 @click.option("--task", metavar="TEXT", default="", help="What the run is to do.")
 @click.option("--repo", metavar="NAME", default="", help="The repository; that of the folder when missing.")
 @click.option("--provider", metavar="P", default="", help="Only lessons for this provider or for none.")
@@ -73,20 +77,21 @@ _LESSON_FORMS = ("known-issues", "yaml")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def brief(
-    session: Session, /, error: str | None, explain: bool, form: str | None, as_json: bool, **fields: Any
+    session: Session,
+    /,
+    words: tuple[str, ...],
+    error: str | None,
+    explain: bool,
+    form: str | None,
+    as_json: bool,
+    **fields: Any,
 ) -> None:
-    """Print what a new run should know, the most useful lessons first; nothing without a bank or lessons."""
+    """Print what a new run should know, the most useful lessons first; nothing without a bank or lessons.
+
+    Asked about nothing it is what the next session in this folder is told.
+    """
+    _check_usage(words, error, form, fields)
     command = fields.pop("command")
-    # A healer is answered by the error alone.
-    if (fields["preset"] == "healer") != (error is not None):
-        raise click.UsageError("--for healer and --error FILE go together")
-    if error is not None:
-        given = {"--budget": fields["budget_tokens"], "--max": fields["max_lessons"]}
-        for name, value in {**given, f"--format {form}": form in _LESSON_FORMS}.items():
-            if value:
-                raise click.UsageError(
-                    f"{name} is not for a healer, who gets at most three remedies, in markdown or json"
-                )
     error_text = ""
     if error is not None:
         from archivist.files.open import read_bounded
@@ -108,11 +113,15 @@ def brief(
         return
     from archivist.brief.select import BriefRequest
 
-    request = BriefRequest(**fields, form=parse_form(form))
+    request, said_by = BriefRequest(**fields, form=parse_form(form)), ""
     if bank is None:
         # The global bank keeps no runs.
         request, global_bank = request._replace(run=""), None
+    elif form is None and not any(fields[name] for name in _ABOUT):
+        project, said_by = _project_with_runs(bank)
+        request = request._replace(project=project)
     rendered = lead.brief(request, global_bank=global_bank)
+    rendered = rendered._replace(project_by=rendered.project_by or said_by)
     print_brief(lead, rendered, as_json)
     _say_what_is_missing(lead, rendered, request)
     if explain:
@@ -135,6 +144,32 @@ def inject(session: Session, domain: str, role: str, run: str, as_json: bool) ->
     request = BriefRequest(domain=domain, role=role, run=run if bank else "", form="known-issues")
     found = lead.brief(request, global_bank=global_bank if bank else None) if lead else None
     print_brief(lead, found, as_json)
+
+
+def _check_usage(
+    words: tuple[str, ...], error: str | None, form: str | None, fields: Mapping[str, Any]
+) -> None:
+    """Refuse a task without its option, and what a healer, answered by the error alone, does not get."""
+    if words:
+        raise click.UsageError(f"brief takes no words\nhint: a task is named by --task {' '.join(words)!r}")
+    if (fields["preset"] == "healer") != (error is not None):
+        hint = "archivist brief --for healer --error build.log"
+        raise click.UsageError(f"--for healer and --error FILE go together\nhint: {hint}")
+    given = {"--budget": fields["budget_tokens"], "--max": fields["max_lessons"]}
+    for name, value in {**given, f"--format {form}": form in _LESSON_FORMS}.items():
+        if error is not None and value:
+            raise click.UsageError(
+                f"{name} is not for a healer, who gets at most three remedies, in markdown or json"
+            )
+
+
+def _project_with_runs(bank: Bank) -> tuple[str, str]:
+    """Return the project of the folder and the reason, if the bank knows runs of it; else empty texts."""
+    from archivist import projects
+
+    with bank.reading() as reader:
+        project, said_by = projects.resolve_project(reader, "", bank.folder, bank.root)
+        return (project, said_by) if project in projects.run_projects(reader) else ("", "")
 
 
 def _say_what_is_missing(bank: Bank | None, rendered: Any = None, *request: Any) -> None:

@@ -10,6 +10,7 @@ import click
 
 from archivist.config import Config, sources
 from archivist.edges.cli import options
+from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import Answer
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
@@ -42,7 +43,21 @@ MEANINGS = {
     "reflect.pattern_at_runs": "number of runs with the same failure that make it a pattern",
     "reflect.related_runs": "number of earlier runs that reflection compares with",
     "reflect.lease_s": "seconds that a reflection holds its run before another process may take it",
-    "reflect.write_progress": 'keep a "Lessons learned" section in progress.md',
+    "reflect.write_progress": 'append what each session taught to a "Lessons learned" section of progress.md',
+    "model.name": "the language model that reflection may ask: openai:NAME or anthropic:NAME",
+    "model.url": "the address of its server",
+    "model.key_variable": "environment variable that holds the key",
+    "model.output": "how the model answers: by tools, or by a schema if it cannot call tools well",
+    "model.timeout_s": "seconds that one request may take",
+    "model.attempts": "how often a request is sent that timed out, was refused for now or was not answered",
+    "model.context_tokens": "maximum tokens of a run as the model sees it",
+    "model.answer_tokens": "maximum tokens of one answer",
+    "model.reflection_tokens": "maximum tokens, in and out, of all requests about one run",
+    "model.reflection_usd": "the same in US dollars",
+    "model.day_tokens": "maximum tokens of a day (UTC), over all banks of the user",
+    "model.day_usd": "the same in US dollars",
+    "model.input_usd": "price of a million input tokens in US dollars",
+    "model.output_usd": "price of a million output tokens",
     "recall.embedder": "what makes vectors: static (bundled), none, onnx:FOLDER or endpoint:URL",
     "recall.endpoint_model": "the endpoint's model",
     "recall.endpoint_key_variable": "environment variable that holds the endpoint's key",
@@ -101,14 +116,18 @@ MEANINGS = {
     "server.poll_s": "seconds between two looks for changes that other processes made",
     "server.heartbeat_s": "seconds of silence after which a listener gets a heartbeat",
     "server.silence_s": "seconds in which a request must begin, and without more of its body it is refused",
+    "server.private_runs": "a server gives each person a bank of their own; runs are private until shared",
+    "server.url": "address of the team's server to which this machine's sessions are sent",
+    "server.folders": "folders whose sessions are sent there, by commas; FOLDER=BANK names the bank",
     "files.cross_run": "folder of lessons.jsonl, archive.jsonl and audit.jsonl, such as .archeflow/memory",
     "files.reflective": "folder of episodes.jsonl, lessons.jsonl and lessons-archive.jsonl",
+    "store.url": "PostgreSQL database that holds the banks; files in their projects without one",
     "store.busy_timeout_s": "seconds to wait for another process",
     "trust.folders": "folders whose banks are trusted without being accepted, separated by commas",
 }
 
 
-class _DefaultShowGroup(click.Group):
+class _DefaultShowGroup(CommandGroup):
     """A group that runs `show` when the first word is not a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -122,7 +141,7 @@ def config() -> None:
     """Show the settings and where each comes from; set and unset them.
 
     Without a command it shows them. `--set KEY=VALUE` before the command wins over the environment
-    (ARCHIVIST_SECTION__KEY), then comes the project's config.toml, then the global bank's.
+    (ARCHIVIST_SECTION__KEY), then come your own for the project, its config.toml, the global bank's.
     """
 
 
@@ -163,11 +182,14 @@ def show(session: Session, key: str, is_all: bool) -> Answer:
 @click.argument("value")
 @global_file_option
 def set_(session: Session, key: str, value: str, is_global: bool) -> Answer:
-    """Write KEY = VALUE into the project's config.toml, or the global one. Comments and order are kept."""
+    """Write KEY = VALUE into the project's config.toml, or the global one. Comments and order are kept.
+
+    What a project's file may not say is kept for this project under your home.
+    """
     path = _config_file(session, is_global)
     meant = sources.from_text(sources.check_key(key, where="config set"), value, where="config set")
     if not is_global:
-        sources.refuse_users_own(key, meant, where="config set")
+        path = sources.file_for(key, meant, path.parent)
     is_changed = sources.change_file(path, key, meant)
     answer = Answer(
         {"key": key, "value": meant, "file": str(path), "changed": is_changed},
@@ -190,6 +212,10 @@ def unset(session: Session, key: str, is_global: bool) -> Answer:
     path = _config_file(session, is_global)
     # First: a key that a newer version wrote can be removed without being known.
     is_changed = sources.change_file(path, key)
+    if not is_global:
+        own = sources.own_folder(path.parent) / CONFIG_NAME
+        if sources.change_file(own, key):
+            path, is_changed = own, True
     if not is_changed:
         sources.check_key(key, where="config unset")
     return Answer(
@@ -230,5 +256,5 @@ def _origin_text(effective: sources.EffectiveConfig, key: str) -> str:
     if origin.layer == "default":
         return "the default"
     # The file of a layer is named from here; a variable or a flag has no folder.
-    is_below = origin.layer in ("global", "project") and Path(origin.name).is_relative_to(Path.cwd())
+    is_below = origin.layer in ("global", "project", "own") and Path(origin.name).is_relative_to(Path.cwd())
     return str(Path(origin.name).relative_to(Path.cwd())) if is_below else origin.name

@@ -15,7 +15,15 @@ from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
 from archivist.errors import ArchivistError, InputError, NoBankError, UntrustedBankError
 from archivist.files.git import keep_out_of_git
-from archivist.trust import find_note, is_accepted, mark_of, places_of, refuse_foreign_log, refuse_links
+from archivist.trust import (
+    find_note,
+    is_accepted,
+    mark_of,
+    places_of,
+    refuse_foreign_log,
+    refuse_links,
+    server_bank_of,
+)
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -144,9 +152,14 @@ def _embed_if_possible(bank: Bank) -> list[str]:
 
 def _bank_place(session: Session, is_global: bool, *, must_exist: bool = True) -> Path:
     """Return the file of the bank, which need not open."""
+    place = paths.home_folder() if is_global else session.find_bank_path()
+    if place is not None and server_bank_of(paths.bank_file(place)):
+        raise InputError(
+            "the bank is on a server, and not a file",
+            hint="pg_dump and pg_restore copy the database; archivist store move file makes it a file",
+        )
     if is_global:
         return paths.bank_file(paths.home_folder())
-    place = session.find_bank_path()
     if place is None and (must_exist or session.bank_path):
         place = Path(session.bank_path) if session.bank_path else None
         if must_exist and (place is None or not paths.bank_file(place).exists()):

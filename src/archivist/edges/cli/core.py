@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli import options
+from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import Answer, list_records
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import field_lines, pluralize
@@ -34,7 +35,7 @@ _block_text = options.combine(
 _block_role = click.option("--role", metavar="R", default="", help="Only for this role; by default for all.")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def core() -> None:
     """Show and change the blocks that are always in context.
 
@@ -149,7 +150,9 @@ def files(bank: Bank) -> Answer:
 
 
 @options.bank_command(core)
-@click.option("--questions", type=click.IntRange(1, 1_000), default=60, show_default=True, help="How many.")
+@click.option(
+    "--questions", type=click.IntRange(1, 1_000), metavar="N", default=60, show_default=True, help="How many."
+)
 def measure(bank: Bank, questions: int) -> Answer:
     """Measure memory on your own history: tokens in context, questions answered, results to the point.
 
@@ -187,7 +190,7 @@ def _block_answer(block: Block) -> Answer:
     return Answer(block_view(block), render_block(block) or f"{block.id} is empty")
 
 
-proposals = click.Group("proposals", help="Propose changes of playbook and rules, and decide on them.")
+proposals = CommandGroup("proposals", help="Propose changes of playbook and rules, and decide on them.")
 
 
 @options.bank_command(proposals, "list")
@@ -310,7 +313,7 @@ def _status_text(proposal: Proposal) -> str:
     return proposal.status.value.replace("_", " ")
 
 
-working = click.Group(
+working = CommandGroup(
     "working", help="Read and write the acting agent's working memory: archivist --actor agent:NAME working …"
 )
 

@@ -24,6 +24,7 @@ EXIT_CODES: dict[type[errors.ArchivistError], int] = {
     errors.BankLockedError: 6,
     errors.BankError: 5,
     errors.EmbedderError: 8,
+    errors.ModelError: 8,
     errors.AccessError: 9,
     errors.ArchivistError: 1,
 }
@@ -31,8 +32,10 @@ EXIT_CODES: dict[type[errors.ArchivistError], int] = {
 _CLOSED = "check that it exists, that its permissions allow it, and that the disk is not full"
 # Longer than any first sentence of a command: Click would cut it.
 _WHOLE = 500
+# What Click, since 8.2, raises for a group without a command.
+_BARE_GROUP: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 # Servers handle signals themselves.
-_SERVERS = ("serve", "open", "mcp")
+_SERVERS = ("serve", "open", "mcp", "worker")
 
 # name → module and attribute, and its line of help: `--help` imports none of them.
 COMMANDS = {
@@ -53,6 +56,7 @@ COMMANDS = {
     "tools": ("serve:tools", "Print the tool schemas for a provider; call a tool."),
     "open": ("serve:open_", "Open the bank's pages in a browser."),
     "serve": ("serve:serve", "Serve the bank over HTTP."),
+    "sync": ("sync:sync", "Send this machine's sessions to a team's server."),
     "token": ("serve:token", "Create, list and revoke access tokens."),
     "mcp": ("serve:mcp", "Serve the memory to MCP clients, over stdio or HTTP."),
     "install": ("install:install", "Install hooks and MCP server into a client."),
@@ -60,6 +64,7 @@ COMMANDS = {
     "hook": ("install:hook", "Answer a client's hook."),
     "capture": ("runs:capture", "Import agent logs."),
     "reflect": ("runs:reflect", "Learn from captured runs."),
+    "worker": ("worker:worker", "Learn from captured runs as they come, beside other workers."),
     "episodes": ("layers:episodes", "List and show runs and attempts; log attempts."),
     "knowledge": ("layers:knowledge", "Store and find facts; decide conflicts."),
     "tasks": ("tasks:tasks", "Plan tasks, work on them with worker commands, see what each agent does."),
@@ -76,11 +81,13 @@ COMMANDS = {
     "prune": ("banks:prune", "Delete old runs that no lesson cites."),
     "undo": ("banks:undo", "Undo the last change of a record."),
     "verify": ("banks:verify", "Check the ledger and every record against it."),
+    "model": ("model:model", "Allow and try a language model for reflection, and show what it spends."),
     "config": ("config:config", "Show settings and where each comes from; set and unset them."),
     "doctor": ("banks:doctor", "Check the bank; rebuild its index."),
     "backup": ("copies:backup", "Copy the bank into a file, while others write."),
     "restore": ("copies:restore", "Put a backup in the bank's place."),
     "salvage": ("copies:salvage", "Copy what a damaged bank still holds into a new one."),
+    "store": ("store:store", "Keep banks on a PostgreSQL server; move one there and back."),
     "completion": ("banks:completion", "Print the completion script for a shell."),
 }
 # How `--help` lists the commands; `hook` is called by clients only.
@@ -90,15 +97,15 @@ GROUPS = {
     ),
     "For orchestrators": (
         "run", "tasks", "audit", "episodes", "extract", "inject", "audit-check", "decay", "tools", "serve",
-        "mcp", "token",
+        "worker", "sync", "mcp", "token",
     ),
     "Agents' shared memory": (
         "core", "proposals", "working", "stream", "archive", "knowledge", "artifacts",
     ),
     "Workspace": ("workspace",),
     "Upkeep": (
-        "init", "trust", "status", "config", "undo", "erase", "prune", "export", "import", "share", "verify",
-        "backup", "restore", "salvage", "completion",
+        "init", "trust", "status", "config", "model", "undo", "erase", "prune", "export", "import", "share",
+        "verify", "backup", "restore", "salvage", "store", "completion",
     ),
 }  # fmt: skip
 # Words that other programs have for what ours do.
@@ -119,11 +126,13 @@ _MEANINGS = {
     **dict.fromkeys(("server", "http"), "serve"),
     **dict.fromkeys(("web", "ui", "page", "dashboard", "browser"), "open"),
     **dict.fromkeys(("settings", "set"), "config"),
+    **dict.fromkeys(("push", "upload", "send", "login"), "sync"),
     **dict.fromkeys(("stats", "info"), "status"),
     **dict.fromkeys(("runs", "sessions"), "episodes"),
     **dict.fromkeys(("agents", "doing", "who"), "tasks activity"),
     **dict.fromkeys(("todo", "plan", "orchestrate"), "tasks"),
     "forget": "lessons forget",
+    "memory": "lessons",
     "facts": "knowledge",
 }
 
@@ -151,7 +160,29 @@ def _unwind_on_signals(ctx: click.Context) -> None:
             ctx.call_on_close(partial(signal.signal, number, signal.SIG_DFL))
 
 
-class LazyGroup(click.Group):
+class CommandGroup(click.Group):
+    """A group that suggests the nearest command for an unknown one."""
+
+    # What other programs call what is done here.
+    meanings: Mapping[str, str] = {}
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Suggest a command of the group by letters or meaning, else one beside it that is called so."""
+        word, known = args[0], self.list_commands(ctx)
+        if word not in known and not word.startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(word, [*known, *self.meanings], n=1)
+            meant = self.meanings.get(near[0], near[0]) if near else f"archivist {word}"
+            is_found = bool(near) or word in COMMANDS
+            hint = f"did you mean {meant!r}?" if is_found else f"{ctx.command_path} --help lists the commands"
+            raise click.UsageError(f"no command {word!r}\nhint: {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(CommandGroup):
     """A group with a table of commands that are imported when they are called, after those of its own."""
 
     def __init__(
@@ -182,21 +213,6 @@ class LazyGroup(click.Group):
         module, _, attribute = self.table[name][0].partition(":")
         command: click.Command = getattr(import_module(f"archivist.edges.cli.{module}"), attribute)
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggest the nearest command for an unknown one."""
-        known = self.list_commands(ctx)
-        if args and args[0] not in known and not args[0].startswith("-"):
-            from difflib import get_close_matches
-
-            meant = self.meanings.get(args[0])
-            near = [meant] if meant else get_close_matches(args[0], known, n=1)
-            path = f"archivist {self.name}" if ctx.parent else "archivist"
-            hint = f"did you mean {near[0]!r}?" if near else f"{path} --help lists the commands"
-            raise click.UsageError(f"no command {args[0]!r}\nhint: {hint}", ctx)
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
@@ -247,7 +263,9 @@ def run(argv: Sequence[str] | None = None) -> None:
     except errors.ArchivistError as error:
         code = _report_error(error.message, error.hint, exit_code(error))
     except click.ClickException as error:
-        vars(error)["message"] = errors.without_middle(error.message)
+        # The help of a group is printed whole.
+        clip = str if isinstance(error, _BARE_GROUP) else errors.without_middle
+        vars(error)["message"] = clip(error.message)
         # Without stderr the exit code still tells.
         try:
             error.show()

@@ -30,7 +30,7 @@ ASKS = {
 
 ALL = "all"
 _client_options = options.combine(
-    click.argument("client", type=click.Choice([*CLIENTS, ALL, _PLUGIN])),
+    click.argument("client", metavar="CLIENT", type=click.Choice([*CLIENTS, ALL, _PLUGIN])),
     click.argument("folder", required=False, type=click.Path(path_type=Path)),
     click.option("--project", is_flag=True, help="For this project; the default."),
     click.option("--local", is_flag=True, help="For this clone: files that git does not see."),
@@ -46,8 +46,9 @@ def install(
 ) -> Answer:
     """Install hooks and MCP server into the settings of CLIENT and print the diff.
 
-    `all` means every client that is used on this machine. Everything else in the files is kept, comments
-    included; a backup of each file is kept under your home. `plugin FOLDER` writes a plugin instead.
+    CLIENT is claude-code, codex, cursor, gemini, vscode, or all: every one that is used on this machine.
+    Everything else in the files is kept, comments included; a backup of each file is kept under your home.
+    `plugin FOLDER` writes a plugin instead.
     """
     from archivist.edges.install import chain, changes
 
@@ -57,7 +58,7 @@ def install(
     clients = usual_clients(Path.home()) if client == ALL else [client]
     if not clients:
         raise InputError("no client was found on this machine", hint=f"name it: {', '.join(CLIENTS)}")
-    plans = [changes.plan_client(each, place) for each in clients]
+    plans = [changes.plan_client(each, place.read_by(each)) for each in clients]
     answer = _change_settings(client, plans, dry_run=dry_run)
     warnings = [f"{plan.client} is installed already" for plan in plans if not plan.is_changed]
     if not dry_run:
@@ -89,12 +90,16 @@ def uninstall(
         return _change_plugin(folder, dry_run=dry_run, is_removal=True)
     place = _install_place(session, client, folder, user=user, **scope)
     clients = CLIENTS if client == ALL else (client,)
-    plans = [changes.plan_client(each, place, is_removal=True) for each in clients]
+    plans = [
+        changes.plan_client(each, where, is_removal=True)
+        for each in clients
+        for where in dict.fromkeys((place, place.read_by(each)))
+    ]
     answer = _change_settings(client, plans, dry_run=dry_run, is_removal=True)
     if not dry_run and (bank := session.find_bank_path()) is not None:
         state = state_folder(bank_file(bank).absolute())
         record = SetupRecord.load(state)
-        if (kept := record.without(clients, place)) != record:
+        if (kept := record.without(plans)) != record:
             kept.save(state)
     is_changed = any(plan.is_changed for plan in plans)
     return answer if is_changed else answer._replace(warnings=(f"{client} is not installed here",))

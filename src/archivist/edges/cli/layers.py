@@ -12,8 +12,10 @@ import click
 from archivist.clock import from_text
 from archivist.edges import views
 from archivist.edges.cli import options
+from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import Answer, is_terminal, list_changes, list_records, print_json, write_file
 from archivist.edges.cli.session import Session
+from archivist.edges.cli.sync import share_runs
 from archivist.edges.cli.wording import account_lines, episode_lines, field_lines, pluralize, short_repos
 from archivist.errors import ArchivistError, InputError, NotFoundError
 from archivist.records.plain import to_plain
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 _ROW_CHARACTERS = 100
 _VALUE_CHARACTERS = 48
 
-knowledge = click.Group(
+knowledge = CommandGroup(
     "knowledge", help="Store and find facts by category and key, and decide between sources that disagree."
 )
 
@@ -210,9 +212,12 @@ _TASK_CHARACTERS = 60
 _LAST_OUTCOME = ("Last outcome", lambda view: view["last"]["outcome"])
 _RATE_HEADINGS = ("Tries", "Worked", "Failed", "Success", "95 % bounds", "Mean time", "Tokens in/out")
 
-episodes = click.Group(
+episodes = CommandGroup(
     "episodes", help="List and show runs and attempts, log attempts, and compare approaches."
 )
+
+
+episodes.add_command(share_runs, "share")
 
 
 @options.bank_command(episodes, "list")
@@ -342,9 +347,12 @@ def failures(bank: Bank, agent: str, limit: int | None) -> Answer:
 def similar(bank: Bank, text: str, limit: int) -> Answer:
     """Print the approaches tried for tasks similar to TASK, successful ones first."""
     found = bank.attempts.similar(text, limit=limit)
-    shown = [{**views.approach_view(each.tried), "score": round(each.score, 6)} for each in found]
+    shown = [
+        {**views.approach_view(each.tried), "title": each.title, "score": round(each.score, 6)}
+        for each in found
+    ]
     score = ("Score", lambda view: f"{view['score']:.2f}")
-    task = ("Task", lambda view: shorten_line(view["task"], _TASK_CHARACTERS))
+    task = ("Task", lambda view: shorten_line(view["title"] or view["task"], _TASK_CHARACTERS))
     columns = score, ("Result", "verdict"), task, "approach", _LAST_OUTCOME
     nothing = "no attempts at a similar task"
     return list_records("approaches", shown, None, *columns, empty=nothing, text=text)
@@ -377,7 +385,9 @@ def stats(bank: Bank, /, svg: str | None, **asked: Any) -> Answer:
     for rate in rates if found.step else ():
         rows = [_rate_cells(period, period.name) for period in rate.periods]
         tables.append(((*_RATE_HEADINGS, rate.name or "(unknown)"), rows))
-    return Answer(view, tables=tables)
+    said = found.total.reported_by_agents
+    counted = f"{said} of {found.total.attempts} attempts are counted as their agents reported them"
+    return Answer(view, tables=tables, notes=(counted,) if said else ())
 
 
 def _list_episodes(bank: Bank, found: Sequence[Episode], *, empty: str = "") -> Answer:
@@ -424,7 +434,7 @@ def _rate_cells(rate: Rate, name: str) -> tuple[object, ...]:
 # Enough to compare by eye.
 _CHECKSUM_SHOWN = 12
 
-artifacts = click.Group(
+artifacts = CommandGroup(
     "artifacts", help="Register files that runs produced, and check whether they have changed."
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,12 +12,20 @@ import click
 
 from archivist.brief.select import global_mark_of
 from archivist.edges.cli import options
-from archivist.edges.cli.output import Answer, is_terminal, list_changes, list_records, write_file
+from archivist.edges.cli.group import CommandGroup
+from archivist.edges.cli.output import Answer, is_terminal, list_changes, list_records, note, write_file
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import apart_notes, call_lines, field_lines, pluralize, short_repos
-from archivist.edges.views import history_views, lesson_views, regression_view, report_row_view, verdicts_view
+from archivist.edges.views import (
+    answer_view,
+    history_views,
+    lesson_views,
+    regression_view,
+    report_row_view,
+    verdicts_view,
+)
 from archivist.records.run_words import Effect
-from archivist.records.words import Category, LessonType, Scope, Severity, Status
+from archivist.records.words import ActorKind, Category, LessonType, Provenance, Scope, Severity, Status
 
 if TYPE_CHECKING:
     from archivist.audit.lift import Lift
@@ -28,14 +37,14 @@ _LESSON_FIELDS = (
     "status", "quarantined_for", "provenance", "brought_by", "waits_for",
     "type", "category", "severity", "scope", "domain", "role", "repo", "task", "provider", "tool",
     "stale", "importance", "frequency", "runs_since_last_seen", "last_seen_run", "usage_count", "helpful",
-    "ineffective", "ignored", "supersedes", "superseded_by", "origin", "source", "created", "updated", "uid",
+    "ineffective", "ignored", "superseded_by", "origin", "source", "created", "updated", "uid", "version",
 )  # fmt: skip
 # A lesson may have been seen in hundreds of runs.
 _LISTED = 6
 # What a lesson applies to: the same for adding, editing and listing.
 _facet_options = options.combine(
-    click.option("--type", type=options.enum_choice(LessonType), help="How it came to be believed."),
-    click.option("--category", type=options.enum_choice(Category), help="What sort of advice it is."),
+    click.option("--type", type=options.enum_choice(LessonType), help="What kind of lesson it is."),
+    options.listed_choice("--category", words=Category, text="What sort of advice it is"),
     click.option("--scope", type=options.enum_choice(Scope), help="What it is about."),
     click.option("--domain", metavar="D", help="writing, code, general, or your own."),
     click.option("--role", metavar="R", help="The role it is for."),
@@ -59,7 +68,7 @@ def _drop_unset(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in (None, ())}
 
 
-lessons = click.Group("lessons", help="List, show, add, edit and forget lessons.")
+lessons = CommandGroup("lessons", help="List, show, add, edit and forget lessons.")
 
 
 @options.bank_command(lessons, "list", has_global=True)
@@ -101,7 +110,7 @@ def list_(
         "Type": lambda lesson: lesson.type,
         "Domain": lambda lesson: lesson.domain,
         "Repo": lambda lesson: repos[lesson.repo],
-        "Description": lambda lesson: remedy_first(lesson) or lesson.summary,
+        "Description": lambda lesson: remedy_first(lesson) or lesson.summary.removeprefix(f"{lesson.repo}: "),
     }
     if not with_retired and all(lesson.status is not Status.QUARANTINED for lesson in found):
         del columns["Status"]
@@ -112,8 +121,10 @@ def list_(
         del columns["Type"], columns["Domain"]
     headings, cells = tuple(columns), columns.values()
     rows = [[cell(lesson) for cell in cells] for lesson in found]
-    notes = [*_source_notes(found), *apart_notes(bank, asked["repo"] or "")]
-    return Answer({"lessons": bank.lessons.views(found)}, notes=notes, tables=[(headings, rows)])
+    views = bank.lessons.views(found)
+    waits = [view for view in views if not view["confirmed"]]
+    notes = [*_source_notes(found), *_replacing_notes(waits), *apart_notes(bank, asked["repo"] or "")]
+    return Answer({"lessons": views}, notes=notes, tables=[(headings, rows)])
 
 
 def _source_notes(found: Sequence[Lesson]) -> list[str]:
@@ -150,13 +161,16 @@ def _lesson_lines(view: Mapping[str, Any], quotes: Sequence[str]) -> list[str]:
     """Return a lesson as lines: its words first, the calls that show it, then what is known of it."""
     lists = {"tags": view["tags"], "runs": view["runs"]}
     evidence = view["evidence"].items()
-    lists |= {f"seen in {key}": values for key, values in evidence if values not in lists.values()}
+    # What an agent cites is its word.
+    seen_in = "cited" if view["provenance"] == Provenance.SUGGESTED else "seen in"
+    lists |= {f"{seen_in} {key}": values for key, values in evidence if values not in lists.values()}
     labels = {effect.value: effect.label for effect in Effect}
     fields = [(labels.get(key, key), view.get(key)) for key in _LESSON_FIELDS]
     for key, values in lists.items():
         more = len(values) - _LISTED
         fields.append((key, ", ".join(values[:_LISTED]) + (f" and {more} more" if more > 0 else "")))
     words = [f"  {view[key]}" for key in ("rule", "detail") if view[key]]
+    words += [f"  {line}" for line in _replacing_notes([view])]
     return [f"{view['id']}  {view['summary']}", *words, *quotes, "", *field_lines(fields, 22)]
 
 
@@ -217,17 +231,70 @@ def _status_answer(
 
 @options.command(lessons)
 @click.argument("names", nargs=-1, required=True, metavar="ID…")
+@click.option("--version", metavar="V", default="", help="The version of the words you read, as show prints.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
 @options.is_global
-def approve(session: Session, names: tuple[str, ...], is_global: bool) -> Answer:
+def approve(session: Session, names: tuple[str, ...], version: str, yes: bool, is_global: bool) -> Answer:
     """Approve the lessons ID as they are worded: those that waited are briefed from now on.
 
-    Only a person can. archivist lessons list --waiting shows them, lessons show ID one of them in full.
+    Only a person can. archivist lessons list --waiting shows them, lessons show ID one of them in full. What
+    was approved is printed, and which lessons it replaces; what you said yourself stays. Quarantined words,
+    and an agent's that it has changed, need your confirmation: on a terminal, --yes or --version.
     """
-    # One unknown id changes nothing at all.
-    with session.bank_of(*names, is_global=is_global) as (bank, bare), bank.transaction():
+    from archivist.lessons.standing import lesson_version, needs_version
+
+    if version and len(names) > 1:
+        raise click.UsageError("--version is for one lesson\nhint: approve them one by one")
+    mark = global_mark_of(names[0])
+    with session.bank_of(*names, is_global=is_global) as (bank, bare):
         known = bank.lessons.get_many(bare)
-        approved = [bank.lessons.approve(name) for name in bare]
-        return _status_answer(bank, "approved", known, approved, global_mark_of(names[0]))
+        asked = [lesson for lesson in known if needs_version(lesson) and not lesson.status.is_retired]
+        if asked and not (yes or version) and session.actor().kind is ActorKind.HUMAN:
+            note("\n".join(_approval_lines(lesson_views(bank, asked, mark=mark))))
+            if not sys.stdin.isatty():
+                raise click.UsageError(
+                    "approving this needs confirmation\nhint: --yes approves it as it reads now, --version V"
+                    " only if it is what you read"
+                )
+            if not click.confirm("Approve it?", err=True):
+                return Answer({"lessons": []}, "nothing was approved")
+        # One unknown id changes nothing at all.
+        with bank.transaction():
+            shown = dict(zip(bare, map(lesson_version, known), strict=False))
+            approved = [bank.lessons.approve(name, version or shown.get(name, "")) for name in bare]
+            answer = _status_answer(bank, "approved", known, approved, mark)
+            new = [lesson for lesson in approved if lesson not in known]
+            lines = _approval_lines(lesson_views(bank, new, mark=mark))
+    return answer._replace(text="\n".join(filter(None, (answer.text, *lines))))
+
+
+def _approval_lines(views: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what an approval is about: all the words of each lesson, and which lessons it replaces."""
+    lines = []
+    for view in views:
+        words = [view[key] for key in ("rule", "detail", "quarantined_for") if view[key]]
+        words += [f"advises: {remedy}" for remedy in view["remedies"]]
+        lines += [f"{view['id']}  {view['summary']}", *(f"  {text}" for text in words)]
+    return [*lines, *_replacing_notes(views)]
+
+
+def _replacing_notes(views: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say which lessons each one replaces, now or once it is approved, and which of yours it leaves."""
+    notes = []
+    for view in views:
+        name, stay = view["id"], view["kept_beside"]
+        mark = global_mark_of(name)
+        if view["supersedes"]:
+            notes.append(f"{name} replaces {', '.join(view['supersedes'])} when you approve it")
+        if view["replaced"] and view["confirmed"]:
+            notes.append(f"{name} replaces {', '.join(view['replaced'])}")
+        if stay:
+            command = (
+                f"archivist lessons forget {' '.join(mark + each for each in stay)} --replaced-by {name}"
+            )
+            wanted = f"{name} asks to replace your {', '.join(stay)}, which stay; to replace them:"
+            notes.append(f"{wanted} {command}")
+    return notes
 
 
 @options.bank_command(lessons, "claim")
@@ -293,7 +360,7 @@ _LEGEND_CHECK = (
     " rule of the cross-run document, helpful when no finding repeats it, needed or not."
 )
 
-audit = click.Group("audit", help="Judge whether briefed lessons helped.")
+audit = CommandGroup("audit", help="Judge whether briefed lessons helped.")
 
 
 @options.command(audit)
@@ -319,21 +386,28 @@ def check(session: Session, run: str) -> Answer:
 @options.command(audit)
 @click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Write a chart to FILE.")
 @click.option("--lesson", "name", metavar="ID", help="Only this lesson.")
+@click.option("--days", type=click.IntRange(1, 36_500), metavar="N", help="Only runs of the last N days.")
+@click.option("--since", type=options.DateTimeParam(), help="Only runs from this day on.")
+@click.option("--until", type=options.DateTimeParam(), help="Only runs before this day.")
 @options.is_global
-def report(session: Session, svg: str | None, name: str | None, is_global: bool) -> Answer:
-    """Sum up whether lessons helped: per lesson, worst first, per month, and in total.
+def report(
+    session: Session, svg: str | None, name: str | None, is_global: bool, days: int | None, **dates: Any
+) -> Answer:
+    """Say whether memory helped, then per lesson, worst first, per month, and in total.
 
-    Where lessons are withheld from some runs (hold-out), failures with and without them are compared.
+    The runs of a period are compared with those of as many days before it. Where lessons are withheld from
+    some runs (hold-out), failures with and without them are compared.
     """
+    from archivist.audit.period import resolve_period
     from archivist.audit.report import recommend_steps
 
     with session.bank_of(*filter(None, [name]), is_global=is_global) as (bank, bare):
-        found = bank.audits.audit_report()
-        lesson = bank.lessons.get(bare[0]).short_id if bare else ""
+        lesson = bank.lessons.get(bare[0]) if bare else None
+        period = resolve_period(bank.now(), days=days or 0, **dates)
+        found = bank.audits.audit_report(period, lesson=lesson.id if lesson else "")
     # Lessons of the global bank are named as briefs name them.
     mark = global_mark_of(name or "")
-    asked = [line for line in found.lessons if lesson in (line.lesson, "")]
-    lines = tuple(replace(line, lesson=f"{mark}{line.lesson}") for line in asked)
+    lines = tuple(replace(line, lesson=f"{mark}{line.lesson}") for line in found.lessons)
     steps = recommend_steps(replace(found, lessons=lines))
     if svg and lines:
         from archivist.charts import draw_report_chart
@@ -347,8 +421,12 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool)
     if not lesson:
         view["months"] = [report_row_view(line) for line in found.months]
         view["total"] = report_row_view(found.total)
+        view["answer"] = answer_view(found)
+    answer = found.answer.text if found.answer and not lesson else ""
     if not lines:
-        return Answer(view, notes=("no verdicts yet: archivist audit check RUN makes them",))
+        nothing = "no verdicts yet: archivist audit check RUN makes them"
+        nothing = nothing if period.is_all else "no lesson was judged in this period"
+        return Answer(view, "" if period.is_all else answer, notes=(nothing,))
     shown = [*lines, *(() if lesson else (*found.months, found.total))]
     is_held_out = any(line.lift.arms.withheld for line in shown)
     headings = ["ID", "Told", *(effect.label.capitalize() for effect in Effect), "Helped share"]
@@ -359,7 +437,7 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool)
         low, high = line.posterior.interval
         share = "too few" if line.judged_count else "-"
         if line.share is not None:
-            share = f"{line.posterior.mean:.0%} ({low:.0%} to {high:.0%})"
+            share = f"{line.share:.0%} ({low:.0%} to {high:.0%})"
         counts = (getattr(line, effect.value) for effect in Effect)
         lift = _lift_cells(line.lift) if is_held_out else ()
         step = step_of.get(line.lesson, "")
@@ -368,7 +446,8 @@ def report(session: Session, svg: str | None, name: str | None, is_global: bool)
     # In the whole report only what calls for an action.
     needed = [each for each in steps if lesson or each.step != "keep"]
     advice = [f"{each.step} {each.lesson}: {each.reason}" for each in needed]
-    return Answer(view, notes=[_LEGEND + (_LEGEND_HELD_OUT if is_held_out else ""), *advice], tables=[table])
+    notes = [_LEGEND + (_LEGEND_HELD_OUT if is_held_out else ""), *advice]
+    return Answer(view, answer, notes=notes, tables=[table])
 
 
 @options.bank_command(audit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import wraps
@@ -28,6 +28,7 @@ issue = click.option(
 importance = click.option(
     "--importance", type=int, default=5, show_default=True, metavar="1-10", help="How important it is."
 )
+no_llm = click.option("--no-llm", "no_llm", is_flag=True, help="Do not ask the configured language model.")
 scope_argument = click.argument("scope", default="", metavar="[SCOPE]")
 scope = click.option(
     "--scope", metavar="SCOPE", default="", help="WORKSPACE[/DOMAIN[/REPOSITORY]]; without it all."
@@ -39,6 +40,14 @@ def enum_choice(words: type[StrEnum]) -> click.Choice[str]:
     return click.Choice([word.value for word in words])
 
 
+def listed_choice(*names: str, words: Iterable[str], text: str, **more: Any) -> Callable[[F], F]:
+    """Return an option for one of so many words that beside its name they would not fit the screen."""
+    known = click.Choice([str(word) for word in words])
+    return click.option(
+        *names, type=known, metavar="WORD", help=f"{text}: {', '.join(known.choices)}.", **more
+    )
+
+
 def limit(text: str = "At most N.", most: int | None = None, **more: Any) -> Callable[[F], F]:
     """Return the option --max N."""
     return click.option("--max", "limit", type=click.IntRange(1, most), metavar="N", help=text, **more)
@@ -46,6 +55,10 @@ def limit(text: str = "At most N.", most: int | None = None, **more: Any) -> Cal
 
 class DateTimeParam(click.DateTime):
     """A day or a time, as people write it: without a zone, which is UTC."""
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
+        """Return what stands for it in the help; Click would list the formats by their codes."""
+        return "DAY"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         """Return the moment, or say what one looks like."""

@@ -136,17 +136,23 @@ def close_quietly(*streams: TextIO) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def print_json(value: object) -> None:
-    """Print a value as JSON; what would control a terminal is escaped."""
-    text = json.dumps(value, ensure_ascii=False, indent=2)
+def print_json(value: object, *, is_line: bool = False) -> None:
+    """Print a value as JSON, or as one line of it; what would control a terminal is escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=None if is_line else 2)
     click.echo(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print left-aligned columns; on a terminal the last one is cut to fit, then the widest between."""
+    """Print left-aligned columns; on a terminal the last one is cut to fit, then the widest between.
+
+    Where a terminal is too narrow, what is the same in every row goes into the heading.
+    """
     lines = [list(headings), *([" ".join(make_legible(str(cell)).split()) for cell in row] for row in rows)]
-    widths = [max(map(_display_width, column)) for column in zip(*lines, strict=True)]
+    widths = _measure_columns(lines)
     if is_terminal():
+        if sum(widths) + 2 * len(widths) - 2 > terminal_columns() and len(lines) > 2:
+            lines = _fold_same_columns(lines)
+            widths = _measure_columns(lines)
         widths = fit_widths(widths, terminal_columns())
     for number, line in enumerate(lines):
         cells = [_pad_cell(cell, width) for cell, width in zip(line, widths, strict=True)]
@@ -154,6 +160,21 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> No
         # The headings, the name of a row, and how something ended.
         colours = ["yellow", *map(_COLOURS.get, line[1:])] if number else ["cyan"] * len(line)
         click.echo("  ".join(map(_in_colour, cells, colours)).rstrip())
+
+
+def _measure_columns(lines: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(_display_width, column)) for column in zip(*lines, strict=True)]
+
+
+def _fold_same_columns(lines: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return a table without the columns between that say the same in every row; the heading says it once."""
+    between = range(1, len(lines[0]) - 1)
+    same = [place for place in between if len({line[place] for line in lines[1:]}) == 1]
+    folded = [[cell for place, cell in enumerate(line) if place not in same] for line in lines]
+    said = [f"{lines[0][place].lower()} {lines[1][place]}" for place in same if lines[1][place]]
+    if said:
+        folded[0][-1] += f" (all: {', '.join(said)})"
+    return folded
 
 
 def terminal_columns() -> int:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from archivist.edges.cli import options
 from archivist.edges.cli.output import Answer, is_terminal, wrap_line
+from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import apart_notes, pluralize, short_repos
 from archivist.edges.views import recall_view
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.recall.results import Hit
+    from archivist.recall.results import Hit, RecallResult
     from archivist.recall.scoring import Weights
 
 # Written out, so that `--help` loads neither the records nor the search.
@@ -22,7 +25,7 @@ _OF_RUNS = ("episode", "event")
 _PRESETS = ["relevance", "archivist", "generative"]
 
 
-@options.bank_command()
+@options.command()
 @click.argument("text", metavar="QUERY")
 @click.option("--kind", "kinds", type=click.Choice(_KINDS), multiple=True, help="Only this kind; repeatable.")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only with one of these tags; repeatable.")
@@ -39,39 +42,62 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @click.option("--importance", type=float, default=0.0, metavar="X", help="Only from this importance on.")
 @click.option("--preset", type=click.Choice(_PRESETS), help="How to weigh results; recall.preset by default.")
 @click.option(
-    "--window", type=click.IntRange(0, 20), default=0, help="Also show this many neighbours in the stream."
+    "--window",
+    type=click.IntRange(0, 20),
+    metavar="N",
+    default=0,
+    help="Also show this many neighbours in the stream.",
 )
 @options.limit(most=1000, default=10)
 @click.option("--all", "is_all", is_flag=True, help="Up to 1,000 hits, in the order of their times.")
 @click.option("--explain", is_flag=True, help="Print every part of every score.")
+@click.option("--bank", "banks", metavar="all|NAME,…", default="", help="Search these banks of yours.")
 @options.is_global
-def recall(bank: Bank, /, text: str, importance: float, explain: bool, is_all: bool, **asked: Any) -> Answer:
+def recall(
+    session: Session, /, text: str, importance: float, is_all: bool, banks: str, is_global: bool, **asked: Any
+) -> Answer:
     """Find what the bank knows about QUERY: lessons, runs and what happened in them, the best first.
 
-    In the folder of a repository that the bank knows, what other repositories met is left out.
+    In the folder of a repository that the bank knows, what other repositories met is left out. With --bank
+    several banks are searched, and each hit names its own.
     """
     from archivist.recall.query import Query
 
+    explain = asked.pop("explain")
+    if banks and is_global:
+        raise click.UsageError("--bank and --global exclude each other")
     query = Query(text=text, min_importance=importance, is_in_time_order=is_all, **asked)
-    found = bank.recall(query._replace(limit=1000) if is_all else query)
+    query = query._replace(limit=1000) if is_all else query
+    if not banks:
+        with session.bank(is_global=is_global, folder=Path.cwd()) as bank:
+            return _show_hits(bank, bank.recall(query), query.repo, explain)
+    with ExitStack() as opened:
+        files = session.find_banks(banks)
+        found = {name: opened.enter_context(session.open_named(file)) for name, file in files.items()}
+        first = next(iter(found.values()))
+        return _show_hits(first, first.recall_across(found, query), "*", explain)
+
+
+def _show_hits(bank: Bank, found: RecallResult, repo: str, explain: bool) -> Answer:
     lines = []
     runs = {hit.id: hit.name.rpartition("#")[0] or hit.name for hit in found.hits if hit.kind in _OF_RUNS}
-    names = bank.runs.short_ids(runs.values()) if is_terminal() else {}
+    is_one = not any(hit.bank for hit in found.hits)
+    names = bank.runs.short_ids(runs.values()) if is_terminal() and is_one else {}
     repos = short_repos(hit.repo for hit in found.hits)
     for hit in found.hits:
         run = runs.get(hit.id, "")
         name = f"{names.get(run, run)}{hit.name.removeprefix(run)}" if run else hit.name
         when = f"  {hit.time:%Y-%m-%d}" if hit.time else ""
         mark = hit.provenance.mark if hit.provenance else ""
-        repo = f"  {repos[hit.repo]}" if hit.repo else ""
-        lines += [f"{hit.score:.2f}  {hit.kind}  {name}{when}{repo}{mark}"]
+        where = "".join(f"  {each}" for each in (hit.bank, repos[hit.repo] if hit.repo else "") if each)
+        lines += [f"{hit.score:.2f}  {hit.kind}  {name}{when}{where}{mark}"]
         lines += wrap_line(hit.headline or hit.text)
         lines += [f"      ({text})" for text in hit.notes]
         lines += [f"      │ {text}" for text in hit.window]
         if explain:
             lines.append(f"      {_explain_score(hit, found.weights)}")
     notes = [] if found.hits else ["nothing found"]
-    notes += apart_notes(bank, asked["repo"])
+    notes += apart_notes(bank, repo)
     if found.hits and explain:
         notes.append(f"words: {', '.join(found.words) or 'none'} · vectors: {found.embedder or 'none'}")
     if found.problem:

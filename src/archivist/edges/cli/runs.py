@@ -15,18 +15,21 @@ from archivist.capture.clean import clean_name
 from archivist.clock import system_clock
 from archivist.edges.cli import options
 from archivist.edges.cli.brief import fence_option, format_option, parse_form, print_brief
+from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, Table, embed, note, problem_lines, progress
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.errors import BankLockedError, BankReadOnlyError, InputError
 from archivist.ids import new_id
 from archivist.records.run_words import Effect, EpisodeKind, EpisodeStatus
+from archivist.records.words import ActorKind
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.capture.results import FinishedRun
     from archivist.capture.service import CaptureResult
     from archivist.records import Lesson
+    from archivist.reflect.model.conversation_service import ModelReport
     from archivist.reflect.service import Reflection
     from archivist.reflect.trigger import ReflectionOutcome
 
@@ -41,7 +44,7 @@ strict_option = click.option(
 )
 domain_option = click.option("--domain", metavar="D", default="", help="The run's domain.")
 
-run = click.Group("run", help="Start and finish a run: the two calls that an orchestrator makes.")
+run = CommandGroup("run", help="Start and finish a run: the two calls that an orchestrator makes.")
 
 
 @run.command()
@@ -51,7 +54,9 @@ run = click.Group("run", help="Start and finish a run: the two calls that an orc
 @click.option("--domain", metavar="D", default="", help="This domain's lessons and the general ones.")
 @click.option("--role", metavar="R", default="", help="Lessons for this role and for none in particular.")
 @click.option("--repo", metavar="NAME", default="", help="The repository; that of the folder when missing.")
-@click.option("--provider", metavar="P", default="", help="Also what is known of this provider, of no other.")
+@click.option(
+    "--provider", metavar="P", default="", help="The harness of the agent, and what is known of it."
+)
 @click.option("--kind", type=options.enum_choice(EpisodeKind), help="What sort of run it is.")
 @format_option
 @fence_option
@@ -149,11 +154,14 @@ def extract(bank: Bank, /, files: tuple[Path, ...], **how: Any) -> Answer:
 
 
 @options.bank_command()
-@click.option("--run", "run_id", metavar="ID", required=True, help="The run that has passed.")
+@click.option(
+    "--run", "run_id", metavar="ID", default="", help="The run that has passed; the latest by default."
+)
 def decay(bank: Bank, run_id: str) -> Answer:
     """Let a finished run age the bank: lessons that ten runs did not meet lose one frequency."""
     from archivist.edges import views
 
+    run_id = run_id or next((each.id for each in bank.runs.episodes(limit=20) if each.action is None), "")
     aged = bank.lessons.decay(run_id)
     was = "" if aged.was_counted else " (this run was counted before, or is not an own one)"
     return Answer(
@@ -195,8 +203,8 @@ _FORMATS = (
 
 @options.command()
 @click.argument("files", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--format", "format_name", type=click.Choice(_FORMATS), default="auto", help="auto: by content."
+@options.listed_choice(
+    "--format", "format_name", words=_FORMATS, text="What the logs are; auto goes by content", default="auto"
 )
 @click.option("--run", metavar="ID", default="", help="The run's id, when the log has none or another.")
 @click.option(
@@ -297,20 +305,29 @@ def _log_paths(files: Iterable[Path], *, is_checked: bool) -> tuple[list[Path], 
 @click.option(
     "--days", type=click.IntRange(1, 36_500), metavar="N", help="Every run of the last N days, again."
 )
-@click.option("--scenario", metavar="S", help="Why: session_complete, session_failed, manual, …")
-def reflect(session: Session, run: str, pending: bool, days: int | None, scenario: str | None) -> Answer:
-    """Learn from captured runs, with no language model: at most five lessons a run, with their evidence."""
+@click.option("--scenario", metavar="S", default="", help="Why: session_complete, session_failed, manual, …")
+@click.option("--estimate", is_flag=True, help="Only say what the configured model may cost; send nothing.")
+@options.no_llm
+def reflect(
+    session: Session, run: str, pending: bool, days: int | None, scenario: str, estimate: bool, no_llm: bool
+) -> Answer:
+    """Learn from captured runs: at most five lessons a run, with their evidence.
+
+    It needs no language model; one that you configured and allowed reads the runs too, within its budget.
+    """
     from archivist.edges import views
     from archivist.reflect.trigger import ReflectionOutcome, Scenario
 
     if sum((bool(run), pending, days is not None)) > 1:
         raise click.UsageError("--run, --pending and --days exclude each other")
-    if scenario is not None and scenario not in list(Scenario):
+    if scenario and scenario not in list(Scenario):
         raise click.UsageError(f"unknown scenario {scenario!r}\nhint: one of {', '.join(Scenario)}")
     why = Scenario(scenario) if scenario else None
     done: list[Reflection] = []
     failed: list[ReflectionOutcome] = []
     with session.bank() as bank:
+        if estimate:
+            return _estimate(bank, run, days)
         results: Iterable[Reflection | ReflectionOutcome]
         if run or days is not None:
             runs = [bank.runs.episode(run).id] if run else bank.reflections.recent_runs(days or 0)
@@ -326,26 +343,64 @@ def reflect(session: Session, run: str, pending: bool, days: int | None, scenari
                 else:
                     done.append(result)
                 advance(1)
+        # Agents reflect on their own runs, and spend nothing of the user's.
+        has_model = bank.config.model.name and not no_llm and bank.actor.kind is not ActorKind.AGENT
+        reports = _read_with_model(bank, [each.run for each in done], is_all=not run) if has_model else []
         embed(bank)
-        answer = Answer(views.reflection_view(bank, done, failed))
+        view = views.reflection_view(bank, done, failed, reports)
+        answer = Answer(view)
         if done:
-            answer = _describe_lessons(answer, bank, done)
+            answer = _describe_lessons(answer, bank, done, reports)
         elif not failed:
-            hint = "no run waits for reflection: archivist capture imports logs"
-            if bank.reflections.waiting_runs():
-                from archivist.doctor import check_reflection
+            answer = answer._replace(notes=[_idle_hint(bank)])
+    if reports:
+        from archivist.edges.cli.model import describe_report
 
-                hint = check_reflection(bank)[1]
-            answer = answer._replace(notes=[hint])
+        answer = answer._replace(notes=[*answer.notes, *describe_report(view["model"])])
     return answer._replace(
         warnings=[f"archivist: {each.run}: {each.error or each.summary}" for each in failed],
         code=EXIT_PARTIAL if any(each.error for each in failed) else 0,
     )
 
 
-def _describe_lessons(answer: Answer, bank: Bank, done: list[Reflection]) -> Answer:
+def _idle_hint(bank: Bank) -> str:
+    """Say why nothing was reflected on."""
+    if not bank.reflections.waiting_runs():
+        return "no run waits for reflection: archivist capture imports logs"
+    from archivist.doctor import check_reflection
+
+    return check_reflection(bank)[1]
+
+
+def _read_with_model(bank: Bank, runs: list[str], *, is_all: bool) -> list[ModelReport]:
+    """Let the configured model read runs, and with `is_all` recent ones that it has not read yet."""
+    unread = bank.model.unread_runs() if is_all else []
+    wanted = list(dict.fromkeys((*runs, *unread)))
+    reports = []
+    with progress(len(wanted), "model") as advance:
+        for report in bank.model.read_runs(wanted):
+            reports.append(report)
+            advance(1)
+    return reports
+
+
+def _estimate(bank: Bank, run: str, days: int | None) -> Answer:
+    from archivist.edges.cli.model import estimate_answer
+
+    if run:
+        return estimate_answer(bank, [bank.runs.episode(run).id])
+    if days is not None:
+        return estimate_answer(bank, bank.reflections.recent_runs(days))
+    waiting = [queued.run for queued in bank.reflections.waiting_runs()]
+    return estimate_answer(bank, list(dict.fromkeys((*waiting, *bank.model.unread_runs()))))
+
+
+def _describe_lessons(
+    answer: Answer, bank: Bank, done: list[Reflection], reports: list[ModelReport]
+) -> Answer:
     """Add how many lessons were learnt, and the most frequent."""
-    kept = {lesson.id: lesson for each in done for lesson in (*each.created, *each.updated)}
+    learnt: tuple[Reflection | ModelReport, ...] = (*done, *reports)
+    kept = {lesson.id: lesson for each in learnt for lesson in (*each.created, *each.updated)}
     live = [lesson for lesson in bank.lessons.get_many(kept) if lesson.status.is_live]
     waiting = sum(lesson.status == "quarantined" for lesson in kept.values())
     by_category = Counter(f"  {lesson.category}" for lesson in live)
@@ -365,4 +420,7 @@ def _describe_lessons(answer: Answer, bank: Bank, done: list[Reflection]) -> Ans
         cells = [(each.short_id, each.frequency, each.category, each.summary) for each in top]
         tables.append((("ID", "Freq", "Category", "Lesson"), cells))
         notes.append(f"{pluralize(len(live), 'lesson')} in all: archivist lessons list")
+    elif len(done) == 1 and (known := bank.lessons.of_run(bank.runs.episode(done[0].run))):
+        names = ", ".join(lesson.short_id for lesson in known)
+        notes.append(f"nothing new: what this run taught is known already ({names})")
     return answer._replace(tables=tables, notes=notes)

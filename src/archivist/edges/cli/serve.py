@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli import options
+from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import Answer, list_records, note, print_json, say
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
@@ -33,34 +37,60 @@ def _import_door(module: str, extra: str) -> Any:
             raise
         raise InputError(
             f"serving needs {error.name!r}, which is not installed",
-            hint=f"pip install 'archivist-memory[{extra}]'",
+            hint="in its clone pipx install --force '.[mcp,server]', else"
+            f" pip install 'archivist-memory[{extra}]'",
         ) from None
 
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65_535), help="The port, 0 for any; server.port by default.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), metavar="N", help="The port, 0 for any; server.port by default."
+)
 @click.option("--tls-cert", type=click.Path(dir_okay=False), metavar="FILE", help="The certificate, PEM.")
 @click.option("--tls-key", type=click.Path(dir_okay=False), metavar="FILE", help="Its key, PEM.")
 @click.option("--insecure", "is_insecure", is_flag=True, help="Listen beyond this machine without TLS.")
 @click.option("--quiet", "is_quiet", is_flag=True, help="Do not log requests to stderr.")
+@click.option("--bank", "names", metavar="all|NAME,…", default="", help="Serve these banks of yours.")
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="How many serve.",
+)
 @options.is_global
 @options.as_json
 @click.pass_obj
-def serve(session: Session, /, port: int | None, is_global: bool, as_json: bool, **how: Any) -> None:
+def serve(
+    session: Session, /, port: int | None, names: str, is_global: bool, as_json: bool, **how: Any
+) -> None:
     """Serve the bank over HTTP until stopped. Prints the address, and a link for a browser.
 
-    Programs authenticate with a token: archivist token create.
+    Programs authenticate with a token: archivist token create. With --bank it serves several, of which each
+    token opens those that it was created for.
     """
     certificate, key = how.pop("tls_cert"), how.pop("tls_key")
     if (certificate is None) != (key is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
+    if names and is_global:
+        raise click.UsageError("--bank and --global exclude each other")
+    banks: dict[str, Callable[[], Bank]] = (
+        {name: partial(session.open_named, file) for name, file in session.find_banks(names).items()}
+        if names
+        else {}
+    )
+    open_bank = next(iter(banks.values()), lambda: session.bank(is_global=is_global))
     # A bank that does not open is reported before the server is imported.
-    with session.bank(is_global=is_global) as bank:
+    for each in banks.values():
+        each().close()
+    with open_bank() as bank:
         rules = bank.config.server
     serving = _import_door("archivist.edges.http.serving", "server")
     opened = serving.open_server(
-        lambda: session.bank(is_global=is_global),
+        open_bank,
+        banks=banks or None,
         port=rules.port if port is None else port,
         certificate=serving.Certificate(certificate, key) if certificate else None,
         pages=_import_door("archivist.edges.web.site", "server").make_pages(),
@@ -109,7 +139,7 @@ def open_(session: Session, /, no_browser: bool, is_global: bool, as_json: bool)
     opened.serve()
 
 
-token = click.Group("token", help="Create, list and revoke access tokens for the server.")
+token = CommandGroup("token", help="Create, list and revoke access tokens for the server.")
 
 
 @options.command(token)
@@ -119,21 +149,25 @@ token = click.Group("token", help="Create, list and revoke access tokens for the
 @click.option("--role", metavar="R", default="", help="The actor's role, if --actor names none.")
 @click.option("--name", metavar="N", default="", help="Its name; by default the actor.")
 @click.option("--expires", type=float, metavar="DAYS", help="Days until it expires; by default it does not.")
-@click.option("--bank", "place", metavar="PATH", help="The bank; by default as for every command.")
+@click.option("--bank", "names", metavar="NAME,…", default="", help="The banks, by name or path.")
 @options.is_global
-def create(
-    session: Session, /, who: str, role: str, place: str | None, is_global: bool, **fields: Any
-) -> Answer:
-    """Create a token and print it. It is shown only once; the bank stores its hash."""
-    if place and is_global:
+def create(session: Session, /, who: str, role: str, names: str, is_global: bool, **fields: Any) -> Answer:
+    """Create a token and print it. It is shown only once; the bank stores its hash.
+
+    With several banks it is one token, which each bank can revoke for itself.
+    """
+    if names and is_global:
         raise click.UsageError("--bank and --global exclude each other")
     actor = Actor.parse(who)
     if role and actor.role not in ("", role):
         raise click.UsageError(f"--actor names the role {actor.role!r}, --role another")
-    named = replace(session, bank_path=place) if place else session
-    with named.bank(is_global=is_global) as bank:
-        named_actor = replace(actor, role=role or actor.role)
-        token, secret = bank.tokens.create(named_actor, name=fields["name"], expires_days=fields["expires"])
+    named_actor = replace(actor, role=role or actor.role)
+    with ExitStack() as opened:
+        banks = [session.open_named(file) for file in session.find_banks(names).values()] if names else []
+        first, *others = [opened.enter_context(bank) for bank in banks or [session.bank(is_global=is_global)]]
+        token, secret = first.tokens.create(named_actor, name=fields["name"], expires_days=fields["expires"])
+        for bank in others:
+            bank.tokens.admit(token)
     until = f"until {token.expires:%Y-%m-%d %H:%M} UTC" if token.expires else "until revoked"
     shown = f"{token.id}  {token.name}: acts as {token.actor}, {until}; shown only now"
     return Answer({**token_view(token, "valid"), "token": secret}, secret, (shown,))
@@ -217,7 +251,7 @@ _always_json = click.option("--json", "as_json", is_flag=True, help="Print JSON,
 _SETS = ["archivist", "cognitive", "layers", "workspace"]
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=CommandGroup, invoke_without_command=True)
 @click.option("--format", "shape", type=click.Choice(["openai", "anthropic", "mcp"]), default="openai")
 @click.option("--set", "toolsets", type=click.Choice(_SETS), multiple=True, help="Only this set; repeatable.")
 @_always_json
@@ -232,7 +266,18 @@ def tools(ctx: click.Context, shape: str, toolsets: tuple[str, ...], as_json: bo
     print_json(write(offered.tools(*toolsets)))
 
 
-@tools.command()
+@tools.command(short_help="Print the request to reflect on a run.")
+@click.option("--run", default="", metavar="ID", help="The run to reflect on.")
+@click.option("--focus", default="", metavar="TEXT", help="What to look at above all.")
+def prompt(run: str, focus: str) -> None:
+    """Print the request to reflect on a run, for an agent that has the tools of the set `archivist`."""
+    from archivist.tools import functions as offered
+    from archivist.tools import prompts
+
+    say(prompts.reflect([each.name for each in offered.tools("archivist")], run=run, focus=focus))
+
+
+@tools.command(short_help="Call a tool with a JSON object.")
 @click.argument("name")
 @click.argument("arguments", default="{}")
 @_always_json

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from archivist.errors import AccessError, ArchivistError, BankError, InputError, NoBankError
 from archivist.paths import bank_file, home_folder, is_file
+from archivist.text import on_one_line
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
 # Files or problems that are named in one line.
 _NAMED = 5
-# An agent must not change who approves its proposals, what core memory may hold, what it may log, or where
-# the bank is written.
-_GUARDED_SETTINGS = ("proposals.", "core.", "tasks.", "files.")
+# An agent must not change who approves its proposals, what core memory may hold, what it may log, where the
+# bank is written, or which model is asked and what it may spend.
+_GUARDED_SETTINGS = ("proposals.", "core.", "tasks.", "files.", "model.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,9 @@ class Session:
             return self.find_above(Path.cwd())[0]
         from archivist.trust import is_noted
 
+        if "://" in self.bank_path:
+            hint = "ARCHIVIST_STORE or store.url names the server, --bank the project's folder"
+            raise InputError("--bank and ARCHIVIST_BANK take a folder, not a URL", hint=hint)
         path = Path(self.bank_path)
         return path if is_file(bank_file(path)) or is_noted(bank_file(path)) else None
 
@@ -68,8 +72,10 @@ class Session:
         bank = Bank.open(place, create=is_global, actor=self.actor(), config=effective.config, folder=folder)
         passed = None if is_global or self.bank_path else self.find_above(Path.cwd())[1]
         if passed is not None:
-            note(f"archivist: passed over {bank_file(passed)}, which is not yours: archivist trust shows it")
-        for problem in () if is_global else (describe_loss(bank.path), find_pulled_problem(bank.path)):
+            name = on_one_line(str(bank_file(passed)))
+            note(f"archivist: passed over {name}, which is not yours: archivist trust shows it")
+        is_file_bank = not is_global and not bank.store.server
+        for problem in () if not is_file_bank else (describe_loss(bank.path), find_pulled_problem(bank.path)):
             if problem:
                 note(f"archivist: {problem}")
         if not is_global and any(effective.config.files):
@@ -118,13 +124,55 @@ class Session:
         with self.bank(is_global=is_global or any(marks), folder=Path.cwd()) as bank:
             yield bank, bare
 
+    def find_banks(self, names: str, *, with_people: bool = False) -> dict[str, Path]:
+        """Return banks by their names, `a,b` or `all` that this user has accepted; a name may be a path.
+
+        People's own banks beside a team's are only meant by `all` when that is asked for.
+        """
+        from archivist.paths import OF_PERSON, bank_name
+        from archivist.trust import has_bank_at, named_banks
+
+        known = named_banks(self.load_settings(None).config.trust.folders)
+        found: dict[str, Path] = {}
+        for name in dict.fromkeys(part.strip() for part in names.split(",") if part.strip()):
+            if name == "all":
+                meant = {each: files for each, files in known.items() if with_people or OF_PERSON not in each}
+                found |= {
+                    each if len(files) == 1 else str(file): file
+                    for each, files in meant.items()
+                    for file in files
+                }
+            elif len(known.get(name, ())) > 1:
+                paths = ", ".join(map(str, known[name]))
+                raise InputError(
+                    f"{len(known[name])} banks are called {name!r}", hint=f"name a path: {paths}"
+                )
+            elif name in known or has_bank_at(bank_file(Path(name))):
+                file = known[name][0] if name in known else bank_file(Path(name))
+                found[name if name in known else bank_name(file.absolute())] = file
+            else:
+                raise NoBankError(
+                    name, hint=f"yours are {', '.join(sorted(known)) or 'none'}; or name a path"
+                )
+        if not found:
+            raise NoBankError(names)
+        return found
+
+    def open_named(self, file: Path) -> Bank:
+        """Open the bank in a file, for work on several banks."""
+        from archivist.bank import Bank
+
+        return Bank.open(file, create=False, actor=self.actor(), config=self.load_settings(file).config)
+
     def bank_if_any(self) -> Bank | None:
         """Open the project's bank, or return None without one."""
         return None if self.find_bank_path() is None else self.bank(folder=Path.cwd())
 
     def global_bank(self) -> Bank | None:
         """Open the global bank, or return None without one."""
-        is_there = bank_file(home_folder()).is_file()
+        from archivist.trust import has_bank_at
+
+        is_there = has_bank_at(bank_file(home_folder()))
         return self.bank(is_global=True, folder=Path.cwd()) if is_there else None
 
     def load_settings(self, place: Path | None) -> EffectiveConfig:

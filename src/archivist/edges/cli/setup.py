@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from collections import Counter
@@ -22,8 +23,9 @@ from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.edges.hook_events import CLIENTS
 from archivist.errors import AccessError, InputError
-from archivist.files.worktrees import bank_place
+from archivist.files.worktrees import bank_place, worktrees_of
 from archivist.records.words import ActorKind
+from archivist.trust import has_bank_at
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -49,7 +51,7 @@ _OWN_FILES = ("", "-wal", "-shm", "-journal")
     metavar="FOLDER",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Also take sessions of this folder, where the repository was before.",
+    help="Also take sessions of this folder, where the repository was, or of all folders of its name below.",
 )
 @options.as_json
 @click.pass_obj
@@ -109,26 +111,30 @@ def _set_up(
         "dry_run": dry_run,
     }
     if dry_run:
-        presence = "is there" if paths.is_file(file) else "would be made"
+        presence = "is there" if has_bank_at(file) else "would be made"
         tell(f"Memory    {file} {presence}")
         tell(f"Sessions  {_count_by_client(logs)}{_describe_gone(gone)}{_describe_left_out(left_out)}")
         _show_plans(plans, remarks, tell, is_full=True)
         tell("Nothing was changed: this was a dry run.")
         return view
     is_first_home = not paths.home_folder().exists()
-    path, is_new, notes, warnings = create_bank(session, place)
-    state = paths.state_folder(path.absolute())
+    shown, is_new, notes, warnings = create_bank(session, place)
+    state = paths.state_folder(file)
     record = SetupRecord.load(state)
     replaced = [f"archivist: {line}" for line in record.find_changed()]
     record = record._replace(
         has_made_bank=record.has_made_bank or is_new, has_made_home=record.has_made_home or is_first_home
     )
     record.save(state)
-    hidden = "" if warnings else "; git does not see it"
-    tell(f"Memory    {path.absolute()}{' (new)' if is_new else ''}{hidden}")
+    is_here = paths.is_file(file)
+    hidden = "; git does not see it" if is_here and not warnings else ""
+    tell(f"Memory    {file if is_here else shown}{' (new)' if is_new else ''}{hidden}")
     tell(f"Sessions  {_count_by_client(logs)}{_describe_gone(gone)}{_describe_left_out(left_out)}")
     with session.bank(folder=checkout) as bank:
         view |= _learn(bank, checkout, logs, problems, tell)
+        if former:
+            # Sessions of a clone with another remote would else seem to be another repository's.
+            bank.lessons.claim(view["project"])
         view["installed"] = _connect(plans, remarks, record, state, tell, yes=yes)
         view["brief"] = _tell_brief(bank, session, checkout, tell)
     for line in (*notes, *warnings, *replaced, *problem_lines(problems)):
@@ -145,12 +151,17 @@ def _describe_gone(gone: Counter[str]) -> str:
     """Say that folders of the repository's name had sessions and are gone: it may have been there before."""
     if not gone:
         return ""
-    folder = gone.most_common(1)[0][0]
-    name = folder.replace("\\", "/").rpartition("/")[2]
-    many = "a folder" if len(gone) == 1 else f"{len(gone)} folders"
-    began = f"{gone.total()} more began in {many} called {name} that is gone"
-    began = began if len(gone) == 1 else f"{began.removesuffix('is gone')}are gone"
-    return f"\n          {began}; to take them: archivist setup --moved-from {folder}"
+    first = next(iter(gone))
+    name = first.replace("\\", "/").rpartition("/")[2]
+    began = f"{gone.total()} more began in a folder called {name} that is gone"
+    if len(gone) > 1:
+        began = f"{gone.total()} more began in {len(gone)} folders called {name} that are gone"
+    try:
+        above = os.path.commonpath(gone)
+    except ValueError:
+        # Folders of two systems have nothing in common.
+        above = first
+    return f"\n          {began}; to take them: archivist setup --moved-from {shlex.quote(above)}"
 
 
 def _describe_left_out(left_out: Counter[str]) -> str:
@@ -212,7 +223,8 @@ def _learn(
     redacted = f"; {pluralize(secrets, 'secret')} redacted" if secrets else ""
     if logs:
         tell(f"Captured  {pluralize(len(runs), 'new or longer run')} of project {project}{redacted}")
-        tell(f"Learnt    {pluralize(lessons, 'lesson')} in all: archivist lessons list")
+        learnt = f"{pluralize(lessons, 'lesson')} in all: archivist lessons list"
+        tell(f"Learnt    {learnt if lessons else 'no lesson yet: no failure recurred'}")
         for line in approval_notes(held["quarantined_lessons"]):
             tell(f"          {line}")
     else:
@@ -226,7 +238,7 @@ def _learn(
 def _plan_clients(checkout: Path, *, user: bool) -> tuple[list[ClientPlan], list[str]]:
     """Return what would be written for each client that is used here, and why others are left out."""
     from archivist.edges.install import chain, changes
-    from archivist.edges.install.clients import InstallLocation
+    from archivist.edges.install.clients import SHARED_BY_WORKTREES, InstallLocation
 
     home = Path.home().absolute()
     place = InstallLocation(home if user else checkout, is_user=user, is_local=not user)
@@ -236,14 +248,19 @@ def _plan_clients(checkout: Path, *, user: bool) -> tuple[list[ClientPlan], list
     for client in usual_clients(home):
         if scopes := [each.scope for each in installs if each.client == client and not each.problem]:
             remarks.append(f"{client} is installed already ({scopes[0]})")
+            if user and "user" not in scopes:
+                remarks[-1] += f", here alone; for all projects first: archivist uninstall {client} --local"
             continue
         try:
-            plan = changes.plan_client(client, place)
+            plan = changes.plan_client(client, place.read_by(client))
         except InputError as error:
             remarks.append(f"{client} is left out: {error.message}; {error.hint}")
             continue
         plans.append(plan)
         remarks += plan.remarks
+        if len(worktrees_of(checkout)) > 1 and not user and client not in SHARED_BY_WORKTREES:
+            also = "in each worktree archivist setup, or once archivist setup --user"
+            remarks.append(f"{client} reads the settings of the folder where it starts: {also}")
     return plans, remarks
 
 
@@ -325,7 +342,11 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, is_quiet: bool) -> dict
         hint = "archivist uninstall all --local removes the clients' settings"
         raise InputError("archivist setup was not run for this bank", hint=hint)
     plans = [changes.plan_client(client, place, is_removal=True) for client, place in record.places()]
-    removed = [f"{plan.client} in {plan.place.root}" for plan in plans if plan.is_changed]
+    removed = [
+        f"{plan.client} in {plan.place.root}{', for all your projects' if plan.place.is_user else ''}"
+        for plan in plans
+        if plan.is_changed
+    ]
     with session.bank() as bank:
         held = bank.doctor.status()
     lines = [f"Uninstall {each}" for each in removed]

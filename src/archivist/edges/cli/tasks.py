@@ -11,6 +11,7 @@ import click
 
 from archivist.edges import views
 from archivist.edges.cli import options
+from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import Answer, list_records, note
 from archivist.edges.cli.wording import field_lines, pluralize
 from archivist.records.tier_words import TaskState
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _TITLE_CHARACTERS = 80
 _WIDTH = 14
 
-tasks = click.Group("tasks", help="Plan tasks, work on them with worker commands, see what each agent does.")
+tasks = CommandGroup("tasks", help="Plan tasks, work on them with worker commands, see what each agent does.")
 
 
 @options.bank_command(tasks)
@@ -146,7 +147,14 @@ def activity(bank: Bank, agent: str) -> Answer:
     help="The command that does the tasks of an agent; repeatable.",
 )  # fmt: skip
 @click.option("--planner", metavar="COMMAND", default="", help="A command that prints tasks as JSON lines.")
-@click.option("--at-once", type=click.IntRange(1, 64), default=2, show_default=True, help="Workers at once.")
+@click.option(
+    "--at-once",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    default=2,
+    show_default=True,
+    help="Workers at once.",
+)
 @click.option("--timeout", "timeout_s", type=float, metavar="S", help="Seconds that a worker may take.")
 def run_tasks(
     bank: Bank, /, workers: tuple[str, ...], planner: str, at_once: int, timeout_s: float | None

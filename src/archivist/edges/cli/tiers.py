@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli import options
+from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import Answer, embed, list_records, say
 from archivist.edges.cli.wording import pluralize, waiting_notes
 from archivist.edges.views import entry_view, insights_view, piece_view
@@ -34,7 +35,7 @@ _cycles_option = click.option(
     "--cycles", metavar="A[:B]", default="", help="Only of these cycles, hot or archived."
 )
 
-stream = click.Group("stream", help="Log what agents do, cycle by cycle; list it, search it, reflect on it.")
+stream = CommandGroup("stream", help="Log what agents do, cycle by cycle; list it, search it, reflect on it.")
 
 
 @options.bank_command(stream)
@@ -161,9 +162,17 @@ def remove(bank: Bank, name: str) -> Answer:
 
 @options.bank_command(stream)
 @click.option("--if-due", is_flag=True, help="Only if importance, cycles or a new sprint make it due.")
-def reflect(bank: Bank, if_due: bool) -> Answer:
+@options.no_llm
+def reflect(bank: Bank, if_due: bool, no_llm: bool) -> Answer:
     """Write what recurred since the last reflection to stream and archive. Needs no language model."""
-    return _insights_answer(bank.stream.reflect(if_due=if_due))
+    from archivist.edges.cli.model import describe_report
+    from archivist.edges.views import model_report_view
+
+    with_model = bool(bank.config.model.name) and not no_llm
+    done = bank.stream.reflect(if_due=if_due, with_model=with_model)
+    answer = _insights_answer(done)
+    told = describe_report(model_report_view([done.model])) if done.model else []
+    return answer._replace(notes=(*answer.notes, *told))
 
 
 @options.bank_command(stream, "import")
@@ -217,7 +226,7 @@ def _insights_answer(done: Insights) -> Answer:
 
 _TEXT_TYPE = options.enum_choice(DocumentType)
 
-archive = click.Group("archive", help="Store and search long texts, and keep them in sync with folders.")
+archive = CommandGroup("archive", help="Store and search long texts, and keep them in sync with folders.")
 
 
 @options.bank_command(archive, "search")

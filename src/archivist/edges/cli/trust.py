@@ -17,7 +17,7 @@ from archivist.edges.cli.wording import pluralize
 from archivist.errors import AccessError, NoBankError
 from archivist.files.git import keep_out_of_git
 from archivist.records.words import ActorKind, Status
-from archivist.text import shorten_line
+from archivist.text import on_one_line, shorten_line
 from archivist.trust import (
     accepted_banks,
     is_accepted,
@@ -25,15 +25,20 @@ from archivist.trust import (
     lost_changes,
     mark_of,
     places_of,
+    server_bank_of,
     withdraw_trust,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from archivist.bank import Bank
+    from archivist.records import Block, Lesson
 
 # Enough to see whose words they are.
 _LISTED = 10
 _SUMMARY_CHARACTERS = 100
+_RISKY_CHARACTERS = 2_000
 
 
 @options.command()
@@ -53,7 +58,7 @@ def trust(
     """
     if is_list:
         known = [str(place) for place in accepted_banks()]
-        return Answer({"banks": known}, "\n".join(known))
+        return Answer({"banks": known}, "\n".join(map(on_one_line, known)))
     actor = session.actor()
     if actor.kind is not ActorKind.HUMAN:
         raise AccessError(str(actor), "accept", "a bank", hint="only people decide which banks are trusted")
@@ -61,6 +66,9 @@ def trust(
     nearest = None if session.bank_path else session.find_above(Path.cwd())[1]
     place = folder or nearest or session.find_bank_path()
     file = paths.bank_file(place).absolute() if place is not None else None
+    if file is not None and not remove and (name := server_bank_of(file)):
+        text = f"It is the bank {name} on your own server, and needs no trust."
+        return Answer({"bank": name, "trusted": True, "changed": False}, text)
     if file is None or not (paths.is_file(file) or (remove and is_noted(file))):
         raise NoBankError(str(place or Path.cwd()), is_lost=file is not None and is_noted(file))
     if remove:
@@ -71,7 +79,9 @@ def trust(
 
     folders = session.load_settings(None).config.trust.folders
     if not show and is_accepted(file, folders) and _opens(session, file) and not lost_changes(file):
-        return Answer({"bank": str(file), "trusted": True, "changed": False}, f"It is trusted: {file}")
+        return Answer(
+            {"bank": str(file), "trusted": True, "changed": False}, f"It is trusted: {on_one_line(str(file))}"
+        )
     with Bank.preview(file) as bank:
         view, lines = _describe_bank(bank, file)
         shown = bank.shown_digest
@@ -89,7 +99,7 @@ def trust(
         lines = []
     revoked = Bank.accept(file, actor, shown=shown)
     view = {**view, "trusted": True, "changed": True, "tokens_revoked": revoked}
-    end = [f"Accepted: {file}"]
+    end = [f"Accepted: {on_one_line(str(file))}"]
     problem = keep_out_of_git(file)
     if revoked:
         end.append(f"{pluralize(revoked, 'access token')} revoked, since nobody here gave them")
@@ -112,6 +122,7 @@ def _opens(session: Session, file: Path) -> bool:
 def _describe_bank(bank: Bank, file: Path) -> tuple[dict[str, object], list[str]]:
     """Return what a bank holds and where it comes from, as a view and as lines."""
     from archivist.files.worktrees import remote_of, repository_of
+    from archivist.reading.command_risks import text_risk
     from archivist.recall.query import Query
     from archivist.records import Block, Folder
     from archivist.records.kinds import KINDS
@@ -120,11 +131,16 @@ def _describe_bank(bank: Bank, file: Path) -> tuple[dict[str, object], list[str]
         last = reader.last_entry()
         ends = [*reader.entries(after=0, limit=1), *reader.entries(after=max(0, last - 1), limit=1)]
         counts = {kind.plural: number for kind in KINDS if (number := reader.count(kind.name))}
-        blocks = reader.select(Block, limit=_LISTED)
+        blocks = reader.select(Block)
         watched = reader.select(Folder, limit=_LISTED)
     root = paths.project_folder(file)
     before = [str(place) for place in places_of(mark_of(bank.store)) if place != file]
     lessons = bank.lessons.query(Query(limit=None, statuses=(Status.ACTIVE,)))
+    risky = {
+        each.id: risk
+        for each in lessons
+        if (risk := text_risk(f"{each.summary}\n{each.rule}\n{each.detail}"))
+    }
     view: dict[str, object] = {
         "bank": str(file),
         "owner": _owner_of(file),
@@ -133,7 +149,13 @@ def _describe_bank(bank: Bank, file: Path) -> tuple[dict[str, object], list[str]
         "counts": counts,
         "changes": [{"time": str(each.time), "actor": str(each.actor), "verb": each.verb} for each in ends],
         "lessons": [
-            {"id": each.short_id, "summary": each.summary, "rule": each.rule, "detail": each.detail}
+            {
+                "id": each.short_id,
+                "summary": each.summary,
+                "rule": each.rule,
+                "detail": each.detail,
+                "risk": risky.get(each.id, ""),
+            }
             for each in lessons
         ],
         "blocks": [{"section": str(each.section), "content": each.content} for each in blocks],
@@ -142,20 +164,40 @@ def _describe_bank(bank: Bank, file: Path) -> tuple[dict[str, object], list[str]
     lines = [f"Bank     {file}", f"Owner    {view['owner']}"]
     if view["remote"]:
         lines.append(f"Cloned   from {view['remote']}")
-    lines.append(f"Known    as the bank at {before[0]}" if before else "Known    it was not made here by you")
+    if is_accepted(file):
+        lines.append("Known    it was made here or accepted by you")
+    else:
+        known = f"as the bank at {before[0]}" if before else "it was not made here by you"
+        lines.append(f"Known    {known}")
     if ends:
         days = [f"{each.time:%Y-%m-%d} by {each.actor}" for each in ends]
         lines.append(f"Changes  {last}, the first {days[0]}, the last {days[-1]}")
     lines.append(f"Holds    {', '.join(f'{name}: {number}' for name, number in counts.items()) or 'nothing'}")
     lines += [f"Watches  {each.id}" for each in watched]
-    told = [(str(each.section), json.dumps(each.content, ensure_ascii=False)) for each in blocks]
-    told += [(each.short_id, f"{each.summary} {each.rule}") for each in lessons[:_LISTED]]
+    lines += _told_lines(blocks, lessons, risky)
+    return view, list(map(on_one_line, lines))
+
+
+def _told_lines(blocks: Sequence[Block], lessons: Sequence[Lesson], risky: Mapping[str, str]) -> list[str]:
+    """Return what agents would be told: what could hurt comes first and whole, not among the rest."""
+    from archivist.reading.command_risks import text_risk
+
+    contents = [(str(each.section), json.dumps(each.content, ensure_ascii=False)) for each in blocks]
+    hurting = [(name, text, risk) for name, text in contents if (risk := text_risk(text))]
+    hurting += [
+        (each.short_id, f"{each.summary} {each.rule}", risky[each.id]) for each in lessons if each.id in risky
+    ]
+    lines = ["Read these first: agents would be told to run what can hurt"] if hurting else []
+    lines += [f"  {name}  ({risk}) {shorten_line(text, _RISKY_CHARACTERS)}" for name, text, risk in hurting]
+    rest = [each for each in lessons if each.id not in risky]
+    told = [(name, text) for name, text in contents if not text_risk(text)]
+    told += [(each.short_id, f"{each.summary} {each.rule}") for each in rest[:_LISTED]]
     if told:
         lines.append("Agents would be told:")
         lines += [f"  {name}  {shorten_line(text, _SUMMARY_CHARACTERS)}" for name, text in told]
-        more = len(lessons) - _LISTED
+        more = len(rest) - _LISTED
         lines += [f"  … and {more} more: archivist trust --show --json names all"] if more > 0 else []
-    return view, lines
+    return lines
 
 
 def _owner_of(file: Path) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli import options
+from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
     Answer,
@@ -43,9 +44,8 @@ _OTHERS_SHOWN = 5
 _PROBLEMS_SHOWN = 10
 # A screenful; --json and --svg have all.
 _ROWS = 40
-_KIND = options.enum_choice(policy.EntityKind)
 
-transcripts = click.Group(
+transcripts = CommandGroup(
     "transcripts", help="List, capture and read raw transcripts, the last place to search."
 )
 
@@ -271,7 +271,7 @@ _ROOTS = root_param(
 @options.scope_argument
 @_ROOTS
 @click.option("--about", metavar="NAME", default="", help="Only entities related to this one.")
-@click.option("--kind", "kinds", multiple=True, type=_KIND, help="Only entities of this kind.")
+@options.listed_choice("--kind", "kinds", words=policy.EntityKind, text="Only these kinds", multiple=True)
 @options.limit("At most N relations.", default=_ROWS)
 @click.option(
     "--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Draw it into a file; - is stdout."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from archivist.edges.cli import options
+from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, list_records, note, print_json, print_table, say
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.workspace import on_conflict, read_source, require_bank, root_option
@@ -35,7 +36,7 @@ _CODEX_BYTES = 32 * 1024
 _MAX_SKILL_BYTES = 1 << 20
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=CommandGroup, invoke_without_command=True)
 @root_option
 @click.option(
     "--items", "with_items", is_flag=True, help="List every rule, with the number of runs that needed it."
@@ -296,7 +297,7 @@ def init(
 
 # Skills
 
-skills = click.Group("skills", help="List, show and save the skills of workspaces, as portable SKILL.md.")
+skills = CommandGroup("skills", help="List, show and save the skills of workspaces, as portable SKILL.md.")
 
 
 @options.command(skills, "list")

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ from archivist.edges.hooks.dialects import (
     first_text,
     truncate_fenced,
 )
+from archivist.files.worktrees import limit_git
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,9 +50,20 @@ _MAX_BYTES = 16 * 1024 * 1024
 _MAX_TOKENS = MAX_CHARACTERS * 7 // 8 // 4
 # The agent waits for the answer, so a locked bank is given up soon and the brief stays unrecorded.
 _BUSY_TIMEOUT_S = 1.0
+# Clients end a hook after 5 s or more, and one at the end of a session after 3 s.
+_DEADLINE_S = 4.0
+_END_DEADLINE_S = 2.5
+# Of these, git may take so many: what else is to be told is told all the same.
+_GIT_S = 2.5
+# The last brief that the team's server gave for a project, for when it is out of reach.
+_TEAM_BRIEF = "team_brief.md"
 # Said of an accepted bank when files in the project are not as they should be; no word of theirs is in it.
 _NOTICE = """Archivist found something wrong with this project's memory, its settings or its .gitignore files.
 Lessons may be missing or lost. Please tell the user to run `archivist doctor`."""
+
+
+class _DeadlineError(BaseException):
+    """A hook has taken too long. Nothing on the way may take it for a failure of its own."""
 
 
 def answer_hook(args: Sequence[str], bank: str = "") -> None:
@@ -58,6 +71,50 @@ def answer_hook(args: Sequence[str], bank: str = "") -> None:
     # `dataclasses` and `urllib.parse` import these and hardly use them: a tenth of the start-up time.
     for name in ("copy", "inspect", "ipaddress"):
         _import_lazily(name)
+    answer = DIALECTS[args[0]].write("", "") if args and args[0] in DIALECTS else ""
+    try:
+        clock = _start_deadline(args)
+        try:
+            with limit_git(_GIT_S):
+                answer = _find_answer(args, bank)
+        finally:
+            if clock is not None:
+                clock.setitimer(clock.ITIMER_REAL, 0)
+    except _DeadlineError as error:
+        # Of which bank it was is not asked again: that may be what took so long.
+        note_failure(" ".join(args[:2]), error, None)
+    # sys.stdout is None when the client has closed our output.
+    if answer and sys.stdout is not None:
+        try:
+            sys.stdout.buffer.write(answer.encode("utf-8", "replace") + b"\n")
+            sys.stdout.buffer.flush()
+        except OSError:
+            # The client has gone, so there is nobody to tell.
+            return
+
+
+def _start_deadline(args: Sequence[str]) -> ModuleType | None:
+    """Let this process raise once it has taken too long; return what stops that, or None where it cannot."""
+    # `signal` makes classes of its constants, which would cost each hook a millisecond.
+    clock = import_module("_signal")
+    limit_s = _END_DEADLINE_S if args[1:2] == [SESSION_END] else _DEADLINE_S
+    with suppress(ValueError):
+        limit_s = float(os.environ.get("ARCHIVIST_HOOK_DEADLINE_S", limit_s))
+
+    def give_up(*_: object) -> None:
+        raise _DeadlineError(f"gave up after {limit_s:g} s")
+
+    try:
+        clock.signal(clock.SIGALRM, give_up)
+        clock.setitimer(clock.ITIMER_REAL, max(0.1, limit_s))
+    except (AttributeError, ValueError):
+        # Windows has no such clock, and only the main thread may set it.
+        return None
+    return clock
+
+
+def _find_answer(args: Sequence[str], bank: str) -> str:
+    """Return what a client is told on the event on stdin, in its own form."""
     folder = event_name = answer = ""
     event: Mapping[str, object] = {}
     try:
@@ -87,14 +144,7 @@ def answer_hook(args: Sequence[str], bank: str = "") -> None:
             note_failure(" ".join(args[:2]), error, place)
         if event_name and moment == SESSION_START and _is_ours_refused(error, place):
             answer = dialect.write(event_name, _notice())
-    # sys.stdout is None when the client has closed our output.
-    if answer and sys.stdout is not None:
-        try:
-            sys.stdout.buffer.write(answer.encode("utf-8", "replace") + b"\n")
-            sys.stdout.buffer.flush()
-        except OSError:
-            # The client has gone, so there is nobody to tell.
-            return
+    return answer
 
 
 def _keep_event(
@@ -116,7 +166,10 @@ def _keep_event(
         hook_log.session_log(state_folder(file), payload.session)
     )
     if not is_bare_end and is_accepted(file, load_config(place)[0].trust.folders):
-        line = {"time": to_text(system_clock()), **dialect.log_line(moment, event, payload)}
+        from archivist.capture.redaction import without_secrets
+
+        told = {"time": to_text(system_clock()), **dialect.log_line(moment, event, payload)}
+        line = without_secrets(told, is_exact=True)
         hook_log.keep_event(state_folder(file), payload.session, json.dumps(line, ensure_ascii=False))
 
 
@@ -168,7 +221,8 @@ def _answer_event(dialect: Dialect, moment: str, payload: HookPayload, bank: str
     if moment == TOOL_FAILURE and not payload.error:
         return ""
     from archivist.errors import ArchivistError
-    from archivist.paths import bank_file, home_folder, is_file
+    from archivist.paths import bank_file, home_folder
+    from archivist.trust import has_bank_at
 
     place = find_bank(payload.folder, bank)
     if moment in (STOP, SESSION_END):
@@ -178,7 +232,7 @@ def _answer_event(dialect: Dialect, moment: str, payload: HookPayload, bank: str
         return ""
     home = home_folder()
     global_bank = None
-    if moment not in (PROMPT, TOOL_FAILURE) and is_file(bank_file(home)):
+    if moment not in (PROMPT, TOOL_FAILURE) and has_bank_at(bank_file(home)):
         try:
             global_bank = _open_bank(home, dialect, load_config(home)[0])
         except ArchivistError as error:
@@ -217,6 +271,7 @@ def _brief_from_banks(
     from pathlib import Path
 
     from archivist import projects
+    from archivist.errors import ArchivistError
     from archivist.trust import find_pulled_problem, lost_changes
 
     config, refused = load_config(place)
@@ -240,13 +295,18 @@ def _brief_from_banks(
         elif moment == SUBAGENT_START:
             brief = bank.sessions.brief_subagent(run, project, role=payload.role, global_bank=global_bank)
         else:
+            provider, agent = dialect.harness or dialect.name, _agent_name(dialect)
+            told = ""
+            try:
+                told = _brief_from_team(config, bank, run, project, provider) if config.server.url else ""
+            except ArchivistError as error:
+                # The project's own bank can still answer.
+                note_failure(f"{dialect.name} {moment}, the team's server", error, place)
+            if told:
+                bank.sessions.open_session(run, project, folder=folder, agent=agent)
+                return told + (global_bank.sessions.brief_session("", "").text if global_bank else "")
             brief = bank.sessions.brief_session(
-                run,
-                project,
-                folder=folder,
-                provider=dialect.harness or dialect.name,
-                agent=_agent_name(dialect),
-                global_bank=global_bank,
+                run, project, folder=folder, provider=provider, agent=agent, global_bank=global_bank
             )
         text = brief.text if brief is not None else ""
         if not is_start:
@@ -254,7 +314,31 @@ def _brief_from_banks(
         if brief is not None and (withheld := brief.count_stale()):
             text += _notice(f"Archivist: {withheld}.")
         is_wrong = unclear or refused is not None or lost_changes(bank.path)
-        return _notice() + text if is_wrong or find_pulled_problem(bank.path) else text
+        is_published = not bank.store.server and find_pulled_problem(bank.path)
+        return _notice() + text if is_wrong or is_published else text
+
+
+def _brief_from_team(config: Config, bank: Bank, run: str, project: str, provider: str) -> str:
+    """Return the brief of the team's server if it answers soon, else the last one, else nothing."""
+    import time
+
+    from archivist.capture.clean import fence
+    from archivist.exchange.outbox_service import Outbox
+    from archivist.files.write import read_bytes, replace_file
+    from archivist.paths import state_folder
+
+    outbox = Outbox.from_settings(config.server, bank.root)
+    if outbox is None or not run:
+        return ""
+    folder = state_folder(bank.path)
+    copy = folder / _TEAM_BRIEF
+    if (told := outbox.brief(run, project, provider, time.time())) is not None:
+        text, lessons = told
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_file(copy, text.encode("utf-8", "replace"), is_private=True)
+        return fence(text, "team", lessons) if text.strip() else ""
+    last = (read_bytes(copy) or b"").decode("utf-8", "replace")
+    return fence(last, "unrecorded", ()) if last.strip() else ""
 
 
 def _agent_name(dialect: Dialect) -> str:
@@ -349,12 +433,11 @@ def find_bank(folder: str, bank: str = "") -> Path | None:
         if not is_file(bank_file(Path(named))) and not is_noted(bank_file(Path(named))):
             raise NoBankError(named)
         return Path(named)
-    for start in (folder, os.environ.get("CLAUDE_PROJECT_DIR", ""), "."):
-        # The real folder first, as the commands see it; then the folder as the client spells it.
-        for path in (Path(os.path.realpath(start)), Path(start).absolute()) if start else ():
-            if (found := find_bank_folder(path, read_folders)[0]) is not None:
-                return found
-    return None
+    starts = [start for start in (folder, os.environ.get("CLAUDE_PROJECT_DIR", ""), ".") if start]
+    # The real folder first, as the commands see it; then the folder as the client spells it.
+    spelled = [path for start in starts for path in (Path(os.path.realpath(start)), Path(start).absolute())]
+    found = (find_bank_folder(path, read_folders)[0] for path in dict.fromkeys(spelled))
+    return next((place for place in found if place is not None), None)
 
 
 def find_log_bank(folder: str, bank: str = "") -> Path | None:
@@ -369,10 +452,8 @@ def find_log_bank(folder: str, bank: str = "") -> Path | None:
     return None
 
 
-def note_failure(what: str, error: Exception, place: Path | None) -> None:
+def note_failure(what: str, error: BaseException, place: Path | None) -> None:
     """Log a failure under the user's home, where the doctor looks: that of the bank, or of none."""
-    from contextlib import suppress
-
     from archivist.capture.clean import clean_name
     from archivist.clock import system_clock
     from archivist.files import hook_log
@@ -391,8 +472,10 @@ def is_silent(error: Exception) -> bool:
     return isinstance(error, UntrustedBankError)
 
 
-def error_text(error: Exception) -> str:
+def error_text(error: BaseException) -> str:
     """Return one line that says what went wrong."""
     from archivist.errors import ArchivistError
 
-    return error.message if isinstance(error, ArchivistError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, ArchivistError):
+        return error.message
+    return str(error) if isinstance(error, _DeadlineError) else f"{type(error).__name__}: {error}"

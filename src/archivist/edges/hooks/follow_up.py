@@ -21,10 +21,12 @@ from archivist.doctor import LOG, READABLE
 from archivist.edges.hooks.dialects import DIALECTS
 from archivist.edges.hooks.dispatch import is_silent, load_config, note_failure
 from archivist.errors import ArchivistError, BankError, InputError
+from archivist.exchange.outbox_service import Outbox
 from archivist.files import hook_log
 from archivist.files.write import wait_for_lock
 from archivist.paths import bank_file, home_folder, is_file, state_folder
 from archivist.records import Actor, ActorKind, Episode, EpisodeStatus
+from archivist.trust import has_bank_at
 
 # A log that has not grown for this long is complete.
 _STABLE_S = 0.5
@@ -32,6 +34,7 @@ _POLL_S = 0.1
 _LONGEST_WAIT_S = 10.0
 # How long the end of a session waits for the work on another one.
 _LOCK_WAIT_S = 600.0
+_MODEL_LOCK_NAME = "model.lock"
 _MISSING = "the log file does not exist"
 
 
@@ -82,6 +85,14 @@ def main(args: Sequence[str]) -> None:
                     _process_session(task, bank)
                 elif task.is_end:
                     raise InputError(f"another process held {hook_log.LOCK_NAME} for {_LOCK_WAIT_S:.0f} s")
+            if task.is_end and (outbox := Outbox.from_settings(config.server, bank.root)) is not None:
+                # What could not be sent waits for the next session, and the doctor tells why.
+                outbox.send(time.time())
+            if task.is_end and config.model.name:
+                # A model may take minutes: other sessions must not wait for it.
+                with (state / _MODEL_LOCK_NAME).open("a") as lock:
+                    if wait_for_lock(lock.fileno(), 0.0):
+                        _read_with_model(bank)
     except Exception as error:  # noqa: BLE001 nobody sees the process; the doctor shows the log
         if not is_silent(error):
             note_failure(f"{task.client} after {task.moment}", error, place)
@@ -97,10 +108,13 @@ def _process_session(task: FollowUpTask, bank: Bank) -> None:
             # The session has ended and no log told its outcome.
             finished = episode.finished or bank.now()
             bank.capture(replace(episode, status=EpisodeStatus.PARTIAL, finished=finished), ())
+        if task.is_end and episode is not None:
+            _queue_for_team(bank, task)
     failed = [result for result in bank.reflections.reflect_waiting() if getattr(result, "error", "")]
     if task.is_end and task.session and bank.config.stream.sessions_are_cycles:
         bank.stream.log_session(task.session, role=task.client)
-    bank.stream.reflect(if_due=True)
+    if not (task.is_end and bank.config.model.name):
+        bank.stream.reflect(if_due=True)
     for _ in bank.vectors.embed_waiting():
         pass
     bank.erasure.finish_erasures()
@@ -110,6 +124,30 @@ def _process_session(task: FollowUpTask, bank: Bank) -> None:
         bank.documents.refresh()
     if failed:
         raise InputError(f"reflection on {failed[0].run} failed: {getattr(failed[0], 'error', '')}")
+
+
+def _queue_for_team(bank: Bank, task: FollowUpTask) -> None:
+    """Queue the session for the team's server; a wrong setting must not keep it from being learnt from."""
+    try:
+        if (outbox := Outbox.from_settings(bank.config.server, bank.root)) is not None:
+            outbox.put(bank, task.session)
+    except ArchivistError as error:
+        note_failure(f"{task.client} after {task.moment}, the team's server", error, bank.path)
+
+
+def _read_with_model(bank: Bank) -> None:
+    """Let the configured language model read what it has not read, within its budget; log why it did not."""
+    reports = list(bank.model.read_runs(bank.model.unread_runs()))
+    if (done := bank.stream.reflect(if_due=True, with_model=True)).model:
+        reports.append(done.model)
+    if not any(report.is_unfinished for report in reports):
+        reports.append(bank.model.refine())
+    for _ in bank.vectors.embed_waiting():
+        pass
+    # A budget that is used up is as the user wants it.
+    problems = (report.problem for report in reports if not report.is_exhausted)
+    if problem := next(filter(None, problems), ""):
+        raise InputError(f"the language model was asked no further: {problem}")
 
 
 def _capture_log(bank: Bank, task: FollowUpTask) -> None:
@@ -160,7 +198,7 @@ def _finish_logs(bank: Bank, task: FollowUpTask) -> None:
 
     home = home_folder()
     try:
-        if is_file(bank_file(home)):
+        if has_bank_at(bank_file(home)):
             with Bank.open(home, create=False, actor=bank.actor) as global_bank:
                 finish(global_bank)
                 return

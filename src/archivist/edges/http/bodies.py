@@ -10,15 +10,17 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from functools import partial
 from hashlib import sha256
 from inspect import Parameter, Signature, signature
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from anyio.to_thread import run_sync
 from fastapi import Request
 from fastapi.datastructures import DefaultPlaceholder
 from fastapi.dependencies.models import Dependant
+from fastapi.params import Header as HeaderParam
 from fastapi.routing import APIRoute
 from pydantic import create_model
 from starlette.responses import Response
@@ -26,8 +28,8 @@ from starlette.responses import Response
 from archivist.bank import Bank
 from archivist.edges.http.answers import ExtensibleOut, json_response
 from archivist.edges.http.shapes import Body
-from archivist.edges.server.banks import KEY, PoolLane, RequestContext
-from archivist.edges.server.checks import Refusal
+from archivist.edges.server.banks import KEY, REACH, BankReach, PoolLane, RequestContext
+from archivist.edges.server.checks import Refusal, bearer_secret
 from archivist.errors import BankError, InputError
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -44,6 +46,8 @@ _FOLDER_PREFIX = "archivist-"
 _log = logging.getLogger("archivist.http")
 
 
+# Of an app that serves its bank alone.
+_NO_REACH = partial(BankReach, lambda _secret: {}, None)
 _LANES: dict[Endpoint, Callable[..., PoolLane]] = {}
 
 
@@ -87,8 +91,8 @@ def _query_names(dependant: Dependant) -> set[str]:
 class BankRoute(CheckedRoute):
     """A route whose endpoint takes a bank and the arguments of a request, and returns plain values.
 
-    The parameters of a POST or PATCH that are not in its path are the fields of its JSON body, unless one of
-    them is the whole body.
+    The parameters of a POST or PATCH that are neither in its path nor headers are the fields of its JSON
+    body, unless one of them is the whole body.
     """
 
     lane: ClassVar[PoolLane] = PoolLane.WRITE
@@ -102,7 +106,9 @@ class BankRoute(CheckedRoute):
             fields = {
                 name: (each.annotation, ... if each.default is each.empty else each.default)
                 for name, each in own.items()
-                if name != "bank" and f"{{{name}" not in path
+                if name not in ("bank", "reach")
+                and f"{{{name}" not in path
+                and not any(isinstance(part, HeaderParam) for part in get_args(each.annotation))
             }
             kinds = [kind for kind, _ in fields.values()]
             # A body as a whole is one parameter.
@@ -115,8 +121,9 @@ class BankRoute(CheckedRoute):
             arguments |= {name: getattr(body, name) for name in fields}
             return self._run_endpoint(endpoint, request, arguments)
 
+        self._reaches = "reach" in own
         # FastAPI reads here what to pass.
-        shown = [each for name, each in own.items() if name not in (*fields, "bank")]
+        shown = [each for name, each in own.items() if name not in (*fields, "bank", "reach")]
         shown.append(Parameter("request", Parameter.KEYWORD_ONLY, annotation=Request))
         if fields:
             title = endpoint.__name__.title().replace("_", "")
@@ -138,6 +145,9 @@ class BankRoute(CheckedRoute):
             wanted = _LANES[endpoint](actor=context.actor, **arguments)
             # Without a key, a write has no repetition to wait for, and must not wait for a log.
             lane = lane if wanted is PoolLane.LOG and repeatable is None else wanted
+        if self._reaches:
+            make = request.scope.get(REACH, _NO_REACH)
+            arguments["reach"] = make(bearer_secret(request.headers))
         with context.banks.borrow(context.actor, lane) as bank:
 
             def run() -> Response:

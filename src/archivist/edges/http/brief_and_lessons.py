@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Header, Query
 from pydantic import ConfigDict, Field, model_validator
 
 from archivist.bank import Bank
@@ -12,18 +13,22 @@ from archivist.brief.select import BriefFormat, BriefRequest
 from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked
 from archivist.edges.http.bodies import BankRoute, set_lane
-from archivist.edges.server.banks import PoolLane
+from archivist.edges.server.banks import BankReach, PoolLane
 from archivist.edges.views import View, brief_view, history_views, hit_view, lesson_views
 from archivist.errors import InputError
 from archivist.lessons.service import MOST_MET
 from archivist.recall.query import LIVE
 from archivist.recall.query import Query as Question
+from archivist.recall.results import Hit
 from archivist.records import Category, Lesson, LessonType, Scope, Severity, Status
 
 briefs = APIRouter(prefix="/api", tags=["brief and recall"], route_class=BankRoute)
 router = APIRouter(prefix="/api/lessons", tags=["lessons"], route_class=BankRoute)
 _LESSON = answers.item_model("lesson", answers.LessonOut)
 _MemoryKind = Literal["lesson", "episode", "event", "fact", "artifact", "task", "entry", "document"]
+_ReadVersion = Annotated[
+    str, Header(alias="If-Match", max_length=70, description="The `version` of the words that you read.")
+]
 _TEXT_HITS = 200
 _MOST_HITS = 1_000
 
@@ -130,6 +135,7 @@ def heal(
 @briefs.get("/recall", response_model=answers.page_model("hits", answers.HitOut))
 def recall(
     bank: Bank,
+    reach: BankReach,
     asked: Asked,
     audience: _Audience,
     query: shapes.Sought,
@@ -145,8 +151,11 @@ def recall(
     importance: Annotated[shapes.Share, Query()] = 0.0,
     preset: Annotated[str | None, Query(pattern="^(relevance|archivist|generative)$")] = None,
     window: Annotated[int, Query(ge=0, le=20)] = 0,
+    banks: Annotated[
+        str, Query(alias="bank", max_length=2_000, description="`all` or `a,b`: banks of this token.")
+    ] = "",
 ) -> View:
-    """Find what answers a question, in every kind of memory, the best first."""
+    """Find what answers a question, in every kind of memory, the best first; also in several banks."""
     question = Question(
         text=query,
         kinds=tuple(dict.fromkeys(kind)),
@@ -163,12 +172,16 @@ def recall(
         window=window,
         **audience,
     )
-    page = asked.page_by_rank(
-        lambda limit: bank.recall(question._replace(limit=limit)).hits,
-        lambda hit: f"{hit.kind}:{hit.id}",
-        most=_MOST_HITS,
+
+    def find(limit: int) -> Sequence[Hit]:
+        if not banks:
+            return bank.recall(question._replace(limit=limit)).hits
+        with reach.open(banks) as opened:
+            return bank.recall_across(opened, question._replace(limit=limit)).hits
+
+    return asked.page_by_rank(find, lambda hit: f"{hit.kind}:{hit.id}", most=_MOST_HITS).view(
+        "hits", hit_view
     )
-    return page.view("hits", hit_view)
 
 
 @router.get("", response_model=answers.page_model("lessons", answers.LessonOut))
@@ -233,9 +246,17 @@ def edit_lesson(bank: Bank, id: shapes.Id, changes: LessonEdit) -> View:  # noqa
 
 
 @router.post("/{id}/approve", response_model=_LESSON)
-def approve_lesson(bank: Bank, id: shapes.Id) -> View:  # noqa: A002
-    """Approve a lesson as it is worded; only a person may."""
-    return _lesson_answer(bank, bank.lessons.approve(id))
+def approve_lesson(
+    bank: Bank,
+    id: shapes.Id,  # noqa: A002
+    version: _ReadVersion = "",
+) -> View:
+    """Approve a lesson as it is worded; only a person may.
+
+    If it has another `version` by now, the answer is 409. Quarantined words, and an agent's that it has
+    changed, need one. `replaced` names the lessons that it replaces, `kept_beside` those of yours that stay.
+    """
+    return _lesson_answer(bank, bank.lessons.approve(id, version.strip('"')))
 
 
 @router.delete("/{id}", response_model=_LESSON)

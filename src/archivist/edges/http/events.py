@@ -13,6 +13,7 @@ import math
 import re
 import time
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from datetime import datetime
@@ -30,7 +31,7 @@ from archivist.bus import StoredMessage
 from archivist.clock import to_short_text
 from archivist.config import ServerRules
 from archivist.edges.server.banks import RequestContext
-from archivist.edges.server.checks import Refusal
+from archivist.edges.server.checks import Refusal, crowded_refusal, limited_name
 from archivist.errors import ArchivistError
 from archivist.records.plain import to_plain
 from archivist.store.ledger import LedgerEntry
@@ -47,6 +48,8 @@ _SEND_TIMEOUT_S = 60.0
 # a while, or after the longer time at the latest.
 _QUIET_S = 2.0
 _EMBED_AT_LATEST_S = 30.0
+# Streams that one token of an agent may have open: each is sent every change.
+_MAX_STREAMS = 8
 _log = logging.getLogger("archivist.http")
 
 
@@ -77,11 +80,11 @@ class EventHub:
         bank: Bank,
         embedding_bank: Bank,
         rules: ServerRules,
-        is_browser: Callable[[str], bool] = lambda _token: False,
+        is_let_in: Callable[[str], bool] = lambda _token: False,
     ) -> None:
         self._bank = bank
-        self._embedding_bank = embedding_bank
-        self._is_browser = is_browser
+        self.embedding_bank = embedding_bank
+        self._is_let_in = is_let_in
         self.rules = rules
         self._kept: list[LiveEvent] = []
         # Every event after this position is in `_kept`.
@@ -90,7 +93,8 @@ class EventHub:
         self._news = asyncio.Event()
         self._limiter = CapacityLimiter(2)
         self._last_message = 0
-        self.listeners = 0
+        # How many streams each token has; those of people are counted together.
+        self.listeners: Counter[str] = Counter()
         self.is_over = False
 
     @property
@@ -178,7 +182,7 @@ class EventHub:
         """Make the vectors of new records in a thread."""
 
         def embed_waiting() -> None:
-            for _ in self._embedding_bank.vectors.embed_waiting():
+            for _ in self.embedding_bank.vectors.embed_waiting():
                 if self.is_over:
                     return
 
@@ -225,7 +229,7 @@ class EventHub:
 
     async def is_token_valid(self, token: str) -> bool:
         """Say whether a token, or the session of a browser, still lets its holder in."""
-        return self._is_browser(token) or await self.run_in_thread(lambda: self._bank.tokens.is_valid(token))
+        return self._is_let_in(token)
 
     async def run_in_thread(self, work: Callable[[], T]) -> T:
         """Run work on the bank in a thread; few of them, so that listeners take none from requests."""
@@ -244,7 +248,10 @@ class EventStream(StreamingResponse):
                 hint = "send the id of an event"
                 raise Refusal(400, "bad_event_id", "the Last-Event-ID is malformed", hint=hint)
             position = EventPosition(int(found[1]), int(found[2] or 0))
-        if hub.listeners >= hub.rules.max_listeners:
+        self._listener = limited_name(context.token, context.actor)
+        if self._listener and hub.listeners[self._listener] >= _MAX_STREAMS:
+            raise crowded_refusal("too_many_streams", "this token has too many streams open")
+        if hub.listeners.total() >= hub.rules.max_listeners:
             raise Refusal(503, "too_many_listeners", "too many listeners", hint="server.max_listeners")
         events = _event_texts(hub, context, position)
         super().__init__(events, headers=headers, media_type="text/event-stream")
@@ -257,12 +264,13 @@ class EventStream(StreamingResponse):
             async with asyncio.timeout(_SEND_TIMEOUT_S):
                 await send(message)
 
-        self._hub.listeners += 1
+        self._hub.listeners[self._listener] += 1
         try:
             with suppress(TimeoutError):
                 await super().stream_response(send_in_time)
         finally:
-            self._hub.listeners -= 1
+            self._hub.listeners[self._listener] -= 1
+            self._hub.listeners += Counter()  # Forgets tokens without a stream.
 
 
 async def _event_texts(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hmac
+import json
 import logging
 import secrets
 import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
-from threading import Lock
+from hmac import compare_digest
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -30,6 +33,7 @@ from archivist.edges.server.checks import (
     TokenCheck,
     bearer_secret,
     check_token,
+    limited_name,
     refusal_response,
     unauthorized_refusal,
 )
@@ -59,8 +63,10 @@ class AuthMiddleware(GuardedApp):
         uploads: Sequence[Route],
         incoming: BodyReceiver,
         pages: Pages | None = None,
+        person: str = "",
     ) -> None:
         super().__init__(app, rules, incoming, is_beyond_loopback=is_beyond_loopback)
+        self._person = person
         self._banks = banks
         self._token_bank = token_bank
         self._browsers = browsers
@@ -108,10 +114,12 @@ class AuthMiddleware(GuardedApp):
         self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send
     ) -> None:
         """Pass an authenticated request on, with a limit to its body."""
-        scope[KEY] = await self._authenticate(scope, headers)
+        context = scope[KEY] = await self._authenticate(scope, headers)
         is_upload = any(route.matches(scope)[0] is Match.FULL for route in self._uploads)
         max_bytes = (self.rules.max_upload_mb if is_upload else self.rules.max_body_mb) * MEGABYTE
-        limited = self.bodies.limit_receive(receive, headers, max_bytes)
+        limited = self.bodies.limit_receive(
+            receive, headers, max_bytes, limited_name(context.token, context.actor)
+        )
         # HEAD is answered as GET without its body, but must not use a one-time link up.
         is_head = scope["method"] == "HEAD" and scope["path"] != OPEN_PATH
         await self.app({**scope, "method": "GET"} if is_head else scope, limited, send)
@@ -124,18 +132,30 @@ class AuthMiddleware(GuardedApp):
         is_public = self._pages is not None and self._pages.is_public(scope["path"])
         if is_open or ((is_public or scope["path"] == HEALTH_PATH) and scope["method"] in ("GET", "HEAD")):
             return RequestContext("", scope["path"][1:], _ANONYMOUS, self._banks)
-        # Read by hand: other servers of the host may have set malformed cookies beside ours.
-        own, pairs = cookie_name(headers.get("host", "")), headers.get("cookie", "").split(";")
-        cookies = (pair.strip().partition("=") for pair in pairs)
-        cookie = next((value.strip('"') for name, _, value in cookies if name == own), None)
-        secret = bearer_secret(headers)
+        cookie, secret = find_cookie(headers), bearer_secret(headers)
         if secret is None and cookie is not None:
             session = self._browsers.find_session(cookie)
-            if session is None or (session.token and not self._token_bank.tokens.is_valid(session.token)):
+            is_ours = session is not None and session.bank == self._browsers.bank
+            is_let_in = not session or not session.token or self._token_bank.tokens.is_valid(session.token)
+            if session is None or not is_ours or not is_let_in:
                 raise unauthorized_refusal("bad_token", "the browser session has ended")
+            self._require_person(session.actor)
             return RequestContext(session.token or session.id, session.name, session.actor, self._banks)
         token = await self.require_token(secret)
+        self._require_person(token.actor)
         return RequestContext(token.id, token.name, token.actor, self._banks)
+
+    def _require_person(self, actor: Actor) -> None:
+        """Refuse everybody but the owner of a person's own bank."""
+        if self._person and actor.person != self._person:
+            raise Refusal(403, "not_yours", "this bank is another person's", hint="ask its owner to share")
+
+
+def find_cookie(headers: Mapping[str, str]) -> str | None:
+    """Return our cookie; read by hand, since other servers of the host may have set malformed ones."""
+    own, pairs = cookie_name(headers.get("host", "")), headers.get("cookie", "").split(";")
+    cookies = (pair.strip().partition("=") for pair in pairs)
+    return next((value.strip('"') for name, _, value in cookies if name == own), None)
 
 
 def cookie_name(host: str) -> str:
@@ -148,63 +168,59 @@ def cookie_name(host: str) -> str:
 
 
 class BrowserSession(NamedTuple):
-    """A browser that is signed in: in whose name, by which token if by one, and until when."""
+    """A browser that is signed in: in whose name, by which token if by one, and to which bank."""
 
     id: str
     name: str
     actor: Actor
     token: str
-    expires: datetime
+    bank: str
 
 
-@dataclass
+@dataclass(frozen=True)
 class BrowserSessions:
-    """The browser sessions, and the links that start one. Kept in memory: they end with the server."""
+    """The browser sessions, and the link that starts one.
+
+    A session is a signed text that the browser keeps, so that every process of a server accepts it. The
+    secret is the server's, made when it starts: sessions and the link end with the server.
+    """
 
     actor: Actor
     now: Callable[[], datetime]
-    _links: set[str] = field(default_factory=set)
-    _sessions: dict[str, BrowserSession] = field(default_factory=dict)
-    _lock: Lock = field(default_factory=Lock)
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    bank: str = ""
 
     def create_link(self) -> str:
-        """Return the key of a new link, which signs browsers in as long as the server runs."""
-        key = secrets.token_urlsafe(32)
-        with self._lock:
-            self._links.add(_digest_of(key))
-        return key
+        """Return the key of the link, which signs browsers in as long as the server runs."""
+        return self._sign(f"link {self.bank}")
 
     def redeem_link(self, key: str) -> str | None:
         """Return the session key for a link's key; None when it is unknown."""
-        with self._lock:
-            is_known = _digest_of(key) in self._links
+        is_known = compare_digest(key.encode("utf-8", "replace"), self.create_link().encode())
         return self.start_session(self.actor) if is_known else None
 
     def start_session(self, actor: Actor, token: str = "", name: str = "") -> str:
         """Start a session in an actor's name, valid at most as long as the token; return its key."""
-        key, session_id = secrets.token_urlsafe(32), f"browser-{secrets.token_hex(4)}"
-        with self._lock:
-            now = self.now()
-            self._sessions = {each: old for each, old in self._sessions.items() if old.expires > now}
-            self._sessions[_digest_of(key)] = BrowserSession(
-                session_id, name or session_id, actor, token, now + SESSION_LIFETIME
-            )
-        return key
+        expires = int((self.now() + SESSION_LIFETIME).timestamp())
+        session_id = f"browser-{secrets.token_hex(4)}-{expires}"
+        session = BrowserSession(session_id, name or session_id, actor, token, self.bank)
+        text = json.dumps([*session._replace(actor=str(actor))])  # type: ignore[arg-type]
+        body = urlsafe_b64encode(text.encode()).decode()
+        return f"{body}.{self._sign(body)}"
 
     def find_session(self, key: str) -> BrowserSession | None:
-        """Return the session of a key, or None when it is unknown or has expired."""
-        with self._lock:
-            session = self._sessions.get(_digest_of(key))
-        return session if session is not None and session.expires > self.now() else None
+        """Return the session of a key to any bank of the server; None when it is unknown or has expired."""
+        body, _, seal = key.partition(".")
+        if not compare_digest(seal.encode("utf-8", "replace"), self._sign(body).encode()):
+            return None
+        session_id, name, actor, token, bank = json.loads(urlsafe_b64decode(body))
+        session = BrowserSession(session_id, name, Actor.parse(actor), token, bank)
+        return session if self.is_valid(session_id) else None
 
     def is_valid(self, session_id: str) -> bool:
-        """Say whether the session of this id is still valid."""
-        with self._lock:
-            return any(
-                each.id == session_id and each.expires > self.now() for each in self._sessions.values()
-            )
+        """Say whether a session has not expired, by its id; only a session of ours has such an id."""
+        kind, _, expires = session_id.rpartition("-")
+        return kind.startswith("browser-") and self.now().timestamp() < int(expires)
 
-
-def _digest_of(key: str) -> str:
-    """Return a key's digest, by which it is looked up: how long that takes tells nothing of the key."""
-    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+    def _sign(self, text: str) -> str:
+        return hmac.new(self.secret, text.encode("utf-8", "replace"), sha256).hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -11,6 +12,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.convertors import PathConvertor, register_url_convertor
 
+from archivist.audit.period import resolve_period
 from archivist.audit.report import recommend_steps
 from archivist.bank import Bank
 from archivist.brief.select import BriefRequest
@@ -26,10 +28,12 @@ from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked
 from archivist.edges.http.bodies import BankRoute, LongRoute, UploadRoute
 from archivist.edges.http.brief_and_lessons import RunBody
+from archivist.edges.server.banks import BankReach
 from archivist.edges.server.checks import MEGABYTE, Refusal
 from archivist.edges.views import View
 from archivist.errors import InputError
 from archivist.files.open import exceeds_unpacked_size
+from archivist.paths import bank_name
 from archivist.records import Episode, EpisodeStatus
 from archivist.records.plain import to_plain
 from archivist.reflect.trigger import ReflectionOutcome, Scenario
@@ -38,7 +42,7 @@ from archivist.reflect.trigger import ReflectionOutcome, Scenario
 class _RunConvertor(PathConvertor):
     """The id of a run, which may have slashes; what is done to a run has a path of its own."""
 
-    regex = r"(?!.*/(?:finish|log)\Z).*"
+    regex = r"(?!.*/(?:finish|log|share)\Z).*"
 
 
 register_url_convertor("run", _RunConvertor())
@@ -149,6 +153,19 @@ def finish_run(
     return views.finished_run_view(bank, done.runs[0])
 
 
+@router.post("/runs/{run:path}/share")
+def share_run(bank: Bank, reach: BankReach, run: shapes.Id, to: shapes.Word = "") -> View:
+    """Copy a run to another bank of this token, by default from a person's own to the team's."""
+    if not to and bank.team is None:
+        raise InputError("this is no person's own bank", hint="name the bank that is to get the run")
+    with reach.open(to) if to else nullcontext({"": bank.team}) as banks:
+        (name, target), *more = banks.items()
+        if more or target is None:
+            raise InputError("a run is shared with one bank at a time", hint="send one request for each")
+        done = bank.runs.share(run, target)
+        return {"run": done.episodes[-1].id, "bank": name or bank_name(target.path), "events": done.events}
+
+
 @uploads.post(
     "/runs/{run:path}/log",
     response_model=answers.page_model("runs", answers.ExtensibleOut),
@@ -207,15 +224,25 @@ def check(bank: Bank, run: shapes.Title) -> View:
 
 
 @router.get("/audit/report", response_model=answers.page_model("lessons", answers.ExtensibleOut))
-def report(bank: Bank, asked: Asked) -> View:
-    """Sum up whether lessons helped: worst first, and what the verdicts suggest."""
-    found = bank.audits.audit_report()
+def report(
+    bank: Bank,
+    asked: Asked,
+    *,
+    days: Annotated[int, Query(ge=0, le=36_500, description="Only the runs of the last days.")] = 0,
+    since: shapes.Since = None,
+    until: shapes.Until = None,
+    project: shapes.Only = "",
+) -> View:
+    """Sum up whether lessons helped: all runs or those of a period, worst first, and what to do about it."""
+    period = resolve_period(bank.now(), days=days, since=since, until=until)
+    found = bank.audits.audit_report(period, project=project)
     page = asked.page_by_rank(lambda _most: found.lessons, lambda line: line.lesson)
     shown = {line.lesson for line in page.items}
     return {
         **page.view("lessons", views.report_row_view),
         "proposals": [to_plain(each) for each in recommend_steps(found) if each.lesson in shown],
         "total": views.report_row_view(found.total),
+        "answer": views.answer_view(found),
     }
 
 

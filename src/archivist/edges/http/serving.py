@@ -9,9 +9,11 @@ import asyncio
 import logging
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, NamedTuple
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anyio.to_thread import current_default_thread_limiter, run_sync
 from fastapi import APIRouter, FastAPI, Request
@@ -29,16 +31,29 @@ from archivist.edges.http.answers import ProblemOut
 from archivist.edges.http.bodies import WRITING, remove_leftovers
 from archivist.edges.http.events import EventHub
 from archivist.edges.http.guard import AuthMiddleware, BrowserSessions
+from archivist.edges.http.team import TeamApp
 from archivist.edges.server.banks import BankPool
-from archivist.edges.server.checks import MEDIA_TYPE, BodyReceiver, Pages, Refusal, refusal_response
+from archivist.edges.server.checks import (
+    MEDIA_TYPE,
+    BodyReceiver,
+    Pages,
+    Refusal,
+    check_token,
+    refusal_response,
+)
 from archivist.edges.server.listening import (
     Certificate,
     is_loopback,
     listen,
     make_server,
+    serve_in_processes,
     url_of,
     use_one_thread_for_vectors,
 )
+from archivist.paths import bank_name
+
+if TYPE_CHECKING:
+    import uvicorn
 
 # Python's default is 5 ms. A shorter turn lets small requests run between the steps of a large one.
 _SWITCH_INTERVAL_S = 0.001
@@ -68,6 +83,7 @@ STATUSES: dict[type[errors.ArchivistError], int] = {
     errors.InputError: 400,
     errors.AccessError: 403,
     errors.EmbedderError: 503,
+    errors.ModelError: 503,
     errors.BankError: 503,
     errors.ArchivistError: 500,
 }
@@ -87,7 +103,7 @@ _LISTS = {
 # A hint that names a command or a flag is of no use to an HTTP client.
 _COMMAND = re.compile(r"\barchivist [a-z]|(?<!\S)--[a-z]")
 # The problems that any operation may answer with.
-DOCUMENTED = (400, 401, 403, 404, 408, 409, 413, 415, 422, 500, 503, 507)
+DOCUMENTED = (400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 500, 503, 507)
 
 
 def _install_handlers(app: FastAPI) -> None:
@@ -184,82 +200,89 @@ def open_server(
     is_insecure: bool = False,
     is_quiet: bool = False,
     pages: Pages | None = None,
+    banks: Mapping[str, Callable[[], Bank]] | None = None,
+    processes: int = 1,
 ) -> ServerHandle:
-    """Listen at a host and port (0 picks a free one); beyond this machine only with TLS or `is_insecure`."""
+    """Listen at a host and port (0 picks a free one); beyond this machine only with TLS or `is_insecure`.
+
+    `banks` are the banks by name when there are several; `open_bank` opens the first.
+    """
     if not is_loopback(host) and certificate is None and not is_insecure:
         raise errors.InputError(
             f"{host!r} is reached from other machines, and tokens would travel in the clear",
             hint="--tls-cert and --tls-key, or --insecure behind a proxy with TLS; 127.0.0.1 needs neither",
         )
+    with open_bank() as first:
+        name, rules = bank_name(first.path), first.config.server
+        browsers = BrowserSessions(first.actor, first.now, bank=name if banks is None else next(iter(banks)))
     listener = listen(host, port)
     use_one_thread_for_vectors()
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
-    app = create_app(open_bank, is_beyond_loopback=not is_loopback(host), pages=pages)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
     levels = {"archivist.http": logging.WARNING if is_quiet else logging.INFO, "uvicorn.error": logging.ERROR}
-    for name, level in levels.items():
-        logger = logging.getLogger(name)
+    for logger_name, level in levels.items():
+        logger = logging.getLogger(logger_name)
         logger.handlers[:] = [handler]
         logger.setLevel(level)
         logger.propagate = False
 
-    def stop_streams() -> None:
-        app.state.incoming.stop()
-        if hasattr(app.state, "events"):
-            app.state.events.finish()
+    def make_one() -> uvicorn.Server:
+        make = partial(create_app, is_beyond_loopback=not is_loopback(host), pages=pages, browsers=browsers)
+        app = TeamApp(banks or {name: open_bank}, make, browsers, has_own_banks=rules.private_runs)
+        return make_server(app, silence_s=rules.silence_s, stop=app.stop, certificate=certificate)
 
-    silence_s = app.state.rules.silence_s
-    server = make_server(app, silence_s=silence_s, stop=stop_streams, certificate=certificate)
     url = url_of(host, listener.getsockname()[1], "https" if certificate else "http")
-    link = f"{url}/open?key={app.state.browsers.create_link()}"
-    return ServerHandle(url, link, lambda: server.run(sockets=[listener]))
+    link = f"{url}/open?key={browsers.create_link()}"
+    if processes == 1:
+        # What is wrong with the certificate is reported before the address is.
+        server = make_one()
+        return ServerHandle(url, link, lambda: server.run(sockets=[listener]))
+    return ServerHandle(
+        url, link, lambda: serve_in_processes(processes, lambda: make_one().run(sockets=[listener]))
+    )
 
 
 def create_app(
-    open_bank: Callable[[], Bank], *, is_beyond_loopback: bool = False, pages: Pages | None = None
+    open_bank: Callable[[], Bank],
+    *,
+    is_beyond_loopback: bool = False,
+    pages: Pages | None = None,
+    browsers: BrowserSessions | None = None,
+    name: str = "",
+    open_tokens: Callable[[], Bank] | None = None,
+    person: str = "",
 ) -> FastAPI:
     """Return the app; `open_bank` is called for each connection of its pool.
 
     `app.state.browsers.create_link()` returns the key of a link that signs browsers in: `/open?key=…`.
+    Among several banks it has a name, and its tokens may be those of another: those of a team let each
+    `person` into that person's own bank.
     """
     first = open_bank()
     # Tokens are checked on a connection of their own, so that the check never waits for the pool.
-    token_bank = open_bank()
+    token_bank = (open_tokens or open_bank)()
     rules = first.config.server
     banks = BankPool(open_bank, rules.connections)
-    browsers, incoming = BrowserSessions(first.actor, first.now), BodyReceiver(rules.silence_s)
+    browsers = replace(browsers or BrowserSessions(first.actor, first.now), bank=name)
+    incoming = BodyReceiver(rules.silence_s)
 
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        current_default_thread_limiter().total_tokens = banks.thread_count
-        await run_sync(remove_leftovers)
-        embedding_bank = open_bank()
-        hub = app.state.events = EventHub(first, embedding_bank, rules, browsers.is_valid)
-        await hub.start()
-        watching = asyncio.create_task(hub.watch())
-        try:
-            yield
-        finally:
-            hub.finish()
-            watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await watching
-            for bank in (embedding_bank, first, token_bank):
-                bank.close()
-            banks.close()
+    def is_let_in(token: str) -> bool:
+        return browsers.is_valid(token) or token_bank.tokens.is_valid(token)
 
+    hub = EventHub(first, open_bank(), rules, is_let_in)
     app = FastAPI(
         title="Archivist",
         version=__version__,
         summary="A memory that lets coding agents learn from their own runs.",
-        lifespan=lifespan,
+        lifespan=partial(_run_app, hub=hub, banks=banks, closed=(first, token_bank)),
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
     )
     app.state.rules, app.state.browsers, app.state.incoming = rules, browsers, incoming
-    app.state.pages = pages
+    app.state.events = hub
+    app.state.pages, app.state.check_token = pages, partial(check_token, token_bank)
     _install_handlers(app)
     # Added as they are: `include_router` would build every route a second time.
     app.router.routes.extend((*_api_routes(*_ROUTERS), *(pages.routes if pages else ())))
@@ -273,9 +296,32 @@ def create_app(
         uploads=_api_routes(runs.uploads),
         incoming=incoming,
         pages=pages,
+        person=person,
     )
     app.openapi = lambda: _openapi_document(app)  # type: ignore[method-assign]
     return app
+
+
+@asynccontextmanager
+async def _run_app(
+    _app: FastAPI, *, hub: EventHub, banks: BankPool, closed: Sequence[Bank]
+) -> AsyncIterator[None]:
+    """Watch for events while an app serves, and close its banks at the end."""
+    # Besides those of other banks' apps.
+    current_default_thread_limiter().total_tokens += banks.thread_count
+    await run_sync(remove_leftovers)
+    await hub.start()
+    watching = asyncio.create_task(hub.watch())
+    try:
+        yield
+    finally:
+        hub.finish()
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+        for bank in (hub.embedding_bank, *closed):
+            bank.close()
+        banks.close()
 
 
 def _api_routes(*routers: APIRouter) -> list[APIRoute]:

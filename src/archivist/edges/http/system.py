@@ -7,7 +7,6 @@ from threading import Lock
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qsl
 
-from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import RedirectResponse, Response
 
@@ -19,8 +18,8 @@ from archivist.edges.http.bodies import BankRoute, CheckedRoute, set_lane
 from archivist.edges.http.events import EventStream
 from archivist.edges.http.guard import HEALTH_PATH, OPEN_PATH, SESSION_LIFETIME, BrowserSessions, cookie_name
 from archivist.edges.http.shapes import Id, clean_json
-from archivist.edges.server.banks import KEY, PoolLane, RequestContext
-from archivist.edges.server.checks import Refusal, TokenCheck, check_token, unauthorized_refusal
+from archivist.edges.server.banks import KEY, REACH, PoolLane
+from archivist.edges.server.checks import Refusal, TokenCheck, bearer_secret, unauthorized_refusal
 from archivist.edges.views import View
 from archivist.errors import NotFoundError
 from archivist.records import Actor
@@ -42,19 +41,22 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
 
 @plain.get("/", response_model=answers.ExtensibleOut)
 def index(request: Request) -> Response:
-    """Return the server's name and version, and the actor of the token; a browser is sent to the pages."""
+    """Return the server's name and version, the token's actor and banks; a browser is sent to the pages."""
     if request.app.state.pages is not None and "text/html" in request.headers.get("accept", ""):
         return RedirectResponse("/overview", status_code=303)
-    actor = str(request.scope[KEY].actor)
-    return json_response(
-        {"name": "archivist", "version": __version__, "actor": actor, "routes": "/openapi.json"}
-    )
+    actor, make_reach = str(request.scope[KEY].actor), request.scope.get(REACH)
+    banks = make_reach(bearer_secret(request.headers)).names() if make_reach else []
+    told = {"name": "archivist", "version": __version__, "actor": actor, "banks": banks}
+    return json_response({**told, "routes": "/openapi.json"})
 
 
 @router.get("/api/status")
 def status(bank: Bank) -> View:
-    """Count what the bank holds."""
-    return {"status": bank.doctor.status()}
+    """Count what the bank holds, and say what a language model spent, if one is configured."""
+    from archivist.edges.views import model_view
+
+    model = model_view(bank)
+    return {"status": bank.doctor.status(), **({"model": model} if model else {})}
 
 
 @router.get("/api/health")
@@ -138,13 +140,7 @@ def open_browser(request: Request, key: Annotated[str, Query(max_length=200)] = 
 async def open_with_token(request: Request) -> Response:
     """Start a browser session by a token, in the name of the token's actor."""
     fields = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), max_num_fields=10))
-    context: RequestContext = request.scope[KEY]
-
-    def find() -> TokenCheck | None:
-        with context.banks.borrow(context.actor, PoolLane.READ) as bank:
-            return check_token(bank, fields.get("token", "").strip())
-
-    found = await run_sync(find)
+    found: TokenCheck | None = request.app.state.check_token(fields.get("token", "").strip())
     if found is None or found[1] is not TokenState.VALID:
         raise unauthorized_refusal("bad_token", "the token is unknown here, has expired or was revoked")
     browsers: BrowserSessions = request.app.state.browsers

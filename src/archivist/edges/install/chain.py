@@ -33,7 +33,8 @@ from archivist.edges.install.record import SetupRecord
 from archivist.errors import ArchivistError
 from archivist.files import hook_log
 from archivist.files.worktrees import read_small_text
-from archivist.paths import bank_file, is_file
+from archivist.paths import bank_file
+from archivist.trust import has_bank_at
 
 _TIMEOUT_S = 10
 _OURS = Path(sys.executable).with_name("archivist.exe" if sys.platform == "win32" else PROGRAM)
@@ -103,11 +104,15 @@ def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
 def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list[ClientInstall]:
     """Return what the clients' settings in a project and in a home have of ours."""
     # Only Claude Code reads files of its own that are not committed.
-    places = [(InstallLocation(root, is_local=True), ("claude-code",)), (InstallLocation(root), clients)]
+    local, project = InstallLocation(root, is_local=True), InstallLocation(root)
+    places = [(each, "claude-code") for each in dict.fromkeys((local, local.read_by("claude-code")))]
+    # Nor does Codex read the committed hooks of a linked worktree.
+    codex = project._replace(root=local.read_by("codex").root)
+    places += [(codex if client == "codex" else project, client) for client in clients]
     if home is not None:
-        places.append((InstallLocation(home, is_user=True), clients))
+        places += [(InstallLocation(home, is_user=True), client) for client in clients]
     found: list[ClientInstall] = []
-    for place, client in ((place, client) for place, some in places for client in some):
+    for place, client in places:
         install = ClientInstall(client, place.scope)
         remedy = f"archivist install {client} --{install.scope}"
         wanted = targets(client, place, with_server=has_server())
@@ -126,7 +131,7 @@ def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list
             continue
         if ours:
             is_whole = all(change.action == "unchanged" for change in planned)
-            if not is_whole and hooks and not place.is_user and _is_whole_locally(client, root):
+            if not is_whole and hooks and not place.is_user and _is_whole_locally(client, place.root):
                 is_whole, install = True, install._replace(scope="local")
             problem = "" if is_whole else f"{client} is installed only in part: {remedy}"
             if any(target.is_redirected(_read_hooks(target.path)) for target in ours):
@@ -224,7 +229,8 @@ def _check_clients(
         return Check("clients", False, "; ".join(problems))
     if not installs:
         return Check("clients", True, f"none is installed: archivist install {'|'.join(CLIENTS)}")
-    return Check("clients", True, ", ".join(f"{install.client} ({install.scope})" for install in installs))
+    named = dict.fromkeys(f"{install.client} ({install.scope})" for install in installs)
+    return Check("clients", True, ", ".join(named))
 
 
 def _check_command(command: str | None, calls: list[tuple[str, str, str]], *, is_needed: bool) -> Check:
@@ -232,7 +238,7 @@ def _check_command(command: str | None, calls: list[tuple[str, str, str]], *, is
     for client, program, bank in calls:
         if _is_path(program) and shutil.which(program) is None:
             missing.append(f"{client} calls {program}, which does not exist: correct its settings")
-        if _is_path(bank) and not is_file(bank_file(Path(bank))):
+        if _is_path(bank) and not has_bank_at(bank_file(Path(bank))):
             missing.append(f"{client} names the bank {bank}, which does not exist: correct its settings")
     if missing:
         return Check("command", False, "; ".join(dict.fromkeys(missing)))

@@ -132,6 +132,11 @@ def plan_client(client: str, place: InstallLocation, *, is_removal: bool = False
     with_server = is_removal or has_server()
     wanted = targets(client, place, with_server=with_server)
     remarks = [] if with_server else [f"{client}: {NO_SERVER}"]
+    hooks_root = place._replace(is_local=not place.is_user).read_by(client).root
+    if client == "codex" and hooks_root != place.root and not is_removal:
+        remarks.append(
+            f"codex: it reads the hooks of {hooks_root} alone, and of this worktree once merged there"
+        )
     if place.is_local and not is_removal:
         committed = [target for target in wanted if is_tracked(target.path)]
         for target in committed:

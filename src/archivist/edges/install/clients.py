@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from archivist.edges.hook_events import EVENT_NAMES, SESSION_END, SESSION_START
 from archivist.edges.install import entries, jsonc
 from archivist.edges.install.entries import HOOK, PROGRAM, SERVER, Hook
+from archivist.files.worktrees import to_main_worktree
 from archivist.paths import editor_folders
 
 _RULE = """\
@@ -42,9 +43,12 @@ _SIGNS = {
     "gemini": (".gemini", "gemini"),
     "vscode": ("", "code"),
 }
+# Clients that find the settings of the main worktree in the linked ones.
+SHARED_BY_WORKTREES = ("claude-code", "codex")
 NO_SERVER = (
     "the MCP server is left out, because the MCP SDK is not installed:"
-    " pip install 'archivist-memory[mcp]', then install again"
+    " in its clone pipx install --force '.[mcp,server]', else pip install 'archivist-memory[mcp]';"
+    " then install again"
 )
 
 
@@ -59,6 +63,16 @@ class InstallLocation(NamedTuple):
     def scope(self) -> str:
         """Return the word for the place, which is also the option that names it."""
         return "user" if self.is_user else "local" if self.is_local else "project"
+
+    def read_by(self, client: str) -> InstallLocation:
+        """Return the place of the settings that are not committed and that a client reads here.
+
+        In a linked worktree Codex takes the hooks of the main one, never its own, and Claude Code since
+        2.1.211 its local settings. The others read the folder in which they start.
+        """
+        main = to_main_worktree(self.root)
+        is_linked = self.is_local and client in SHARED_BY_WORKTREES and main != self.root.resolve()
+        return self._replace(root=main) if is_linked else self
 
     def file(self, project: str, user: str = "") -> Path:
         """Return a file by its path in a project, or by its path in the home where that differs.

@@ -47,9 +47,9 @@ class SetupRecord(NamedTuple):
         ]
         return [each for each in dict.fromkeys(found) if each[1].root.is_dir()]
 
-    def without(self, clients: Iterable[str], place: InstallLocation) -> SetupRecord:
-        """Return the record without the clients that were uninstalled at a place."""
-        gone = [[client, place.scope, str(place.root)] for client in clients]
+    def without(self, plans: Iterable[changes.ClientPlan]) -> SetupRecord:
+        """Return the record without the clients that were uninstalled."""
+        gone = [[plan.client, plan.place.scope, str(plan.place.root)] for plan in plans]
         return self._replace(installs=[each for each in self.installs if list(each) not in gone])
 
     def find_changed(self) -> list[str]:

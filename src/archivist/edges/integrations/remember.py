@@ -170,7 +170,7 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
         named = self.bank or os.environ.get("ARCHIVIST_BANK")
         found = find_bank_folder(Path.cwd(), lambda: load_effective(None).config.trust.folders)[0]
         if (place := named or found) is None:
-            raise InputError(f"no bank in {str(Path.cwd())!r} or above", hint="archivist init makes one")
+            raise InputError(f"no bank in {str(Path.cwd())!r} or above", hint="archivist setup makes one")
         actor = os.environ.get("ARCHIVIST_ACTOR")
         return Bank.open(
             place,

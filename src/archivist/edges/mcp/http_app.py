@@ -29,6 +29,7 @@ from archivist.edges.server.checks import (
     TokenCheck,
     bearer_secret,
     check_token,
+    limited_name,
 )
 from archivist.errors import ArchivistError
 
@@ -72,7 +73,8 @@ class McpAuthMiddleware(GuardedApp):
     ) -> None:
         """Pass an authenticated request with a JSON-RPC message on, within the limits of its token."""
         token = await self.require_token(bearer_secret(headers))
-        limited = self.bodies.limit_receive(receive, headers, self.rules.max_body_mb * MEGABYTE)
+        max_bytes, sender = self.rules.max_body_mb * MEGABYTE, limited_name(token.id, token.actor)
+        limited = self.bodies.limit_receive(receive, headers, max_bytes, sender)
         body = await Request(scope, limited).body()
         try:
             if scope["method"] == "POST":

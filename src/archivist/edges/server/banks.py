@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from enum import StrEnum
 from queue import Empty, LifoQueue
 from threading import Lock
@@ -20,6 +20,8 @@ from archivist.errors import ArchivistError
 from archivist.records import Actor
 
 KEY = "archivist.visit"
+# Where a server of several banks says how a request reaches the others.
+REACH = "archivist.reach"
 _WRITERS = 2
 # Each waiting request occupies a thread, and there are threads for all lanes at this limit.
 _MAX_WAITING = 100
@@ -105,6 +107,43 @@ class BankPool:
 def _busy_refusal(lane: PoolLane) -> Refusal:
     headers = {"Retry-After": "1"}
     return Refusal(503, "busy", f"too many requests wait to {lane}", hint="try again", headers=headers)
+
+
+class BankReach:
+    """The banks that a request may use beside its own. Each bank's own tokens decide."""
+
+    def __init__(
+        self,
+        reachable: Callable[[str], dict[str, Actor]],
+        open_as: Callable[[str, Actor], Bank] | None,
+        secret: str | None,
+    ) -> None:
+        self._reachable = reachable
+        self._open_as = open_as
+        self._secret = secret
+
+    def names(self) -> list[str]:
+        """Return the banks that the token opens, a person's own first."""
+        return list(self._reachable(self._secret)) if self._secret is not None else []
+
+    @contextmanager
+    def open(self, names: str) -> Iterator[dict[str, Bank]]:
+        """Open the banks `a,b`, or `all` that the token reaches; raise Refusal for any other.
+
+        On connections of their own: who waited for those of two pools could wait forever.
+        """
+        reachable = self._reachable(self._secret) if self._secret is not None else {}
+        asked = dict.fromkeys(part.strip() for part in names.split(",") if part.strip())
+        wanted = list(reachable) if "all" in asked and reachable else list(asked)
+        if missing := [name for name in wanted if name not in reachable]:
+            hint = f"it has access to {', '.join(sorted(reachable)) or 'no bank by name'}"
+            raise Refusal(403, "no_such_bank", f"the token has no access to a bank {missing[0]!r}", hint=hint)
+        with ExitStack() as opened:
+            yield {
+                name: opened.enter_context(self._open_as(name, reachable[name]))
+                for name in wanted
+                if self._open_as is not None
+            }
 
 
 class RequestContext(NamedTuple):

@@ -20,6 +20,7 @@ from archivist.bank import Bank
 from archivist.config import ServerRules
 from archivist.edges.server.listening import is_loopback
 from archivist.errors import ArchivistError, without_middle
+from archivist.records import Actor, ActorKind
 from archivist.records.layers import Token, TokenState
 
 MEGABYTE = 1024 * 1024
@@ -35,6 +36,8 @@ _SINGLE_HEADERS = frozenset(
     (b"host", b"authorization", b"content-length", b"content-type", b"origin", b"cookie", b"idempotency-key",
      b"last-event-id", b"mcp-session-id", b"mcp-protocol-version", b"transfer-encoding")
 )  # fmt: skip
+# Bodies that one token may have unfinished. Agents send one or two at a time; 150 held up all others.
+_MAX_UNFINISHED = 32
 _TOKEN_HINT = "archivist token create --actor KIND:NAME, then Authorization: Bearer TOKEN"  # noqa: S105
 
 
@@ -85,7 +88,8 @@ class BodyReceiver:
 
     def __init__(self, silence_s: float) -> None:
         self._silence_s = silence_s
-        self._waits: set[asyncio.Timeout] = set()
+        # Each body that is waited for, with the name of its sender.
+        self._waits: dict[asyncio.Timeout, str] = {}
         self._is_over = False
 
     def stop(self) -> None:
@@ -94,8 +98,13 @@ class BodyReceiver:
         for wait in self._waits:
             wait.reschedule(asyncio.get_running_loop().time())
 
-    def limit_receive(self, receive: Receive, headers: Mapping[str, str], max_bytes: int) -> Receive:
-        """Return a `receive` that raises Refusal for too large a body or too long a pause in it."""
+    def limit_receive(
+        self, receive: Receive, headers: Mapping[str, str], max_bytes: int, sender: str = ""
+    ) -> Receive:
+        """Return a `receive` that raises Refusal for too large a body or too long a pause in it.
+
+        A named sender may have few bodies unfinished at a time.
+        """
         length = headers.get("content-length", "")
         # 20 digits hold any 64-bit length, and int() refuses numbers of more than 4,300 digits.
         if length.isdecimal() and int(length[:20]) > max_bytes:
@@ -108,13 +117,15 @@ class BodyReceiver:
                 return await receive()
             if self._is_over:
                 raise _stopping_refusal()
+            if sender and list(self._waits.values()).count(sender) >= _MAX_UNFINISHED:
+                raise crowded_refusal("too_many_bodies", "this token has too many unfinished requests")
             try:
                 async with asyncio.timeout(self._silence_s) as wait:
-                    self._waits.add(wait)
+                    self._waits[wait] = sender
                     try:
                         message = await receive()
                     finally:
-                        self._waits.discard(wait)
+                        self._waits.pop(wait, None)
             except TimeoutError:
                 if self._is_over:
                     raise _stopping_refusal() from None
@@ -131,6 +142,16 @@ class BodyReceiver:
             return message
 
         return receive_limited
+
+
+def crowded_refusal(code: str, detail: str) -> Refusal:
+    """Return the refusal of a token that holds as many connections as it may."""
+    return Refusal(429, code, detail, hint="end some of them first", headers={"Retry-After": "10"})
+
+
+def limited_name(token: str, actor: Actor) -> str:
+    """Return by which name a sender's connections are counted; a person's are not."""
+    return "" if actor.kind is ActorKind.HUMAN else token
 
 
 def _stopping_refusal() -> Refusal:
@@ -222,7 +243,9 @@ class GuardedApp(ABC):
                     scope["path"], scope["raw_path"] = unquote(path), path.encode("ascii")
         host, origin = headers.get("host", ""), headers.get("origin")
         self._check_host(host)
-        is_foreign = origin is not None and not is_own_origin(origin, host)
+        # Where a name of server.hosts is called, a proxy may end TLS in front of this server.
+        schemes = (scope.get("scheme", "http"), *(() if is_loopback(host_of(host)) else ("https",)))
+        is_foreign = origin is not None and not is_own_origin(origin, host, schemes)
         if is_foreign or headers.get("sec-fetch-site") == "cross-site":
             raise Refusal(
                 403, "foreign_origin", "cross-site requests are refused", hint="send it from this site"
@@ -293,13 +316,13 @@ def host_of(given: str) -> str:
     return (parts.hostname or "").lower() if is_bare and given else ""
 
 
-def is_own_origin(origin: str, host: str) -> bool:
-    """Say whether an Origin header names the host that the request goes to."""
+def is_own_origin(origin: str, host: str, schemes: Sequence[str]) -> bool:
+    """Say whether an Origin header names the host that the request goes to, with one of these schemes."""
     try:
         parts = urlsplit(origin)
     except ValueError:
         return False
-    return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
+    return parts.scheme in schemes and parts.netloc.lower() == host.lower()
 
 
 def _read_headers(scope: Scope) -> dict[str, str]:

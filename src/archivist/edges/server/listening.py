@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, NamedTuple
+from threading import Thread
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from archivist.errors import InputError
 
@@ -25,6 +28,9 @@ _MAX_HEADER_BYTES = 64 * 1024
 # uvicorn answers 503 above this. It bounds the memory that idle connections can take: event listeners
 # (server.max_listeners, 2,000 by default) and as many ordinary connections.
 _MAX_CONNECTIONS = 4_000
+_STOPPING = (signal.SIGTERM, signal.SIGINT)
+# When so many processes as there are have ended sooner, and one more, none can serve.
+_LEAST_LIFE_S = 2.0
 
 
 class Certificate(NamedTuple):
@@ -71,6 +77,65 @@ def listen(host: str, port: int) -> socket.socket:
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
     return listener
+
+
+def serve_in_processes(count: int, serve: Callable[[], None]) -> None:
+    """Serve in several processes that share the socket, until a signal; one that dies is replaced."""
+    if not hasattr(os, "fork"):
+        raise InputError("this system cannot serve in several processes", hint="leave --processes out")
+    children: dict[int, float] = {}
+    is_over = False
+    # The children see the end of this pipe when their parent is gone, however it ended.
+    watched, held = os.pipe()
+
+    def start() -> None:
+        # A signal in between would miss the new child.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+        if not (pid := os.fork()):
+            os.close(held)
+            _serve_as_child(watched, serve)
+        children[pid] = time.monotonic()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+
+    def stop(number: int, _frame: object) -> None:
+        nonlocal is_over
+        is_over = True
+        for pid in tuple(children):
+            os.kill(pid, number)
+
+    for number in _STOPPING:
+        signal.signal(number, stop)
+    for _ in range(count):
+        start()
+    early_ends = 0
+    while children:
+        pid, status = os.wait()
+        early_ends += time.monotonic() - children.pop(pid, 0.0) < _LEAST_LIFE_S
+        if is_over:
+            continue
+        if early_ends > count:
+            stop(signal.SIGTERM, None)
+            raise InputError(f"a server process ended at once, with status {status}", hint="see its messages")
+        start()
+
+
+def _serve_as_child(watched: int, serve: Callable[[], None]) -> NoReturn:
+    """Serve in a new process until a signal, or until the other end of a pipe is closed."""
+    code = 1
+    try:
+        for number in _STOPPING:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+
+        def follow_parent() -> None:
+            os.read(watched, 1)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        Thread(target=follow_parent, daemon=True).start()
+        serve()
+        code = 0
+    finally:
+        os._exit(code)
 
 
 def url_of(host: str, port: int, scheme: str = "http") -> str:

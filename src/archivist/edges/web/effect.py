@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+from archivist.audit.period import AuditPeriod, resolve_period
 from archivist.audit.report import recommend_steps
 from archivist.brief.select import BriefRequest
-from archivist.charts import draw_report_chart
-from archivist.edges.views import brief_view, report_row_view
-from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, page
+from archivist.charts import NARROW, WIDTH, draw_curve, draw_report_chart
+from archivist.clock import from_text
+from archivist.edges.views import answer_view, brief_view, report_row_view
+from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, name_entries, page
+from archivist.errors import InputError
 from archivist.records.plain import to_plain
 from archivist.text import estimate_tokens
 
@@ -39,17 +43,40 @@ def preview_brief(visit: Visit) -> PageView:
 
 @page("/audit")
 def audit(visit: Visit) -> PageView:
-    """Show whether lessons help: over time, and lesson by lesson, worst first."""
-    found = visit.bank.audits.audit_report()
+    """Say whether memory helped in a period; then over time, and lesson by lesson, worst first."""
+    audits, project = visit.bank.audits, visit.query.get("project", "")
+    period = _read_period(visit)
+    found = audits.audit_report(period, project=project)
+    curve = audits.learning_curve(project, period)
     steps = {each.lesson: to_plain(each) for each in recommend_steps(found)}
+    widths = (WIDTH, NARROW)
     content = {
+        "answer": answer_view(found),
+        "period": period,
+        "projects": visit.bank.runs.projects(),
         "total": report_row_view(found.total),
-        "chart": draw_report_chart(found.total) if found.total.told else "",
+        "curve": [draw_curve(curve, width=width) for width in widths] if curve else [],
+        "charts": [draw_report_chart(found.total, width=width) for width in widths]
+        if sum(each.share is not None for each in found.total.periods) > 1
+        else [],
         "rows": [report_row_view(row) for row in found.lessons[:PAGE_SIZE]],
         "count": len(found.lessons),
         "steps": steps,
     }
     return PageView("audit.html", "Audit", content)
+
+
+def _read_period(visit: Visit) -> AuditPeriod:
+    """Return the period of the address: the last days, or from one day to another, both included."""
+    days, (first, last) = visit.query.get("days", ""), (visit.query.get(name, "") for name in ("from", "to"))
+    if days and not (days.isdecimal() and len(days) < 6):
+        raise InputError(f"no number of days: {days!r}", hint="days=7")
+    try:
+        since, until = (from_text(day) if day else None for day in (first, last))
+        until = until + timedelta(days=1) if until else None
+    except (ValueError, OverflowError):
+        raise InputError("no day", hint="write days as 2026-04-03") from None
+    return resolve_period(visit.bank.now(), days=int(days or 0), since=since, until=until)
 
 
 @page("/ledger")
@@ -59,7 +86,7 @@ def ledger(visit: Visit) -> PageView:
     before = int(text) if text.isdecimal() and len(text) < 16 else None
     entries = visit.bank.ledger.latest(before=before, limit=PAGE_SIZE)
     content = {
-        "entries": entries,
+        "entries": name_entries(visit.bank, entries),
         "next_page": visit.link(before=entries[-1].seq) if entries and entries[-1].seq > 1 else "",
         "verification": visit.bank.ledger.verify() if visit.query.get("verify") else None,
     }

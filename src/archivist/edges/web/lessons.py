@@ -7,14 +7,16 @@ from typing import Any
 
 from archivist.access.rights import may_change
 from archivist.bank import Bank
-from archivist.edges.views import history_views, hit_view, lesson_views
+from archivist.edges.views import history_views, hit_view, lesson_views, report_row_view
 from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, action, page, path_of
 from archivist.errors import InputError
 from archivist.lessons.service import MOST_MET
+from archivist.lessons.standing import lesson_version
 from archivist.recall.query import LIVE, Query
 from archivist.records.words import Category, LessonType, Scope, Status
 
 _TELLINGS = 12
+_SEEN = 20
 _HISTORY = 50
 _FILTERS = {"type": LessonType, "category": Category, "scope": Scope}
 
@@ -80,14 +82,24 @@ def show_lesson(visit: Visit) -> PageView:
     view = lesson_views(bank, [lesson])[0]
     by = lesson.superseded_by and bank.lessons.get_many([lesson.superseded_by])
     history = history_views(bank.ledger.history(lesson.id))
+    calls, verdicts = (
+        bank.lessons.cited_calls(lesson),
+        bank.audits.verdicts(lesson=lesson.id, limit=_TELLINGS),
+    )
+    seen = lesson.evidence.episodes[::-1][:_SEEN]
+    runs = [*seen, *(verdict.run for verdict in verdicts), *(event.run for event in calls.values())]
+    rows = bank.audits.audit_report(lesson=lesson.id).lessons
     return PageView(
         "lesson.html",
         f"{view['id']}: {lesson.summary[:60]}",
         {
             "lesson": view,
-            "calls": bank.lessons.cited_calls(lesson),
+            "calls": calls,
+            "seen": seen,
+            "runs": bank.audits.run_names(runs),
+            "row": report_row_view(rows[0]) if rows else None,
             "stale": bank.liveness.find_stale([lesson]).get(lesson.id, ""),
-            "verdicts": bank.audits.verdicts(lesson=lesson.id, limit=_TELLINGS),
+            "verdicts": verdicts,
             "history": history[::-1][:_HISTORY],
             "superseded_by": lesson_views(bank, by)[0] if by else None,
             "may_change": visit.may("lessons", "write") and may_change(bank.actor, lesson),
@@ -113,8 +125,8 @@ def _edit(bank: Bank, name: str, form: dict[str, str]) -> str:
     return "saved"
 
 
-def _approve(bank: Bank, name: str, _form: dict[str, str]) -> str:
-    bank.lessons.approve(name)
+def _approve(bank: Bank, name: str, form: dict[str, str]) -> str:
+    bank.lessons.approve(name, form["version"])
     return "approved"
 
 
@@ -153,11 +165,13 @@ _DONE = {
 }
 
 
-@action("/lessons/{name}/{verb}")
+@action("/lessons/{name}/{verb}", shows=show_lesson)
 def change_lesson(visit: Visit) -> str:
     """Change a lesson and show it; the ledger names the visitor."""
     name, verb = visit.names["name"], visit.names["verb"]
     if verb not in _CHANGES:
         raise InputError(f"no change {verb!r}", hint=", ".join(_CHANGES))
+    lesson = visit.bank.lessons.get(name)
+    visit.require_version(lesson_version(lesson), lesson.short_id)
     done = _CHANGES[verb](visit.bank, name, dict(visit.form))
     return f"{path_of('lessons', name)}?done={done}"

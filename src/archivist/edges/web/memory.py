@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote, urlencode
 
+from archivist.access.rights import Layer, Verb
 from archivist.bank import Bank
+from archivist.core.blocks import (
+    GUARDED,
+    render_block,
+    section_of,
+    text_of,
+    threads_of,
+    token_limit,
+    validate_role,
+)
 from archivist.core.proposals import may_decide, parse_approvers
+from archivist.core.render import visible_blocks
 from archivist.edges.views import conflict_view, core_view, proposal_view, table_view
 from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, action, page
-from archivist.errors import ArchivistError, InputError
+from archivist.errors import ArchivistError, InputError, NotFoundError
 from archivist.layers.knowledge_service import BY_NAME
-from archivist.records import Proposal
+from archivist.records import Block, CoreSection, Proposal
+from archivist.records.plain import digest_of
 from archivist.records.tier_words import ProposalStatus
+from archivist.text import estimate_tokens
 from archivist.workspace.documents import learnings_view, overviews_view, plans_view
 
 _MOST_ITEMS = 100
+_STATUS_LISTS = ("in_progress", "blockers", "recently_shipped")
 
 
 @page("/knowledge")
@@ -29,27 +44,126 @@ def knowledge(visit: Visit) -> PageView:
     content = {
         "facts": [table_view(fact) for fact in found[:PAGE_SIZE]],
         "next_page": next_page,
-        "conflicts": [conflict_view(each) for each in bank.knowledge.conflicts()[:PAGE_SIZE]],
+        "conflicts": [
+            {**conflict_view(each), "version": digest_of(each.kept, each.lost)}
+            for each in bank.knowledge.conflicts()[:PAGE_SIZE]
+        ],
     }
     return PageView("knowledge.html", "Knowledge", content)
 
 
-@action("/knowledge/conflicts/{name}")
+@action("/knowledge/conflicts/{name}", shows=knowledge)
 def decide_conflict(visit: Visit) -> str:
     """Decide a conflict for the current value or for the other one."""
     choice = visit.form.get("choice", "")
     if choice not in ("kept", "lost"):
         raise InputError("no decision", hint="choose one of the two values")
+    for each in visit.bank.knowledge.conflicts():
+        if each.id == visit.names["name"]:
+            visit.require_version(digest_of(each.kept, each.lost), each.fact)
     visit.bank.knowledge.decide(visit.names["name"], for_lost=choice == "lost")
     return "/knowledge"
 
 
 @page("/core")
 def core(visit: Visit) -> PageView:
-    """Show the blocks that are always in context, each with its budget."""
-    bank, role = visit.bank, visit.query.get("role", "")
-    roles = sorted({block.role for block in bank.core.blocks() if block.role})
-    return PageView("core.html", "Core memory", {"core": core_view(bank.core.view(role)), "roles": roles})
+    """Show the blocks that are always in context, each with its budget; a person edits them here."""
+    return _show_core(visit, visit.query.get("role", ""), visit.query.get("block", ""))
+
+
+def _show_core(visit: Visit, role: str, changed: str, problem: ArchivistError | None = None) -> PageView:
+    """Show core memory after a change of a block; what was refused stays in its form, with the reason."""
+    bank, role = visit.bank, validate_role(role)
+    blocks = {block.id: block for block in bank.core.blocks()}
+    cards = []
+    for name in visible_blocks(role):
+        word, _, whose = name.partition(":")
+        section = CoreSection(word)
+        block = blocks.get(name) or Block(section=section, role=whose, updated=bank.now())
+        text, fields = render_block(block), _block_fields(block)
+        if problem and name == changed:
+            fields = {key: visit.form.get(key, value) for key, value in fields.items()}
+        cards.append({
+            "id": name,
+            "section": word,
+            "role": whose,
+            "text": text,
+            "tokens": estimate_tokens(text) if text else 0,
+            "most": token_limit(section, bank.config.core),
+            "updated": block.updated if text else None,
+            "actor": block.actor,
+            "is_guarded": section in GUARDED,
+            "fields": fields,
+        })  # fmt: skip
+    content = {
+        "core": core_view(bank.core.view(role)),
+        "role": role,
+        "roles": sorted({block.role for block in blocks.values() if block.role}),
+        "blocks": cards,
+        "may_adopt": _may_adopt(visit),
+        "changed": changed,
+        "done": visit.query.get("done", ""),
+        "problem": problem,
+    }
+    return PageView("core.html", "Core memory", content)
+
+
+def _block_fields(block: Block) -> dict[str, str]:
+    """Return the fields of a block as a form shows them, a list by lines."""
+    content: Any = block.content
+    if block.section is CoreSection.THREADS:
+        return {"threads": "\n".join(f"{each.id}: {each.summary}" for each in threads_of(content))}
+    if block.section is CoreSection.STATUS:
+        lists = {name: "\n".join(content.get(name, ())) for name in _STATUS_LISTS}
+        return {"sprint": content.get("sprint", ""), **lists}
+    names = ("last_action", "next_action", "working_on")
+    if block.section is CoreSection.ROLE_STATE:
+        return {name: content.get(name, "") for name in names}
+    return {"text": text_of(block)}
+
+
+def _may_adopt(visit: Visit) -> bool:
+    actor, approvers = visit.bank.actor, parse_approvers(visit.bank.config.proposals.approvers)
+    return visit.is_person and may_decide(actor, actor, approvers)
+
+
+@action("/core/{block}/{verb}")
+def change_core(visit: Visit) -> PageView | str:
+    """Save a block, or undo its last change. Playbook and rules change by a proposal of the person's own."""
+    bank, form, (name, verb) = visit.bank, dict(visit.form), (visit.names["block"], visit.names["verb"])
+    if not visit.is_person:
+        bank.refuse(Layer.CORE, Verb.WRITE, what=name, hint="on this page people edit core memory")
+    word, _, role = name.partition(":")
+    is_guarded, reason = section_of(word) in GUARDED, form.pop("reason", "").strip()
+    shown, done = form.pop("for_role", ""), "undone" if verb == "undo" else "saved"
+    try:
+        if verb == "undo" and is_guarded:
+            bank.proposals.roll_back(form.get("proposal", ""))
+        elif verb == "undo":
+            bank.ledger.undo(name)
+        elif verb != "edit":
+            raise NotFoundError("change", verb, hint="edit or undo")
+        elif is_guarded:
+            text, why = form.get("text", "").replace("\r\n", "\n"), reason or "edited on the page"
+            if not _may_adopt(visit):
+                bank.proposals.propose(word, text, reason=why, role=role)
+                return "/proposals"
+            done = bank.proposals.adopt(word, text, reason=why, role=role).short_id
+        else:
+            bank.core.update(word, _read_fields(form), role=role)
+    except InputError as error:
+        return _show_core(visit, shown, name, error)
+    return f"/core?{urlencode({'role': shown, 'block': name, 'done': done})}#{quote(name)}"
+
+
+def _read_fields(form: dict[str, str]) -> dict[str, Any] | list[dict[str, str]]:
+    """Return the fields of a free block as its form was filled in."""
+    if "threads" in form:
+        parts = [line.partition(":") for line in form["threads"].splitlines() if line.strip()]
+        return [{"id": name.strip(), "summary": summary.strip()} for name, _, summary in parts]
+    names = ("text", "sprint", "last_action", "next_action", "working_on")
+    fields: dict[str, Any] = {name: form[name].replace("\r\n", "\n") for name in names if name in form}
+    return fields | {name: form[name].splitlines() for name in _STATUS_LISTS if name in form}
 
 
 @page("/proposals")
@@ -68,7 +182,10 @@ def list_proposals(visit: Visit) -> PageView:
 
 def _proposal(bank: Bank, proposal: Proposal) -> dict[str, Any]:
     cited = list(bank.proposals.evidence(proposal.id))
-    return {**proposal_view(proposal), "diff": bank.proposals.diff(proposal.id), "cited": cited}
+    return {
+        **proposal_view(proposal), "diff": bank.proposals.diff(proposal.id), "cited": cited,
+        "version": digest_of(proposal.before, proposal.after),
+    }  # fmt: skip
 
 
 def _may_decide(visit: Visit, proposal: Proposal) -> bool:
@@ -77,13 +194,15 @@ def _may_decide(visit: Visit, proposal: Proposal) -> bool:
     return visit.may("proposals", "decide") and may_decide(bank.actor, proposal.proposer, approvers)
 
 
-@action("/proposals/{name}/{decision}")
+@action("/proposals/{name}/{decision}", shows=list_proposals)
 def decide_proposal(visit: Visit) -> str:
     """Accept or reject a proposal, with a reason."""
     decide = {"accept": visit.bank.proposals.accept, "reject": visit.bank.proposals.reject}
     decision = visit.names["decision"]
     if decision not in decide:
         raise InputError(f"no decision {decision!r}", hint="accept or reject")
+    proposal = visit.bank.proposals.get(visit.names["name"])
+    visit.require_version(digest_of(proposal.before, proposal.after), proposal.short_id)
     decide[decision](visit.names["name"], comment=visit.form.get("comment", "").strip())
     return "/proposals"
 

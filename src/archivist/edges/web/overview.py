@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from archivist import doctor
+from archivist.audit.period import resolve_period
 from archivist.bank import Bank
-from archivist.charts import draw_curve
-from archivist.edges.views import lesson_views, run_view
-from archivist.edges.web.rendering import PageView, Visit, page
+from archivist.charts import NARROW, WIDTH, draw_curve
+from archivist.edges.views import answer_view, lesson_views, model_view, run_view
+from archivist.edges.web.rendering import PageView, Visit, name_entries, page
 from archivist.records.run_words import EpisodeStatus
 
 _LATEST = 6
-_LIVE_CHANGES = 40
+_RECENT_DAYS = 7
+_LIVE_CHANGES = 15
 _LIVE_RUNS = 30
 
 
@@ -48,6 +50,7 @@ def overview(visit: Visit) -> PageView:
     bank = visit.bank
     counts, curve = bank.doctor.status(), bank.audits.learning_curve(visit.query.get("project", ""))
     latest = bank.lessons.latest(_LATEST)
+    recent = bank.audits.audit_report(resolve_period(bank.now(), days=_RECENT_DAYS))
     return PageView(
         "overview.html",
         "Overview",
@@ -56,10 +59,12 @@ def overview(visit: Visit) -> PageView:
             "learnt": counts["active_lessons"] + counts["candidate_lessons"],
             "curve": curve,
             "projects": bank.runs.projects(),
-            "chart": draw_curve(curve) if curve else "",
+            "charts": [draw_curve(curve, width=width) for width in (WIDTH, NARROW)] if curve else [],
+            "recent": answer_view(recent),
             "waiting": _waiting_items(counts),
             "lessons": lesson_views(bank, latest),
             "hooks": doctor.check_hook_failures(bank.path, bank.now()),
+            "model": model_view(bank),
         },
     )
 
@@ -78,7 +83,7 @@ def live(visit: Visit) -> PageView:
             "running": [run_view(bank, episode) for episode in running],
             "told": told,
             "lessons": lesson_views(bank, bank.lessons.latest(_LATEST)),
-            "entries": bank.ledger.latest(limit=_LIVE_CHANGES),
+            "entries": name_entries(bank, bank.ledger.latest(limit=_LIVE_CHANGES)),
         },
     )
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
@@ -31,17 +32,19 @@ from archivist.bank import Bank
 from archivist.clock import from_text
 from archivist.edges.server.banks import KEY, PoolLane, RequestContext
 from archivist.edges.server.checks import Pages, Refusal
-from archivist.errors import CursorError, NotFoundError
+from archivist.errors import ChangedError, CursorError, NotFoundError
 from archivist.records.run_words import Effect
 from archivist.records.words import ActorKind
+from archivist.store.ledger import LedgerEntry
 from archivist.store.rows import cursor_of
-from archivist.text import make_legible, shorten_line
+from archivist.text import first_words, make_legible, shorten_line
 
 PAGE_SIZE = 50
 _FOLDER = Path(__file__).parent
 _STATIC = "/static/"
 _FORM = "application/x-www-form-urlencoded"
 _MAX_FIELDS = 50
+_LONG_AGO_S = 60 * 86_400
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
@@ -73,6 +76,11 @@ class Visit:
     def is_person(self) -> bool:
         """Say whether a person looks, who alone approves lessons."""
         return not self.bank.store.is_read_only and self.bank.actor.kind is ActorKind.HUMAN
+
+    def require_version(self, shown: str, what: str) -> None:
+        """Refuse a form that decides about something that was changed since its page was shown."""
+        if self.form.get("version") != shown:
+            raise ChangedError(what, hint="this is how it reads now")
 
     def link(self, **changes: object) -> str:
         """Return this page's address with other parameters; an empty one is left out."""
@@ -112,31 +120,35 @@ class PageView(NamedTuple):
     content: Mapping[str, Any]
 
 
+PageHandler = Callable[[Visit], PageView]
 Handler = Callable[[Visit], PageView | str]
 _ROUTES: list[Route] = []
 
 
-def page(path: str) -> Callable[[Handler], Handler]:
+def page(path: str) -> Callable[[PageHandler], PageHandler]:
     """Serve a handler's page at a path."""
 
-    def register(handle: Handler) -> Handler:
+    def register(handle: PageHandler) -> PageHandler:
         _ROUTES.append(Route(path, _endpoint(handle, PoolLane.READ), methods=["GET"]))
         return handle
 
     return register
 
 
-def action(path: str) -> Callable[[Handler], Handler]:
-    """Let a form posted to a path change the bank; the handler returns where the browser goes next."""
+def action(path: str, shows: PageHandler | None = None) -> Callable[[Handler], Handler]:
+    """Let a form posted to a path change the bank; the handler returns where the browser goes next.
+
+    When what it decides about was changed, nothing is done, and the page `shows`, if given, what it is now.
+    """
 
     def register(handle: Handler) -> Handler:
-        _ROUTES.append(Route(path, _endpoint(handle, PoolLane.WRITE), methods=["POST"]))
+        _ROUTES.append(Route(path, _endpoint(handle, PoolLane.WRITE, shows), methods=["POST"]))
         return handle
 
     return register
 
 
-def _endpoint(handle: Handler, lane: PoolLane) -> Callable[[Request], Any]:
+def _endpoint(handle: Handler, lane: PoolLane, shows: PageHandler | None = None) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
         form: dict[str, str] = {}
         if lane is PoolLane.WRITE:
@@ -150,7 +162,17 @@ def _endpoint(handle: Handler, lane: PoolLane) -> Callable[[Request], Any]:
         def respond() -> Response:
             with context.banks.borrow(context.actor, lane) as bank:
                 visit = Visit(bank, quote(request.url.path), request.path_params, query, form)
-                result = handle(visit)
+                try:
+                    # What a form decides about must not change between the look at it and the decision.
+                    with bank.transaction() if shows else nullcontext():
+                        result = handle(visit)
+                except ChangedError as error:
+                    if shows is None:
+                        raise
+                    # Links to further pages lead to the list, not to the form's own path.
+                    visit = replace(visit, path=f"/{visit.path.split('/')[1]}")
+                    text = _render(shows(visit), visit, problem=f"{error.message}. {error.hint}.")
+                    return HTMLResponse(text, 409, headers=_HEADERS)
                 if isinstance(result, str):
                     return RedirectResponse(result, 303)
                 return HTMLResponse(_render(result, visit), headers=_HEADERS)
@@ -160,7 +182,7 @@ def _endpoint(handle: Handler, lane: PoolLane) -> Callable[[Request], Any]:
     return answer
 
 
-def _render(view: PageView, visit: Visit) -> str:
+def _render(view: PageView, visit: Visit, problem: str = "") -> str:
     template = _environment().get_template(view.template)
     bank = visit.bank
     frame = {
@@ -169,8 +191,35 @@ def _render(view: PageView, visit: Visit) -> str:
         "actor": bank.actor,
         "bank_name": bank.root.name,
         "now": bank.now(),
+        "alert": problem[:1].upper() + problem[1:],
     }
     return template.render(**frame, **view.content)
+
+
+def name_entries(bank: Bank, entries: Sequence[LedgerEntry]) -> list[tuple[LedgerEntry, str, str]]:
+    """Return entries of the ledger, each with the words by which people know its record, and its page."""
+    runs = {
+        entry.seq: {
+            "episode": entry.record,
+            "event": entry.record.rpartition("#")[0] or entry.record,
+            "verdict": entry.record.rpartition(":")[0],
+        }.get(entry.kind, "")
+        for entry in entries
+    }
+    names = bank.audits.run_names(filter(None, runs.values()))
+    # To an agent the words of a lesson that waits are not there.
+    is_agent = bank.actor.kind is ActorKind.AGENT
+    asked = [] if is_agent else [entry.record for entry in entries if entry.kind == "lesson"]
+    lessons = bank.lessons.lesson_names(asked)
+    found = []
+    for entry in entries:
+        words = link = ""
+        if entry.record in lessons:
+            words, link = " ".join(lessons[entry.record]), path_of("lessons", lessons[entry.record][0])
+        elif run := runs[entry.seq]:
+            words, link = names.get(run, ("", ""))[0] or run, path_of("runs", run)
+        found.append((entry, words, link))
+    return found
 
 
 def path_of(*parts: str) -> str:
@@ -179,15 +228,19 @@ def path_of(*parts: str) -> str:
 
 
 def ago(time: datetime | str | None, now: datetime) -> Markup:
-    """Return how long ago a time was, with the time itself for those who want it exactly."""
+    """Return how long ago a time was, with the time itself for those who want it exactly.
+
+    After two months the day says more: "9 mo ago" tells no run from another.
+    """
     if not time:
         return Markup('<span class="dim">-</span>')
     moment = from_text(time) if isinstance(time, str) else time
     seconds = (now - moment).total_seconds()
-    for size, unit in ((86_400 * 365, "y"), (86_400, "d"), (3_600, "h"), (60, "min")):
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if abs(seconds) >= size:
             span = f"{abs(seconds) / size:.0f} {unit}"
             told = f"{span} ago" if seconds >= 0 else f"in {span}"
+            told = told if abs(seconds) < _LONG_AGO_S else f"{moment:%-d %b %Y}"
             break
     else:
         told = "now"
@@ -207,9 +260,12 @@ def _environment() -> jinja2.Environment:
     )
     made.filters |= {
         "clip": _clip,
+        "first_words": first_words,
         "lines": _cut,
         "code": _mark_code,
         "effect": lambda value: Effect(value).label,
+        # A number and its sign stay on one line.
+        "figures": lambda value: str(value).replace(" %", "\u00a0%"),
         "words": lambda value: str(value).replace("_", " "),
         "share": lambda value: "-" if value is None else f"{value:.0%}",
     }
@@ -219,11 +275,12 @@ def _environment() -> jinja2.Environment:
 
 def _mark_code(text: str, most: int = 220) -> Markup:
     """Return a text on one line with what stands between backticks as code; all else is only text."""
-    parts = shorten_line(make_legible(text), most).split("`")
-    # An odd backtick at the end begins nothing.
+    shown_text = shorten_line(make_legible(text), most)
+    parts, is_cut = shown_text.split("`"), shown_text.endswith("…")
+    # An odd backtick at the end begins nothing, unless the text was cut behind it.
     shown = [
         Markup("<code>{}</code>").format(part)
-        if at % 2 and at + 1 < len(parts)
+        if at % 2 and (at + 1 < len(parts) or is_cut)
         else escape(f"`{part}" if at % 2 else part)
         for at, part in enumerate(parts)
     ]

@@ -9,7 +9,7 @@ from archivist.audit.analytics import GroupBy
 from archivist.audit.curve import count_failures
 from archivist.bank import Bank
 from archivist.capture.runs import LATEST
-from archivist.charts import draw_flow, draw_rate_chart
+from archivist.charts import NARROW, WIDTH, draw_flow, draw_rate_chart
 from archivist.edges.views import (
     View,
     approach_view,
@@ -27,6 +27,7 @@ from archivist.layers.tasks_service import OLDEST
 from archivist.reading.timeline import fold_timeline, mark_steps, program_of
 from archivist.records import Episode
 from archivist.records.words import NOTES
+from archivist.text import first_words
 
 # A page holds so many parts of a timeline, and a fold that is opened so many steps: each at most about 1 kB.
 _PARTS = 80
@@ -41,14 +42,14 @@ def _run_row(bank: Bank, episode: Episode) -> View:
     return {**run_view(bank, episode), "failures": count_failures(episode.extra.get(NOTES))}
 
 
-def _flow_chart(bank: Bank, episodes: Sequence[Episode], lessons: Sequence[Any], title: str) -> str:
+def _flow_charts(bank: Bank, episodes: Sequence[Episode], lessons: Sequence[Any], title: str) -> list[str]:
     marks: dict[str, int] = {}
     for lesson in lessons:
         said = lesson.summary.split("`")[1::2]
         for word in {lesson.tool, *lesson.tags, *(program_of("bash", call) for call in said[:1])}:
             marks[word] = marks.get(word, 0) + 1
     uses = bank.runs.tool_uses(episodes)
-    return draw_flow(uses, marks, title) if uses else ""
+    return [draw_flow(uses, marks, title, width) for width in (WIDTH, NARROW)] if uses else []
 
 
 @page("/runs")
@@ -79,7 +80,7 @@ def show_flow(visit: Visit) -> PageView:
     lessons = bank.lessons.query(Query(repo=project, limit=_FLOW_LESSONS))
     title = f"Tools of the latest {len(episodes)} runs"
     content = {
-        "chart": _flow_chart(bank, episodes, lessons, title),
+        "charts": _flow_charts(bank, episodes, lessons, title),
         "projects": bank.runs.projects(),
         "lessons": lesson_views(bank, lessons[:PAGE_SIZE]),
     }
@@ -119,12 +120,13 @@ def show_run(visit: Visit) -> PageView:
     start = int(visit.query.get("part", "0")) if visit.query.get("part", "0").isdecimal() else 0
     shown = parts[start : start + _PARTS]
     events = bank.runs.events(episode.id, [part.first for part in shown if part.mark])
-    told = {name for brief in bank.audits.briefs_of(episode.id) for name in brief.lessons}
-    held = {name for brief in bank.audits.briefs_of(episode.id) for name in brief.withheld}
+    briefs = bank.audits.briefs_of(episode.id)
+    told = {name for brief in briefs for name in brief.lessons}
+    held = {name for brief in briefs for name in brief.withheld}
     names = bank.lessons.lesson_names(told | held) if told or held else {}
     return PageView(
         "run.html",
-        f"Run {episode.id[:12]}",
+        first_words(episode.task, 60) or f"Run {episode.id[:12]}",
         {
             "run": _run_row(bank, episode),
             "timeline_parts": shown,
@@ -134,11 +136,12 @@ def show_run(visit: Visit) -> PageView:
             "events": {event.seq: event for event in events},
             "cited": cited,
             "lessons": lesson_views(bank, lessons),
+            "briefs": briefs,
             "told": [names[each] for each in told if each in names],
             "held": [names[each] for each in held if each in names],
             "verdicts": verdicts_view(bank, bank.audits.verdicts(run=episode.id)),
             "artifacts": _artifacts(bank, episode),
-            "chart": _flow_chart(bank, [episode], lessons, "Tools of this run"),
+            "charts": _flow_charts(bank, [episode], lessons, "Tools of this run"),
         },
     )
 
@@ -163,8 +166,12 @@ def list_tasks(visit: Visit) -> PageView:
     rows = found.rows[:PAGE_SIZE]
     planned = visit.bank.tasks.query(after=visit.read_cursor(), limit=PAGE_SIZE + 1)
     waits = visit.bank.tasks.waits_for(planned[:PAGE_SIZE])
+    titles = {task.id: task.title for task in planned}
     content = {
-        "tasks": [task_view(task, waits.get(task.id, ())) for task in planned[:PAGE_SIZE]],
+        "tasks": [
+            task_view(task, [titles.get(name, name) for name in waits.get(task.id, ())])
+            for task in planned[:PAGE_SIZE]
+        ],
         "next_page": visit.next_page(planned, OLDEST),
         "rows": [rate_view(row) for row in rows],
         "chart": draw_rate_chart(found) if rows else "",
