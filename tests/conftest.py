@@ -63,6 +63,8 @@ def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ARCHIVIST_HOME", str(folder / ".archivist"))
         patch.setenv("HOME", str(folder))
+        # On a busy machine a hook may take longer than a client would wait.
+        patch.setenv("ARCHIVIST_HOOK_DEADLINE_S", "60")
         yield folder
 
 
@@ -85,7 +87,7 @@ def home(tmp_path: Path, shared_home: Path, monkeypatch: pytest.MonkeyPatch) -> 
         (folder / ".archivist" / "state").symlink_to(shared.parent / "state")
     monkeypatch.setenv("ARCHIVIST_HOME", str(folder / ".archivist"))
     monkeypatch.setenv("HOME", str(folder))
-    for name in ("ARCHIVIST_BANK", "ARCHIVIST_ACTOR"):
+    for name in ("ARCHIVIST_BANK", "ARCHIVIST_ACTOR", "ARCHIVIST_STORE"):
         monkeypatch.delenv(name, raising=False)
     return folder
 

@@ -20,7 +20,7 @@ ORDER = (
     "errors", "clock", "cold_start", "ids", "text", "records", "files", "paths", "trust", "config",
     "access", "bus", "service", "store", "projects", "recall", "reading", "capture", "lessons", "reflect",
     "brief", "audit", "stream", "archive", "core", "layers", "ledger", "forget", "exchange", "workspace",
-    "charts", "doctor", "bank", "tools", "edges",
+    "charts", "doctor", "bank", "testing", "tools", "edges",
 )  # fmt: skip
 MAX_ROOT_MODULES = 13
 MAX_FILE_LINES = 750

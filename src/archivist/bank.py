@@ -5,7 +5,8 @@ A service is imported at first use: a brief must not wait for what only reflecti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
@@ -16,11 +17,24 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from archivist.access.rights import Layer, Verb, access_hint, may
 from archivist.clock import Clock, system_clock
 from archivist.config import Config
-from archivist.config.sources import load_effective
+from archivist.config.sources import load_effective, server_url
 from archivist.errors import AccessError, ArchivistError, BankDamagedError, BankError
 from archivist.ids import IdSource, new_id
-from archivist.paths import FILE_NAME, bank_file, home_folder, is_file, project_folder
-from archivist.records.actor import Actor
+from archivist.paths import (
+    FILE_NAME,
+    SERVER_SCHEMES,
+    bank_file,
+    bank_name,
+    home_folder,
+    is_file,
+    name_on_server,
+    person_bank,
+    project_folder,
+    spending_file,
+    state_file_of_url,
+    url_on_server,
+)
+from archivist.records.actor import ARCHIVIST, Actor
 from archivist.records.words import ActorKind
 from archivist.text import cannot_hold_secret
 from archivist.trust import (
@@ -28,10 +42,12 @@ from archivist.trust import (
     bank_digest,
     is_of_home,
     mark_of,
+    note_server_bank,
     open_trusted,
     places_of,
     refuse_links,
     release_log,
+    server_bank_of,
 )
 
 if TYPE_CHECKING:
@@ -63,7 +79,9 @@ if TYPE_CHECKING:
     import archivist.layers.working_service
     import archivist.ledger.service
     import archivist.lessons.service
+    import archivist.lessons.team_service
     import archivist.recall.service
+    import archivist.reflect.model.service
     import archivist.reflect.service
     import archivist.stream.service
     import archivist.workspace.service
@@ -103,8 +121,10 @@ class Bank:
 
     # The services, by where their classes stand: each is imported and made when it is first asked for.
     lessons: archivist.lessons.service.Lessons
+    team_lessons: archivist.lessons.team_service.TeamLessons
     runs: archivist.capture.service.Runs
     reflections: archivist.reflect.service.Reflections
+    model: archivist.reflect.model.service.LanguageModel
     searches: archivist.recall.service.Recall
     vectors: archivist.recall.service.Vectors
     briefs: archivist.brief.service.Briefs
@@ -148,6 +168,7 @@ class Bank:
         embedders: list[Embedder | None] | None = None,
         timeout_s: float | None = None,
         folder: Path | None = None,
+        team: Bank | None = None,
     ) -> None:
         if not (cannot_hold_secret(actor.name) and cannot_hold_secret(actor.role)):
             from archivist.capture.clean import Cleaner
@@ -165,6 +186,8 @@ class Bank:
         self._patience_s = timeout_s
         # Where its caller works, which says what project is meant; None for who works in no folder of ours.
         self.folder = folder
+        # The bank of the team to which the owner of this one belongs: briefs and searches are about both.
+        self.team = team
 
     @classmethod
     def open(
@@ -185,20 +208,28 @@ class Bank:
         A bank that was not made here by this user is refused until the user accepts it (`archivist trust`).
         `folder` is where the caller works: calls that name no project are about the project there.
         """
-        from archivist.store.sqlite.store import SqliteStore, read_at_rest
-
-        file = bank_file(Path(path))
+        url = str(path) if str(path).startswith(SERVER_SCHEMES) else ""
+        file = state_file_of_url(url) if url else bank_file(Path(path))
         if create is None:
             # A misspelt path would else become an empty memory.
-            create = file.parent == home_folder() or project_folder(file).is_dir()
-        settings = config or load_effective(file.parent).config
-        is_made = create and not file.exists()
-        make = partial(SqliteStore.open, file, create=create, busy_timeout_s=settings.store.busy_timeout_s)
-        store = open_trusted(file, make, read_at_rest, folders=settings.trust.folders, create=create)
-        if is_made and not is_of_home(file):
-            from archivist.files.git import exclude_from_git
-
-            exclude_from_git(file)
+            create = file.parent == home_folder() or project_folder(file).is_dir() or bool(url)
+        settings = config or load_effective(None if url else file.parent).config
+        if not url:
+            name, server = server_bank_of(file), server_url(settings)
+            if not name and server and create and not is_file(file):
+                name = name_on_server(file, server, os.urandom(6).hex())
+                note_server_bank(file, name)
+            url = url_on_server(file, server, name)
+        store: Store
+        if url:
+            try:
+                from archivist.store.postgres.store import PostgresStore
+            except ModuleNotFoundError as error:
+                hint = "pip install 'archivist-memory[postgres]'"
+                raise BankError(f"a bank on a server needs {error.name}", hint=hint) from None
+            store = PostgresStore.open(url, create=create, busy_timeout_s=settings.store.busy_timeout_s)
+        else:
+            store = _open_file(file, settings, create=create)
         who = actor or Actor(ActorKind.HUMAN)
         return cls(store, path=file, actor=who, config=settings, clock=clock, ids=ids, folder=folder)
 
@@ -287,19 +318,36 @@ class Bank:
 
     def recall(self, query: Query | str) -> RecallResult:
         """Find what answers a question, in every kind of record, the best first, each with its reasons."""
-        with self.reading() as reader:
-            has_files = reader.count("folder")
-        if not has_files:
-            return self.searches.recall(query)
-        # Texts of watched files are compared with the files.
         from archivist.recall.query import Query
 
         asked = Query(text=query) if isinstance(query, str) else query
-        is_about_texts = not asked.kinds or "document" in asked.kinds
+        if self.team is not None:
+            banks = {bank_name(bank.path): bank for bank in (self, self.team)}
+            return self.recall_across(banks, asked)
+        with self.reading() as reader:
+            has_files = reader.count("folder")
+        # Texts of watched files are compared with the files.
+        is_about_texts = has_files and (not asked.kinds or "document" in asked.kinds)
         return self.documents.recall(asked) if is_about_texts else self.searches.recall(asked)
+
+    @staticmethod
+    def recall_across(banks: Mapping[str, Bank], query: Query | str) -> RecallResult:
+        """Find what answers a question in several banks, by their names; each bank checks its own actor.
+
+        The one place that asks several banks: an engine that holds them all may answer in one statement.
+        """
+        from archivist.recall.query import Query
+        from archivist.recall.results import merge_results
+
+        asked = Query(text=query) if isinstance(query, str) else query
+        # Each is asked alone: a person's own bank would answer for its team too.
+        found = {name: bank.without_team().recall(asked) for name, bank in banks.items()}
+        return merge_results(found, asked)
 
     def brief(self, request: BriefRequest | None = None, **fields: Any) -> RenderedBrief:
         """Say what a new run should know; with a run, record it. `fields` are those of a BriefRequest."""
+        if self.team is not None:
+            fields.setdefault("global_bank", self.team)
         return self.briefs.brief(request, **fields)
 
     def audit(self, run: str, *, global_bank: Bank | None = None) -> list[Verdict]:
@@ -334,7 +382,35 @@ class Bank:
             embedders=self._embedders,
             timeout_s=timeout_s,
             folder=self.folder,
+            team=self.team.acting_as(actor, timeout_s=timeout_s) if self.team is not None else None,
         )
+
+    def person(self, name: str) -> Bank:
+        """Open a person's own bank beside this one, made at first use; this one becomes its team's.
+
+        What is private lies in another bank, so that no reader of this one can meet it.
+        """
+        file = person_bank(self.path, name)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        own = type(self).open(file, create=True, actor=self.actor, config=self.config, clock=self.now)
+        own.team = self
+        return own
+
+    def without_team(self) -> Self:
+        """Return the same bank alone."""
+        if self.team is None:
+            return self
+        alone = self.acting_as(self.actor, timeout_s=self._patience_s)
+        alone.team = None
+        return alone
+
+    @contextmanager
+    def spending_bank(self) -> Iterator[Bank]:
+        """Open the user's store of what models spend, in the archivist's name; it is made at first use."""
+        with type(self).open(
+            spending_file(), create=True, actor=ARCHIVIST, config=self.config, clock=self.now, ids=self._ids
+        ) as own:
+            yield own
 
     @property
     def agent_name(self) -> str:
@@ -358,7 +434,10 @@ class Bank:
             with suppress(ArchivistError):
                 self.mirror.synchronise()
         self.store.close()
-        release_log(self.path)
+        if not self.store.server:
+            release_log(self.path)
+        if self.team is not None:
+            self.team.close()
 
     def __enter__(self) -> Self:
         return self
@@ -466,3 +545,17 @@ class Bank:
             self._embedders.append(StaticEmbedder())
         bundled = self._embedders[1]
         return bundled if bundled is not None and bundled.name == name else None
+
+
+def _open_file(file: Path, settings: Config, *, create: bool) -> Store:
+    """Open the bank in a file that the user accepted, or make and note a new one."""
+    from archivist.store.sqlite.store import SqliteStore, read_at_rest
+
+    is_made = create and not file.exists()
+    make = partial(SqliteStore.open, file, create=create, busy_timeout_s=settings.store.busy_timeout_s)
+    store = open_trusted(file, make, read_at_rest, folders=settings.trust.folders, create=create)
+    if is_made and not is_of_home(file):
+        from archivist.files.git import exclude_from_git
+
+        exclude_from_git(file)
+    return store

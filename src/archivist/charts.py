@@ -29,6 +29,8 @@ from archivist.workspace.graph import (
 )
 
 WIDTH, HEIGHT = 720, 360
+# Drawn for the screen of a phone: scaled down, the text of a wide chart could not be read.
+NARROW = 350
 MAX_NODES = 60
 _COLOURS = ("#0b6fa4", "#b8501a", "#4a7c2a", "#7a3b9c")
 _DASHES = ("none", "6 4", "2 3", "8 3 2 3")
@@ -52,7 +54,7 @@ Point = tuple[float, float, float]
 
 def _image(title: str, description: str, width: int, height: float, body: Sequence[str]) -> str:
     # Several charts may stand on one page.
-    mark = f"{crc32(title.encode()):08x}"
+    mark = f"{crc32(f'{title} {width}'.encode()):08x}"
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="title-{mark} desc-{mark}" '
@@ -172,7 +174,7 @@ _CONCLUSIONS = {
 }
 
 
-def draw_report_chart(line: ReportRow, title: str = "Did the lessons help?") -> str:
+def draw_report_chart(line: ReportRow, title: str = "Did the lessons help?", width: int = WIDTH) -> str:
     """Return an SVG image of a report row over time: how much helped, and failures told and withheld."""
     periods = line.periods[-_MAX_PERIODS:]
     names = [period.lesson for period in periods]
@@ -194,16 +196,22 @@ def draw_report_chart(line: ReportRow, title: str = "Did the lessons help?") -> 
         summary += f"; failures {told_rate} when told, {other_rate} when withheld"
         summary += f": {_CONCLUSIONS[line.lift.conclusion]}" if line.lift.interval else ""
     summary += "."
+    # Beside each other, or below each other where the image is narrow.
+    first, second = (52, 344, _TOP, HEIGHT - 56), (412, 704, _TOP, HEIGHT - 56)
+    height = HEIGHT
+    if width < WIDTH:
+        first, second = (52, width - 12, _TOP, 244), (52, width - 12, 334, 494)
+        height = 550
     body = [
-        *_heading(title, summary),
+        *_heading(title, summary if width == WIDTH else _truncate(summary, width - 30)),
         *_draw_panel(
-            (52, 344, _TOP, HEIGHT - 56),
+            first,
             f"Helped share, {by}",
             names,
             [("of judged lessons, with 95 % band", helpful)],
         ),
         *_draw_panel(
-            (412, 704, _TOP, HEIGHT - 56),
+            second,
             f"Failure rate, {by}",
             names,
             [("told", told), ("withheld", withheld)],
@@ -219,7 +227,7 @@ def draw_report_chart(line: ReportRow, title: str = "Did the lessons help?") -> 
         known = [f"{name} {value:.0%}" for name, value in rates if value is not None]
         if known:
             description.append(f"{period.lesson}: {', '.join(known)}.")
-    return _image(title, " ".join(description), WIDTH, HEIGHT, body)
+    return _image(title, " ".join(description), width, height, body)
 
 
 def _failure_rate(runs: float, failed: float) -> Point | None:
@@ -300,9 +308,9 @@ def _draw_rate_periods(found: Analytics, unit: str, top: float, floor: float) ->
 _CURVE_HEIGHT = 250
 
 
-def draw_curve(points: Sequence[CurvePoint], title: str = "Failures per run") -> str:
+def draw_curve(points: Sequence[CurvePoint], title: str = "Failures per run", width: int = WIDTH) -> str:
     """Return an SVG image of the kinds of failure that runs met, over time, with 95 % intervals."""
-    left, right, top, floor = 40.0, WIDTH - 16.0, 62.0, _CURVE_HEIGHT - 34.0
+    left, right, top, floor = 40.0, width - 16.0, 62.0, _CURVE_HEIGHT - 34.0
     highest = max(point.high for point in points)
     step = next(size for size in (0.5, 1, 2, 5, 10, 20, 50, 100, 1_000) if highest / size <= 5)
     ticks = [step * at for at in range(int(highest / step) + 2)]
@@ -312,14 +320,12 @@ def draw_curve(points: Sequence[CurvePoint], title: str = "Failures per run") ->
         return floor - (floor - top) * value / ticks[-1]
 
     runs = sum(point.runs for point in points)
-    caption = (
-        f"{points[0].mean:.1f} at first, {points[-1].mean:.1f} now; {runs} runs in groups, 95 % intervals."
-    )
+    caption = f"{points[0].mean:.1f} at first, {points[-1].mean:.1f} now; {runs} runs, 95 % intervals."
     body = _heading(title, caption, size=15)
     for tick in ticks:
         body.append(_line(left, y_of(tick), right, y_of(tick), f'stroke="{_GRID}"'))
         body.append(_text(left - 8, y_of(tick) + 4, f"{tick:g}", colour=_PALE, anchor="end"))
-    every = -(-len(points) // _MAX_PERIOD_LABELS)
+    every = -(-len(points) * WIDTH // (_MAX_PERIOD_LABELS * width))
     for x, point in list(zip(xs, points, strict=True))[::every]:
         body.append(_text(x, floor + 20, f"{point.since:%-d %b}", colour=_PALE, anchor="middle"))
     above = [(x, y_of(point.high)) for x, point in zip(xs, points, strict=True)]
@@ -335,7 +341,7 @@ def draw_curve(points: Sequence[CurvePoint], title: str = "Failures per run") ->
         f" {point.runs} runs."
         for point in points
     )
-    return _image(title, " ".join((caption, *told)), WIDTH, _CURVE_HEIGHT, body)
+    return _image(title, " ".join((caption, *told)), width, _CURVE_HEIGHT, body)
 
 
 # The tools that runs went through
@@ -345,9 +351,9 @@ _MAX_PROGRAMS, _MAX_PROVIDERS = 14, 5
 _FLOW_LEFT, _FLOW_NAMES, _FLOW_RIGHT, _FLOW_BAR = 130.0, 300.0, 420.0, 130.0
 
 
-def draw_flow(uses: Sequence[ToolUse], lessons: Mapping[str, int], title: str) -> str:
+def draw_flow(uses: Sequence[ToolUse], lessons: Mapping[str, int], title: str, width: int = WIDTH) -> str:
     """Return an SVG image of which programs each provider's runs called, how often they failed, and where
-    lessons exist; `lessons` counts those about a program."""
+    lessons exist; `lessons` counts those about a program. A narrow image leaves the providers out."""
     calls: dict[str, list[int]] = {}
     totals: dict[str, int] = {}
     for use in uses:
@@ -364,17 +370,20 @@ def draw_flow(uses: Sequence[ToolUse], lessons: Mapping[str, int], title: str) -
     heads = {name: _FLOW_TOP + gap * (at + 0.5) for at, name in enumerate(providers)}
     called, failures = (sum(counts[at] for counts in calls.values()) for at in (0, 1))
     caption = f"{called} calls, {failures} failed."
-    caption += " Wider lines: more calls. Dark bar: failed. ★: lessons about it."
+    is_wide = width == WIDTH
+    names_at, bars_at, longest = (_FLOW_NAMES, _FLOW_RIGHT, _FLOW_BAR) if is_wide else (20.0, 120.0, 80.0)
+    caption += " Wider lines: more calls." if is_wide else ""
+    caption += " Dark bar: failed. ★: lessons about it." if is_wide else " ★: lessons."
     body, top_calls = _heading(title, caption, size=15), max(count for count, _ in calls.values())
-    for use in uses:
+    for use in uses if is_wide else ():
         if use.provider in heads and use.program in rows:
             x1, y1, x2, y2 = _FLOW_LEFT + 12, heads[use.provider], _FLOW_NAMES - 8, rows[use.program]
             bend = (x1 + x2) / 2
-            width = 1 + 7 * use.calls / top_calls
+            thickness = 1 + 7 * use.calls / top_calls
             path = f"M{x1:.1f},{y1:.1f} C{bend:.1f},{y1:.1f} {bend:.1f},{y2:.1f} {x2:.1f},{y2:.1f}"
-            look = f'stroke="{_EDGE}" stroke-opacity="0.55" stroke-width="{width:.1f}"'
+            look = f'stroke="{_EDGE}" stroke-opacity="0.55" stroke-width="{thickness:.1f}"'
             body.append(f'<path d="{path}" fill="none" {look}/>')
-    for name, y in heads.items():
+    for name, y in heads.items() if is_wide else ():
         body.append(f'<circle cx="{_FLOW_LEFT:.1f}" cy="{y:.1f}" r="5" fill="{_COLOURS[0]}"/>')
         shown = _truncate(name or "(unknown)", _FLOW_LEFT - 30)
         body.append(_text(_FLOW_LEFT - 12, y + 4, shown, size=12, anchor="end"))
@@ -382,19 +391,19 @@ def draw_flow(uses: Sequence[ToolUse], lessons: Mapping[str, int], title: str) -
     for name, y in rows.items():
         count, failed = calls[name]
         # Roots, so that a program called ten times is seen beside one called a thousand times.
-        width, share = _FLOW_BAR * max(0.02, (count / top_calls) ** 0.5), failed / count
+        length, share = longest * max(0.02, (count / top_calls) ** 0.5), failed / count
         stars = f"★ {lessons[name]}" if lessons.get(name) else ""
-        body.append(_text(_FLOW_NAMES, y + 4, _truncate(name, 112), size=12))
-        bar = f'x="{_FLOW_RIGHT:.1f}" y="{y - 7:.1f}" height="14" rx="2"'
-        body.append(f'<rect {bar} width="{width:.1f}" fill="{_COLOURS[0]}" fill-opacity="0.18"/>')
+        body.append(_text(names_at, y + 4, _truncate(name, bars_at - names_at - 8), size=12))
+        bar = f'x="{bars_at:.1f}" y="{y - 7:.1f}" height="14" rx="2"'
+        body.append(f'<rect {bar} width="{length:.1f}" fill="{_COLOURS[0]}" fill-opacity="0.18"/>')
         if failed:
-            body.append(f'<rect {bar} width="{max(3.0, width * share):.1f}" fill="{_COLOURS[1]}"/>')
+            body.append(f'<rect {bar} width="{max(3.0, length * share):.1f}" fill="{_COLOURS[1]}"/>')
         told = f"{count} calls, {failed} failed" if failed else f"{count} calls"
-        body.append(_text(_FLOW_RIGHT + width + 8, y + 4, told, colour=_PALE))
+        body.append(_text(bars_at + length + 8, y + 4, told, colour=_PALE))
         if stars:
-            body.append(_text(WIDTH - 16, y + 4, stars, size=12, anchor="end", weight="bold"))
+            body.append(_text(width - 16, y + 4, stars, size=12, anchor="end", weight="bold"))
         described.append(f"{name}: {told}{f', {lessons[name]} lessons' if stars else ''}.")
-    return _image(title, " ".join(described), WIDTH, height, body)
+    return _image(title, " ".join(described), width, height, body)
 
 
 # The graph of a workspace, in three columns: names stay readable, and a graph always gives the same picture.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -76,6 +77,8 @@ def _check_writing(bank: Bank) -> tuple[bool, str]:
 
     with bank.transaction(timeout_s=_PATIENCE_S):
         pass
+    if bank.store.server:
+        return True, "the bank can be written"
     # An empty transaction succeeds even on a full disk.
     return check_disk_space(disk_usage(bank.path.parent).free)
 
@@ -92,6 +95,8 @@ def _check_locks(bank: Bank) -> tuple[bool, str]:
     """Try the locks where the bank lies, and name a file system that several machines can use."""
     from archivist.files.locks import find_lock_problem, find_network_type
 
+    if bank.store.server:
+        return True, "the server locks each bank by itself"
     folder = bank.path.absolute().parent
     if problem := find_lock_problem(folder):
         return False, f"{problem}: two writers would damage the bank: move it to a local disk"
@@ -125,8 +130,10 @@ def _check_capture(bank: Bank) -> tuple[bool, str]:
         latest = reader.select(Episode, equals("action", None), order=("-finished",), limit=1)
         silent = _silent_clients(reader)
     parts = ["no run was captured yet"]
-    if latest and latest[0].finished is not None:
-        parts = [f"the last run, {latest[0].id}, ended {latest[0].finished:%Y-%m-%d %H:%M} UTC"]
+    for run in latest:
+        # A log without times leaves a run of which nobody knows when it ended.
+        when = f"ended {run.finished:%Y-%m-%d %H:%M} UTC" if run.finished else "ended at an unknown time"
+        parts = [f"the last run, {run.id}, {when}"]
     parts += [
         f"nothing is learnt from {client}: in its last {_MISSED} sessions {reason}"
         for client, reason in silent.items()
@@ -280,6 +287,23 @@ def check_hook_failures(bank: Path | None, now: datetime) -> Check:
     return Check("failures", False, f"{told}: see {file}, and remove it once that is fixed")
 
 
+def check_server(bank: Bank) -> Check:
+    """Say what waits for the team's server, and why."""
+    from archivist.exchange.outbox_service import Outbox
+
+    try:
+        outbox = Outbox.from_settings(bank.config.server)
+    except ArchivistError as error:
+        return failed_check("team", error)
+    found = outbox.state() if outbox is not None else None
+    if outbox is None or found is None or not (found.waiting or found.refused):
+        return Check("team", True, f"nothing waits for {bank.config.server.url}")
+    told = f"{_say_waiting(found.waiting, 'run')} for {outbox.url}"
+    told += f", the server cannot read {found.refused} in {outbox.folder}" if found.refused else ""
+    reason = f": {found.problem}" if found.problem else ""
+    return Check("team", False, f"{told}{reason}; archivist sync sends what waits")
+
+
 def _home_or_none() -> Path | None:
     """Return the user's own folder, or None for a user without a home."""
     from archivist.paths import home_folder
@@ -296,7 +320,8 @@ def _check_trust(bank: Bank) -> tuple[bool, str]:
     from archivist.projects import project_and_doubt
     from archivist.trust import describe_loss
 
-    problems = [problem for problem in (describe_loss(bank.path), find_git_problem(bank.path)) if problem]
+    about_file = () if bank.store.server else (describe_loss(bank.path), find_git_problem(bank.path))
+    problems = [problem for problem in about_file if problem]
     with bank.reading() as reader:
         _, name = project_and_doubt(reader, bank.folder or bank.root, bank.root)
     if name:
@@ -306,11 +331,12 @@ def _check_trust(bank: Bank) -> tuple[bool, str]:
 
 
 # Name → check of a bank, in the order of the report.
-_CHECKS = {
+_CHECKS: dict[str, Callable[[Bank], tuple[bool, str]]] = {
     "ledger": _check_ledger,
     "trust": _check_trust,
     "writing": _check_writing,
     "locks": _check_locks,
+    "engine": lambda bank: bank.store.check_engine(),
     "vectors": _check_vectors,
     "capture": _check_capture,
     "reflection": check_reflection,
@@ -372,6 +398,8 @@ class Doctor(BankService):
                     raise
                 found.append(Check(name, False, f"could not be checked in a damaged bank: {error}"))
         found.append(check_hook_failures(bank.path, bank.now()))
+        if bank.config.server.url:
+            found.append(check_server(bank))
         # The rest of a path is nobody's business: reports are pasted into issues.
         folders = ((bank.root.absolute(), ""), (Path.home(), "~/"), (_home_or_none(), "$ARCHIVIST_HOME/"))
         for folder, name in folders:

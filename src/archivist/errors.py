@@ -10,6 +10,9 @@ ArchivistError
 ├── NotFoundError         not_found        no record by that name
 ├── NothingToUndoError    nothing_to_undo  the record has no earlier state
 ├── EmbedderError         embedder         the embedder gave no usable vectors
+├── ModelError            model            the language model gave no usable answer
+│   ├── ModelAnswerError  model_answer     what it answered is no answer to the question
+│   └── BudgetError       model_budget     its budget is used up
 ├── AccessError           access_denied    the actor may not do that to this layer
 └── BankError             bank             the bank itself
     ├── NoBankError       no_bank          there is none at that place
@@ -18,6 +21,7 @@ ArchivistError
     ├── BankTooNewError   bank_too_new     made by a later version
     ├── BankReadOnlyError bank_read_only   it cannot be written
     ├── BankLockedError   bank_locked      another process held it for too long
+    ├── BankUnreachableError bank_unreachable its server does not answer
     ├── FilesLockedError  files_locked     another process wrote files for too long
     └── BankDamagedError  bank_damaged     the file is broken
 """
@@ -82,6 +86,15 @@ class DecidedError(StateError):
     code = "decided"
 
 
+class ChangedError(StateError):
+    """What a person decides about is not what was shown."""
+
+    code = "changed"
+
+    def __init__(self, what: str, *, hint: str = "read it again, then decide") -> None:
+        super().__init__(f"{what} was changed since you read it: nothing was done", hint=hint)
+
+
 class ConfigError(InputError):
     """The configuration names an unknown key or an impossible value."""
 
@@ -131,6 +144,24 @@ class EmbedderError(ArchivistError):
     code = "embedder"
 
 
+class ModelError(ArchivistError):
+    """The language model did not answer, refused, or answered with something that is no answer."""
+
+    code = "model"
+
+
+class ModelAnswerError(ModelError):
+    """The model answered, and its answer is none: asking it the same again would only cost again."""
+
+    code = "model_answer"
+
+
+class BudgetError(ModelError):
+    """A request would exceed what the user allows a model to spend; nothing was sent."""
+
+    code = "model_budget"
+
+
 class AccessError(ArchivistError):
     """An actor may not do this to that layer of the bank."""
 
@@ -154,8 +185,7 @@ class NoBankError(BankError):
 
     code = "no_bank"
 
-    def __init__(self, place: str, *, is_lost: bool = False) -> None:
-        hint = "archivist init makes one"
+    def __init__(self, place: str, *, is_lost: bool = False, hint: str = "archivist setup makes one") -> None:
         if is_lost:
             hint = "archivist restore FILE brings a backup back, archivist init makes a new one"
             hint += ", archivist trust --remove forgets it"
@@ -254,3 +284,15 @@ class BankDamagedError(BankError):
         )
         self.place = place
         self.where = where
+
+
+class BankUnreachableError(BankError):
+    """The server of a bank does not answer, or the connection to it was lost."""
+
+    code = "bank_unreachable"
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(
+            f"{place!r} cannot be used: {reason}",
+            hint="try again; archivist store status says what is wrong with the server",
+        )

@@ -12,11 +12,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from archivist.errors import BankError
 from archivist.files.worktrees import walk_up
 
 FOLDER = ".archivist"
 FILE_NAME = "memory.db"
 CONFIG_NAME = "config.toml"
+# The folder beside a team's bank that holds the people's own banks, and what their names have in between.
+PEOPLE = "people"
+OF_PERSON = "~"
+# How the address of a bank on a server begins.
+SERVER_SCHEMES = ("postgresql://", "postgres://")
 
 # A remote's plain forms. The host that is read must be the one that git connects to, so a form in which
 # anything else stands (`?`, `#`, `%`, a second `@`, dots as folders) is not taken apart.
@@ -51,6 +57,38 @@ def bank_file(path: Path) -> Path:
     return path / FOLDER / FILE_NAME
 
 
+def state_file_of_url(url: str) -> Path:
+    """Return the file beside which the state of a bank lies that is opened by its URL: it has no folder."""
+    name = url.rpartition("#")[2].rpartition("bank=")[2]
+    return home_folder() / "servers" / safe_name(name) / FOLDER / FILE_NAME
+
+
+def name_on_server(file: Path, server: str, suffix: str) -> str:
+    """Return the name of a new bank on a server that stands for a file.
+
+    Whoever names the bank in the server's URL shares it, other than the global one; else no two folders
+    have the same, by a suffix that the caller draws.
+    """
+    is_global = file.absolute().parent == home_folder().absolute()
+    if (shared := server.partition("#")[2]) and not is_global:
+        return shared
+    return f"{safe_name(bank_name(file.absolute()))}-{suffix}"
+
+
+def url_on_server(file: Path, server: str, name: str) -> str:
+    """Return the URL of a file's bank that has this name on a server; empty for a bank that has none."""
+    if not name:
+        return ""
+    if not server:
+        raise BankError(
+            f"the memory of {str(project_folder(file))!r} is on a server as {name!r}, and no server is named",
+            hint="set ARCHIVIST_STORE=postgresql://HOST/DATABASE, or store.url in your own configuration",
+        )
+    from urllib.parse import quote
+
+    return f"{server.partition('#')[0]}#{quote(name)}"
+
+
 def as_text(path: Path) -> str:
     """Return a path as text that can be stored; bytes that are not UTF-8 are replaced."""
     return os.fsencode(path).decode("utf-8", "replace")
@@ -71,6 +109,11 @@ def home_folder() -> Path:
     """Return the folder of the global bank: `ARCHIVIST_HOME`, else `~/.archivist`."""
     home = os.environ.get("ARCHIVIST_HOME")
     return Path(home).expanduser() if home else Path.home() / FOLDER
+
+
+def spending_file() -> Path:
+    """Return the store of what language models may spend and have spent, over all projects of the user."""
+    return home_folder() / "model.db"
 
 
 def state_folder(bank: Path) -> Path:
@@ -192,6 +235,19 @@ def project_folder(bank: Path) -> Path:
     """Return the project folder of a bank's file; the folder of the file when it is in no project."""
     folder = bank.absolute().parent
     return folder.parent if folder.name == FOLDER else folder
+
+
+def bank_name(bank: Path) -> str:
+    """Return what a bank is called among others: its project's folder, or `web~ada` for Ada's own."""
+    folder = bank.parent
+    if folder.parent.name == PEOPLE:
+        return f"{bank_name(folder.parent.with_name(FILE_NAME))}{OF_PERSON}{folder.name}"
+    return "global" if bank == bank_file(home_folder()) else project_folder(bank).name
+
+
+def person_bank(team: Path, person: str) -> Path:
+    """Return the file of a person's own bank beside a team's; the name must be safe as that of a folder."""
+    return team.parent / PEOPLE / person / FILE_NAME
 
 
 def editor_folders(

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from stat import S_ISLNK
 from typing import TYPE_CHECKING, Any
 
 from archivist.files.worktrees import (
@@ -35,11 +36,13 @@ from archivist.records.words import Provenance
 from archivist.store.filters import above, at_most, contains_text, equals, not_equals, one_of
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from archivist.records import Episode, Lesson
     from archivist.store.protocol import Reader, Writer
 else:
     # A hook makes the class below, and compiling postponed annotations from text costs it time.
-    Episode = Lesson = Reader = Writer = Any
+    datetime = Episode = Lesson = Reader = Writer = Any
 
 # Where a bank notes the names that one repository has in it, for banks that named it by folder and by remote.
 PROJECT_NAMES = "project_names"
@@ -326,6 +329,38 @@ def find_names(reader: Reader, folder: Path, root: Path) -> dict[str, Any]:
     return {**kept, **dict.fromkeys(names if len(names) > 1 else (), names)}
 
 
+def folder_at(folder: Path, moment: datetime | None) -> Path | None:
+    """Return a folder as far as it is still what it was at a time; None where nothing says what it was.
+
+    A checkout can make a folder inside a repository a link: what was run there was run in the repository
+    around it. It can make it another repository too, which then may or may not be the one that was there.
+    Nobody can set the times that are asked for here.
+    """
+    known = moment.timestamp() if moment else 0.0
+    place, is_inside = Path(folder.anchor), False
+    for part in folder.parts[1:] if folder.is_absolute() else ():
+        outer, place = place, place / part
+        if is_inside and _made_at(place, is_link=True) > known:
+            return outer
+        if is_inside and _made_at(place / ".git") > known:
+            return None
+        is_inside = is_inside or os.path.lexists(place / ".git")
+    return folder
+
+
+def _made_at(path: Path, *, is_link: bool = False) -> float:
+    """Return when a link, a file or a folder came to be where it is; 0 without one."""
+    try:
+        if is_link or not path.is_dir():
+            status = path.lstat()
+            return status.st_ctime if not is_link or S_ISLNK(status.st_mode) else 0.0
+        # A folder changes with each entry; its oldest entries came with it.
+        with os.scandir(path) as entries:
+            return min((entry.stat(follow_symlinks=False).st_ctime for entry in entries), default=0.0)
+    except OSError:
+        return 0.0
+
+
 def foreign_project(reader: Reader, folder: Path, home: Path, root: Path) -> str:
     """Return the project of a folder in another repository than home; empty when it is in none."""
     repository = repository_of(folder, root)
@@ -333,6 +368,12 @@ def foreign_project(reader: Reader, folder: Path, home: Path, root: Path) -> str
     if not is_inside or not is_repository(repository) or repository == repository_of(home, root):
         return ""
     return project_at(reader, folder, root)
+
+
+def unknown_project(folder: Path) -> tuple[str, dict[str, object]]:
+    """Return a project's name for a folder of which nothing says what it was, and what a run keeps of it."""
+    place = as_text(folder)
+    return _distinct_name(project_of_folder(place), place), {"folder": "unknown"}
 
 
 def checkout_info(folder: Path, root: Path) -> dict[str, object]:
@@ -450,8 +491,8 @@ def _is_same_remote(noted: str, repository: Repository) -> bool | None:
     """Say whether a run's remote is a repository's; None when one has none, or an old run lacks the host."""
     if not noted or not repository.address:
         return None
-    if noted.startswith("/"):
-        return noted == repository.address
+    if noted == repository.address:
+        return True
     return None if noted == repository.remote_name else False
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from archivist.errors import BankError, NoBankError, UntrustedBankError
 from archivist.files.worktrees import ignores_itself, may_track, walk_up
 from archivist.paths import FILE_NAME as BANK_NAME
-from archivist.paths import FOLDER, has_bank, home_folder, state_folder
+from archivist.paths import FOLDER, has_bank, home_folder, is_file, state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 FILE_NAME = "trusted.json"
 # The name under which a bank's own settings hold its mark.
 MARK = "trust_mark"
+# What is noted of a bank that is on a server: its name there.
+_SERVER_BANK = "server_bank"
 # What SQLite writes besides the bank itself.
 _SIDE_FILES = ("", "-wal", "-shm", "-journal")
 _MAGIC = b"SQLite format 3\0"
@@ -44,6 +46,8 @@ _SALTS = slice(16, 24)
 _FILLED_NEXT = "next"
 _LOOKS = 20
 _LOOK_AGAIN_S = 0.005
+# A repository can bring a bank into each of its folders; asking the user's settings about one takes 1 ms.
+_MOST_STRANGERS = 16
 # Where the header of a SQLite file says whose it is.
 _APPLICATION = slice(68, 72)
 
@@ -62,7 +66,7 @@ def refuse_links(file: Path) -> None:
             kind = stat.S_IFMT(path.lstat().st_mode)
         except OSError:
             continue
-        is_journal = path.name.endswith("-journal") and _size(path) > 0
+        is_journal = path.name.endswith("-journal") and _is_left_journal(path)
         usual = stat.S_IFDIR if path in folder else stat.S_IFREG
         if is_journal or kind not in (usual, stat.S_IFLNK):
             raise BankError(f"{str(path)!r} was not written by Archivist", hint="remove it")
@@ -73,6 +77,18 @@ def refuse_links(file: Path) -> None:
             )
 
 
+def _is_left_journal(path: Path) -> bool:
+    """Say whether a rollback journal stays: while a bank is being made it has one for a moment."""
+    home = _home_or_none()
+    if not _size(path) or home is None or not home.is_dir():
+        return _size(path) > 0
+    from archivist.files.write import lock_folder
+
+    # Whoever makes a bank holds the lock until it is noted.
+    with lock_folder(home):
+        return _size(path) > 0
+
+
 def find_bank_folder(start: Path, read_folders: Callable[[], str]) -> tuple[Path | None, Path | None]:
     """Return the nearest folder upwards with a bank of the user's, and the nearest one that was passed over.
 
@@ -80,14 +96,24 @@ def find_bank_folder(start: Path, read_folders: Callable[[], str]) -> tuple[Path
     counts where there is no other. A bank of the user's that is gone is not passed over: it is missed.
     """
     passed = None
+    home = _home_or_none()
+    notes = _read_notes(home) if home is not None else {}
+    below, real, strangers = start, "", 0
     for folder in walk_up(start):
-        file = folder / FOLDER / BANK_NAME
-        if file.parent == _home_or_none():
+        # The real path of each folder follows from that below it: finding it anew takes a look at each part.
+        is_next = real and folder == below.parent and (real == str(below) or not below.is_symlink())
+        real = os.path.dirname(real) if is_next else os.path.realpath(folder)  # noqa: PTH120
+        below = folder
+        if folder / FOLDER == home:
             continue
-        if is_noted(file) or (has_bank(folder) and _is_acceptable(file, read_folders())):
+        if notes and _as_key(os.path.join(real, FOLDER, BANK_NAME)) in notes:  # noqa: PTH118
             return folder, passed
-        if passed is None and has_bank(folder):
-            passed = folder
+        if not has_bank(folder):
+            continue
+        strangers += 1
+        if strangers <= _MOST_STRANGERS and _is_acceptable(folder / FOLDER / BANK_NAME, read_folders()):
+            return folder, passed
+        passed = passed or folder
     return passed, None
 
 
@@ -374,6 +400,32 @@ def find_note(file: Path) -> dict[str, object] | None:
     return _read_notes(home).get(_key(file)) if home is not None else None
 
 
+def server_bank_of(file: Path) -> str:
+    """Return the name of the bank on a server that stands for the file at this place; empty for none.
+
+    It is noted under the user's home alone: a name in the project's folder could be that of another bank.
+    """
+    home = _home_or_none()
+    note = _read_notes(home).get(_place_key(file), {}) if home is not None else {}
+    return str(note.get(_SERVER_BANK, ""))
+
+
+def note_server_bank(file: Path, name: str) -> None:
+    """Note that the bank at this place is one on a server; without a name, that it is a file again."""
+    with _locked_home() as home:
+        notes = _read_notes(home)
+        if name:
+            notes[_place_key(file)] = {_SERVER_BANK: name}
+        else:
+            notes.pop(_place_key(file), None)
+        _write_notes(home, notes)
+
+
+def has_bank_at(file: Path) -> bool:
+    """Say whether there is a bank at this place, in its file or on a server."""
+    return is_file(file) or bool(server_bank_of(file))
+
+
 def is_noted(file: Path) -> bool:
     """Say whether the bank at this very place was accepted, whatever file or link is there now."""
     home = _home_or_none()
@@ -391,6 +443,23 @@ def accepted_banks() -> list[Path]:
     """Return the banks that this user has accepted."""
     home = _home_or_none()
     return [Path(place) for place in _read_notes(home)] if home is not None else []
+
+
+def named_banks(folders: str = "") -> dict[str, list[Path]]:
+    """Return the files of this user's banks by name: accepted ones, and those in and below trusted folders.
+
+    The banks in a trusted folder are not noted; it and the folders in it are looked at, no deeper.
+    """
+    from archivist.paths import PEOPLE, bank_file, bank_name
+
+    files = {*accepted_banks(), *([bank_file(home)] if (home := _home_or_none()) else [])}
+    for folder in (Path(part.strip()).expanduser() for part in folders.split(",") if part.strip()):
+        files |= {bank_file(folder), *folder.glob(f"*/{FOLDER}/{BANK_NAME}")}
+        files |= {file for team in tuple(files) for file in team.parent.glob(f"{PEOPLE}/*/{BANK_NAME}")}
+    named: dict[str, list[Path]] = {}
+    for file in sorted(file for file in files if has_bank_at(file)):
+        named.setdefault(bank_name(file), []).append(file)
+    return named
 
 
 def mark_of(store: Store) -> str:

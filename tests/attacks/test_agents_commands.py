@@ -58,7 +58,12 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "token create": ("--actor", "human:eve"),
     "token list": (),
     "token revoke": ("x",),
+    "sync": (),
+    "episodes share": ("r-1",),
     "setup": ("--yes",),
+    "store init": (),
+    "store move": ("server",),
+    "store distribute": (),
     "install": ("claude-code",),
     "uninstall": ("claude-code",),
     "episodes log": ("task", "--agent", "eve", "--action", "completed", "--approach", "x"),
@@ -75,6 +80,10 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "erase": ("m-001", "--yes"),
     "prune": (),
     "undo": ("m-001",),
+    "model allow": ("--yes",),
+    "model forbid": (),
+    "model try": (),
+    "model refine": (),
     "config set": ("brief.max_lessons", "3"),
     "config unset": ("brief.max_lessons",),
     "backup": ("copy.db",),
@@ -91,13 +100,13 @@ BY_SERVICES = frozenset((
     "stream reflect", "archive add", "archive refresh", "artifacts register", "artifacts remove",
     "tasks add", "tasks start", "tasks finish", "tasks fail",
     "workspace save", "workspace skills save", "workspace drafts", "workspace transcripts capture",
-    "tools call", "serve", "open", "mcp",
+    "tools call", "serve", "open", "mcp", "worker",
 ))  # fmt: skip
 # What only reads; `init` makes an empty bank, and `hook` is the client's, which speaks for its user.
 READING = frozenset((
     "init", "hook", "status", "recall", "lessons list", "lessons show", "lessons history", "core render",
     "core measure", "core show", "proposals list", "proposals show", "working show", "stream list",
-    "stream search",
+    "stream search", "store status",
     "stream show", "stream export", "archive list", "archive search", "archive show", "workspace plans",
     "workspace overview", "workspace learnings", "workspace lint", "workspace skills list",
     "workspace skills show", "workspace transcripts list", "workspace transcripts show", "workspace search",
@@ -105,7 +114,7 @@ READING = frozenset((
     "episodes similar", "episodes stats", "episodes tried", "knowledge conflicts", "knowledge history",
     "knowledge list", "knowledge show", "artifacts list", "artifacts show", "artifacts verify",
     "artifacts versions", "tasks list", "tasks show", "tasks activity", "audit regressions", "audit report",
-    "export", "verify", "config show", "doctor", "completion",
+    "export", "verify", "config show", "model status", "doctor", "completion", "tools prompt",
 ))  # fmt: skip
 
 
@@ -173,7 +182,7 @@ def test_what_waits_becomes_no_hot_rule(archivist: Command, shop: Path, rule: st
     ran = archivist("workspace", "hot", "promote", "m-002", "--file", "team")
     assert (ran.code, (shop / HOT).read_text()) == (4, RULES)
     assert "approve it first: archivist lessons approve m-002" in ran.err
-    assert archivist("lessons", "approve", "m-002").code == 0
+    assert archivist("lessons", "approve", "m-002", "--yes").code == 0
     assert archivist("workspace", "hot", "promote", "m-002", "--file", "team").code == 0
     assert rule in (shop / HOT).read_text()
 

@@ -206,6 +206,7 @@ VALUES: dict[str, dict[str, Any]] = {
         "run": "r-2", "task": "t", "domain": "code", "role": "maker", "repo": "shop", "provider": "p",
     },
     "Runs.take": {"items": [EVENT, EPISODE], "overrides": CaptureOverrides()},
+    "SessionBriefs.open_session": {"run": "s-9", "project": "shop", "agent": "a"},
     "Stream.begin_cycle": {"role": "maker"},
     "Stream.edit": {"name": "e-1", "content": "words", "action": "x", "tags": ["t"]},
     "Stream.import_entries": {"entries": [ENTRY]},
@@ -274,9 +275,16 @@ WITHOUT_TEXT = {
     "Erasure.erase",
     "Exchange.share",
     "Items.refresh",
+    # What a model says is cleaned where its answer is read: tests/reflect/model/test_reading.py.
+    *(f"LanguageModel.{name}" for name in ("allow", "forbid", "try_once", "read_run", "read_runs", "refine")),
+    "LanguageModel.propose_insights",
     "Knowledge.import_markdown",
     "MemoryFiles.change",
     "Reflections.reflect_waiting",
+    # What another bank holds was redacted there, and is again where it is text.
+    "Runs.share",
+    "TeamLessons.gather",
+    "Tokens.admit",
     # It runs the commands that it is given; what they say comes back through the others.
     "Tasks.run",
 }

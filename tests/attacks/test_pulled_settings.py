@@ -37,7 +37,8 @@ def test_a_pulled_setting_retires_and_silences_nothing(
     log = agent_log(project / "log.jsonl", MISSING_MODULE)
     ran = archivist("run", "finish", str(log))
     assert (ran.code, f"{file}: {key} may not be set by a project" in ran.err) == (4, True)
-    assert f"archivist config set --global {key.split()[0]} VALUE" in ran.err
+    flag = "--global " if key.startswith("store.") else ""
+    assert f"archivist config set {flag}{key.split()[0]} VALUE" in ran.err
     file.unlink()
     said = json.dumps({"cwd": str(project), "session_id": "n-1"}).encode()
     told = archivist("hook", "claude-code", "session-start", stdin=said).out
@@ -47,10 +48,11 @@ def test_a_pulled_setting_retires_and_silences_nothing(
 @pytest.mark.req("N7")
 def test_setting_what_is_the_users_own_says_where_it_counts(archivist: Command, project: Path) -> None:
     archivist("init")
-    ran = archivist("config", "set", "decay.unseen_runs", "5")
-    assert (ran.code, "config set --global decay.unseen_runs VALUE" in ran.err) == (4, True)
+    ran = archivist("config", "set", "trust.folders", "/")
+    assert (ran.code, "config set --global trust.folders VALUE" in ran.err) == (4, True)
+    # What is the user's own for this project is kept under the home, where no pull reaches it.
+    assert archivist("config", "set", "decay.unseen_runs", "5").code == 0
     assert not (project / ".archivist" / "config.toml").exists()
-    assert archivist("config", "set", "--global", "decay.unseen_runs", "5").code == 0
     assert archivist("config", "decay.unseen_runs").out == "5\n"
 
 

@@ -222,6 +222,10 @@ def test_a_wrong_flag_is_named(flag: str, complaint: str, hint: str) -> None:
     ("key", "secret"),
     [
         ("recall.endpoint_key_variable", "sk-123-hush"),
+        ("model.key_variable", "sk-123-hush"),
+        ("model.url", "https://user:hush@host/v1"),
+        ("model.url", "ftp://host"),
+        ("model.name", "gpt-5"),
         ("recall.embedder", "endpoint:https://ada:hush@example.org/v1"),
     ],
 )
@@ -383,7 +387,9 @@ USERS_OWN = {
     "lessons.promote_at_runs": 1, "brief.holdout": 0.9, "brief.budget_tokens": 599, "brief.max_lessons": 41,
     "brief.max_candidates": 0, "reflect.enabled": False, "reflect.on_session_failure": False,
     "retention.episodes_days": 1, "working.expires_days": 1, "core.lessons_tokens": 1,
-    "store.busy_timeout_s": 86_400.0,
+    "store.busy_timeout_s": 86_400.0, "model.name": "openai:m", "model.url": "https://evil.example/v1",
+    "model.key_variable": "SOMETHING_SECRET", "model.day_usd": 1e6, "model.day_tokens": 10**9,
+    "model.output": "schema",
 }  # fmt: skip
 # Where a project may choose within limits; a new setting is the user's own until it is named here.
 SHARED = {

@@ -80,6 +80,14 @@ class Tokens(BankService):
         return IssuedToken(token, secret)
 
     @decides(Layer.BANK)
+    def admit(self, token: Token) -> None:
+        """Let the holder of another bank's token in as the same actor, until this bank revokes it."""
+        if token.actor.kind not in _MAY_CREATE.get(self._bank.actor.kind, ()):
+            self._bank.refuse(Layer.BANK, Verb.DECIDE, hint=_OWN_KIND, what=f"token of {token.actor}")
+        with self._bank.transaction() as writer:
+            writer.put(Cleaner().clean(token), "create")
+
+    @decides(Layer.BANK)
     def list(self, *, with_ended: bool = False) -> list[Token]:
         """Return the valid tokens, or all of them, oldest first."""
         now = self._bank.now()

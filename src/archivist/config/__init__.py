@@ -56,6 +56,30 @@ class ReflectRules(NamedTuple):
     write_progress: bool = False
 
 
+class ModelRules(NamedTuple):
+    """The language model that reflection may ask, and what it may spend.
+
+    The name is `openai:MODEL` or `anthropic:MODEL`, empty for none; the key is read from the environment
+    variable that `key_variable` names. The output is asked for by `tools` or by a `schema`. Budgets count
+    input and output tokens; prices are in US dollars per million tokens.
+    """
+
+    name: str = ""
+    url: str = ""
+    key_variable: str = ""
+    output: str = "tools"
+    timeout_s: float = 60.0
+    attempts: int = 3
+    context_tokens: int = 6_000
+    answer_tokens: int = 1_500
+    reflection_tokens: int = 40_000
+    reflection_usd: float = 0.25
+    day_tokens: int = 400_000
+    day_usd: float = 1.0
+    input_usd: float = 0.0
+    output_usd: float = 0.0
+
+
 class RecallRules(NamedTuple):
     """How memories are found and scored.
 
@@ -167,7 +191,11 @@ class WorkspaceRules(NamedTuple):
 class ServerRules(NamedTuple):
     """Where a server listens, and its limits.
 
-    `hosts` are host names that requests may use besides this machine's addresses, separated by commas.
+    `hosts` are host names that requests may use besides this machine's addresses, separated by commas. With
+    `private_runs` each person whose token it is has a bank of their own beside the team's.
+
+    The last two are for a laptop whose sessions are sent to a team's server: its address, and the folders
+    whose sessions are meant, separated by commas.
     """
 
     port: int = 7777
@@ -181,6 +209,9 @@ class ServerRules(NamedTuple):
     poll_s: float = 0.25
     heartbeat_s: float = 15.0
     silence_s: float = 30.0
+    private_runs: bool = False
+    url: str = ""
+    folders: str = ""
 
 
 class TrustRules(NamedTuple):
@@ -201,8 +232,12 @@ class FileRules(NamedTuple):
 
 
 class StoreRules(NamedTuple):
-    """How long the store waits for a lock."""
+    """Where banks are kept, and how long the store waits for a lock.
 
+    The URL is that of a PostgreSQL database; without one a bank is a file in its project's folder.
+    """
+
+    url: str = ""
     busy_timeout_s: float = 30.0
 
 
@@ -213,6 +248,7 @@ class Config(NamedTuple):
     brief: BriefRules = BriefRules()
     decay: DecayRules = DecayRules()
     reflect: ReflectRules = ReflectRules()
+    model: ModelRules = ModelRules()
     recall: RecallRules = RecallRules()
     retention: RetentionRules = RetentionRules()
     tasks: TaskRules = TaskRules()

@@ -18,14 +18,22 @@ from typing import Any, Literal, NamedTuple
 
 from archivist.config import Config
 from archivist.errors import ConfigError
-from archivist.paths import CONFIG_NAME, FILE_NAME, home_folder
+from archivist.paths import CONFIG_NAME, FILE_NAME, SERVER_SCHEMES, home_folder, state_folder
 from archivist.records.words import Severity
+from archivist.text import is_too_deep
 from archivist.trust import is_accepted
 
 # Counts for which 0 makes sense.
 _MAY_BE_NONE = ("brief.max_candidates", "brief.core_tokens", "reflect.max_memories_per_run", "server.port")
 # Without a pause between two polls a server would do nothing else.
-_LEAST = {"server.poll_s": 0.01, "server.heartbeat_s": 0.1, "server.silence_s": 0.1}
+_LEAST = {
+    "server.poll_s": 0.01,
+    "server.heartbeat_s": 0.1,
+    "server.silence_s": 0.1,
+    "model.timeout_s": 0.1,
+    # Less than the question itself and one failure with its remedy.
+    "model.context_tokens": 500,
+}
 
 # A larger number is surely a mistake. SQLite's busy timeout has 31 bits of milliseconds.
 _LARGEST = 1_000_000_000
@@ -40,6 +48,9 @@ _MOST = {
     "retention.episodes_days": 36_500,
     "retention.artifacts_days": 36_500,
     "tasks.max_attempts": 100,
+    "model.timeout_s": 3_600,
+    "model.attempts": 10,
+    "model.context_tokens": 6_000,
     "server.port": 65_535,
     "server.connections": 64,
     "server.max_body_mb": 1_024,
@@ -50,7 +61,8 @@ _MOST = {
     "server.silence_s": 600,
 }
 
-# What a project's file may set; everything else is the user's: the global file, the environment or a flag.
+# What a project's file may set; everything else is the user's: the global file, the user's own file for the
+# project, the environment or a flag.
 # What could retire, withhold or silence lessons, let a session wait or reach outside is not here.
 _WORDS_OF_PROJECT = ("recall.preset", "workspace.allow_fields", "workspace.ignore_rules")
 _NUMBERS_OF_PROJECT = (
@@ -62,17 +74,21 @@ _NUMBERS_OF_PROJECT = (
 _FACTOR_OF_PROJECT = 4
 _EMBEDDERS_OF_PROJECT = ("static", "none")
 _PATHS_OF_PROJECT = ("roots", "resources", "learnings", "hot", "transcripts", "plans", "overview")
-_WORDS = {"recall.preset": ["relevance", "archivist", "generative"]}
+# They are needed before a bank is opened, or hold for everything that the user does.
+_GLOBAL_ONLY = ("trust.", "server.", "store.", "model.")
+_WORDS = {"recall.preset": ["relevance", "archivist", "generative"], "model.output": ["tools", "schema"]}
 _VARIABLES = "ARCHIVIST_"
 _NO_SETTINGS = (
     "ARCHIVIST_HOME", "ARCHIVIST_BANK", "ARCHIVIST_ACTOR", "ARCHIVIST_TASK", "ARCHIVIST_RUN",
-    "ARCHIVIST_APPROACH", "ARCHIVIST_LOG",
+    "ARCHIVIST_APPROACH", "ARCHIVIST_LOG", "ARCHIVIST_TOKEN", "ARCHIVIST_STORE",
 )  # fmt: skip
+# The URL of the server with a password, which no setting holds.
+_STORE = "ARCHIVIST_STORE"
 BOM = "\ufeff"
 _MOST_BYTES = 200 * 1024
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
-Layer = Literal["default", "global", "project", "environment", "flag"]
+Layer = Literal["default", "global", "project", "own", "environment", "flag"]
 
 
 # Named tuples, because making a dataclass takes half a millisecond of every cold start.
@@ -125,6 +141,9 @@ def load_effective(
         folders = [str(value) for key, value, _ in (*settings, *told) if key == "trust.folders"]
         if is_accepted(folder / FILE_NAME, *folders[-1:]):
             settings += _from_file(folder, "project")
+            # The name of the folder; its place follows the given home.
+            own = own_folder(folder) if home is None else home / "state" / own_folder(folder).name
+            settings += _from_file(own, "own")
     settings += told
     config = Config()
     origins: dict[str, SettingOrigin] = {}
@@ -190,6 +209,25 @@ def _from_file(folder: Path, layer: Layer) -> Iterator[_Setting]:
         yield key, value, SettingOrigin(layer, str(path))
 
 
+def own_folder(folder: Path) -> Path:
+    """Return the folder under the user's home that holds the user's own file for the bank in a folder."""
+    return state_folder(folder / FILE_NAME)
+
+
+def file_for(key: str, value: object, folder: Path) -> Path:
+    """Return the file in which the user sets a key for the bank in a folder.
+
+    What a project's file may not say goes into the user's own, which no repository can bring.
+    """
+    try:
+        refuse_users_own(key, value, where="config set")
+    except ConfigError:
+        if key.startswith(_GLOBAL_ONLY):
+            raise
+        return own_folder(folder) / CONFIG_NAME
+    return folder / CONFIG_NAME
+
+
 def refuse_users_own(key: str, value: object, *, where: str) -> None:
     """Raise ConfigError for what a project's file may not set: it could hurt, or reach beyond the project."""
     section, _, name = key.partition(".")
@@ -206,9 +244,10 @@ def refuse_users_own(key: str, value: object, *, where: str) -> None:
     else:
         is_allowed = key in _WORDS_OF_PROJECT
     if not is_allowed:
+        flag = "--global " if key.startswith(_GLOBAL_ONLY) else ""
         raise ConfigError(
             f"{where}: {what} may not be set by a project",
-            hint=f"it is yours to set: archivist config set --global {key} VALUE, or {variable_of(key)}",
+            hint=f"it is yours to set: archivist config set {flag}{key} VALUE, or {variable_of(key)}",
         )
 
 
@@ -219,6 +258,13 @@ def _leads_outside(path: str) -> bool:
 
 def _from_variables(variables: Mapping[str, str]) -> Iterator[_Setting]:
     """Yield the values of `ARCHIVIST_SECTION__KEY` variables; an empty one counts as not set."""
+    if url := variables.get(_STORE):
+        where = f"environment variable {_STORE}"
+        yield (
+            "store.url",
+            _check_text("store.url", without_password(url), where),
+            SettingOrigin("environment", _STORE),
+        )
     named = [name for name in variables if name.startswith(_VARIABLES) and name not in _NO_SETTINGS]
     for name in sorted(named):
         section, has_key, rest = name.removeprefix(_VARIABLES).lower().partition("__")
@@ -243,6 +289,20 @@ def _from_flags(flags: Sequence[str]) -> Iterator[_Setting]:
             raise ConfigError(f"--set {flag}: expected KEY=VALUE", hint="for example brief.max_lessons=3")
         check_key(key, where=f"--set {flag}")
         yield key, from_text(key, text, where=f"--set {flag}"), SettingOrigin("flag", f"--set {flag}")
+
+
+def without_password(url: str) -> str:
+    """Return the address of a server without a password in it."""
+    scheme, mark, rest = url.partition("://")
+    login, at, place = rest.rpartition("@")
+    place = re.sub(r"([?&])(password|sslpassword)=[^&#]*", r"\1", place)
+    return f"{scheme}{mark}{login.partition(':')[0]}{at}{place}"
+
+
+def server_url(config: Config) -> str:
+    """Return the address of the server that the user has named, with its password; empty for none."""
+    given, configured = os.environ.get(_STORE, ""), config.store.url
+    return given if given and configured in ("", without_password(given)) else configured
 
 
 def variable_of(key: str) -> str:
@@ -277,11 +337,12 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     """Return a TOML text as values; an error names line and column."""
     if not text:
         return {}
-    # The parser takes quadratic time for a long name of many parts.
     if len(text) > _LONGEST_FILE:
         raise ConfigError(
             f"{where!r} has more than {_LONGEST_FILE:,} characters", hint="is it the right file?"
         )
+    if is_too_deep(text):
+        raise ConfigError(f"{where!r} cannot be read: a line has too many dots", hint="is it the right file?")
     import tomllib
 
     try:
@@ -363,15 +424,26 @@ def _check_text(key: str, value: str, shown: str) -> str:
     """Return a text that is valid for its key. A text that may be a secret is refused without showing it."""
     if any("\ud800" <= letter <= "\udfff" for letter in value):
         raise ConfigError(f"{shown}: not UTF-8 text")
-    if key == "recall.endpoint_key_variable" and value and not value.isidentifier():
+    if key in ("recall.endpoint_key_variable", "model.key_variable") and value and not value.isidentifier():
         raise ConfigError(f"{shown}: expected the name of a variable", hint="the key itself is never written")
     if key == "recall.embedder" and not re.fullmatch(r"static|none|onnx:.+|endpoint:https?://.+", value):
         raise ConfigError(
             f"{shown}: no such embedder", hint="write static, none, onnx:FOLDER or endpoint:URL"
         )
-    if key == "recall.embedder" and value.startswith("endpoint:") and "@" in value:
+    if key == "store.url" and value and not value.startswith(SERVER_SCHEMES):
+        raise ConfigError(f"{shown}: no such store", hint="write postgresql://HOST/DATABASE")
+    if key == "store.url" and without_password(value) != value:
         raise ConfigError(
-            f"{shown}: the address holds a user or password", hint="name a variable: endpoint_key_variable"
+            f"{shown}: the address holds a password", hint=f"put it in ~/.pgpass, PGPASSWORD or {_STORE}"
+        )
+    if key == "model.name" and value and not re.fullmatch(r"(?:openai|anthropic):[!-~]+", value):
+        raise ConfigError(f"{shown}: no such model", hint="write openai:NAME or anthropic:NAME")
+    if key == "model.url" and value and not re.fullmatch(r"https?://[!-~]+", value):
+        raise ConfigError(f"{shown}: no such address", hint="it looks like https://host/v1")
+    is_address = key == "model.url" or (key == "recall.embedder" and value.startswith("endpoint:"))
+    if is_address and "@" in value:
+        raise ConfigError(
+            f"{shown}: the address holds a user or password", hint="name a variable that holds the key"
         )
     return value
 

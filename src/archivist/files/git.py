@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from archivist.errors import InputError
-from archivist.files.worktrees import OWN_IGNORE, SHARED, ignores_itself
+from archivist.files.worktrees import OWN_IGNORE, SHARED, git_time_left, ignores_itself
 
 # Exit codes that git itself never has.
 TOO_LONG, NOT_RUN = -1000, -1001
@@ -44,9 +44,11 @@ _OF_LOG = ("--no-textconv", "--no-ext-diff", "--no-show-signature", "--no-mailma
 
 
 def run_git(folder: Path, *words: str, timeout_s: float) -> tuple[int, bytes]:
-    """Return git's exit code and output in a folder; TOO_LONG after so many seconds, NOT_RUN without git."""
+    """Return git's exit code and output in a folder; TOO_LONG where it takes longer, NOT_RUN without git."""
     import subprocess
 
+    if (timeout_s := git_time_left(folder, timeout_s)) <= 0:
+        return TOO_LONG, b""
     settings = [word for setting in _HARMLESS for word in ("-c", setting)]
     verb, *rest = words
     options = (*_OF_LOG, *rest) if verb == "log" else rest

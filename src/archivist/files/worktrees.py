@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 
 # A repository's configuration is far below this; what lies behind is not needed to tell its name.
 _MOST_BYTES = 64 * 1024
 # Some 300,000 files; of a larger index git is asked.
 _MOST_INDEX_BYTES = 32 * 1024 * 1024
-
+# What git reads of a repository before it answers anything.
+_READ_BY_GIT = (
+    "", "HEAD", "config", "config.worktree", "index", "packed-refs", "refs", "refs/heads", "info/exclude",
+    "info/attributes", "objects", "objects/info/alternates", "shallow", "commondir", "../.gitignore",
+    "../.gitattributes",
+)  # fmt: skip
+# Until when git may be waited for in this process: a client waits for a hook.
+_git_deadline: list[float] = []
+# Worktrees lie in each other by mistake or by malice; each is followed by all folders above another.
+_MOST_LINKED = 8
 
 # What a repository may hold in the folder of a bank.
 SHARED = (".gitignore", "config.toml")
@@ -21,10 +33,8 @@ OWN_IGNORE = "*\n"
 def to_main_worktree(folder: Path) -> Path:
     """Return the real folder, and of one in a linked worktree the same folder in the main worktree."""
     real = Path(os.path.realpath(folder))
-    for each in (real, *real.parents):
-        if os.path.lexists(each / ".git"):
-            return _main_worktree(each) / real.relative_to(each)
-    return real
+    own = _nearest_repository(real)
+    return _main_worktree(own) / real.relative_to(own) if own is not None else real
 
 
 def bank_place(folder: Path) -> Path:
@@ -42,15 +52,55 @@ def walk_up(start: Path) -> Iterator[Path]:
 
     That is the same folder in the main worktree, or the bare repository.
     """
+    linked = 0
     for each in (start, *start.parents):
         yield each
-        if not os.path.lexists(each / ".git"):
+        if linked == _MOST_LINKED or not os.path.lexists(each / ".git"):
             continue
+        linked += 1
         if (main := _main_worktree(each)) != each:
             same = main / start.relative_to(each)
             yield from (same, *same.parents)
         elif (bare := _bare_repository(each)) is not None:
             yield bare
+
+
+@contextmanager
+def limit_git(seconds: float) -> Iterator[None]:
+    """Let all questions to git together take so many seconds."""
+    _git_deadline.append(monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _git_deadline.pop()
+
+
+def git_time_left(folder: Path, timeout_s: float) -> float:
+    """Return how long git may take over a question; nothing where it would wait for ever.
+
+    An unpacked archive can hold a pipe in the place of a file that git reads.
+    """
+    top = _nearest_repository(folder)
+    own = _git_dir(top) if top is not None else folder
+    head = read_small_text(own / "HEAD").removeprefix("ref:").strip()
+    for name in (*_READ_BY_GIT, *([head] if head.startswith("refs/") else ())):
+        try:
+            mode = (own / name).stat().st_mode
+        except (OSError, ValueError):
+            continue
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            return 0.0
+    return min([timeout_s, *(deadline - monotonic() for deadline in _git_deadline)])
+
+
+def _nearest_repository(folder: Path) -> Path | None:
+    """Return the nearest folder upwards that is a worktree, each looked at once."""
+    path = str(folder)
+    while not os.path.lexists(f"{path}/.git"):
+        path, below = os.path.dirname(path), path  # noqa: PTH120
+        if path in ("", below):
+            return None
+    return Path(path)
 
 
 def repositories_above(path: Path) -> list[Path]:
@@ -77,12 +127,9 @@ def repository_of(folder: Path, root: Path) -> Path:
     none, it is the repository itself.
     """
     start, top = to_main_worktree(folder), Path(os.path.realpath(root))
-    for each in (start, *start.parents):
-        if each == top:
-            break
-        if os.path.lexists(each / ".git"):
-            return _bare_repository(each) or each
-    return top
+    own = _nearest_repository(start)
+    is_beyond = own is None or (start.is_relative_to(top) and top.is_relative_to(own))
+    return top if own is None or is_beyond else _bare_repository(own) or own
 
 
 def shared_git_dir(folder: Path) -> Path | None:

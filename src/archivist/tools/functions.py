@@ -346,7 +346,7 @@ def episode_query(
 
 @tool(
     Toolset.LAYERS,
-    page_schema("tried", {**_TRIED, "id": TEXT, "score": NUMBER}),
+    page_schema("tried", {**_TRIED, "id": TEXT, "title": TEXT, "score": NUMBER}),
     reads=True,
 )
 def what_worked(bank: Bank, task: Words, limit: Limit = 5, offset: Offset = 0) -> Answer:
@@ -358,6 +358,7 @@ def what_worked(bank: Bank, task: Words, limit: Limit = 5, offset: Offset = 0) -
         return {
             "id": last["id"],
             **{name: tried[name] for name in _TRIED},
+            "title": found.title,
             "outcome": last["outcome"],
             "score": round(found.score, 3),
         }

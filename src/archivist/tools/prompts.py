@@ -100,7 +100,8 @@ Reflect on {which}, and keep the few things that the next run should know.{focus
      bugfix_pattern
    - scope: global, project, repo, task, tool or provider; provider: the harness that it is about, such as
      claude-code; tool: the tool that it is about, if any
-   - evidence: the ids of runs, events or entries that show it
+   - evidence: the ids of runs, events or entries that show it: the call that failed and the one that worked.
+     A lesson is refused when it names what they do not show, or advises what no cited call did successfully
    - supersedes: the ids of lessons that it replaces, if any
    - run: {run}
    - tags: two to five words by which it is found
