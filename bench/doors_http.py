@@ -33,7 +33,7 @@ from archivist import Bank
 from archivist.records import Actor, ActorKind
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from bench.scale import _text as make_text
+from bench.scale import random_text as make_text
 
 ADA = Actor(ActorKind.HUMAN, "ada")
 P99_BAR_MS = 50.0

@@ -277,12 +277,16 @@ class Memory:
         return start, task
 
     def _failing(self, habits: Habits) -> list[BriefLine]:
-        """Return the line that says what often fails, as one line about all kinds that it names."""
+        """Return what often fails, and the checks that find faults: each a line of its own."""
         text = format_failing(habits.fails)
-        told = [each for each in habits.fails if f"`{each.call}` (" in text]
-        events = [event for each in told for event in each.events if event in self._failures]
-        kinds = frozenset(self._failures[event].kind for event in events)
-        return [BriefLine(text, kinds)] if text else []
+        told: list[tuple[str, tuple[str, ...], tuple[str, ...]]]
+        told = [(each.call, each.events, ()) for each in habits.fails if f"`{each.call}` (" in text]
+        told += [(each.command, each.events, (each.command,)) for each in habits.works if each.found_in]
+        return [
+            BriefLine(call, kinds, commands)
+            for call, events, commands in told
+            if (kinds := frozenset(self._failures[event].kind for event in events if event in self._failures))
+        ]
 
     def learn(self, session: Session) -> None:
         """Do what follows the end of a session: import its log, reflect, age, audit, embed."""

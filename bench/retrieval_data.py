@@ -117,6 +117,13 @@ def locomo(folder: Path) -> QuestionSet:
     return QuestionSet("LoCoMo", tuple(collections))
 
 
+def adversarial(folder: Path) -> list[list[str]]:
+    """Return the questions of LoCoMo's category 5 for each conversation: no turn answers them."""
+    with gzip.open(folder / "locomo10.json.gz", "rt", encoding="utf-8") as file:
+        conversations = json.load(file)
+    return [[each["question"] for each in talk["qa"] if each["category"] == 5] for talk in conversations]
+
+
 def _turns(conversation: dict[str, Any]) -> Iterator[Memory]:
     sessions = sorted(int(found[1]) for key in conversation if (found := _SESSION.fullmatch(key)))
     for session in sessions:

@@ -121,7 +121,11 @@ def rank(case: Case, weights: Fusion) -> list[int]:
             documents[beside.place] = beside
     found = add_neighbour_scores(found, documents, candidates.baseline, weights)
     found = boost_scores(found, documents, case.speakers, weights)
-    return sorted(found, key=lambda place: (-found[place].total, place))
+    order = sorted(found, key=lambda place: (-found[place].total, place))
+    # Equal texts have equal scores; recall puts a repeat behind the others.
+    prints = {place: (documents[place].length, found[place].words, found[place].cosine) for place in order}
+    firsts = {prints[place]: place for place in reversed(order)}
+    return sorted(order, key=lambda place: firsts[prints[place]] != place)
 
 
 def recall_at_cut(case: Case, order: Sequence[int]) -> float:

@@ -389,15 +389,19 @@ def fill_bank(
     return bank, names
 
 
-def archivist(encoder: CachedEncoder | None) -> Opener:
-    """Search with Archivist through its library, as anybody would: one bank, one run a thread."""
+def archivist(encoder: CachedEncoder | None, server: str = "") -> Opener:
+    """Search with Archivist through its library, as anybody would: one bank, one run a thread.
+
+    With the URL of a PostgreSQL server the banks are there.
+    """
 
     @contextmanager
     def opens(memories: Sequence[Memory]) -> Iterator[Search]:
         from archivist.recall.query import Query
 
         with tempfile.TemporaryDirectory() as folder:
-            bank, names = fill_bank(folder, memories, encoder)
+            place = f"{server}#{Path(folder).name}" if server else folder
+            bank, names = fill_bank(place, memories, encoder)
 
             def search(text: str) -> list[str]:
                 hits = bank.recall(Query(text=text, kinds=("event",), limit=LIMIT, preset="relevance")).hits
@@ -416,7 +420,7 @@ PACKAGES: dict[str, tuple[str, Callable[[CachedEncoder], Opener]]] = {
 }
 
 
-def systems(static: CachedEncoder, onnx: CachedEncoder | None) -> list[System]:
+def systems(static: CachedEncoder, onnx: CachedEncoder | None, server: str = "") -> list[System]:
     """Return every system, those that cannot be opened with the reason. Peers get the better encoder."""
     rows = [
         System("grep", grep),
@@ -438,6 +442,11 @@ def systems(static: CachedEncoder, onnx: CachedEncoder | None) -> list[System]:
             rows.append(System(installed, peer(onnx or static), onnx or static))
     rows.append(System("Archivist, words only", archivist(None), is_ours=True))
     rows.append(System("Archivist, static", archivist(static), static, is_ours=True))
+    if server:
+        opens = archivist(None, server)
+        rows.append(System("Archivist on PostgreSQL, words only", opens, is_ours=True))
+        opens = archivist(static, server)
+        rows.append(System("Archivist on PostgreSQL, static", opens, static, is_ours=True))
     opens = archivist(onnx) if onnx else grep
     rows.append(System("Archivist, MiniLM", opens, onnx, is_ours=True, absent="" if onnx else NO_ONNX))
     return rows

@@ -135,6 +135,7 @@ def _described(folder: Path) -> Collection:
 
 def _sections() -> Collection:
     memories, questions = [], []
+    texts: set[str] = set()
     for package in sorted(distributions(), key=lambda each: each.name):
         text = package.read_text("METADATA") or ""
         bounds = [match.start() for match in _HEADING.finditer(text)]
@@ -142,8 +143,10 @@ def _sections() -> Collection:
             body = _HEADING.sub("", text[start:end], count=1).strip()
             sentence, rest = _first_sentence(body)
             name = f"{package.name}-{start}"
-            if len(rest) < 120:
+            # The same text in two packages would be two answers.
+            if len(rest) < 120 or rest in texts:
                 continue
+            texts.add(rest)
             memories.append(Memory(name, rest[:MOST_CHARACTERS], place=start, thread=package.name))
             if _is_question(sentence):
                 questions.append(Question(sentence, (name,)))
@@ -152,6 +155,7 @@ def _sections() -> Collection:
 
 def _docstrings() -> Collection:
     memories, questions = [], []
+    texts: set[str] = set()
     root = Path(sysconfig.get_path("purelib"))
     for path in sorted(path for package in PACKAGES for path in (root / package).rglob("*.py")):
         source = path.read_text("utf-8")
@@ -162,10 +166,11 @@ def _docstrings() -> Collection:
             if not said or not _is_question(line := said.splitlines()[0]):
                 continue
             node.body = node.body[1:]
+            if (text := ast.unparse(node)[:MOST_CHARACTERS]) in texts:
+                continue
+            texts.add(text)
             name = f"{path.relative_to(root)}:{node.lineno}"
-            memories.append(
-                Memory(name, ast.unparse(node)[:MOST_CHARACTERS], place=node.lineno, thread=str(path))
-            )
+            memories.append(Memory(name, text, place=node.lineno, thread=str(path)))
             questions.append(Question(line, (name,)))
     return Collection(tuple(memories), _draw(questions))
 

@@ -67,6 +67,13 @@ def main() -> int:
     parser.add_argument("--cold", type=int, default=9, help="rounds of a cold process")
     parser.add_argument("--folder", type=Path, help="keep the banks here and use them again")
     parser.add_argument("--write", type=Path, help="write the table to this file too")
+    parser.add_argument("--engine", choices=["sqlite", "postgres"], default="sqlite")
+    parser.add_argument(
+        "--banks", type=int, default=100, help="banks on both engines, with --engine postgres"
+    )
+    parser.add_argument("--rows", type=int, default=1_000, help="records of each of them")
+    parser.add_argument("--large", type=int, default=40_000, help="records of one more bank")
+    parser.add_argument("--server", default="", help="a PostgreSQL URL; by default one is started")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
@@ -75,8 +82,15 @@ def main() -> int:
     sizes = [int(size) for size in options.sizes.split(",")]
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.folder or Path(scratch)
-        found = {size: _apart(size, folder, options.queries, options.cold) for size in sizes}
-    lines = list(_table(found, options.queries))
+        if options.engine == "postgres":
+            from bench.scale_postgres import compare_engines
+
+            lines = compare_engines(
+                options.banks, options.rows, options.large, options.queries, options.server, folder
+            )
+        else:
+            found = {size: _apart(size, folder, options.queries, options.cold) for size in sizes}
+            lines = list(_table(found, options.queries))
     print("\n".join(lines))
     if options.write:
         options.write.write_text("\n".join([f"$ python {' '.join(sys.argv)}", *lines, ""]), encoding="utf-8")
@@ -103,14 +117,14 @@ def measure(size: int, folder: Path, queries: int, rounds: int) -> dict[str, flo
     if not built.is_file():
         built.write_text(json.dumps(_build(place, size)), encoding="utf-8")
     found |= json.loads(built.read_text("utf-8"))
-    found["a million additions ms"] = _pace()
+    found["a million additions ms"] = measure_pace()
     found["disk MB"] = sum(file.stat().st_size for file in (place / ".archivist").iterdir()) / 1e6
     begin = time.process_time()
     bank = Bank.open(place, create=False)
     with bank.reading() as reader:
         reader.queued_runs()
     found["open ms"] = (time.process_time() - begin) * 1e3
-    asked = _questions(_text(size), queries)
+    asked = random_questions(random_text(size), queries)
     words = Bank.open(place, create=False, config=Config(recall=RecallRules(embedder="none")))
     found |= _timed("lexical", lambda text: words.recall(Query(text=text)), asked)
     found |= _timed("hybrid", lambda text: bank.recall(Query(text=text)), asked)
@@ -127,7 +141,7 @@ def measure(size: int, folder: Path, queries: int, rounds: int) -> dict[str, flo
     return found
 
 
-def _pace() -> float:
+def measure_pace() -> float:
     """Time a loop that does nothing, to tell a slow minute of the machine from a slow program."""
     begin, total = time.process_time(), 0
     for number in range(1_000_000):
@@ -136,7 +150,7 @@ def _pace() -> float:
 
 
 def _build(place: Path, size: int) -> dict[str, float]:
-    text = _text(size)
+    text = random_text(size)
     begin = time.process_time()
     bank = Bank.open(place, create=True)
     with click.progressbar(length=size, label=f"{size} records", file=sys.stderr) as bar:
@@ -144,7 +158,7 @@ def _build(place: Path, size: int) -> dict[str, float]:
             run = f"run-{number // RUN:06d}"
             when = NOW - timedelta(hours=(size - number) // RUN)
             bank.capture(
-                Episode(id=run, started=when, finished=when), _events(text, run, when, min(RUN, size))
+                Episode(id=run, started=when, finished=when), random_events(text, run, when, min(RUN, size))
             )
             bar.update(min(RUN, size))
     stored = time.process_time()
@@ -157,7 +171,8 @@ def _build(place: Path, size: int) -> dict[str, float]:
     return {"store s": stored - begin, "embed s": time.process_time() - stored}
 
 
-def _events(text: Text, run: str, when: datetime, count: int) -> Iterator[Event]:
+def random_events(text: Text, run: str, when: datetime, count: int) -> Iterator[Event]:
+    """Yield the events of a run."""
     for seq in range(1, count + 1):
         yield Event(
             run=run,
@@ -169,7 +184,7 @@ def _events(text: Text, run: str, when: datetime, count: int) -> Iterator[Event]
         )
 
 
-def _text(seed: int) -> Text:
+def random_text(seed: int) -> Text:
     """Return a source of text in the table's own words, the commonest first as the table has them."""
     little = [
         "the",
@@ -213,7 +228,8 @@ def _pieces() -> Iterator[str]:
         yield vocabulary[start:end].decode()
 
 
-def _questions(text: Text, count: int) -> list[str]:
+def random_questions(text: Text, count: int) -> list[str]:
+    """Return questions in the words of a source."""
     chance = random.Random(11)
     source = replace(text, chance=chance)
     return [f"how do {source.sentence(chance.randint(4, 9))}?" for _ in range(count)]
