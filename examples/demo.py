@@ -80,6 +80,8 @@ def run(project: Path, command: str, given: str = "") -> str:
     """Run a command in the project, with the folder around it as the home, and return what it prints."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ARCHIVIST", "CLAUDE"))}
     path = os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"])
+    # The story is the same with the memory on a server.
+    kept |= {name: os.environ[name] for name in ("ARCHIVIST_STORE",) if name in os.environ}
     environment = {**kept, "HOME": str(project.parent), "PATH": path}
     words = ["/bin/sh", "-c", command]
     done = subprocess.run(

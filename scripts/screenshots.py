@@ -21,7 +21,7 @@ PAGES = {
     "tools": "/runs/flow",
     "live": "/live",
     "brief": "/brief?task=clean+the+build+folder&repo=toolshed",
-    "audit": "/audit",
+    "audit": "/audit?days=7",
     "ledger": "/ledger?verify=1",
     "knowledge": "/knowledge",
     "tasks": "/tasks",
