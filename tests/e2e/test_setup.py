@@ -8,10 +8,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from archivist.bank import Bank
+from archivist.doctor import LOG
+from archivist.files import hook_log
+from archivist.paths import bank_file, state_folder
+from archivist.records import Actor, ActorKind, Episode
 from tests.commands import PROGRAM, Ran
 from tests.e2e import client_homes
 
@@ -296,6 +302,25 @@ def test_what_hooks_told_of_a_session_its_log_does_not_tell_again(
     while session not in run(app, "episodes", "list", "--json").out and time.monotonic() < deadline:
         time.sleep(0.1)
     assert json.loads(run(app, "setup", "--json").out)["runs"] == []
+
+
+def test_setup_waits_for_a_hook_that_still_imports_the_session(
+    run: Setup, fresh_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    session = client_homes.vscode(fresh_home, app).stem
+    assert run(app, "init").code == 0
+    monkeypatch.setenv("ARCHIVIST_HOME", str(fresh_home / ".archivist"))
+    state = state_folder(bank_file(app))
+    with hook_log.lock_sessions(state, 0.0) as is_locked, ThreadPoolExecutor(1) as pool:
+        assert is_locked
+        setup = pool.submit(run, app, "setup", "--json")
+        with Bank.open(app, actor=Actor(ActorKind.ORCHESTRATOR, "vscode")) as bank:
+            bank.capture(Episode(id=session, project="app"), ())
+            time.sleep(2)
+            assert not setup.done()
+            bank.runs.note_on_run(session, LOG, {"client": "vscode", "missing": ""})
+    assert json.loads(setup.result().out)["runs"] == []
 
 
 @pytest.mark.parametrize("bare", ["mill/bare", "srv/mill.git", "mill/.bare"])

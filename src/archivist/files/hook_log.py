@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -16,6 +18,16 @@ _LINE_CHARACTERS = 500
 _MOST_SESSION_BYTES = 64 * 1024**2
 _KEPT_S = 30 * 86_400
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+
+
+@contextmanager
+def lock_sessions(folder: Path, timeout_s: float, name: str = LOCK_NAME) -> Iterator[bool]:
+    """Let one process at a time import a bank's sessions; yield False if another held the lock for too long."""
+    from archivist.files.write import wait_for_lock
+
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (folder / name).open("a") as lock:
+        yield wait_for_lock(lock.fileno(), timeout_s)
 
 
 def log_failure(folder: Path, text: str, now: datetime) -> None:

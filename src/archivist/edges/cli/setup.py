@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _WITHOUT_HOOKS = ("opencode", "copilot-cli")
 _READ_CLIENTS = "Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, VS Code, Cursor"
 _CACHES = ("file_systems", "trusted.json")
+# How long setup waits for a hook that imports a session; a reflection takes a few seconds.
+_HOOK_WAIT_S = 60.0
 _OWN_FILES = ("", "-wal", "-shm", "-journal")
 
 
@@ -188,6 +190,7 @@ def _learn(
     from archivist import projects
     from archivist.capture.service import CaptureOverrides
     from archivist.doctor import LOG
+    from archivist.files import hook_log
     from archivist.reflect.trigger import ReflectionOutcome
 
     with bank.reading() as reader:
@@ -195,9 +198,13 @@ def _learn(
     overrides = CaptureOverrides(project=project, folder=str(checkout))
     runs: set[str] = set()
     secrets = 0
-    # Of these the hooks have told already; what they kept is numbered in another way than the log.
-    told = bank.runs.runs_with_note([log.session for log in logs if log.session], LOG)
-    with progress(len(logs), "capture") as advance:
+    # A hook that still works on a session notes at its end that it has told it; until then setup waits.
+    with (
+        hook_log.lock_sessions(paths.state_folder(bank.path), _HOOK_WAIT_S),
+        progress(len(logs), "capture") as advance,
+    ):
+        # What hooks kept of a session is numbered in another way than its log, so one of the two is taken.
+        told = bank.runs.runs_with_note([log.session for log in logs if log.session], LOG)
         for log in logs:
             try:
                 if log.session in told:

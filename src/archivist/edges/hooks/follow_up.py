@@ -23,7 +23,6 @@ from archivist.edges.hooks.dispatch import is_silent, load_config, note_failure
 from archivist.errors import ArchivistError, BankError, InputError
 from archivist.exchange.outbox_service import Outbox
 from archivist.files import hook_log
-from archivist.files.write import wait_for_lock
 from archivist.paths import bank_file, home_folder, is_file, state_folder
 from archivist.records import Actor, ActorKind, Episode, EpisodeStatus
 from archivist.trust import has_bank_at
@@ -78,10 +77,9 @@ def main(args: Sequence[str]) -> None:
         with Bank.open(place, create=False, actor=actor, config=config) as bank:
             bank.is_mirrored = any(config.files)
             state = state_folder(bank.path)
-            state.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # One process at a time works on a bank; the end of a turn leaves it to the next.
-            with (state / hook_log.LOCK_NAME).open("a") as lock:
-                if wait_for_lock(lock.fileno(), _LOCK_WAIT_S if task.is_end else 0.0):
+            # The end of a turn leaves the work to the next one.
+            with hook_log.lock_sessions(state, _LOCK_WAIT_S if task.is_end else 0.0) as is_locked:
+                if is_locked:
                     _process_session(task, bank)
                 elif task.is_end:
                     raise InputError(f"another process held {hook_log.LOCK_NAME} for {_LOCK_WAIT_S:.0f} s")
@@ -90,8 +88,8 @@ def main(args: Sequence[str]) -> None:
                 outbox.send(time.time())
             if task.is_end and config.model.name:
                 # A model may take minutes: other sessions must not wait for it.
-                with (state / _MODEL_LOCK_NAME).open("a") as lock:
-                    if wait_for_lock(lock.fileno(), 0.0):
+                with hook_log.lock_sessions(state, 0.0, _MODEL_LOCK_NAME) as is_locked:
+                    if is_locked:
                         _read_with_model(bank)
     except Exception as error:  # noqa: BLE001 nobody sees the process; the doctor shows the log
         if not is_silent(error):
