@@ -22,7 +22,7 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 @contextmanager
 def lock_sessions(folder: Path, timeout_s: float, name: str = LOCK_NAME) -> Iterator[bool]:
-    """Let one process at a time import a bank's sessions; yield False if another held the lock for too long."""
+    """Let one process at a time import the sessions of a bank; yield False if another holds the lock."""
     from archivist.files.write import wait_for_lock
 
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
