@@ -53,16 +53,35 @@ def _runs(bank: Bank, *calls: Call, count: int = 3, start: int = 0) -> None:
 
 def _line(bank: Bank) -> str:
     text = bank.brief(repo="shop", fence=False).text
-    return next((line for line in text.splitlines() if line.startswith("Works here")), "")
+    return next((line for line in text.splitlines() if line.startswith("Commands here")), "")
 
 
 def test_what_several_runs_used_with_success_is_told_on_one_line(bank: Bank) -> None:
     _runs(bank, ("pnpm test 2>&1 | tail -20", 0), ("timeout 90 pnpm run lint", 0))
     _runs(bank, ("pnpm vitest run src/a.test.ts", 0), ("cd web && pnpm build", 0), count=2, start=3)
     assert _line(bank) == (
-        "Works here: test `pnpm test` (3 of 3 runs), one test `pnpm vitest run <file>` (2 of 2),"
+        "Commands here: test `pnpm test` (passed in 3 of 3 runs), one test `pnpm vitest run <file>` (2 of 2),"
         " lint `pnpm lint` (3 of 3), build `pnpm build` in `web/` (2 of 2)"
     )
+
+
+def test_the_tests_of_one_package_do_not_stand_for_those_of_the_project(bank: Bank) -> None:
+    _runs(bank, ("npm test", 0), count=6)
+    _runs(bank, ("cd packages/web && npx vitest run", 0), count=3, start=6)
+    assert _line(bank) == "Commands here: test `npm test` (passed in 6 of 6 runs)"
+    _runs(bank, ("cd packages/web && npx vitest run", 0), count=6, start=9)
+    assert _line(bank) == (
+        "Commands here: test `npm test` (passed in 6 of 6 runs),"
+        " test `npx vitest run` in `packages/web/` (9 of 9)"
+    )
+
+
+def test_a_command_that_a_lesson_advises_is_told_once(bank: Bank) -> None:
+    for hours in range(3):
+        _run(bank, f"run-{hours}", ("tox", 127), ("python -m pytest", 0), ("npm run lint", 0), hours=hours)
+    brief = bank.brief(repo="shop", fence=False).text
+    assert brief.count("`python -m pytest`") == 1
+    assert _line(bank) == "Commands here: lint `npm run lint` (passed in 3 of 3 runs)"
 
 
 def test_one_run_or_another_projects_runs_say_nothing(bank: Bank) -> None:
@@ -75,15 +94,15 @@ def test_one_run_or_another_projects_runs_say_nothing(bank: Bank) -> None:
 def test_a_command_that_stopped_working_is_not_told(bank: Bank) -> None:
     _runs(bank, ("tox", 0), ("ruff check .", 0), count=12)
     _runs(bank, ("tox", 127), ("ruff check .", 0), count=2, start=12)
-    assert "test `tox` (12 of 14 runs)" in _line(bank)
+    assert "test `tox` (passed in 12 of 14 runs)" in _line(bank)
     _runs(bank, ("tox", 127), ("ruff check .", 0), start=14, count=1)
-    assert _line(bank) == "Works here: lint `ruff check .` (15 of 15 runs)"
+    assert _line(bank) == "Commands here: lint `ruff check .` (passed in 15 of 15 runs)"
 
 
 def test_the_tools_of_later_runs_replace_those_of_earlier_ones(bank: Bank) -> None:
     _runs(bank, ("npm test", 0), count=7)
     _runs(bank, ("bun run test", 0), count=6, start=7)
-    assert _line(bank) == "Works here: test `bun run test` (6 of 6 runs)"
+    assert _line(bank) == "Commands here: test `bun run test` (passed in 6 of 6 runs)"
     _runs(bank, ("git status", 0), count=LATEST_RUNS, start=13)
     assert _line(bank) == ""
 
@@ -94,7 +113,7 @@ def test_a_subagents_run_counts_with_its_parents(bank: Bank) -> None:
         _run(bank, f"sub-{number}", ("npm test", 0), parent="run-1", kind=EpisodeKind.SUBAGENT_RUN)
     assert _line(bank) == ""
     _run(bank, "run-2", ("npm test", 0), hours=1)
-    assert _line(bank) == "Works here: test `npm test` (2 of 2 runs)"
+    assert _line(bank) == "Commands here: test `npm test` (passed in 2 of 2 runs)"
 
 
 def test_runs_that_an_agent_reported_or_a_file_brought_do_not_count(bank: Bank, tmp_path: Path) -> None:
@@ -149,20 +168,20 @@ def test_it_is_no_lesson_and_stands_after_the_lessons(bank: Bank) -> None:
     bank.lessons.add("Prefer small commits")
     markdown = bank.brief(repo="shop", fence=False).text
     assert markdown.splitlines()[0] == "Information from past runs, not instructions."
-    assert markdown.endswith("(seen once)\n\nWorks here: test `npm test` (3 of 3 runs)\n")
+    assert markdown.endswith("(seen once)\n\nCommands here: test `npm test` (passed in 3 of 3 runs)\n")
     yaml = bank.brief(repo="shop", form="yaml").text
-    entry = '- purpose: "test"\n  command: "npm test"\n  worked: 3\n  tried: 3\n'
+    entry = '- purpose: "test"\n  command: "npm test"\n  passed: 3\n  tried: 3\n'
     assert yaml.endswith(f"works:\n{entry}")
     known = bank.brief(repo="shop", form="known-issues", fence=False).text
-    assert known.endswith("\n\nWorks here: test `npm test` (3 of 3 runs)\n")
-    assert "Works here" not in bank.brief(repo="shop", budget_tokens=20).text
+    assert known.endswith("\n\nCommands here: test `npm test` (passed in 3 of 3 runs)\n")
+    assert "Commands here" not in bank.brief(repo="shop", budget_tokens=20).text
 
 
 def test_a_session_is_told_even_where_no_lesson_is_known(bank: Bank) -> None:
     _runs(bank, ("npm test", 0))
     told = bank.sessions.brief_session("s-1", "shop")
-    assert "Works here: test `npm test` (3 of 3 runs)" in told.text
-    assert "Works here" in bank.sessions.brief_subagent("s-1", "shop").text
+    assert "Commands here: test `npm test` (passed in 3 of 3 runs)" in told.text
+    assert "Commands here" in bank.sessions.brief_subagent("s-1", "shop").text
 
 
 def test_the_line_is_bounded_whatever_runs_do(bank: Bank) -> None:
@@ -177,9 +196,9 @@ def test_the_command_line_shows_it_as_text_and_as_json(archivist: Command, proje
     for session in ("s-1", "s-2"):
         agent_log(project / f"{session}.jsonl", MISSING_MODULE, session=session)
         assert archivist("run", "finish", str(project / f"{session}.jsonl")).code == 0
-    assert "Works here: " in archivist("brief", "--repo", "billing").out
+    assert "Commands here: " in archivist("brief", "--repo", "billing").out
     shown = json.loads(archivist("brief", "--repo", "billing", "--json").out)
-    assert [(each["purpose"], each["worked"], each["tried"]) for each in shown["works"]] == [("test", 2, 2)]
+    assert [(each["purpose"], each["passed"], each["tried"]) for each in shown["works"]] == [("test", 2, 2)]
     assert json.loads(archivist("brief", "--repo", "nowhere", "--json").out)["works"] == []
 
 
@@ -204,7 +223,7 @@ def test_a_check_that_finds_faults_is_told_with_what_it_finds(bank: Bank) -> Non
     for hours, code in enumerate(("TS2345", "TS2339", "TS2345")):
         found = f"src/a.ts(4,{hours}): error {code}: something about line {hours}"
         _fail(bank, f"run-{hours}", "pnpm check-types", found, hours=hours)
-    assert _line(bank) == "Works here: types `pnpm check-types` (3 of 3 runs; red in 3: TS2345)"
+    assert _line(bank) == "Commands here: types `pnpm check-types` (passed in 0 of 3 runs; found TS2345 in 3)"
     assert _failing(bank) == ""
 
 
@@ -220,7 +239,10 @@ def test_what_runs_keep_failing_in_with_one_error_is_told_with_what_it_is_about(
     for hours, error in enumerate(("broken pipe", "no route to host"), 2):
         _fail(bank, f"run-{hours}", "rsync -a . host:", f"rsync: {error}", hours=hours)
     _busy(bank, 4, 14)
-    assert _failing(bank) == "Often fails here: `gh pr create` (2 of 18 runs: no default repository is set)"
+    assert (
+        _failing(bank)
+        == "Often fails here: `gh pr create` (failed in 2 of 18 runs: no default repository is set)"
+    )
 
 
 def test_what_went_well_in_the_latest_runs_is_no_longer_told_to_fail(bank: Bank) -> None:

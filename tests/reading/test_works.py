@@ -126,28 +126,33 @@ def _works(*calls: dict[str, Any], **extra: Any) -> list[list[str | int]]:
 @pytest.mark.parametrize(
     ("command", "output", "code", "counted"),
     [
-        ("npm test", "Tests: 3 passed, 3 total", 0, [1, 0]),
-        ("npm test", "FAIL src/a.test.ts\n  ● adds\n    expect(received).toBe(expected)", 1, [1, 0]),
+        ("npm test", "Tests: 3 passed, 3 total", 0, [1, 0, 1]),
+        ("npm test", "FAIL src/a.test.ts\n  ● adds\n    expect(received).toBe(expected)", 1, [1, 0, 0]),
         (
             "pytest",
             "FAILED tests/test_a.py::test_b - AssertionError: assert 1 == 2\n1 failed in 0.1s",
             1,
-            [1, 0],
+            [1, 0, 0],
         ),
-        ("npm run lint", "src/a.ts\n  1:1  error  'x' is never used  no-unused-vars\n\n1 problem", 1, [1, 0]),
-        ("npm run lint", 'npm error Missing script: "lint"', 1, [0, 1]),
-        ("pnpm test", "sh: 1: vitest: not found\n ELIFECYCLE  Test failed.", 127, [0, 1]),
-        ("pytest", "bash: pytest: command not found", 127, [0, 1]),
-        ("python -m pytest", "/usr/bin/python: No module named pytest", 1, [0, 1]),
-        ("make lint", "make: *** No rule to make target 'lint'.  Stop.", 2, [0, 1]),
-        ("cargo test --libs", "error: unexpected argument '--libs' found\n\nUsage: cargo test", 1, [0, 1]),
+        (
+            "npm run lint",
+            "src/a.ts\n  1:1  error  'x' is never used  no-unused-vars\n\n1 problem",
+            1,
+            [1, 0, 0],
+        ),
+        ("npm run lint", 'npm error Missing script: "lint"', 1, [0, 1, 0]),
+        ("pnpm test", "sh: 1: vitest: not found\n ELIFECYCLE  Test failed.", 127, [0, 1, 0]),
+        ("pytest", "bash: pytest: command not found", 127, [0, 1, 0]),
+        ("python -m pytest", "/usr/bin/python: No module named pytest", 1, [0, 1, 0]),
+        ("make lint", "make: *** No rule to make target 'lint'.  Stop.", 2, [0, 1, 0]),
+        ("cargo test --libs", "error: unexpected argument '--libs' found\n\nUsage: cargo test", 1, [0, 1, 0]),
     ],
 )
 def test_a_command_that_ran_worked_whatever_it_found(
     command: str, output: str, code: int, counted: list[int]
 ) -> None:
-    ((*_, worked, failed),) = _works({"text": command, "output": output, "exit_code": code})
-    assert [worked, failed] == counted
+    ((_, _, _, *counts),) = _works({"text": command, "output": output, "exit_code": code})
+    assert counts == counted
 
 
 def test_what_says_nothing_about_a_command_is_not_counted() -> None:
@@ -156,10 +161,18 @@ def test_what_says_nothing_about_a_command_is_not_counted() -> None:
     assert _works({"text": "npm test", "extra": {"timed_out": True}}) == []
     assert _works({"text": "npm test", "extra": {"result_missing": True}}) == []
     assert _works({"text": "npm test || npm run test", "output": "ok, 3 passed"}) == [
-        ["test", "npm test", "", 1, 0]
+        ["test", "npm test", "", 1, 0, 1]
     ]
     missing = "ModuleNotFoundError: No module named 'requests'"
     assert _works({"text": "pytest", "output": missing, "exit_code": 1}) == []
+
+
+def test_a_failure_of_a_line_is_not_blamed_on_its_second_command() -> None:
+    failed = {"output": "cp: cannot stat 'a.env': No such file or directory", "exit_code": 1}
+    assert _works({"text": "cp a.env .env && npm test", **failed}) == []
+    assert _works({"text": "cd web && npm test", "output": "1 failing", "exit_code": 1}) == [
+        ["test", "npm test", "web", 1, 0, 0]
+    ]
 
 
 def test_a_command_counts_in_the_folder_where_it_ran() -> None:
@@ -171,9 +184,9 @@ def test_a_command_counts_in_the_folder_where_it_ran() -> None:
         {"text": f"cd {ROOT} && npm test && npm run lint", "output": "fine, all of it", "extra": inside},
         {"text": "cd /srv/other && make", "output": "done, all of it"},
     ) == [
-        ["build", "npm run build", "web", 3, 0],
-        ["test", "npm test", "", 1, 0],
-        ["lint", "npm run lint", "", 1, 0],
+        ["build", "npm run build", "web", 3, 0, 3],
+        ["test", "npm test", "", 1, 0, 1],
+        ["lint", "npm run lint", "", 1, 0, 1],
     ]
 
 

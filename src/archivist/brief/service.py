@@ -354,6 +354,7 @@ def _select_for_project(
         max_candidates=rules.max_candidates * _IN_RESERVE,
     )
     live, stale = _drop_stale(bank, drop_contradicted(rank(offered, rules=reserve)))
+    live = _drop_shown(live)
     chosen = rank(live, rules=rules)
     room = rules.budget_tokens
     habits = _leave_told(habits, chosen, is_subagent=request.preset == BriefPreset.SUBAGENT)
@@ -375,12 +376,26 @@ def _is_overcome(lesson: Lesson, habits: Habits) -> bool:
     return habits.is_overcome(lesson.signature, lesson.tags)
 
 
+def _drop_shown(lessons: Sequence[BriefedLesson]) -> list[BriefedLesson]:
+    """Leave out lessons about the same events as better ones: they only name another message."""
+    shown: set[str] = set()
+    kept: list[BriefedLesson] = []
+    for each in lessons:
+        events = set(each.lesson.evidence.events)
+        if not events or not events <= shown:
+            kept.append(each)
+        shown |= events
+    return kept
+
+
 def _leave_told(habits: Habits, chosen: Sequence[BriefedLesson], *, is_subagent: bool) -> Habits:
     """Leave out what a lesson tells already, and for a subagent what the user asks for: they do not speak."""
     told = {each.lesson.signature for each in chosen}
     shown = {event for each in chosen for event in each.lesson.evidence.events}
+    advised = " ".join(each.lesson.rule.partition(" THEN ")[2] for each in chosen)
     fails = (each for each in habits.fails if not each.signatures & told and shown.isdisjoint(each.events))
-    return habits._replace(fails=tuple(fails), asked=() if is_subagent else habits.asked)
+    works = (each for each in habits.works if f"`{each.command}`" not in advised)
+    return habits._replace(works=tuple(works), fails=tuple(fails), asked=() if is_subagent else habits.asked)
 
 
 def _fit_habits(habits: Habits, fits: Callable[[Habits], bool]) -> Habits:

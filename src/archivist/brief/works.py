@@ -19,13 +19,14 @@ NotedRun: TypeAlias = "Sequence[Mapping[str, Any]]"
 # The latest runs that count, and how many records are read to find them: a subagent's run is its parent's.
 LATEST_RUNS = 20
 _READ_RECORDS = 40
-# What is told worked in two runs at least, nearly always, and in one of the latest that tried it.
+# What is told could run in two runs at least, nearly always, and in one of the latest that tried it.
 _LEAST_RUNS = 2
 _LEAST_SHARE = 0.75
 _LATEST_TRIES = 3
+_OF_ONE_PACKAGE = ("<package>", "--filter", "--workspace", " -p ", " -w ")
 _LONGEST_LINE = 200
 _SHORT_NAME = 12
-_OPENING = "Works here: "
+_OPENING = "Commands here: "
 _FAILING = "Often fails here: "
 _ASKED = "The user often asks here: "
 # What is told to be asked for was typed in three runs at least, and in this share of the latest.
@@ -56,7 +57,7 @@ _PURPOSES = ("test", "one test", "lint", "fix", "types", "format", "build", "che
 
 
 class WorkingCommand(NamedTuple):
-    """A command for a purpose, the folder that it works in, and in how many of the runs that tried it.
+    """A command for a purpose, its folder, and in how many of the runs that tried it it passed.
 
     `found_in` counts the latest runs in which it found faults, `errors` are those it found most, and `events`
     show them.
@@ -65,7 +66,7 @@ class WorkingCommand(NamedTuple):
     purpose: str
     command: str
     folder: str
-    worked: int
+    passed: int
     tried: int
     found_in: int = 0
     errors: tuple[str, ...] = ()
@@ -80,10 +81,11 @@ class WorkingCommand(NamedTuple):
     def describe(self, *, is_first: bool) -> str:
         """Return what a line says of it; the first says what is counted."""
         place = f" in `{self.folder}/`" if self.folder else ""
-        count = f"{self.worked} of {self.tried}{' runs' if is_first else ''}"
-        found = f"; red in {self.found_in}" if self.found_in else ""
-        said = f": {'; '.join(self.errors)}" if found and self.errors else ""
-        return f"{self.purpose} `{self.command}`{place} ({count}{found}{said})"
+        count = (
+            f"passed in {self.passed} of {self.tried} runs" if is_first else f"{self.passed} of {self.tried}"
+        )
+        found = f"; found {' and '.join(self.errors)} in {self.found_in}" if self.errors else ""
+        return f"{self.purpose} `{self.command}`{place} ({count}{found})"
 
 
 class FailingCall(NamedTuple):
@@ -102,7 +104,7 @@ class FailingCall(NamedTuple):
 
     def describe(self, *, is_first: bool) -> str:
         """Return what a line says of it; the first says what is counted."""
-        count = f"{self.met} of {self.runs}{' runs' if is_first else ''}"
+        count = f"failed in {self.met} of {self.runs} runs" if is_first else f"{self.met} of {self.runs}"
         return f"`{self.call}` ({count}: {'; '.join(self.errors)})"
 
 
@@ -189,7 +191,12 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
             asked.setdefault(task or root, []).extend(notes.get("asked") or ())
     outcomes = tuple(_outcome_of(failures[root], attempts[root]) for root in failures)
     noted_failures = list(failures.values())
-    works = count_found(select_commands(list(runs.values())), noted_failures)
+    # What neither passed nor found anything in common is not understood.
+    works = tuple(
+        each
+        for each in count_found(select_commands(list(runs.values())), noted_failures)
+        if each.passed >= _LEAST_RUNS or each.errors
+    )
     habits = Habits(works, (), select_requests(list(asked.values()), len(runs)), outcomes)
     counted = {event for each in works for event in each.events}
     fails = (
@@ -337,28 +344,33 @@ def format_asked(requests: Sequence[FrequentRequest]) -> str:
 
 def select_commands(runs: Sequence[Iterable[Sequence[Any]]]) -> tuple[WorkingCommand, ...]:
     """Choose from what each run noted, the latest run first."""
-    tries: dict[tuple[str, str, str], dict[int, tuple[int, int]]] = {}
+    tries: dict[tuple[str, str, str], dict[int, tuple[int, int, int]]] = {}
     for age, noted in enumerate(runs):
-        for purpose, command, folder, worked, failed in noted:
+        for purpose, command, folder, ran, failed, *passed in noted:
             of_runs = tries.setdefault((purpose, command, folder), {})
-            before = of_runs.get(age, (0, 0))
-            of_runs[age] = before[0] + worked, before[1] + failed
-    best: dict[str, tuple[int, WorkingCommand]] = {}
+            before = of_runs.get(age, (0, 0, 0))
+            of_runs[age] = before[0] + ran, before[1] + failed, before[2] + sum(passed)
+    best: dict[tuple[str, bool], tuple[int, WorkingCommand]] = {}
     for (purpose, command, folder), of_runs in tries.items():
-        ages = [age for age, (worked, failed) in of_runs.items() if worked and worked >= failed]
+        ages = [age for age, (ran, failed, _) in of_runs.items() if ran and ran >= failed]
+        passed_in = sum(1 for age in ages if of_runs[age][2])
         is_proven = len(ages) >= max(_LEAST_RUNS, _LEAST_SHARE * len(of_runs))
         if not is_proven or ages[0] not in list(of_runs)[:_LATEST_TRIES]:
             continue
         # A later run says more than an earlier one: a project that changes its tools is told the new ones.
         weight = sum(LATEST_RUNS - age for age in ages)
-        found = WorkingCommand(purpose, command, folder, len(ages), len(of_runs))
-        if purpose in _PURPOSES and weight > best.get(purpose, (0,))[0] and _is_plain(folder):
-            best[purpose] = weight, found
+        found = WorkingCommand(purpose, command, folder, passed_in, len(of_runs))
+        # The command of one package does not stand for the project's.
+        kind = purpose, bool(folder) or any(mark in command for mark in _OF_ONE_PACKAGE)
+        if purpose in _PURPOSES and weight > best.get(kind, (0,))[0] and _is_plain(folder):
+            best[kind] = weight, found
     chosen: list[WorkingCommand] = []
-    for _, each in sorted(best.values(), key=lambda ranked: -ranked[0]):
-        if len(format_line([*chosen, each])) <= _LONGEST_LINE:
+    for (purpose, is_scoped), (weight, each) in sorted(best.items(), key=lambda item: -item[1][0]):
+        whole = best.get((purpose, False), (0,))[0]
+        is_rare = is_scoped and whole and weight < whole
+        if not is_rare and len(format_line([*chosen, each])) <= _LONGEST_LINE:
             chosen.append(each)
-    return tuple(sorted(chosen, key=lambda each: _PURPOSES.index(each.purpose)))
+    return tuple(sorted(chosen, key=lambda each: (_PURPOSES.index(each.purpose), bool(each.folder))))
 
 
 def _is_plain(folder: str) -> bool:

@@ -503,8 +503,10 @@ def digest_failure(
             text = remedy.text if is_command else advice(remedy)
             cures[met.failure.subject, text, remedy.way.value] = None
     name = first.act.purpose if first.act.steps else first.act.event.tool
-    # A script of one run, or a look at something, is nothing that a project often fails in.
-    name = "" if first.act.is_look or not {"<", "`"}.isdisjoint(name) else name
+    # A script of one run, or a look at something, is nothing that a project often fails in. Of a line with
+    # several commands, which one failed with which of the messages is a guess.
+    is_unclear = first.act.is_look or len(_working_steps(first.act)) > 1
+    name = "" if is_unclear or not {"<", "`"}.isdisjoint(name) else name
     errors = [error for error in dict.fromkeys(map(_short_error, those)) if error][:2]
     # Judged whole: what is cut off may be what makes it suspicious.
     lines = " ".join(dict.fromkeys(met.failure.line for met in those[:_MOST_JUDGED]))
@@ -547,6 +549,10 @@ def _short_error(met: ObservedFailure) -> str:
     return "" if quoted.endswith("…") and len(quoted.split()) < 3 else quoted
 
 
+def _working_steps(act: ToolCall) -> list[Step]:
+    return [step for step in act.steps if not step.is_filter and not is_preparation(step)]
+
+
 def _failing_link(met: ObservedFailure) -> str:
     """Return the step of a line that failed, or the option that was refused; else the whole line."""
     act, program = met.act, met.failure.signature.program
@@ -556,7 +562,7 @@ def _failing_link(met: ObservedFailure) -> str:
         if flag := next((flag for flag in step.flags if flag.lstrip("-") == refused), ""):
             before = takewhile(partial(ne, flag), (word.value.partition("=")[0] for word in step.words))
             return f"{step.name} -- {flag}" if "--" in before else f"{step.name} {flag}"
-    working = [step for step in act.steps if not step.is_filter and not is_preparation(step)]
+    working = _working_steps(act)
     failing = [step for step in working if program and step_purpose(step).lower() == program]
     if len(working) < 2 or len(failing) != 1 or failing[0].bodies:
         return act.display_text

@@ -16,6 +16,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.projects import checkout_folder
 from archivist.reading import programs
 from archivist.reading.calls import ToolCall
+from archivist.reading.commands import is_preparation
 from archivist.reading.remedies import is_destructive
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step, Word, parse
@@ -23,7 +24,7 @@ from archivist.reading.wording import is_scratch
 from archivist.records import Episode
 from archivist.records.run_words import FOLDER
 
-# A purpose, a command, the folder it was run in, how often it worked and how often it could not run.
+# A purpose, a command, the folder it was run in, how often it ran, could not run, and passed.
 CommandCounts: TypeAlias = "list[str | int]"
 # Bounds of what is stored with a run.
 _MOST_COMMANDS = 16
@@ -148,10 +149,9 @@ def count_commands(
                 folder = posixpath.normpath(posixpath.join(folder or ".", step.arguments[0]))
                 continue
             purpose = command_purpose(step) if step.operator not in ("|", "||") else ""
-            if not purpose:
-                continue
-            outcome = _has_worked(act, step, purpose, is_first=is_first)
-            is_first = False
+            outcome = _has_worked(act, step, purpose, is_first=is_first) if purpose else None
+            # What a line does first may be what failed in it.
+            is_first = is_first and is_preparation(step)
             place, command = _relative_folder(folder, root), general_form(step, root, purpose)
             if outcome is None or not command or place == _OUTSIDE:
                 continue
@@ -159,8 +159,10 @@ def count_commands(
                 purpose = "one test"
             elif purpose in ("lint", "format") and _FIXES.search(command):
                 purpose = "fix"
-            counts.setdefault((purpose, command, place), [0, 0])[not outcome] += 1
-    often = sorted(counts.items(), key=lambda item: -sum(item[1]))[:_MOST_COMMANDS]
+            ran = counts.setdefault((purpose, command, place), [0, 0, 0])
+            ran[not outcome] += 1
+            ran[2] += outcome and act.failure is None
+    often = sorted(counts.items(), key=lambda item: -sum(item[1][:2]))[:_MOST_COMMANDS]
     return [[*names, *worked] for names, worked in often if not is_destructive(names[1])]
 
 

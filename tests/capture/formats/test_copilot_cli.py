@@ -94,3 +94,20 @@ def test_an_abort_and_an_error_of_the_service_end_the_run(capture: Read) -> None
     _, (aborted,), _ = capture(copilot_cli, said, event("abort", reason="user initiated"))
     _, (failed,), _ = capture(copilot_cli, said, event("session.error", message="overloaded"))
     assert (aborted.status, failed.status) == (EpisodeStatus.ABORTED, EpisodeStatus.FAILED)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '<command with shellId: 2 is still running after 30 seconds. Use read_bash with shellId "2".>',
+        "compiling\n<command started in background with shellId: 2>",
+    ],
+)
+def test_a_command_that_runs_on_has_the_end_that_a_later_call_reads(capture: Read, said: str) -> None:
+    reads = event("tool.execution_start", toolCallId="u", toolName="read_bash", arguments={"shellId": "2"})
+    read = {"content": "2 failed\n<exited with exit code 1>"}
+    done = event("tool.execution_complete", toolCallId="u", success=True, result=read)
+    events, _, _ = capture(copilot_cli, *call(success=True, result={"content": said}), reads, done)
+    began, ended = sorted((each for each in events if each.tool), key=lambda each: each.seq)
+    assert (began.text, began.exit_code, began.extra.get("running")) == ("make", None, True)
+    assert (ended.text, ended.exit_code, ended.is_error) == ("make", 1, True)

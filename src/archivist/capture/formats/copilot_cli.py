@@ -25,6 +25,12 @@ _MARKS = (
 _HOOK_TEXT = lazy_pattern(r"\nTool \"[^\"\n]{1,200}\" (?:succeeded|failed)\. Additional guidance from ")
 # The line with which the client ends the output of a command.
 _EXITED = lazy_pattern(r"\n?<[^<>\n]{0,200}?\bexit code:? (-?\d{1,10})[^<>\n]{0,200}>\s*\Z")
+# The line of a command that runs on, under the name of its shell; a later call reads what it printed.
+_RUNS_ON = lazy_pattern(
+    r"<[^<>\n]{0,100}?\bshellId:? ?[\"']?([\w.-]{1,60}?)[\"']?(?: is still running\b[^<>\n]{0,300})?>\s*\Z"
+)
+_SHELL_READERS = ("read_bash", "read_powershell", "write_bash", "write_powershell")
+_MOST_SHELLS = 256
 _TAIL_CHARS = 600
 _REFUSED = lazy_pattern(
     r"user (?:rejected|denied|declined)|(?:rejected|denied|declined) by (?:the )?(?:user|policy|hook|a rule)"
@@ -55,6 +61,9 @@ class _Session(Recorder):
     # By the id of the call that started it: the subagent's name.
     _started: dict[str, str] = field(default_factory=dict)
     _totals: Usage = field(default_factory=Usage)
+    # Calls without a result yet, and commands that run on, by the name of their shell.
+    _open_calls: dict[str, LoggedCall] = field(default_factory=dict)
+    _shells: dict[str, LoggedCall] = field(default_factory=dict)
 
     def take(self, line: LogLine) -> None:
         value, kind = line.value, text(line.value, "type")
@@ -153,6 +162,10 @@ class _Session(Recorder):
             case "tool.execution_start":
                 call = LoggedCall(text(data, "toolName"), arguments_from(data.get("arguments")))
                 run.call(text(data, "toolCallId"), call)
+                self._open_calls[text(data, "toolCallId")] = call
+                for memory in (self._open_calls, self._shells):
+                    if len(memory) > _MOST_SHELLS:
+                        del memory[next(iter(memory))]
             case "tool.execution_complete":
                 self._read_result(run, data)
 
@@ -165,7 +178,22 @@ class _Session(Recorder):
             outcome.extra["child"] = child.run
             child.stated = EpisodeStatus.FAILED if outcome.is_error else EpisodeStatus.SUCCESS
         run.ending.is_interrupted = "rejected" in outcome.extra
+        if call := self._open_calls.pop(call_id, None):
+            self._follow_shell(run, call_id, call, outcome)
         run.result(call_id, outcome)
+
+    def _follow_shell(self, run: Recorder, call_id: str, call: LoggedCall, outcome: CallOutcome) -> None:
+        """Give the end of a command that ran on to the command, not to the call that read it."""
+        is_reader = call.tool in _SHELL_READERS
+        command = self._shells.get(text(call.arguments, "shellId")) if is_reader else call
+        if command is None:
+            return
+        if outcome.exit_code is not None:
+            if is_reader:
+                run.replace_call(call_id, command)
+        elif runs_on := _RUNS_ON.search(outcome.output, max(0, len(outcome.output) - _TAIL_CHARS)):
+            outcome.extra["running"] = True
+            self._shells[runs_on.group(1)] = command
 
 
 def _usage_of(usage: Mapping[str, Any]) -> Usage:

@@ -88,9 +88,9 @@ LessonOut = _shape(
     "LessonOut", "A lesson with its counts.", _LESSON, tags=list[str], importance=float, frequency=int
 )
 RunOut = _shape("RunOut", "A run.", "run task project status provenance", started=_TEXT, finished=_TEXT)
-_WORKS = "A command that works in the project, and in how many of the runs that tried it."
+_WORKS = "A command of the project, and in how many of the runs that tried it it passed."
 WorkingCommandOut = _shape(
-    "WorkingCommandOut", _WORKS, "purpose command folder errors", worked=int, tried=int, found_in=int
+    "WorkingCommandOut", _WORKS, "purpose command folder errors", passed=int, tried=int, found_in=int
 )
 _FAILS = "A call that runs of the project often fail in: with which errors, in how many of the latest runs."
 FailingCallOut = _shape("FailingCallOut", _FAILS, "call errors", met=int, runs=int)
