@@ -23,8 +23,8 @@ def render_brief(lessons: Sequence[BriefedLesson], form: BriefFormat, habits: Ha
         text = render_brief(lessons, form)
         if form is BriefFormat.YAML:
             parts: list[str] = []
-            for name, items in (("works", habits.works), ("fails", habits.fails), ("asked", habits.asked)):
-                entries = [line for each in items for line in _yaml_fields(each.view())]
+            for name, views in habits.views().items():
+                entries = [line for view in views for line in _yaml_fields(view)]
                 parts += [f"{name}:", *entries] if entries else []
             return text + "\n".join((*parts, ""))
         return "\n".join((*([text] if text else []), *map(_clean_line, lines), ""))

@@ -399,7 +399,9 @@ def _leave_told(habits: Habits, chosen: Sequence[BriefedLesson], *, is_subagent:
 
 
 def _fit_habits(habits: Habits, fits: Callable[[Habits], bool]) -> Habits:
-    """Return as much of what fails as fits, and what works if that fits too."""
+    """Return as much of what changes together and of what fails as fits, and what works if that fits too."""
+    while habits.pairs and not fits(habits):
+        habits = habits._replace(pairs=habits.pairs[:-1])
     while habits.fails and not fits(habits):
         habits = habits._replace(fails=habits.fails[:-1])
     return habits if fits(habits) else NO_HABITS

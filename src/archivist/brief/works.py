@@ -6,7 +6,7 @@ A hook runs this while an agent waits: it reads the notes of a few runs and impo
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import permutations, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from archivist.records.words import NOTES, Provenance
@@ -29,11 +29,18 @@ _SHORT_NAME = 12
 _OPENING = "Commands here: "
 _FAILING = "Often fails here: "
 _ASKED = "The user often asks here: "
+_TOGETHER = "Changed together here: "
+# Files that belong together were changed so in three runs at least, nearly always when the first one was, and
+# twice as often as chance would have it. Those of one folder, and a file with its test, are found without.
+_LEAST_TOGETHER = 3
+_LEAST_CONFIDENCE = 0.75
+_LEAST_LIFT = 2.0
+_MOST_PAIRS = 3
 # What is told to be asked for was typed in three runs at least, and in this share of the latest.
 _LEAST_ASKED = 3
 _LEAST_ASKED_SHARE = 0.15
 _MOST_ASKED = 4
-_NOTED_PARTS = ('"attempts":{"', '"works":[[', '"failures":{"', '"asked":[[')
+_NOTED_PARTS = ('"attempts":{"', '"works":[[', '"failures":{"', '"asked":[[', '"edited":["')
 # What is told to fail did so with the same error in two runs at least, and in this share of the latest.
 _LEAST_FAILING = 0.1
 _MOST_FAILING = 3
@@ -84,7 +91,8 @@ class WorkingCommand(NamedTuple):
         count = (
             f"passed in {self.passed} of {self.tried} runs" if is_first else f"{self.passed} of {self.tried}"
         )
-        found = f"; found {' and '.join(self.errors)} in {self.found_in}" if self.errors else ""
+        errors = (f"“{error}”" if " " in error else error for error in self.errors)
+        found = f"; met {' and '.join(errors)} in {self.found_in}" if self.errors else ""
         return f"{self.purpose} `{self.command}`{place} ({count}{found})"
 
 
@@ -115,9 +123,14 @@ class FrequentRequest(NamedTuple):
     asked: int
     runs: int
 
-    def view(self) -> dict[str, object]:
-        """Return it as plain values."""
-        return dict(self._asdict())
+
+class FilePair(NamedTuple):
+    """Two files that runs change together: in how many of the runs that changed the first."""
+
+    file: str
+    other: str
+    together: int
+    changed: int
 
 
 class RunOutcome(NamedTuple):
@@ -134,6 +147,7 @@ class Habits(NamedTuple):
     works: tuple[WorkingCommand, ...] = ()
     fails: tuple[FailingCall, ...] = ()
     asked: tuple[FrequentRequest, ...] = ()
+    pairs: tuple[FilePair, ...] = ()
     outcomes: tuple[RunOutcome, ...] = ()
 
     def is_overcome(self, failure: str, tags: Collection[str]) -> bool:
@@ -147,9 +161,23 @@ class Habits(NamedTuple):
         tried = [run for run in self.outcomes if tag in run.went_well or tag in run.went_wrong]
         return sum(1 for _ in takewhile(lambda run: tag in run.went_well, tried)) > _OVERCOME
 
+    def views(self) -> dict[str, list[dict[str, object]]]:
+        """Return each part as plain values."""
+        return {
+            "works": [each.view() for each in self.works],
+            "fails": [each.view() for each in self.fails],
+            "together": [dict(each._asdict()) for each in self.pairs],
+            "asked": [dict(each._asdict()) for each in self.asked],
+        }
+
     def lines(self) -> list[str]:
         """Return what a brief says of it, at most a line each."""
-        lines = format_line(self.works), format_failing(self.fails), format_asked(self.asked)
+        lines = (
+            format_line(self.works),
+            format_failing(self.fails),
+            format_pairs(self.pairs),
+            format_asked(self.asked),
+        )
         return [line for line in lines if line]
 
 
@@ -175,6 +203,7 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     failures: dict[str, list[Mapping[str, Any]]] = {}
     attempts: dict[str, list[Mapping[str, Any]]] = {}
     asked: dict[str, list[Sequence[str]]] = {}
+    edited: dict[str, set[str]] = {}
     for name, parent, extra, task in rows:
         root = str(parent or name)
         if root not in runs and len(runs) == LATEST_RUNS:
@@ -187,6 +216,7 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
             noted += notes.get("works") or ()
             failures.setdefault(root, []).append(notes.get("failures") or {})
             attempts.setdefault(root, []).append(notes.get("attempts") or {})
+            edited.setdefault(root, set()).update(notes.get("edited") or ())
             # What a script asks in the same words each time is its task.
             asked.setdefault(task or root, []).extend(notes.get("asked") or ())
     outcomes = tuple(_outcome_of(failures[root], attempts[root]) for root in failures)
@@ -197,7 +227,8 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
         for each in count_found(select_commands(list(runs.values())), noted_failures)
         if each.passed >= _LEAST_RUNS or each.errors
     )
-    habits = Habits(works, (), select_requests(list(asked.values()), len(runs)), outcomes)
+    requests = select_requests(list(asked.values()), len(runs))
+    habits = Habits(works, (), requests, select_pairs(list(filter(None, edited.values()))), outcomes)
     counted = {event for each in works for event in each.events}
     fails = (
         each
@@ -314,6 +345,50 @@ def format_failing(calls: Sequence[FailingCall]) -> str:
     return line
 
 
+def select_pairs(edited: Sequence[Collection[str]]) -> tuple[FilePair, ...]:
+    """Choose the files that runs change together, most often first, each pair and each second file once."""
+    changed = Counter(file for files in edited for file in files)
+    often = {file for file, count in changed.items() if count >= _LEAST_TOGETHER}
+    together = Counter(pair for files in edited for pair in permutations(often.intersection(files), 2))
+    pairs: list[FilePair] = []
+    ranked = sorted(
+        together.items(),
+        # Of a file, its test and a third one, the test says least; it is never named first.
+        key=lambda item: (-item[1], sum("test" in file for file in item[0]), "test" in item[0][0], item[0]),
+    )
+    for (file, other), count in ranked:
+        share = count / changed[file]
+        is_sure = count >= _LEAST_TOGETHER and share >= _LEAST_CONFIDENCE
+        is_linked = is_sure and share * len(edited) >= _LEAST_LIFT * changed[other]
+        is_told = any({file, other} & {pair.file, pair.other} for pair in pairs)
+        if (
+            is_linked
+            and not is_told
+            and not _is_obvious(file, other)
+            and _is_plain(file)
+            and _is_plain(other)
+        ):
+            pairs.append(FilePair(file, other, count, changed[file]))
+    return tuple(pairs[:_MOST_PAIRS])
+
+
+def _is_obvious(file: str, other: str) -> bool:
+    """Say whether everybody knows that two files go together: of one folder, or a file and its test."""
+    folder, _, name = file.rpartition("/")
+    other_folder, _, other_name = other.rpartition("/")
+    first, second = name.partition(".")[0].lower(), other_name.partition(".")[0].lower()
+    return folder == other_folder or first in second or second in first
+
+
+def format_pairs(pairs: Sequence[FilePair]) -> str:
+    """Return one line that tells which files change together; nothing without pairs."""
+    told = (
+        f"`{pair.file}` with `{pair.other}` ({pair.together} of {pair.changed}{'' if at else ' runs'})"
+        for at, pair in enumerate(pairs)
+    )
+    return _TOGETHER + ", ".join(told) if pairs else ""
+
+
 def select_requests(asked: Sequence[Iterable[Sequence[str]]], runs: int) -> tuple[FrequentRequest, ...]:
     """Choose what the user typed in several of the latest runs, most first, each request once."""
     typed: dict[str, dict[int, str]] = {}
@@ -370,7 +445,9 @@ def select_commands(runs: Sequence[Iterable[Sequence[Any]]]) -> tuple[WorkingCom
         is_rare = is_scoped and whole and weight < whole
         if not is_rare and len(format_line([*chosen, each])) <= _LONGEST_LINE:
             chosen.append(each)
-    return tuple(sorted(chosen, key=lambda each: (_PURPOSES.index(each.purpose), bool(each.folder))))
+    order = list(best)
+    order.sort(key=lambda kind: (_PURPOSES.index(kind[0]), kind[1]))
+    return tuple(best[kind][1] for kind in order if best[kind][1] in chosen)
 
 
 def _is_plain(folder: str) -> bool:

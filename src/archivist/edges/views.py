@@ -73,6 +73,8 @@ def lesson_views(bank: Bank, lessons: Sequence[records.Lesson], *, mark: str = "
 
 def brief_view(bank: Bank | None, brief: RenderedBrief | None) -> View:
     """Return a brief: its text, and the lessons in it by the names that they have in every door."""
+    from archivist.brief.works import NO_HABITS
+
     if bank is None or brief is None:
         return {
             "text": "",
@@ -81,8 +83,7 @@ def brief_view(bank: Bank | None, brief: RenderedBrief | None) -> View:
             "brief": "",
             "withheld": [],
             "stale": {},
-            "works": [],
-            "fails": [],
+            **NO_HABITS.views(),
         }
     from archivist.brief.render import NOTICE
 
@@ -97,9 +98,7 @@ def brief_view(bank: Bank | None, brief: RenderedBrief | None) -> View:
         "brief": brief.brief_id,
         "withheld": [each.name for each in brief.withheld],
         "stale": dict(brief.stale),
-        "works": [each.view() for each in brief.habits.works],
-        "fails": [each.view() for each in brief.habits.fails],
-        "asked": [each.view() for each in brief.habits.asked],
+        **brief.habits.views(),
     }
 
 

@@ -33,7 +33,7 @@ from archivist.reading.wording import (
     quote_error,
     relative_path,
 )
-from archivist.reading.works import CommandCounts, command_purpose, count_commands
+from archivist.reading.works import CommandCounts, command_purpose, count_commands, edited_files
 from archivist.records import Episode, EpisodeKind, Event, EventKind
 from archivist.records.run_words import OUTSIDE_SANDBOX
 
@@ -476,6 +476,10 @@ def _digest(
         "works": [each for each in works if suspicion is not None and not suspicion(str(each[1]), "")],
         "passed": list(dict.fromkeys(map(call_text, passed)))[:_MOST_PASSED],
         "thrashed": sorted(thrashed_files(reading)),
+        # Told to later runs as they are, so names that order something are left out.
+        "edited": [
+            file for file in edited_files(reading.acts, episode) if suspicion and not suspicion(file, "")
+        ],
         "duration_s": max(0.0, duration.total_seconds()) if duration else 0.0,
         "cost_usd": usage.cost_usd if usage else 0.0,
         "tokens": usage.input_tokens + usage.output_tokens if usage else 0,
@@ -535,11 +539,12 @@ def digest_failure(
 def _short_error(met: ObservedFailure) -> str:
     """Return the class of a failure, or the start of its message where the class says nothing."""
     failure = met.failure
-    # That the called program failed is known.
-    called = {*message_words(met.act.purpose)}
+    # That the called program failed is known, with or without the number of its version.
+    called = {word.rstrip("0123456789") for word in message_words(met.act.purpose)}
 
     def says_more(text: str) -> bool:
-        return is_telling(" ".join(word for word in message_words(text) if word not in called))
+        words = (word for word in message_words(text) if word.rstrip("0123456789") not in called)
+        return is_telling(" ".join(words))
 
     if says_more(failure.signature.error):
         return failure.signature.error

@@ -30,6 +30,7 @@ CommandCounts: TypeAlias = "list[str | int]"
 _MOST_COMMANDS = 16
 _LONGEST_COMMAND = 80
 _LONGEST_VALUE = 30
+_MOST_EDITED = 40
 
 
 def _words(text: str) -> frozenset[str]:
@@ -133,10 +134,7 @@ def count_commands(
 
     `written` holds the command lines as the log has them, by the sequence number of their events.
     """
-    began = str(episode.extra.get(FOLDER) or "").rstrip("/")
-    root = checkout_folder(episode).rstrip("/")
-    if not root.startswith("/") or not f"{began}/".startswith(f"{root}/"):
-        root = began
+    began, root = _folders_of(episode)
     counts: dict[tuple[str, str, str], list[int]] = {}
     for act in calls:
         if not act.steps or act.is_look:
@@ -164,6 +162,27 @@ def count_commands(
             ran[2] += outcome and act.failure is None
     often = sorted(counts.items(), key=lambda item: -sum(item[1][:2]))[:_MOST_COMMANDS]
     return [[*names, *worked] for names, worked in often if not is_destructive(names[1])]
+
+
+def edited_files(calls: Sequence[ToolCall], episode: Episode) -> list[str]:
+    """Return the files of the project that a run changed, from the root of the checkout; none of a rewrite.
+
+    A run that changes very many files says nothing about which of them belong together.
+    """
+    _, root = _folders_of(episode)
+    changes = (change for act in calls if not act.has_failed for change in act.changes)
+    paths = (change.file for change in changes if change.file and not change.is_restored)
+    places = (_relative_folder(path, root) for path in paths if not is_scratch(path))
+    files = dict.fromkeys(place for place in places if _FILE.match(place) and len(place) <= _LONGEST_COMMAND)
+    return sorted(files) if len(files) <= _MOST_EDITED else []
+
+
+def _folders_of(episode: Episode) -> tuple[str, str]:
+    """Return the folder that a run began in, and the root of its checkout."""
+    began = str(episode.extra.get(FOLDER) or "").rstrip("/")
+    root = checkout_folder(episode).rstrip("/")
+    is_inside = root.startswith("/") and f"{began}/".startswith(f"{root}/")
+    return began, root if is_inside else began
 
 
 def command_purpose(step: Step) -> str:

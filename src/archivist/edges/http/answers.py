@@ -96,10 +96,12 @@ _FAILS = "A call that runs of the project often fail in: with which errors, in h
 FailingCallOut = _shape("FailingCallOut", _FAILS, "call errors", met=int, runs=int)
 _ASKED = "What the user typed in several of the latest runs."
 FrequentRequestOut = _shape("FrequentRequestOut", _ASKED, "words", asked=int, runs=int)
+_TOGETHER = "Two files that runs change together, in how many of the runs that changed the first."
+FilePairOut = _shape("FilePairOut", _TOGETHER, "file other", together=int, changed=int)
 BriefOut = _shape(
     "BriefOut", "A brief.", "text brief",
     lessons=_list_of(LessonOut), withheld=list[str], stale=dict[str, str], works=_list_of(WorkingCommandOut),
-    fails=_list_of(FailingCallOut), asked=_list_of(FrequentRequestOut),
+    fails=_list_of(FailingCallOut), asked=_list_of(FrequentRequestOut), together=_list_of(FilePairOut),
 )  # fmt: skip
 HitOut = _shape("HitOut", "A search result.", "id uid kind text", score=float, time=_TEXT, provenance=_TEXT)
 ChangeOut = _shape(
