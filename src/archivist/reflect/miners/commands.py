@@ -118,13 +118,15 @@ def mine_remedies(material: Material) -> Iterator[Candidate]:
         if best and case.runs > 1:
             yield lesson_with_advice(material, case, best, describe_remedy(case, best))
         elif case.runs > 1 and (outside := case.best_remedy(RemedyKind.SAID)):
+            # Each call fails with a message of its own; the cause is the same.
             calls = [code(name) for name in case.subjects][:_MOST_CALLS]
-            failing = f"{format_list(calls)} {'fail' if calls[1:] else 'fails'}"
+            called = format_list([*calls, "other commands"] if len(case.subjects) > _MOST_CALLS else calls)
+            action = "run them outside of the sandbox" if calls[1:] else outside.text
             yield make_candidate(
                 material,
                 case,
-                fit_summary([f"{material.name}: in the sandbox {failing}"], case.line, outside.text),
-                rule=format_rule(f"{failing} in the sandbox", outside.text),
+                f"{material.name}: the sandbox blocks {called}: {action}",
+                rule=format_rule(f"the sandbox blocks {called}", action),
                 remedies=(outside.text,),
                 words=("sandbox",),
             )
