@@ -84,6 +84,16 @@ def test_a_command_that_a_lesson_advises_is_told_once(bank: Bank) -> None:
     assert _line(bank) == "Commands here: lint `npm run lint` (passed in 3 of 3 runs)"
 
 
+def test_other_tasks_of_the_project_are_told_after_three_runs(bank: Bank) -> None:
+    calls = ("mise run render:schema", 0), ("make proto", 0), ("make deploy", 0), ("npm run clean", 0)
+    _runs(bank, *calls, count=2)
+    assert _line(bank) == ""
+    _runs(bank, *calls, count=1, start=2)
+    assert _line(bank) == (
+        "Commands here: also `mise run render:schema` (passed in 3 of 3 runs), also `make proto` (3 of 3)"
+    )
+
+
 def _edit(bank: Bank, hours: int, *files: str) -> None:
     when = START + timedelta(hours=hours)
     edits = [

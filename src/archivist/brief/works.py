@@ -60,7 +60,10 @@ _NOT_FAILING = _OF_CODE | {"attribute", "value", "crash", "usage"}
 _LEAST_RED = 3
 _LONGEST_SUBJECT = 40
 # In the order in which a line tells them.
-_PURPOSES = ("test", "one test", "lint", "fix", "types", "format", "build", "check", "run")
+_PURPOSES = ("test", "one test", "lint", "fix", "types", "format", "build", "check", "run", "also")
+# Tasks of other names are told from three runs on, so many at most.
+_LEAST_ALSO = 3
+_MOST_ALSO = 2
 
 
 class WorkingCommand(NamedTuple):
@@ -425,29 +428,31 @@ def select_commands(runs: Sequence[Iterable[Sequence[Any]]]) -> tuple[WorkingCom
             of_runs = tries.setdefault((purpose, command, folder), {})
             before = of_runs.get(age, (0, 0, 0))
             of_runs[age] = before[0] + ran, before[1] + failed, before[2] + sum(passed)
-    best: dict[tuple[str, bool], tuple[int, WorkingCommand]] = {}
+    best: dict[tuple[str, bool, str], tuple[int, WorkingCommand]] = {}
     for (purpose, command, folder), of_runs in tries.items():
         ages = [age for age, (ran, failed, _) in of_runs.items() if ran and ran >= failed]
         passed_in = sum(1 for age in ages if of_runs[age][2])
-        is_proven = len(ages) >= max(_LEAST_RUNS, _LEAST_SHARE * len(of_runs))
+        least = _LEAST_ALSO if purpose == "also" else _LEAST_RUNS
+        is_proven = len(ages) >= max(least, _LEAST_SHARE * len(of_runs))
         if not is_proven or ages[0] not in list(of_runs)[:_LATEST_TRIES]:
             continue
         # A later run says more than an earlier one: a project that changes its tools is told the new ones.
         weight = sum(LATEST_RUNS - age for age in ages)
         found = WorkingCommand(purpose, command, folder, passed_in, len(of_runs))
         # The command of one package does not stand for the project's.
-        kind = purpose, bool(folder) or any(mark in command for mark in _OF_ONE_PACKAGE)
+        is_scoped = bool(folder) or any(mark in command for mark in _OF_ONE_PACKAGE)
+        kind = purpose, is_scoped, command if purpose == "also" else ""
         if purpose in _PURPOSES and weight > best.get(kind, (0,))[0] and _is_plain(folder):
             best[kind] = weight, found
     chosen: list[WorkingCommand] = []
-    for (purpose, is_scoped), (weight, each) in sorted(best.items(), key=lambda item: -item[1][0]):
-        whole = best.get((purpose, False), (0,))[0]
+    for (purpose, is_scoped, command), (weight, each) in sorted(best.items(), key=lambda item: -item[1][0]):
+        whole = best.get((purpose, False, command), (0,))[0]
         is_rare = is_scoped and whole and weight < whole
-        if not is_rare and len(format_line([*chosen, each])) <= _LONGEST_LINE:
+        is_full = purpose == "also" and sum(one.purpose == "also" for one in chosen) == _MOST_ALSO
+        if not is_rare and not is_full and len(format_line([*chosen, each])) <= _LONGEST_LINE:
             chosen.append(each)
-    order = list(best)
-    order.sort(key=lambda kind: (_PURPOSES.index(kind[0]), kind[1]))
-    return tuple(best[kind][1] for kind in order if best[kind][1] in chosen)
+    kinds = sorted(best, key=lambda kind: (_PURPOSES.index(kind[0]), kind[1]))
+    return tuple(best[kind][1] for kind in kinds if best[kind][1] in chosen)
 
 
 def _is_plain(folder: str) -> bool:

@@ -63,6 +63,15 @@ TASK_RUNNERS = _words(
 _BEFORE_TASK = _words("run run-script r exec compose clean -- workspace")
 # With these, `run` is the task itself.
 _RUNNING = _words("cargo go dotnet swift flutter dart zig")
+# Programs whose first word is a task.
+_NAMED_TASKS = _words("make gmake just task rake inv invoke doit poe")
+# Tasks that bring something in, take something away or send something out are no routine.
+_NO_ROUTINE = _words(
+    "run install setup bootstrap deps clean reset drop purge destroy deploy publish release push login upload"
+    " upgrade update help list"
+)
+# The purpose of a task whose name tells none.
+ALSO = "also"
 # Tools that are known by their own name.
 _TOOLS = _words(
     "pytest py.test tox nox jest vitest mocha ava rspec ctest phpunit pest cypress karma unittest eslint"
@@ -146,7 +155,7 @@ def count_commands(
             if step.program in ("cd", "pushd") and step.arguments:
                 folder = posixpath.normpath(posixpath.join(folder or ".", step.arguments[0]))
                 continue
-            purpose = command_purpose(step) if step.operator not in ("|", "||") else ""
+            purpose = command_purpose(step) or other_task(step) if step.operator not in ("|", "||") else ""
             outcome = _has_worked(act, step, purpose, is_first=is_first) if purpose else None
             # What a line does first may be what failed in it.
             is_first = is_first and is_preparation(step)
@@ -230,6 +239,17 @@ def _own_purpose(step: Step) -> str:
     call = next((word.value for word in step.words if word.value.endswith(step.program)), "")
     is_own_script = "/" in call.removeprefix("./") and not call.startswith(("/", "~"))
     return _purpose_of_name(step.program) if is_own_script and _SCRIPT_PATH.match(call) else ""
+
+
+def other_task(step: Step) -> str:
+    """Return `also` for a step that runs another task of the project by its name, such as `make schema`."""
+    is_named = step.program in _NAMED_TASKS or (
+        step.program in TASK_RUNNERS - _RUNNING and "run" in (*step.subcommand.split(), *step.arguments[:1])
+    )
+    task = task_name(step) if is_named else ""
+    parts = {part.lower() for part in _NAME_PART.findall(task)}
+    is_routine = parts and not _FILE.match(task) and parts.isdisjoint(_NO_ROUTINE)
+    return ALSO if is_routine and not step.wrappers else ""
 
 
 def task_name(step: Step) -> str:
