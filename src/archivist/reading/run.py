@@ -23,7 +23,7 @@ from archivist.reading.remedies import Remedy, RemedyKind, split_steps, to_diges
 from archivist.reading.replacements import Cure
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
-from archivist.reading.signatures import is_telling, message_words
+from archivist.reading.signatures import says_more
 from archivist.reading.wording import (
     advice,
     base_name,
@@ -539,16 +539,9 @@ def digest_failure(
 def _short_error(met: ObservedFailure) -> str:
     """Return the class of a failure, or the start of its message where the class says nothing."""
     failure = met.failure
-    # That the called program failed is known, with or without the number of its version.
-    called = {word.rstrip("0123456789") for word in message_words(met.act.purpose)}
-
-    def says_more(text: str) -> bool:
-        words = (word for word in message_words(text) if word.rstrip("0123456789") not in called)
-        return is_telling(" ".join(words))
-
-    if says_more(failure.signature.error):
+    if says_more(failure.signature.error, met.act.purpose):
         return failure.signature.error
-    is_message = says_more(failure.line) and not _CODE_LINE.search(failure.line)
+    is_message = says_more(failure.line, met.act.purpose) and not _CODE_LINE.search(failure.line)
     quoted = quote_error(failure.line, _SHORT_ERROR) if is_message else ""
     # A word or two before the cut tell nothing.
     return "" if quoted.endswith("…") and len(quoted.split()) < 3 else quoted

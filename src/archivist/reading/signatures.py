@@ -321,6 +321,13 @@ def is_telling(error: str) -> bool:
     return bool({*message_words(error.replace(":", " "))} - HOLLOW)
 
 
+def says_more(error: str, call: str) -> bool:
+    """Say whether an error says more than that this call failed, whatever the version of its program."""
+    called = {word.rstrip("0123456789") for word in message_words(call)}
+    words = (word for word in message_words(error) if word.rstrip("0123456789") not in called)
+    return is_telling(" ".join(words))
+
+
 def clean_output(output: str) -> str:
     """Return the head and tail of an output as plain text, without colours, progress and wrapping tags."""
     if len(output) > HEAD + TAIL:

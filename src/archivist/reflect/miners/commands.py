@@ -11,6 +11,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind as K
+from archivist.reading.signatures import says_more
 from archivist.reading.wording import (
     LONGEST_SUMMARY,
     advice,
@@ -58,6 +59,9 @@ _MANY = 3
 # A word of at least so many letters is misspelt if so many are wrong, missing or swapped.
 _SHORTEST_NAME = 4
 _MISSPELT = 1
+_OUTAGE = lazy_pattern(
+    r"(?i)\b50[0234]\b.{0,60}(?:internal server|unavailable|bad gateway|time-?out)|temporarily unavailable"
+)
 _SPECIFIC_WORDS = 4
 _MOST_CALLS = 4
 
@@ -74,8 +78,11 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
         elif offer := case.offer:
             yield lesson_with_advice(material, case, offer, describe_offer(offer))
         else:
-            # Of a chain nobody can tell which part the message is of.
-            error = "" if _CHAIN.search(case.command) else quote_error(case.line, 80)
+            # Of a chain nobody can tell which part the message is of, and a refused word that differs each
+            # time is one of the run's own.
+            is_unclear = _CHAIN.search(case.command) or (case.kind is K.USAGE and "<name>" in case.line)
+            error = "" if is_unclear else quote_error(case.line, 80)
+            error = error if says_more(error, case.first.act.purpose) else ""
             text = f"{material.name}: {case.shown_command} fails: {error}"
             if len(text) > LONGEST_SUMMARY:
                 text = f"{material.name}: {code(case.first.act.purpose)} fails: {error}"
@@ -238,6 +245,9 @@ def mine_recurring(material: Material) -> Iterator[Candidate]:
         what = code(act.purpose) if act.steps else f"the {act.event.tool} tool"
         problem = f"{material.name}: {what} {'keeps failing' if act.steps else 'refuses a call'}"
         done = describe_remedy(case, remedy) if remedy else describe_offer(offer) if offer else ""
+        # A server that is down now says nothing about the next run.
+        if not done and (_OUTAGE.search(line) or not says_more(error, act.purpose)):
+            continue
         yield make_candidate(
             material,
             case,
