@@ -16,8 +16,7 @@ from archivist.records.tier_words import ConflictStatus
 from archivist.records.words import ActorKind
 from archivist.text import shorten_line
 
-# An error message stays on one line of a terminal.
-# A value as messages show it.
+# A value as messages show it, on one line of a terminal.
 shorten_value = partial(shorten_line, most=60)
 # Where a conflict keeps what a reversal needs beside the value.
 _PROJECT = "project"
@@ -54,25 +53,20 @@ def resolve_claim(
     """
     if current is None:
         return ClaimResult(claim, is_changed=True)
+    extra = {**current.extra, **claim.extra}
     if claim.value == current.value:
         # Two sources agree: the surer one is named.
         surer = claim if claim.confidence > current.confidence else current
         merged = replace(
-            current,
-            confidence=surer.confidence,
-            source=surer.source,
-            origin=surer.origin,
+            surer,
+            created=current.created,
+            updated=current.updated,
             tags=tuple(dict.fromkeys((*current.tags, *claim.tags))),
-            updated=max(current.updated, claim.updated),
-            extra={**current.extra, **claim.extra},
+            extra=extra,
         )
-        return ClaimResult(merged, is_changed=replace(merged, updated=current.updated) != current)
-    after = replace(
-        claim,
-        created=current.created,
-        tags=claim.tags or current.tags,
-        extra={**current.extra, **claim.extra},
-    )
+        updated = max(current.updated, claim.updated)
+        return ClaimResult(replace(merged, updated=updated), is_changed=merged != current)
+    after = replace(claim, created=current.created, tags=claim.tags or current.tags, extra=extra)
     if (claim.source, claim.origin) == (current.source, current.origin):
         return ClaimResult(after, is_changed=True)
     ruling = next((conflict for conflict in disputes if _is_ruled_out(conflict, claim, current)), None)
