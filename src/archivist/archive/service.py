@@ -41,8 +41,7 @@ from archivist.text import estimate_tokens
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.recall.results import Hit, RecallResult
-    from archivist.records import Actor
-    from archivist.store.protocol import Reader, Writer
+    from archivist.store.protocol import Writer
 
 MAX_CHARACTERS = 2 * 1024 * 1024
 _MOST_HITS = 200
@@ -128,7 +127,9 @@ class Documents(BankService):
                 raise StateError(f"{name!r} is a file of the watched folder {watched[0].folder!r}", hint=hint)
             if self._bank.actor.kind is ActorKind.AGENT:
                 known = writer.select(Document, equals("source", name), order=("position",))
-                if not all(_is_by(self._bank.actor, writer, piece) for piece in known):
+                changes = (change for piece in known for change in writer.text_entries(piece.id))
+                own = (self._bank.actor.kind, self._bank.actor.name)
+                if any((change.actor.kind, change.actor.name) != own for change in changes):
                     if [piece.id for piece in known] == [piece.id for piece in made]:
                         return known
                     self._bank.refuse(Layer.ARCHIVE, Verb.WRITE, what=name, hint=_FOREIGN_HINT)
@@ -437,12 +438,6 @@ def replace_documents(
     for name in known.keys() - {each.id for each in kept}:
         writer.remove(Document, name, verb)
     return kept
-
-
-def _is_by(actor: Actor, reader: Reader, piece: Document) -> bool:
-    """Say whether nobody but an actor wrote a piece."""
-    authors = {(entry.actor.kind, entry.actor.name) for entry in reader.text_entries(piece.id)}
-    return authors <= {(actor.kind, actor.name)}
 
 
 def _clean_texts(values: Sequence[str]) -> tuple[str, ...]:

@@ -14,10 +14,10 @@ from hashlib import sha256
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
+from archivist.archive.chunking import block_tokens
 from archivist.errors import InputError
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.text import estimate_tokens
-from archivist.workspace.documents import block_tokens
 from archivist.workspace.front_matter import FENCED
 from archivist.workspace.learnings import sanitize_body
 

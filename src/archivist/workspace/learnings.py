@@ -1,8 +1,7 @@
 """Read and change decisions.md and lessons.md, entry by entry.
 
-markdown-it-py decides what a block is, because a heading inside a code block is none. A text of paragraphs,
-headings and rules alone is split line by line, which gives the same result in a fraction of the time.
-Changes take the whole text and return it; everything else stays byte for byte.
+markdown-it-py decides what a block is, because a heading inside a code block is none. Changes take the whole
+text and return it; everything else stays byte for byte.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from datetime import date
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from archivist.archive.chunking import block_tokens
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
 from archivist.records.words import ActorKind
-from archivist.workspace.documents import block_tokens
 from archivist.workspace.front_matter import day_of
 from archivist.workspace.topology import (
     LEARNINGS,
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from archivist.records import Actor
 
 LEVEL = 3
-_HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
 _TITLE = lazy_pattern(r"\[([^\]]*)\]\s*(.*)", re.DOTALL)
 _BARE_DATE = lazy_pattern(r"(\d{4}-\d{2}-\d{2})[:\s\u2013\u2014-]*(.*)", re.DOTALL)
 _MARK = lazy_pattern(r"(?:[-*+]\s+)?\*\*\s*+([A-Za-z]+(?: +[A-Za-z]+)*)\s*+:?\s*+\*\*\s*+:?\s*+(.*)")
@@ -40,10 +38,6 @@ _MARKS = {"category", "tags", "superseded by", "beside"}
 _SPEAKER = lazy_pattern(r"\((agent(?::[^()]*)?)\)\s*")
 _RULE = lazy_pattern(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _CLOSING = lazy_pattern(r"(?:^|(?<![ \t])[ \t]++)#++[ \t]*$")
-# Code, lists, quotes, HTML and tables can hide a heading, or make a line that looks like one.
-_NEEDS_PARSER = lazy_pattern(
-    r"^(?:[ \t]+\S|.*(?:```|~~~)| {0,3}[>+<]| {0,3}[-*] | {0,3}\d{1,9}[.)])", re.MULTILINE
-)
 _SLUG = lazy_pattern(r"[^a-z0-9]+")
 _SLUG_CHARACTERS = 60
 
@@ -251,18 +245,8 @@ def stray_lines(text: str) -> list[int]:
 
 def find_blocks(lines: Sequence[str]) -> tuple[list[tuple[int, int]], frozenset[int]]:
     """Return the headings with their levels, and the rules, by line from 0."""
-    text = "\n".join(lines)
-    if not _NEEDS_PARSER.search(text):
-        headings = [
-            (at, len(line) - len(line.lstrip("#"))) for at, line in enumerate(lines) if _HEADING.match(line)
-        ]
-        return headings, frozenset(at for at, line in enumerate(lines) if _RULE.match(line))
-    return _parse_blocks(text, lines)
-
-
-def _parse_blocks(text: str, lines: Sequence[str]) -> tuple[list[tuple[int, int]], frozenset[int]]:
     headings, rules = [], set()
-    for token in block_tokens(text):
+    for token in block_tokens("\n".join(lines)):
         if token.level or token.map is None:
             continue
         if token.type == "hr":
