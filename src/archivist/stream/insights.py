@@ -27,7 +27,7 @@ from archivist.stream.obstacles import (
     split_sentences,
     words_of,
 )
-from archivist.stream.sessions import SESSION, SessionPattern, session_patterns
+from archivist.stream.sessions import SESSION, session_patterns
 from archivist.text import shorten_line
 
 # A reflection is read in full, so it holds only a few insights, obstacles first.
@@ -154,7 +154,10 @@ def insights(
     reported = {issue for timeline in obstacles for issue in timeline.issues}
     found = [
         *(_obstacle_insight(timeline, entries, related) for timeline in obstacles),
-        *(_session_insight(pattern) for pattern in session_patterns(sessions)),
+        *(
+            _make_insight(each.cluster, each.title, *each.sentences, tags=(each.kind,))
+            for each in session_patterns(sessions)
+        ),
         _mutual_wait_insight(entries),
         _thread_insight(entries, related, reported),
         *_stated_insights(entries),
@@ -193,23 +196,16 @@ def _find_obstacles(entries: Sequence[Entry], others: Iterable[Entry]) -> list[_
     ends = [report for report in (*reports, *later) if report.sign == "ended"]
     ends.sort(key=lambda end: end.position)
     groups: list[list[ObstacleReport]] = []
-    for report in reports:
-        if report.sign != "ended":
-            home = next((group for group in groups if _is_same_obstacle(report, group)), None)
-            if home is None:
-                groups.append([report])
-            else:
-                home.append(report)
+    for report in (report for report in reports if report.sign != "ended"):
+        home = next((group for group in groups if _is_same_obstacle(report, group)), None)
+        if home is None:
+            groups.append(home := [])
+        home.append(report)
     found = [_make_timeline(group, ends) for group in groups]
     blockers = [each for each in found if each.is_blocker and len(each.cycles) >= _BLOCKED_CYCLES]
     # Trouble with what blocks is no second obstacle.
-    troubles = [
-        each
-        for each in found
-        if not each.is_blocker
-        and len(each.cycles) >= _TROUBLED_CYCLES
-        and not any(are_alike(each.words, blocker.words) for blocker in blockers)
-    ]
+    troubles = [each for each in found if not each.is_blocker and len(each.cycles) >= _TROUBLED_CYCLES]
+    troubles = [each for each in troubles if not any(are_alike(each.words, b.words) for b in blockers)]
     # What still blocks comes before what is over, then the most frequent.
     return sorted(
         (_with_beginning(each, found, ends) for each in (*blockers, *troubles)),
@@ -392,10 +388,6 @@ def _find_decision(timeline: _Timeline, entries: Sequence[Entry]) -> Entry | Non
     return None
 
 
-def _session_insight(pattern: SessionPattern) -> Insight:
-    return _make_insight(pattern.cluster, pattern.title, *pattern.sentences, tags=(pattern.kind,))
-
-
 def _mutual_wait_insight(entries: Sequence[Entry]) -> Insight | None:
     """Return the two roles that wait for each other most; a wait in one direction is an ordinary handover."""
     pairs: dict[frozenset[str], list[Wait]] = {}
@@ -493,21 +485,14 @@ def _decisions_insight(entries: Sequence[Entry]) -> Insight | None:
         for earlier in made[:at]:
             if compare(Statement("", earlier.action), said, 1.0).likeness is Likeness.CONFLICT:
                 replaced[earlier.id] = later
-    hold = [entry for entry in made if entry.id not in replaced]
     if len(made) < 2:
         return None
-    return _make_insight(
-        made,
-        _shorten(f"decided: {'; '.join(entry.action.rstrip('.') for entry in reversed(hold))}"),
-        f"Holds: {'; '.join(map(_quote_entry, hold[-5:]))}.",
-        *(
-            f"{_quote_entry(replaced[entry.id])} replaced {_quote_entry(entry)}."
-            for entry in made
-            if entry.id in replaced
-        ),
-        tags=("decisions",),
-        issues=tuple(_by_issue(made)),
-    )
+    hold = [entry for entry in made if entry.id not in replaced]
+    action = _shorten(f"decided: {'; '.join(entry.action.rstrip('.') for entry in reversed(hold))}")
+    holds = f"Holds: {'; '.join(map(_quote_entry, hold[-5:]))}."
+    gone = [entry for entry in made if entry.id in replaced]
+    said = (f"{_quote_entry(replaced[entry.id])} replaced {_quote_entry(entry)}." for entry in gone)
+    return _make_insight(made, action, holds, *said, tags=("decisions",), issues=tuple(_by_issue(made)))
 
 
 def _lessons_insight(entries: Sequence[Entry], lessons: Sequence[RelatedItem]) -> Insight | None:

@@ -351,15 +351,15 @@ class Corpus(NamedTuple):
     problems: list[str]
 
 
-def open_roots(root: Path, rules: WorkspaceRules, more: Sequence[Path] = ()) -> list[Topology]:
-    """Return the topologies of a root, of the roots that the configuration adds, and of more; each once."""
+def open_roots(root: Path, rules: WorkspaceRules) -> list[Topology]:
+    """Return the topologies of a root and of the roots that the configuration adds; each once."""
     added = [root / name.strip() for name in rules.roots.split(",") if name.strip()]
     for path in added:
         if not path.is_dir():
             raise InputError(
                 f"no root {str(path)!r}", hint="workspace.roots names folders, separated by commas"
             )
-    paths = {path.resolve(): path for path in (root, *added, *more)}
+    paths = {path.resolve(): path for path in (root, *added)}
     return [Topology(path, rules) for path in paths.values()]
 
 
@@ -378,9 +378,8 @@ def require_scope(topology: Topology, scope: WorkspaceScope) -> None:
     if known and scope not in known:
         near = [str(each) for each in known if each.workspace == scope.workspace]
         names = ", ".join(near[:_MAX_SUGGESTIONS] or dict.fromkeys(each.workspace for each in known))
-        raise InputError(
-            f"no scope {str(scope)!r} in this workspace", hint=f"there is {names}; --create makes a new one"
-        )
+        hint = f"there is {names}; --create makes a new one"
+        raise InputError(f"no scope {str(scope)!r} in this workspace", hint=hint)
 
 
 def read_corpus(

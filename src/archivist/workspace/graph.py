@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import NamedTuple
 
 from archivist.workspace import front_matter
@@ -122,11 +123,8 @@ def build_graph(sources: Iterable[SourceFile], is_common: Callable[[str], bool] 
     """
     ordered = sorted(sources)
     # A folder with an overview is its scope.
-    files = {
-        posixpath.dirname(source.name): _file_entity(source)
-        for source in ordered
-        if source.kind is FileKind.OVERVIEW
-    }
+    overviews = [source for source in ordered if source.kind is FileKind.OVERVIEW]
+    files = {posixpath.dirname(source.name): _file_entity(source) for source in overviews}
     files |= {source.name: _file_entity(source) for source in ordered}
     repositories = Repositories((source.scope for source in ordered), is_common)
     # The places are the keys of a dictionary: each once, in order.
@@ -227,11 +225,10 @@ def _relations(
 
 def _containment_relations(source: SourceFile, own: _Key) -> Iterator[_Seen]:
     """Yield that each scope contains the one below it, and the last one the file."""
-    scope = source.scope.parts
-    for depth in range(1, len(scope)):
-        above, below = WorkspaceScope(*scope[:depth]), WorkspaceScope(*scope[: depth + 1])
+    scopes = [WorkspaceScope(*source.scope.parts[:depth]) for depth in range(1, len(source.scope.parts) + 1)]
+    for above, below in pairwise(scopes):
         yield _scope_entity(above), RelationKind.CONTAINS, _scope_entity(below), 1
-    if scope and own != _scope_entity(source.scope) and source.kind not in LEARNINGS:
+    if scopes and own != _scope_entity(source.scope) and source.kind not in LEARNINGS:
         yield _scope_entity(source.scope), RelationKind.CONTAINS, own, 1
 
 
@@ -398,11 +395,11 @@ class Repositories:
 def subgraph_around(graph: Graph, name: str) -> Graph:
     """Return the part of a graph around an entity: by its id or name, else every entity with these words."""
     wanted = name.strip().casefold()
-    exact = {each.id for each in graph.entities if wanted in (each.id.casefold(), each.name.casefold())}
-    near = {
-        each.id for each in graph.entities if wanted in each.name.casefold() or wanted in each.id.casefold()
-    }
-    return _subgraph(graph, exact or near)
+    names = {each.id: (each.id.casefold(), each.name.casefold()) for each in graph.entities}
+    exact = {key for key, own in names.items() if wanted in own}
+    return _subgraph(
+        graph, exact or {key for key, own in names.items() if any(wanted in each for each in own)}
+    )
 
 
 def filter_kinds(graph: Graph, kinds: Collection[EntityKind]) -> Graph:

@@ -114,7 +114,14 @@ class WorkspaceSearch(BankService):
     @reads(Layer.WORKSPACE)
     def index(self) -> tuple[str, ...]:
         """Bring the index in step with the files when any of them changed; return what could not be read."""
-        states = {str(topology.root.resolve()): self._fingerprint(topology) for topology in self._roots}
+        states = {}
+        for topology in self._roots:
+            places = topology.scan().places
+            newest = max((max(place.mtime_ns, place.ctime_ns) for place in places), default=0)
+            is_fresh = newest + FRESH_NS >= int(self._bank.now().timestamp() * 1e9)
+            # A file that is too fresh may change again without a new time.
+            digest = "" if is_fresh else sha256(repr(places).encode()).hexdigest()
+            states[str(topology.root.resolve())] = digest
         with self._bank.reading() as reader:
             noted: dict[str, str] = reader.json_setting(_INDEXED)
         if all(state and noted.get(root) == state for root, state in states.items()):
@@ -137,14 +144,6 @@ class WorkspaceSearch(BankService):
             for problem, path in paths.items()
             if any(path.is_relative_to(topology.root.resolve()) for topology in self._roots)
         )
-
-    def _fingerprint(self, topology: Topology) -> str:
-        """Return a digest of the names, sizes and times of a root's files; empty when one is too fresh."""
-        places = topology.scan().places
-        newest = max((max(place.mtime_ns, place.ctime_ns) for place in places), default=0)
-        if newest + FRESH_NS >= int(self._bank.now().timestamp() * 1e9):
-            return ""
-        return sha256(repr(places).encode()).hexdigest()
 
 
 def _filter_answers(text: str, recalled: RecallResult) -> tuple[Hit, ...]:

@@ -332,7 +332,7 @@ class Transcripts(BankService):
         return TranscriptLines(transcript, _redact_lines(lines))
 
     @reads(Layer.RUNS)
-    def lines_at_event(self, event_id: str, around: int = _CONTEXT_LINES) -> TranscriptLines:
+    def lines_at_event(self, event_id: str) -> TranscriptLines:
         """Return the line that shows an event, and those around it; no line when the log has none."""
         with self._bank.reading() as reader:
             event = reader.get(Event, event_id)
@@ -342,7 +342,8 @@ class Transcripts(BankService):
         number = find_event_line(event, self._read_lines(transcript))
         if number is None:
             return TranscriptLines(transcript)
-        lines = lines_between(self._read_lines(transcript), max(1, number - around), number + around)
+        first, last = max(1, number - _CONTEXT_LINES), number + _CONTEXT_LINES
+        lines = lines_between(self._read_lines(transcript), first, last)
         return TranscriptLines(transcript, _redact_lines(lines), number)
 
     def _read_lines(self, transcript: Transcript) -> Iterator[str]:
