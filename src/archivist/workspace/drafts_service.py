@@ -105,14 +105,8 @@ class Drafts(BankService):
                 place = (path, int(line), reason, draft.conflicts_with)
                 outcomes.append(SaveOutcome(SaveResult.CONFLICT, draft.title, kind, draft.scope, *place))
                 continue
-            item = MemoryItem(
-                text=draft.text,
-                kind=kind,
-                title=draft.title,
-                category=draft.category,
-                tags=draft.tags,
-                date=source.day,
-            )
+            own = {name: getattr(draft, name) for name in ("text", "title", "category", "tags")}
+            item = MemoryItem(**own, kind=kind, date=source.day)
             outcomes += workspace.save_memory([item], draft.scope, on_conflict=rule)
         return outcomes
 

@@ -395,7 +395,7 @@ def read_corpus(
         corpus.problems.extend(f"{prefix}{problem}" for problem in found.problems)
         for place in found.places:
             try:
-                text = decode(read_bytes(place.file, place.name), place.name).text
+                text, _ = decode(read_bytes(place.file, place.name), place.name)
             except InputError as error:
                 corpus.problems.append(f"{prefix}{error.message}")
             else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import date
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -112,10 +113,9 @@ class Learnings(NamedTuple):
 def read_learning_file(text: str, place: WorkspaceFile | SourceFile) -> LearningFile:
     """Read a file of decisions or lessons."""
     entries = tuple(parse_entries(text, place.name))
-    problems = tuple(problem for entry in entries for problem in entry.problems)
-    lines = lines_of(text)
-    problems += tuple(_find_misplaced(lines, find_blocks(lines)[0], place.name))
-    return LearningFile(place.kind, place.scope, place.name, entries, problems)
+    problems = [problem for entry in entries for problem in entry.problems]
+    problems += _find_misplaced(text, place.name)
+    return LearningFile(place.kind, place.scope, place.name, entries, tuple(problems))
 
 
 def list_learnings(file: LearningFile) -> list[Learning]:
@@ -145,7 +145,7 @@ def learnings_of(sources: Iterable[SourceFile]) -> tuple[Learning, ...]:
 def parse_entries(text: str, name: str) -> list[LearningEntry]:
     """Return the entries of a learning file in order; `name` is the file in the problems."""
     lines = lines_of(text)
-    headings, rules = find_blocks(lines)
+    headings, rules = find_blocks(text)
     ends = dict(pairwise([at for at, level in headings if level <= LEVEL] + [len(lines)]))
     return [_parse_entry(lines, at, ends[at], rules, name) for at, level in headings if level == LEVEL]
 
@@ -197,15 +197,13 @@ def lines_of(text: str) -> list[str]:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def _find_misplaced(
-    lines: Sequence[str], headings: Sequence[tuple[int, int]], name: str
-) -> list[LintProblem]:
+def _find_misplaced(text: str, name: str) -> list[LintProblem]:
     """Return a problem for each heading of another level that looks like an entry's.
 
     It starts with a date, and is outside an entry or above a category.
     """
-    found, is_inside = [], False
-    for at, level in headings:
+    found, is_inside, lines = [], False, lines_of(text)
+    for at, level in find_blocks(text)[0]:
         if level == LEVEL:
             is_inside = True
             continue
@@ -227,12 +225,11 @@ def stray_lines(text: str) -> list[int]:
     Text above the first section is an introduction, unless the file has no entry; text below an entry's
     heading of the wrong level belongs to that heading.
     """
-    lines = lines_of(text)
-    headings, rules = find_blocks(lines)
+    headings, rules = find_blocks(text)
     levels = dict(headings)
-    misplaced = {problem.line - 1 for problem in _find_misplaced(lines, headings, "")}
+    misplaced = {problem.line - 1 for problem in _find_misplaced(text, "")}
     is_stray, stray = LEVEL not in levels.values(), []
-    for at, line in enumerate(lines):
+    for at, line in enumerate(lines_of(text)):
         level = levels.get(at, 0)
         if level == LEVEL or at in misplaced:
             is_stray = False
@@ -243,9 +240,10 @@ def stray_lines(text: str) -> list[int]:
     return stray
 
 
-def find_blocks(lines: Sequence[str]) -> tuple[list[tuple[int, int]], frozenset[int]]:
+@lru_cache(maxsize=4)
+def find_blocks(text: str) -> tuple[list[tuple[int, int]], frozenset[int]]:
     """Return the headings with their levels, and the rules, by line from 0."""
-    headings, rules = [], set()
+    headings, rules, lines = [], set(), lines_of(text)
     for token in block_tokens("\n".join(lines)):
         if token.level or token.map is None:
             continue
@@ -319,7 +317,7 @@ def sanitize_body(text: str) -> str:
     Raise InputError for markup that would swallow the entries below.
     """
     lines = lines_of(text.strip("\ufeff \t\r\n"))
-    for at, level in find_blocks(lines)[0]:
+    for at, level in find_blocks("\n".join(lines))[0]:
         if level <= LEVEL:
             lines[at] = _ENTRY_HEADING.sub(r"\1####", lines[at], count=1)
     # A line that is underlined would be a heading above the entry's own.
@@ -349,7 +347,7 @@ def append_entry(text: str, entry: LearningEntry, name: str) -> str:
     base = text
     if base and not base.endswith(("\n", "\r")):
         base += end
-    if before and not any(line >= before[-1].end_line for line in find_blocks(lines_of(base))[1]):
+    if before and not any(line >= before[-1].end_line for line in find_blocks(base)[1]):
         base += f"{end}---{end}"
     if base.strip("\ufeff \r\n") and not base.endswith((end * 2,)):
         base += end

@@ -360,11 +360,9 @@ def unlink(
 def is_own_file(root: Path, folder: str, name: str) -> bool:
     """Say whether a client's rule file is a link into the hot folder, or a copy that we made."""
     path = root / name
-    return (
-        _points_into(path, root / folder)
-        if path.is_symlink()
-        else source_of_copy(read_if_any(path)) is not None
-    )
+    if path.is_symlink():
+        return _points_into(path, root / folder)
+    return source_of_copy(read_if_any(path)) is not None
 
 
 def read_if_any(path: Path) -> bytes:
@@ -479,28 +477,21 @@ class _Linker:
         return "copy"
 
     def _put_section(self, target: LinkTarget) -> tuple[LinkStatus, str]:
-        path = self.root / target.path
-        real = self._real_inside(path)
+        real, form = self._section_file(self.root / target.path)
         before = read_bytes(real)
         if before is not None and is_edited_section(before):
             raise _LeftAloneError(_EDITED_SECTION)
         done = self._replace(real, before, with_section(before, target.content, self.client))
         if done is LinkStatus.REFRESHED and not is_read_by(before or b"", self.client):
             done = LinkStatus.MADE
-        return done, self._section_form(path)
+        return done, form
 
-    def _real_inside(self, path: Path) -> Path:
-        """Return the real path: of two files that clients read, one is often a link to the other."""
-        real = path.resolve()
-        if not real.is_relative_to(self.root.resolve()):
+    def _section_file(self, path: Path) -> tuple[Path, str]:
+        """Return the file that holds a section, and the form; one client's file may link to another's."""
+        real, root = path.resolve(), self.root.resolve()
+        if not real.is_relative_to(root):
             raise _LeftAloneError(_OUTSIDE)
-        return real
-
-    def _section_form(self, path: Path) -> str:
-        """Return the form `section`, with the file that holds it when the path is a link."""
-        if not path.is_symlink():
-            return "section"
-        return f"section of {path.resolve().relative_to(self.root.resolve()).as_posix()}"
+        return real, f"section of {real.relative_to(root).as_posix()}" if path.is_symlink() else "section"
 
     def _replace(self, path: Path, before: bytes | None, after: bytes) -> LinkStatus:
         if before == after:
@@ -521,7 +512,7 @@ class _Linker:
             if _SECTION.search(before):
                 if is_edited_section(before):
                     raise _LeftAloneError(_EDITED_SECTION)
-                form, real = self._section_form(path), self._real_inside(path)
+                real, form = self._section_file(path)
                 after = without_section(before, self.client)
                 if after is not None:
                     self._replace(real, before, after)

@@ -70,9 +70,9 @@ def propose_migration(topology: Topology, scope: WorkspaceScope) -> WorkspaceMig
     texts: dict[str, str | None] = {}
     for place in found.places:
         data = read_data(place, migration.problems)
-        decoded = decode(data or b"", place.name)
-        migration.problems.extend(decoded.problems)
-        texts[place.name] = None if data is None or decoded.problems else decoded.text
+        decoded, broken = decode(data or b"", place.name)
+        migration.problems.extend(broken)
+        texts[place.name] = None if data is None or broken else decoded
     for place in found.places:
         text = texts[place.name]
         if text is None or place.kind is FileKind.ABSTRACT:

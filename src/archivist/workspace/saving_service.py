@@ -205,10 +205,10 @@ def _read_text(path: Path, name: str) -> tuple[bytes | None, str]:
     """Return the bytes of a file, None when there is none, and its text."""
     with explain_os_errors(path):
         data = read_bytes(path)
-    decoded = decode(data or b"", name)
-    if decoded.problems:
-        raise InputError(str(decoded.problems[0]), hint="save it as UTF-8; nothing was written")
-    return data, decoded.text
+    text, problems = decode(data or b"", name)
+    if problems:
+        raise InputError(str(problems[0]), hint="save it as UTF-8; nothing was written")
+    return data, text
 
 
 def _cosines(new: Statement, old: Sequence[Statement]) -> list[float]:

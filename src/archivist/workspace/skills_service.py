@@ -170,11 +170,10 @@ def find_skill(topology: Topology, name: str, scope: WorkspaceScope) -> Skill:
     """
     found = [skill for skill in list_skills(topology, WorkspaceScope(scope.workspace)) if skill.name == name]
     above = [skill for skill in found if skill.scope.contains(scope)]
+    chosen = [skill for skill in found if scope.contains(skill.scope)]
     if above and scope.parts:
         deepest = max(len(skill.scope.parts) for skill in above)
         chosen = [skill for skill in above if len(skill.scope.parts) == deepest]
-    else:
-        chosen = [skill for skill in found if scope.contains(skill.scope)]
     if not chosen:
         chosen = [skill for skill in list_client_skills(topology.root) if skill.name == name][:1]
     if len(chosen) == 1:
@@ -228,11 +227,8 @@ def save_skill(
         before = read_bytes(path)
         if before == composed.encode():
             return SavedSkill(read_skill(composed, topology.name_of(path), home), "unchanged")
-        if (
-            before is not None
-            and said_by
-            and _metadata(before.decode("utf-8", "replace"))[_SAVED_BY] != said_by
-        ):
+        author = _metadata((before or b"").decode("utf-8", "replace"))[_SAVED_BY]
+        if before is not None and said_by and author != said_by:
             raise StateError(f"another skill {name!r} in {home} is not yours", hint="choose another name")
         if before is not None and not is_replacing:
             raise StateError(
