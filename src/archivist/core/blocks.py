@@ -168,7 +168,7 @@ def update_section(section: CoreSection, before: Content, update: Given, *, now:
     update = {text_field: update} if isinstance(update, str) else update
     content: Any = to_plain(from_plain(record, {**before, **_fields(section, record, update)}))
     if section is CoreSection.STATUS:
-        content["recently_shipped"] = _keep_last(content["recently_shipped"], keep)
+        content["recently_shipped"] = content["recently_shipped"][-keep:] if keep > 0 else []
     return cast("Content", content)
 
 
@@ -195,8 +195,8 @@ def append_item(
     line = f"- {one_line(item)}" if list_name is ListName.LESSONS else one_line(item)
     items = _list_items(list_name, before)
     if list_name is ListName.RECENTLY_SHIPPED:
-        items = _keep_last([*(each for each in items if each != line), line], keep)
-        return _with_items(list_name, before, items)
+        items = [*(each for each in items if each != line), line]
+        return _with_items(list_name, before, items[-keep:] if keep > 0 else [])
     return before if line in items else _with_items(list_name, before, [*items, line])
 
 
@@ -434,10 +434,6 @@ def _build_thread(
         raise InputError(
             f"threads.lastUpdate: not a time: {updated!r}", hint="ISO 8601, as 2026-02-08T15:00:00Z"
         ) from None
-
-
-def _keep_last(items: Sequence[str], keep: int) -> list[str]:
-    return list(items[max(0, len(items) - max(0, keep)) :])
 
 
 def proposal_command(section: CoreSection) -> str:

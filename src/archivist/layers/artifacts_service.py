@@ -244,10 +244,7 @@ class NoFileError(InputError):
 
 
 def measure_file(descriptor: int, path: Path) -> tuple[int, str]:
-    """Return the size and the SHA-256 of an open file.
-
-    Raises InputError when it changed while it was read, or was replaced at its path.
-    """
+    """Return the size and the SHA-256 of an open file; raise StateError when it changed while it was read."""
     before = os.fstat(descriptor)
     try:
         with os.fdopen(descriptor, "rb", closefd=False) as stream:
