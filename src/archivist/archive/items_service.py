@@ -341,8 +341,6 @@ def _embed_missing(bank: Bank) -> None:
             pass
 
 
-# Memory files
-
 MEMORIES = "memories:"
 # About the 480 tokens that an embedder reads.
 _PIECE = 2_000

@@ -45,9 +45,6 @@ def has_any_tag(own: Iterable[str], asked: Sequence[str]) -> bool:
     return not {tag.casefold() for tag in own}.isdisjoint(tag.strip().casefold() for tag in asked)
 
 
-# Plans
-
-
 class PlanStatus(StrEnum):
     """How far a plan is."""
 
@@ -119,9 +116,6 @@ def find_plan(plans: Sequence[Plan], name: str) -> Plan:
     raise NotFoundError("plan", name, hint=hint)
 
 
-# Overviews
-
-
 class Overview(NamedTuple):
     """The overview of one scope: its abstract, its text and its path, which no filter uses."""
 
@@ -170,9 +164,6 @@ def trim_body(body: str) -> str:
     """Return a body without blank lines around it, with one line end at the end."""
     text = body.replace("\r\n", "\n").strip("\n")
     return f"{text}\n" if text else ""
-
-
-# Prose
 
 
 # The documented size of an abstract is 100 to 200 tokens.
@@ -263,8 +254,6 @@ def clip_text(text: str, characters: int) -> str:
         return head[: end + 1]
     return head[: head.rfind(" ") if " " in head else characters].rstrip(" ,;:") + " …"
 
-
-# Answers in the documented shapes
 
 View = dict[str, object]
 # Fields of closed sets and tags are written bare, free text in quotes.

@@ -197,8 +197,6 @@ def _draft_lessons(reading: RunReading, known: DraftContext) -> Iterator[Draft]:
         )
 
 
-# Decisions
-
 # Said so, a choice needs no reason.
 _DECIDED = _any_case(
     r"\b(?:we|i|team)(?:'ve| have| has)?(?: \w+)? (?:decided|agreed (?:on|to|that)|settled|chose)\b"
@@ -278,8 +276,6 @@ def draft_decisions(events: Sequence[Event]) -> Iterator[Draft]:
                 weight=0.9 if is_user else 0.75,
             )
 
-
-# Fixes
 
 _MANY_FAILURES = 3
 _LONG_SEARCH = 5
@@ -478,8 +474,6 @@ def _is_obvious(failure: Failure, remedy: str) -> bool:
     words = {word.lower().replace("_", "-") for word in re.findall(r"[\w.-]+", remedy)}
     return missing in words and bool(words & _INSTALLS)
 
-
-# Conflicts
 
 _NEGATED_REACH = 40
 _NEGATED = lazy_pattern(

@@ -243,8 +243,6 @@ def find_root(start: Path, rules: WorkspaceRules = DOCUMENTED) -> Path | None:
     )
 
 
-# Reading
-
 Parsed = Plan | Overview | LearningFile
 _PARSERS: dict[FileKind, Callable[[str, WorkspaceFile], Parsed]] = {
     FileKind.PLAN: read_plan,
@@ -339,9 +337,6 @@ def read_bytes(file: str | Path, name: str) -> bytes:
     if len(data) > MAX_BYTES:
         raise InputError(f"{name!r} is larger than {MAX_BYTES >> 20} MiB")
     return data
-
-
-# Several roots
 
 
 class Corpus(NamedTuple):

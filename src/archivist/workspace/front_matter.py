@@ -277,9 +277,6 @@ def day_of(value: object) -> date | None:
     return value if isinstance(value, date) else None
 
 
-# Writing
-
-
 def quote_text(text: str) -> str:
     """Return a text in double quotes, on one line."""
     if text.isprintable() and '"' not in text and "\\" not in text:

@@ -182,9 +182,6 @@ def _title(source: SourceFile, head: FrontMatter) -> str:
     return first_heading(head.body) or source.name.rsplit("/", 1)[-1].removesuffix(".md")
 
 
-# Relations
-
-
 def _relations(
     source: SourceFile, head: FrontMatter, files: dict[str, _Key], repositories: Repositories
 ) -> Iterator[_Seen]:
@@ -320,8 +317,6 @@ def _line_mentions(line: str, verb: RelationKind, *, is_code: bool) -> Iterator[
             yield RelationKind.INVOLVES, (EntityKind.ROLE, role.lower())
 
 
-# Repositories
-
 # Addresses and link targets are read as such.
 _ADDRESS = re.compile(r"\b\w++://\S+|\]\([^)\n]{0,400}\)")
 _SLASHED = re.compile(r"(?<![\w.@+-])[\w.@+-]++(?:/[\w.@+-]++)+")
@@ -387,9 +382,6 @@ class Repositories:
         names += sorted({word.lower().rstrip(".-") for word in _WORD.findall(prose)} & self._distinctive)
         found = (self.find_repository(name, scope) for name in names)
         return list(dict.fromkeys(each for each in found if each is not None))
-
-
-# Views
 
 
 def subgraph_around(graph: Graph, name: str) -> Graph:

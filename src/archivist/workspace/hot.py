@@ -275,9 +275,6 @@ def find_item(found: Sequence[HotItem], name: str) -> HotItem | None:
     return begun[0] if len({item.id for item in begun}) == 1 else None
 
 
-# Use
-
-
 def is_relevant_to_run(text: str, run_words: Collection[str]) -> bool:
     """Say whether a run with these words needed the rule of a text.
 
@@ -317,9 +314,6 @@ def matching_lessons(text: str, lessons: Mapping[str, str]) -> list[str]:
     """Return the keys of the lessons that say the same as a text."""
     words = _words(text)
     return [key for key, lesson in lessons.items() if matches(words, _words(lesson), frozenset(), _SAME)]
-
-
-# Proposals
 
 
 def propose_demotions(
@@ -380,9 +374,6 @@ def propose_promotions(
             found.append(Promotion(entry, use, reason))
             said.append(words)
     return tuple(sorted(found, key=lambda promotion: (-promotion.use.share, promotion.warm.id)))
-
-
-# Edits
 
 
 def strip_list_mark(text: str) -> str:

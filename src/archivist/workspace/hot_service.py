@@ -119,9 +119,6 @@ def _warm_entries(topology: Topology) -> list[hot.WarmEntry]:
     return [hot.WarmEntry(each.place, each.content, str(each.scope)) for each in learnings_of(sources)]
 
 
-# Moving
-
-
 def demote(topology: Topology, name: str, scope: str, *, on_conflict: str = "refuse") -> MovedRule:
     """Move a rule into a workspace's lessons. It leaves the hot file only after it is saved there."""
     files = [file for file in measure_hot_files(topology.root, topology.rules)[0].files if not file.agents]
@@ -201,8 +198,6 @@ def promote(topology: Topology, name: str, file: str, bank: Bank | None = None) 
             raise StateError(f"{file!r} was changed meanwhile by somebody else", hint="try again")
     return MovedRule(warm.text, warm.id, topology.name_of(path))
 
-
-# Measuring
 
 _ALWAYS = {
     Client.CURSOR: re.compile(r"^alwaysApply:\s*true\b", re.MULTILINE),

@@ -139,9 +139,6 @@ def learnings_of(sources: Iterable[SourceFile]) -> tuple[Learning, ...]:
     return tuple(learning for learning in found if not learning.entry.superseded_by)
 
 
-# Parsing
-
-
 def parse_entries(text: str, name: str) -> list[LearningEntry]:
     """Return the entries of a learning file in order; `name` is the file in the problems."""
     lines = lines_of(text)
@@ -268,8 +265,6 @@ def _split_date(heading: str) -> tuple[str, str]:
         return "", heading
     return found[1].strip(), found[2].strip()
 
-
-# Writing
 
 _LINES = lazy_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _ENTRY_HEADING = lazy_pattern(r"( {0,3})(#{1,3})(?=[ \t]|$)")

@@ -130,9 +130,6 @@ def _copy_text(client: Client, rule: HotRule) -> str:
     return (head.replace("\n", "\r\n") if _newline_of(body.encode()) == _CRLF else head) + body
 
 
-# Copies
-
-
 def marked_copy(target: LinkTarget) -> bytes:
     """Return a copy's bytes: its content with a line that names its source and has a digest."""
     front = FENCED.match(target.content)
@@ -164,9 +161,6 @@ def _digest(data: bytes) -> str:
 def _newline_of(data: bytes) -> bytes:
     """Return the line end that most lines of a file have."""
     return _CRLF if 2 * data.count(_CRLF) > data.count(_LF) else _LF
-
-
-# Sections
 
 
 def with_section(data: bytes | None, body: str, reader: str) -> bytes:

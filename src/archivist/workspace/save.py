@@ -163,9 +163,6 @@ def tags_of(text: str, known: Iterable[str] = ()) -> tuple[str, ...]:
     return tuple(found)[:_MAX_TAGS]
 
 
-# Items
-
-
 class OnConflict(StrEnum):
     """What to do with a statement that contradicts an entry."""
 
@@ -328,9 +325,6 @@ def choose_scope(
     if len(asked.parts) == 1 and len(named) == 1:
         return WorkspaceScope(asked.workspace, named[0]), item
     return asked, item
-
-
-# What saving does
 
 
 def find_nearest(
