@@ -332,10 +332,8 @@ def check_budget(blocks: Mapping[str, Block], changed: Block, rules: CoreRules) 
         if count > most:
             # Of the whole core the other blocks are in the way, not what is given.
             error = InputError if name == changed.id else StateError
-            raise error(
-                f"{name}: {count:,} tokens, at most {most:,}: {count - most:,} too many",
-                hint=f"shorten it, or remove something; the limit is {setting}",
-            )
+            hint = f"shorten it, or remove something; the limit is {setting}"
+            raise error(f"{name}: {count:,} tokens, at most {most:,}: {count - most:,} too many", hint=hint)
 
 
 def _snake(name: str) -> str:
@@ -431,9 +429,8 @@ def _build_thread(
     try:
         return replace(thread, last_update=to_short_text(from_text(updated)))
     except (ValueError, OverflowError):
-        raise InputError(
-            f"threads.lastUpdate: not a time: {updated!r}", hint="ISO 8601, as 2026-02-08T15:00:00Z"
-        ) from None
+        hint = "ISO 8601, as 2026-02-08T15:00:00Z"
+        raise InputError(f"threads.lastUpdate: not a time: {updated!r}", hint=hint) from None
 
 
 def proposal_command(section: CoreSection) -> str:

@@ -242,9 +242,8 @@ def _build_attempt(values: dict[str, object]) -> Episode:
     texts: dict[str, Any] = {name: getattr(attempt, name).strip() for name in names}
     for name, text in texts.items():
         if not text and name in ("task", "agent", "approach"):
-            raise RecordError(
-                f"{name}: missing or empty", hint="an attempt has a task, an agent, an approach"
-            )
+            hint = "an attempt has a task, an agent, an approach"
+            raise RecordError(f"{name}: missing or empty", hint=hint)
         most = VALUE_CHARACTERS if name in ("task", "approach", "outcome") else NAME_CHARACTERS
         if len(text) > most:
             raise RecordError(f"{name}: {len(text)} characters, at most {most}")
@@ -259,15 +258,11 @@ def _as_utc(moment: datetime) -> datetime:
 def _merge_attempt(known: Episode, made: Episode, *, has_time: bool) -> Episode:
     """Return a known attempt updated by what is logged again."""
     if known.action is None:
-        raise InputError(
-            f"{known.id!r} is a captured run, not an attempt",
-            hint="give the attempt an id of its own, and the run with --run",
-        )
+        hint = "give the attempt an id of its own, and the run with --run"
+        raise InputError(f"{known.id!r} is a captured run, not an attempt", hint=hint)
     if (known.task, known.agent) != (made.task, made.agent):
-        raise InputError(
-            f"{known.id!r} is an attempt of {known.agent!r} at {known.task[:60]!r} already",
-            hint="give this attempt another id",
-        )
+        message = f"{known.id!r} is an attempt of {known.agent!r} at {known.task[:60]!r} already"
+        raise InputError(message, hint="give this attempt another id")
     after = merge_episode(known, made)
     is_same = replace(after, started=known.started, finished=known.finished) == known
     if is_same and not has_time:

@@ -171,10 +171,8 @@ def uphold_conflict(conflict: Conflict, current: Fact | None, *, by: str, now: d
     if current is None:
         reason = f"{reason}; nothing stands since"
     elif current.value == conflict.lost:
-        raise StateError(
-            f"{shorten_value(conflict.lost)!r} lost, but is the current value",
-            hint="reverse the conflict to keep it, or set the fact to the right value",
-        )
+        hint = "reverse the conflict to keep it, or set the fact to the right value"
+        raise StateError(f"{shorten_value(conflict.lost)!r} lost, but is the current value", hint=hint)
     elif current.value != conflict.kept:
         reason = f"{reason}; upheld when {shorten_value(current.value)!r} stood"
     return replace(conflict, status=ConflictStatus.UPHELD, decided=now, decided_by=by, reason=reason)
@@ -214,10 +212,8 @@ def _refuse_decided(conflict: Conflict) -> None:
         return
     day = f" on {conflict.decided:%Y-%m-%d}" if conflict.decided else ""
     by = conflict.decided_by or "what was said later"
-    raise DecidedError(
-        f"conflict {conflict.id!r} is {conflict.status.value} already, by {by}{day}",
-        hint="to change the fact again, set it",
-    )
+    message = f"conflict {conflict.id!r} is {conflict.status.value} already, by {by}{day}"
+    raise DecidedError(message, hint="to change the fact again, set it")
 
 
 def _source_name(source: str) -> str:

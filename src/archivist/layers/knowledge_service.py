@@ -194,10 +194,8 @@ class Knowledge(BankService):
                     for each in found[:_CONFLICTS_NAMED]
                 )
                 more = f" and {len(found) - _CONFLICTS_NAMED} more" if len(found) > _CONFLICTS_NAMED else ""
-                raise InputError(
-                    f"{conflict_id!r} has {len(found)} open conflicts: {named}{more}",
-                    hint=f"name one by its id; archivist knowledge conflicts {conflict_id} lists them",
-                )
+                hint = f"name one by its id; archivist knowledge conflicts {conflict_id} lists them"
+                raise InputError(f"{conflict_id!r} has {len(found)} open conflicts: {named}{more}", hint=hint)
             current, now = writer.get(Fact, found[0].fact), self._bank.now()
             done, fact = reverse_conflict(found[0], current, by=str(self._bank.actor), now=now)
             writer.put(done, "reverse")

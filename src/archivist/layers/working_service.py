@@ -36,9 +36,8 @@ def validate_working(working: Working) -> Working:
             _check_text(name, text)
     for name, most in (("constraint", MOST_CONSTRAINTS), ("note", MOST_NOTES)):
         if len(texts[name]) > most:
-            raise StateError(
-                f"{len(texts[name]):,} {name}s, at most {most:,}", hint="clear what is no longer needed"
-            )
+            hint = "clear what is no longer needed"
+            raise StateError(f"{len(texts[name]):,} {name}s, at most {most:,}", hint=hint)
     for key in working.context:
         if not isinstance(key, str):
             raise InputError(f"context: the key {key!r} is not a text")

@@ -491,8 +491,8 @@ def _decisions_insight(entries: Sequence[Entry]) -> Insight | None:
     action = _shorten(f"decided: {'; '.join(entry.action.rstrip('.') for entry in reversed(hold))}")
     holds = f"Holds: {'; '.join(map(_quote_entry, hold[-5:]))}."
     gone = [entry for entry in made if entry.id in replaced]
-    said = (f"{_quote_entry(replaced[entry.id])} replaced {_quote_entry(entry)}." for entry in gone)
-    return _make_insight(made, action, holds, *said, tags=("decisions",), issues=tuple(_by_issue(made)))
+    news = (f"{_quote_entry(replaced[entry.id])} replaced {_quote_entry(entry)}." for entry in gone)
+    return _make_insight(made, action, holds, *news, tags=("decisions",), issues=tuple(_by_issue(made)))
 
 
 def _lessons_insight(entries: Sequence[Entry], lessons: Sequence[RelatedItem]) -> Insight | None:

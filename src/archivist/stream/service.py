@@ -444,10 +444,8 @@ class Stream(BankService):
             except RecordError as error:
                 problems.append(LineProblem(line.file, line.number, error.message))
         if is_strict and problems:
-            raise InputError(
-                f"{len(problems)} bad lines, nothing was imported; the first: {problems[0]}",
-                hint="without --strict the good lines are imported",
-            )
+            message = f"{len(problems)} bad lines, nothing was imported; the first: {problems[0]}"
+            raise InputError(message, hint="without --strict the good lines are imported")
         return self.import_entries(entries)._replace(problems=tuple(problems))
 
     @decides(Layer.STREAM)
@@ -536,20 +534,16 @@ def _assign_cycle(writer: Writer, draft: Entry, agents_step: int | None, *, is_e
         cycle = max(started, last) if started is not None else (1 if latest is None else latest)
     if cycle < last:
         whose = f"{draft.role!r} is" if draft.role else "the stream is"
-        raise StateError(
-            f"cycle: {cycle} goes backwards, {whose} at {last}",
-            hint="archivist stream cycle begins the next; archivist stream import accepts old entries",
-        )
+        hint = "archivist stream cycle begins the next; archivist stream import accepts old entries"
+        raise StateError(f"cycle: {cycle} goes backwards, {whose} at {last}", hint=hint)
     highest = max([latest or 0, *begun.values()])
     step = _MOST_SKIPPED if agents_step is None else agents_step
     # An empty stream may begin anywhere.
     if not begun and latest is None:
         step = MAX_CYCLE if agents_step is None else _AGENTS_FIRST
     if cycle > highest + step:
-        raise StateError(
-            f"cycle: {cycle} is {cycle - highest} above the latest, {highest}",
-            hint=f"at most {step} may be skipped; archivist stream import accepts any cycle",
-        )
+        hint = f"at most {step} may be skipped; archivist stream import accepts any cycle"
+        raise StateError(f"cycle: {cycle} is {cycle - highest} above the latest, {highest}", hint=hint)
     return replace(draft, cycle=cycle, seq=last_seq(writer) + 1)
 
 

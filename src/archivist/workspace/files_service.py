@@ -64,9 +64,8 @@ class Topology:
         """Return a path below the root; raise InputError when it leaves the root, also through a link."""
         path = self.root / name
         if not _is_above(self._real_root, os.path.realpath(path)):
-            raise InputError(
-                f"{str(name)!r} leaves the root {str(self.root)!r}", hint="name a path below the root"
-            )
+            hint = "name a path below the root"
+            raise InputError(f"{str(name)!r} leaves the root {str(self.root)!r}", hint=hint)
         return path
 
     def name_of(self, path: Path) -> str:
@@ -351,9 +350,8 @@ def open_roots(root: Path, rules: WorkspaceRules) -> list[Topology]:
     added = [root / name.strip() for name in rules.roots.split(",") if name.strip()]
     for path in added:
         if not path.is_dir():
-            raise InputError(
-                f"no root {str(path)!r}", hint="workspace.roots names folders, separated by commas"
-            )
+            hint = "workspace.roots names folders, separated by commas"
+            raise InputError(f"no root {str(path)!r}", hint=hint)
     paths = {path.resolve(): path for path in (root, *added)}
     return [Topology(path, rules) for path in paths.values()]
 

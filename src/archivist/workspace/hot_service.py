@@ -137,10 +137,8 @@ def demote(topology: Topology, name: str, scope: str, *, on_conflict: str = "ref
     outcome = workspace.save_memory([lesson], scope, on_conflict=on_conflict)[0]
     if outcome.result in (SaveResult.CONFLICT, SaveResult.REFUSED):
         place = f" ({outcome.place})" if outcome.place else ""
-        raise InputError(
-            f"not demoted: {outcome.reason}{place}",
-            hint="nothing was changed; --on-conflict supersede or keep_both saves it all the same",
-        )
+        hint = "nothing was changed; --on-conflict supersede or keep_both saves it all the same"
+        raise InputError(f"not demoted: {outcome.reason}{place}", hint=hint)
     # Now every sentence of the rule is a lesson: saving never drops what says something new.
     path, before = topology.root / item.file, items[item].text
     with explain_os_errors(path):

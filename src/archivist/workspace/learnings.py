@@ -349,10 +349,8 @@ def append_entry(text: str, entry: LearningEntry, name: str) -> str:
     new = base + entry_text(entry).replace("\n", end)
     after = parse_entries(new, name)
     if after[:-1] != before or not after or not is_same_entry(after[-1], entry):
-        raise InputError(
-            f"{name}: an entry added at its end could not be read back",
-            hint="something before it never ends, such as a code block: archivist workspace lint",
-        )
+        hint = "something before it never ends, such as a code block: archivist workspace lint"
+        raise InputError(f"{name}: an entry added at its end could not be read back", hint=hint)
     return new
 
 
@@ -375,9 +373,8 @@ def append_note(text: str, entry: LearningEntry, note: str) -> str:
         for version in (text, new)
     )
     if others != unchanged:
-        raise InputError(
-            "the text would swallow the entries below", hint="close its comment, tag or code block"
-        )
+        hint = "close its comment, tag or code block"
+        raise InputError("the text would swallow the entries below", hint=hint)
     return new
 
 

@@ -54,9 +54,8 @@ def lint_scope(topology: Topology, scope: WorkspaceScope) -> LintReport:
             problems += lint.check_file(data, place, topology.rules, below)
     ignored = set(words_of(topology.rules.ignore_rules))
     for name in sorted(ignored - set(RULES)):
-        raise InputError(
-            f"workspace.ignore_rules: no rule {name!r}", hint="archivist workspace lint --rules lists them"
-        )
+        hint = "archivist workspace lint --rules lists them"
+        raise InputError(f"workspace.ignore_rules: no rule {name!r}", hint=hint)
     problems = [problem for problem in problems if problem.rule not in ignored]
     problems.sort(key=lambda problem: (problem.file, problem.line, problem.rule))
     return LintReport(problems, len(found.places))

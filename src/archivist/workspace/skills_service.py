@@ -180,9 +180,8 @@ def find_skill(topology: Topology, name: str, scope: WorkspaceScope) -> Skill:
         return chosen[0]
     if chosen:
         places = ", ".join(str(skill.scope) for skill in chosen)
-        raise InputError(
-            f"{len(chosen)} skills are called {name!r}: in {places}", hint="name one with --scope"
-        )
+        hint = "name one with --scope"
+        raise InputError(f"{len(chosen)} skills are called {name!r}: in {places}", hint=hint)
     raise NotFoundError("skill", name, hint="archivist workspace skills list shows the known skills")
 
 
@@ -202,10 +201,8 @@ def save_skill(
     `create` allows a scope that has no folder yet. `said_by` is the agent that saves it, empty for a person.
     """
     if not is_skill_name(name):
-        raise InputError(
-            f"{name!r} is not a valid name of a skill",
-            hint=f"lower-case letters and digits in words joined by hyphens, at most {MAX_NAME} characters",
-        )
+        hint = f"lower-case letters and digits in words joined by hyphens, at most {MAX_NAME} characters"
+        raise InputError(f"{name!r} is not a valid name of a skill", hint=hint)
     home = WorkspaceScope.parse(scope)
     if not home.parts:
         raise InputError("a skill belongs to a workspace", hint="--scope WORKSPACE[/DOMAIN[/REPOSITORY]]")
@@ -231,10 +228,8 @@ def save_skill(
         if before is not None and said_by and author != said_by:
             raise StateError(f"another skill {name!r} in {home} is not yours", hint="choose another name")
         if before is not None and not is_replacing:
-            raise StateError(
-                f"there is another skill {name!r} in {home}",
-                hint=f"see archivist workspace skills show {name} --scope {home}; --replace replaces it",
-            )
+            hint = f"see archivist workspace skills show {name} --scope {home}; --replace replaces it"
+            raise StateError(f"there is another skill {name!r} in {home}", hint=hint)
         if not replace_if_unchanged(path, before, composed.encode()):
             raise StateError(f"skill {name!r} was changed meanwhile by somebody else", hint="try again")
     kept: Literal["saved", "replaced"] = "saved" if before is None else "replaced"

@@ -133,10 +133,8 @@ def find_transcript(
             return found[0]
         if found:
             several = ", ".join(transcript.name for transcript in found[:5])
-            raise InputError(
-                f"{len(found)} transcripts are called {name!r}: {several}",
-                hint="name one by its path in the transcripts folder",
-            )
+            hint = "name one by its path in the transcripts folder"
+            raise InputError(f"{len(found)} transcripts are called {name!r}: {several}", hint=hint)
     for other, reason in others:
         if name in (other, PurePosixPath(other).name):
             raise InputError(f"{other!r} is not a transcript: {reason}", hint=_FORMATS)
