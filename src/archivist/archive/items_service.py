@@ -105,7 +105,13 @@ class Items(BankService):
     @writes(Layer.ARCHIVE)
     def put(self, changes: Sequence[ItemChange]) -> list[ItemName]:
         """Store or delete these values, all or none, and return their names."""
-        made = [(change, _clean_value(change)) for change in changes]
+        made = []
+        for change in changes:
+            for text in (*change.name.namespace, change.name.key):
+                _refuse_surrogates("the item's name", text)
+                refuse_secret("the item's name", text)
+            value = without_secrets(change.value, is_exact=True)
+            made.append((change, value if isinstance(value, dict) else None))
         with self._bank.transaction() as writer:
             for change, value in made:
                 pieces = _build_pieces(change, value, self._bank.now()) if value is not None else []
@@ -293,15 +299,6 @@ def _load_items(
     rows = reader.select_fields(Document, _FIELDS, one_of("id", [_id(source, 0) for source in sources]))
     items = ((row[0], _item_from_row(row, now, is_wanted)) for row in rows)
     return {source: item for source, item in items if item is not None}
-
-
-def _clean_value(change: ItemChange) -> dict[str, object] | None:
-    """Return a value as it is stored, without secrets; None to delete it."""
-    for text in (*change.name.namespace, change.name.key):
-        _refuse_surrogates("the item's name", text)
-        refuse_secret("the item's name", text)
-    kept = without_secrets(change.value, is_exact=True)
-    return kept if isinstance(kept, dict) else None
 
 
 def _build_pieces(change: ItemChange, value: dict[str, object], now: datetime) -> list[Document]:

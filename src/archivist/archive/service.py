@@ -252,14 +252,13 @@ class Documents(BankService):
             raise InputError(f"no such folder: {str(folder)!r}")
         name = validate_path("folder", relative_name(self._bank.root, str(place.resolve())))
         document_type = decoder(DocumentType)(str(type)) if type else None
-        wanted = Folder(
-            id=name, type=document_type, pattern=validate_pattern(pattern), added=self._bank.now()
-        )
+        pattern = validate_pattern(pattern)
         with self._bank.transaction() as writer:
             known = writer.get(Folder, name)
-            wanted = replace(wanted, added=known.added) if known else wanted
-            writer.put(wanted, "watch")
-        return wanted
+            added = known.added if known else self._bank.now()
+            watched = Folder(id=name, type=document_type, pattern=pattern, added=added)
+            writer.put(watched, "watch")
+        return watched
 
     @decides(Layer.ARCHIVE)
     def unwatch(self, folder: str | Path, *, keep: bool = False) -> int:
@@ -308,15 +307,12 @@ class Documents(BankService):
             sources = {piece.source for piece in pieces.values() if piece.folder}
             firsts = reader.select(Document, one_of("source", tuple(sources)), equals("position", 0))
         digests = {first.source: first.digest for first in firsts}
-        stale = {source for source in sources if self._digest_of(source) != digests.get(source)}
-        return {name for name, piece in pieces.items() if piece.source in stale}
-
-    def _digest_of(self, source: str) -> str:
-        try:
-            file = read_text(self._bank.root / source, source)
-        except RecordError:
-            return ""
-        return file.digest if file is not None else ""
+        for source in sources & digests.keys():
+            with suppress(RecordError):
+                file = read_text(self._bank.root / source, source)
+                if file is not None and file.digest == digests[source]:
+                    sources.discard(source)
+        return {name for name, piece in pieces.items() if piece.source in sources}
 
     def _refresh_if_changed(self) -> None:
         """Refresh when the names, sizes or times of watched files are not those of the last refresh."""

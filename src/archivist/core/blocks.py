@@ -281,14 +281,10 @@ def view_of(blocks: Mapping[str, Block], role: str, rules: CoreRules) -> CoreVie
     shown = [name for name in visible_blocks(role) if name in blocks]
     texts = {name: text for name in shown if (text := render_block(blocks[name]))}
     seen = [blocks[name] for name in texts]
-    both = {
-        section: "\n\n".join(text_of(block) for block in seen if block.section is section)
-        for section in CoreSection
-    }
+    both = {each: "\n\n".join(text_of(b) for b in seen if b.section is each) for each in CoreSection}
     state = f"{CoreSection.ROLE_STATE.value}:{role}"
-    status, threads, role_state = (
-        without_speakers(blocks[name].content) if name in blocks else {} for name in (*SHARED, state)
-    )
+    said = {name: without_speakers(block.content) for name, block in blocks.items()}
+    status, threads, role_state = (said.get(name, {}) for name in (*SHARED, state))
     return CoreView(
         role=role,
         playbook=both[CoreSection.PLAYBOOK],

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -189,10 +190,8 @@ class Knowledge(BankService):
         with self._bank.transaction() as writer:
             found = _find_conflicts(writer, conflict_id)
             if len(found) > 1:
-                named = "; ".join(
-                    f"{each.lost_source} says {shorten_value(each.lost)!r} ({each.id})"
-                    for each in found[:_CONFLICTS_NAMED]
-                )
+                said = (f"{c.lost_source} says {shorten_value(c.lost)!r} ({c.id})" for c in found)
+                named = "; ".join(islice(said, _CONFLICTS_NAMED))
                 more = f" and {len(found) - _CONFLICTS_NAMED} more" if len(found) > _CONFLICTS_NAMED else ""
                 hint = f"name one by its id; archivist knowledge conflicts {conflict_id} lists them"
                 raise InputError(f"{conflict_id!r} has {len(found)} open conflicts: {named}{more}", hint=hint)

@@ -188,12 +188,11 @@ class _Loop:
         return offered[0], "another approach failed" if failed else "first choice"
 
     def _describe_attempts(self, task: Task) -> list[str]:
-        tried = self._bank.attempts.list_approaches(task.id)
-        said = [
-            f"{each.approach}: {'worked' if each.completed else 'failed'}: {each.last.outcome}"
-            for each in tried
-        ]
-        return [shorten_line(line, _LINE_CHARACTERS) for line in said if not suspicion(line)]
+        lines = []
+        for each in self._bank.attempts.list_approaches(task.id):
+            line = f"{each.approach}: {'worked' if each.completed else 'failed'}: {each.last.outcome}"
+            lines += [] if suspicion(line) else [shorten_line(line, _LINE_CHARACTERS)]
+        return lines
 
     def _compose_prompt(self, task: Task, approach: str, brief: str) -> str:
         """Return what a worker reads: its task, what was tried, what the tasks before it made, the brief."""

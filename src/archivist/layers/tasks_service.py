@@ -116,10 +116,8 @@ class Tasks(BankService):
     def waits_for(self, tasks: Sequence[Task]) -> dict[str, tuple[str, ...]]:
         """Return for each open task the tasks that must be done before it; none means that it can begin."""
         with self._bank.reading() as reader:
-            everything = {task.id: task for task in reader.select(Task, order=OLDEST)}
-        return {
-            task.id: _open_needs(task, everything) if task.state is TaskState.OPEN else () for task in tasks
-        }
+            known = {task.id: task for task in reader.select(Task, order=OLDEST)}
+        return {task.id: _open_needs(task, known) if task.state is TaskState.OPEN else () for task in tasks}
 
     @writes(Layer.TASKS)
     def start(self, name: str, *, agent: str = "", approach: str = "", run: str = "") -> Task:
@@ -299,10 +297,8 @@ def _require_task(reader: Reader, name: str) -> Task:
 def _open_needs(task: Task, everything: Mapping[str, Task]) -> tuple[str, ...]:
     """Return the tasks that must be done before a task can begin: what it needs, and its subtasks."""
     below = (each.id for each in everything.values() if each.parent == task.id)
-    needed = dict.fromkeys((*task.needs, *below))
-    return tuple(
-        each for each in needed if each not in everything or everything[each].state is not TaskState.DONE
-    )
+    done = {each.id for each in everything.values() if each.state is TaskState.DONE}
+    return tuple(each for each in dict.fromkeys((*task.needs, *below)) if each not in done)
 
 
 def _require_graph(reader: Reader, task: Task) -> None:

@@ -259,13 +259,8 @@ def _with_beginning(
         for report in each.reports
     ]
     began, last = min(same, key=lambda report: report.position), timeline.reports[-1]
-    relapses = [
-        end
-        for end in ends
-        if began.position < end.position < last.position
-        and end.reach != "all"
-        and _is_end(end, issues, words)
-    ]
+    between = (end for end in ends if began.position < end.position < last.position)
+    relapses = (end for end in between if end.reach != "all" and _is_end(end, issues, words))
     return timeline._replace(began=began, relapses=tuple(relapses))
 
 
@@ -363,17 +358,14 @@ def ended_insight(blocker: str, issues: Sequence[int], end: ObstacleReport) -> I
 def _find_tried(timeline: _Timeline, entries: Sequence[Entry]) -> list[Entry]:
     """Return what entries say was done about an obstacle after its first report and before its end."""
     began, end, roles = timeline.began or timeline.reports[0], timeline.end, _roles(entries)
-    return [
-        entry
-        for entry in entries
-        if entry.seq > began.entry.seq
-        and (end is None or entry.seq < end.entry.seq)
-        and (
-            {*timeline.issues} & {*entry.issues}
-            or (timeline.words and are_alike(words_of(entry.action), timeline.words))
-        )
-        and not any(report.sign != "ended" for report in read_reports(entry, roles))
-    ]
+    found = []
+    for entry in entries:
+        is_between = began.entry.seq < entry.seq and (end is None or entry.seq < end.entry.seq)
+        is_alike = timeline.words and are_alike(words_of(entry.action), timeline.words)
+        if is_between and (is_alike or {*timeline.issues} & {*entry.issues}):
+            is_report = any(report.sign != "ended" for report in read_reports(entry, roles))
+            found += [] if is_report else [entry]
+    return found
 
 
 def _find_decision(timeline: _Timeline, entries: Sequence[Entry]) -> Entry | None:

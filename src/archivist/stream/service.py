@@ -182,12 +182,8 @@ class Stream(BankService):
                 return None
             end = episode.finished or bank.now()
             # What another session that lasted at the same time logged names its run.
-            during = (
-                at_least("time", to_text(episode.started)),
-                at_most("time", to_text(end)),
-                equals("run", ""),
-            )
-            if any(writer.count("entry", *which) for which in ((equals("run", run),), during)):
+            during = at_least("time", to_text(episode.started)), at_most("time", to_text(end))
+            if writer.count("entry", equals("run", run)) or writer.count("entry", *during, equals("run", "")):
                 return None
             notes = episode.extra.get(NOTES)
             action, content = describe_session(episode, notes if isinstance(notes, dict) else {})
@@ -317,9 +313,8 @@ class Stream(BankService):
             seen = {entry.id for _, entry in found}
             rest = (entry for entry in inside if entry.id not in seen)
             weight = self._bank.config.recall.generative_importance
-            found += [
-                _hit_by_cycle(entry, weight) for entry in sorted(rest, key=lambda entry: -entry.importance)
-            ]
+            weightiest = sorted(rest, key=lambda entry: -entry.importance)
+            found += [_hit_by_cycle(entry, weight) for entry in weightiest]
         if not asked.role:
             from archivist.recall.lexical import possible_names
 
@@ -479,9 +474,8 @@ class Stream(BankService):
             plain = unicodedata.normalize("NFKC", role).casefold().partition(":")[0].strip()
             is_reserved = not role.isprintable() or plain.translate(_LOOKALIKES) in _RESERVED_ROLES
             if is_reserved or (actor.role and role != actor.role):
-                hint = (
-                    "only people speak in that name" if is_reserved else f"this agent logs as {actor.role!r}"
-                )
+                own = f"this agent logs as {actor.role!r}"
+                hint = "only people speak in that name" if is_reserved else own
                 self._bank.refuse(Layer.STREAM, Verb.WRITE, what=role, hint=hint)
         return role
 

@@ -101,9 +101,7 @@ def title_from(stem: str) -> str:
 def find_plan(plans: Sequence[Plan], name: str) -> Plan:
     """Return the plan with an id, path or name; raise NotFoundError for none, InputError for several."""
     wanted = {name.strip().casefold(), name.strip().casefold().removesuffix(".md")}
-    found = [
-        plan for plan in plans if wanted & {plan.id.casefold(), plan.path.casefold(), plan.name.casefold()}
-    ]
+    found = [each for each in plans if wanted & {name.casefold() for name in (each.id, each.path, each.name)}]
     if len(found) == 1:
         return found[0]
     if found:
@@ -276,20 +274,12 @@ def plan_view(plan: Plan) -> View:
 
 def overviews_view(answers: Sequence[OverviewAnswer]) -> View:
     """Return overviews as `retrieve_overview` answers."""
-    return {
-        "overviews": [
-            {
-                "scope": answer.overview.folder,
-                "tier": answer.tier.value,
-                "content" if answer.tier is Tier.T1 else "abstract": answer.text,
-                "_meta": {
-                    "document_path": answer.overview.path,
-                    "document_id": answer.overview.folder,
-                },
-            }
-            for answer in answers
-        ]
-    }
+    views = []
+    for overview, tier in answers:
+        content = {"content": overview.content} if tier is Tier.T1 else {"abstract": overview.abstract}
+        meta = {"document_path": overview.path, "document_id": overview.folder}
+        views.append({"scope": overview.folder, "tier": tier.value, **content, "_meta": meta})
+    return {"overviews": views}
 
 
 def learnings_view(found: Learnings) -> View:

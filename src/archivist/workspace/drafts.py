@@ -244,9 +244,8 @@ def _end_sentence(sentence: str) -> str:
 
 def draft_decisions(events: Sequence[Event]) -> Iterator[Draft]:
     """Draft what the user decides, or chooses with a reason, and what the user confirms of the agent's."""
-    messages = [
-        event for event in events if event.kind is EventKind.MESSAGE and event.role in ("user", "assistant")
-    ]
+    said = (event for event in events if event.kind is EventKind.MESSAGE)
+    messages = [event for event in said if event.role in ("user", "assistant")]
     for at, event in enumerate(messages):
         answer = next((each for each in messages[at + 1 :] if each.role == "user"), None)
         is_user = event.role == "user"
@@ -429,11 +428,8 @@ def _reason_of(fix: _Fix, events: Sequence[Event]) -> str:
 
 def find_causes(message: str) -> list[str]:
     """Return the sentences of a message that explain a failure."""
-    return [
-        sentence
-        for sentence in message_sentences(message)
-        if _EXPLAINS.search(sentence) and not _UNSURE.search(sentence) and not sentence.endswith("?")
-    ]
+    said = [sentence for sentence in message_sentences(message) if not sentence.endswith("?")]
+    return [sentence for sentence in said if _EXPLAINS.search(sentence) and not _UNSURE.search(sentence)]
 
 
 def _draft_remedies(reading: RunReading) -> Iterator[Draft]:

@@ -65,9 +65,8 @@ class Drafts(BankService):
         found: list[RunDrafts] = []
         for episode in self._episodes(runs, latest):
             with self._bank.reading() as reader:
-                latest_first = reader.select(
-                    Event, equals("run", episode.id), order=("-seq",), limit=_MAX_EVENTS
-                )
+                of_run = equals("run", episode.id)
+                latest_first = reader.select(Event, of_run, order=("-seq",), limit=_MAX_EVENTS)
                 told = one_of("status", ("active", "candidate")), equals("is_waiting", 0)
                 lessons = tuple(reader.select(Lesson, *told))
                 origin = None if reader.is_own_run(episode.id) else reader.run_origin(episode.id)

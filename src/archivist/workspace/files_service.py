@@ -83,14 +83,9 @@ class Topology:
 
     def scopes(self) -> list[WorkspaceScope]:
         """Return every scope that has a folder in either tree, ordered by name."""
-        return sorted(
-            {
-                WorkspaceScope(*step.parts)
-                for is_learning in (False, True)
-                for step in self._walk(EVERYWHERE, [], is_learning=is_learning)
-                if 1 <= len(step.parts) <= LEVELS and step.is_scope
-            }
-        )
+        trees = (self._walk(EVERYWHERE, [], is_learning=is_learning) for is_learning in (False, True))
+        steps = (step for tree in trees for step in tree if step.is_scope)
+        return sorted({WorkspaceScope(*step.parts) for step in steps if 1 <= len(step.parts) <= LEVELS})
 
     def scan(
         self, scope: WorkspaceScope = EVERYWHERE, kinds: Collection[FileKind] = tuple(FileKind)
@@ -236,10 +231,10 @@ def _folder_name(given: str) -> str:
 def find_root(start: Path, rules: WorkspaceRules = DOCUMENTED) -> Path | None:
     """Return the nearest folder upwards that has one of the two trees, or None."""
     names = [name for name in (_folder_name(rules.resources), _folder_name(rules.learnings)) if name]
-    return next(
-        (folder for folder in (start, *start.parents) if any((folder / name).is_dir() for name in names)),
-        None,
-    )
+    for folder in (start, *start.parents):
+        if any((folder / name).is_dir() for name in names):
+            return folder
+    return None
 
 
 Parsed = Plan | Overview | LearningFile

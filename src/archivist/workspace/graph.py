@@ -141,10 +141,7 @@ def build_graph(sources: Iterable[SourceFile], is_common: Callable[[str], bool] 
     for (subject, _, target), places in evidence.items():
         weights[subject] = weights.get(subject, 0) + len(places)
         weights[target] = weights.get(target, 0) + len(places)
-    entities = [
-        Entity(":".join(key), key[0], titles.get(key) or _name(key), weight)
-        for key, weight in weights.items()
-    ]
+    entities = [Entity(":".join(key), key[0], titles.get(key) or _name(key), weights[key]) for key in weights]
     relations = [
         Relation(":".join(subject), kind, ":".join(target), tuple(places)[:MAX_EVIDENCE], len(places))
         for (subject, kind, target), places in evidence.items()
@@ -208,10 +205,8 @@ def _relations(
                     yield subject, RelationKind.TAGGED, tagged, number
             continue
         verb = RelationKind.CONCERNS if within else RelationKind.MENTIONS
-        for relation, target in (
-            *_link_targets(source, line, files),
-            *_line_mentions(line, verb, is_code=is_code),
-        ):
+        links, mentions = _link_targets(source, line, files), _line_mentions(line, verb, is_code=is_code)
+        for relation, target in (*links, *mentions):
             yield subject, relation, target, number
         if not is_code:
             for mentioned in repositories.find_mentioned(line, source.scope):
@@ -335,12 +330,10 @@ class Repositories:
             if scope.repository:
                 self._by_name.setdefault(scope.repository.lower(), []).append(scope)
         # A distinctive name is one that a sentence does not use for anything else.
+        is_ordinary = is_common or (lambda _word: True)
+        long_names = (name for name in self._by_name if len(name) >= _MIN_NAME_CHARACTERS)
         self._distinctive = frozenset(
-            name
-            for name in self._by_name
-            if is_common is not None
-            and len(name) >= _MIN_NAME_CHARACTERS
-            and not all(is_common(part) for part in _NAME_PART.findall(name))
+            name for name in long_names if not all(map(is_ordinary, _NAME_PART.findall(name)))
         )
         self._any = re.compile("|".join(map(re.escape, self._by_name)), re.IGNORECASE)
 
@@ -351,11 +344,8 @@ class Repositories:
         repositories of the same workspace.
         """
         parts = name.strip("/ ").lower().split("/")
-        found = [
-            each
-            for each in self._by_name.get(parts[-1], [])
-            if [part.lower() for part in each.parts[-len(parts) :]] == parts
-        ]
+        named = self._by_name.get(parts[-1], [])
+        found = [each for each in named if [p.lower() for p in each.parts[-len(parts) :]] == parts]
         if len(parts) == 1 and parts[0] not in self._distinctive:
             found = [each for each in found if each.workspace == scope.workspace]
         shared = [len(posixpath.commonprefix([list(each.parts), list(scope.parts)])) for each in found]

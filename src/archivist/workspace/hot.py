@@ -363,12 +363,8 @@ def propose_promotions(
         use = usage_by_id.get(entry.id, RuleUsage())
         reason = str(use) if use.is_universal else ""
         if not reason and entry.scope and len(workspaces) > 1:
-            said_in = {
-                other.scope.split("/")[0]
-                for other in warm
-                if other.scope and matches(words, _words(other.text), frozenset(), _SAME)
-            }
-            if said_in >= set(workspaces):
+            same = [other for other in warm if matches(words, _words(other.text), frozenset(), _SAME)]
+            if {other.scope.split("/")[0] for other in same} >= set(workspaces):
                 reason = f"written down in all {len(workspaces)} workspaces"
         if reason:
             found.append(Promotion(entry, use, reason))

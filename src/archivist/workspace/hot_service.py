@@ -91,14 +91,12 @@ def review(topology: Topology, bank: Bank | None = None) -> Review:
 
 def _load_usage(reader: Reader) -> tuple[dict[str, frozenset[str]], list[Lesson], dict[str, set[str]]]:
     """Return the words of the latest runs, the lessons, and the runs that were briefed with each lesson."""
-    rows = reader.select_fields(
-        Episode, ("id", "task", "summary"), equals("parent", ""), order=("-finished", "-id"), limit=_MAX_RUNS
-    )
+    fields, latest = ("id", "task", "summary"), ("-finished", "-id")
+    rows = reader.select_fields(Episode, fields, equals("parent", ""), order=latest, limit=_MAX_RUNS)
     runs: dict[str, frozenset[str]] = {}
     for run, task, summary in rows:
-        events = reader.select_fields(
-            Event, ("text", "target"), equals("run", str(run)), order=("seq",), limit=_MAX_EVENTS
-        )
+        of_run = equals("run", str(run))
+        events = reader.select_fields(Event, ("text", "target"), of_run, order=("seq",), limit=_MAX_EVENTS)
         texts = (f"{text[:_EVENT_CHARACTERS]} {target[:_TARGET_CHARACTERS]}" for text, target in events)
         runs[str(run)] = keywords("\n".join((f"{task} {summary}", *texts)))
     lessons = reader.select(Lesson, one_of("status", [Status.ACTIVE.value]), order=("number",))

@@ -249,9 +249,7 @@ class FileChange(NamedTuple):
 
     def diff(self) -> str:
         """Return the change as a unified diff."""
-        old, new = (
-            [] if text is None else text.splitlines(keepends=True) for text in (self.before, self.after)
-        )
+        old, new = ((text or "").splitlines(keepends=True) for text in (self.before, self.after))
         before = f"a/{self.path}" if old else "/dev/null"
         after = f"b/{self.path}" if self.after is not None else "/dev/null"
         return "".join(
@@ -312,9 +310,8 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
     values = read.values
     given_name = documents.field_text(values.get("name"))
     folder = place.folder.rpartition("/")[2]
-    names = {
-        _fold_text(name) for name in (given_name, documents.first_heading(read.body), folder, "abstract")
-    }
+    titles = (given_name, documents.first_heading(read.body), folder, "abstract")
+    names = {_fold_text(title) for title in titles}
     try:
         said, body, fields = _read_abstract(abstract, values, names)
     except InputError as error:
@@ -368,10 +365,8 @@ def _read_abstract(
     prose = documents.abstract_of(body)
     if not prose and not body.startswith("#") and "\n\n" not in body:
         prose = documents.first_sentences(documents.strip_markup(" ".join(body.split())))
-    description = documents.field_text(read.values.get("description")) or documents.clip_text(
-        prose, DESCRIPTION_CHARACTERS
-    )
-    return description, body, fields
+    description = documents.field_text(read.values.get("description"))
+    return description or documents.clip_text(prose, DESCRIPTION_CHARACTERS), body, fields
 
 
 def _build_change(

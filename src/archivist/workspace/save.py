@@ -236,9 +236,8 @@ def item_from(value: object) -> MemoryItem:
     if kind is not None and named is None:
         raise InputError(f"{kind!r} is not a kind", hint=f"one of {', '.join(MemoryKind)}")
     tags = [tag.strip() for tag in tags.split(",")] if isinstance(tags, str) else tags
-    if not isinstance(tags, list | tuple) or not all(
-        isinstance(text, str) for text in (*tags, *given.values())
-    ):
+    is_list = isinstance(tags, list | tuple)
+    if not is_list or not all(isinstance(text, str) for text in (*tags, *given.values())):
         raise InputError("the fields of an item are texts, and its tags a list of texts", hint=_ITEM_HINT)
     try:
         date_of_item = day if day is None or isinstance(day, date) else date.fromisoformat(str(day).strip())

@@ -139,11 +139,8 @@ class WorkspaceSearch(BankService):
             noted = writer.json_setting(_INDEXED)
             writer.set_setting(_INDEXED, canonical_json({**noted, **states}))
         paths = {problem: (self._project / problem.split(":", 1)[0]).resolve() for problem in done.problems}
-        return tuple(
-            problem
-            for problem, path in paths.items()
-            if any(path.is_relative_to(topology.root.resolve()) for topology in self._roots)
-        )
+        roots = [topology.root.resolve() for topology in self._roots]
+        return tuple(each for each, path in paths.items() if any(map(path.is_relative_to, roots)))
 
 
 def _filter_answers(text: str, recalled: RecallResult) -> tuple[Hit, ...]:
@@ -172,11 +169,8 @@ def _snippet(document: Document, folder: str, top: str, root: str, score: float)
     # The line of the heading, when the piece contains it; else its first line.
     heading = document.heading.rsplit(" > ", 1)[-1].strip()
     lines = document.text.splitlines()
-    offsets = (
-        at
-        for at, line in enumerate(lines)
-        if heading and line.startswith("#") and line.lstrip("# ").strip() == heading
-    )
+    titles = ((at, line.lstrip("# ").strip()) for at, line in enumerate(lines) if line.startswith("#"))
+    offsets = (at for at, title in titles if title and title == heading)
     stripped = [line.strip() for line in lines if line.strip(" -\t")]
     prose = [line for line in stripped if not line.startswith(("#", "**Category:**", "**Tags:**"))]
     return Snippet(

@@ -141,7 +141,7 @@ def list_skills(topology: Topology, scope: WorkspaceScope) -> list[Skill]:
     for place in topology.scan(scope, (FileKind.DOCUMENT,)).places:
         if _PLACE.search(place.name):
             try:
-                text = (read_bytes(place.path) or b"").decode("utf-8", "replace")
+                text = (read_bytes(Path(place.file)) or b"").decode("utf-8", "replace")
             except OSError:
                 continue
             found.append(read_skill(text, place.name, place.scope))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from enum import StrEnum
-from pathlib import Path
 from typing import NamedTuple
 
 from archivist.config import WorkspaceRules
@@ -175,11 +174,6 @@ class WorkspaceFile(NamedTuple):
     size: int
     mtime_ns: int
     ctime_ns: int
-
-    @property
-    def path(self) -> Path:
-        """Return the path on disk."""
-        return Path(self.file)
 
     @property
     def stem(self) -> str:

@@ -123,12 +123,11 @@ def find_transcript(
 
     For one of the other files, raise an error with the reason why it is not a transcript.
     """
-    names = [
-        ([each.name], [PurePosixPath(each.name).name], [each.stem, *(run.id for run in each.runs)])
-        for each in transcripts
-    ]
-    for level in range(3):
-        found = [each for each, own in zip(transcripts, names, strict=True) if name in own[level]]
+    for found in (
+        [each for each in transcripts if name == each.name],
+        [each for each in transcripts if name == PurePosixPath(each.name).name],
+        [each for each in transcripts if name in (each.stem, *(run.id for run in each.runs))],
+    ):
         if len(found) == 1:
             return found[0]
         if found:
@@ -145,9 +144,7 @@ def parse_range(text: str) -> tuple[int, int]:
     """Return the first and last line of `120-140`, `120-` or `120`."""
     found = _RANGE.fullmatch(text.strip())
     first = int(found[1]) if found else 0
-    last = first
-    if found and "-" in text:
-        last = int(found[2]) if found[2] else 1 << 60
+    last = int(found[2] or 1 << 60) if found and "-" in text else first
     if not 1 <= first <= last:
         hint = "--lines 120-140, or 120 for one line; lines count from 1"
         raise InputError(f"{text!r} is not a range of lines", hint=hint)
@@ -316,8 +313,7 @@ class Transcripts(BankService):
     def read_range(self, name: str, asked: str) -> TranscriptLines:
         """Return the lines of a range such as `120-140` as they are in the log, without secrets."""
         transcript = self.find(name)
-        first, last = parse_range(asked)
-        lines = lines_between(self._read_lines(transcript), first, last)
+        lines = lines_between(self._read_lines(transcript), *parse_range(asked))
         return TranscriptLines(transcript, _redact_lines(lines))
 
     @reads(Layer.RUNS)
