@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     import archivist.access.service
     import archivist.archive.bank_markdown_service
     import archivist.archive.items_service
-    import archivist.archive.memory_files_service
     import archivist.archive.service
     import archivist.audit.service
     import archivist.brief.liveness_service
@@ -153,7 +152,7 @@ class Bank:
     idempotency: archivist.access.service.IdempotencyStore
     conversations: archivist.capture.conversations_service.Conversations
     items: archivist.archive.items_service.Items
-    memory_files: archivist.archive.memory_files_service.MemoryFiles
+    memory_files: archivist.archive.items_service.MemoryFiles
 
     def __init__(
         self,

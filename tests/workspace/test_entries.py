@@ -124,13 +124,6 @@ _ODD = st.sampled_from(
 )
 
 
-@given(st.lists(_LINES, max_size=12))
-def test_the_quick_cut_is_what_markdown_says(lines: list[str]) -> None:
-    text = "\n".join(lines)
-    if not learnings._NEEDS_PARSER.search(text):
-        assert learnings.find_blocks(lines) == learnings._parse_blocks(text, lines)
-
-
 @given(st.lists(_LINES | _ODD, max_size=12), st.sampled_from(["\n", "\r\n", "\r"]))
 def test_entries_stand_where_they_say(lines: list[str], end: str) -> None:
     found = learnings.parse_entries(end.join(lines), "lessons.md")

@@ -61,7 +61,7 @@ def test_a_file_declares_its_budget_at_the_top(comment: str, budget: Budget) -> 
 @pytest.mark.parametrize("said", ["many lines", "0 lines", "-5 lines", "", "50 pages", "1e9 lines"])
 def test_a_budget_that_is_no_number_is_a_problem_and_counts_as_none(said: str) -> None:
     file = hot.measure_hot_file("a.md", f"<!-- budget: {said} -->\n")
-    assert (file.budget, file.share) == (None, None)
+    assert (file.budget, file.is_declared) == (Budget(lines=100), False)
     assert file.problem == f"budget {said!r} is not a number of lines or tokens"
 
 

@@ -107,9 +107,8 @@ def text_without_parts(page: BankPage, removed_parts: Collection[str]) -> str:
 
     Removed lines become empty, so that line numbers stay.
     """
-    kept = [
-        "" if parts & set(removed_parts) else line for line, parts in zip(page.lines, page.parts, strict=True)
-    ]
+    both = zip(page.lines, page.parts, strict=True)
+    kept = ["" if parts & set(removed_parts) else line for line, parts in both]
     # Read from the end: whether there is text below a heading of each rank.
     has_text = [False] * 7
     for place in range(len(kept) - 1, -1, -1):
@@ -321,10 +320,8 @@ def _is_nested(line: str, indent: int) -> bool:
     """Say whether a line continues the item above it; a lazy continuation is not indented."""
     if not line.strip() or _HEADING.fullmatch(line) or _ROW.fullmatch(line) or _FENCE.match(line):
         return False
-    deeper = len(line) - len(line.lstrip())
-    return (
-        deeper > indent if _ITEM.fullmatch(line) else deeper > indent or not line.startswith(("_", "-", "*"))
-    )
+    is_deeper = len(line) - len(line.lstrip()) > indent
+    return is_deeper or not (_ITEM.fullmatch(line) or line.startswith(("_", "-", "*")))
 
 
 def _is_role_state(item: _Item) -> bool:

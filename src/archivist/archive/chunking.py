@@ -9,10 +9,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.text import CHARACTERS_PER_TOKEN
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 # An embedder reads 480 tokens; a section is split once it has two thirds of that.
 LIMIT_TOKENS = 480
@@ -80,14 +85,24 @@ def chunk_text(
     return made
 
 
-def _units(lines: Sequence[str], limit: int) -> Iterator[_Unit]:
-    """Yield the lines of a text in blocks within the limit, except whole ones."""
+def block_tokens(text: str) -> list[Token]:
+    """Return the blocks of a Markdown text, without what is inside paragraphs."""
+    return _block_parser().parse(text)
+
+
+@cache
+def _block_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable("table")
-    # Only blocks are needed; parsing the inline text takes several times as long.
+    # Parsing the inline text takes several times as long.
     parser.core.ruler.enableOnly(["normalize", "block"])
-    tokens = parser.parse("\n".join(lines))
+    return parser
+
+
+def _units(lines: Sequence[str], limit: int) -> Iterator[_Unit]:
+    """Yield the lines of a text in blocks within the limit, except whole ones."""
+    tokens = block_tokens("\n".join(lines))
     headings = {
         token.map[0]: int(token.tag[1:])
         for token in tokens

@@ -1,23 +1,28 @@
-"""Items: JSON values that programs store under a namespace and a key.
+"""What programs keep in the archive: JSON values under a namespace and a key, and memory files.
 
 An item is a text of the archive, named `langgraph:a.b..key`: its first piece has the value, and each piece is
 a text by which it is found. Items are therefore recalled, erased and shown like all records, and agents may
 write them. Labels have no dots, so the first two dots end the namespace.
+
+A memory file is a text that a model stores under `/memories`, named `memories:notes/today.md`. Its
+pieces, joined, are the file byte for byte. Without a folder on disk no link can lead out of it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from archivist.access.rights import Layer, reads, writes
-from archivist.archive.service import replace_documents
-from archivist.capture.redaction import refuse_secret, without_secrets
+from archivist.archive.service import MAX_CHARACTERS, replace_documents
+from archivist.capture.redaction import redact, refuse_secret, without_secrets
 from archivist.clock import from_text, to_text
-from archivist.errors import EmbedderError, InputError
+from archivist.errors import EmbedderError, InputError, StateError
 from archivist.ids import derived_id
 from archivist.records import Document
 from archivist.service import BankService
@@ -26,7 +31,7 @@ from archivist.store.filters import contains_item, equals, one_of, starts_with
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.store.filters import Condition
-    from archivist.store.protocol import Reader
+    from archivist.store.protocol import Reader, Writer
 
 SCHEME = "langgraph:"
 _FIELDS = ("source", "extra", "created", "date")
@@ -100,7 +105,13 @@ class Items(BankService):
     @writes(Layer.ARCHIVE)
     def put(self, changes: Sequence[ItemChange]) -> list[ItemName]:
         """Store or delete these values, all or none, and return their names."""
-        made = [(change, _clean_value(change)) for change in changes]
+        made = []
+        for change in changes:
+            for text in (*change.name.namespace, change.name.key):
+                _refuse_surrogates("the item's name", text)
+                refuse_secret("the item's name", text)
+            value = without_secrets(change.value, is_exact=True)
+            made.append((change, value if isinstance(value, dict) else None))
         with self._bank.transaction() as writer:
             for change, value in made:
                 pieces = _build_pieces(change, value, self._bank.now()) if value is not None else []
@@ -290,18 +301,6 @@ def _load_items(
     return {source: item for source, item in items if item is not None}
 
 
-def _clean_value(change: ItemChange) -> dict[str, object] | None:
-    """Return a value as it is stored, without secrets; None to delete it."""
-    for text in (*change.name.namespace, change.name.key):
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError:
-            raise InputError(f"{text!r} is not valid text", hint="it has an unpaired surrogate") from None
-        refuse_secret("the item's name", text)
-    kept = without_secrets(change.value, is_exact=True)
-    return kept if isinstance(kept, dict) else None
-
-
 def _build_pieces(change: ItemChange, value: dict[str, object], now: datetime) -> list[Document]:
     source, namespace = change.name.source, change.name.namespace
     tags = tuple(_namespace_tag(namespace[:depth]) for depth in range(len(namespace) + 1))
@@ -330,12 +329,177 @@ def _embed_missing(bank: Bank) -> None:
     """Make the missing vectors; the bundled embedder makes a few of them while it searches."""
     from archivist.recall.results import FRESH
 
-    embedder = bank.embedder
-    if embedder is None or bank.vectors.count_unembedded() <= (
-        FRESH if embedder.name.startswith("static") else 0
-    ):
+    if (embedder := bank.embedder) is None:
         return
+    few = FRESH if embedder.name.startswith("static") else 0
     # Without them the search by words still works.
     with suppress(EmbedderError):
-        for _ in bank.vectors.embed_waiting():
+        for _ in bank.vectors.embed_waiting() if bank.vectors.count_unembedded() > few else ():
             pass
+
+
+MEMORIES = "memories:"
+# About the 480 tokens that an embedder reads.
+_PIECE = 2_000
+
+
+class MemoryFile(NamedTuple):
+    """A file by its path below `/memories`, and its size."""
+
+    path: str
+    size_bytes: int
+
+    @property
+    def id(self) -> str:
+        """Return the id of its first piece's record, which does not reveal its name."""
+        return derived_id("memory file", self.path, "0")
+
+
+class MemoryFiles(BankService):
+    """The files of a memory tool. Paths are relative to `/memories`; the empty one is that folder."""
+
+    @reads(Layer.ARCHIVE)
+    def files(self, folder: str = "") -> list[MemoryFile]:
+        """Return the files below a folder by path; an empty list when there is none."""
+        with self._bank.reading() as reader:
+            rows = reader.select_fields(
+                Document, ("source", "text"), *_below_folder(folder), order=("source",)
+            )
+        return _group_files(rows)
+
+    @reads(Layer.ARCHIVE)
+    def read(self, path: str) -> str | None:
+        """Return a file's text, or None when it does not exist."""
+        with self._bank.reading() as reader:
+            pieces = _pieces_of(reader, path)
+        return "".join(piece.text for piece in pieces) if pieces else None
+
+    @writes(Layer.ARCHIVE)
+    def create(self, path: str, text: str) -> MemoryFile | None:
+        """Create a file; None when the path is taken."""
+        kept = _clean_text(text)
+        refuse_secret("path", path)
+        with self._bank.transaction() as writer:
+            if not path or _pieces_at_or_below(writer, path):
+                return None
+            _refuse_file_parent(writer, path)
+            _write(writer, path, kept, self._bank.now(), "create")
+        return MemoryFile(path, len(kept.encode("utf-8")))
+
+    @writes(Layer.ARCHIVE)
+    def change(self, path: str, edit: Callable[[str], str]) -> MemoryFile | None:
+        """Replace a file's text by what `edit` returns for it; None when it does not exist."""
+        with self._bank.transaction() as writer:
+            pieces = _pieces_of(writer, path)
+            if not pieces:
+                return None
+            kept = _clean_text(edit("".join(piece.text for piece in pieces)))
+            _write(writer, path, kept, self._bank.now(), "change")
+        return MemoryFile(path, len(kept.encode("utf-8")))
+
+    @writes(Layer.ARCHIVE)
+    def remove(self, path: str) -> list[MemoryFile]:
+        """Delete a file, or a folder with its files, and return the deleted files."""
+        with self._bank.transaction() as writer:
+            found = _pieces_at_or_below(writer, path)
+            for piece in found:
+                writer.remove(Document, piece.id, "remove")
+        return _group_files((piece.source, piece.text) for piece in found)
+
+    @writes(Layer.ARCHIVE)
+    def rename(self, old: str, new: str) -> list[MemoryFile]:
+        """Rename a file or a folder and return its files under their new names."""
+        refuse_secret("path", new)
+        with self._bank.transaction() as writer:
+            moving = _pieces_at_or_below(writer, old)
+            if not moving:
+                return []
+            if f"{new}/".startswith(f"{old}/") or _pieces_at_or_below(writer, new) or not new:
+                raise StateError(f"{old!r} cannot become {new!r}", hint="choose a path that is free")
+            _refuse_file_parent(writer, new)
+            moved = []
+            for piece in moving:
+                path = f"{new}{piece.source.removeprefix(MEMORIES)[len(old) :]}"
+                place = derived_id("memory file", path, str(piece.position))
+                moved.append(replace(piece, id=place, source=f"{MEMORIES}{path}", heading=path))
+                writer.remove(Document, piece.id, "rename")
+                writer.put(moved[-1], "rename")
+        return _group_files((piece.source, piece.text) for piece in moved)
+
+
+def _below_folder(folder: str) -> tuple[Condition, ...]:
+    """Return the conditions for all pieces below a folder."""
+    return starts_with("source", f"{MEMORIES}{folder}/" if folder else MEMORIES)
+
+
+def _group_files(pieces: Iterable[Sequence[str]]) -> list[MemoryFile]:
+    """Return the files of pieces, each a name and a text, ordered by name."""
+    return [
+        MemoryFile(source.removeprefix(MEMORIES), sum(len(text.encode("utf-8")) for _, text in parts))
+        for source, parts in groupby(pieces, key=lambda piece: piece[0])
+    ]
+
+
+def _pieces_of(reader: Reader, path: str) -> list[Document]:
+    return reader.select(Document, equals("source", f"{MEMORIES}{path}"), order=("position",))
+
+
+def _pieces_at_or_below(reader: Reader, path: str) -> list[Document]:
+    below = reader.select(Document, *_below_folder(path), order=("source", "position"))
+    return [*_pieces_of(reader, path), *below]
+
+
+def _refuse_file_parent(reader: Reader, path: str) -> None:
+    """Refuse a path that leads through a file."""
+    parts = path.split("/")
+    for depth in range(1, len(parts)):
+        folder = "/".join(parts[:depth])
+        if reader.count(Document, equals("source", f"{MEMORIES}{folder}")):
+            raise StateError(f"{folder!r} is a file", hint="a file cannot contain files")
+
+
+def _write(writer: Writer, path: str, text: str, now: datetime, verb: str) -> None:
+    known = {piece.position: piece for piece in _pieces_of(writer, path)}
+    pieces, line = list[Document](), 1
+    for place, part in enumerate([*_split_text(text)] or [""]):
+        # The first piece has the time of the file's last change, the others that of their own.
+        is_same = place > 0 and place in known and known[place].text == part
+        piece = Document(
+            id=derived_id("memory file", path, str(place)),
+            source=f"{MEMORIES}{path}",
+            position=place,
+            heading=path,
+            text=part,
+            date=known[place].date if is_same else now,
+            line=line,
+            created=now,
+        )
+        pieces.append(piece)
+        line += part.count("\n")
+    replace_documents(writer, f"{MEMORIES}{path}", pieces, verb)
+
+
+def _split_text(text: str) -> Iterator[str]:
+    """Split a text after line ends, and inside lines that are too long, losing nothing."""
+    start = 0
+    while len(text) - start > _PIECE:
+        cut = text.rfind("\n", start, start + _PIECE) + 1
+        cut = cut if cut > start else start + _PIECE
+        yield text[start:cut]
+        start = cut
+    if start < len(text):
+        yield text[start:]
+
+
+def _clean_text(text: str) -> str:
+    if len(text) > MAX_CHARACTERS:
+        raise InputError(f"the text has {len(text)} characters, at most {MAX_CHARACTERS}")
+    _refuse_surrogates("the text", text)
+    return redact(text).text
+
+
+def _refuse_surrogates(what: str, text: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError(f"{what} has an unpaired surrogate", hint="remove it") from None

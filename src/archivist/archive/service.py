@@ -41,8 +41,7 @@ from archivist.text import estimate_tokens
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.recall.results import Hit, RecallResult
-    from archivist.records import Actor
-    from archivist.store.protocol import Reader, Writer
+    from archivist.store.protocol import Writer
 
 MAX_CHARACTERS = 2 * 1024 * 1024
 _MOST_HITS = 200
@@ -128,7 +127,9 @@ class Documents(BankService):
                 raise StateError(f"{name!r} is a file of the watched folder {watched[0].folder!r}", hint=hint)
             if self._bank.actor.kind is ActorKind.AGENT:
                 known = writer.select(Document, equals("source", name), order=("position",))
-                if not all(_is_by(self._bank.actor, writer, piece) for piece in known):
+                changes = (change for piece in known for change in writer.text_entries(piece.id))
+                own = (self._bank.actor.kind, self._bank.actor.name)
+                if any((change.actor.kind, change.actor.name) != own for change in changes):
                     if [piece.id for piece in known] == [piece.id for piece in made]:
                         return known
                     self._bank.refuse(Layer.ARCHIVE, Verb.WRITE, what=name, hint=_FOREIGN_HINT)
@@ -251,14 +252,13 @@ class Documents(BankService):
             raise InputError(f"no such folder: {str(folder)!r}")
         name = validate_path("folder", relative_name(self._bank.root, str(place.resolve())))
         document_type = decoder(DocumentType)(str(type)) if type else None
-        wanted = Folder(
-            id=name, type=document_type, pattern=validate_pattern(pattern), added=self._bank.now()
-        )
+        pattern = validate_pattern(pattern)
         with self._bank.transaction() as writer:
             known = writer.get(Folder, name)
-            wanted = replace(wanted, added=known.added) if known else wanted
-            writer.put(wanted, "watch")
-        return wanted
+            added = known.added if known else self._bank.now()
+            watched = Folder(id=name, type=document_type, pattern=pattern, added=added)
+            writer.put(watched, "watch")
+        return watched
 
     @decides(Layer.ARCHIVE)
     def unwatch(self, folder: str | Path, *, keep: bool = False) -> int:
@@ -307,15 +307,12 @@ class Documents(BankService):
             sources = {piece.source for piece in pieces.values() if piece.folder}
             firsts = reader.select(Document, one_of("source", tuple(sources)), equals("position", 0))
         digests = {first.source: first.digest for first in firsts}
-        stale = {source for source in sources if self._digest_of(source) != digests.get(source)}
-        return {name for name, piece in pieces.items() if piece.source in stale}
-
-    def _digest_of(self, source: str) -> str:
-        try:
-            file = read_text(self._bank.root / source, source)
-        except RecordError:
-            return ""
-        return file.digest if file is not None else ""
+        for source in sources & digests.keys():
+            with suppress(RecordError):
+                file = read_text(self._bank.root / source, source)
+                if file is not None and file.digest == digests[source]:
+                    sources.discard(source)
+        return {name for name, piece in pieces.items() if piece.source in sources}
 
     def _refresh_if_changed(self) -> None:
         """Refresh when the names, sizes or times of watched files are not those of the last refresh."""
@@ -437,12 +434,6 @@ def replace_documents(
     for name in known.keys() - {each.id for each in kept}:
         writer.remove(Document, name, verb)
     return kept
-
-
-def _is_by(actor: Actor, reader: Reader, piece: Document) -> bool:
-    """Say whether nobody but an actor wrote a piece."""
-    authors = {(entry.actor.kind, entry.actor.name) for entry in reader.text_entries(piece.id)}
-    return authors <= {(actor.kind, actor.name)}
 
 
 def _clean_texts(values: Sequence[str]) -> tuple[str, ...]:

@@ -168,7 +168,7 @@ def update_section(section: CoreSection, before: Content, update: Given, *, now:
     update = {text_field: update} if isinstance(update, str) else update
     content: Any = to_plain(from_plain(record, {**before, **_fields(section, record, update)}))
     if section is CoreSection.STATUS:
-        content["recently_shipped"] = _keep_last(content["recently_shipped"], keep)
+        content["recently_shipped"] = content["recently_shipped"][-keep:] if keep > 0 else []
     return cast("Content", content)
 
 
@@ -195,8 +195,8 @@ def append_item(
     line = f"- {one_line(item)}" if list_name is ListName.LESSONS else one_line(item)
     items = _list_items(list_name, before)
     if list_name is ListName.RECENTLY_SHIPPED:
-        items = _keep_last([*(each for each in items if each != line), line], keep)
-        return _with_items(list_name, before, items)
+        items = [*(each for each in items if each != line), line]
+        return _with_items(list_name, before, items[-keep:] if keep > 0 else [])
     return before if line in items else _with_items(list_name, before, [*items, line])
 
 
@@ -281,14 +281,10 @@ def view_of(blocks: Mapping[str, Block], role: str, rules: CoreRules) -> CoreVie
     shown = [name for name in visible_blocks(role) if name in blocks]
     texts = {name: text for name in shown if (text := render_block(blocks[name]))}
     seen = [blocks[name] for name in texts]
-    both = {
-        section: "\n\n".join(text_of(block) for block in seen if block.section is section)
-        for section in CoreSection
-    }
+    both = {each: "\n\n".join(text_of(b) for b in seen if b.section is each) for each in CoreSection}
     state = f"{CoreSection.ROLE_STATE.value}:{role}"
-    status, threads, role_state = (
-        without_speakers(blocks[name].content) if name in blocks else {} for name in (*SHARED, state)
-    )
+    said = {name: without_speakers(block.content) for name, block in blocks.items()}
+    status, threads, role_state = (said.get(name, {}) for name in (*SHARED, state))
     return CoreView(
         role=role,
         playbook=both[CoreSection.PLAYBOOK],
@@ -332,10 +328,8 @@ def check_budget(blocks: Mapping[str, Block], changed: Block, rules: CoreRules) 
         if count > most:
             # Of the whole core the other blocks are in the way, not what is given.
             error = InputError if name == changed.id else StateError
-            raise error(
-                f"{name}: {count:,} tokens, at most {most:,}: {count - most:,} too many",
-                hint=f"shorten it, or remove something; the limit is {setting}",
-            )
+            hint = f"shorten it, or remove something; the limit is {setting}"
+            raise error(f"{name}: {count:,} tokens, at most {most:,}: {count - most:,} too many", hint=hint)
 
 
 def _snake(name: str) -> str:
@@ -431,13 +425,8 @@ def _build_thread(
     try:
         return replace(thread, last_update=to_short_text(from_text(updated)))
     except (ValueError, OverflowError):
-        raise InputError(
-            f"threads.lastUpdate: not a time: {updated!r}", hint="ISO 8601, as 2026-02-08T15:00:00Z"
-        ) from None
-
-
-def _keep_last(items: Sequence[str], keep: int) -> list[str]:
-    return list(items[max(0, len(items) - max(0, keep)) :])
+        hint = "ISO 8601, as 2026-02-08T15:00:00Z"
+        raise InputError(f"threads.lastUpdate: not a time: {updated!r}", hint=hint) from None
 
 
 def proposal_command(section: CoreSection) -> str:

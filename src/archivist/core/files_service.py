@@ -74,12 +74,12 @@ class CoreFiles(BankService):
         """Return the followed files, and which of them say something else than what was accepted."""
         found = []
         for name, path in self._load_paths().items():
-            place = Path(path)
+            is_changed, problem = False, ""
             try:
-                is_changed = _read_text(place) != self._accepted_text(name)
-                found.append(FollowedFile(name, place, is_changed))
+                is_changed = _read_text(Path(path)) != self._accepted_text(name)
             except InputError as error:
-                found.append(FollowedFile(name, place, problem=error.message))
+                problem = error.message
+            found.append(FollowedFile(name, Path(path), is_changed, problem))
         return found
 
     @writes(Layer.PROPOSALS)

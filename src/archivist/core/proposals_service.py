@@ -89,9 +89,8 @@ class Proposals(BankService):
             raise InputError(f"the reason has {len(why):,} characters", hint=hint)
         empty = Block(section=which, role=core.validate_role(role), updated=self._bank.now())
         with self._bank.transaction() as writer:
-            return self._write_proposal(
-                writer, empty, text, why, _resolve_evidence(writer, evidence, self._bank.actor)
-            )
+            cited = _resolve_evidence(writer, evidence, self._bank.actor)
+            return self._write_proposal(writer, empty, text, why, cited)
 
     @reads(Layer.PROPOSALS)
     def list(self, status: ProposalStatus | None = None) -> Listed:
@@ -223,9 +222,8 @@ class Proposals(BankService):
         rows = reader.select_fields(Proposal, fields, is_rule)
         cited = {name for evidence, _, _ in rows for name in json.loads(evidence)}
         waiting = sum(status == ProposalStatus.OPEN and policy.RULE in json.loads(e) for _, status, e in rows)
-        wanted = [
-            each for each in found if each.id not in cited and policy.is_rule_candidate(each, at_runs=at_runs)
-        ]
+        new = (lesson for lesson in found if lesson.id not in cited)
+        wanted = [lesson for lesson in new if policy.is_rule_candidate(lesson, at_runs=at_runs)]
         return wanted[: max(0, _MOST_WAITING - waiting)]
 
     def _decide(self, name: str, status: ProposalStatus, comment: str) -> Proposal:
@@ -263,13 +261,8 @@ class Proposals(BankService):
                 hint = "roll the later proposal back first, or propose the text that you want"
             was = "accepted" if is_undone else "proposed"
             raise StateError(f"{place} was changed since {proposal.short_id} was {was}", hint=hint)
-        block = Block(
-            section=proposal.section,
-            role=proposal.role,
-            content={"text": text},
-            updated=self._bank.now(),
-            actor=self._bank.actor,
-        )
+        block = Block(section=proposal.section, role=proposal.role, updated=self._bank.now())
+        block = replace(block, content={"text": text}, actor=self._bank.actor)
         if not is_undone:
             core.check_budget(blocks, block, self._bank.config.core)
         writer.put(block, verb)
@@ -347,22 +340,15 @@ class Proposals(BankService):
         what = erasure_query(matching) if matching else None
         asked = {*names, *(name.lower() for name in names)}
         with self._bank.reading() as reader:
-            said: dict[str, tuple[str, ...]] = {
-                block.id: (block.id, core.text_of(block))
-                for block in blocks_of(reader).values()
-                if block.section in GUARDED
-            }
-            said |= {
-                each.short_id: (each.id, each.before, each.after, each.reason)
-                for each in reader.select(Proposal)
-            }
-        touched = [
-            name
-            for name, texts in said.items()
-            if (any(what.is_in(text) for text in texts) if what else {texts[0], name} & asked)
-        ]
-        if touched:
-            self.require_approver(touched[0])
+            said: dict[str, tuple[str, ...]] = {}
+            for block in blocks_of(reader).values():
+                if block.section in GUARDED:
+                    said[block.id] = (block.id, core.text_of(block))
+            for each in reader.select(Proposal):
+                said[each.short_id] = (each.id, each.before, each.after, each.reason)
+        for name, texts in said.items():
+            if any(what.is_in(text) for text in texts) if what else {texts[0], name} & asked:
+                self.require_approver(name)
 
     def _write_proposal(
         self,

@@ -112,11 +112,7 @@ class Core(BankService):
             self._bank.refuse(Layer.CORE, Verb.WRITE, what=word, hint=hint)
 
     def _change(
-        self,
-        section: CoreSection,
-        role: str,
-        verb: str,
-        change: Callable[[Content, str, Writer], Content],
+        self, section: CoreSection, role: str, verb: str, change: Callable[[Content, str, Writer], Content]
     ) -> Block:
         """Read a block, change it and write it within its budget, as one transaction."""
         bank = self._bank
@@ -155,12 +151,8 @@ class Core(BankService):
         if section is CoreSection.ROLE_STATE and not whose:
             raise InputError("role_state: no role is given", hint="--role ROLE, or --actor agent:NAME:ROLE")
         if whose and actor.kind is ActorKind.AGENT and whose != actor.role:
-            self._bank.refuse(
-                Layer.CORE,
-                Verb.WRITE,
-                what=f"{section.value}:{whose}",
-                hint=f"an agent may only write for its own role: --actor agent:NAME:{whose}",
-            )
+            hint = f"an agent may only write for its own role: --actor agent:NAME:{whose}"
+            self._bank.refuse(Layer.CORE, Verb.WRITE, what=f"{section.value}:{whose}", hint=hint)
         return whose
 
 

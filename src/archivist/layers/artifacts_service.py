@@ -21,7 +21,7 @@ from archivist.records.layers import NAME_CHARACTERS, VALUE_CHARACTERS, Artifact
 from archivist.records.plain import decoder, from_plain
 from archivist.records.tier_words import ArtifactType
 from archivist.service import BankService
-from archivist.store.filters import Condition, equals
+from archivist.store.filters import equals
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
@@ -93,11 +93,8 @@ class Artifacts(BankService):
                 "run": validate_name("run", run),
             },
         )
-        for name, most in (
-            ("task", VALUE_CHARACTERS),
-            ("agent", NAME_CHARACTERS),
-            ("description", VALUE_CHARACTERS),
-        ):
+        limits = {"task": VALUE_CHARACTERS, "agent": NAME_CHARACTERS, "description": VALUE_CHARACTERS}
+        for name, most in limits.items():
             text = getattr(made, name)
             if not text and name != "description":
                 raise RecordError(f"{name}: missing or empty", hint="name the task that it was made for")
@@ -135,7 +132,7 @@ class Artifacts(BankService):
             "type": decoder(ArtifactType)(str(type)) if type else "",
             "path": _stored_path(self.root, path) if path else "",
         }
-        conditions: list[Condition] = [equals(name, value) for name, value in asked.items() if value]
+        conditions = [equals(name, value) for name, value in asked.items() if value]
         with self._bank.reading() as reader:
             return reader.select(Artifact, *conditions, order=NEWEST, after=after, limit=limit)
 
@@ -247,10 +244,7 @@ class NoFileError(InputError):
 
 
 def measure_file(descriptor: int, path: Path) -> tuple[int, str]:
-    """Return the size and the SHA-256 of an open file.
-
-    Raises InputError when it changed while it was read, or was replaced at its path.
-    """
+    """Return the size and the SHA-256 of an open file; raise StateError when it changed while it was read."""
     before = os.fstat(descriptor)
     try:
         with os.fdopen(descriptor, "rb", closefd=False) as stream:
@@ -260,12 +254,10 @@ def measure_file(descriptor: int, path: Path) -> tuple[int, str]:
         raise InputError(f"{path.name!r} cannot be read: {error.strerror}", hint="check the file") from None
     if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
         raise StateError(f"{path.name!r} was written to while it was read", hint=_WAIT)
-    is_there = False
     with suppress(OSError, RuntimeError):
-        is_there = os.path.samestat(after, path.stat())
-    if not is_there:
-        raise StateError(f"{path.name!r} was replaced or deleted while it was read", hint=_WAIT)
-    return after.st_size, digest.hexdigest()
+        if os.path.samestat(after, path.stat()):
+            return after.st_size, digest.hexdigest()
+    raise StateError(f"{path.name!r} was replaced or deleted while it was read", hint=_WAIT)
 
 
 def _store_version(writer: Writer, made: Artifact) -> Artifact:

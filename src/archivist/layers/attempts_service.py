@@ -196,6 +196,12 @@ def log_attempt(
         if figure is not None and decoder(int)(figure) < 0:
             raise RecordError(f"{name}: {figure} is below 0")
     moment = _as_utc(time) if time else now
+    started = moment if _STATUS[kind] is EpisodeStatus.PARTIAL else None
+    if duration_ms is not None:
+        try:
+            started = moment - timedelta(milliseconds=duration_ms)
+        except OverflowError:
+            raise RecordError(f"duration_ms: {duration_ms} is too long") from None
     made = _build_attempt(
         {
             "id": id.strip() or bank.new_id(now),
@@ -204,7 +210,7 @@ def log_attempt(
             "agent": agent,
             "provider": provider,
             "kind": EpisodeKind.SUBAGENT_RUN.value,
-            "started": _start_time(moment, duration_ms, kind),
+            "started": started,
             "finished": moment,
             "status": _STATUS[kind].value,
             "action": kind.value,
@@ -212,7 +218,13 @@ def log_attempt(
             "outcome": outcome,
         }
     )
-    made = replace(made, usage=_token_usage(tokens_in, tokens_out))
+    unsaid = [name for name in ("tokens_in", "tokens_out") if figures[name] is None]
+    if len(unsaid) < 2:
+        extra: dict[str, object] = {UNREPORTED: [name.removeprefix("tokens_") for name in unsaid]}
+        usage = Usage(
+            input_tokens=tokens_in or 0, output_tokens=tokens_out or 0, extra=extra if unsaid else {}
+        )
+        made = replace(made, usage=usage)
     with bank.transaction() as writer:
         known = writer.get(Episode, made.id)
         if known is not None:
@@ -230,31 +242,12 @@ def _build_attempt(values: dict[str, object]) -> Episode:
     texts: dict[str, Any] = {name: getattr(attempt, name).strip() for name in names}
     for name, text in texts.items():
         if not text and name in ("task", "agent", "approach"):
-            raise RecordError(
-                f"{name}: missing or empty", hint="an attempt has a task, an agent, an approach"
-            )
+            hint = "an attempt has a task, an agent, an approach"
+            raise RecordError(f"{name}: missing or empty", hint=hint)
         most = VALUE_CHARACTERS if name in ("task", "approach", "outcome") else NAME_CHARACTERS
         if len(text) > most:
             raise RecordError(f"{name}: {len(text)} characters, at most {most}")
     return replace(attempt, **texts)
-
-
-def _token_usage(tokens_in: int | None, tokens_out: int | None) -> Usage | None:
-    if tokens_in is None and tokens_out is None:
-        return None
-    unsaid = [name for name, tokens in (("in", tokens_in), ("out", tokens_out)) if tokens is None]
-    extra: dict[str, object] = {UNREPORTED: unsaid} if unsaid else {}
-    return Usage(input_tokens=tokens_in or 0, output_tokens=tokens_out or 0, extra=extra)
-
-
-def _start_time(moment: datetime, duration_ms: int | None, action: Action) -> datetime | None:
-    """Return when an attempt began: now, or earlier by its duration; None if that is unknown."""
-    if duration_ms is None:
-        return moment if _STATUS[action] is EpisodeStatus.PARTIAL else None
-    try:
-        return moment - timedelta(milliseconds=duration_ms)
-    except OverflowError:
-        raise RecordError(f"duration_ms: {duration_ms} is too long") from None
 
 
 def _as_utc(moment: datetime) -> datetime:
@@ -265,15 +258,11 @@ def _as_utc(moment: datetime) -> datetime:
 def _merge_attempt(known: Episode, made: Episode, *, has_time: bool) -> Episode:
     """Return a known attempt updated by what is logged again."""
     if known.action is None:
-        raise InputError(
-            f"{known.id!r} is a captured run, not an attempt",
-            hint="give the attempt an id of its own, and the run with --run",
-        )
+        hint = "give the attempt an id of its own, and the run with --run"
+        raise InputError(f"{known.id!r} is a captured run, not an attempt", hint=hint)
     if (known.task, known.agent) != (made.task, made.agent):
-        raise InputError(
-            f"{known.id!r} is an attempt of {known.agent!r} at {known.task[:60]!r} already",
-            hint="give this attempt another id",
-        )
+        message = f"{known.id!r} is an attempt of {known.agent!r} at {known.task[:60]!r} already"
+        raise InputError(message, hint="give this attempt another id")
     after = merge_episode(known, made)
     is_same = replace(after, started=known.started, finished=known.finished) == known
     if is_same and not has_time:

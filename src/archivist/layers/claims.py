@@ -16,8 +16,7 @@ from archivist.records.tier_words import ConflictStatus
 from archivist.records.words import ActorKind
 from archivist.text import shorten_line
 
-# An error message stays on one line of a terminal.
-# A value as messages show it.
+# A value as messages show it, on one line of a terminal.
 shorten_value = partial(shorten_line, most=60)
 # Where a conflict keeps what a reversal needs beside the value.
 _PROJECT = "project"
@@ -54,25 +53,20 @@ def resolve_claim(
     """
     if current is None:
         return ClaimResult(claim, is_changed=True)
+    extra = {**current.extra, **claim.extra}
     if claim.value == current.value:
         # Two sources agree: the surer one is named.
         surer = claim if claim.confidence > current.confidence else current
         merged = replace(
-            current,
-            confidence=surer.confidence,
-            source=surer.source,
-            origin=surer.origin,
+            surer,
+            created=current.created,
+            updated=current.updated,
             tags=tuple(dict.fromkeys((*current.tags, *claim.tags))),
-            updated=max(current.updated, claim.updated),
-            extra={**current.extra, **claim.extra},
+            extra=extra,
         )
-        return ClaimResult(merged, is_changed=replace(merged, updated=current.updated) != current)
-    after = replace(
-        claim,
-        created=current.created,
-        tags=claim.tags or current.tags,
-        extra={**current.extra, **claim.extra},
-    )
+        updated = max(current.updated, claim.updated)
+        return ClaimResult(replace(merged, updated=updated), is_changed=merged != current)
+    after = replace(claim, created=current.created, tags=claim.tags or current.tags, extra=extra)
     if (claim.source, claim.origin) == (current.source, current.origin):
         return ClaimResult(after, is_changed=True)
     ruling = next((conflict for conflict in disputes if _is_ruled_out(conflict, claim, current)), None)
@@ -177,10 +171,8 @@ def uphold_conflict(conflict: Conflict, current: Fact | None, *, by: str, now: d
     if current is None:
         reason = f"{reason}; nothing stands since"
     elif current.value == conflict.lost:
-        raise StateError(
-            f"{shorten_value(conflict.lost)!r} lost, but is the current value",
-            hint="reverse the conflict to keep it, or set the fact to the right value",
-        )
+        hint = "reverse the conflict to keep it, or set the fact to the right value"
+        raise StateError(f"{shorten_value(conflict.lost)!r} lost, but is the current value", hint=hint)
     elif current.value != conflict.kept:
         reason = f"{reason}; upheld when {shorten_value(current.value)!r} stood"
     return replace(conflict, status=ConflictStatus.UPHELD, decided=now, decided_by=by, reason=reason)
@@ -220,10 +212,8 @@ def _refuse_decided(conflict: Conflict) -> None:
         return
     day = f" on {conflict.decided:%Y-%m-%d}" if conflict.decided else ""
     by = conflict.decided_by or "what was said later"
-    raise DecidedError(
-        f"conflict {conflict.id!r} is {conflict.status.value} already, by {by}{day}",
-        hint="to change the fact again, set it",
-    )
+    message = f"conflict {conflict.id!r} is {conflict.status.value} already, by {by}{day}"
+    raise DecidedError(message, hint="to change the fact again, set it")
 
 
 def _source_name(source: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -137,11 +138,9 @@ class Knowledge(BankService):
             hits = self._bank.recall(query).hits
             with self._bank.reading() as reader:
                 known = reader.records("fact", [hit.id for hit in hits])
+            wanted = {name: value for name, value in asked.items() if value}.items()
             facts = [known[hit.id] for hit in hits if hit.id in known]
-            wanted = {name: value for name, value in asked.items() if value}
-            return [
-                fact for fact in facts if all(getattr(fact, name) == value for name, value in wanted.items())
-            ][:limit]
+            return [f for f in facts if all(getattr(f, name) == value for name, value in wanted)][:limit]
         conditions: list[Condition] = [equals(name, value) for name, value in asked.items() if value]
         conditions += [at_least("confidence", min_confidence)] if min_confidence else []
         with self._bank.reading() as reader:
@@ -191,15 +190,11 @@ class Knowledge(BankService):
         with self._bank.transaction() as writer:
             found = _find_conflicts(writer, conflict_id)
             if len(found) > 1:
-                named = "; ".join(
-                    f"{each.lost_source} says {shorten_value(each.lost)!r} ({each.id})"
-                    for each in found[:_CONFLICTS_NAMED]
-                )
+                said = (f"{c.lost_source} says {shorten_value(c.lost)!r} ({c.id})" for c in found)
+                named = "; ".join(islice(said, _CONFLICTS_NAMED))
                 more = f" and {len(found) - _CONFLICTS_NAMED} more" if len(found) > _CONFLICTS_NAMED else ""
-                raise InputError(
-                    f"{conflict_id!r} has {len(found)} open conflicts: {named}{more}",
-                    hint=f"name one by its id; archivist knowledge conflicts {conflict_id} lists them",
-                )
+                hint = f"name one by its id; archivist knowledge conflicts {conflict_id} lists them"
+                raise InputError(f"{conflict_id!r} has {len(found)} open conflicts: {named}{more}", hint=hint)
             current, now = writer.get(Fact, found[0].fact), self._bank.now()
             done, fact = reverse_conflict(found[0], current, by=str(self._bank.actor), now=now)
             writer.put(done, "reverse")
@@ -277,19 +272,10 @@ def _build_claim(now: datetime, **values: object) -> Fact:
     prefix = f"{key}: "
     cleaned = clean_text(f"{prefix}{fact.value.strip()}")
     value = cleaned.removeprefix(prefix) if cleaned.startswith(prefix) else clean_text(fact.value.strip())
-    return validate_fact(
-        replace(
-            fact,
-            id=fact_id(project, category, key),
-            project=project,
-            category=category,
-            key=key,
-            value=value,
-            source=source,
-            tags=tuple(dict.fromkeys(tag for tag in map(one_line, map(clean_text, fact.tags)) if tag)),
-            origin=validate_path("origin", fact.origin),
-        )
-    )
+    tags = dict.fromkeys(tag for tag in map(one_line, map(clean_text, fact.tags)) if tag)
+    fact = replace(fact, value=value, tags=tuple(tags), origin=validate_path("origin", fact.origin))
+    fact = replace(fact, project=project, category=category, key=key, source=source)
+    return validate_fact(replace(fact, id=fact_id(project, category, key)))
 
 
 def _settle_claim(
@@ -331,12 +317,10 @@ def _find_conflicts(reader: Reader, name: str) -> list[Conflict]:
     if conflict is not None:
         return [conflict]
     try:
-        fact = _find(reader, name)
+        about = equals("fact", _find(reader, name).id)
     except NotFoundError:
         raise NotFoundError("conflict", name) from None
-    found = reader.select(
-        Conflict, equals("fact", fact.id), equals("status", ConflictStatus.OPEN), order=("time", "id")
-    )
+    found = reader.select(Conflict, about, equals("status", ConflictStatus.OPEN), order=("time", "id"))
     if not found:
         raise StateError(f"nobody disputes {name!r}", hint="archivist knowledge conflicts lists what is open")
     return found
@@ -350,9 +334,8 @@ def _import_claim(writer: Writer, claim: Fact, now: datetime) -> str:
     if heard.get(claim.origin) == digest:
         return "unchanged"
     heard[claim.origin] = digest
-    result = _settle_claim(
-        writer, replace(claim, extra={_HEARD: heard}), _IMPORT, now, respects_rulings=False
-    )
+    claim = replace(claim, extra={_HEARD: heard})
+    result = _settle_claim(writer, claim, _IMPORT, now, respects_rulings=False)
     if result.fact.extra.get(_HEARD) != heard:
         writer.put(replace(result.fact, extra={**result.fact.extra, _HEARD: heard}), _IMPORT)
     if result.conflict is not None:

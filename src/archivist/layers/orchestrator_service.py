@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -19,7 +20,6 @@ from archivist.bus import TASK_STEP
 from archivist.capture.service import CaptureOverrides
 from archivist.errors import ArchivistError, DecidedError, InputError
 from archivist.files.processes import is_process_gone, name_process
-from archivist.layers.planning import open_approaches, open_needs
 from archivist.lessons.quarantine import suspicion
 from archivist.records.episode import Episode
 from archivist.records.event import Event
@@ -129,18 +129,21 @@ class _Loop:
         if self._planner and self._is_replanning and self._plans < _MAX_PLANS and (has_failed or not is_open):
             self._ask_planner(tasks)
             tasks = self._bank.tasks.query()
-        everything = {task.id: task for task in tasks}
-        ready = [task for task in tasks if task.state is TaskState.OPEN and not open_needs(task, everything)]
+        waits = self._bank.tasks.waits_for(tasks)
+        ready = [task for task in tasks if task.state is TaskState.OPEN and not waits[task.id]]
         return [task for task in ready if not task.owner or task.owner in self._workers][: max(0, free)]
 
     def _ask_planner(self, tasks: Sequence[Task]) -> None:
         """Let the caller's planner add tasks: it reads what there is and what was tried, as JSON lines."""
         self._plans += 1
         self._is_replanning = False
-        asked = [{**_plan_line(task), "tried": self._describe_attempts(task)} for task in tasks]
-        lines = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in asked)
-        names = {"ARCHIVIST_ACTOR": "orchestrator:planner"}
-        ended = _run_command(self._planner, lines, names, self._bank.root, None)
+        names = ("id", "title", "parent", "owner", "attempts", "reason", "result", "needs", "state")
+        lines = ""
+        for each in tasks:
+            known = {name: getattr(each, name) for name in names} | {"tried": self._describe_attempts(each)}
+            lines += json.dumps(known, ensure_ascii=False) + "\n"
+        actor = {"ARCHIVIST_ACTOR": "orchestrator:planner"}
+        ended = _run_command(self._planner, lines, actor, self._bank.root, None)
         if ended.code:
             raise InputError(f"the planner failed: {_last_line(ended.output)}", hint="it exits with 0")
         for line in filter(str.strip, ended.output.splitlines()):
@@ -155,7 +158,8 @@ class _Loop:
     def execute(self, task: Task) -> _Worker | None:
         """Open a run for a task, brief it, choose the approach by what was tried, and begin the attempt."""
         bank = self._bank
-        agent = task.owner or min(self._workers, key=self._load)
+        running = Counter(each.owner for each in bank.tasks.query(state=TaskState.RUNNING))
+        agent = task.owner or min(self._workers, key=running.__getitem__)
         run = bank.new_id(bank.now())
         approach, why = self._choose_approach(task)
         try:
@@ -171,14 +175,11 @@ class _Loop:
             begun, approach, tuple(self._workers[agent]), run, prompt, self._folder / f"{run}.jsonl"
         )
 
-    def _load(self, agent: str) -> int:
-        return len(self._bank.tasks.query(owner=agent, state=TaskState.RUNNING))
-
     def _choose_approach(self, task: Task) -> tuple[str, str]:
         """Return the approach of the next attempt, and why: one known to work, or one that did not fail."""
         tried = self._bank.attempts.list_approaches(task.id)
         failed = {each.approach for each in tried if each.failed and not each.completed}
-        offered = open_approaches(task, failed)
+        offered = [approach for approach in task.approaches if approach not in failed]
         known = self._bank.knowledge.get(CONVENTION, task.parent or task.id)
         if known is not None and known.value in offered:
             return known.value, "known to work"
@@ -187,12 +188,11 @@ class _Loop:
         return offered[0], "another approach failed" if failed else "first choice"
 
     def _describe_attempts(self, task: Task) -> list[str]:
-        tried = self._bank.attempts.list_approaches(task.id)
-        said = [
-            f"{each.approach}: {'worked' if each.completed else 'failed'}: {each.last.outcome}"
-            for each in tried
-        ]
-        return [shorten_line(line, _LINE_CHARACTERS) for line in said if not suspicion(line)]
+        lines = []
+        for each in self._bank.attempts.list_approaches(task.id):
+            line = f"{each.approach}: {'worked' if each.completed else 'failed'}: {each.last.outcome}"
+            lines += [] if suspicion(line) else [shorten_line(line, _LINE_CHARACTERS)]
+        return lines
 
     def _compose_prompt(self, task: Task, approach: str, brief: str) -> str:
         """Return what a worker reads: its task, what was tried, what the tasks before it made, the brief."""
@@ -254,13 +254,8 @@ class _Loop:
         tried = bank.attempts.list_approaches(task.id)
         others = [each for each in tried if each.approach != task.approach and each.failed]
         if is_done and others and task.approach in task.approaches:
-            bank.knowledge.put(
-                CONVENTION,
-                task.parent or task.id,
-                task.approach,
-                source="orchestrator",
-                confidence=_CONFIDENCE,
-            )
+            learnt = (CONVENTION, task.parent or task.id, task.approach)
+            bank.knowledge.put(*learnt, source="orchestrator", confidence=_CONFIDENCE)
 
     def result(self) -> OrchestrationResult:
         """Return what was done, and the tasks left open: they wait, or nobody works for their owner."""
@@ -305,12 +300,6 @@ def _run_command(
         return _ProcessResult(_FAILED_TO_START, f"{command[0]}: {error.strerror}")
     # The answer is on stdout; a program that fails says why on stderr.
     return _ProcessResult(done.returncode, (done.stdout + done.stderr) if done.returncode else done.stdout)
-
-
-def _plan_line(task: Task) -> dict[str, object]:
-    names = ("id", "title", "parent", "owner", "attempts", "reason", "result")
-    needs = {"needs": list(task.needs), "state": task.state.value}
-    return {name: getattr(task, name) for name in names} | needs
 
 
 def _last_line(output: str) -> str:

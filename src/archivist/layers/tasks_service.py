@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, Verb, decides, reads, writes
@@ -13,7 +14,6 @@ from archivist.capture.redaction import clean_text, validate_name
 from archivist.errors import DecidedError, InputError, NotFoundError, RecordError
 from archivist.layers.attempts_service import log_attempt
 from archivist.layers.claims import source_of
-from archivist.layers.planning import open_approaches, open_needs
 from archivist.records.episode import Episode
 from archivist.records.layers import Task, validate_task
 from archivist.records.plain import decoder, from_plain
@@ -116,10 +116,8 @@ class Tasks(BankService):
     def waits_for(self, tasks: Sequence[Task]) -> dict[str, tuple[str, ...]]:
         """Return for each open task the tasks that must be done before it; none means that it can begin."""
         with self._bank.reading() as reader:
-            everything = {task.id: task for task in reader.select(Task, order=OLDEST)}
-        return {
-            task.id: open_needs(task, everything) if task.state is TaskState.OPEN else () for task in tasks
-        }
+            known = {task.id: task for task in reader.select(Task, order=OLDEST)}
+        return {task.id: _open_needs(task, known) if task.state is TaskState.OPEN else () for task in tasks}
 
     @writes(Layer.TASKS)
     def start(self, name: str, *, agent: str = "", approach: str = "", run: str = "") -> Task:
@@ -134,7 +132,7 @@ class Tasks(BankService):
                 self.require(Layer.TASKS, Verb.WRITE, owner=task.owner)
             if task.state is not TaskState.OPEN:
                 raise DecidedError(f"task {name!r} is {task.state.value}", hint="only an open task begins")
-            if waiting := open_needs(task, {each.id: each for each in writer.select(Task)}):
+            if waiting := _open_needs(task, {each.id: each for each in writer.select(Task)}):
                 raise InputError(f"task {name!r} waits for {', '.join(waiting)}", hint="do those first")
             way = clean_text(approach).strip() or next(iter(task.approaches), _PLAIN_WAY)
             now = bank.now()
@@ -191,17 +189,15 @@ class Tasks(BankService):
                 bank, task.id, agent=task.owner, action=action, approach=task.approach, outcome=said,
                 duration_ms=took_ms, run=task.run, tokens_in=tokens[0], tokens_out=tokens[1],
             )  # fmt: skip
+            ended = replace(task, state=TaskState.DONE, finished=now, updated=now)
             if action is Action.COMPLETED:
-                ended = replace(task, state=TaskState.DONE, result=said, finished=now, updated=now)
+                ended = replace(ended, result=said)
             else:
                 decision, why = self._decide_retry(task, retry)
+                ended = replace(ended, retry=decision, reason=f"{said}: {why}" if said else why)
                 is_again = decision is RetryDecision.RETRY
                 state = TaskState.OPEN if is_again else TaskState.FAILED
-                reason = f"{said}: {why}" if said else why
-                finished = None if is_again else now
-                ended = replace(
-                    task, state=state, retry=decision, reason=reason, finished=finished, updated=now
-                )
+                ended = replace(ended, state=state, finished=None if is_again else now)
             writer.put(validate_task(ended), action.value)
         bank.announce(TASK_ENDED, task=ended.id, state=ended.state.value, owner=ended.owner)
         return ended
@@ -213,13 +209,11 @@ class Tasks(BankService):
             return decision, f"decided by {self._bank.actor}"
         if task.attempts >= task.max_attempts:
             return RetryDecision.GIVE_UP, f"{task.attempts} of {task.max_attempts} attempts failed"
-        if task.approaches and not open_approaches(task, self._failed_approaches(task)):
+        tried = self._bank.attempts.list_approaches(task.id)
+        failed = {each.approach for each in tried if each.failed and not each.completed}
+        if task.approaches and failed.issuperset(task.approaches):
             return RetryDecision.GIVE_UP, f"each of {len(task.approaches)} approaches failed"
         return RetryDecision.RETRY, f"attempt {task.attempts} of {task.max_attempts}"
-
-    def _failed_approaches(self, task: Task) -> set[str]:
-        tried = self._bank.attempts.list_approaches(task.id)
-        return {each.approach for each in tried if each.failed and not each.completed}
 
     @decides(Layer.TASKS)
     def reopen(self, name: str, reason: str = "") -> Task:
@@ -269,16 +263,10 @@ class Tasks(BankService):
             mine = [each for each in episodes if each.agent == name]
             attempts = [each for each in mine if each.action in (Action.COMPLETED, Action.FAILED)]
             counts = Counter(each.action for each in attempts)
-            found.append(
-                AgentActivity(
-                    name,
-                    tuple(t for t in owned if t.owner == name and t.state is TaskState.RUNNING),
-                    tuple(r for r in mine if r.action is None and r.status is EpisodeStatus.RUNNING),
-                    tuple(attempts[:_RECENT]),
-                    counts[Action.COMPLETED],
-                    counts[Action.FAILED],
-                )
-            )
+            tasks = tuple(each for each in owned if each.owner == name and each.state is TaskState.RUNNING)
+            runs = tuple(r for r in mine if r.action is None and r.status is EpisodeStatus.RUNNING)
+            ended = counts[Action.COMPLETED], counts[Action.FAILED]
+            found.append(AgentActivity(name, tasks, runs, tuple(attempts[:_RECENT]), *ended))
         return sorted(found, key=lambda each: (not each.tasks, not each.runs, each.agent))
 
     @decides(Layer.TASKS)
@@ -306,20 +294,25 @@ def _require_task(reader: Reader, name: str) -> Task:
     return task
 
 
+def _open_needs(task: Task, everything: Mapping[str, Task]) -> tuple[str, ...]:
+    """Return the tasks that must be done before a task can begin: what it needs, and its subtasks."""
+    below = (each.id for each in everything.values() if each.parent == task.id)
+    done = {each.id for each in everything.values() if each.state is TaskState.DONE}
+    return tuple(each for each in dict.fromkeys((*task.needs, *below)) if each not in done)
+
+
 def _require_graph(reader: Reader, task: Task) -> None:
     """Refuse what a task needs if it does not exist, or waits for the task itself."""
     everything = {each.id: each for each in reader.select(Task)} | {task.id: task}
     for name in (*task.needs, *filter(None, (task.parent,))):
         if name not in everything:
             raise NotFoundError("task", name, hint="add it first")
-    seen: set[str] = set()
-    waiting = [task.id]
-    while waiting:
-        name = waiting.pop()
-        below = [each.id for each in everything.values() if each.parent == name]
-        for need in (*everything[name].needs, *below) if name in everything else ():
-            if need == task.id:
-                raise RecordError(f"needs: {task.id!r} would wait for itself", hint="leave one of them out")
-            if need not in seen:
-                seen.add(need)
-                waiting.append(need)
+    graph = {name: {*each.needs} for name, each in everything.items()}
+    for each in everything.values():
+        graph.setdefault(each.parent, set()).add(each.id)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        if task.id in error.args[1]:
+            message = f"needs: {task.id!r} would wait for itself"
+            raise RecordError(message, hint="leave one of them out") from None

@@ -36,25 +36,21 @@ def validate_working(working: Working) -> Working:
             _check_text(name, text)
     for name, most in (("constraint", MOST_CONSTRAINTS), ("note", MOST_NOTES)):
         if len(texts[name]) > most:
-            raise StateError(
-                f"{len(texts[name]):,} {name}s, at most {most:,}", hint="clear what is no longer needed"
-            )
-    bad_key = next((key for key in working.context if not isinstance(key, str)), None)
-    if bad_key is not None:
-        raise InputError(f"context: the key {bad_key!r} is not a text")
+            hint = "clear what is no longer needed"
+            raise StateError(f"{len(texts[name]):,} {name}s, at most {most:,}", hint=hint)
+    for key in working.context:
+        if not isinstance(key, str):
+            raise InputError(f"context: the key {key!r} is not a text")
     try:
         context = json.dumps(working.context, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         hint = "texts, numbers, lists and objects; no files or dates"
         raise InputError(f"context: not JSON: {error}", hint=hint) from None
-    size = len(context) + sum(
-        len(text.encode("utf-8", "replace")) for items in texts.values() for text in items
-    )
+    written = "".join(text for items in texts.values() for text in items)
+    size = len(context) + len(written.encode("utf-8", "replace"))
     if size > MOST_BYTES:
-        raise StateError(
-            f"working memory: {size:,} bytes, at most {MOST_BYTES:,}: {size - MOST_BYTES:,} too many",
-            hint=_TOO_LONG,
-        )
+        message = f"working memory: {size:,} bytes, at most {MOST_BYTES:,}: {size - MOST_BYTES:,} too many"
+        raise StateError(message, hint=_TOO_LONG)
     return replace(working, context=json.loads(context))
 
 
@@ -130,11 +126,8 @@ class Scratch:
 
     def lift(self, text: str) -> None:
         """Remove a constraint, if it is active."""
-        self._update(
-            lambda working: with_constraints(
-                working, [active for active in working.constraints if active != text.strip()]
-            )
-        )
+        gone = text.strip()
+        self._update(lambda kept: with_constraints(kept, (each for each in kept.constraints if each != gone)))
 
     def note(self, text: str) -> None:
         """Add a note to the scratchpad."""

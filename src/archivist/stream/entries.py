@@ -112,9 +112,8 @@ def validate_cycle_range(first: int | None, last: int | None) -> tuple[int | Non
         if cycle is not None and (isinstance(cycle, bool) or not isinstance(cycle, int)):
             raise InputError(f"cycle: {cycle!r} is not a whole number")
     if first is not None and last is not None and first > last:
-        raise InputError(
-            f"cycles {first} to {last}: the first comes after the last", hint=f"ask for {last} to {first}"
-        )
+        hint = f"ask for {last} to {first}"
+        raise InputError(f"cycles {first} to {last}: the first comes after the last", hint=hint)
     return first, last
 
 

@@ -27,7 +27,7 @@ from archivist.stream.obstacles import (
     split_sentences,
     words_of,
 )
-from archivist.stream.sessions import SESSION, SessionPattern, session_patterns
+from archivist.stream.sessions import SESSION, session_patterns
 from archivist.text import shorten_line
 
 # A reflection is read in full, so it holds only a few insights, obstacles first.
@@ -154,7 +154,10 @@ def insights(
     reported = {issue for timeline in obstacles for issue in timeline.issues}
     found = [
         *(_obstacle_insight(timeline, entries, related) for timeline in obstacles),
-        *(_session_insight(pattern) for pattern in session_patterns(sessions)),
+        *(
+            _make_insight(each.cluster, each.title, *each.sentences, tags=(each.kind,))
+            for each in session_patterns(sessions)
+        ),
         _mutual_wait_insight(entries),
         _thread_insight(entries, related, reported),
         *_stated_insights(entries),
@@ -193,23 +196,16 @@ def _find_obstacles(entries: Sequence[Entry], others: Iterable[Entry]) -> list[_
     ends = [report for report in (*reports, *later) if report.sign == "ended"]
     ends.sort(key=lambda end: end.position)
     groups: list[list[ObstacleReport]] = []
-    for report in reports:
-        if report.sign != "ended":
-            home = next((group for group in groups if _is_same_obstacle(report, group)), None)
-            if home is None:
-                groups.append([report])
-            else:
-                home.append(report)
+    for report in (report for report in reports if report.sign != "ended"):
+        home = next((group for group in groups if _is_same_obstacle(report, group)), None)
+        if home is None:
+            groups.append(home := [])
+        home.append(report)
     found = [_make_timeline(group, ends) for group in groups]
     blockers = [each for each in found if each.is_blocker and len(each.cycles) >= _BLOCKED_CYCLES]
     # Trouble with what blocks is no second obstacle.
-    troubles = [
-        each
-        for each in found
-        if not each.is_blocker
-        and len(each.cycles) >= _TROUBLED_CYCLES
-        and not any(are_alike(each.words, blocker.words) for blocker in blockers)
-    ]
+    troubles = [each for each in found if not each.is_blocker and len(each.cycles) >= _TROUBLED_CYCLES]
+    troubles = [each for each in troubles if not any(are_alike(each.words, b.words) for b in blockers)]
     # What still blocks comes before what is over, then the most frequent.
     return sorted(
         (_with_beginning(each, found, ends) for each in (*blockers, *troubles)),
@@ -263,13 +259,8 @@ def _with_beginning(
         for report in each.reports
     ]
     began, last = min(same, key=lambda report: report.position), timeline.reports[-1]
-    relapses = [
-        end
-        for end in ends
-        if began.position < end.position < last.position
-        and end.reach != "all"
-        and _is_end(end, issues, words)
-    ]
+    between = (end for end in ends if began.position < end.position < last.position)
+    relapses = (end for end in between if end.reach != "all" and _is_end(end, issues, words))
     return timeline._replace(began=began, relapses=tuple(relapses))
 
 
@@ -367,17 +358,14 @@ def ended_insight(blocker: str, issues: Sequence[int], end: ObstacleReport) -> I
 def _find_tried(timeline: _Timeline, entries: Sequence[Entry]) -> list[Entry]:
     """Return what entries say was done about an obstacle after its first report and before its end."""
     began, end, roles = timeline.began or timeline.reports[0], timeline.end, _roles(entries)
-    return [
-        entry
-        for entry in entries
-        if entry.seq > began.entry.seq
-        and (end is None or entry.seq < end.entry.seq)
-        and (
-            {*timeline.issues} & {*entry.issues}
-            or (timeline.words and are_alike(words_of(entry.action), timeline.words))
-        )
-        and not any(report.sign != "ended" for report in read_reports(entry, roles))
-    ]
+    found = []
+    for entry in entries:
+        is_between = began.entry.seq < entry.seq and (end is None or entry.seq < end.entry.seq)
+        is_alike = timeline.words and are_alike(words_of(entry.action), timeline.words)
+        if is_between and (is_alike or {*timeline.issues} & {*entry.issues}):
+            is_report = any(report.sign != "ended" for report in read_reports(entry, roles))
+            found += [] if is_report else [entry]
+    return found
 
 
 def _find_decision(timeline: _Timeline, entries: Sequence[Entry]) -> Entry | None:
@@ -390,10 +378,6 @@ def _find_decision(timeline: _Timeline, entries: Sequence[Entry]) -> Entry | Non
             if is_same_issue or (words and words <= words_of(text).keys()):
                 return entry
     return None
-
-
-def _session_insight(pattern: SessionPattern) -> Insight:
-    return _make_insight(pattern.cluster, pattern.title, *pattern.sentences, tags=(pattern.kind,))
 
 
 def _mutual_wait_insight(entries: Sequence[Entry]) -> Insight | None:
@@ -493,21 +477,14 @@ def _decisions_insight(entries: Sequence[Entry]) -> Insight | None:
         for earlier in made[:at]:
             if compare(Statement("", earlier.action), said, 1.0).likeness is Likeness.CONFLICT:
                 replaced[earlier.id] = later
-    hold = [entry for entry in made if entry.id not in replaced]
     if len(made) < 2:
         return None
-    return _make_insight(
-        made,
-        _shorten(f"decided: {'; '.join(entry.action.rstrip('.') for entry in reversed(hold))}"),
-        f"Holds: {'; '.join(map(_quote_entry, hold[-5:]))}.",
-        *(
-            f"{_quote_entry(replaced[entry.id])} replaced {_quote_entry(entry)}."
-            for entry in made
-            if entry.id in replaced
-        ),
-        tags=("decisions",),
-        issues=tuple(_by_issue(made)),
-    )
+    hold = [entry for entry in made if entry.id not in replaced]
+    action = _shorten(f"decided: {'; '.join(entry.action.rstrip('.') for entry in reversed(hold))}")
+    holds = f"Holds: {'; '.join(map(_quote_entry, hold[-5:]))}."
+    gone = [entry for entry in made if entry.id in replaced]
+    news = (f"{_quote_entry(replaced[entry.id])} replaced {_quote_entry(entry)}." for entry in gone)
+    return _make_insight(made, action, holds, *news, tags=("decisions",), issues=tuple(_by_issue(made)))
 
 
 def _lessons_insight(entries: Sequence[Entry], lessons: Sequence[RelatedItem]) -> Insight | None:

@@ -112,7 +112,6 @@ def reflect_stream(bank: Bank, *, trigger: str = "", with_model: bool = False) -
         found = sorted((*by_model, *counted), key=lambda each: not (each.blocker or each.rule))[
             :MOST_INSIGHTS
         ]
-        found = [_with_history(writer, insight) for insight in found]
         done = _write_insights(archivist, writer, found, entries)
         done = done._replace(reason=reason, gathered=len(chosen), model=report)
     return _update_core(archivist, done, found, entries)
@@ -160,23 +159,13 @@ def due_reason(bank: Bank, reader: Reader) -> str:
     if marker is None:
         return ""
     logged = (at_least("seq", marker.seq + 1), not_equals("type", EntryType.REFLECTION))
+    importances = [value for (value,) in reader.select_fields("entry", ("importance",), *logged)]
     return reason_to_reflect(
         bank.config.stream,
-        entries=reader.count("entry", *logged),
-        importance=sum(value for (value,) in reader.select_fields("entry", ("importance",), *logged)),
+        entries=len(importances),
+        importance=sum(importances),
         cycles=max(0, (latest_cycle(reader) or 0) - marker.cycle),
         sprints=(marker.sprint, current_sprint(reader)),
-    )
-
-
-def _with_history(reader: Reader, insight: Insight) -> Insight:
-    """Say of an insight that an earlier reflection had already, since when it is known."""
-    same = (equals("action", insight.action), equals("type", EntryType.REFLECTION))
-    known = reader.select(Entry, *same, order=("seq",), limit=1)
-    return (
-        insight._replace(content=f"Known since cycle {known[0].cycle}. {insight.content}")
-        if known
-        else insight
     )
 
 
@@ -188,10 +177,13 @@ def _write_insights(bank: Bank, writer: Writer, found: list[Insight], entries: l
     source = f"reflections/cycles-{min(cycles)}-{max(cycles)}-{seq}"
     done = Insights(cycles=(min(cycles), max(cycles)))
     for place, insight in enumerate(found):
+        same = (equals("action", insight.action), equals("type", EntryType.REFLECTION))
+        known = writer.select(Entry, *same, order=("seq",), limit=1)
+        content = f"Known since cycle {known[0].cycle}. {insight.content}" if known else insight.content
         extra: dict[str, object] = {"evidence": list(insight.evidence)}
         extra[SAID_BY] = writer.agents_behind(insight.quoted)
         entry = Entry(
-            id=derived_id("reflection", source, str(place), insight.content),
+            id=derived_id("reflection", source, str(place), content),
             seq=seq + place + 1,
             cycle=latest,
             time=now,
@@ -201,16 +193,16 @@ def _write_insights(bank: Bank, writer: Writer, found: list[Insight], entries: l
             type=EntryType.REFLECTION,
             tags=insight.tags,
             issues=insight.issues,
-            content=insight.content,
-            tokens=estimate_tokens(f"{insight.action} {insight.content}"),
+            content=content,
+            tokens=estimate_tokens(f"{insight.action} {content}"),
             extra=extra,
         )
         document = Document(
-            id=derived_id("document", source, insight.content, str(place)),
+            id=derived_id("document", source, content, str(place)),
             source=source,
             position=place,
             heading=insight.action,
-            text=insight.content,
+            text=content,
             type=DocumentType.LESSON,
             date=now,
             roles=insight.roles,

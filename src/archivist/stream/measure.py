@@ -66,46 +66,29 @@ def make_questions(entries: Sequence[Entry], most: int) -> list[StreamQuestion]:
     made: dict[str, StreamQuestion] = {}
     step = max(1, len(told) // most)
     for place, entry in enumerate(told[::step][:most]):
-        question = None
         if place % 3 == 1 and entry.issues:
-            question = _about_issue(entry.issues[0], told)
+            text = f"What happened with #{entry.issues[0]}?"
+            answers = [each.id for each in told if entry.issues[0] in each.issues]
         elif place % 3 == 2 and entry.role:
-            question = _about_cycle(entry, told)
-        question = question or _about_words(entry, told, words, common)
-        if question is not None:
-            made[question.text] = question
+            text = f"What did {entry.role} do in cycle {entry.cycle}?"
+            answers = [each.id for each in told if (each.cycle, each.role) == (entry.cycle, entry.role)]
+        else:
+            # By the rarest words of what was done; other entries with most of them answer it too.
+            own = words_of(entry.action)
+            rare = sorted(own, key=lambda word: (common[word], word))[:_WORDS]
+            if len(rare) < _LEAST_SHARED:
+                continue
+            text = f"What was done about {' '.join(own[word] for word in own if word in rare)}?"
+            answers = [each.id for each in told if len(words[each.id].intersection(rare)) >= _LEAST_SHARED]
+        made[text] = StreamQuestion(text, frozenset(answers))
     return list(made.values())
 
 
 def judge(question: StreamQuestion, found: Sequence[Entry]) -> tuple[bool, int]:
     """Return whether the first result is an answer, and how many are; so is a reflection that cites one."""
-    fitting = [_names(entry) & question.answers for entry in found]
-    return bool(found) and found[0].id in question.answers, sum(map(bool, fitting))
-
-
-def _names(entry: Entry) -> set[str]:
-    evidence = entry.extra.get("evidence")
-    return {entry.id, *(map(str, evidence) if isinstance(evidence, list) else ())}
-
-
-def _about_issue(issue: int, entries: Sequence[Entry]) -> StreamQuestion:
-    answers = (entry.id for entry in entries if issue in entry.issues)
-    return StreamQuestion(f"What happened with #{issue}?", frozenset(answers))
-
-
-def _about_cycle(asked: Entry, entries: Sequence[Entry]) -> StreamQuestion:
-    same = (entry.id for entry in entries if (entry.cycle, entry.role) == (asked.cycle, asked.role))
-    return StreamQuestion(f"What did {asked.role} do in cycle {asked.cycle}?", frozenset(same))
-
-
-def _about_words(
-    asked: Entry, entries: Sequence[Entry], words: dict[str, set[str]], common: Counter[str]
-) -> StreamQuestion | None:
-    """Return a question by the rarest words of an entry's action; others with most of them answer it too."""
-    own = words_of(asked.action)
-    rare = sorted(own, key=lambda word: (common[word], word))[:_WORDS]
-    if len(rare) < _LEAST_SHARED:
-        return None
-    answers = (entry.id for entry in entries if len(words[entry.id] & {*rare}) >= _LEAST_SHARED)
-    said = " ".join(token for word, token in own.items() if word in rare)
-    return StreamQuestion(f"What was done about {said}?", frozenset(answers))
+    fitting = 0
+    for entry in found:
+        evidence = entry.extra.get("evidence")
+        cited = map(str, evidence) if isinstance(evidence, list) else ()
+        fitting += not question.answers.isdisjoint((entry.id, *cited))
+    return bool(found) and found[0].id in question.answers, fitting

@@ -203,8 +203,11 @@ def _read_sentence(text: str, entry: Entry, roles: Collection[str]) -> ObstacleR
     blocked = _CAUSE_FOLLOWS.search(text) or _CAUSE_PRECEDES.search(text)
     sign = blocked or _TROUBLE.search(text)
     end = _END.search(text)
-    if end and (_NOT_YET.search(text[: end.start()]) or _is_relapse(text, end)):
-        end = None
+    if end:
+        earlier = text[: end.start()]
+        # What is back may be the trouble itself: “timeouts are back”.
+        is_relapse = end[0].lower().endswith(" back") and _TROUBLE.search(f"{earlier}:")
+        end = None if is_relapse or _NOT_YET.search(earlier) else end
     if sign is None:
         return _read_end(text, entry, roles, is_unblocked=False) if end else None
     before = text[: sign.start()]
@@ -219,11 +222,6 @@ def _read_sentence(text: str, entry: Entry, roles: Collection[str]) -> ObstacleR
         return _read_blocker(text, blocked, entry, roles)
     words = words_of(f"{before} {text[sign.end() :]}")
     return ObstacleReport("trouble", entry, words, find_references(text).issues, said=text) if words else None
-
-
-def _is_relapse(text: str, end: re.Match[str]) -> bool:
-    """Say whether what is back is the trouble itself: “timeouts are back”."""
-    return end[0].lower().endswith(" back") and _TROUBLE.search(text[: end.start()] + ":") is not None
 
 
 def _read_blocker(

@@ -182,12 +182,8 @@ class Stream(BankService):
                 return None
             end = episode.finished or bank.now()
             # What another session that lasted at the same time logged names its run.
-            during = (
-                at_least("time", to_text(episode.started)),
-                at_most("time", to_text(end)),
-                equals("run", ""),
-            )
-            if any(writer.count("entry", *which) for which in ((equals("run", run),), during)):
+            during = at_least("time", to_text(episode.started)), at_most("time", to_text(end))
+            if writer.count("entry", equals("run", run)) or writer.count("entry", *during, equals("run", "")):
                 return None
             notes = episode.extra.get(NOTES)
             action, content = describe_session(episode, notes if isinstance(notes, dict) else {})
@@ -317,9 +313,8 @@ class Stream(BankService):
             seen = {entry.id for _, entry in found}
             rest = (entry for entry in inside if entry.id not in seen)
             weight = self._bank.config.recall.generative_importance
-            found += [
-                _hit_by_cycle(entry, weight) for entry in sorted(rest, key=lambda entry: -entry.importance)
-            ]
+            weightiest = sorted(rest, key=lambda entry: -entry.importance)
+            found += [_hit_by_cycle(entry, weight) for entry in weightiest]
         if not asked.role:
             from archivist.recall.lexical import possible_names
 
@@ -444,10 +439,8 @@ class Stream(BankService):
             except RecordError as error:
                 problems.append(LineProblem(line.file, line.number, error.message))
         if is_strict and problems:
-            raise InputError(
-                f"{len(problems)} bad lines, nothing was imported; the first: {problems[0]}",
-                hint="without --strict the good lines are imported",
-            )
+            message = f"{len(problems)} bad lines, nothing was imported; the first: {problems[0]}"
+            raise InputError(message, hint="without --strict the good lines are imported")
         return self.import_entries(entries)._replace(problems=tuple(problems))
 
     @decides(Layer.STREAM)
@@ -481,9 +474,8 @@ class Stream(BankService):
             plain = unicodedata.normalize("NFKC", role).casefold().partition(":")[0].strip()
             is_reserved = not role.isprintable() or plain.translate(_LOOKALIKES) in _RESERVED_ROLES
             if is_reserved or (actor.role and role != actor.role):
-                hint = (
-                    "only people speak in that name" if is_reserved else f"this agent logs as {actor.role!r}"
-                )
+                own = f"this agent logs as {actor.role!r}"
+                hint = "only people speak in that name" if is_reserved else own
                 self._bank.refuse(Layer.STREAM, Verb.WRITE, what=role, hint=hint)
         return role
 
@@ -536,20 +528,16 @@ def _assign_cycle(writer: Writer, draft: Entry, agents_step: int | None, *, is_e
         cycle = max(started, last) if started is not None else (1 if latest is None else latest)
     if cycle < last:
         whose = f"{draft.role!r} is" if draft.role else "the stream is"
-        raise StateError(
-            f"cycle: {cycle} goes backwards, {whose} at {last}",
-            hint="archivist stream cycle begins the next; archivist stream import accepts old entries",
-        )
+        hint = "archivist stream cycle begins the next; archivist stream import accepts old entries"
+        raise StateError(f"cycle: {cycle} goes backwards, {whose} at {last}", hint=hint)
     highest = max([latest or 0, *begun.values()])
     step = _MOST_SKIPPED if agents_step is None else agents_step
     # An empty stream may begin anywhere.
     if not begun and latest is None:
         step = MAX_CYCLE if agents_step is None else _AGENTS_FIRST
     if cycle > highest + step:
-        raise StateError(
-            f"cycle: {cycle} is {cycle - highest} above the latest, {highest}",
-            hint=f"at most {step} may be skipped; archivist stream import accepts any cycle",
-        )
+        hint = f"at most {step} may be skipped; archivist stream import accepts any cycle"
+        raise StateError(f"cycle: {cycle} is {cycle - highest} above the latest, {highest}", hint=hint)
     return replace(draft, cycle=cycle, seq=last_seq(writer) + 1)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from archivist.archive.chunking import block_tokens
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError, NotFoundError
 from archivist.text import CHARACTERS_PER_TOKEN
@@ -15,9 +16,6 @@ from archivist.workspace import front_matter
 from archivist.workspace.topology import LintProblem, WorkspaceFile, WorkspaceScope
 
 if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-    from markdown_it.token import Token
-
     from archivist.workspace.learnings import Learning, Learnings
     from archivist.workspace.skills_service import Skill
 
@@ -45,9 +43,6 @@ def has_any_tag(own: Iterable[str], asked: Sequence[str]) -> bool:
     if not asked:
         return True
     return not {tag.casefold() for tag in own}.isdisjoint(tag.strip().casefold() for tag in asked)
-
-
-# Plans
 
 
 class PlanStatus(StrEnum):
@@ -106,9 +101,7 @@ def title_from(stem: str) -> str:
 def find_plan(plans: Sequence[Plan], name: str) -> Plan:
     """Return the plan with an id, path or name; raise NotFoundError for none, InputError for several."""
     wanted = {name.strip().casefold(), name.strip().casefold().removesuffix(".md")}
-    found = [
-        plan for plan in plans if wanted & {plan.id.casefold(), plan.path.casefold(), plan.name.casefold()}
-    ]
+    found = [each for each in plans if wanted & {name.casefold() for name in (each.id, each.path, each.name)}]
     if len(found) == 1:
         return found[0]
     if found:
@@ -119,9 +112,6 @@ def find_plan(plans: Sequence[Plan], name: str) -> Plan:
     near = get_close_matches(name, [word for plan in plans for word in (plan.id, plan.name)], n=1)
     hint = f"did you mean {near[0]!r}?" if near else "archivist workspace plans lists them"
     raise NotFoundError("plan", name, hint=hint)
-
-
-# Overviews
 
 
 class Overview(NamedTuple):
@@ -174,23 +164,6 @@ def trim_body(body: str) -> str:
     return f"{text}\n" if text else ""
 
 
-# Prose
-
-
-def block_tokens(text: str) -> list[Token]:
-    """Return the blocks of a Markdown text, without what is inside paragraphs."""
-    return _block_parser().parse(text)
-
-
-@cache
-def _block_parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark").enable("table")
-    parser.core.ruler.enableOnly(["normalize", "block"])
-    return parser
-
-
 # The documented size of an abstract is 100 to 200 tokens.
 ABSTRACT_TOKENS = 200
 _ABSTRACT_CHARACTERS = ABSTRACT_TOKENS * CHARACTERS_PER_TOKEN
@@ -210,9 +183,10 @@ _ANCHOR = lazy_pattern(r"(?<!\s)\s*+\{\s*+[#.:][^{}]*\}\s*$")
 _HIDDEN = lazy_pattern(
     r"^[ \t]*(?:(```|~~~).*?(?:^[ \t]*\1.*?$|\Z)|<!--.*?(?:-->.*?$|\Z))", re.DOTALL | re.MULTILINE
 )
-# A list, a quote, a table and HTML include the lines below them up to a blank one.
-_BLOCK = lazy_pattern(r"\s*(?:[-*+] |\d+[.)] |>|\||<)")
-_NOT_PROSE = lazy_pattern(r"\s*(?:#|[-*+] |\d+[.)] |>|\||```|~~~|<|!\[|\[!|={3,}|-{3,}|:::)")
+# Badges and markup that Markdown reads as text.
+_NOT_PROSE = lazy_pattern(r"\s*(?:\||<|!\[|\[!|:::)")
+# An abstract stands at the beginning; a document may be as large as a book.
+_READ_CHARACTERS = 20_000
 
 
 def first_heading(body: str) -> str:
@@ -234,7 +208,10 @@ def abstract_of(body: str) -> str:
 
     Labels, badges and admonitions are skipped, and so is a paragraph that only introduces a list.
     """
-    for lines in _paragraphs(body):
+    for token, inline in pairwise(block_tokens(front_matter.strip_foreign(body)[:_READ_CHARACTERS])):
+        if token.type != "paragraph_open" or token.level or inline.content.startswith(("!!!", "???")):
+            continue
+        lines = [line for line in inline.content.splitlines() if not _NOT_PROSE.match(line)]
         text = strip_markup(" ".join(lines))
         if text.endswith(":"):
             # A sentence that introduces a list says nothing without it.
@@ -248,25 +225,6 @@ def abstract_of(body: str) -> str:
 def first_sentences(text: str) -> str:
     """Return the first two sentences of a text."""
     return " ".join(part.strip() for part in _SENTENCE_END.split(text)[:_ABSTRACT_SENTENCES])
-
-
-def _paragraphs(body: str) -> Iterator[list[str]]:
-    paragraph: list[str] = []
-    is_admonition = is_block = False
-    for line in prose_lines(body):
-        is_block = bool(line.strip()) and (is_block or bool(_BLOCK.match(line)))
-        # The indented text below a mark such as `!!! note` belongs to it.
-        is_admonition = line.startswith(("!!!", "???")) or (
-            is_admonition and (not line.strip() or line[0] in " \t")
-        )
-        is_indented = line.startswith(("    ", "\t"))
-        if line.strip() and not (is_admonition or is_block or is_indented or _NOT_PROSE.match(line)):
-            paragraph.append(line.strip())
-        elif paragraph:
-            yield paragraph
-            paragraph = []
-    if paragraph:
-        yield paragraph
 
 
 def prose_lines(body: str) -> list[str]:
@@ -295,8 +253,6 @@ def clip_text(text: str, characters: int) -> str:
     return head[: head.rfind(" ") if " " in head else characters].rstrip(" ,;:") + " …"
 
 
-# Answers in the documented shapes
-
 View = dict[str, object]
 # Fields of closed sets and tags are written bare, free text in quotes.
 _BARE = {"status", "category", "tier"}
@@ -318,20 +274,12 @@ def plan_view(plan: Plan) -> View:
 
 def overviews_view(answers: Sequence[OverviewAnswer]) -> View:
     """Return overviews as `retrieve_overview` answers."""
-    return {
-        "overviews": [
-            {
-                "scope": answer.overview.folder,
-                "tier": answer.tier.value,
-                "content" if answer.tier is Tier.T1 else "abstract": answer.text,
-                "_meta": {
-                    "document_path": answer.overview.path,
-                    "document_id": answer.overview.folder,
-                },
-            }
-            for answer in answers
-        ]
-    }
+    views = []
+    for overview, tier in answers:
+        content = {"content": overview.content} if tier is Tier.T1 else {"abstract": overview.abstract}
+        meta = {"document_path": overview.path, "document_id": overview.folder}
+        views.append({"scope": overview.folder, "tier": tier.value, **content, "_meta": meta})
+    return {"overviews": views}
 
 
 def learnings_view(found: Learnings) -> View:

@@ -197,8 +197,6 @@ def _draft_lessons(reading: RunReading, known: DraftContext) -> Iterator[Draft]:
         )
 
 
-# Decisions
-
 # Said so, a choice needs no reason.
 _DECIDED = _any_case(
     r"\b(?:we|i|team)(?:'ve| have| has)?(?: \w+)? (?:decided|agreed (?:on|to|that)|settled|chose)\b"
@@ -246,9 +244,8 @@ def _end_sentence(sentence: str) -> str:
 
 def draft_decisions(events: Sequence[Event]) -> Iterator[Draft]:
     """Draft what the user decides, or chooses with a reason, and what the user confirms of the agent's."""
-    messages = [
-        event for event in events if event.kind is EventKind.MESSAGE and event.role in ("user", "assistant")
-    ]
+    said = (event for event in events if event.kind is EventKind.MESSAGE)
+    messages = [event for event in said if event.role in ("user", "assistant")]
     for at, event in enumerate(messages):
         answer = next((each for each in messages[at + 1 :] if each.role == "user"), None)
         is_user = event.role == "user"
@@ -278,8 +275,6 @@ def draft_decisions(events: Sequence[Event]) -> Iterator[Draft]:
                 weight=0.9 if is_user else 0.75,
             )
 
-
-# Fixes
 
 _MANY_FAILURES = 3
 _LONG_SEARCH = 5
@@ -433,11 +428,8 @@ def _reason_of(fix: _Fix, events: Sequence[Event]) -> str:
 
 def find_causes(message: str) -> list[str]:
     """Return the sentences of a message that explain a failure."""
-    return [
-        sentence
-        for sentence in message_sentences(message)
-        if _EXPLAINS.search(sentence) and not _UNSURE.search(sentence) and not sentence.endswith("?")
-    ]
+    said = [sentence for sentence in message_sentences(message) if not sentence.endswith("?")]
+    return [sentence for sentence in said if _EXPLAINS.search(sentence) and not _UNSURE.search(sentence)]
 
 
 def _draft_remedies(reading: RunReading) -> Iterator[Draft]:
@@ -478,8 +470,6 @@ def _is_obvious(failure: Failure, remedy: str) -> bool:
     words = {word.lower().replace("_", "-") for word in re.findall(r"[\w.-]+", remedy)}
     return missing in words and bool(words & _INSTALLS)
 
-
-# Conflicts
 
 _NEGATED_REACH = 40
 _NEGATED = lazy_pattern(

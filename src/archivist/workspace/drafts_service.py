@@ -65,9 +65,8 @@ class Drafts(BankService):
         found: list[RunDrafts] = []
         for episode in self._episodes(runs, latest):
             with self._bank.reading() as reader:
-                latest_first = reader.select(
-                    Event, equals("run", episode.id), order=("-seq",), limit=_MAX_EVENTS
-                )
+                of_run = equals("run", episode.id)
+                latest_first = reader.select(Event, of_run, order=("-seq",), limit=_MAX_EVENTS)
                 told = one_of("status", ("active", "candidate")), equals("is_waiting", 0)
                 lessons = tuple(reader.select(Lesson, *told))
                 origin = None if reader.is_own_run(episode.id) else reader.run_origin(episode.id)
@@ -105,14 +104,8 @@ class Drafts(BankService):
                 place = (path, int(line), reason, draft.conflicts_with)
                 outcomes.append(SaveOutcome(SaveResult.CONFLICT, draft.title, kind, draft.scope, *place))
                 continue
-            item = MemoryItem(
-                text=draft.text,
-                kind=kind,
-                title=draft.title,
-                category=draft.category,
-                tags=draft.tags,
-                date=source.day,
-            )
+            own = {name: getattr(draft, name) for name in ("text", "title", "category", "tags")}
+            item = MemoryItem(**own, kind=kind, date=source.day)
             outcomes += workspace.save_memory([item], draft.scope, on_conflict=rule)
         return outcomes
 

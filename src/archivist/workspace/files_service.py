@@ -64,9 +64,8 @@ class Topology:
         """Return a path below the root; raise InputError when it leaves the root, also through a link."""
         path = self.root / name
         if not _is_above(self._real_root, os.path.realpath(path)):
-            raise InputError(
-                f"{str(name)!r} leaves the root {str(self.root)!r}", hint="name a path below the root"
-            )
+            hint = "name a path below the root"
+            raise InputError(f"{str(name)!r} leaves the root {str(self.root)!r}", hint=hint)
         return path
 
     def name_of(self, path: Path) -> str:
@@ -84,14 +83,9 @@ class Topology:
 
     def scopes(self) -> list[WorkspaceScope]:
         """Return every scope that has a folder in either tree, ordered by name."""
-        return sorted(
-            {
-                WorkspaceScope(*step.parts)
-                for is_learning in (False, True)
-                for step in self._walk(EVERYWHERE, [], is_learning=is_learning)
-                if 1 <= len(step.parts) <= LEVELS and step.is_scope
-            }
-        )
+        trees = (self._walk(EVERYWHERE, [], is_learning=is_learning) for is_learning in (False, True))
+        steps = (step for tree in trees for step in tree if step.is_scope)
+        return sorted({WorkspaceScope(*step.parts) for step in steps if 1 <= len(step.parts) <= LEVELS})
 
     def scan(
         self, scope: WorkspaceScope = EVERYWHERE, kinds: Collection[FileKind] = tuple(FileKind)
@@ -237,13 +231,11 @@ def _folder_name(given: str) -> str:
 def find_root(start: Path, rules: WorkspaceRules = DOCUMENTED) -> Path | None:
     """Return the nearest folder upwards that has one of the two trees, or None."""
     names = [name for name in (_folder_name(rules.resources), _folder_name(rules.learnings)) if name]
-    return next(
-        (folder for folder in (start, *start.parents) if any((folder / name).is_dir() for name in names)),
-        None,
-    )
+    for folder in (start, *start.parents):
+        if any((folder / name).is_dir() for name in names):
+            return folder
+    return None
 
-
-# Reading
 
 Parsed = Plan | Overview | LearningFile
 _PARSERS: dict[FileKind, Callable[[str, WorkspaceFile], Parsed]] = {
@@ -341,9 +333,6 @@ def read_bytes(file: str | Path, name: str) -> bytes:
     return data
 
 
-# Several roots
-
-
 class Corpus(NamedTuple):
     """The documents of some roots, and the problems met while reading them."""
 
@@ -351,15 +340,14 @@ class Corpus(NamedTuple):
     problems: list[str]
 
 
-def open_roots(root: Path, rules: WorkspaceRules, more: Sequence[Path] = ()) -> list[Topology]:
-    """Return the topologies of a root, of the roots that the configuration adds, and of more; each once."""
+def open_roots(root: Path, rules: WorkspaceRules) -> list[Topology]:
+    """Return the topologies of a root and of the roots that the configuration adds; each once."""
     added = [root / name.strip() for name in rules.roots.split(",") if name.strip()]
     for path in added:
         if not path.is_dir():
-            raise InputError(
-                f"no root {str(path)!r}", hint="workspace.roots names folders, separated by commas"
-            )
-    paths = {path.resolve(): path for path in (root, *added, *more)}
+            hint = "workspace.roots names folders, separated by commas"
+            raise InputError(f"no root {str(path)!r}", hint=hint)
+    paths = {path.resolve(): path for path in (root, *added)}
     return [Topology(path, rules) for path in paths.values()]
 
 
@@ -378,9 +366,8 @@ def require_scope(topology: Topology, scope: WorkspaceScope) -> None:
     if known and scope not in known:
         near = [str(each) for each in known if each.workspace == scope.workspace]
         names = ", ".join(near[:_MAX_SUGGESTIONS] or dict.fromkeys(each.workspace for each in known))
-        raise InputError(
-            f"no scope {str(scope)!r} in this workspace", hint=f"there is {names}; --create makes a new one"
-        )
+        hint = f"there is {names}; --create makes a new one"
+        raise InputError(f"no scope {str(scope)!r} in this workspace", hint=hint)
 
 
 def read_corpus(
@@ -396,7 +383,7 @@ def read_corpus(
         corpus.problems.extend(f"{prefix}{problem}" for problem in found.problems)
         for place in found.places:
             try:
-                text = decode(read_bytes(place.file, place.name), place.name).text
+                text, _ = decode(read_bytes(place.file, place.name), place.name)
             except InputError as error:
                 corpus.problems.append(f"{prefix}{error.message}")
             else:

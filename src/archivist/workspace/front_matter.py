@@ -1,7 +1,7 @@
 """Read front matter, and change single fields of it so that everything else stays byte for byte.
 
 Reading uses PyYAML's C parser: 2,000 heads took 50 ms, ruamel.yaml 1,600 ms (bench/workspace.py). Values
-follow YAML 1.2, so `yes` and `12:30` stay text. ruamel.yaml is used for edits only.
+follow YAML 1.2, so `yes` and `12:30` stay text.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ _VALUE = (
     r"(?:(?:[ \t]+#.*)?(?:(?:\r?\n[ \t]*(?:#.*)?)*\r?\n(?:[ \t]+[^\s#]|-[ \t]).*)+)?)"
 )
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
-_WIDE = 1 << 20
 # Longer or deeper text is an attack or a mistake, and would cost seconds and gigabytes.
 MAX_CHARACTERS = 32 * 1024
 MAX_DEPTH = 40
@@ -278,9 +277,6 @@ def day_of(value: object) -> date | None:
     return value if isinstance(value, date) else None
 
 
-# Writing
-
-
 def quote_text(text: str) -> str:
     """Return a text in double quotes, on one line."""
     if text.isprintable() and '"' not in text and "\\" not in text:
@@ -344,21 +340,9 @@ def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
     except _BrokenError:
         is_edited = False
     if not is_edited:
-        # Let ruamel write the whole head, for a value that cannot be replaced in place, such as an anchor.
-        from io import StringIO
-
-        from ruamel.yaml import YAML
-
-        yaml = YAML(typ="rt", pure=True)
-        # ruamel would print a warning for an anchor that is defined twice.
-        yaml.composer.warn_double_anchors = False
-        yaml.preserve_quotes = True
-        yaml.width = _WIDE
-        fields = yaml.load(head) or {}
-        fields.update(changes)
-        out = StringIO()
-        yaml.dump(fields, out)
-        new = out.getvalue()
+        # A value such as an anchor cannot be replaced in place.
+        names = ", ".join(changes)
+        raise InputError(f"{name}: cannot change {names}", hint="write the fields as plain `name: value`")
     return text[: fenced.start(1)] + new + text[fenced.end(1) :]
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import NamedTuple
 
 from archivist.workspace import front_matter
@@ -122,11 +123,8 @@ def build_graph(sources: Iterable[SourceFile], is_common: Callable[[str], bool] 
     """
     ordered = sorted(sources)
     # A folder with an overview is its scope.
-    files = {
-        posixpath.dirname(source.name): _file_entity(source)
-        for source in ordered
-        if source.kind is FileKind.OVERVIEW
-    }
+    overviews = [source for source in ordered if source.kind is FileKind.OVERVIEW]
+    files = {posixpath.dirname(source.name): _file_entity(source) for source in overviews}
     files |= {source.name: _file_entity(source) for source in ordered}
     repositories = Repositories((source.scope for source in ordered), is_common)
     # The places are the keys of a dictionary: each once, in order.
@@ -143,10 +141,7 @@ def build_graph(sources: Iterable[SourceFile], is_common: Callable[[str], bool] 
     for (subject, _, target), places in evidence.items():
         weights[subject] = weights.get(subject, 0) + len(places)
         weights[target] = weights.get(target, 0) + len(places)
-    entities = [
-        Entity(":".join(key), key[0], titles.get(key) or _name(key), weight)
-        for key, weight in weights.items()
-    ]
+    entities = [Entity(":".join(key), key[0], titles.get(key) or _name(key), weights[key]) for key in weights]
     relations = [
         Relation(":".join(subject), kind, ":".join(target), tuple(places)[:MAX_EVIDENCE], len(places))
         for (subject, kind, target), places in evidence.items()
@@ -184,9 +179,6 @@ def _title(source: SourceFile, head: FrontMatter) -> str:
     return first_heading(head.body) or source.name.rsplit("/", 1)[-1].removesuffix(".md")
 
 
-# Relations
-
-
 def _relations(
     source: SourceFile, head: FrontMatter, files: dict[str, _Key], repositories: Repositories
 ) -> Iterator[_Seen]:
@@ -213,10 +205,8 @@ def _relations(
                     yield subject, RelationKind.TAGGED, tagged, number
             continue
         verb = RelationKind.CONCERNS if within else RelationKind.MENTIONS
-        for relation, target in (
-            *_link_targets(source, line, files),
-            *_line_mentions(line, verb, is_code=is_code),
-        ):
+        links, mentions = _link_targets(source, line, files), _line_mentions(line, verb, is_code=is_code)
+        for relation, target in (*links, *mentions):
             yield subject, relation, target, number
         if not is_code:
             for mentioned in repositories.find_mentioned(line, source.scope):
@@ -227,11 +217,10 @@ def _relations(
 
 def _containment_relations(source: SourceFile, own: _Key) -> Iterator[_Seen]:
     """Yield that each scope contains the one below it, and the last one the file."""
-    scope = source.scope.parts
-    for depth in range(1, len(scope)):
-        above, below = WorkspaceScope(*scope[:depth]), WorkspaceScope(*scope[: depth + 1])
+    scopes = [WorkspaceScope(*source.scope.parts[:depth]) for depth in range(1, len(source.scope.parts) + 1)]
+    for above, below in pairwise(scopes):
         yield _scope_entity(above), RelationKind.CONTAINS, _scope_entity(below), 1
-    if scope and own != _scope_entity(source.scope) and source.kind not in LEARNINGS:
+    if scopes and own != _scope_entity(source.scope) and source.kind not in LEARNINGS:
         yield _scope_entity(source.scope), RelationKind.CONTAINS, own, 1
 
 
@@ -323,8 +312,6 @@ def _line_mentions(line: str, verb: RelationKind, *, is_code: bool) -> Iterator[
             yield RelationKind.INVOLVES, (EntityKind.ROLE, role.lower())
 
 
-# Repositories
-
 # Addresses and link targets are read as such.
 _ADDRESS = re.compile(r"\b\w++://\S+|\]\([^)\n]{0,400}\)")
 _SLASHED = re.compile(r"(?<![\w.@+-])[\w.@+-]++(?:/[\w.@+-]++)+")
@@ -343,12 +330,10 @@ class Repositories:
             if scope.repository:
                 self._by_name.setdefault(scope.repository.lower(), []).append(scope)
         # A distinctive name is one that a sentence does not use for anything else.
+        is_ordinary = is_common or (lambda _word: True)
+        long_names = (name for name in self._by_name if len(name) >= _MIN_NAME_CHARACTERS)
         self._distinctive = frozenset(
-            name
-            for name in self._by_name
-            if is_common is not None
-            and len(name) >= _MIN_NAME_CHARACTERS
-            and not all(is_common(part) for part in _NAME_PART.findall(name))
+            name for name in long_names if not all(map(is_ordinary, _NAME_PART.findall(name)))
         )
         self._any = re.compile("|".join(map(re.escape, self._by_name)), re.IGNORECASE)
 
@@ -359,11 +344,8 @@ class Repositories:
         repositories of the same workspace.
         """
         parts = name.strip("/ ").lower().split("/")
-        found = [
-            each
-            for each in self._by_name.get(parts[-1], [])
-            if [part.lower() for part in each.parts[-len(parts) :]] == parts
-        ]
+        named = self._by_name.get(parts[-1], [])
+        found = [each for each in named if [p.lower() for p in each.parts[-len(parts) :]] == parts]
         if len(parts) == 1 and parts[0] not in self._distinctive:
             found = [each for each in found if each.workspace == scope.workspace]
         shared = [len(posixpath.commonprefix([list(each.parts), list(scope.parts)])) for each in found]
@@ -392,17 +374,14 @@ class Repositories:
         return list(dict.fromkeys(each for each in found if each is not None))
 
 
-# Views
-
-
 def subgraph_around(graph: Graph, name: str) -> Graph:
     """Return the part of a graph around an entity: by its id or name, else every entity with these words."""
     wanted = name.strip().casefold()
-    exact = {each.id for each in graph.entities if wanted in (each.id.casefold(), each.name.casefold())}
-    near = {
-        each.id for each in graph.entities if wanted in each.name.casefold() or wanted in each.id.casefold()
-    }
-    return _subgraph(graph, exact or near)
+    names = {each.id: (each.id.casefold(), each.name.casefold()) for each in graph.entities}
+    exact = {key for key, own in names.items() if wanted in own}
+    return _subgraph(
+        graph, exact or {key for key, own in names.items() if any(wanted in each for each in own)}
+    )
 
 
 def filter_kinds(graph: Graph, kinds: Collection[EntityKind]) -> Graph:

@@ -14,10 +14,10 @@ from hashlib import sha256
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
+from archivist.archive.chunking import block_tokens
 from archivist.errors import InputError
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.text import estimate_tokens
-from archivist.workspace.documents import block_tokens
 from archivist.workspace.front_matter import FENCED
 from archivist.workspace.learnings import sanitize_body
 
@@ -207,18 +207,16 @@ class Promotion:
     reason: str
 
 
-def measure_hot_file(
-    path: str, text: str, *, agents: tuple[str, ...] = (), documented: Budget | None = None
-) -> HotFile:
-    """Return the size of a hot file, and the budget that it declares at the top, else the documented one."""
-    budget, problem = _parse_budget(text)
+def measure_hot_file(path: str, text: str, agents: tuple[str, ...] = ()) -> HotFile:
+    """Return the size of a hot file, and the budget that it declares at the top, else the documented one.
+
+    A file that only some agents load has no documented budget.
+    """
+    declared, problem = _parse_budget(text)
+    documented = Budget(_LINES_BY_NAME.get(path.rsplit("/", 1)[-1], _LINES_OF_A_FILE))
+    budget = declared or (None if agents else documented)
     lines, tokens = len(text.splitlines()), estimate_tokens(text)
-    return HotFile(path, text, lines, tokens, budget or documented, agents, problem, budget is not None)
-
-
-def documented_budget(path: str) -> Budget:
-    """Return the budget of a hot file that declares none."""
-    return Budget(_LINES_BY_NAME.get(path.rsplit("/", 1)[-1], _LINES_OF_A_FILE))
+    return HotFile(path, text, lines, tokens, budget, agents, problem, declared is not None)
 
 
 def _parse_budget(text: str) -> tuple[Budget | None, str]:
@@ -277,9 +275,6 @@ def find_item(found: Sequence[HotItem], name: str) -> HotItem | None:
     return begun[0] if len({item.id for item in begun}) == 1 else None
 
 
-# Use
-
-
 def is_relevant_to_run(text: str, run_words: Collection[str]) -> bool:
     """Say whether a run with these words needed the rule of a text.
 
@@ -307,26 +302,18 @@ def count_rule_usage(
     briefed_runs: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, RuleUsage]:
     """Return how many runs, given as their words, needed each text; `briefed_runs` did in any case."""
-    briefed_runs = briefed_runs or {}
-    return {
-        key: RuleUsage(
-            sum(
-                run in briefed_runs.get(key, ()) or is_relevant_to_run(text, words)
-                for run, words in runs.items()
-            ),
-            len(runs),
-        )
-        for key, text in texts.items()
-    }
+    found = {}
+    for key, text in texts.items():
+        briefed = (briefed_runs or {}).get(key, ())
+        met = sum(run in briefed or is_relevant_to_run(text, words) for run, words in runs.items())
+        found[key] = RuleUsage(met, len(runs))
+    return found
 
 
 def matching_lessons(text: str, lessons: Mapping[str, str]) -> list[str]:
     """Return the keys of the lessons that say the same as a text."""
     words = _words(text)
     return [key for key, lesson in lessons.items() if matches(words, _words(lesson), frozenset(), _SAME)]
-
-
-# Proposals
 
 
 def propose_demotions(
@@ -376,20 +363,13 @@ def propose_promotions(
         use = usage_by_id.get(entry.id, RuleUsage())
         reason = str(use) if use.is_universal else ""
         if not reason and entry.scope and len(workspaces) > 1:
-            said_in = {
-                other.scope.split("/")[0]
-                for other in warm
-                if other.scope and matches(words, _words(other.text), frozenset(), _SAME)
-            }
-            if said_in >= set(workspaces):
+            same = [other for other in warm if matches(words, _words(other.text), frozenset(), _SAME)]
+            if {other.scope.split("/")[0] for other in same} >= set(workspaces):
                 reason = f"written down in all {len(workspaces)} workspaces"
         if reason:
             found.append(Promotion(entry, use, reason))
             said.append(words)
     return tuple(sorted(found, key=lambda promotion: (-promotion.use.share, promotion.warm.id)))
-
-
-# Edits
 
 
 def strip_list_mark(text: str) -> str:
@@ -417,10 +397,8 @@ def with_item(text: str, words: str) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     said = f"- {' '.join(words.split())}"
     lines = text.splitlines()
-    last = max(
-        (token.map[1] for token in _blocks(lines) if token.type in _LISTS and token.map),
-        default=0,
-    )
+    ends = [token.map[1] for token in _blocks(lines) if token.type in _LISTS and token.map]
+    last = max(ends, default=0)
     while last and not lines[last - 1].strip():
         last -= 1
     if last and not any(line.lstrip().startswith("#") for line in lines[last:]):

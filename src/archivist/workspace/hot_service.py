@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.capture.clean import clean_name
-from archivist.clock import system_clock
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError, StateError
 from archivist.files.write import explain_os_errors, read_bytes, replace_if_unchanged
@@ -93,14 +91,12 @@ def review(topology: Topology, bank: Bank | None = None) -> Review:
 
 def _load_usage(reader: Reader) -> tuple[dict[str, frozenset[str]], list[Lesson], dict[str, set[str]]]:
     """Return the words of the latest runs, the lessons, and the runs that were briefed with each lesson."""
-    rows = reader.select_fields(
-        Episode, ("id", "task", "summary"), equals("parent", ""), order=("-finished", "-id"), limit=_MAX_RUNS
-    )
+    fields, latest = ("id", "task", "summary"), ("-finished", "-id")
+    rows = reader.select_fields(Episode, fields, equals("parent", ""), order=latest, limit=_MAX_RUNS)
     runs: dict[str, frozenset[str]] = {}
     for run, task, summary in rows:
-        events = reader.select_fields(
-            Event, ("text", "target"), equals("run", str(run)), order=("seq",), limit=_MAX_EVENTS
-        )
+        of_run = equals("run", str(run))
+        events = reader.select_fields(Event, ("text", "target"), of_run, order=("seq",), limit=_MAX_EVENTS)
         texts = (f"{text[:_EVENT_CHARACTERS]} {target[:_TARGET_CHARACTERS]}" for text, target in events)
         runs[str(run)] = keywords("\n".join((f"{task} {summary}", *texts)))
     lessons = reader.select(Lesson, one_of("status", [Status.ACTIVE.value]), order=("number",))
@@ -121,17 +117,7 @@ def _warm_entries(topology: Topology) -> list[hot.WarmEntry]:
     return [hot.WarmEntry(each.place, each.content, str(each.scope)) for each in learnings_of(sources)]
 
 
-# Moving
-
-
-def demote(
-    topology: Topology,
-    name: str,
-    scope: str,
-    *,
-    on_conflict: str = "refuse",
-    now: Callable[[], datetime] = system_clock,
-) -> MovedRule:
+def demote(topology: Topology, name: str, scope: str, *, on_conflict: str = "refuse") -> MovedRule:
     """Move a rule into a workspace's lessons. It leaves the hot file only after it is saved there."""
     files = [file for file in measure_hot_files(topology.root, topology.rules)[0].files if not file.agents]
     items = {item: file for file in files for item in hot.parse_hot_items(file)}
@@ -145,24 +131,20 @@ def demote(
         find_scope([topology], str(WorkspaceScope(*WorkspaceScope.parse(scope).parts[:2])))
     words = hot.strip_list_mark(item.text)
     lesson = MemoryItem(text=words, kind=MemoryKind.LESSON, category="convention")
-    workspace = Workspace(topology.root, topology.rules, now=now)
+    workspace = Workspace(topology.root, topology.rules)
     outcome = workspace.save_memory([lesson], scope, on_conflict=on_conflict)[0]
     if outcome.result in (SaveResult.CONFLICT, SaveResult.REFUSED):
         place = f" ({outcome.place})" if outcome.place else ""
-        raise InputError(
-            f"not demoted: {outcome.reason}{place}",
-            hint="nothing was changed; --on-conflict supersede or keep_both saves it all the same",
-        )
+        hint = "nothing was changed; --on-conflict supersede or keep_both saves it all the same"
+        raise InputError(f"not demoted: {outcome.reason}{place}", hint=hint)
     # Now every sentence of the rule is a lesson: saving never drops what says something new.
     path, before = topology.root / item.file, items[item].text
     with explain_os_errors(path):
-        after = hot.without_item(before, item)
-        is_removed = replace_if_unchanged(path, before.encode(), after.encode())
-    if not is_removed:
-        raise StateError(
-            f"{item.file} was changed meanwhile; the rule is saved as a lesson and still in the file",
-            hint="run the same command again",
-        )
+        if not replace_if_unchanged(path, before.encode(), hot.without_item(before, item).encode()):
+            raise StateError(
+                f"{item.file} was changed meanwhile; the rule is saved as a lesson and still in the file",
+                hint="run the same command again",
+            )
     return MovedRule(item.text, f"{item.file}:{item.line}", outcome.place)
 
 
@@ -195,7 +177,7 @@ def promote(topology: Topology, name: str, file: str, bank: Bank | None = None) 
     except UnicodeDecodeError:
         raise InputError(f"{file!r} is not UTF-8 text", hint="save it as UTF-8 first") from None
     after = hot.with_item(text, warm.text)
-    grown = _measure(topology.name_of(path), after)
+    grown = hot.measure_hot_file(topology.name_of(path), after)
     usage = measure_hot_files(topology.root, topology.rules)[0]
     whole = replace(usage, files=(*(file for file in usage.files if file.path != grown.path), grown))
     hint = "archivist workspace hot shows what to demote"
@@ -212,8 +194,6 @@ def promote(topology: Topology, name: str, file: str, bank: Bank | None = None) 
             raise StateError(f"{file!r} was changed meanwhile by somebody else", hint="try again")
     return MovedRule(warm.text, warm.id, topology.name_of(path))
 
-
-# Measuring
 
 _ALWAYS = {
     Client.CURSOR: re.compile(r"^alwaysApply:\s*true\b", re.MULTILINE),
@@ -240,14 +220,10 @@ _MAX_HOPS = 4
 _MAX_FILE_BYTES = 4 * 1024**2
 
 
-def _measure(path: str, text: str) -> hot.HotFile:
-    return hot.measure_hot_file(path, text, documented=hot.documented_budget(path))
-
-
 def measure_hot_files(root: Path, rules: WorkspaceRules) -> tuple[hot.HotUsage, tuple[str, ...]]:
     """Measure the hot files of a root, and those that some tools always load; name what cannot be read."""
     own, problems = links.read_rules(root, rules.hot)
-    files = [_measure(rule.path, rule.text) for rule in own]
+    files = [hot.measure_hot_file(rule.path, rule.text) for rule in own]
     counted = {(root / rule.path).resolve() for rule in own}
     found: dict[Path, tuple[Path, list[str]]] = {}
     for path, client in _always_loaded_files(root, rules.hot):
@@ -267,7 +243,7 @@ def measure_hot_files(root: Path, rules: WorkspaceRules) -> tuple[hot.HotUsage, 
             problems.append(f"{name}: not UTF-8 text")
             continue
         if rest.strip():
-            measured = hot.measure_hot_file(name, rest, agents=tuple(agents))
+            measured = hot.measure_hot_file(name, rest, tuple(agents))
             files.append(replace(measured, text=links.blank_section(data).decode()))
     return hot.HotUsage(tuple(files), rules.hot_lines, rules.hot_tokens), tuple(problems)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from archivist.capture.redaction import redact
 from archivist.files.write import explain_os_errors, replace_if_unchanged
 from archivist.workspace import learnings
@@ -68,7 +66,11 @@ def lay_out(
     home = WorkspaceScope(*scope.parts[:2])
     for kind in LEARNINGS:
         files[topology.name_of(topology.learning_file(kind, home))] = learnings.header(kind, home)
-    made = {name: _create(topology.path_inside(name), text) for name, text in files.items()}
+    made = {}
+    for name, text in files.items():
+        path = topology.path_inside(name)
+        with explain_os_errors(path):
+            made[name] = not path.exists() and replace_if_unchanged(path, None, text.encode())
     folders = [
         rules.transcripts,
         *(topology.name_of(overview / each) for each in (rules.plans, *_DOCUMENT_FOLDERS)),
@@ -79,8 +81,3 @@ def lay_out(
         with explain_os_errors(path):
             path.mkdir(parents=True, exist_ok=True)
     return made
-
-
-def _create(path: Path, text: str) -> bool:
-    with explain_os_errors(path):
-        return not path.exists() and replace_if_unchanged(path, None, text.encode())

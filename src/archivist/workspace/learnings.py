@@ -1,8 +1,7 @@
 """Read and change decisions.md and lessons.md, entry by entry.
 
-markdown-it-py decides what a block is, because a heading inside a code block is none. A text of paragraphs,
-headings and rules alone is split line by line, which gives the same result in a fraction of the time.
-Changes take the whole text and return it; everything else stays byte for byte.
+markdown-it-py decides what a block is, because a heading inside a code block is none. Changes take the whole
+text and return it; everything else stays byte for byte.
 """
 
 from __future__ import annotations
@@ -10,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import date
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from archivist.archive.chunking import block_tokens
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
 from archivist.records.words import ActorKind
-from archivist.workspace.documents import block_tokens
 from archivist.workspace.front_matter import day_of
 from archivist.workspace.topology import (
     LEARNINGS,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from archivist.records import Actor
 
 LEVEL = 3
-_HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
 _TITLE = lazy_pattern(r"\[([^\]]*)\]\s*(.*)", re.DOTALL)
 _BARE_DATE = lazy_pattern(r"(\d{4}-\d{2}-\d{2})[:\s\u2013\u2014-]*(.*)", re.DOTALL)
 _MARK = lazy_pattern(r"(?:[-*+]\s+)?\*\*\s*+([A-Za-z]+(?: +[A-Za-z]+)*)\s*+:?\s*+\*\*\s*+:?\s*+(.*)")
@@ -40,10 +39,6 @@ _MARKS = {"category", "tags", "superseded by", "beside"}
 _SPEAKER = lazy_pattern(r"\((agent(?::[^()]*)?)\)\s*")
 _RULE = lazy_pattern(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _CLOSING = lazy_pattern(r"(?:^|(?<![ \t])[ \t]++)#++[ \t]*$")
-# Code, lists, quotes, HTML and tables can hide a heading, or make a line that looks like one.
-_NEEDS_PARSER = lazy_pattern(
-    r"^(?:[ \t]+\S|.*(?:```|~~~)| {0,3}[>+<]| {0,3}[-*] | {0,3}\d{1,9}[.)])", re.MULTILINE
-)
 _SLUG = lazy_pattern(r"[^a-z0-9]+")
 _SLUG_CHARACTERS = 60
 
@@ -118,10 +113,9 @@ class Learnings(NamedTuple):
 def read_learning_file(text: str, place: WorkspaceFile | SourceFile) -> LearningFile:
     """Read a file of decisions or lessons."""
     entries = tuple(parse_entries(text, place.name))
-    problems = tuple(problem for entry in entries for problem in entry.problems)
-    lines = lines_of(text)
-    problems += tuple(_find_misplaced(lines, find_blocks(lines)[0], place.name))
-    return LearningFile(place.kind, place.scope, place.name, entries, problems)
+    problems = [problem for entry in entries for problem in entry.problems]
+    problems += _find_misplaced(text, place.name)
+    return LearningFile(place.kind, place.scope, place.name, entries, tuple(problems))
 
 
 def list_learnings(file: LearningFile) -> list[Learning]:
@@ -145,13 +139,10 @@ def learnings_of(sources: Iterable[SourceFile]) -> tuple[Learning, ...]:
     return tuple(learning for learning in found if not learning.entry.superseded_by)
 
 
-# Parsing
-
-
 def parse_entries(text: str, name: str) -> list[LearningEntry]:
     """Return the entries of a learning file in order; `name` is the file in the problems."""
     lines = lines_of(text)
-    headings, rules = find_blocks(lines)
+    headings, rules = find_blocks(text)
     ends = dict(pairwise([at for at, level in headings if level <= LEVEL] + [len(lines)]))
     return [_parse_entry(lines, at, ends[at], rules, name) for at, level in headings if level == LEVEL]
 
@@ -203,15 +194,13 @@ def lines_of(text: str) -> list[str]:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def _find_misplaced(
-    lines: Sequence[str], headings: Sequence[tuple[int, int]], name: str
-) -> list[LintProblem]:
+def _find_misplaced(text: str, name: str) -> list[LintProblem]:
     """Return a problem for each heading of another level that looks like an entry's.
 
     It starts with a date, and is outside an entry or above a category.
     """
-    found, is_inside = [], False
-    for at, level in headings:
+    found, is_inside, lines = [], False, lines_of(text)
+    for at, level in find_blocks(text)[0]:
         if level == LEVEL:
             is_inside = True
             continue
@@ -233,12 +222,11 @@ def stray_lines(text: str) -> list[int]:
     Text above the first section is an introduction, unless the file has no entry; text below an entry's
     heading of the wrong level belongs to that heading.
     """
-    lines = lines_of(text)
-    headings, rules = find_blocks(lines)
+    headings, rules = find_blocks(text)
     levels = dict(headings)
-    misplaced = {problem.line - 1 for problem in _find_misplaced(lines, headings, "")}
+    misplaced = {problem.line - 1 for problem in _find_misplaced(text, "")}
     is_stray, stray = LEVEL not in levels.values(), []
-    for at, line in enumerate(lines):
+    for at, line in enumerate(lines_of(text)):
         level = levels.get(at, 0)
         if level == LEVEL or at in misplaced:
             is_stray = False
@@ -249,20 +237,11 @@ def stray_lines(text: str) -> list[int]:
     return stray
 
 
-def find_blocks(lines: Sequence[str]) -> tuple[list[tuple[int, int]], frozenset[int]]:
+@lru_cache(maxsize=4)
+def find_blocks(text: str) -> tuple[list[tuple[int, int]], frozenset[int]]:
     """Return the headings with their levels, and the rules, by line from 0."""
-    text = "\n".join(lines)
-    if not _NEEDS_PARSER.search(text):
-        headings = [
-            (at, len(line) - len(line.lstrip("#"))) for at, line in enumerate(lines) if _HEADING.match(line)
-        ]
-        return headings, frozenset(at for at, line in enumerate(lines) if _RULE.match(line))
-    return _parse_blocks(text, lines)
-
-
-def _parse_blocks(text: str, lines: Sequence[str]) -> tuple[list[tuple[int, int]], frozenset[int]]:
-    headings, rules = [], set()
-    for token in block_tokens(text):
+    headings, rules, lines = [], set(), lines_of(text)
+    for token in block_tokens("\n".join(lines)):
         if token.level or token.map is None:
             continue
         if token.type == "hr":
@@ -286,8 +265,6 @@ def _split_date(heading: str) -> tuple[str, str]:
         return "", heading
     return found[1].strip(), found[2].strip()
 
-
-# Writing
 
 _LINES = lazy_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _ENTRY_HEADING = lazy_pattern(r"( {0,3})(#{1,3})(?=[ \t]|$)")
@@ -335,7 +312,7 @@ def sanitize_body(text: str) -> str:
     Raise InputError for markup that would swallow the entries below.
     """
     lines = lines_of(text.strip("\ufeff \t\r\n"))
-    for at, level in find_blocks(lines)[0]:
+    for at, level in find_blocks("\n".join(lines))[0]:
         if level <= LEVEL:
             lines[at] = _ENTRY_HEADING.sub(r"\1####", lines[at], count=1)
     # A line that is underlined would be a heading above the entry's own.
@@ -365,17 +342,15 @@ def append_entry(text: str, entry: LearningEntry, name: str) -> str:
     base = text
     if base and not base.endswith(("\n", "\r")):
         base += end
-    if before and not any(line >= before[-1].end_line for line in find_blocks(lines_of(base))[1]):
+    if before and not any(line >= before[-1].end_line for line in find_blocks(base)[1]):
         base += f"{end}---{end}"
     if base.strip("\ufeff \r\n") and not base.endswith((end * 2,)):
         base += end
     new = base + entry_text(entry).replace("\n", end)
     after = parse_entries(new, name)
     if after[:-1] != before or not after or not is_same_entry(after[-1], entry):
-        raise InputError(
-            f"{name}: an entry added at its end could not be read back",
-            hint="something before it never ends, such as a code block: archivist workspace lint",
-        )
+        hint = "something before it never ends, such as a code block: archivist workspace lint"
+        raise InputError(f"{name}: an entry added at its end could not be read back", hint=hint)
     return new
 
 
@@ -398,9 +373,8 @@ def append_note(text: str, entry: LearningEntry, note: str) -> str:
         for version in (text, new)
     )
     if others != unchanged:
-        raise InputError(
-            "the text would swallow the entries below", hint="close its comment, tag or code block"
-        )
+        hint = "close its comment, tag or code block"
+        raise InputError("the text would swallow the entries below", hint=hint)
     return new
 
 

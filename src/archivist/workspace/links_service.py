@@ -130,9 +130,6 @@ def _copy_text(client: Client, rule: HotRule) -> str:
     return (head.replace("\n", "\r\n") if _newline_of(body.encode()) == _CRLF else head) + body
 
 
-# Copies
-
-
 def marked_copy(target: LinkTarget) -> bytes:
     """Return a copy's bytes: its content with a line that names its source and has a digest."""
     front = FENCED.match(target.content)
@@ -164,9 +161,6 @@ def _digest(data: bytes) -> str:
 def _newline_of(data: bytes) -> bytes:
     """Return the line end that most lines of a file have."""
     return _CRLF if 2 * data.count(_CRLF) > data.count(_LF) else _LF
-
-
-# Sections
 
 
 def with_section(data: bytes | None, body: str, reader: str) -> bytes:
@@ -360,11 +354,9 @@ def unlink(
 def is_own_file(root: Path, folder: str, name: str) -> bool:
     """Say whether a client's rule file is a link into the hot folder, or a copy that we made."""
     path = root / name
-    return (
-        _points_into(path, root / folder)
-        if path.is_symlink()
-        else source_of_copy(read_if_any(path)) is not None
-    )
+    if path.is_symlink():
+        return _points_into(path, root / folder)
+    return source_of_copy(read_if_any(path)) is not None
 
 
 def read_if_any(path: Path) -> bytes:
@@ -479,28 +471,21 @@ class _Linker:
         return "copy"
 
     def _put_section(self, target: LinkTarget) -> tuple[LinkStatus, str]:
-        path = self.root / target.path
-        real = self._real_inside(path)
+        real, form = self._section_file(self.root / target.path)
         before = read_bytes(real)
         if before is not None and is_edited_section(before):
             raise _LeftAloneError(_EDITED_SECTION)
         done = self._replace(real, before, with_section(before, target.content, self.client))
         if done is LinkStatus.REFRESHED and not is_read_by(before or b"", self.client):
             done = LinkStatus.MADE
-        return done, self._section_form(path)
+        return done, form
 
-    def _real_inside(self, path: Path) -> Path:
-        """Return the real path: of two files that clients read, one is often a link to the other."""
-        real = path.resolve()
-        if not real.is_relative_to(self.root.resolve()):
+    def _section_file(self, path: Path) -> tuple[Path, str]:
+        """Return the file that holds a section, and the form; one client's file may link to another's."""
+        real, root = path.resolve(), self.root.resolve()
+        if not real.is_relative_to(root):
             raise _LeftAloneError(_OUTSIDE)
-        return real
-
-    def _section_form(self, path: Path) -> str:
-        """Return the form `section`, with the file that holds it when the path is a link."""
-        if not path.is_symlink():
-            return "section"
-        return f"section of {path.resolve().relative_to(self.root.resolve()).as_posix()}"
+        return real, f"section of {real.relative_to(root).as_posix()}" if path.is_symlink() else "section"
 
     def _replace(self, path: Path, before: bytes | None, after: bytes) -> LinkStatus:
         if before == after:
@@ -521,7 +506,7 @@ class _Linker:
             if _SECTION.search(before):
                 if is_edited_section(before):
                     raise _LeftAloneError(_EDITED_SECTION)
-                form, real = self._section_form(path), self._real_inside(path)
+                real, form = self._section_file(path)
                 after = without_section(before, self.client)
                 if after is not None:
                     self._replace(real, before, after)

@@ -141,9 +141,8 @@ def _check_front_matter(
 
 def _check_value(field: str, value: object) -> tuple[str, str] | None:
     """Return the rule that a value breaks and a message, or None."""
-    if field in ("created", "updated") and (
-        isinstance(value, datetime) or front_matter.day_of(value) is None
-    ):
+    is_day = front_matter.day_of(value) is not None and not isinstance(value, datetime)
+    if field in ("created", "updated") and not is_day:
         return "bad-date", f"{field!r} is not a date: {_short_repr(value)}"
     if field == "status" and not (isinstance(value, str) and value in set(PlanStatus)):
         return "bad-status", f"{_short_repr(value)} is not a status"
@@ -171,9 +170,8 @@ def _check_learnings(
             found.append(LintProblem(place.name, line, "stray-text", message))
     for entry in entries:
         if entry.beside and not entry.superseded_by:
-            message = (
-                f"{entry.title!r}, said by {entry.said_by or 'a person'}, stands beside {entry.beside!r}"
-            )
+            speaker = entry.said_by or "a person"
+            message = f"{entry.title!r}, said by {speaker}, stands beside {entry.beside!r}"
             found.append(LintProblem(place.name, entry.line, "undecided", message))
     if len(entries) > max_entries:
         proposal = propose_split(entries, place, max_entries, domains)
@@ -201,17 +199,13 @@ def propose_split(
             if len(left) <= max_entries:
                 break
             steps.append(f"move the {count} tagged {domain!r} to {folder}/{domain}/{place.stem}.md")
-            left = [
-                entry for entry in left if domain.casefold() not in {tag.casefold() for tag in entry.tags}
-            ]
+            left = [entry for entry in left if not documents.has_any_tag(entry.tags, [domain])]
     if len(left) > max_entries:
         # The oldest are archived, by whole years where that is enough.
         ordered = sorted(left, key=lambda entry: entry.date or date.min)
         count = len(ordered) - max_entries
         last = ordered[count - 1].date
-        through = [
-            entry for entry in ordered if entry.date is None or (last and entry.date.year <= last.year)
-        ]
+        through = [each for each in ordered if each.date is None or (last and each.date.year <= last.year)]
         target = f"{folder}/archive/{place.stem}"
         if last and len(through) <= len(ordered) * 3 // 4:
             steps.append(f"archive the {len(through)} up to {last.year} to {target}-{last.year}.md")
@@ -255,9 +249,7 @@ class FileChange(NamedTuple):
 
     def diff(self) -> str:
         """Return the change as a unified diff."""
-        old, new = (
-            [] if text is None else text.splitlines(keepends=True) for text in (self.before, self.after)
-        )
+        old, new = ((text or "").splitlines(keepends=True) for text in (self.before, self.after))
         before = f"a/{self.path}" if old else "/dev/null"
         after = f"b/{self.path}" if self.after is not None else "/dev/null"
         return "".join(
@@ -318,9 +310,8 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
     values = read.values
     given_name = documents.field_text(values.get("name"))
     folder = place.folder.rpartition("/")[2]
-    names = {
-        _fold_text(name) for name in (given_name, documents.first_heading(read.body), folder, "abstract")
-    }
+    titles = (given_name, documents.first_heading(read.body), folder, "abstract")
+    names = {_fold_text(title) for title in titles}
     try:
         said, body, fields = _read_abstract(abstract, values, names)
     except InputError as error:
@@ -374,10 +365,8 @@ def _read_abstract(
     prose = documents.abstract_of(body)
     if not prose and not body.startswith("#") and "\n\n" not in body:
         prose = documents.first_sentences(documents.strip_markup(" ".join(body.split())))
-    description = documents.field_text(read.values.get("description")) or documents.clip_text(
-        prose, DESCRIPTION_CHARACTERS
-    )
-    return description, body, fields
+    description = documents.field_text(read.values.get("description"))
+    return description or documents.clip_text(prose, DESCRIPTION_CHARACTERS), body, fields
 
 
 def _build_change(
@@ -394,12 +383,10 @@ def _build_change(
 
 def _blocking_problem(text: str, name: str) -> LintProblem | None:
     """Return why a file must stay as it is: front matter that cannot be read cannot be completed safely."""
-    problem = front_matter.find_foreign(text, name) or next(
-        iter(front_matter.read(text, name).problems), None
-    )
-    if problem or text.strip("\ufeff \t\r\n"):
-        return problem
-    return LintProblem(name, 0, "empty", "the file is empty")
+    if not text.strip("\ufeff \t\r\n"):
+        return LintProblem(name, 0, "empty", "the file is empty")
+    problems = front_matter.read(text, name).problems
+    return front_matter.find_foreign(text, name) or (problems[0] if problems else None)
 
 
 def _is_given(values: dict[str, object], field: str) -> bool:

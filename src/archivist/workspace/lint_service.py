@@ -54,9 +54,8 @@ def lint_scope(topology: Topology, scope: WorkspaceScope) -> LintReport:
             problems += lint.check_file(data, place, topology.rules, below)
     ignored = set(words_of(topology.rules.ignore_rules))
     for name in sorted(ignored - set(RULES)):
-        raise InputError(
-            f"workspace.ignore_rules: no rule {name!r}", hint="archivist workspace lint --rules lists them"
-        )
+        hint = "archivist workspace lint --rules lists them"
+        raise InputError(f"workspace.ignore_rules: no rule {name!r}", hint=hint)
     problems = [problem for problem in problems if problem.rule not in ignored]
     problems.sort(key=lambda problem: (problem.file, problem.line, problem.rule))
     return LintReport(problems, len(found.places))
@@ -70,9 +69,9 @@ def propose_migration(topology: Topology, scope: WorkspaceScope) -> WorkspaceMig
     texts: dict[str, str | None] = {}
     for place in found.places:
         data = read_data(place, migration.problems)
-        decoded = decode(data or b"", place.name)
-        migration.problems.extend(decoded.problems)
-        texts[place.name] = None if data is None or decoded.problems else decoded.text
+        decoded, broken = decode(data or b"", place.name)
+        migration.problems.extend(broken)
+        texts[place.name] = None if data is None or broken else decoded
     for place in found.places:
         text = texts[place.name]
         if text is None or place.kind is FileKind.ABSTRACT:

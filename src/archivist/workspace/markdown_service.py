@@ -94,9 +94,8 @@ class Workspace:
     def retrieve_plan(self, name: str, scope: str | WorkspaceScope = EVERYWHERE) -> PlanDetail:
         """Return one plan in full (T2), by its id, its path or its name."""
         plan = documents.find_plan(self.retrieve_plans(scope), name)
-        data = read_bytes(self.topology.path_inside(plan.path), plan.path)
-        body = front_matter.read(decode(data, plan.path).text, plan.path).body
-        return PlanDetail(plan, documents.trim_body(body))
+        text, _ = decode(read_bytes(self.topology.path_inside(plan.path), plan.path), plan.path)
+        return PlanDetail(plan, documents.trim_body(front_matter.read(text, plan.path).body))
 
     def retrieve_overview(
         self, scope: str | WorkspaceScope = EVERYWHERE, *, is_full: bool = False

@@ -163,9 +163,6 @@ def tags_of(text: str, known: Iterable[str] = ()) -> tuple[str, ...]:
     return tuple(found)[:_MAX_TAGS]
 
 
-# Items
-
-
 class OnConflict(StrEnum):
     """What to do with a statement that contradicts an entry."""
 
@@ -239,9 +236,8 @@ def item_from(value: object) -> MemoryItem:
     if kind is not None and named is None:
         raise InputError(f"{kind!r} is not a kind", hint=f"one of {', '.join(MemoryKind)}")
     tags = [tag.strip() for tag in tags.split(",")] if isinstance(tags, str) else tags
-    if not isinstance(tags, list | tuple) or not all(
-        isinstance(text, str) for text in (*tags, *given.values())
-    ):
+    is_list = isinstance(tags, list | tuple)
+    if not is_list or not all(isinstance(text, str) for text in (*tags, *given.values())):
         raise InputError("the fields of an item are texts, and its tags a list of texts", hint=_ITEM_HINT)
     try:
         date_of_item = day if day is None or isinstance(day, date) else date.fromisoformat(str(day).strip())
@@ -328,9 +324,6 @@ def choose_scope(
     if len(asked.parts) == 1 and len(named) == 1:
         return WorkspaceScope(asked.workspace, named[0]), item
     return asked, item
-
-
-# What saving does
 
 
 def find_nearest(

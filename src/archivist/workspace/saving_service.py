@@ -93,13 +93,9 @@ class MemorySaver:
         """Compare an item with the existing entries and write it; None when a file changed meanwhile."""
         files = self._files.read(WorkspaceScope(home.workspace), LEARNINGS).learnings
         # An entry holds where the new one would when its scope is the same, above or below.
-        existing = [
-            learning
-            for file in files
-            if home.contains(file.scope) or file.scope.contains(home)
-            for learning in learnings.list_learnings(file)
-            if not learning.entry.superseded_by
-        ]
+        related = (file for file in files if home.contains(file.scope) or file.scope.contains(home))
+        entries = (learning for file in related for learning in learnings.list_learnings(file))
+        existing = [learning for learning in entries if not learning.entry.superseded_by]
         near = save.find_nearest(item, existing, _cosines, self._said_by)
         if near is not None:
             item = save.follow_conflict(item, given, *near)
@@ -205,10 +201,10 @@ def _read_text(path: Path, name: str) -> tuple[bytes | None, str]:
     """Return the bytes of a file, None when there is none, and its text."""
     with explain_os_errors(path):
         data = read_bytes(path)
-    decoded = decode(data or b"", name)
-    if decoded.problems:
-        raise InputError(str(decoded.problems[0]), hint="save it as UTF-8; nothing was written")
-    return data, decoded.text
+    text, problems = decode(data or b"", name)
+    if problems:
+        raise InputError(str(problems[0]), hint="save it as UTF-8; nothing was written")
+    return data, text
 
 
 def _cosines(new: Statement, old: Sequence[Statement]) -> list[float]:

@@ -114,7 +114,14 @@ class WorkspaceSearch(BankService):
     @reads(Layer.WORKSPACE)
     def index(self) -> tuple[str, ...]:
         """Bring the index in step with the files when any of them changed; return what could not be read."""
-        states = {str(topology.root.resolve()): self._fingerprint(topology) for topology in self._roots}
+        states = {}
+        for topology in self._roots:
+            places = topology.scan().places
+            newest = max((max(place.mtime_ns, place.ctime_ns) for place in places), default=0)
+            is_fresh = newest + FRESH_NS >= int(self._bank.now().timestamp() * 1e9)
+            # A file that is too fresh may change again without a new time.
+            digest = "" if is_fresh else sha256(repr(places).encode()).hexdigest()
+            states[str(topology.root.resolve())] = digest
         with self._bank.reading() as reader:
             noted: dict[str, str] = reader.json_setting(_INDEXED)
         if all(state and noted.get(root) == state for root, state in states.items()):
@@ -132,19 +139,8 @@ class WorkspaceSearch(BankService):
             noted = writer.json_setting(_INDEXED)
             writer.set_setting(_INDEXED, canonical_json({**noted, **states}))
         paths = {problem: (self._project / problem.split(":", 1)[0]).resolve() for problem in done.problems}
-        return tuple(
-            problem
-            for problem, path in paths.items()
-            if any(path.is_relative_to(topology.root.resolve()) for topology in self._roots)
-        )
-
-    def _fingerprint(self, topology: Topology) -> str:
-        """Return a digest of the names, sizes and times of a root's files; empty when one is too fresh."""
-        places = topology.scan().places
-        newest = max((max(place.mtime_ns, place.ctime_ns) for place in places), default=0)
-        if newest + FRESH_NS >= int(self._bank.now().timestamp() * 1e9):
-            return ""
-        return sha256(repr(places).encode()).hexdigest()
+        roots = [topology.root.resolve() for topology in self._roots]
+        return tuple(each for each, path in paths.items() if any(map(path.is_relative_to, roots)))
 
 
 def _filter_answers(text: str, recalled: RecallResult) -> tuple[Hit, ...]:
@@ -173,11 +169,8 @@ def _snippet(document: Document, folder: str, top: str, root: str, score: float)
     # The line of the heading, when the piece contains it; else its first line.
     heading = document.heading.rsplit(" > ", 1)[-1].strip()
     lines = document.text.splitlines()
-    offsets = (
-        at
-        for at, line in enumerate(lines)
-        if heading and line.startswith("#") and line.lstrip("# ").strip() == heading
-    )
+    titles = ((at, line.lstrip("# ").strip()) for at, line in enumerate(lines) if line.startswith("#"))
+    offsets = (at for at, title in titles if title and title == heading)
     stripped = [line.strip() for line in lines if line.strip(" -\t")]
     prose = [line for line in stripped if not line.startswith(("#", "**Category:**", "**Tags:**"))]
     return Snippet(

@@ -141,7 +141,7 @@ def list_skills(topology: Topology, scope: WorkspaceScope) -> list[Skill]:
     for place in topology.scan(scope, (FileKind.DOCUMENT,)).places:
         if _PLACE.search(place.name):
             try:
-                text = (read_bytes(place.path) or b"").decode("utf-8", "replace")
+                text = (read_bytes(Path(place.file)) or b"").decode("utf-8", "replace")
             except OSError:
                 continue
             found.append(read_skill(text, place.name, place.scope))
@@ -170,20 +170,18 @@ def find_skill(topology: Topology, name: str, scope: WorkspaceScope) -> Skill:
     """
     found = [skill for skill in list_skills(topology, WorkspaceScope(scope.workspace)) if skill.name == name]
     above = [skill for skill in found if skill.scope.contains(scope)]
+    chosen = [skill for skill in found if scope.contains(skill.scope)]
     if above and scope.parts:
         deepest = max(len(skill.scope.parts) for skill in above)
         chosen = [skill for skill in above if len(skill.scope.parts) == deepest]
-    else:
-        chosen = [skill for skill in found if scope.contains(skill.scope)]
     if not chosen:
         chosen = [skill for skill in list_client_skills(topology.root) if skill.name == name][:1]
     if len(chosen) == 1:
         return chosen[0]
     if chosen:
         places = ", ".join(str(skill.scope) for skill in chosen)
-        raise InputError(
-            f"{len(chosen)} skills are called {name!r}: in {places}", hint="name one with --scope"
-        )
+        hint = "name one with --scope"
+        raise InputError(f"{len(chosen)} skills are called {name!r}: in {places}", hint=hint)
     raise NotFoundError("skill", name, hint="archivist workspace skills list shows the known skills")
 
 
@@ -203,10 +201,8 @@ def save_skill(
     `create` allows a scope that has no folder yet. `said_by` is the agent that saves it, empty for a person.
     """
     if not is_skill_name(name):
-        raise InputError(
-            f"{name!r} is not a valid name of a skill",
-            hint=f"lower-case letters and digits in words joined by hyphens, at most {MAX_NAME} characters",
-        )
+        hint = f"lower-case letters and digits in words joined by hyphens, at most {MAX_NAME} characters"
+        raise InputError(f"{name!r} is not a valid name of a skill", hint=hint)
     home = WorkspaceScope.parse(scope)
     if not home.parts:
         raise InputError("a skill belongs to a workspace", hint="--scope WORKSPACE[/DOMAIN[/REPOSITORY]]")
@@ -228,17 +224,12 @@ def save_skill(
         before = read_bytes(path)
         if before == composed.encode():
             return SavedSkill(read_skill(composed, topology.name_of(path), home), "unchanged")
-        if (
-            before is not None
-            and said_by
-            and _metadata(before.decode("utf-8", "replace"))[_SAVED_BY] != said_by
-        ):
+        author = _metadata((before or b"").decode("utf-8", "replace"))[_SAVED_BY]
+        if before is not None and said_by and author != said_by:
             raise StateError(f"another skill {name!r} in {home} is not yours", hint="choose another name")
         if before is not None and not is_replacing:
-            raise StateError(
-                f"there is another skill {name!r} in {home}",
-                hint=f"see archivist workspace skills show {name} --scope {home}; --replace replaces it",
-            )
+            hint = f"see archivist workspace skills show {name} --scope {home}; --replace replaces it"
+            raise StateError(f"there is another skill {name!r} in {home}", hint=hint)
         if not replace_if_unchanged(path, before, composed.encode()):
             raise StateError(f"skill {name!r} was changed meanwhile by somebody else", hint="try again")
     kept: Literal["saved", "replaced"] = "saved" if before is None else "replaced"

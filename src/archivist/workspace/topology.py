@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from enum import StrEnum
-from pathlib import Path
 from typing import NamedTuple
 
 from archivist.config import WorkspaceRules
@@ -177,11 +176,6 @@ class WorkspaceFile(NamedTuple):
     ctime_ns: int
 
     @property
-    def path(self) -> Path:
-        """Return the path on disk."""
-        return Path(self.file)
-
-    @property
     def stem(self) -> str:
         """Return the file name without its suffix."""
         return self.name.rpartition("/")[2].removesuffix(".md")
@@ -203,24 +197,17 @@ class SourceFile(NamedTuple):
     text: str
 
 
-class DecodedText(NamedTuple):
-    """A file's text, and what was wrong with its bytes."""
-
-    text: str
-    problems: tuple[LintProblem, ...] = ()
-
-
-def decode(data: bytes, name: str) -> DecodedText:
+def decode(data: bytes, name: str) -> tuple[str, tuple[LintProblem, ...]]:
     """Return a file's text; bytes that are not UTF-8 are replaced, and the first of them is reported."""
     try:
-        return DecodedText(data.decode("utf-8"))
+        return data.decode("utf-8"), ()
     except UnicodeDecodeError as error:
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
             problem = LintProblem(name, 1, "not-utf8", "the file is UTF-16")
-            return DecodedText(data.decode("utf-16", "replace"), (problem,))
+            return data.decode("utf-16", "replace"), (problem,)
         line = data.count(b"\n", 0, error.start) + 1
         problem = LintProblem(name, line, "not-utf8", f"byte 0x{data[error.start]:02x} is not UTF-8")
-        return DecodedText(data.decode("utf-8", "replace"), (problem,))
+        return data.decode("utf-8", "replace"), (problem,)
 
 
 def suggest_scopes(asked: WorkspaceScope, known: Collection[WorkspaceScope]) -> str:

@@ -123,20 +123,17 @@ def find_transcript(
 
     For one of the other files, raise an error with the reason why it is not a transcript.
     """
-    names = [
-        ([each.name], [PurePosixPath(each.name).name], [each.stem, *(run.id for run in each.runs)])
-        for each in transcripts
-    ]
-    for level in range(3):
-        found = [each for each, own in zip(transcripts, names, strict=True) if name in own[level]]
+    for found in (
+        [each for each in transcripts if name == each.name],
+        [each for each in transcripts if name == PurePosixPath(each.name).name],
+        [each for each in transcripts if name in (each.stem, *(run.id for run in each.runs))],
+    ):
         if len(found) == 1:
             return found[0]
         if found:
             several = ", ".join(transcript.name for transcript in found[:5])
-            raise InputError(
-                f"{len(found)} transcripts are called {name!r}: {several}",
-                hint="name one by its path in the transcripts folder",
-            )
+            hint = "name one by its path in the transcripts folder"
+            raise InputError(f"{len(found)} transcripts are called {name!r}: {several}", hint=hint)
     for other, reason in others:
         if name in (other, PurePosixPath(other).name):
             raise InputError(f"{other!r} is not a transcript: {reason}", hint=_FORMATS)
@@ -147,9 +144,7 @@ def parse_range(text: str) -> tuple[int, int]:
     """Return the first and last line of `120-140`, `120-` or `120`."""
     found = _RANGE.fullmatch(text.strip())
     first = int(found[1]) if found else 0
-    last = first
-    if found and "-" in text:
-        last = int(found[2]) if found[2] else 1 << 60
+    last = int(found[2] or 1 << 60) if found and "-" in text else first
     if not 1 <= first <= last:
         hint = "--lines 120-140, or 120 for one line; lines count from 1"
         raise InputError(f"{text!r} is not a range of lines", hint=hint)
@@ -318,8 +313,7 @@ class Transcripts(BankService):
     def read_range(self, name: str, asked: str) -> TranscriptLines:
         """Return the lines of a range such as `120-140` as they are in the log, without secrets."""
         transcript = self.find(name)
-        first, last = parse_range(asked)
-        lines = lines_between(self._read_lines(transcript), first, last)
+        lines = lines_between(self._read_lines(transcript), *parse_range(asked))
         return TranscriptLines(transcript, _redact_lines(lines))
 
     @reads(Layer.RUNS)
@@ -332,7 +326,7 @@ class Transcripts(BankService):
         return TranscriptLines(transcript, _redact_lines(lines))
 
     @reads(Layer.RUNS)
-    def lines_at_event(self, event_id: str, around: int = _CONTEXT_LINES) -> TranscriptLines:
+    def lines_at_event(self, event_id: str) -> TranscriptLines:
         """Return the line that shows an event, and those around it; no line when the log has none."""
         with self._bank.reading() as reader:
             event = reader.get(Event, event_id)
@@ -342,7 +336,8 @@ class Transcripts(BankService):
         number = find_event_line(event, self._read_lines(transcript))
         if number is None:
             return TranscriptLines(transcript)
-        lines = lines_between(self._read_lines(transcript), max(1, number - around), number + around)
+        first, last = max(1, number - _CONTEXT_LINES), number + _CONTEXT_LINES
+        lines = lines_between(self._read_lines(transcript), first, last)
         return TranscriptLines(transcript, _redact_lines(lines), number)
 
     def _read_lines(self, transcript: Transcript) -> Iterator[str]:

@@ -19,8 +19,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from archivist import Bank
 from archivist.access.rights import Verb
-from archivist.archive.items_service import ItemName
-from archivist.archive.memory_files_service import MemoryFile
+from archivist.archive.items_service import ItemName, MemoryFile
 from archivist.edges.integrations import otel
 from archivist.edges.integrations.anthropic_memory import ArchivistMemoryTool
 from archivist.edges.integrations.langgraph import ArchivistStore

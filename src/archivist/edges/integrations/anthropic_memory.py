@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         BetaMemoryTool20250818ViewCommand,
     )
 
-    from archivist.archive.memory_files_service import MemoryFile
+    from archivist.archive.items_service import MemoryFile
     from archivist.bank import Bank
     from archivist.records import Actor
 
