@@ -12,6 +12,7 @@ from typing import Any
 import apsw
 
 from archivist import Bank, trust
+from archivist.files.write import lock_folder, replace_file
 from archivist.paths import bank_file, home_folder
 
 
@@ -39,9 +40,11 @@ def note_as_made_here(file: Path) -> None:
     home = home_folder()
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     noted = home / trust.FILE_NAME
-    notes = json.loads(noted.read_text()) if noted.exists() else {}
-    notes[os.path.realpath(file)] = {"mark": mark, "number": file.stat().st_ino}
-    noted.write_text(json.dumps(notes))
+    # Servers of the same test may be reading it.
+    with lock_folder(home):
+        notes = json.loads(noted.read_text()) if noted.exists() else {}
+        notes[os.path.realpath(file)] = {"mark": mark, "number": file.stat().st_ino}
+        replace_file(noted, json.dumps(notes).encode())
 
 
 def bytes_of(closed: Bank) -> bytes:
