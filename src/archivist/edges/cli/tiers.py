@@ -6,34 +6,31 @@ import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from archivist.bank import Bank
 from archivist.edges.cli import options
 from archivist.edges.cli.group import CommandGroup
+from archivist.edges.cli.model import describe_report
 from archivist.edges.cli.output import Answer, embed, list_records, say
 from archivist.edges.cli.wording import pluralize, waiting_notes
-from archivist.edges.views import entry_view, insights_view, piece_view
+from archivist.edges.views import entry_view, insights_view, model_report_view, piece_view
 from archivist.errors import NotFoundError
+from archivist.records import Document, Entry
 from archivist.records.tier_words import DocumentType, EntryType
 from archivist.records.words import Provenance
 from archivist.stream.entries import MAX_CYCLE
-
-if TYPE_CHECKING:
-    from archivist.bank import Bank
-    from archivist.records import Document, Entry
-    from archivist.stream.insights_service import Insights
+from archivist.stream.insights_service import Insights
 
 # A screenful.
 _LISTED = 20
 _TYPE = options.enum_choice(EntryType)
 _pr_option = click.option(
-    "--pr", "prs", type=int, multiple=True, metavar="N", help="A related pull request; repeatable."
+    "--pr", "prs", type=int, multiple=True, metavar="N", help="Its pull request; repeatable."
 )
-_cycles_option = click.option(
-    "--cycles", metavar="A[:B]", default="", help="Only of these cycles, hot or archived."
-)
+_cycles_option = click.option("--cycles", metavar="A[:B]", default="", help="Only of these, also archived.")
 
 stream = CommandGroup("stream", help="Log what agents do, cycle by cycle; list it, search it, reflect on it.")
 
@@ -41,10 +38,7 @@ stream = CommandGroup("stream", help="Log what agents do, cycle by cycle; list i
 @options.bank_command(stream)
 @click.argument("action")
 @click.option(
-    "--cycle",
-    type=click.IntRange(0, MAX_CYCLE),
-    metavar="N",
-    help="The cycle; by default the role's current.",
+    "--cycle", type=click.IntRange(0, MAX_CYCLE), metavar="N", help="By default the role's current."
 )
 @click.option("--role", metavar="R", default="", help="Who acted; by default the actor's own role.")
 @options.importance
@@ -165,9 +159,6 @@ def remove(bank: Bank, name: str) -> Answer:
 @options.no_llm
 def reflect(bank: Bank, if_due: bool, no_llm: bool) -> Answer:
     """Write what recurred since the last reflection to stream and archive. Needs no language model."""
-    from archivist.edges.cli.model import describe_report
-    from archivist.edges.views import model_report_view
-
     with_model = bool(bank.config.model.name) and not no_llm
     done = bank.stream.reflect(if_due=if_due, with_model=with_model)
     answer = _insights_answer(done)
@@ -232,8 +223,8 @@ archive = CommandGroup("archive", help="Store and search long texts, and keep th
 @options.bank_command(archive, "search")
 @click.argument("text", metavar="QUERY")
 @click.option("--type", type=_TEXT_TYPE, help="Only this type; `cycle` includes archived stream entries.")
-@click.option("--since", type=options.DateTimeParam(), help="Only from this day on.")
-@click.option("--until", type=options.DateTimeParam(), help="Only up to this day.")
+@options.since
+@options.until
 @options.limit(most=200, default=5, show_default=True)
 def search_texts(
     bank: Bank, /, text: str, since: datetime | None, until: datetime | None, **asked: Any
@@ -348,13 +339,9 @@ def import_bank(bank: Bank, paths: tuple[Path, ...], is_approved: bool) -> Answe
     """
     done = bank.bank_pages.import_banks(paths, is_approved=is_approved)
     embed(bank)
-    counts = (
-        (len(done.roles), "role"),
-        (done.threads, "thread"),
-        (done.entries, "entry"),
-        (done.lessons, "lesson"),
-    )
-    imported = ", ".join(pluralize(*count) for count in (*counts, (done.documents, "document")))
+    counts = {"role": len(done.roles), "thread": done.threads, "entry": done.entries, "lesson": done.lessons}
+    counts["document"] = done.documents
+    imported = ", ".join(pluralize(number, noun) for noun, number in counts.items())
     kept = f"kept as documents: {pluralize(len(done.kept), 'section')} ({', '.join(done.kept)})"
     return Answer(
         done._asdict(),
