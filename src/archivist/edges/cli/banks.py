@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from archivist.clock import system_clock
 from archivist.doctor import Check, check_hook_failures, check_server, failed_check
 from archivist.edges.cli import options
 from archivist.edges.cli.group import cli
-from archivist.edges.cli.output import EXIT_PARTIAL, Answer, confirm, embed, note, print_answer, say
+from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed, note, print_answer, say
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.errors import ArchivistError, BankError, InputError, NoBankError, UntrustedBankError
@@ -189,7 +190,7 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
 
 @options.bank_command(has_global=True)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--shape", type=_SHAPE, default="cross-run", show_default=True, help="Spelling of the lessons.")
+@click.option("--shape", type=_SHAPE, default="cross-run", show_default=True, help="snake_case or camelCase.")
 @click.option("--events", is_flag=True, help="Also write what happened in the runs: events.jsonl.")
 def export(bank: Bank, folder: Path, shape: str, events: bool) -> Answer:
     """Write lessons, archive, episodes and audit as JSON lines into FOLDER."""
@@ -317,6 +318,9 @@ def erase(
     with session.bank_of(*names, is_global=is_global) as (bank, bare):
         targets = bank.erasure.find_erasure_targets(bare, matching=text)
         if not yes:
+            # Nobody can answer a question there, erasing cannot be undone, and what matches may be a secret.
+            if not sys.stdin.isatty():
+                raise click.UsageError("erasing needs confirmation\nhint: --yes erases without asking")
             for target in targets[:_LISTED_TARGETS]:
                 verb = "remove" if target.is_whole else "change"
                 note(f"{verb}  {target.kind:<8}{target.name}  {target.words}")
@@ -324,7 +328,7 @@ def erase(
                 note(f"… and {len(targets) - _LISTED_TARGETS} more")
             if not targets:
                 note("no record holds it; files and free pages are still searched")
-            if not confirm("Erase for good?", "erasing", "--yes erases without asking"):
+            if not click.confirm("Erase for good?", err=True):
                 note("nothing was erased")
                 return 0
         receipt = bank.erasure.erase(bare, matching=text)

@@ -19,10 +19,10 @@ _FORMS = click.Choice(["markdown", "known-issues", "yaml", "json"])
 _READERS = click.Choice(["orchestrator", "subagent", "reviewer", "healer"])
 _LEAST_ONE = click.IntRange(min=1)
 format_option = click.option(
-    "--format", "form", type=_FORMS, help="By default markdown, or known-issues of a domain."
+    "--format", "form", type=_FORMS, help="By default markdown about a project, else known-issues."
 )
 fence_option = click.option(
-    "--fence/--no-fence", default=None, help="Put marks around it that keep it from being mined."
+    "--fence/--no-fence", default=None, help="Marks against mining it again; the default about a project."
 )
 _NO_BANK = "there is no bank here: archivist setup makes one"
 # What a brief can be asked about; asked about nothing, it is what the next session here is told.
@@ -43,7 +43,12 @@ _LESSON_FORMS = ("known-issues", "yaml")
 @click.option("--domain", metavar="D", default="", help="Lessons of this domain and general ones.")
 @click.option("--role", metavar="R", default="", help="Only lessons for this role or for none.")
 @click.option("--run", metavar="ID", default="", help="Record the brief for this run.")
-@click.option("--for", "preset", type=_READERS, help="Who reads it: a subagent gets half, a healer remedies.")
+@click.option(
+    "--for",
+    "preset",
+    type=_READERS,
+    help="Who reads it: a subagent gets half as much, a healer what worked against --error.",
+)
 @click.option("--error", metavar="FILE", help="The error for a healer; - for stdin.")
 @click.option("--command", metavar="CMD", default="", help="The command that failed with --error.")
 @click.option("--explain", is_flag=True, help="Say why each lesson is printed, withheld or stale.")

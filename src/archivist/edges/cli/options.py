@@ -43,13 +43,15 @@ role = click.option("--role", metavar="R", default="", help="Only entries of thi
 tag = click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; repeatable.")
 issue = click.option("--issue", "issues", type=int, metavar="N", multiple=True, help="Its issue; repeatable.")
 importance = click.option(
-    "--importance", type=int, default=5, metavar="1-10", help="How important; 5 by default."
+    "--importance", type=int, default=5, show_default=True, metavar="1-10", help="How important it is."
 )
 since = click.option("--since", type=DateTimeParam(), help="Only from this day on.")
 until = click.option("--until", type=DateTimeParam(), help="Only up to this time.")
 no_llm = click.option("--no-llm", "no_llm", is_flag=True, help="Do not ask the configured language model.")
 scope_argument = click.argument("scope", default="", metavar="[SCOPE]")
-scope = click.option("--scope", metavar="SCOPE", default="", help="WORKSPACE[/DOMAIN[/REPOSITORY]].")
+scope = click.option(
+    "--scope", metavar="SCOPE", default="", help="WORKSPACE[/DOMAIN[/REPOSITORY]]; else all."
+)
 
 
 def enum_choice(words: type[StrEnum]) -> click.Choice[str]:

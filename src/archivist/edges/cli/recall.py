@@ -41,7 +41,11 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @click.option("--importance", type=float, default=0.0, metavar="X", help="Only from this importance on.")
 @click.option("--preset", type=click.Choice(_PRESETS), help="How to weigh results; recall.preset by default.")
 @click.option(
-    "--window", type=click.IntRange(0, 20), metavar="N", default=0, help="Also N stream neighbours."
+    "--window",
+    type=click.IntRange(0, 20),
+    metavar="N",
+    default=0,
+    help="Also show N neighbours in the stream.",
 )
 @options.limit(most=1000, default=10)
 @click.option("--all", "is_all", is_flag=True, help="Up to 1,000 hits, in the order of their times.")

@@ -39,6 +39,7 @@ _status_option = partial(
     type=click.Choice(["success", "partial", "failed", "aborted"]),
     callback=lambda _ctx, _param, word: EpisodeStatus(word) if word else None,
 )
+_FILE = click.Path(path_type=Path)
 strict_option = click.option("--strict", "is_strict", is_flag=True, help="Refuse all when one line is bad.")
 domain_option = click.option("--domain", metavar="D", default="", help="The run's domain.")
 
@@ -52,7 +53,7 @@ run = CommandGroup("run", help="Start and finish a run: the two calls that an or
 @click.option("--domain", metavar="D", default="", help="This domain's lessons and the general ones.")
 @click.option("--role", metavar="R", default="", help="Lessons for this role and for none in particular.")
 @click.option("--repo", metavar="NAME", default="", help="The repository; that of the folder when missing.")
-@click.option("--provider", metavar="P", default="", help="The harness of the agent.")
+@click.option("--provider", metavar="P", default="", help="The agent's harness; its lessons are told too.")
 @click.option("--kind", type=options.enum_choice(EpisodeKind), help="What sort of run it is.")
 @format_option
 @fence_option
@@ -93,7 +94,7 @@ def start(
 
 
 @options.command(run)
-@click.argument("files", metavar="EVENTS…", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("files", metavar="EVENTS…", nargs=-1, type=_FILE)
 @click.option("--run", "run_id", metavar="ID", default="", help="The run of events that do not name theirs.")
 @click.option("--repo", metavar="NAME", default="", help="The repository; that of its start when missing.")
 @_status_option(help="How it ended, if the log does not say.")
@@ -131,7 +132,7 @@ def finish(
 
 
 @options.bank_command()
-@click.argument("files", metavar="EVENTS…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", metavar="EVENTS…", nargs=-1, required=True, type=_FILE)
 @click.option("--run", metavar="ID", default="", help="The run of events that do not name theirs.")
 @domain_option
 @strict_option
@@ -150,7 +151,7 @@ def extract(bank: Bank, /, files: tuple[Path, ...], **how: Any) -> Answer:
 
 
 @options.bank_command()
-@click.option("--run", "run_id", metavar="ID", default="", help="The run; the latest by default.")
+@click.option("--run", "run_id", metavar="ID", default="", help="The run that passed; the latest by default.")
 def decay(bank: Bank, run_id: str) -> Answer:
     """Let a finished run age the bank: lessons that ten runs did not meet lose one frequency."""
     from archivist.edges import views
@@ -196,14 +197,14 @@ _FORMATS = (
 
 
 @options.command()
-@click.argument("files", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", metavar="FILE…", nargs=-1, required=True, type=_FILE)
 @options.listed_choice(
-    "--format", "format_name", words=_FORMATS, text="Their format; auto: by content", default="auto"
+    "--format", "format_name", words=_FORMATS, text="What the logs are; auto goes by content", default="auto"
 )
 @click.option("--run", metavar="ID", default="", help="The run's id, when the log has none or another.")
-@click.option("--repo", "--project", "project", metavar="NAME", default="", help="Its repository.")
+@click.option("--repo", "--project", "project", metavar="NAME", default="", help="The repository.")
 @_status_option(help="How the run ended, if you know better than its log.")
-@click.option("--outcomes", type=click.Path(path_type=Path), metavar="FILE", help="JSON: run to outcome.")
+@click.option("--outcomes", type=_FILE, metavar="FILE", help="JSON with an outcome per run.")
 def capture(
     session: Session, files: tuple[Path, ...], format_name: str, outcomes: Path | None, **about: Any
 ) -> Answer:

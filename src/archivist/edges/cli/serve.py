@@ -48,7 +48,7 @@ def _import_door(module: str, extra: str) -> Any:
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
-    "--port", type=click.IntRange(0, 65_535), metavar="N", help="0 for any; server.port by default."
+    "--port", type=click.IntRange(0, 65_535), metavar="N", help="The port, 0 for any; server.port by default."
 )
 @click.option("--tls-cert", type=click.Path(dir_okay=False), metavar="FILE", help="The certificate, PEM.")
 @click.option("--tls-key", type=click.Path(dir_okay=False), metavar="FILE", help="Its key, PEM.")
@@ -196,9 +196,10 @@ def revoke(bank: Bank, names: tuple[str, ...]) -> Answer:
     "sets",
     default="default",
     metavar="SETS",
-    help=f"default, {', '.join(_SETS)} or all, by commas.",
+    show_default=True,
+    help=f"Which tools, comma-separated: default, {', '.join(_SETS)}, all.",
 )
-@click.option("--http", "place", metavar="HOST:PORT", help="Serve over HTTP instead of stdio.")
+@click.option("--http", "place", metavar="HOST:PORT", help="Serve over HTTP on this machine, not stdio.")
 @click.option("--bank", "bank_path", metavar="PATH", help="Project folder or bank file.")
 @click.option("--actor", "actor_text", metavar="WHO", help="The actor; by default the agent that connects.")
 @options.as_json

@@ -28,9 +28,11 @@ from archivist.stream.insights_service import Insights
 _LISTED = 20
 _TYPE = options.enum_choice(EntryType)
 _pr_option = click.option(
-    "--pr", "prs", type=int, multiple=True, metavar="N", help="Its pull request; repeatable."
+    "--pr", "prs", type=int, multiple=True, metavar="N", help="A related pull request; repeatable."
 )
-_cycles_option = click.option("--cycles", metavar="A[:B]", default="", help="Only of these, also archived.")
+_cycles_option = click.option(
+    "--cycles", metavar="A[:B]", default="", help="Only these cycles, also archived."
+)
 
 stream = CommandGroup("stream", help="Log what agents do, cycle by cycle; list it, search it, reflect on it.")
 
@@ -38,7 +40,10 @@ stream = CommandGroup("stream", help="Log what agents do, cycle by cycle; list i
 @options.bank_command(stream)
 @click.argument("action")
 @click.option(
-    "--cycle", type=click.IntRange(0, MAX_CYCLE), metavar="N", help="By default the role's current."
+    "--cycle",
+    type=click.IntRange(0, MAX_CYCLE),
+    metavar="N",
+    help="The cycle; by default the role's current.",
 )
 @click.option("--role", metavar="R", default="", help="Who acted; by default the actor's own role.")
 @options.importance

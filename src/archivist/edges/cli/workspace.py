@@ -81,7 +81,9 @@ def _read_root(ctx: click.Context, _param: click.Parameter, root: str | None) ->
 root_param = partial(click.option, "--root", metavar="FOLDER", type=click.Path(exists=True, file_okay=False))
 root_option = root_param("topology", callback=_read_root, help="The workspace's root.")
 _tags = click.option("--tag", "tags", metavar="T", multiple=True, help="With any of these tags; repeatable.")
-on_conflict = click.option("--on-conflict", default="refuse", help="refuse, supersede or keep_both.")
+on_conflict = click.option(
+    "--on-conflict", metavar="RULE", default="refuse", help="refuse, supersede or keep_both."
+)
 
 
 def require_bank(session: Session) -> Bank:

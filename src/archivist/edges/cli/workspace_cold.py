@@ -171,7 +171,7 @@ def _format_size(size_bytes: int) -> str:
     metavar="N",
     type=click.IntRange(1),
     default=10,
-    help="Without --run: the latest N; 10.",
+    help="Without --run, the latest N runs; 10 by default.",
 )
 @click.option("--scope", metavar="SCOPE", default="", help="The scope that they belong to.")
 @click.option("--save", "is_saving", is_flag=True, help="Pass them to save_memory.")
