@@ -81,9 +81,7 @@ def promote(session: Session, name: str, file: str, topology: Topology) -> Answe
 
     LESSON is a lesson of the bank (m-001) or a learning entry (FILE:LINE); it also stays where it is.
     """
-    if ":" in name:
-        return _moved_answer(hot_service.promote(topology, name, file))
-    with require_bank(session) as bank:
+    with nullcontext() if ":" in name else require_bank(session) as bank:
         return _moved_answer(hot_service.promote(topology, name, file, bank))
 
 
