@@ -20,23 +20,17 @@ PROBE = "archivist_probe"
 # Client → our name of an event → the client's name. Only Claude Code and Cursor have an event for failed
 # tools; the others send every tool's result. Cursor passes context on at the start only. VS Code has no
 # session end.
+_CLAUDE_CODE = {
+    SESSION_START: "SessionStart",
+    PROMPT: "UserPromptSubmit",
+    TOOL_FAILURE: "PostToolUseFailure",
+    SUBAGENT_START: "SubagentStart",
+    STOP: "Stop",
+    SESSION_END: "SessionEnd",
+}
 EVENT_NAMES: dict[str, dict[str, str]] = {
-    "claude-code": {
-        SESSION_START: "SessionStart",
-        PROMPT: "UserPromptSubmit",
-        TOOL_FAILURE: "PostToolUseFailure",
-        SUBAGENT_START: "SubagentStart",
-        STOP: "Stop",
-        SESSION_END: "SessionEnd",
-    },
-    "codex": {
-        SESSION_START: "SessionStart",
-        PROMPT: "UserPromptSubmit",
-        TOOL_FAILURE: "PostToolUse",
-        SUBAGENT_START: "SubagentStart",
-        STOP: "Stop",
-        SESSION_END: "SessionEnd",
-    },
+    "claude-code": _CLAUDE_CODE,
+    "codex": {**_CLAUDE_CODE, TOOL_FAILURE: "PostToolUse"},
     "cursor": {
         SESSION_START: "sessionStart",
         NOTE_PROMPT: "beforeSubmitPrompt",

@@ -397,11 +397,8 @@ def verdicts_view(
 
 def regression_view(regression: Regression) -> View:
     """Return a finding that an earlier run had fixed and a later one has again."""
-    return {
-        "found": regression.found.description,
-        "severity": regression.found.severity.value,
-        **_pick(regression, "fixed fixed_in"),
-    }
+    found = regression.found
+    return {"found": found.description, **_pick(found, "severity"), **_pick(regression, "fixed fixed_in")}
 
 
 def report_row_view(row: ReportRow) -> View:
@@ -414,13 +411,11 @@ def report_row_view(row: ReportRow) -> View:
         "posterior": {"mean": row.posterior.mean, "low": low, "high": high},
         "lift": {
             **asdict(lift.arms),
-            "rate_told": lift.arms.rate_told,
-            "rate_withheld": lift.arms.rate_withheld,
-            "difference": lift.difference,
+            **_pick(lift.arms, "rate_told rate_withheld"),
+            **_pick(lift, "difference runs_needed"),
             "low": lift_low,
             "high": lift_high,
             "verdict": lift.conclusion.value,
-            "runs_needed": lift.runs_needed,
         },
         **({"periods": [report_row_view(period) for period in row.periods]} if row.periods else {}),
     }
@@ -430,13 +425,9 @@ def answer_view(report: Report) -> View:
     """Return whether memory helped in the period of a report, with the figures of the answer."""
     if report.answer is None:
         return {}
-    period, change, conclusion, text = report.answer
-    return {
-        "text": text,
-        "conclusion": conclusion.value,
-        **_pick(period, "since until days"),
-        "change": change._asdict(),
-    }
+    period, change, _, _ = report.answer
+    told = _pick(report.answer, "text conclusion")
+    return {**told, **_pick(period, "since until days"), "change": change._asdict()}
 
 
 # Layers and tiers
@@ -461,12 +452,10 @@ def task_view(task: records.Task, waits_for: Sequence[str] = ()) -> View:
 def activity_view(bank: Bank, found: AgentActivity) -> View:
     """Return what an agent is doing, and what it did last."""
     return {
-        "agent": found.agent,
+        **_pick(found, "agent done failed"),
         "tasks": [task_view(task) for task in found.tasks],
         "runs": [run_view(bank, run) for run in found.runs],
         "recent": [attempt_view(bank, attempt) for attempt in found.recent],
-        "done": found.done,
-        "failed": found.failed,
     }
 
 
@@ -478,12 +467,7 @@ def orchestration_view(done: OrchestrationResult) -> View:
 def analytics_view(found: Analytics) -> View:
     """Return success rates by name and in all."""
     rows = [rate_view(rate) for rate in found.rows]
-    return {
-        "by": found.by.value,
-        "step": found.step.value if found.step else None,
-        "rows": rows,
-        "total": rate_view(found.total),
-    }
+    return {**_pick(found, "by step"), "rows": rows, "total": rate_view(found.total)}
 
 
 def conflict_view(conflict: records.Conflict) -> View:

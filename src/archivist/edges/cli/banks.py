@@ -5,24 +5,27 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from archivist import paths
+from archivist.bank import Bank
+from archivist.clock import system_clock
+from archivist.doctor import Check, check_hook_failures, check_server, failed_check
 from archivist.edges.cli import options
 from archivist.edges.cli.group import cli
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed, note, print_answer, say
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.errors import ArchivistError, BankError, InputError, NoBankError, UntrustedBankError
+from archivist.files.git import keep_out_of_git
+from archivist.files.locks import find_network_type
+from archivist.records import Actor
 from archivist.text import on_one_line
+from archivist.trust import has_bank_at, mark_of, note_server_bank
 
-if TYPE_CHECKING:
-    from archivist.bank import Bank
-    from archivist.doctor import Check
-    from archivist.records import Actor
-
+# The words of the two documents: snake_case, and camelCase.
+_SHAPE = click.Choice(["cross-run", "reflective"])
 # More short ids than a line has room for.
 _NAMED_LESSONS = 8
 # Enough to see that the text matched too much.
@@ -39,8 +42,6 @@ def init(session: Session, folder: Path | None, name: str, is_global: bool) -> A
     With a server named by ARCHIVIST_STORE or store.url the bank is made there; folders that are given the
     same NAME share one.
     """
-    from archivist.trust import has_bank_at, note_server_bank
-
     place = paths.home_folder() if is_global else folder or Path(session.bank_path or ".")
     if name:
         if has_bank_at(paths.bank_file(place)):
@@ -58,11 +59,6 @@ def create_bank(
     session: Session, place: Path, *, is_global: bool = False
 ) -> tuple[str, bool, list[str], list[str]]:
     """Create a bank unless it is there; return where it is, whether it is new, hints, and warnings."""
-    from archivist.bank import Bank
-    from archivist.files.git import keep_out_of_git
-    from archivist.files.locks import find_network_type
-    from archivist.trust import has_bank_at
-
     path = paths.bank_file(place)
     if not is_global and path.absolute().parent == paths.home_folder():
         raise InputError(
@@ -90,9 +86,7 @@ def create_bank(
 
 def _finish_init(file: Path, actor: Actor) -> bool:
     """Accept a bank that an `init` of this user left when it was killed: never noted, and without content."""
-    from archivist.bank import Bank
     from archivist.records.kinds import KINDS
-    from archivist.trust import mark_of
 
     if hasattr(os, "getuid") and file.stat().st_uid != os.getuid():
         return False
@@ -107,8 +101,7 @@ def _finish_init(file: Path, actor: Actor) -> bool:
 @options.bank_command(has_global=True)
 def status(bank: Bank) -> Answer:
     """Print the number of records of each kind."""
-    from archivist.doctor import check_server
-    from archivist.edges.install.record import SetupRecord
+    from archivist.edges.install.changes import SetupRecord
 
     held = bank.doctor.status()
     rows = [(name.replace("_", " "), count) for name, count in held.items()]
@@ -164,18 +157,14 @@ def doctor(session: Session, reindex: bool) -> Answer:
             embed(bank)
     found, error = _run_checks(session)
     views = [{"name": check.name, "ok": check.is_well, "text": check.text} for check in found]
-    lines = [
-        f"{'ok  ' if check.is_well else 'warn'}  {check.name:<10}  {on_one_line(check.text)}"
-        for check in found
-    ]
+    states = {True: "ok  ", False: "warn"}
+    lines = [f"{states[each.is_well]}  {each.name:<10}  {on_one_line(each.text)}" for each in found]
     is_well = all(check.is_well for check in found)
     return Answer({"checks": views}, "\n".join(lines), code=0 if is_well else 1, error=error)
 
 
 def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
     """Return every check; if the bank does not open, the error and the checks that need no bank."""
-    from archivist.clock import system_clock
-    from archivist.doctor import check_hook_failures, failed_check
     from archivist.edges.install.chain import check_chain
 
     place, here, problem = session.find_bank_path(), Path.cwd(), None
@@ -188,10 +177,7 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
         held = paths.unreadable_above(here) if isinstance(error, NoBankError) else None
         hint = "check the permissions of the folder"
         problem = error if held is None else BankError(f"{str(held)!r} cannot be read", hint=hint)
-        checks = [
-            failed_check("bank", problem),
-            check_hook_failures(file, system_clock()),
-        ]
+        checks = [failed_check("bank", problem), check_hook_failures(file, system_clock())]
     # The folder whose settings a client reads that is opened here.
     root = (paths.project_folder(file) if file else here) if session.bank_path else paths.checkout_of(here)
     try:
@@ -204,13 +190,7 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
 
 @options.bank_command(has_global=True)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option(
-    "--shape",
-    type=click.Choice(["cross-run", "reflective"]),
-    default="cross-run",
-    show_default=True,
-    help="Spelling of the lessons: snake_case or camelCase.",
-)
+@click.option("--shape", type=_SHAPE, default="cross-run", show_default=True, help="snake_case or camelCase.")
 @click.option("--events", is_flag=True, help="Also write what happened in the runs: events.jsonl.")
 def export(bank: Bank, folder: Path, shape: str, events: bool) -> Answer:
     """Write lessons, archive, episodes and audit as JSON lines into FOLDER."""
@@ -262,13 +242,8 @@ def import_(bank: Bank, paths: tuple[Path, ...], strict: bool, approve: bool) ->
     if done.left:
         left = ", ".join(f"{number} {kind}" for kind, number in done.left.items())
         notes.append(f"left out: {left}; archivist import --approve takes them, if you trust the files")
-    waiting = {"waiting": done.waiting, "left": done.left}
-    return Answer(
-        {**counts, "renumbered": done.renumbered, "skipped": skipped, **waiting},
-        "\n".join(lines),
-        notes,
-        skipped=skipped,
-    )
+    told = {"renumbered": done.renumbered, "skipped": skipped, "waiting": done.waiting, "left": done.left}
+    return Answer({**counts, **told}, "\n".join(lines), notes, skipped=skipped)
 
 
 @options.bank_command()
@@ -343,7 +318,7 @@ def erase(
     with session.bank_of(*names, is_global=is_global) as (bank, bare):
         targets = bank.erasure.find_erasure_targets(bare, matching=text)
         if not yes:
-            # Nobody can answer a question there, and erasing cannot be undone.
+            # Nobody can answer a question there, erasing cannot be undone, and what matches may be a secret.
             if not sys.stdin.isatty():
                 raise click.UsageError("erasing needs confirmation\nhint: --yes erases without asking")
             for target in targets[:_LISTED_TARGETS]:
@@ -365,7 +340,7 @@ def erase(
 
 
 @options.command()
-@click.option("--days", type=click.IntRange(1, 36_500), metavar="N", help="Delete runs older than N days.")
+@click.option("--days", type=options.DAYS, metavar="N", help="Delete runs older than N days.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted; the default without --yes.")
 @click.option("--yes", is_flag=True, help="Delete them.")
 @options.is_global
@@ -391,11 +366,8 @@ def prune(session: Session, days: int | None, dry_run: bool, yes: bool, is_globa
     if done.artifacts:
         text += f"; {verb} {pluralize(done.artifacts, 'artifact')} of files that changed or are gone"
     kept = [f"kept: {pluralize(number, 'run')}, {reason}" for reason, number in done.kept.items()]
-    notes = (
-        ["hint: --yes deletes them"]
-        if done.is_dry_run and (done.runs or done.trimmed or done.artifacts)
-        else []
-    )
+    is_needed = done.is_dry_run and (done.runs or done.trimmed or done.artifacts)
+    notes = ["hint: --yes deletes them"] if is_needed else []
     # The file can only shrink while no other process uses it.
     if not done.is_given_back:
         notes += [

@@ -15,16 +15,14 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
 
+_FORMS = click.Choice(["markdown", "known-issues", "yaml", "json"])
+_READERS = click.Choice(["orchestrator", "subagent", "reviewer", "healer"])
+_LEAST_ONE = click.IntRange(min=1)
 format_option = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["markdown", "known-issues", "yaml", "json"]),
-    help="The form of the text: markdown about a project, else known-issues.",
+    "--format", "form", type=_FORMS, help="By default markdown about a project, else known-issues."
 )
 fence_option = click.option(
-    "--fence/--no-fence",
-    default=None,
-    help="Put the text between marks that keep it from being mined; the default about a project.",
+    "--fence/--no-fence", default=None, help="Marks against mining it again; the default about a project."
 )
 _NO_BANK = "there is no bank here: archivist setup makes one"
 # What a brief can be asked about; asked about nothing, it is what the next session here is told.
@@ -40,11 +38,7 @@ _LESSON_FORMS = ("known-issues", "yaml")
 @click.option("--provider", metavar="P", default="", help="Only lessons for this provider or for none.")
 @click.option("--tool", metavar="T", default="", help="Only lessons for this tool or for none.")
 @click.option(
-    "--tag",
-    "tags",
-    metavar="TAG",
-    multiple=True,
-    help="Only lessons with this tag or without tags; repeatable.",
+    "--tag", "tags", metavar="TAG", multiple=True, help="Only lessons with this tag or none; repeatable."
 )
 @click.option("--domain", metavar="D", default="", help="Lessons of this domain and general ones.")
 @click.option("--role", metavar="R", default="", help="Only lessons for this role or for none.")
@@ -52,26 +46,14 @@ _LESSON_FORMS = ("known-issues", "yaml")
 @click.option(
     "--for",
     "preset",
-    type=click.Choice(["orchestrator", "subagent", "reviewer", "healer"]),
+    type=_READERS,
     help="Who reads it: a subagent gets half as much, a healer what worked against --error.",
 )
-@click.option(
-    "--error",
-    metavar="FILE",
-    help="The error for a healer; - for stdin.",
-)
+@click.option("--error", metavar="FILE", help="The error for a healer; - for stdin.")
 @click.option("--command", metavar="CMD", default="", help="The command that failed with --error.")
-@click.option(
-    "--explain", is_flag=True, help="Say why each lesson is printed, and which are withheld or stale."
-)
-@click.option("--max", "max_lessons", type=click.IntRange(min=1), metavar="N", help="At most N lessons.")
-@click.option(
-    "--budget",
-    "budget_tokens",
-    type=click.IntRange(min=1),
-    metavar="TOKENS",
-    help="At most TOKENS for the whole text; with a task brief.budget_tokens by default.",
-)
+@click.option("--explain", is_flag=True, help="Say why each lesson is printed, withheld or stale.")
+@click.option("--max", "max_lessons", type=_LEAST_ONE, metavar="N", help="At most N lessons.")
+@click.option("--budget", "budget_tokens", type=_LEAST_ONE, metavar="TOKENS", help="At most TOKENS in all.")
 @format_option
 @fence_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

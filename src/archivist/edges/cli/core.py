@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from archivist.bank import Bank
+from archivist.core.blocks import render_block
+from archivist.core.files_service import FollowedFile
+from archivist.core.proposals import block_name
 from archivist.edges.cli import options
 from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import Answer, list_records
@@ -15,13 +19,9 @@ from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import field_lines, pluralize
 from archivist.edges.views import block_view, core_view, proposal_view, time_text
 from archivist.errors import ArchivistError
+from archivist.records import Block, Proposal, Working
 from archivist.records.plain import to_plain
 from archivist.records.tier_words import ProposalStatus
-
-if TYPE_CHECKING:
-    from archivist.bank import Bank
-    from archivist.core.files_service import FollowedFile
-    from archivist.records import Block, Proposal, Working
 
 _role = click.option("--role", metavar="R", default="", help="The role; by default the actor's own.")
 _list_item = options.combine(click.argument("section", metavar="LIST"), click.argument("item"), _role)
@@ -136,22 +136,15 @@ def files(bank: Bank) -> Answer:
     made = bank.core_files.refresh()
     found = bank.core_files.list()
     state = ("State", lambda each: each.problem or ("changed" if each.is_changed else "as accepted"))
-    answer = list_records(
-        "files",
-        found,
-        _file_view,
-        "block",
-        ("Path", partial(_file_name, bank)),
-        state,
-        empty="no file is followed",
-    )
+    columns = "block", ("Path", partial(_file_name, bank)), state
+    answer = list_records("files", found, _file_view, *columns, empty="no file is followed")
     hints = [f"proposed: archivist proposals show {each.short_id}" for each in made]
     return answer._replace(notes=(*answer.notes, *hints))
 
 
 @options.bank_command(core)
 @click.option(
-    "--questions", type=click.IntRange(1, 1_000), metavar="N", default=60, show_default=True, help="How many."
+    "--questions", type=click.IntRange(1, 1_000), metavar="N", default=60, help="How many; 60 by default."
 )
 def measure(bank: Bank, questions: int) -> Answer:
     """Measure memory on your own history: tokens in context, questions answered, results to the point.
@@ -165,9 +158,8 @@ def measure(bank: Bank, questions: int) -> Answer:
             ("questions across cycles answered by the first hit", f"{found.right:.0%}", "at least 90 %"),
             ("results that are to the point", f"{found.relevant:.0%}", "at least 80 %"),
         ]
-    notes = [
-        f"{found.questions} questions" if found.questions else "too few entries in the stream to ask about"
-    ]
+    nothing = "too few entries in the stream to ask about"
+    notes = [f"{found.questions} questions" if found.questions else nothing]
     notes += [f"missed: {text}" for text in found.missed]
     view = {**found._asdict(), "problems": found.problems}
     table = (("What", "Measured", "Bar"), rows)
@@ -185,8 +177,6 @@ def _file_view(each: FollowedFile) -> dict[str, Any]:
 
 
 def _block_answer(block: Block) -> Answer:
-    from archivist.core.blocks import render_block
-
     return Answer(block_view(block), render_block(block) or f"{block.id} is empty")
 
 
@@ -232,9 +222,7 @@ def show_proposal(bank: Bank, name: str) -> Answer:
 @_block_text
 @click.option("--reason", metavar="WHY", required=True, help="Why it should change.")
 @_block_role
-@click.option(
-    "--evidence", metavar="ID", multiple=True, help="A lesson, run, event or stream entry; repeatable."
-)
+@click.option("--evidence", metavar="ID", multiple=True, help="A lesson, run, event or entry; repeatable.")
 def add(bank: Bank, /, section: str, content: str, **fields: Any) -> Answer:
     """Propose TEXT as the whole playbook or all rules; - reads it from stdin."""
     proposal = bank.proposals.propose(section, options.read_text_argument(content), **fields)
@@ -304,8 +292,6 @@ def _proposal_answer(proposal: Proposal) -> Answer:
 
 
 def _block_name(proposal: Proposal) -> str:
-    from archivist.core.proposals import block_name
-
     return block_name(proposal)
 
 

@@ -39,7 +39,7 @@ _SERVERS = ("serve", "open", "mcp", "worker")
 
 # name → module and attribute, and its line of help: `--help` imports none of them.
 COMMANDS = {
-    "setup": ("setup:setup", "Learn from this repository's sessions and connect its clients."),
+    "setup": ("install:setup", "Learn from this repository's sessions and connect its clients."),
     "init": ("banks:init", "Make a bank for this project."),
     "trust": ("trust:trust", "Look at a bank that you did not make here, and accept it."),
     "status": ("banks:status", "Count the records in the bank."),
@@ -56,7 +56,7 @@ COMMANDS = {
     "tools": ("serve:tools", "Print the tool schemas for a provider; call a tool."),
     "open": ("serve:open_", "Open the bank's pages in a browser."),
     "serve": ("serve:serve", "Serve the bank over HTTP."),
-    "sync": ("sync:sync", "Send this machine's sessions to a team's server."),
+    "sync": ("team:sync", "Send this machine's sessions to a team's server."),
     "token": ("serve:token", "Create, list and revoke access tokens."),
     "mcp": ("serve:mcp", "Serve the memory to MCP clients, over stdio or HTTP."),
     "install": ("install:install", "Install hooks and MCP server into a client."),
@@ -64,7 +64,7 @@ COMMANDS = {
     "hook": ("install:hook", "Answer a client's hook."),
     "capture": ("runs:capture", "Import agent logs."),
     "reflect": ("runs:reflect", "Learn from captured runs."),
-    "worker": ("worker:worker", "Learn from captured runs as they come, beside other workers."),
+    "worker": ("team:worker", "Learn from captured runs as they come, beside other workers."),
     "episodes": ("layers:episodes", "List and show runs and attempts; log attempts."),
     "knowledge": ("layers:knowledge", "Store and find facts; decide conflicts."),
     "tasks": ("tasks:tasks", "Plan tasks, work on them with worker commands, see what each agent does."),
@@ -84,9 +84,9 @@ COMMANDS = {
     "model": ("model:model", "Allow and try a language model for reflection, and show what it spends."),
     "config": ("config:config", "Show settings and where each comes from; set and unset them."),
     "doctor": ("banks:doctor", "Check the bank; rebuild its index."),
-    "backup": ("copies:backup", "Copy the bank into a file, while others write."),
-    "restore": ("copies:restore", "Put a backup in the bank's place."),
-    "salvage": ("copies:salvage", "Copy what a damaged bank still holds into a new one."),
+    "backup": ("store:backup", "Copy the bank into a file, while others write."),
+    "restore": ("store:restore", "Put a backup in the bank's place."),
+    "salvage": ("store:salvage", "Copy what a damaged bank still holds into a new one."),
     "store": ("store:store", "Keep banks on a PostgreSQL server; move one there and back."),
     "completion": ("banks:completion", "Print the completion script for a shell."),
 }

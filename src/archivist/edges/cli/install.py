@@ -1,24 +1,43 @@
-"""Commands that connect clients: install, uninstall, and the hook that clients call."""
+"""Commands that connect clients: setup and its undo, install, uninstall, and the hook that clients call."""
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import sys
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
+from archivist import paths, projects
+from archivist.bank import Bank
+from archivist.brief.select import BriefFormat, BriefRequest
+from archivist.capture.client_logs import ClientLog, checkout_places, find_client_logs
+from archivist.capture.service import CaptureOverrides
+from archivist.doctor import LOG
 from archivist.edges.cli import options
-from archivist.edges.cli.output import Answer
+from archivist.edges.cli.banks import create_bank
+from archivist.edges.cli.output import Answer, confirm, embed, note, print_json, problem_lines, progress, say
 from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.edges.hook_events import CLIENTS
-from archivist.errors import InputError
+from archivist.edges.install import chain, changes, plugin
+from archivist.edges.install.changes import SETUP_FILE, ClientPlan, InstallChange, SetupRecord
+from archivist.edges.install.clients import SHARED_BY_WORKTREES, InstallLocation, present_clients
+from archivist.errors import AccessError, InputError
+from archivist.files import hook_log
+from archivist.files.git import remove_bank_exclusion
+from archivist.files.worktrees import bank_place, worktrees_of
+from archivist.files.write import refuse_links
 from archivist.paths import bank_file, checkout_of, state_folder
-
-if TYPE_CHECKING:
-    from archivist.edges.install.changes import ClientPlan, InstallChange
-    from archivist.edges.install.clients import InstallLocation
+from archivist.records.words import ActorKind
+from archivist.reflect.trigger import ReflectionOutcome
+from archivist.trust import accepted_banks, has_bank_at, withdraw_trust
 
 _PLUGIN = "plugin"
 # The question that a client asks its user before it runs a new hook or server.
@@ -50,8 +69,6 @@ def install(
     Everything else in the files is kept, comments included; a backup of each file is kept under your home.
     `plugin FOLDER` writes a plugin instead.
     """
-    from archivist.edges.install import chain, changes
-
     if client == _PLUGIN:
         return _change_plugin(folder, dry_run=dry_run)
     place = _install_place(session, client, folder, user=user, **scope)
@@ -69,7 +86,7 @@ def install(
         warnings += [f"hint: {line}" for line in chain.double_hook_warnings(installs)]
     if not user and session.find_bank_path() is None:
         warnings.append(
-            "hint: there is no bank yet, so the hooks have nothing to inject: archivist setup makes one"
+            "hint: there is no bank yet, so hooks have nothing to inject: archivist setup makes one"
         )
     return answer._replace(warnings=warnings)
 
@@ -83,9 +100,6 @@ def uninstall(
 
     A file that was not changed since is restored byte for byte; from others only our entries are removed.
     """
-    from archivist.edges.install import changes
-    from archivist.edges.install.record import SetupRecord
-
     if client == _PLUGIN:
         return _change_plugin(folder, dry_run=dry_run, is_removal=True)
     place = _install_place(session, client, folder, user=user, **scope)
@@ -107,8 +121,6 @@ def uninstall(
 
 def usual_clients(home: Path) -> list[str]:
     """Return the clients to install into: those on this machine, each of whose hooks fires once."""
-    from archivist.edges.install.clients import present_clients
-
     found = present_clients(home)
     # VS Code runs the hooks in Claude Code's settings too.
     return [client for client in found if client != "vscode" or "claude-code" not in found]
@@ -117,12 +129,8 @@ def usual_clients(home: Path) -> list[str]:
 def _install_place(
     session: Session, client: str, folder: Path | None, *, project: bool, local: bool, user: bool
 ) -> InstallLocation:
-    from archivist.edges.install.clients import InstallLocation
-
     if project + local + user > 1:
-        raise click.UsageError(
-            "--project, --local and --user exclude each other\nhint: call it once for each"
-        )
+        raise click.UsageError("--project, --local and --user exclude each other\nhint: call it for each")
     if folder is not None:
         raise click.UsageError(f"a folder goes with plugin only, not with {client}")
     root = Path.home().absolute() if user else project_root(session)
@@ -133,8 +141,6 @@ def _change_settings(
     client: str, plans: Sequence[ClientPlan], *, dry_run: bool, is_removal: bool = False
 ) -> Answer:
     """Change the settings of clients and return what was changed."""
-    from archivist.edges.install import changes
-
     copies = []
     for plan in plans if not dry_run else ():
         copies += changes.apply_plan(plan, is_removal=is_removal)
@@ -144,32 +150,22 @@ def _change_settings(
         for plan in plans
         for change in plan.changes
     ]
-    return _describe_changes(client, diffs, copies, dry_run=dry_run)
+    return _describe_changes(client, diffs, [str(copy) for copy in copies], dry_run=dry_run)
 
 
 def _describe_changes(
-    client: str,
-    diffs: Sequence[tuple[InstallChange, str]],
-    copies: Sequence[Path],
-    notes: Sequence[str] = (),
-    *,
-    dry_run: bool,
+    client: str, diffs: Sequence[tuple[InstallChange, str]], backups: Sequence[str], *, dry_run: bool
 ) -> Answer:
     rows = [{"file": str(change.path), "action": change.action, "diff": diff} for change, diff in diffs]
-    notes = [*(f"backup: {copy}" for copy in copies), *notes]
+    notes = [f"backup: {copy}" for copy in backups]
     if dry_run and any(change.action != "unchanged" for change, _ in diffs):
         notes.append("nothing was changed: this was a dry run")
-    view = {
-        "client": client, "dry_run": dry_run, "changes": rows, "backups": [str(copy) for copy in copies],
-    }  # fmt: skip
+    view = {"client": client, "dry_run": dry_run, "changes": rows, "backups": backups}
     return Answer(view, "".join(diff for _, diff in diffs), notes)
 
 
 def _change_plugin(folder: Path | None, *, dry_run: bool, is_removal: bool = False) -> Answer:
     """Write or remove a plugin's folder, which is to be published and no setting of this machine."""
-    from archivist.edges.install import changes, plugin
-    from archivist.files.write import refuse_links
-
     if folder is None:
         raise click.UsageError(f"name the folder: archivist install {_PLUGIN} FOLDER")
     found = plugin.plan_uninstall(folder) if is_removal else plugin.plan_install(folder)
@@ -181,7 +177,8 @@ def _change_plugin(folder: Path | None, *, dry_run: bool, is_removal: bool = Fal
         plugin.write_plugin(found, folder)
     kept = [f"kept, because it was changed: {path}" for path in plugin.user_modified_files(found, folder)]
     diffs = [(change, change.diff(folder.absolute())) for change in found]
-    answer = _describe_changes(_PLUGIN, diffs, (), kept, dry_run=dry_run)
+    answer = _describe_changes(_PLUGIN, diffs, (), dry_run=dry_run)
+    answer = answer._replace(notes=[*kept, *answer.notes])
     if any(change.action != "unchanged" for change in found):
         return answer
     state = "is not installed here" if is_removal else "is installed already"
@@ -211,3 +208,332 @@ def hook(session: Session, words: tuple[str, ...], as_json: bool) -> None:  # no
 
     # Words that are off are noted too: to a client an exit code may mean that it must stop.
     answer_hook(words, bank=session.bank_path)
+
+
+# Clients that no hook of ours can be installed into.
+_WITHOUT_HOOKS = ("opencode", "copilot-cli")
+_READ_CLIENTS = "Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, VS Code, Cursor"
+_CACHES = ("file_systems", "trusted.json")
+# How long setup waits for a hook that imports a session; a reflection takes a few seconds.
+_HOOK_WAIT_S = 60.0
+_OWN_FILES = ("", "-wal", "-shm", "-journal")
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--undo", is_flag=True, help="Take everything back that setup did here.")
+@click.option("--user", is_flag=True, help="Install for all your projects, not for this clone alone.")
+@click.option("--moved-from", "former", metavar="FOLDER", multiple=True, type=click.Path(path_type=Path),
+              help="Also take sessions of this former folder, or of those of its name below.")  # fmt: skip
+@options.as_json
+@click.pass_obj
+def setup(session: Session, /, undo: bool, user: bool, former: tuple[Path, ...], **how: bool) -> None:
+    """Make a bank, learn from this repository's logged sessions, connect clients, print the next brief.
+
+    Finds the logs of Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, VS Code and Cursor for all
+    worktrees of the repository. Shows what would be written into the clients' settings and asks; git does
+    not see those files. Run it again to bring in what is new.
+    """
+    actor = session.actor()
+    if actor.kind is not ActorKind.HUMAN:
+        raise AccessError(str(actor), "set up", "a bank", hint="only people connect clients to a bank")
+    view = _undo(session, **how) if undo else _set_up(session, user=user, former=former, **how)
+    if how["as_json"]:
+        print_json(view)
+
+
+def _set_up(
+    session: Session, *, yes: bool, dry_run: bool, user: bool, former: Sequence[Path], as_json: bool
+) -> dict[str, Any]:
+    tell = _silence if as_json else say
+    checkout = project_root(session)
+    place = session.find_bank_path() or Path(session.bank_path or bank_place(checkout))
+    file = paths.bank_file(place).absolute()
+    places = checkout_places(checkout, [folder.resolve() for folder in former])
+    logs, problems, gone, left_out = find_client_logs(places, Path.home(), os.environ)
+    plans, remarks = _plan_clients(checkout, user=user)
+    remarks += [
+        f"{client} is learnt from, and told on request only: archivist brief, or archivist mcp as its server"
+        for client in sorted({log.client for log in logs} & set(_WITHOUT_HOOKS))
+    ]
+    view: dict[str, Any] = {
+        "bank": str(file),
+        "sessions": dict(Counter(log.client for log in logs)),
+        "gone": dict(gone),
+        "left_out": dict(left_out),
+        "clients": [
+            {"client": plan.client, "changes": [str(change.path) for change in plan.changes]}
+            for plan in plans
+        ],
+        "remarks": remarks,
+        "dry_run": dry_run,
+    }
+    if dry_run:
+        presence = "is there" if has_bank_at(file) else "would be made"
+        tell(f"Memory    {file} {presence}")
+        tell(f"Sessions  {_describe_sessions(logs, gone, left_out)}")
+        _show_plans(plans, remarks, tell, is_full=True)
+        tell("Nothing was changed: this was a dry run.")
+        return view
+    is_first_home = not paths.home_folder().exists()
+    shown, is_new, notes, warnings = create_bank(session, place)
+    state = paths.state_folder(file)
+    record = SetupRecord.load(state)
+    replaced = [f"archivist: {line}" for line in record.find_changed()]
+    has_home = record.has_made_home or is_first_home
+    record = record._replace(has_made_bank=record.has_made_bank or is_new, has_made_home=has_home)
+    record.save(state)
+    is_here = paths.is_file(file)
+    hidden = "; git does not see it" if is_here and not warnings else ""
+    tell(f"Memory    {file if is_here else shown}{' (new)' if is_new else ''}{hidden}")
+    tell(f"Sessions  {_describe_sessions(logs, gone, left_out)}")
+    with session.bank(folder=checkout) as bank:
+        view |= _learn(bank, checkout, logs, problems, tell)
+        if former:
+            # Sessions of a clone with another remote would else seem to be another repository's.
+            bank.lessons.claim(view["project"])
+        view["installed"] = _connect(plans, remarks, record, state, tell, yes=yes)
+        view["brief"] = _tell_brief(bank, session, view["project"], tell)
+    for line in (*notes, *warnings, *replaced, *problem_lines(problems)):
+        note(line)
+    tell("\nUndo all of it: archivist setup --undo. Bring in what is new: archivist setup.")
+    return {**view, "created": is_new, "problems": problems}
+
+
+def _silence(_text: object = "", *, nl: bool = True) -> None:
+    """Say nothing: the answer is JSON."""
+
+
+def _describe_sessions(logs: Sequence[ClientLog], gone: Counter[str], left_out: Counter[str]) -> str:
+    """Count the sessions that were found, and those that were not taken but may be the repository's."""
+    lines = [f"none of this repository found in the logs of {_READ_CLIENTS}"]
+    if logs:
+        counts = Counter(log.client for log in logs).most_common()
+        lines = [f"{len(logs)} found: {', '.join(f'{number} of {name}' for name, number in counts)}"]
+    if gone:
+        # They began in folders of the repository's name that are gone: it may have been there before.
+        first, *others = gone
+        name = first.replace("\\", "/").rpartition("/")[2]
+        where = f"a folder called {name} that is gone"
+        where = f"{len(gone)} folders called {name} that are gone" if others else where
+        try:
+            above = os.path.commonpath(gone)
+        except ValueError:
+            # Folders of two systems have nothing in common.
+            above = first
+        take = f"to take them: archivist setup --moved-from {shlex.quote(above)}"
+        lines.append(f"{gone.total()} more began in {where}; {take}")
+    if left_out:
+        folder = left_out.most_common(1)[0][0]
+        where = folder if len(left_out) == 1 else f"{folder} and {len(left_out) - 1} more"
+        began = f"{left_out.total()} left out that began inside of it, maybe in another repository: {where}"
+        take = "to take those of a folder that is gone: archivist setup --moved-from FOLDER"
+        lines.append(f"{began}; {take}")
+    return "\n          ".join(lines)
+
+
+def _learn(
+    bank: Bank, checkout: Path, logs: Sequence[ClientLog], problems: list[str], tell: Any
+) -> dict[str, Any]:
+    """Capture the logs in order of time and reflect on them; say what came of it."""
+    with bank.reading() as reader:
+        project = projects.project_at(reader, checkout, bank.root)
+    overrides = CaptureOverrides(project=project, folder=str(checkout))
+    runs: set[str] = set()
+    secrets = 0
+    # A hook that still works on a session notes at its end that it has told it; until then setup waits.
+    with (
+        hook_log.lock_sessions(paths.state_folder(bank.path), _HOOK_WAIT_S),
+        progress(len(logs), "capture") as advance,
+    ):
+        # What hooks kept of a session is numbered in another way than its log, so one of the two is taken.
+        told = bank.runs.runs_with_note([log.session for log in logs if log.session], LOG)
+        for log in logs:
+            try:
+                if log.session in told:
+                    continue
+                if log.is_database:
+                    taken = bank.runs.take(log.read_items(), overrides)
+                else:
+                    taken = bank.runs.capture_file(log.path, overrides=overrides)
+                runs.update((*taken.created, *taken.updated))
+                secrets += sum(taken.secrets.values())
+            except InputError as error:
+                problems.append(f"{log.path}: {error.message}")
+            finally:
+                advance(1)
+    with progress(len(bank.reflections.waiting_runs()), "reflect") as advance:
+        for done in bank.reflections.reflect_waiting():
+            if isinstance(done, ReflectionOutcome) and done.error:
+                problems.append(f"{done.run}: {done.error}")
+            advance(1)
+    embed(bank)
+    held = bank.doctor.status()
+    lessons = held["active_lessons"] + held["candidate_lessons"]
+    redacted = f"; {pluralize(secrets, 'secret')} redacted" if secrets else ""
+    if logs:
+        tell(f"Captured  {pluralize(len(runs), 'new or longer run')} of project {project}{redacted}")
+        learnt = f"{pluralize(lessons, 'lesson')} in all: archivist lessons list"
+        tell(f"Learnt    {learnt if lessons else 'no lesson yet: no failure recurred'}")
+        for line in approval_notes(held["quarantined_lessons"]):
+            tell(f"          {line}")
+    else:
+        tell(
+            "          After the first session that a client ends here, its log is captured and learnt from,"
+        )
+        tell("          and the session after it is told what was learnt.")
+    return {"project": project, "runs": sorted(runs), "lessons": lessons, "secrets": secrets}
+
+
+def _plan_clients(checkout: Path, *, user: bool) -> tuple[list[ClientPlan], list[str]]:
+    """Return what would be written for each client that is used here, and why others are left out."""
+    home = Path.home().absolute()
+    place = InstallLocation(home if user else checkout, is_user=user, is_local=not user)
+    installs = chain.find_installs(checkout, home, CLIENTS)
+    plans: list[ClientPlan] = []
+    remarks: list[str] = []
+    for client in usual_clients(home):
+        if scopes := [each.scope for each in installs if each.client == client and not each.problem]:
+            remarks.append(f"{client} is installed already ({scopes[0]})")
+            if user and "user" not in scopes:
+                remarks[-1] += f", here alone; for all projects first: archivist uninstall {client} --local"
+            continue
+        try:
+            plan = changes.plan_client(client, place.read_by(client))
+        except InputError as error:
+            remarks.append(f"{client} is left out: {error.message}; {error.hint}")
+            continue
+        plans.append(plan)
+        remarks += plan.remarks
+        if len(worktrees_of(checkout)) > 1 and not user and client not in SHARED_BY_WORKTREES:
+            also = "in each worktree archivist setup, or once archivist setup --user"
+            remarks.append(f"{client} reads the settings of the folder where it starts: {also}")
+    return plans, remarks
+
+
+def _show_plans(plans: Sequence[ClientPlan], remarks: Sequence[str], tell: Any, *, is_full: bool) -> None:
+    for plan in plans:
+        for change in plan.changes:
+            diff = change.diff(plan.place.root, "~" if plan.place.is_user else "")
+            added = sum(line.startswith("+") for line in diff.splitlines()) - 1
+            if is_full and diff:
+                tell(diff, nl=False)
+            elif diff:
+                tell(f"Client    {plan.client}: {change.action} {change.path} ({pluralize(added, 'line')})")
+    for remark in remarks:
+        tell(f"Client    {remark}")
+    if not plans and not remarks:
+        tell(f"Client    none was found on this machine: archivist install {'|'.join(CLIENTS)}")
+
+
+def _connect(
+    plans: Sequence[ClientPlan],
+    remarks: Sequence[str],
+    record: SetupRecord,
+    state: Path,
+    tell: Any,
+    *,
+    yes: bool,
+) -> list[str]:
+    """Show what would be written, ask, and install; return the clients that were installed."""
+    is_asked = not yes and sys.stdin.isatty() and sys.stderr.isatty()
+    _show_plans(plans, remarks, tell, is_full=is_asked)
+    names = ", ".join(plan.client for plan in plans)
+    if not plans:
+        return []
+    if not yes and not is_asked:
+        tell(f"          Nothing was installed: archivist setup --yes installs into {names}.")
+        return []
+    if is_asked and not click.confirm(f"Install into {names}?", default=True, err=True):
+        return []
+    for plan in plans:
+        done = [plan.client, plan.place.scope, str(plan.place.root)]
+        record = record._replace(installs=[*record.installs, done])
+        # Before the files: what is half written can be undone, too.
+        record.save(state)
+        changes.apply_plan(plan)
+        if plan.client in ASKS:
+            tell(f"          {ASKS[plan.client]}")
+    return [plan.client for plan in plans]
+
+
+def _tell_brief(bank: Bank, session: Session, project: str, tell: Any) -> str:
+    """Print what the next session would be told."""
+    request = BriefRequest(project=project, form=BriefFormat.MARKDOWN, fence=False)
+    brief = bank.brief(request, global_bank=session.global_bank())
+    if brief.text:
+        tell(f"\nThe next session here is told:\n\n{brief.text.rstrip()}")
+    else:
+        # What to do about it has been said above.
+        reason = bank.briefs.explain_empty(brief, request).partition(": ")[0]
+        tell(f"\nThe next session here is told nothing yet: {reason}.")
+    return brief.text
+
+
+def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[str, Any]:
+    """Uninstall the clients that setup connected, in every worktree, and delete the bank that it made."""
+    file = paths.bank_file(session.require_bank_path()).absolute()
+    record = SetupRecord.load(paths.state_folder(file))
+    if record == SetupRecord():
+        hint = "archivist uninstall all --local removes the clients' settings"
+        raise InputError("archivist setup was not run for this bank", hint=hint)
+    plans = [changes.plan_client(client, place, is_removal=True) for client, place in record.places()]
+    removed = [
+        f"{plan.client} in {plan.place.root}{', for all your projects' if plan.place.is_user else ''}"
+        for plan in plans
+        if plan.is_changed
+    ]
+    with session.bank() as bank:
+        held = bank.doctor.status()
+    lines = [f"Uninstall {each}" for each in removed]
+    left = [str(path) for plan in plans for path in plan.left_files()]
+    lines += [f"Leave     {path}: it holds nothing that setup wrote" for path in left]
+    if record.has_made_bank:
+        lessons = held["active_lessons"] + held["candidate_lessons"]
+        counts = f"{pluralize(lessons, 'lesson')} and {pluralize(held['runs'], 'run')}"
+        lines.append(f"Delete    {file} with {counts}")
+    tell = _silence if as_json else say
+    for line in lines:
+        tell(line)
+    view = {
+        "bank": str(file),
+        "uninstalled": removed,
+        "left": left,
+        "bank_deleted": record.has_made_bank,
+        "dry_run": dry_run,
+    }
+    if dry_run:
+        tell("Nothing was changed: this was a dry run.")
+        return view
+    if not yes and not confirm("Undo it?", "undoing", "--yes undoes it without asking"):
+        return {**view, "uninstalled": [], "bank_deleted": False}
+    for plan in plans:
+        changes.apply_plan(plan, is_removal=True)
+    if record.has_made_bank:
+        _delete_bank(file, record)
+    else:
+        (paths.state_folder(file) / SETUP_FILE).unlink()
+    tell("Undone.")
+    return view
+
+
+def _delete_bank(file: Path, record: SetupRecord) -> None:
+    """Delete a bank with everything that was written for it; what else lies in its folder stays."""
+    withdraw_trust(file)
+    own = [file.with_name(file.name + ending) for ending in _OWN_FILES]
+    ignored = file.with_name(".gitignore")
+    for path in (*own, *([ignored] if ignored.is_file() and ignored.read_bytes() == b"*\n" else [])):
+        path.unlink(missing_ok=True)
+    with suppress(OSError):
+        file.parent.rmdir()
+    remove_bank_exclusion(file)
+    shutil.rmtree(paths.state_folder(file), ignore_errors=True)
+    if not record.has_made_home or accepted_banks():
+        return
+    home = paths.home_folder()
+    with suppress(OSError):
+        (home / "state").rmdir()
+        # Nothing of the user's: no settings, no global bank, no log of failures.
+        if all(path.name in _CACHES for path in home.iterdir()):
+            shutil.rmtree(home)

@@ -5,37 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from archivist.audit.analytics import GroupBy, PeriodUnit, Rate
+from archivist.bank import Bank
 from archivist.clock import from_text
 from archivist.edges import views
 from archivist.edges.cli import options
 from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import Answer, is_terminal, list_changes, list_records, print_json, write_file
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.sync import share_runs
+from archivist.edges.cli.team import share_runs
 from archivist.edges.cli.wording import account_lines, episode_lines, field_lines, pluralize, short_repos
 from archivist.errors import ArchivistError, InputError, NotFoundError
+from archivist.recall.query import EVERY_REPO, Query
+from archivist.records import Artifact, Episode, Fact
 from archivist.records.plain import to_plain
 from archivist.records.run_words import Action
 from archivist.records.tier_words import ArtifactType
+from archivist.store.ledger import LedgerChange
 from archivist.text import shorten_line
-
-if TYPE_CHECKING:
-    from archivist.audit.analytics import Rate
-    from archivist.bank import Bank
-    from archivist.records import Artifact, Episode, Fact
-    from archivist.store.ledger import LedgerChange
 
 # A row stays on one line of a wide terminal; `show` prints the whole value.
 _ROW_CHARACTERS = 100
 _VALUE_CHARACTERS = 48
 
-knowledge = CommandGroup(
-    "knowledge", help="Store and find facts by category and key, and decide between sources that disagree."
-)
+knowledge = CommandGroup("knowledge", help="Store and find facts by category and key; decide conflicts.")
 
 
 @options.bank_command(knowledge, "list", has_global=True)
@@ -50,9 +47,8 @@ def list_facts(bank: Bank, /, **filters: Any) -> Answer:
     sure = ("Sure", lambda fact: f"{fact.confidence:g}")
     value = ("Value", lambda fact: shorten_line(fact.value, _ROW_CHARACTERS))
     columns = ("Fact", _fact_name), sure, "source", value
-    return list_records(
-        "facts", bank.knowledge.query(**filters), views.table_view, *columns, empty="no facts"
-    )
+    found = bank.knowledge.query(**filters)
+    return list_records("facts", found, views.table_view, *columns, empty="no facts")
 
 
 @options.bank_command(knowledge, "show", has_global=True)
@@ -212,9 +208,7 @@ _TASK_CHARACTERS = 60
 _LAST_OUTCOME = ("Last outcome", lambda view: view["last"]["outcome"])
 _RATE_HEADINGS = ("Tries", "Worked", "Failed", "Success", "95 % bounds", "Mean time", "Tokens in/out")
 
-episodes = CommandGroup(
-    "episodes", help="List and show runs and attempts, log attempts, and compare approaches."
-)
+episodes = CommandGroup("episodes", help="List and show runs and attempts; log attempts, compare approaches.")
 
 
 episodes.add_command(share_runs, "share")
@@ -271,8 +265,6 @@ def show_run(bank: Bank, run: str | None, task: str) -> Answer:
 
 def _show_task(bank: Bank, task: str) -> Answer:
     """Return the runs and attempts of a task, oldest first, and the lessons that are for it or from them."""
-    from archivist.recall.query import EVERY_REPO, Query
-
     runs = bank.runs.episodes(task=task)[::-1]
     lessons = bank.lessons.query(Query(task=task, repo=EVERY_REPO))
     if not runs and not lessons:
@@ -281,11 +273,8 @@ def _show_task(bank: Bank, task: str) -> Answer:
     if lessons:
         rows = [f"  {lesson.short_id}  {lesson.summary}" for lesson in lessons]
         blocks.append("\n".join(("Lessons", *rows)))
-    view = {
-        "task": task,
-        "episodes": [_episode_view(bank, episode) for episode in runs],
-        "lessons": bank.lessons.views(lessons),
-    }
+    shown = [_episode_view(bank, episode) for episode in runs]
+    view = {"task": task, "episodes": shown, "lessons": bank.lessons.views(lessons)}
     return Answer(view, "\n\n".join(blocks))
 
 
@@ -359,15 +348,10 @@ def similar(bank: Bank, text: str, limit: int) -> Answer:
 
 
 @options.bank_command(episodes)
-@click.option(
-    "--by",
-    type=click.Choice(["approach", "agent", "provider", "task"]),
-    default="approach",
-    help="What to count by.",
-)
-@click.option("--since", type=options.DateTimeParam(), help="Only from this day on.")
-@click.option("--until", type=options.DateTimeParam(), help="Only up to this time.")
-@click.option("--step", type=click.Choice(["day", "week", "month"]), help="Also per day, week or month.")
+@click.option("--by", type=options.enum_choice(GroupBy), default="approach", help="What to count by.")
+@options.since
+@options.until
+@click.option("--step", type=options.enum_choice(PeriodUnit), help="Also per day, week or month.")
 @click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Also draw a chart.")
 def stats(bank: Bank, /, svg: str | None, **asked: Any) -> Answer:
     """Print success rates of attempts by approach, agent, provider or task."""
@@ -434,9 +418,7 @@ def _rate_cells(rate: Rate, name: str) -> tuple[object, ...]:
 # Enough to compare by eye.
 _CHECKSUM_SHOWN = 12
 
-artifacts = CommandGroup(
-    "artifacts", help="Register files that runs produced, and check whether they have changed."
-)
+artifacts = CommandGroup("artifacts", help="Register files that runs produced; check whether they changed.")
 
 
 @options.bank_command(artifacts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,25 +9,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from archivist.audit.lift import Lift, LiftConclusion
+from archivist.audit.period import resolve_period
+from archivist.audit.report import recommend_steps
 from archivist.brief.select import global_mark_of
+from archivist.edges import views
 from archivist.edges.cli import options
 from archivist.edges.cli.group import CommandGroup
-from archivist.edges.cli.output import Answer, is_terminal, list_changes, list_records, note, write_file
+from archivist.edges.cli.output import (
+    Answer,
+    confirm,
+    is_terminal,
+    list_changes,
+    list_records,
+    note,
+    write_file,
+)
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import apart_notes, call_lines, field_lines, pluralize, short_repos
-from archivist.edges.views import (
-    answer_view,
-    history_views,
-    lesson_views,
-    regression_view,
-    report_row_view,
-    verdicts_view,
-)
+from archivist.lessons.quarantine import quarantine_reason
 from archivist.records.run_words import Effect
 from archivist.records.words import ActorKind, Category, LessonType, Provenance, Scope, Severity, Status
 
 if TYPE_CHECKING:
-    from archivist.audit.lift import Lift
     from archivist.bank import Bank
     from archivist.records import Lesson
 
@@ -78,9 +81,7 @@ lessons = CommandGroup("lessons", help="List, show, add, edit and forget lessons
 @click.option("--all", "with_retired", is_flag=True, help="Also superseded and archived ones.")
 @click.option("--status", type=options.enum_choice(Status), help="Only this status.")
 @click.option("--waiting", is_flag=True, help="Only those that no run is told before you approve them.")
-@click.option(
-    "--matching", metavar="TEXT", help="Only lessons that match this text by words or meaning, best first."
-)
+@click.option("--matching", metavar="TEXT", help="Only matches by words or meaning, best first.")
 @options.limit()
 def list_(
     bank: Bank, /, with_retired: bool, status: str | None, waiting: bool, matching: str | None, **asked: Any
@@ -90,7 +91,6 @@ def list_(
     In the folder of a repository that the bank knows they are those of this repository and of none; --repo
     names another, and --repo '*' lists all. Below it stands which lessons are not from your own runs.
     """
-    from archivist.lessons.quarantine import quarantine_reason
     from archivist.recall.query import LIVE, Query
     from archivist.recall.results import remedy_first
 
@@ -121,10 +121,10 @@ def list_(
         del columns["Type"], columns["Domain"]
     headings, cells = tuple(columns), columns.values()
     rows = [[cell(lesson) for cell in cells] for lesson in found]
-    views = bank.lessons.views(found)
-    waits = [view for view in views if not view["confirmed"]]
+    shown = bank.lessons.views(found)
+    waits = [view for view in shown if not view["confirmed"]]
     notes = [*_source_notes(found), *_replacing_notes(waits), *apart_notes(bank, asked["repo"] or "")]
-    return Answer({"lessons": views}, notes=notes, tables=[(headings, rows)])
+    return Answer({"lessons": shown}, notes=notes, tables=[(headings, rows)])
 
 
 def _source_notes(found: Sequence[Lesson]) -> list[str]:
@@ -149,16 +149,14 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
     with session.bank_of(name, is_global=is_global) as (bank, (bare,)):
         lesson = bank.lessons.get(bare)
         view = {
-            **lesson_views(bank, [lesson], mark=global_mark_of(name))[0],
+            **views.lesson_views(bank, [lesson], mark=global_mark_of(name))[0],
             "stale": bank.liveness.find_stale([lesson]).get(lesson.id, ""),
         }
         calls = bank.lessons.cited_calls(lesson)
+    # Its words first, the calls that show it, then what is known of it.
+    words = [f"  {view[key]}" for key in ("rule", "detail") if view[key]]
+    words += [f"  {line}" for line in _replacing_notes([view])]
     quotes = [line for word, event in calls.items() for line in call_lines(event, word)]
-    return Answer(view, "\n".join(_lesson_lines(view, quotes)))
-
-
-def _lesson_lines(view: Mapping[str, Any], quotes: Sequence[str]) -> list[str]:
-    """Return a lesson as lines: its words first, the calls that show it, then what is known of it."""
     lists = {"tags": view["tags"], "runs": view["runs"]}
     evidence = view["evidence"].items()
     # What an agent cites is its word.
@@ -169,9 +167,8 @@ def _lesson_lines(view: Mapping[str, Any], quotes: Sequence[str]) -> list[str]:
     for key, values in lists.items():
         more = len(values) - _LISTED
         fields.append((key, ", ".join(values[:_LISTED]) + (f" and {more} more" if more > 0 else "")))
-    words = [f"  {view[key]}" for key in ("rule", "detail") if view[key]]
-    words += [f"  {line}" for line in _replacing_notes([view])]
-    return [f"{view['id']}  {view['summary']}", *words, *quotes, "", *field_lines(fields, 22)]
+    heading = f"{view['id']}  {view['summary']}"
+    return Answer(view, "\n".join((heading, *words, *quotes, "", *field_lines(fields, 22))))
 
 
 @options.command(lessons)
@@ -207,13 +204,11 @@ def edit(session: Session, /, name: str, is_global: bool, **fields: Any) -> Answ
 
 def _saved_answer(bank: Bank, lesson: Lesson, mark: str = "") -> Answer:
     """Return a lesson that was written, and how to approve it if it is quarantined or waits."""
-    from archivist.lessons.quarantine import quarantine_reason
-
     name = f"{mark}{lesson.short_id}"
     why = quarantine_reason(lesson)
     held = f"quarantined ({why})" if why else "waits for a person" if lesson.is_waiting else ""
     notes = (f"{held}: archivist lessons approve {name}",) if held else ()
-    return Answer(lesson_views(bank, [lesson], mark=mark)[0], f"{name}  {lesson.summary}", notes)
+    return Answer(views.lesson_views(bank, [lesson], mark=mark)[0], f"{name}  {lesson.summary}", notes)
 
 
 def _status_answer(
@@ -223,7 +218,7 @@ def _status_answer(
     changed = [f"{mark}{lesson.short_id}" for lesson in after if lesson not in known]
     unchanged = [f"{mark}{lesson.short_id}" for lesson in after if lesson in known]
     return Answer(
-        {"lessons": lesson_views(bank, after, mark=mark)},
+        {"lessons": views.lesson_views(bank, after, mark=mark)},
         f"{pluralize(len(changed), 'lesson')} {verb}: {', '.join(changed)}" if changed else "",
         (f"{verb} already: {', '.join(unchanged)}",) if unchanged else (),
     )
@@ -250,13 +245,9 @@ def approve(session: Session, names: tuple[str, ...], version: str, yes: bool, i
         known = bank.lessons.get_many(bare)
         asked = [lesson for lesson in known if needs_version(lesson) and not lesson.status.is_retired]
         if asked and not (yes or version) and session.actor().kind is ActorKind.HUMAN:
-            note("\n".join(_approval_lines(lesson_views(bank, asked, mark=mark))))
-            if not sys.stdin.isatty():
-                raise click.UsageError(
-                    "approving this needs confirmation\nhint: --yes approves it as it reads now, --version V"
-                    " only if it is what you read"
-                )
-            if not click.confirm("Approve it?", err=True):
+            note("\n".join(_approval_lines(views.lesson_views(bank, asked, mark=mark))))
+            hint = "--yes approves it as it reads now, --version V only if it is what you read"
+            if not confirm("Approve it?", "approving this", hint):
                 return Answer({"lessons": []}, "nothing was approved")
         # One unknown id changes nothing at all.
         with bank.transaction():
@@ -264,24 +255,24 @@ def approve(session: Session, names: tuple[str, ...], version: str, yes: bool, i
             approved = [bank.lessons.approve(name, version or shown.get(name, "")) for name in bare]
             answer = _status_answer(bank, "approved", known, approved, mark)
             new = [lesson for lesson in approved if lesson not in known]
-            lines = _approval_lines(lesson_views(bank, new, mark=mark))
+            lines = _approval_lines(views.lesson_views(bank, new, mark=mark))
     return answer._replace(text="\n".join(filter(None, (answer.text, *lines))))
 
 
-def _approval_lines(views: Sequence[Mapping[str, Any]]) -> list[str]:
+def _approval_lines(lessons: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return what an approval is about: all the words of each lesson, and which lessons it replaces."""
     lines = []
-    for view in views:
+    for view in lessons:
         words = [view[key] for key in ("rule", "detail", "quarantined_for") if view[key]]
         words += [f"advises: {remedy}" for remedy in view["remedies"]]
         lines += [f"{view['id']}  {view['summary']}", *(f"  {text}" for text in words)]
-    return [*lines, *_replacing_notes(views)]
+    return [*lines, *_replacing_notes(lessons)]
 
 
-def _replacing_notes(views: Sequence[Mapping[str, Any]]) -> list[str]:
+def _replacing_notes(lessons: Sequence[Mapping[str, Any]]) -> list[str]:
     """Say which lessons each one replaces, now or once it is approved, and which of yours it leaves."""
     notes = []
-    for view in views:
+    for view in lessons:
         name, stay = view["id"], view["kept_beside"]
         mark = global_mark_of(name)
         if view["supersedes"]:
@@ -343,7 +334,7 @@ def merge(session: Session, names: tuple[str, ...], is_global: bool, **words: st
 def history(session: Session, name: str, is_global: bool) -> Answer:
     """Print every change of the lesson ID, with its actor."""
     with session.bank_of(name, is_global=is_global) as (bank, (bare,)):
-        return list_changes(history_views(bank.ledger.history(bare)))
+        return list_changes(views.history_views(bank.ledger.history(bare)))
 
 
 _LEGEND = (
@@ -370,7 +361,9 @@ def check(session: Session, run: str) -> Answer:
     with session.bank() as bank:
         global_bank = session.global_bank()
         run = bank.runs.episode(run).id
-        verdicts = verdicts_view(bank, bank.audit(run, global_bank=global_bank), global_bank=global_bank)
+        verdicts = views.verdicts_view(
+            bank, bank.audit(run, global_bank=global_bank), global_bank=global_bank
+        )
     columns = (
         ("ID", "lesson"),
         ("Effect", lambda view: Effect(view["effect"]).label),
@@ -386,7 +379,7 @@ def check(session: Session, run: str) -> Answer:
 @options.command(audit)
 @click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Write a chart to FILE.")
 @click.option("--lesson", "name", metavar="ID", help="Only this lesson.")
-@click.option("--days", type=click.IntRange(1, 36_500), metavar="N", help="Only runs of the last N days.")
+@click.option("--days", type=options.DAYS, metavar="N", help="Only runs of the last N days.")
 @click.option("--since", type=options.DateTimeParam(), help="Only runs from this day on.")
 @click.option("--until", type=options.DateTimeParam(), help="Only runs before this day.")
 @options.is_global
@@ -398,9 +391,6 @@ def report(
     The runs of a period are compared with those of as many days before it. Where lessons are withheld from
     some runs (hold-out), failures with and without them are compared.
     """
-    from archivist.audit.period import resolve_period
-    from archivist.audit.report import recommend_steps
-
     with session.bank_of(*filter(None, [name]), is_global=is_global) as (bank, bare):
         lesson = bank.lessons.get(bare[0]) if bare else None
         period = resolve_period(bank.now(), days=days or 0, **dates)
@@ -415,13 +405,13 @@ def report(
         title = f"Did {lines[0].lesson} help?" if lesson else "Did the lessons help?"
         write_file(svg, draw_report_chart(lines[0] if lesson else found.total, title))
     view: dict[str, object] = {
-        "lessons": [report_row_view(line) for line in lines],
+        "lessons": [views.report_row_view(line) for line in lines],
         "proposals": [asdict(each) for each in steps],
     }
     if not lesson:
-        view["months"] = [report_row_view(line) for line in found.months]
-        view["total"] = report_row_view(found.total)
-        view["answer"] = answer_view(found)
+        view["months"] = [views.report_row_view(line) for line in found.months]
+        view["total"] = views.report_row_view(found.total)
+        view["answer"] = views.answer_view(found)
     answer = found.answer.text if found.answer and not lesson else ""
     if not lines:
         nothing = "no verdicts yet: archivist audit check RUN makes them"
@@ -458,14 +448,12 @@ def regressions(bank: Bank, run: str) -> Answer:
     found = bank.audits.regressions(run)
     columns = ("Fixed in", "fixed_in"), ("Severity", "found.severity"), ("Found again", "found.description")
     nothing = "nothing that was fixed came back"
-    answer = list_records("regressions", found, regression_view, *columns, empty=nothing, run=run)
+    answer = list_records("regressions", found, views.regression_view, *columns, empty=nothing, run=run)
     return answer._replace(code=1 if found else 0)
 
 
 def _lift_cells(lift: Lift) -> tuple[str, ...]:
     """Return the cells that compare told with withheld runs; of few runs only the counts."""
-    from archivist.audit.lift import LiftConclusion
-
     arms = lift.arms
     withheld, needed = str(arms.withheld), "-" if lift.runs_needed is None else str(lift.runs_needed)
     if arms.is_few or lift.difference is None or lift.interval is None:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from archivist.bank import Bank
+from archivist.config import ModelRules
+from archivist.edges import views
 from archivist.edges.cli import options
 from archivist.edges.cli.group import CommandGroup
-from archivist.edges.cli.output import Answer, Table, note
+from archivist.edges.cli.output import Answer, Table, confirm, note
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
+from archivist.edges.views import View
+from archivist.reflect.budget import NOTHING_SPENT
+from archivist.reflect.model.questions import LEAVES
 from archivist.text import shorten_line
-
-if TYPE_CHECKING:
-    from archivist.bank import Bank
-    from archivist.config import ModelRules
-    from archivist.edges.views import View
 
 _SHOWN_DAYS = 7
 
@@ -34,9 +34,9 @@ def describe_spending(spending: View) -> str:
 
 def describe_report(found: View) -> list[str]:
     """Say what asking a model came to: its cost, what held, what was dropped and why."""
-    lines = (
-        [f"{found['model']}: {describe_spending(found)}, {found['seconds']} s"] if found["requests"] else []
-    )
+    lines = []
+    if found["requests"]:
+        lines.append(f"{found['model']}: {describe_spending(found)}, {found['seconds']} s")
     if found["proposed"]:
         dropped = [f"{count} {reason}" for reason, count in found["dropped"].items()]
         rest = f"; dropped: {', '.join(dropped)}" if dropped else ""
@@ -50,8 +50,6 @@ def describe_report(found: View) -> list[str]:
 @contextmanager
 def _users_bank(session: Session) -> Iterator[Bank]:
     """Open a bank for the user's own settings: what is about the model is of no project and in no bank."""
-    from archivist.bank import Bank
-
     with Bank.temporary(session.load_settings(None).config) as bank:
         yield bank.acting_as(session.actor())
 
@@ -59,23 +57,17 @@ def _users_bank(session: Session) -> Iterator[Bank]:
 @options.command(model)
 def status(session: Session) -> Answer:
     """Show which model is configured, whether it may be asked, and what was spent."""
-    from archivist.edges import views
-
     with _users_bank(session) as bank:
         view = views.model_view(bank)
         if not view:
             hint = "hint: archivist config set --global model.name openai:NAME"
             return Answer({"model": view}, "No model is configured: reflection works without one.", (hint,))
         rules = bank.config.model
+    key = f"{view['key_variable']} ({'set' if view['has_key'] else 'not set'})"
     rows: list[tuple[str, object]] = [
         ("model", view["name"]),
         ("address", view["url"]),
-        (
-            "key",
-            f"{view['key_variable']} ({'set' if view['has_key'] else 'not set'})"
-            if view["key_variable"]
-            else "none",
-        ),
+        ("key", key if view["key_variable"] else "none"),
         ("allowed", "yes" if view["is_allowed"] else "no"),
         ("today", describe_spending(view["today"])),
         ("budget of a day", f"{rules.day_tokens:,} tokens, ${rules.day_usd:g}"),
@@ -85,9 +77,8 @@ def status(session: Session) -> Answer:
     tables: list[Table] = [(("Language model", ""), rows)]
     days = [(day, describe_spending(spent)) for day, spent in list(view["days"].items())[-_SHOWN_DAYS:]]
     tables += [(("Day", "Spent"), days)] if days else []
-    return Answer(
-        {"model": view}, tables=tables, warnings=[f"archivist: {view['problem']}"] if view["problem"] else []
-    )
+    warnings = [f"archivist: {view['problem']}"] if view["problem"] else []
+    return Answer({"model": view}, tables=tables, warnings=warnings)
 
 
 @options.command(model, owners_of="bank")
@@ -97,8 +88,6 @@ def allow(session: Session, yes: bool) -> Answer:
 
     Nothing is sent before. The permission is for this model at this address: another needs its own.
     """
-    from archivist.reflect.model.questions import LEAVES
-
     with _users_bank(session) as bank:
         endpoint = bank.model.require_endpoint()
         rules = bank.config.model
@@ -111,9 +100,7 @@ def allow(session: Session, yes: bool) -> Answer:
             lines.append("warning: this address is not encrypted; anybody on the way can read it")
         if not yes:
             note("\n".join(lines))
-            if not sys.stdin.isatty():
-                raise click.UsageError("it needs confirmation\nhint: --yes allows it without asking")
-            if not click.confirm("Allow it?", err=True):
+            if not confirm("Allow it?", "it", "--yes allows it without asking"):
                 return Answer({"allowed": False}, "Nothing is sent.")
         bank.model.allow()
     text = "\n".join((*(lines if yes else ()), "Allowed. archivist model forbid withdraws it."))
@@ -131,8 +118,6 @@ def forbid(session: Session) -> Answer:
 @options.command(model, "try", owners_of="bank")
 def try_(session: Session) -> Answer:
     """Ask the model one small question, which holds nothing of any run, and say how it went."""
-    from archivist.edges import views
-
     with _users_bank(session) as bank:
         view = views.model_report_view([bank.model.try_once()])
     text = f"{view['model']} answers: {describe_spending(view)}, {view['seconds']} s"
@@ -145,8 +130,6 @@ def refine(session: Session) -> Answer:
 
     A reworded or joined lesson supersedes those that were mined; all are kept, and archivist undo goes back.
     """
-    from archivist.edges import views
-
     with session.bank() as bank:
         report = bank.model.refine()
         view: dict[str, Any] = views.model_report_view([report])
@@ -158,8 +141,6 @@ def refine(session: Session) -> Answer:
 
 def estimate_answer(bank: Bank, runs: list[str]) -> Answer:
     """Say what reading runs with the model may cost at most; nothing is sent."""
-    from archivist.reflect.budget import NOTHING_SPENT
-
     rules: ModelRules = bank.config.model
     found = dict(bank.model.estimate(runs))
     total = NOTHING_SPENT
@@ -177,14 +158,9 @@ def estimate_answer(bank: Bank, runs: list[str]) -> Answer:
     }
     rows = [(run, spent.requests, spent.tokens, f"${spent.usd:.4f}") for run, spent in found.items()]
     rows.append(("all", total.requests, total.tokens, f"${total.usd:.4f}"))
-    left = (
-        f"{max(0, rules.day_tokens - today.tokens):,} tokens and ${max(0.0, rules.day_usd - today.usd):.4f}"
-    )
-    notes = [f"at most, without calls of tools; {left} of today's budget are left"]
-    notes += (
-        []
-        if is_within or not found
-        else ["the budget ends before all runs are read; what is mined does not depend on it"]
-    )
+    tokens, usd = max(0, rules.day_tokens - today.tokens), max(0.0, rules.day_usd - today.usd)
+    notes = [f"at most, without calls of tools; {tokens:,} tokens and ${usd:.4f} of today's budget are left"]
+    if found and not is_within:
+        notes.append("the budget ends before all runs are read; what is mined does not depend on it")
     notes += [problem] if problem else []
     return Answer(view, tables=[(("Run", "Requests", "Tokens", "Price"), rows)], notes=notes)

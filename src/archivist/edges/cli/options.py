@@ -18,20 +18,39 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# Up to a century of days.
+DAYS = click.IntRange(1, 36_500)
+
+
+class DateTimeParam(click.DateTime):
+    """A day or a time, as people write it: without a zone, which is UTC."""
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
+        """Return what stands for it in the help; Click would list the formats by their codes."""
+        return "DAY"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Return the moment, or say what one looks like."""
+        try:
+            return super().convert(value, param, ctx).replace(tzinfo=UTC)
+        except click.BadParameter:
+            self.fail(f"{value!r} is no day: write it as 2026-04-03 or 2026-04-03T14:00:00", param, ctx)
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 is_global = click.option("--global", "is_global", is_flag=True, help="Use the global bank.")
 role = click.option("--role", metavar="R", default="", help="Only entries of this role.")
 tag = click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; repeatable.")
-issue = click.option(
-    "--issue", "issues", type=int, metavar="N", multiple=True, help="A related issue; repeatable."
-)
+issue = click.option("--issue", "issues", type=int, metavar="N", multiple=True, help="Its issue; repeatable.")
 importance = click.option(
     "--importance", type=int, default=5, show_default=True, metavar="1-10", help="How important it is."
 )
+since = click.option("--since", type=DateTimeParam(), help="Only from this day on.")
+until = click.option("--until", type=DateTimeParam(), help="Only up to this time.")
 no_llm = click.option("--no-llm", "no_llm", is_flag=True, help="Do not ask the configured language model.")
 scope_argument = click.argument("scope", default="", metavar="[SCOPE]")
 scope = click.option(
-    "--scope", metavar="SCOPE", default="", help="WORKSPACE[/DOMAIN[/REPOSITORY]]; without it all."
+    "--scope", metavar="SCOPE", default="", help="WORKSPACE[/DOMAIN[/REPOSITORY]]; else all."
 )
 
 
@@ -51,21 +70,6 @@ def listed_choice(*names: str, words: Iterable[str], text: str, **more: Any) -> 
 def limit(text: str = "At most N.", most: int | None = None, **more: Any) -> Callable[[F], F]:
     """Return the option --max N."""
     return click.option("--max", "limit", type=click.IntRange(1, most), metavar="N", help=text, **more)
-
-
-class DateTimeParam(click.DateTime):
-    """A day or a time, as people write it: without a zone, which is UTC."""
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
-        """Return what stands for it in the help; Click would list the formats by their codes."""
-        return "DAY"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return the moment, or say what one looks like."""
-        try:
-            return super().convert(value, param, ctx).replace(tzinfo=UTC)
-        except click.BadParameter:
-            self.fail(f"{value!r} is no day: write it as 2026-04-03 or 2026-04-03T14:00:00", param, ctx)
 
 
 class DashTextCommand(click.Command):

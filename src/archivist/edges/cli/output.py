@@ -129,6 +129,13 @@ def note(text: object) -> None:
         close_quietly(sys.stderr)
 
 
+def confirm(question: str, what: str, hint: str) -> bool:
+    """Ask a person; where nobody can answer, say how to agree without being asked."""
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"{what} needs confirmation\nhint: {hint}")
+    return click.confirm(question, err=True)
+
+
 def close_quietly(*streams: TextIO) -> None:
     """Point streams to the null device, so that the interpreter's last flush raises no error."""
     for stream in streams:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from archivist.bank import Bank
 from archivist.edges.cli import options
 from archivist.edges.cli.output import Answer, is_terminal, wrap_line
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import apart_notes, pluralize, short_repos
 from archivist.edges.views import recall_view
-
-if TYPE_CHECKING:
-    from archivist.bank import Bank
-    from archivist.recall.results import Hit, RecallResult
-    from archivist.recall.scoring import Weights
+from archivist.recall.query import Query
+from archivist.recall.results import Hit, RecallResult
+from archivist.recall.scoring import Weights
 
 # Written out, so that `--help` loads neither the records nor the search.
 _KINDS = ["lesson", "episode", "event", "fact", "artifact", "task", "entry", "document"]
@@ -35,8 +34,8 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @click.option("--repo", metavar="NAME", default="", help="Only of this repository; '*' for all.")
 @click.option("--domain", metavar="D", default="", help="Only of this domain.")
 @click.option("--run", metavar="ID", default="", help="Only what happened in this run.")
-@click.option("--since", type=options.DateTimeParam(), help="Only from this day on.")
-@click.option("--until", type=options.DateTimeParam(), help="Only up to this time.")
+@options.since
+@options.until
 @click.option("--since-cycle", type=click.IntRange(0, 1 << 31), metavar="N", help="Only from this cycle on.")
 @click.option("--until-cycle", type=click.IntRange(0, 1 << 31), metavar="N", help="Only up to this cycle.")
 @click.option("--importance", type=float, default=0.0, metavar="X", help="Only from this importance on.")
@@ -46,7 +45,7 @@ _PRESETS = ["relevance", "archivist", "generative"]
     type=click.IntRange(0, 20),
     metavar="N",
     default=0,
-    help="Also show this many neighbours in the stream.",
+    help="Also show N neighbours in the stream.",
 )
 @options.limit(most=1000, default=10)
 @click.option("--all", "is_all", is_flag=True, help="Up to 1,000 hits, in the order of their times.")
@@ -61,8 +60,6 @@ def recall(
     In the folder of a repository that the bank knows, what other repositories met is left out. With --bank
     several banks are searched, and each hit names its own.
     """
-    from archivist.recall.query import Query
-
     explain = asked.pop("explain")
     if banks and is_global:
         raise click.UsageError("--bank and --global exclude each other")

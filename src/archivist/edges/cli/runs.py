@@ -39,9 +39,8 @@ _status_option = partial(
     type=click.Choice(["success", "partial", "failed", "aborted"]),
     callback=lambda _ctx, _param, word: EpisodeStatus(word) if word else None,
 )
-strict_option = click.option(
-    "--strict", "is_strict", is_flag=True, help="Refuse everything when one line is bad."
-)
+_FILE = click.Path(path_type=Path)
+strict_option = click.option("--strict", "is_strict", is_flag=True, help="Refuse all when one line is bad.")
 domain_option = click.option("--domain", metavar="D", default="", help="The run's domain.")
 
 run = CommandGroup("run", help="Start and finish a run: the two calls that an orchestrator makes.")
@@ -54,9 +53,7 @@ run = CommandGroup("run", help="Start and finish a run: the two calls that an or
 @click.option("--domain", metavar="D", default="", help="This domain's lessons and the general ones.")
 @click.option("--role", metavar="R", default="", help="Lessons for this role and for none in particular.")
 @click.option("--repo", metavar="NAME", default="", help="The repository; that of the folder when missing.")
-@click.option(
-    "--provider", metavar="P", default="", help="The harness of the agent, and what is known of it."
-)
+@click.option("--provider", metavar="P", default="", help="The agent's harness; its lessons are told too.")
 @click.option("--kind", type=options.enum_choice(EpisodeKind), help="What sort of run it is.")
 @format_option
 @fence_option
@@ -97,7 +94,7 @@ def start(
 
 
 @options.command(run)
-@click.argument("files", metavar="EVENTS…", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("files", metavar="EVENTS…", nargs=-1, type=_FILE)
 @click.option("--run", "run_id", metavar="ID", default="", help="The run of events that do not name theirs.")
 @click.option("--repo", metavar="NAME", default="", help="The repository; that of its start when missing.")
 @_status_option(help="How it ended, if the log does not say.")
@@ -135,7 +132,7 @@ def finish(
 
 
 @options.bank_command()
-@click.argument("files", metavar="EVENTS…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", metavar="EVENTS…", nargs=-1, required=True, type=_FILE)
 @click.option("--run", metavar="ID", default="", help="The run of events that do not name theirs.")
 @domain_option
 @strict_option
@@ -154,9 +151,7 @@ def extract(bank: Bank, /, files: tuple[Path, ...], **how: Any) -> Answer:
 
 
 @options.bank_command()
-@click.option(
-    "--run", "run_id", metavar="ID", default="", help="The run that has passed; the latest by default."
-)
+@click.option("--run", "run_id", metavar="ID", default="", help="The run that passed; the latest by default.")
 def decay(bank: Bank, run_id: str) -> Answer:
     """Let a finished run age the bank: lessons that ten runs did not meet lose one frequency."""
     from archivist.edges import views
@@ -202,18 +197,14 @@ _FORMATS = (
 
 
 @options.command()
-@click.argument("files", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", metavar="FILE…", nargs=-1, required=True, type=_FILE)
 @options.listed_choice(
     "--format", "format_name", words=_FORMATS, text="What the logs are; auto goes by content", default="auto"
 )
 @click.option("--run", metavar="ID", default="", help="The run's id, when the log has none or another.")
-@click.option(
-    "--repo", "--project", "project", metavar="NAME", default="", help="The repository that it worked on."
-)
+@click.option("--repo", "--project", "project", metavar="NAME", default="", help="The repository.")
 @_status_option(help="How the run ended, if you know better than its log.")
-@click.option(
-    "--outcomes", type=click.Path(path_type=Path), metavar="FILE", help="JSON with an outcome per run."
-)
+@click.option("--outcomes", type=_FILE, metavar="FILE", help="JSON with an outcome per run.")
 def capture(
     session: Session, files: tuple[Path, ...], format_name: str, outcomes: Path | None, **about: Any
 ) -> Answer:
@@ -302,9 +293,7 @@ def _log_paths(files: Iterable[Path], *, is_checked: bool) -> tuple[list[Path], 
 @options.command()
 @click.option("--run", metavar="ID", default="", help="Only this run.")
 @click.option("--pending", is_flag=True, help="Every run that waits (the default).")
-@click.option(
-    "--days", type=click.IntRange(1, 36_500), metavar="N", help="Every run of the last N days, again."
-)
+@click.option("--days", type=options.DAYS, metavar="N", help="Every run of the last N days, again.")
 @click.option("--scenario", metavar="S", default="", help="Why: session_complete, session_failed, manual, …")
 @click.option("--estimate", is_flag=True, help="Only say what the configured model may cost; send nothing.")
 @options.no_llm
@@ -352,7 +341,11 @@ def reflect(
         if done:
             answer = _describe_lessons(answer, bank, done, reports)
         elif not failed:
-            answer = answer._replace(notes=[_idle_hint(bank)])
+            from archivist.doctor import check_reflection
+
+            idle = "no run waits for reflection: archivist capture imports logs"
+            is_waiting = bool(bank.reflections.waiting_runs())
+            answer = answer._replace(notes=[check_reflection(bank)[1] if is_waiting else idle])
     if reports:
         from archivist.edges.cli.model import describe_report
 
@@ -361,15 +354,6 @@ def reflect(
         warnings=[f"archivist: {each.run}: {each.error or each.summary}" for each in failed],
         code=EXIT_PARTIAL if any(each.error for each in failed) else 0,
     )
-
-
-def _idle_hint(bank: Bank) -> str:
-    """Say why nothing was reflected on."""
-    if not bank.reflections.waiting_runs():
-        return "no run waits for reflection: archivist capture imports logs"
-    from archivist.doctor import check_reflection
-
-    return check_reflection(bank)[1]
 
 
 def _read_with_model(bank: Bank, runs: list[str], *, is_all: bool) -> list[ModelReport]:

@@ -10,10 +10,11 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from archivist.bank import Bank
 from archivist.edges.cli import options
 from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import Answer, list_records, note, print_json, say
@@ -23,9 +24,11 @@ from archivist.edges.views import token_view
 from archivist.errors import AccessError, InputError
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
+from archivist.tools import functions as offered
+from archivist.tools import prompts
+from archivist.tools.functions import select_tools
 
-if TYPE_CHECKING:
-    from archivist.bank import Bank
+_SETS = ["archivist", "cognitive", "layers", "workspace"]
 
 
 def _import_door(module: str, extra: str) -> Any:
@@ -52,14 +55,7 @@ def _import_door(module: str, extra: str) -> Any:
 @click.option("--insecure", "is_insecure", is_flag=True, help="Listen beyond this machine without TLS.")
 @click.option("--quiet", "is_quiet", is_flag=True, help="Do not log requests to stderr.")
 @click.option("--bank", "names", metavar="all|NAME,…", default="", help="Serve these banks of yours.")
-@click.option(
-    "--processes",
-    type=click.IntRange(1, 64),
-    metavar="N",
-    default=1,
-    show_default=True,
-    help="How many serve.",
-)
+@click.option("--processes", type=click.IntRange(1, 64), metavar="N", default=1, help="How many serve.")
 @options.is_global
 @options.as_json
 @click.pass_obj
@@ -92,7 +88,7 @@ def serve(
         open_bank,
         banks=banks or None,
         port=rules.port if port is None else port,
-        certificate=serving.Certificate(certificate, key) if certificate else None,
+        certificate=serving.listening.Certificate(certificate, key) if certificate else None,
         pages=_import_door("archivist.edges.web.site", "server").make_pages(),
         **how,
     )
@@ -143,9 +139,7 @@ token = CommandGroup("token", help="Create, list and revoke access tokens for th
 
 
 @options.command(token)
-@click.option(
-    "--actor", "who", metavar="KIND:NAME[:ROLE]", required=True, help="The actor that it authenticates."
-)
+@click.option("--actor", "who", metavar="KIND:NAME[:ROLE]", required=True, help="Whom it authenticates.")
 @click.option("--role", metavar="R", default="", help="The actor's role, if --actor names none.")
 @click.option("--name", metavar="N", default="", help="Its name; by default the actor.")
 @click.option("--expires", type=float, metavar="DAYS", help="Days until it expires; by default it does not.")
@@ -201,13 +195,11 @@ def revoke(bank: Bank, names: tuple[str, ...]) -> Answer:
     "--tools",
     "sets",
     default="default",
-    show_default=True,
     metavar="SETS",
-    help="Which tools, comma-separated: default, archivist, cognitive, layers, workspace, all.",
+    show_default=True,
+    help=f"Which tools, comma-separated: default, {', '.join(_SETS)}, all.",
 )
-@click.option(
-    "--http", "place", metavar="HOST:PORT", help="Serve over HTTP on this machine instead of stdio."
-)
+@click.option("--http", "place", metavar="HOST:PORT", help="Serve over HTTP on this machine, not stdio.")
 @click.option("--bank", "bank_path", metavar="PATH", help="Project folder or bank file.")
 @click.option("--actor", "actor_text", metavar="WHO", help="The actor; by default the agent that connects.")
 @options.as_json
@@ -217,8 +209,6 @@ def mcp(session: Session, /, sets: str, place: str | None, as_json: bool, **give
 
     The bank is opened at the first call. With --http each client needs a token (archivist token create).
     """
-    from archivist.tools.functions import select_tools
-
     chosen = select_tools(sets)
     named = replace(session, **{name: value for name, value in given.items() if value})
     actor = Actor.parse(named.actor_text) if named.actor_text else None
@@ -248,7 +238,6 @@ def mcp(session: Session, /, sets: str, place: str | None, as_json: bool, **give
 
 
 _always_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, which is always done.")
-_SETS = ["archivist", "cognitive", "layers", "workspace"]
 
 
 @click.group(cls=CommandGroup, invoke_without_command=True)
@@ -260,8 +249,6 @@ def tools(ctx: click.Context, shape: str, toolsets: tuple[str, ...], as_json: bo
     """Print the schemas of the tools in the format of a provider."""
     if ctx.invoked_subcommand is not None:
         return
-    from archivist.tools import functions as offered
-
     write = {"openai": offered.for_openai, "anthropic": offered.for_anthropic, "mcp": offered.for_mcp}[shape]
     print_json(write(offered.tools(*toolsets)))
 
@@ -271,9 +258,6 @@ def tools(ctx: click.Context, shape: str, toolsets: tuple[str, ...], as_json: bo
 @click.option("--focus", default="", metavar="TEXT", help="What to look at above all.")
 def prompt(run: str, focus: str) -> None:
     """Print the request to reflect on a run, for an agent that has the tools of the set `archivist`."""
-    from archivist.tools import functions as offered
-    from archivist.tools import prompts
-
     say(prompts.reflect([each.name for each in offered.tools("archivist")], run=run, focus=focus))
 
 
@@ -284,8 +268,6 @@ def prompt(run: str, focus: str) -> None:
 @click.pass_obj
 def call(session: Session, name: str, arguments: str, as_json: bool) -> None:  # noqa: ARG001
     """Call the tool NAME with ARGUMENTS, a JSON object, as an agent unless --actor is given."""
-    from archivist.tools import functions as offered
-
     try:
         values: Any = json.loads(arguments)
     except ValueError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -136,12 +135,9 @@ class Session:
         found: dict[str, Path] = {}
         for name in dict.fromkeys(part.strip() for part in names.split(",") if part.strip()):
             if name == "all":
-                meant = {each: files for each, files in known.items() if with_people or OF_PERSON not in each}
-                found |= {
-                    each if len(files) == 1 else str(file): file
-                    for each, files in meant.items()
-                    for file in files
-                }
+                for each, files in known.items():
+                    if with_people or OF_PERSON not in each:
+                        found |= {each if len(files) == 1 else str(file): file for file in files}
             elif len(known.get(name, ())) > 1:
                 paths = ", ".join(map(str, known[name]))
                 raise InputError(
@@ -205,13 +201,9 @@ class Session:
 
         if self.actor_text:
             return Actor.parse(self.actor_text)
-        name = os.environ.get("LOGNAME") or os.environ.get("USER") or os.environ.get("USERNAME") or ""
-        if not name:
-            # Containers often set none of them; Windows has no pwd.
-            try:
-                import pwd
+        from getpass import getuser
 
-                name = pwd.getpwuid(os.getuid()).pw_name
-            except (ImportError, KeyError):
-                name = ""
-        return Actor(ActorKind.HUMAN, name)
+        # In a container a user may have no name at all; Windows has no pwd.
+        with suppress(ImportError, KeyError, OSError):
+            return Actor(ActorKind.HUMAN, getuser())
+        return Actor(ActorKind.HUMAN)

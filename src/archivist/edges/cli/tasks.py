@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from archivist.bank import Bank
+from archivist.bus import Message
 from archivist.edges import views
 from archivist.edges.cli import options
 from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import Answer, list_records, note
 from archivist.edges.cli.wording import field_lines, pluralize
+from archivist.layers.tasks_service import AgentActivity
+from archivist.records import Task
 from archivist.records.tier_words import TaskState
 from archivist.text import shorten_line
-
-if TYPE_CHECKING:
-    from archivist.bank import Bank
-    from archivist.bus import Message
-    from archivist.layers.tasks_service import AgentActivity
-    from archivist.records import Task
 
 _TITLE_CHARACTERS = 80
 _WIDTH = 14
@@ -55,7 +52,10 @@ def list_tasks(bank: Bank, /, **filters: Any) -> Answer:
         "id", "state", "owner", ("Tries", "attempts"),
         ("Waits for", lambda task: ", ".join(waiting[task.id])), ("Task", _task_line),
     )  # fmt: skip
-    view = partial(_view, waiting)
+
+    def view(task: Task) -> views.View:
+        return views.task_view(task, waiting[task.id])
+
     return list_records("tasks", found, view, *columns, empty="no tasks: archivist tasks add makes one")
 
 
@@ -134,11 +134,9 @@ def activity(bank: Bank, agent: str) -> Answer:
     """Say what each agent is doing, or AGENT, and what it did last."""
     found = bank.tasks.activity(agent)
     view = {"agents": [views.activity_view(bank, each) for each in found]}
-    if not found:
-        return Answer(
-            view, notes=(f"no task or run of {agent}" if agent else "no agent has a task or a run",)
-        )
-    return Answer(view, "\n".join(line for each in found for line in _activity_lines(each)))
+    nothing = f"no task or run of {agent}" if agent else "no agent has a task or a run"
+    text = "\n".join(line for each in found for line in _activity_lines(each))
+    return Answer(view, text, () if found else (nothing,))
 
 
 @options.bank_command(tasks, "run")
@@ -147,14 +145,7 @@ def activity(bank: Bank, agent: str) -> Answer:
     help="The command that does the tasks of an agent; repeatable.",
 )  # fmt: skip
 @click.option("--planner", metavar="COMMAND", default="", help="A command that prints tasks as JSON lines.")
-@click.option(
-    "--at-once",
-    type=click.IntRange(1, 64),
-    metavar="N",
-    default=2,
-    show_default=True,
-    help="Workers at once.",
-)
+@click.option("--at-once", type=click.IntRange(1, 64), metavar="N", default=2, help="Workers at once.")
 @click.option("--timeout", "timeout_s", type=float, metavar="S", help="Seconds that a worker may take.")
 def run_tasks(
     bank: Bank, /, workers: tuple[str, ...], planner: str, at_once: int, timeout_s: float | None
@@ -170,7 +161,12 @@ def run_tasks(
         if not has_command or not name.strip() or not words:
             raise click.UsageError(f"{given!r} is no worker: write it as AGENT=COMMAND")
         commands[name.strip()] = words
-    unsubscribe = bank.bus.subscribe(_print_step)
+
+    def print_step(message: Message) -> None:
+        if message.type == "task_step":
+            note(str(message.data["text"]))
+
+    unsubscribe = bank.bus.subscribe(print_step)
     try:
         done = bank.tasks.run(commands, planner=_split_command(planner), at_once=at_once, timeout_s=timeout_s)
     finally:
@@ -187,27 +183,17 @@ def _split_command(command: str) -> list[str]:
         raise click.UsageError(f"{command!r} is no command: {error}") from None
 
 
-def _print_step(message: Message) -> None:
-    if message.type == "task_step":
-        note(str(message.data["text"]))
-
-
-def _view(waiting: dict[str, tuple[str, ...]], task: Task) -> views.View:
-    return views.task_view(task, waiting[task.id])
-
-
 def _task_line(task: Task) -> str:
     outcome = task.result or task.reason
     return shorten_line(f"{task.title}{f': {outcome}' if outcome else ''}", _TITLE_CHARACTERS)
 
 
 def _one_task(bank: Bank, task: Task) -> Answer:
-    waiting = bank.tasks.waits_for([task])
-    waits = f", waits for {', '.join(waiting[task.id])}" if waiting[task.id] else ""
+    names = bank.tasks.waits_for([task])[task.id]
+    waits = f", waits for {', '.join(names)}" if names else ""
     owner = f" ({task.owner})" if task.owner else ""
-    return Answer(
-        {"task": _view(waiting, task)}, f"{task.id}  {task.state.value}{owner}{waits}: {_task_line(task)}"
-    )
+    text = f"{task.id}  {task.state.value}{owner}{waits}: {_task_line(task)}"
+    return Answer({"task": views.task_view(task, names)}, text)
 
 
 def _activity_lines(found: AgentActivity) -> list[str]:

@@ -6,24 +6,23 @@ import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from archivist.bank import Bank
 from archivist.edges.cli import options
 from archivist.edges.cli.group import CommandGroup
+from archivist.edges.cli.model import describe_report
 from archivist.edges.cli.output import Answer, embed, list_records, say
 from archivist.edges.cli.wording import pluralize, waiting_notes
-from archivist.edges.views import entry_view, insights_view, piece_view
+from archivist.edges.views import entry_view, insights_view, model_report_view, piece_view
 from archivist.errors import NotFoundError
+from archivist.records import Document, Entry
 from archivist.records.tier_words import DocumentType, EntryType
 from archivist.records.words import Provenance
 from archivist.stream.entries import MAX_CYCLE
-
-if TYPE_CHECKING:
-    from archivist.bank import Bank
-    from archivist.records import Document, Entry
-    from archivist.stream.insights_service import Insights
+from archivist.stream.insights_service import Insights
 
 # A screenful.
 _LISTED = 20
@@ -32,7 +31,7 @@ _pr_option = click.option(
     "--pr", "prs", type=int, multiple=True, metavar="N", help="A related pull request; repeatable."
 )
 _cycles_option = click.option(
-    "--cycles", metavar="A[:B]", default="", help="Only of these cycles, hot or archived."
+    "--cycles", metavar="A[:B]", default="", help="Only these cycles, also archived."
 )
 
 stream = CommandGroup("stream", help="Log what agents do, cycle by cycle; list it, search it, reflect on it.")
@@ -165,9 +164,6 @@ def remove(bank: Bank, name: str) -> Answer:
 @options.no_llm
 def reflect(bank: Bank, if_due: bool, no_llm: bool) -> Answer:
     """Write what recurred since the last reflection to stream and archive. Needs no language model."""
-    from archivist.edges.cli.model import describe_report
-    from archivist.edges.views import model_report_view
-
     with_model = bool(bank.config.model.name) and not no_llm
     done = bank.stream.reflect(if_due=if_due, with_model=with_model)
     answer = _insights_answer(done)
@@ -232,8 +228,8 @@ archive = CommandGroup("archive", help="Store and search long texts, and keep th
 @options.bank_command(archive, "search")
 @click.argument("text", metavar="QUERY")
 @click.option("--type", type=_TEXT_TYPE, help="Only this type; `cycle` includes archived stream entries.")
-@click.option("--since", type=options.DateTimeParam(), help="Only from this day on.")
-@click.option("--until", type=options.DateTimeParam(), help="Only up to this day.")
+@options.since
+@options.until
 @options.limit(most=200, default=5, show_default=True)
 def search_texts(
     bank: Bank, /, text: str, since: datetime | None, until: datetime | None, **asked: Any
@@ -348,13 +344,9 @@ def import_bank(bank: Bank, paths: tuple[Path, ...], is_approved: bool) -> Answe
     """
     done = bank.bank_pages.import_banks(paths, is_approved=is_approved)
     embed(bank)
-    counts = (
-        (len(done.roles), "role"),
-        (done.threads, "thread"),
-        (done.entries, "entry"),
-        (done.lessons, "lesson"),
-    )
-    imported = ", ".join(pluralize(*count) for count in (*counts, (done.documents, "document")))
+    counts = {"role": len(done.roles), "thread": done.threads, "entry": done.entries, "lesson": done.lessons}
+    counts["document"] = done.documents
+    imported = ", ".join(pluralize(number, noun) for noun, number in counts.items())
     kept = f"kept as documents: {pluralize(len(done.kept), 'section')} ({', '.join(done.kept)})"
     return Answer(
         done._asdict(),

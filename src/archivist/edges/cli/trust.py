@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from archivist import paths
+from archivist.bank import Bank
 from archivist.edges.cli import options
-from archivist.edges.cli.output import Answer, note
+from archivist.edges.cli.output import Answer, confirm, note
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
-from archivist.errors import AccessError, NoBankError
+from archivist.errors import AccessError, NoBankError, UntrustedBankError
 from archivist.files.git import keep_out_of_git
+from archivist.files.worktrees import remote_of, repository_of
+from archivist.reading.command_risks import text_risk
+from archivist.recall.query import Query
+from archivist.records import Block, Folder, Lesson
+from archivist.records.kinds import KINDS
 from archivist.records.words import ActorKind, Status
 from archivist.text import on_one_line, shorten_line
 from archivist.trust import (
@@ -28,12 +33,6 @@ from archivist.trust import (
     server_bank_of,
     withdraw_trust,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from archivist.bank import Bank
-    from archivist.records import Block, Lesson
 
 # Enough to see whose words they are.
 _LISTED = 10
@@ -75,26 +74,18 @@ def trust(
         was_there = withdraw_trust(file)
         text = "It is trusted no longer." if was_there else "It was not trusted."
         return Answer({"bank": str(file), "trusted": False, "changed": was_there}, text)
-    from archivist.bank import Bank
-
     folders = session.load_settings(None).config.trust.folders
     if not show and is_accepted(file, folders) and _opens(session, file) and not lost_changes(file):
-        return Answer(
-            {"bank": str(file), "trusted": True, "changed": False}, f"It is trusted: {on_one_line(str(file))}"
-        )
+        view = {"bank": str(file), "trusted": True, "changed": False}
+        return Answer(view, f"It is trusted: {on_one_line(str(file))}")
     with Bank.preview(file) as bank:
         view, lines = _describe_bank(bank, file)
         shown = bank.shown_digest
     if show:
         return Answer({**view, "trusted": False, "changed": False}, "\n".join(lines))
     if not yes:
-        if not sys.stdin.isatty():
-            note("\n".join(lines))
-            raise click.UsageError(
-                "accepting a bank needs confirmation\nhint: --yes accepts it without asking"
-            )
         note("\n".join(lines))
-        if not click.confirm("Accept it?", err=True):
+        if not confirm("Accept it?", "accepting a bank", "--yes accepts it without asking"):
             return Answer({**view, "trusted": False, "changed": False}, "It stays silent.")
         lines = []
     revoked = Bank.accept(file, actor, shown=shown)
@@ -109,9 +100,6 @@ def trust(
 
 def _opens(session: Session, file: Path) -> bool:
     """Say whether the bank opens as it is: its own mark counts too, not only its place."""
-    from archivist.bank import Bank
-    from archivist.errors import UntrustedBankError
-
     try:
         Bank.open(file, create=False, actor=session.actor()).close()
     except UntrustedBankError:
@@ -121,12 +109,6 @@ def _opens(session: Session, file: Path) -> bool:
 
 def _describe_bank(bank: Bank, file: Path) -> tuple[dict[str, object], list[str]]:
     """Return what a bank holds and where it comes from, as a view and as lines."""
-    from archivist.files.worktrees import remote_of, repository_of
-    from archivist.reading.command_risks import text_risk
-    from archivist.recall.query import Query
-    from archivist.records import Block, Folder
-    from archivist.records.kinds import KINDS
-
     with bank.reading() as reader:
         last = reader.last_entry()
         ends = [*reader.entries(after=0, limit=1), *reader.entries(after=max(0, last - 1), limit=1)]
@@ -136,11 +118,8 @@ def _describe_bank(bank: Bank, file: Path) -> tuple[dict[str, object], list[str]
     root = paths.project_folder(file)
     before = [str(place) for place in places_of(mark_of(bank.store)) if place != file]
     lessons = bank.lessons.query(Query(limit=None, statuses=(Status.ACTIVE,)))
-    risky = {
-        each.id: risk
-        for each in lessons
-        if (risk := text_risk(f"{each.summary}\n{each.rule}\n{each.detail}"))
-    }
+    texts = {each.id: f"{each.summary}\n{each.rule}\n{each.detail}" for each in lessons}
+    risky = {name: risk for name, text in texts.items() if (risk := text_risk(text))}
     view: dict[str, object] = {
         "bank": str(file),
         "owner": _owner_of(file),
@@ -151,9 +130,7 @@ def _describe_bank(bank: Bank, file: Path) -> tuple[dict[str, object], list[str]
         "lessons": [
             {
                 "id": each.short_id,
-                "summary": each.summary,
-                "rule": each.rule,
-                "detail": each.detail,
+                **{name: getattr(each, name) for name in ("summary", "rule", "detail")},
                 "risk": risky.get(each.id, ""),
             }
             for each in lessons
@@ -180,8 +157,6 @@ def _describe_bank(bank: Bank, file: Path) -> tuple[dict[str, object], list[str]
 
 def _told_lines(blocks: Sequence[Block], lessons: Sequence[Lesson], risky: Mapping[str, str]) -> list[str]:
     """Return what agents would be told: what could hurt comes first and whole, not among the rest."""
-    from archivist.reading.command_risks import text_risk
-
     contents = [(str(each.section), json.dumps(each.content, ensure_ascii=False)) for each in blocks]
     hurting = [(name, text, risk) for name, text in contents if (risk := text_risk(text))]
     hurting += [

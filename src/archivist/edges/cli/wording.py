@@ -52,19 +52,17 @@ def short_repos(names: Iterable[str]) -> dict[str, str]:
     return {name: last if owned[last := name.rpartition("/")[2]] < 2 else name for name in full}
 
 
-def waiting_notes(waiting: int) -> list[str]:
+def waiting_notes(waiting: int, shown_by: str = "archivist lessons list --waiting") -> list[str]:
     """Return how to see the lessons that wait for approval, if there are any."""
     verb = "waits" if waiting == 1 else "wait"
-    told = f"{pluralize(waiting, 'lesson')} {verb} for approval: archivist lessons list --waiting"
-    return [told] if waiting else []
+    return [f"{pluralize(waiting, 'lesson')} {verb} for approval: {shown_by}"] if waiting else []
 
 
-def approval_notes(waiting: int) -> list[str]:
+def approval_notes(quarantined: int) -> list[str]:
     """Return how to see the quarantined lessons, if there are any."""
     from archivist.doctor import SHOW_QUARANTINED
 
-    verb = "waits" if waiting == 1 else "wait"
-    return [f"{pluralize(waiting, 'lesson')} {verb} for approval: {SHOW_QUARANTINED}"] if waiting else []
+    return waiting_notes(quarantined, SHOW_QUARANTINED)
 
 
 def apart_notes(bank: Bank, repo: str) -> list[str]:
@@ -72,11 +70,8 @@ def apart_notes(bank: Bank, repo: str) -> list[str]:
     from archivist.recall.query import Query
 
     others = sorted(bank.searches.keep_apart(Query(repo=repo)).other_repos)
-    return (
-        [f"without other repositories ({shorten_line(', '.join(others), _TASK_CHARACTERS)}): --repo '*'"]
-        if others
-        else []
-    )
+    names = shorten_line(", ".join(others), _TASK_CHARACTERS)
+    return [f"without other repositories ({names}): --repo '*'"] if others else []
 
 
 def call_lines(event: Event, word: str) -> list[str]:

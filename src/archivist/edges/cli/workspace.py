@@ -6,25 +6,24 @@ import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from archivist.bank import Bank
 from archivist.edges.cli import options
 from archivist.edges.cli.group import LazyGroup
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, problem_lines
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
 from archivist.errors import InputError, NoBankError
+from archivist.files.open import read_bounded
 from archivist.paths import bank_file, project_folder
 from archivist.workspace.documents import learnings_view, overviews_view, plan_view, plans_view, to_yaml
 from archivist.workspace.files_service import Topology, find_root
 from archivist.workspace.markdown_service import Workspace
+from archivist.workspace.save import MemoryItem, SaveOutcome, SaveResult, item_from, items_from
 from archivist.workspace.topology import RULES, LintProblem, WorkspaceScope, suggest_scopes
-
-if TYPE_CHECKING:
-    from archivist.bank import Bank
-    from archivist.workspace.save import MemoryItem, SaveOutcome
 
 # Reading is not checking: a few problems and the way to all of them are enough.
 _SHOWN = 5
@@ -81,9 +80,7 @@ def _read_root(ctx: click.Context, _param: click.Parameter, root: str | None) ->
 
 root_param = partial(click.option, "--root", metavar="FOLDER", type=click.Path(exists=True, file_okay=False))
 root_option = root_param("topology", callback=_read_root, help="The workspace's root.")
-_tags = click.option(
-    "--tag", "tags", metavar="T", multiple=True, help="With this tag; repeated: any of them."
-)
+_tags = click.option("--tag", "tags", metavar="T", multiple=True, help="With any of these tags; repeatable.")
 on_conflict = click.option(
     "--on-conflict", metavar="RULE", default="refuse", help="refuse, supersede or keep_both."
 )
@@ -102,8 +99,6 @@ def require_bank(session: Session) -> Bank:
 
 def read_source(source: str, max_bytes: int, hint: str) -> str:
     """Return the text of a file, or of stdin; the hint is for one that is too large."""
-    from archivist.files.open import read_bounded
-
     try:
         # Editors on Windows begin a file with a byte order mark.
         return read_bounded(source, max_bytes, hint=hint).decode("utf-8-sig")
@@ -185,9 +180,7 @@ def _scope_lines(opened: Workspace, scope: str) -> list[str]:
 @options.command(workspace)
 @options.scope_argument
 @click.argument("text", default="")
-@click.option(
-    "--kind", type=click.Choice(["decision", "lesson", "plan_status"]), help="Found by rule otherwise."
-)
+@click.option("--kind", type=click.Choice(["decision", "lesson", "plan_status"]), help="Else found by rule.")
 @click.option("--title", metavar="TEXT", default="", help="The first sentence otherwise.")
 @click.option("--category", metavar="C", default="", help="Found by rule otherwise.")
 @click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; may be repeated.")
@@ -205,8 +198,6 @@ def save(
     A text that contradicts an entry is refused; --on-conflict supersede writes it and marks the old entry.
     Exit 7 when something was not written.
     """
-    from archivist.workspace.save import MemoryItem, SaveResult, item_from
-
     rule = fields.pop("on_conflict")
     if not source and not fields["text"] and not fields["plan"]:
         raise click.UsageError("nothing to save\nhint: archivist workspace save SCOPE TEXT, or --from FILE")
@@ -236,8 +227,6 @@ def save(
 
 def _read_items(source: str) -> Sequence[MemoryItem | SaveOutcome]:
     """Read the items of a JSON list, of one object, or of one object a line."""
-    from archivist.workspace.save import items_from
-
     text = read_source(source, _MAX_INPUT, "save it in parts")
     try:
         whole = json.loads(text)
@@ -287,9 +276,7 @@ def _problem_view(problem: LintProblem) -> dict[str, object]:
 
 @options.command(workspace, owners_of="workspace")
 @options.scope_argument
-@click.option(
-    "--write/--dry-run", "is_writing", default=False, help="Write it; the default only shows a diff."
-)
+@click.option("--write/--dry-run", "is_writing", default=False, help="Write it, or only show a diff.")
 @root_option
 def migrate(_session: Session, scope: str, is_writing: bool, topology: Topology) -> Answer:
     """Add missing front matter to plans and overviews of SCOPE, and merge ABSTRACT.md into OVERVIEW.md.

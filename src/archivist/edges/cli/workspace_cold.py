@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -31,11 +31,10 @@ from archivist.edges.cli.workspace import (
     root_param,
 )
 from archivist.workspace import graph as policy
+from archivist.workspace.drafts_service import DraftCoverage, Drafts
 from archivist.workspace.files_service import Topology, find_scope, open_roots, read_corpus
-
-if TYPE_CHECKING:
-    from archivist.workspace.drafts_service import DraftCoverage
-    from archivist.workspace.transcripts_service import Transcript
+from archivist.workspace.search_service import WorkspaceSearch
+from archivist.workspace.transcripts_service import Transcript, TranscriptLines, Transcripts
 
 # Lines of a log hold whole files at times.
 _LINE_CHARACTERS = 2_000
@@ -45,9 +44,7 @@ _PROBLEMS_SHOWN = 10
 # A screenful; --json and --svg have all.
 _ROWS = 40
 
-transcripts = CommandGroup(
-    "transcripts", help="List, capture and read raw transcripts, the last place to search."
-)
+transcripts = CommandGroup("transcripts", help="List, capture and read raw transcripts.")
 
 
 @options.command(transcripts, "list")
@@ -57,8 +54,6 @@ def list_(session: Session, topology: Topology) -> Answer:
 
     The time is that of the last run; before capture the date in the file name, else the file's time.
     """
-    from archivist.workspace.transcripts_service import Transcripts
-
     with require_bank(session) as bank:
         found = Transcripts(bank, topology).scan_folder()
     views = [_transcript_view(each) for each in found.transcripts]
@@ -86,8 +81,6 @@ def _others_lines(others: Sequence[str]) -> list[str]:
 @root_option
 def capture(session: Session, names: tuple[str, ...], topology: Topology) -> Answer:
     """Capture all transcripts, or those named; an unchanged one is not read again."""
-    from archivist.workspace.transcripts_service import Transcripts
-
     with require_bank(session) as bank:
         service = Transcripts(bank, topology)
         done = service.capture(names)
@@ -118,8 +111,6 @@ def show(
     session: Session, name: str, asked: str | None, matching: str | None, is_full: bool, topology: Topology
 ) -> Answer:
     """Print a summary of the transcript NAME; for RUN#12, an event from recall, print its line."""
-    from archivist.workspace.transcripts_service import TranscriptLines, Transcripts
-
     if asked and matching is not None:
         raise click.UsageError("--lines and --matching exclude each other")
     is_summary = not asked and matching is None and "#" not in name
@@ -173,17 +164,14 @@ def _format_size(size_bytes: int) -> str:
 
 
 @options.command()
-@click.option(
-    "--run", "runs", metavar="ID", multiple=True, help="This run, as `archivist episodes list` names it."
-)
+@click.option("--run", "runs", metavar="ID", multiple=True, help="This run; repeatable.")
 @click.option(
     "--last",
     "latest",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1),
     default=10,
-    show_default=True,
-    help="Without --run, the latest N runs.",
+    help="Without --run, the latest N runs; 10 by default.",
 )
 @click.option("--scope", metavar="SCOPE", default="", help="The scope that they belong to.")
 @click.option("--save", "is_saving", is_flag=True, help="Pass them to save_memory.")
@@ -196,8 +184,6 @@ def drafts(
 
     Many drafts come from the lessons of `archivist reflect`: reflect first.
     """
-    from archivist.workspace.drafts_service import Drafts
-
     with require_bank(session) as bank:
         service = Drafts(bank, topology)
         found = service.collect(**chosen, scope=scope)
@@ -273,9 +259,7 @@ _ROOTS = root_param(
 @click.option("--about", metavar="NAME", default="", help="Only entities related to this one.")
 @options.listed_choice("--kind", "kinds", words=policy.EntityKind, text="Only these kinds", multiple=True)
 @options.limit("At most N relations.", default=_ROWS)
-@click.option(
-    "--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Draw it into a file; - is stdout."
-)
+@click.option("--svg", metavar="FILE", type=click.Path(dir_okay=False), help="Draw it; - is stdout.")
 def graph(
     _session: Session, scope: str, topologies: list[Topology], about: str, limit: int, **asked: Any
 ) -> Answer | None:
@@ -324,7 +308,6 @@ def graph(
 def search(session: Session, text: str, scope: str, topologies: list[Topology], limit: int) -> Answer:
     """Search the documents of all workspaces for TEXT, by words and by meaning."""
     from archivist.bank import Bank
-    from archivist.workspace.search_service import WorkspaceSearch
 
     # A bank keeps the index for the next question; without one it is made for this question alone.
     config = session.load_settings(None).config

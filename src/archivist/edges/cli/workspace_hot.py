@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,15 +16,17 @@ from archivist.edges.cli.session import Session
 from archivist.edges.cli.workspace import on_conflict, read_source, require_bank, root_option
 from archivist.errors import InputError
 from archivist.text import shorten_line
-from archivist.workspace import links_service
+from archivist.tools.prompts import save_memory
+from archivist.workspace import hot_service, links_service
 from archivist.workspace.documents import skill_view
 from archivist.workspace.files_service import Topology, find_scope
+from archivist.workspace.hot import NEARLY, HotFile, HotItem
+from archivist.workspace.hot_service import MovedRule, Review
+from archivist.workspace.layout_service import lay_out
+from archivist.workspace.learnings import speaker_of
 from archivist.workspace.links_service import Client, LinkResult
+from archivist.workspace.skills_service import find_skill, list_client_skills, list_skills, save_skill
 from archivist.workspace.topology import WorkspaceScope
-
-if TYPE_CHECKING:
-    from archivist.workspace.hot import HotFile, HotItem
-    from archivist.workspace.hot_service import MovedRule, Review
 
 # As of a linter, so that a pre-commit hook can stop the growth.
 EXIT_OVER = 1
@@ -38,21 +40,17 @@ _MAX_SKILL_BYTES = 1 << 20
 
 @click.group(cls=CommandGroup, invoke_without_command=True)
 @root_option
-@click.option(
-    "--items", "with_items", is_flag=True, help="List every rule, with the number of runs that needed it."
-)
+@click.option("--items", "with_items", is_flag=True, help="List every rule and how many runs needed it.")
 @options.as_json
 @click.pass_context
 def hot(ctx: click.Context, topology: Topology, with_items: bool, as_json: bool) -> int:
     """Show the size of hot memory, and what should leave or join it. Exit 1 when it is over budget."""
     if ctx.invoked_subcommand is not None:
         return 0
-    from archivist.workspace.hot_service import review as review_files
-
     # Files alone can be reviewed; a bank adds how often each rule was needed.
     bank = ctx.obj.bank_if_any()
     with bank or nullcontext():
-        review = review_files(topology, bank)
+        review = hot_service.review(topology, bank)
     view = _review_view(review)
     if as_json:
         print_json(view)
@@ -71,8 +69,6 @@ def demote(_session: Session, item: str, scope: str, topology: Topology, on_conf
 
     ITEM is its id (h-1a2b3c) or place (FILE:LINE), as `hot --items` prints them.
     """
-    from archivist.workspace import hot_service
-
     return _moved_answer(hot_service.demote(topology, item, scope, on_conflict=on_conflict))
 
 
@@ -85,11 +81,7 @@ def promote(session: Session, name: str, file: str, topology: Topology) -> Answe
 
     LESSON is a lesson of the bank (m-001) or a learning entry (FILE:LINE); it also stays where it is.
     """
-    from archivist.workspace import hot_service
-
-    if ":" in name:
-        return _moved_answer(hot_service.promote(topology, name, file))
-    with require_bank(session) as bank:
+    with nullcontext() if ":" in name else require_bank(session) as bank:
         return _moved_answer(hot_service.promote(topology, name, file, bank))
 
 
@@ -145,8 +137,6 @@ def _file_row(file: HotFile) -> tuple[object, ...]:
 
 
 def _budget_note(share: float | None) -> str:
-    from archivist.workspace.hot import NEARLY
-
     if share is None or share <= NEARLY:
         return ""
     return "over budget" if share > 1 else "nearly full: review it"
@@ -190,9 +180,7 @@ def _item_view(item: HotItem) -> dict[str, object]:
 
 _CLIENT = click.Choice([*options.enum_choice(Client).choices, "all"])
 _CLIENTS = click.argument("clients", metavar="CLIENT…", nargs=-1, required=True, type=_CLIENT)
-_DRY_RUN = click.option(
-    "--dry-run", "is_dry_run", is_flag=True, help="Show what would be done, change nothing."
-)
+_DRY_RUN = click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show what would be done.")
 
 
 @options.command(owners_of="workspace")
@@ -258,13 +246,7 @@ def _links_answer(done: list[LinkResult], is_dry_run: bool) -> Answer:
 @options.command(owners_of="workspace")
 @click.argument("scope")
 @click.option("--description", metavar="TEXT", default="", help="What it is about, in one or two sentences.")
-@click.option(
-    "--client",
-    "clients",
-    multiple=True,
-    type=_CLIENT,
-    help="Link into this tool. Default: those in use, else all.",
-)
+@click.option("--client", "clients", multiple=True, type=_CLIENT, help="By default those in use, else all.")
 @root_option
 def init(
     _session: Session, scope: str, description: str, clients: tuple[str, ...], topology: Topology
@@ -274,9 +256,6 @@ def init(
     Folders, an overview, files for decisions and lessons, hot files with the learning-cycle triggers, and the
     command save-memory. Existing files are never changed.
     """
-    from archivist.tools.prompts import save_memory
-    from archivist.workspace.layout_service import lay_out
-
     asked = WorkspaceScope.parse(scope)
     if not asked.parts:
         raise InputError("no workspace is named", hint="archivist workspace init devtools")
@@ -302,14 +281,10 @@ skills = CommandGroup("skills", help="List, show and save the skills of workspac
 
 @options.command(skills, "list")
 @options.scope_argument
-@click.option(
-    "--clients", "with_clients", is_flag=True, help="Also those that agent tools keep, here and in your home."
-)
+@click.option("--clients", "with_clients", is_flag=True, help="Also those of agent tools, here and at home.")
 @root_option
 def list_(_session: Session, scope: str, with_clients: bool, topology: Topology) -> Answer:
     """Print the skills of SCOPE and of everything below it."""
-    from archivist.workspace.skills_service import list_client_skills, list_skills
-
     found = list_skills(topology, find_scope([topology], scope))
     found += list_client_skills(topology.root, Path.home()) if with_clients else ()
     problems = [f"archivist: {skill.path}: {problem}" for skill in found for problem in skill.problems]
@@ -324,8 +299,6 @@ def list_(_session: Session, scope: str, with_clients: bool, topology: Topology)
 @root_option
 def show(_session: Session, name: str, scope: str, topology: Topology) -> Answer:
     """Print the skill NAME that applies to a scope: its own, else the nearest above it."""
-    from archivist.workspace.skills_service import find_skill
-
     skill = find_skill(topology, name, WorkspaceScope.parse(scope))
     return Answer({**skill_view(skill), "content": skill.text}, skill.text)
 
@@ -342,9 +315,6 @@ def save(
     session: Session, /, name: str, source: str, scope: str, topology: Topology, **fields: Any
 ) -> Answer:
     """Save a text as the skill NAME of a scope; secrets in it are redacted."""
-    from archivist.workspace.learnings import speaker_of
-    from archivist.workspace.skills_service import save_skill
-
     text = read_source(source, _MAX_SKILL_BYTES, "put long material into files beside the skill")
     saved = save_skill(topology, name, text, scope, said_by=speaker_of(session.actor()), **fields)
     return Answer({**skill_view(saved.skill), "saved": saved.kept}, f"{saved.kept}: {saved.skill.path}")

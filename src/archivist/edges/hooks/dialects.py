@@ -19,18 +19,8 @@ _EXIT_LINE = (
 )
 # What an output holds that tells of a failure; most outputs hold none of them.
 _SIGNS = (
-    "rror",
-    "ERR",
-    "FAIL",
-    "fail",
-    "fatal",
-    "***",
-    "not found",
-    "No such",
-    "Traceback",
-    "panic",
-    "denied",
-)
+    "rror", "ERR", "FAIL", "fail", "fatal", "***", "not found", "No such", "Traceback", "panic", "denied",
+)  # fmt: skip
 _READ_CHARACTERS = 20_000
 _RESPONSES = ("tool_response", "tool_output", "output", "result")
 _OUTPUTS = ("output", "llmContent", "content", "stdout", "stderr", "error", "message", "text")

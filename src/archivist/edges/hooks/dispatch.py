@@ -14,26 +14,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from archivist.edges.hook_events import (
-    CLIENTS,
-    NOTES,
-    PROBE,
-    PROMPT,
-    SESSION_END,
-    SESSION_START,
-    STOP,
-    SUBAGENT_START,
-    TOOL_FAILURE,
-)
-from archivist.edges.hooks.dialects import (
-    DIALECTS,
-    MAX_CHARACTERS,
-    MAX_NAME,
-    Dialect,
-    HookPayload,
-    first_text,
-    truncate_fenced,
-)
+from archivist.edges import hook_events
+from archivist.edges.hooks import dialects
+from archivist.edges.hooks.dialects import DIALECTS, MAX_NAME, Dialect, HookPayload
 from archivist.files.worktrees import limit_git
 
 if TYPE_CHECKING:
@@ -47,7 +30,7 @@ if TYPE_CHECKING:
 # Far above any tool's output: a larger event is a mistake.
 _MAX_BYTES = 16 * 1024 * 1024
 # Four characters a token, and an eighth for the fence.
-_MAX_TOKENS = MAX_CHARACTERS * 7 // 8 // 4
+_MAX_TOKENS = dialects.MAX_CHARACTERS * 7 // 8 // 4
 # The agent waits for the answer, so a locked bank is given up soon and the brief stays unrecorded.
 _BUSY_TIMEOUT_S = 1.0
 # Clients end a hook after 5 s or more, and one at the end of a session after 3 s.
@@ -97,7 +80,7 @@ def _start_deadline(args: Sequence[str]) -> ModuleType | None:
     """Let this process raise once it has taken too long; return what stops that, or None where it cannot."""
     # `signal` makes classes of its constants, which would cost each hook a millisecond.
     clock = import_module("_signal")
-    limit_s = _END_DEADLINE_S if args[1:2] == [SESSION_END] else _DEADLINE_S
+    limit_s = _END_DEADLINE_S if args[1:2] == [hook_events.SESSION_END] else _DEADLINE_S
     with suppress(ValueError):
         limit_s = float(os.environ.get("ARCHIVIST_HOOK_DEADLINE_S", limit_s))
 
@@ -120,29 +103,30 @@ def _find_answer(args: Sequence[str], bank: str) -> str:
     try:
         client = args[0] if args else ""
         if client not in DIALECTS:
-            raise ValueError(f"no client {client!r}: one of {', '.join(CLIENTS)}")
+            raise ValueError(f"no client {client!r}: one of {', '.join(hook_events.CLIENTS)}")
         dialect = DIALECTS[client]
         answer = dialect.write("", "")
         event = _parse_event(sys.stdin.buffer.read(_MAX_BYTES + 1) if sys.stdin else b"")
-        given_name = args[1] if len(args) > 1 else first_text(event, "hook_event_name", "hookEventName")
-        moment = dialect.canonical_event(given_name)
-        payload = dialect.read(event)._replace(is_probe=event.get(PROBE) is True)
+        named = dialects.first_text(event, "hook_event_name", "hookEventName")
+        moment = dialect.canonical_event(args[1] if len(args) > 1 else named)
+        payload = dialect.read(event)._replace(is_probe=event.get(hook_events.PROBE) is True)
         folder = payload.folder
         event_name = dialect.events.get(moment, "")
         if event_name and not dialect.has_own_log:
             _keep_event(dialect, moment, event, payload, bank)
-        if event_name and moment not in NOTES:
-            answer = dialect.write(event_name, truncate_fenced(_answer_event(dialect, moment, payload, bank)))
+        if event_name and moment not in hook_events.NOTES:
+            text = _answer_event(dialect, moment, payload, bank)
+            answer = dialect.write(event_name, dialects.truncate_fenced(text))
         elif not event_name and len(args) > 1 and not moment and "-" in args[1]:
             # Clients have events that we ignore; a name with a hyphen is one of ours, misspelt.
             raise ValueError(f"no event {args[1]!r}")
     except Exception as error:  # noqa: BLE001 an agent must not fail because its memory did
         place = find_log_bank(folder, bank)
-        if event.get(PROBE) is True:
+        if event.get(hook_events.PROBE) is True:
             print(error_text(error), file=sys.stderr)
         elif not is_silent(error):
             note_failure(" ".join(args[:2]), error, place)
-        if event_name and moment == SESSION_START and _is_ours_refused(error, place):
+        if event_name and moment == hook_events.SESSION_START and _is_ours_refused(error, place):
             answer = dialect.write(event_name, _notice())
     return answer
 
@@ -153,7 +137,7 @@ def _keep_event(
     """Keep an event of a client whose log does not say what tools answered; it is read after the turn."""
     is_told = bool(payload.session) and len(payload.session) <= MAX_NAME and not payload.is_probe
     place = find_bank(payload.folder, bank) if is_told else None
-    if place is None or moment == SESSION_START:
+    if place is None or moment == hook_events.SESSION_START:
         return
     from archivist.clock import system_clock, to_text
     from archivist.files import hook_log
@@ -162,7 +146,7 @@ def _keep_event(
 
     file = bank_file(place)
     # The end of a session in which nothing was done tells nothing.
-    is_bare_end = moment in (STOP, SESSION_END) and not is_file(
+    is_bare_end = moment in (hook_events.STOP, hook_events.SESSION_END) and not is_file(
         hook_log.session_log(state_folder(file), payload.session)
     )
     if not is_bare_end and is_accepted(file, load_config(place)[0].trust.folders):
@@ -218,21 +202,21 @@ def _parse_event(raw: bytes) -> Mapping[str, object]:
 
 def _answer_event(dialect: Dialect, moment: str, payload: HookPayload, bank: str) -> str:
     """Return the text for an event; the work after a turn or session is started in another process."""
-    if moment == TOOL_FAILURE and not payload.error:
+    if moment == hook_events.TOOL_FAILURE and not payload.error:
         return ""
     from archivist.errors import ArchivistError
     from archivist.paths import bank_file, home_folder
     from archivist.trust import has_bank_at
 
     place = find_bank(payload.folder, bank)
-    if moment in (STOP, SESSION_END):
+    if moment in (hook_events.STOP, hook_events.SESSION_END):
         if place is not None:
-            is_end = moment == SESSION_END or dialect.is_ended_by_stop
+            is_end = moment == hook_events.SESSION_END or dialect.is_ended_by_stop
             _start_follow_up(dialect, payload, place, is_end=is_end)
         return ""
     home = home_folder()
     global_bank = None
-    if moment not in (PROMPT, TOOL_FAILURE) and has_bank_at(bank_file(home)):
+    if moment not in (hook_events.PROMPT, hook_events.TOOL_FAILURE) and has_bank_at(bank_file(home)):
         try:
             global_bank = _open_bank(home, dialect, load_config(home)[0])
         except ArchivistError as error:
@@ -251,7 +235,7 @@ def _answer_event(dialect: Dialect, moment: str, payload: HookPayload, bank: str
                 raise
             if not is_silent(refused):
                 note_failure(f"{dialect.name} {moment}", refused, place)
-            is_said = moment == SESSION_START and _is_ours_refused(refused, place)
+            is_said = moment == hook_events.SESSION_START and _is_ours_refused(refused, place)
             alone = _brief_from_banks(dialect, moment, payload, None, global_bank)
             return _notice() + alone if is_said else alone
         note_failure(f"{dialect.name} {moment}, the global bank", error, place)
@@ -265,7 +249,7 @@ def _brief_from_banks(
     dialect: Dialect, moment: str, payload: HookPayload, place: Path | None, global_bank: Bank | None
 ) -> str:
     if place is None:
-        if global_bank is None or moment != SESSION_START:
+        if global_bank is None or moment != hook_events.SESSION_START:
             return ""
         return global_bank.sessions.brief_session("", "").text
     from pathlib import Path
@@ -281,22 +265,24 @@ def _brief_from_banks(
         run = payload.run if len(payload.run) <= MAX_NAME else ""
         folder = Path(payload.folder or bank.root)
         with bank.reading() as reader:
-            is_start, unclear = moment == SESSION_START, ""
+            is_start, unclear = moment == hook_events.SESSION_START, ""
             if is_start:
                 project, unclear = projects.project_and_doubt(reader, folder, bank.root)
             else:
                 project = projects.project_at(reader, folder, bank.root)
         brief: RenderedBrief | None
-        if moment == PROMPT:
+        if moment == hook_events.PROMPT:
             brief = bank.sessions.brief_prompt(run, project, payload.prompt)
-        elif moment == TOOL_FAILURE:
+        elif moment == hook_events.TOOL_FAILURE:
             tool, command = "Bash" if payload.command else payload.tool, payload.command
             brief = bank.sessions.brief_failure(run, project, payload.error, tool=tool, command=command)
-        elif moment == SUBAGENT_START:
+        elif moment == hook_events.SUBAGENT_START:
             brief = bank.sessions.brief_subagent(run, project, role=payload.role, global_bank=global_bank)
         else:
-            provider, agent = dialect.harness or dialect.name, _agent_name(dialect)
-            told = ""
+            # The session is the agent that its environment names, else the client.
+            kind, name, *_ = f"{os.environ.get('ARCHIVIST_ACTOR', '')}::".split(":")
+            agent = name[:MAX_NAME] if kind == "agent" and name else dialect.name
+            provider, told = dialect.harness or dialect.name, ""
             try:
                 told = _brief_from_team(config, bank, run, project, provider) if config.server.url else ""
             except ArchivistError as error:
@@ -339,13 +325,6 @@ def _brief_from_team(config: Config, bank: Bank, run: str, project: str, provide
         return fence(text, "team", lessons) if text.strip() else ""
     last = (read_bytes(copy) or b"").decode("utf-8", "replace")
     return fence(last, "unrecorded", ()) if last.strip() else ""
-
-
-def _agent_name(dialect: Dialect) -> str:
-    """Return who the session is: the agent that its environment names, else the client."""
-    kind, _, rest = os.environ.get("ARCHIVIST_ACTOR", "").partition(":")
-    name = rest.partition(":")[0]
-    return name[:MAX_NAME] if kind == "agent" and name else dialect.name
 
 
 def load_config(place: Path) -> tuple[Config, ConfigError | None]:

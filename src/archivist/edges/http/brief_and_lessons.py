@@ -246,11 +246,7 @@ def edit_lesson(bank: Bank, id: shapes.Id, changes: LessonEdit) -> View:  # noqa
 
 
 @router.post("/{id}/approve", response_model=_LESSON)
-def approve_lesson(
-    bank: Bank,
-    id: shapes.Id,  # noqa: A002
-    version: _ReadVersion = "",
-) -> View:
+def approve_lesson(bank: Bank, id: shapes.Id, version: _ReadVersion = "") -> View:  # noqa: A002
     """Approve a lesson as it is worded; only a person may.
 
     If it has another `version` by now, the answer is 409. Quarantined words, and an agent's that it has

@@ -84,7 +84,8 @@ class EventHub:
     ) -> None:
         self._bank = bank
         self.embedding_bank = embedding_bank
-        self._is_let_in = is_let_in
+        # Says whether a token, or the session of a browser, still lets its holder in.
+        self.is_let_in = is_let_in
         self.rules = rules
         self._kept: list[LiveEvent] = []
         # Every event after this position is in `_kept`.
@@ -227,10 +228,6 @@ class EventHub:
         last, _ = await self._read_last()
         return position if position.seq <= last else EventPosition(last)
 
-    async def is_token_valid(self, token: str) -> bool:
-        """Say whether a token, or the session of a browser, still lets its holder in."""
-        return self._is_let_in(token)
-
     async def run_in_thread(self, work: Callable[[], T]) -> T:
         """Run work on the bank in a thread; few of them, so that listeners take none from requests."""
         return await run_sync(work, limiter=self._limiter)
@@ -286,7 +283,7 @@ async def _event_texts(
         is_due = time.monotonic() - checked_at >= wait_s
         if is_due or any(event.kind == "token" for event in events):
             # The token may have been revoked or have expired since the stream began.
-            if not await hub.is_token_valid(context.token):
+            if not hub.is_let_in(context.token):
                 return
             checked_at = time.monotonic()
         text = b"".join(

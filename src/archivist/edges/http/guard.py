@@ -23,20 +23,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from archivist.bank import Bank
 from archivist.capture.clean import clean_name
 from archivist.config import ServerRules
+from archivist.edges.server import checks
 from archivist.edges.server.banks import KEY, BankPool, RequestContext
-from archivist.edges.server.checks import (
-    MEGABYTE,
-    BodyReceiver,
-    GuardedApp,
-    Pages,
-    Refusal,
-    TokenCheck,
-    bearer_secret,
-    check_token,
-    limited_name,
-    refusal_response,
-    unauthorized_refusal,
-)
+from archivist.edges.server.checks import Refusal
 from archivist.records import Actor, ActorKind
 
 # The paths that need no token: the link for a browser, and the probe of a container or a proxy.
@@ -48,7 +37,7 @@ _MAX_LOGGED_PATH = 200
 _log = logging.getLogger("archivist.http.access")
 
 
-class AuthMiddleware(GuardedApp):
+class AuthMiddleware(checks.GuardedApp):
     """Let requests with a valid token or browser session in, refuse all others, and log them."""
 
     def __init__(
@@ -61,8 +50,8 @@ class AuthMiddleware(GuardedApp):
         rules: ServerRules,
         is_beyond_loopback: bool,
         uploads: Sequence[Route],
-        incoming: BodyReceiver,
-        pages: Pages | None = None,
+        incoming: checks.BodyReceiver,
+        pages: checks.Pages | None = None,
         person: str = "",
     ) -> None:
         super().__init__(app, rules, incoming, is_beyond_loopback=is_beyond_loopback)
@@ -75,11 +64,11 @@ class AuthMiddleware(GuardedApp):
 
     def respond(self, refusal: Refusal, scope: Scope) -> Response:
         """Return the refusal as a page where a browser asks for one."""
-        return refusal_response(refusal, self._pages, scope)
+        return checks.refusal_response(refusal, self._pages, scope)
 
-    async def find_token(self, secret: str) -> TokenCheck | None:
+    async def find_token(self, secret: str) -> checks.TokenCheck | None:
         """Look a token up on the event loop: the indexed read is shorter than the way to a thread."""
-        return check_token(self._token_bank, secret)
+        return checks.check_token(self._token_bank, secret)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve and log a request: method, path without secrets, status, time, token; no query or body."""
@@ -116,9 +105,9 @@ class AuthMiddleware(GuardedApp):
         """Pass an authenticated request on, with a limit to its body."""
         context = scope[KEY] = await self._authenticate(scope, headers)
         is_upload = any(route.matches(scope)[0] is Match.FULL for route in self._uploads)
-        max_bytes = (self.rules.max_upload_mb if is_upload else self.rules.max_body_mb) * MEGABYTE
+        max_bytes = (self.rules.max_upload_mb if is_upload else self.rules.max_body_mb) * checks.MEGABYTE
         limited = self.bodies.limit_receive(
-            receive, headers, max_bytes, limited_name(context.token, context.actor)
+            receive, headers, max_bytes, checks.limited_name(context.token, context.actor)
         )
         # HEAD is answered as GET without its body, but must not use a one-time link up.
         is_head = scope["method"] == "HEAD" and scope["path"] != OPEN_PATH
@@ -132,13 +121,13 @@ class AuthMiddleware(GuardedApp):
         is_public = self._pages is not None and self._pages.is_public(scope["path"])
         if is_open or ((is_public or scope["path"] == HEALTH_PATH) and scope["method"] in ("GET", "HEAD")):
             return RequestContext("", scope["path"][1:], _ANONYMOUS, self._banks)
-        cookie, secret = find_cookie(headers), bearer_secret(headers)
+        cookie, secret = find_cookie(headers), checks.bearer_secret(headers)
         if secret is None and cookie is not None:
             session = self._browsers.find_session(cookie)
             is_ours = session is not None and session.bank == self._browsers.bank
             is_let_in = not session or not session.token or self._token_bank.tokens.is_valid(session.token)
             if session is None or not is_ours or not is_let_in:
-                raise unauthorized_refusal("bad_token", "the browser session has ended")
+                raise checks.unauthorized_refusal("bad_token", "the browser session has ended")
             self._require_person(session.actor)
             return RequestContext(session.token or session.id, session.name, session.actor, self._banks)
         token = await self.require_token(secret)

@@ -158,11 +158,7 @@ def conflicts(
 
 
 @router.post("/conflicts/{id:path}", response_model=answers.item_model("conflict", answers.ConflictRow))
-def decide_conflict(
-    bank: Bank,
-    id: shapes.Id,  # noqa: A002 the documented name
-    decision: Literal["uphold", "reverse"],
-) -> View:
+def decide_conflict(bank: Bank, id: shapes.Id, decision: Literal["uphold", "reverse"]) -> View:  # noqa: A002 the documented name
     """Decide a contradiction: uphold the value that was kept, or put the other one in its place."""
     return {"conflict": conflict_view(bank.knowledge.decide(id, for_lost=decision == "reverse"))}
 

@@ -207,10 +207,9 @@ def reflect(bank: Bank, which: ReflectBody) -> View:
     if which.run:
         return views.reflection_view(bank, [bank.reflect(which.run, scenario=Scenario.MANUAL)], [])
     if which.days:
-        names = bank.reflections.recent_runs(which.days)
-        return views.reflection_view(
-            bank, [bank.reflect(name, scenario=Scenario.BATCH) for name in names], []
-        )
+        recent = bank.reflections.recent_runs(which.days)
+        learnt = [bank.reflect(run, scenario=Scenario.BATCH) for run in recent]
+        return views.reflection_view(bank, learnt, [])
     results = list(bank.reflections.reflect_waiting())
     failed = [each for each in results if isinstance(each, ReflectionOutcome)]
     done = [each for each in results if not isinstance(each, ReflectionOutcome)]

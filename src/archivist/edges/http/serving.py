@@ -32,24 +32,9 @@ from archivist.edges.http.bodies import WRITING, remove_leftovers
 from archivist.edges.http.events import EventHub
 from archivist.edges.http.guard import AuthMiddleware, BrowserSessions
 from archivist.edges.http.team import TeamApp
+from archivist.edges.server import checks, listening
 from archivist.edges.server.banks import BankPool
-from archivist.edges.server.checks import (
-    MEDIA_TYPE,
-    BodyReceiver,
-    Pages,
-    Refusal,
-    check_token,
-    refusal_response,
-)
-from archivist.edges.server.listening import (
-    Certificate,
-    is_loopback,
-    listen,
-    make_server,
-    serve_in_processes,
-    url_of,
-    use_one_thread_for_vectors,
-)
+from archivist.edges.server.checks import Refusal
 from archivist.paths import bank_name
 
 if TYPE_CHECKING:
@@ -110,7 +95,7 @@ def _install_handlers(app: FastAPI) -> None:
     """Let an app answer every error as a problem, or as a page where a browser asks for one."""
 
     def answer(request: Request, refusal: Refusal) -> Response:
-        return refusal_response(refusal, request.app.state.pages, request.scope)
+        return checks.refusal_response(refusal, request.app.state.pages, request.scope)
 
     @app.exception_handler(errors.ArchivistError)
     async def handle_archivist_error(request: Request, error: errors.ArchivistError) -> Response:
@@ -161,11 +146,8 @@ def _refusal_of(error: errors.ArchivistError) -> Refusal:
     if isinstance(error, errors.BankError | errors.ConfigError):
         # The message names paths of this machine, so it goes to the log only.
         _log.error("%s", error.message)
-        headers = (
-            {"Retry-After": "1"}
-            if isinstance(error, errors.BankLockedError | errors.FilesLockedError)
-            else {}
-        )
+        is_locked = isinstance(error, errors.BankLockedError | errors.FilesLockedError)
+        headers = {"Retry-After": "1"} if is_locked else {}
         detail, hint = "the bank cannot serve this now", "the server's log has the reason"
         return Refusal(status, error.code, detail, hint=hint, headers=headers)
     hint = error.hint
@@ -196,10 +178,10 @@ def open_server(
     *,
     host: str,
     port: int,
-    certificate: Certificate | None = None,
+    certificate: listening.Certificate | None = None,
     is_insecure: bool = False,
     is_quiet: bool = False,
-    pages: Pages | None = None,
+    pages: checks.Pages | None = None,
     banks: Mapping[str, Callable[[], Bank]] | None = None,
     processes: int = 1,
 ) -> ServerHandle:
@@ -207,7 +189,7 @@ def open_server(
 
     `banks` are the banks by name when there are several; `open_bank` opens the first.
     """
-    if not is_loopback(host) and certificate is None and not is_insecure:
+    if not listening.is_loopback(host) and certificate is None and not is_insecure:
         raise errors.InputError(
             f"{host!r} is reached from other machines, and tokens would travel in the clear",
             hint="--tls-cert and --tls-key, or --insecure behind a proxy with TLS; 127.0.0.1 needs neither",
@@ -215,8 +197,8 @@ def open_server(
     with open_bank() as first:
         name, rules = bank_name(first.path), first.config.server
         browsers = BrowserSessions(first.actor, first.now, bank=name if banks is None else next(iter(banks)))
-    listener = listen(host, port)
-    use_one_thread_for_vectors()
+    listener = listening.listen(host, port)
+    listening.use_one_thread_for_vectors()
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
@@ -228,18 +210,20 @@ def open_server(
         logger.propagate = False
 
     def make_one() -> uvicorn.Server:
-        make = partial(create_app, is_beyond_loopback=not is_loopback(host), pages=pages, browsers=browsers)
+        make = partial(
+            create_app, is_beyond_loopback=not listening.is_loopback(host), pages=pages, browsers=browsers
+        )
         app = TeamApp(banks or {name: open_bank}, make, browsers, has_own_banks=rules.private_runs)
-        return make_server(app, silence_s=rules.silence_s, stop=app.stop, certificate=certificate)
+        return listening.make_server(app, silence_s=rules.silence_s, stop=app.stop, certificate=certificate)
 
-    url = url_of(host, listener.getsockname()[1], "https" if certificate else "http")
+    url = listening.url_of(host, listener.getsockname()[1], "https" if certificate else "http")
     link = f"{url}/open?key={browsers.create_link()}"
     if processes == 1:
         # What is wrong with the certificate is reported before the address is.
         server = make_one()
         return ServerHandle(url, link, lambda: server.run(sockets=[listener]))
     return ServerHandle(
-        url, link, lambda: serve_in_processes(processes, lambda: make_one().run(sockets=[listener]))
+        url, link, lambda: listening.serve_in_processes(processes, lambda: make_one().run(sockets=[listener]))
     )
 
 
@@ -247,7 +231,7 @@ def create_app(
     open_bank: Callable[[], Bank],
     *,
     is_beyond_loopback: bool = False,
-    pages: Pages | None = None,
+    pages: checks.Pages | None = None,
     browsers: BrowserSessions | None = None,
     name: str = "",
     open_tokens: Callable[[], Bank] | None = None,
@@ -265,7 +249,7 @@ def create_app(
     rules = first.config.server
     banks = BankPool(open_bank, rules.connections)
     browsers = replace(browsers or BrowserSessions(first.actor, first.now), bank=name)
-    incoming = BodyReceiver(rules.silence_s)
+    incoming = checks.BodyReceiver(rules.silence_s)
 
     def is_let_in(token: str) -> bool:
         return browsers.is_valid(token) or token_bank.tokens.is_valid(token)
@@ -282,7 +266,7 @@ def create_app(
     )
     app.state.rules, app.state.browsers, app.state.incoming = rules, browsers, incoming
     app.state.events = hub
-    app.state.pages, app.state.check_token = pages, partial(check_token, token_bank)
+    app.state.pages, app.state.check_token = pages, partial(checks.check_token, token_bank)
     _install_handlers(app)
     # Added as they are: `include_router` would build every route a second time.
     app.router.routes.extend((*_api_routes(*_ROUTERS), *(pages.routes if pages else ())))
@@ -341,7 +325,7 @@ def _openapi_document(app: FastAPI) -> dict[str, Any]:
     document["security"] = [{"token": []}]
     problem = {
         "description": "What went wrong.",
-        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        "content": {checks.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
     for methods in document["paths"].values():
         for method, operation in methods.items():

@@ -45,7 +45,7 @@ def index(request: Request) -> Response:
     if request.app.state.pages is not None and "text/html" in request.headers.get("accept", ""):
         return RedirectResponse("/overview", status_code=303)
     actor, make_reach = str(request.scope[KEY].actor), request.scope.get(REACH)
-    banks = make_reach(bearer_secret(request.headers)).names() if make_reach else []
+    banks = list(make_reach(bearer_secret(request.headers)).reachable()) if make_reach else []
     told = {"name": "archivist", "version": __version__, "actor": actor, "banks": banks}
     return json_response({**told, "routes": "/openapi.json"})
 

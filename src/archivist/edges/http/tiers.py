@@ -99,16 +99,10 @@ def search_stream(
 ) -> View:
     """Search entries by recency, importance and relevance, the best first."""
     cycles = (start_cycle, end_cycle) if start_cycle is not None or end_cycle is not None else None
+    tier = "stream" if hot else ""
+    find = partial(bank.stream.search, query, role=role, issue=issue, min_importance=min_importance)
     page = asked.page_by_rank(
-        lambda limit: bank.stream.search(
-            query,
-            role=role,
-            issue=issue,
-            min_importance=min_importance,
-            limit=limit,
-            cycles=cycles,
-            tier="stream" if hot else "",
-        ),
+        lambda limit: find(limit=limit, cycles=cycles, tier=tier),
         lambda found: found.entry.id,
         most=_MOST_HITS,
     )
@@ -133,11 +127,8 @@ def reflect_stream(bank: Bank, if_due: bool = False) -> View:
 def insert(bank: Bank, text: TextBody) -> View:
     """Store a text in pieces; the same text again changes nothing."""
     pieces = bank.documents.insert(**text.model_dump())
-    return {
-        "source": pieces[0].source,
-        "pieces": [views.piece_view(bank, piece) for piece in pieces],
-        "next": None,
-    }
+    shown = [views.piece_view(bank, piece) for piece in pieces]
+    return {"source": pieces[0].source, "pieces": shown, "next": None}
 
 
 @stream.get("/archive/search", response_model=answers.page_model("hits", answers.HitOut))
@@ -159,11 +150,7 @@ def search_archive(
 
 
 @stream.get("/archive/sources", response_model=answers.page_model("sources", answers.SourceTextOut))
-def sources(
-    bank: Bank,
-    asked: Asked,
-    type: Annotated[DocumentType | None, Query()] = None,  # noqa: A002 the documented name
-) -> View:
+def sources(bank: Bank, asked: Asked, type: Annotated[DocumentType | None, Query()] = None) -> View:  # noqa: A002 the documented name
     """List the texts of the archive by their names."""
     page = asked.page_by_key(bank.documents.sources(type=type), lambda text: text.source)
     return page.view(

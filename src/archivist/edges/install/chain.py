@@ -17,19 +17,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from archivist.doctor import Check
-from archivist.edges.hook_events import (
-    CLIENTS,
-    EVENT_NAMES,
-    PROBE,
-    PROMPT,
-    SESSION_START,
-    SUBAGENT_START,
-    TOOL_FAILURE,
-)
+from archivist.edges import hook_events
 from archivist.edges.install import changes, jsonc
+from archivist.edges.install.changes import SetupRecord
 from archivist.edges.install.clients import NO_SERVER, InstallLocation, has_server, targets
 from archivist.edges.install.entries import PROGRAM, named_programs
-from archivist.edges.install.record import SetupRecord
 from archivist.errors import ArchivistError
 from archivist.files import hook_log
 from archivist.files.worktrees import read_small_text
@@ -44,10 +36,10 @@ _SLOW_S = 2.0
 _RUNS_ONCE = ("claude-code",)
 # The events at which a session can be told something, and the clients whose logs are read.
 _TOLD_AT = {
-    SESSION_START: "session start",
-    PROMPT: "prompt",
-    TOOL_FAILURE: "failed call",
-    SUBAGENT_START: "subagent start",
+    hook_events.SESSION_START: "session start",
+    hook_events.PROMPT: "prompt",
+    hook_events.TOOL_FAILURE: "failed call",
+    hook_events.SUBAGENT_START: "subagent start",
 }
 # The hooks of the others tell what is learnt.
 _WITH_OWN_LOG = ("claude-code", "codex", "gemini")
@@ -78,7 +70,7 @@ class ClientInstall(NamedTuple):
 
 def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
     """Return the checks of the chain for a project's folder and the user's home."""
-    installs = find_installs(root, home, CLIENTS)
+    installs = find_installs(root, home, hook_events.CLIENTS)
     # The client, the program as its settings name it, and the bank they name.
     calls = [
         (install.client, program, bank)
@@ -95,7 +87,7 @@ def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
         _check_server(installs, root),
         *(
             _describe_client(client, installs)
-            for client in CLIENTS
+            for client in hook_events.CLIENTS
             if client in {each[0] for each in installs}
         ),
     ]
@@ -195,32 +187,19 @@ def _find_disabling_file(root: Path, home: Path | None) -> str:
     return ""
 
 
-def _find_foreign_servers(root: Path) -> list[str]:
-    """Name the project's files in which another program's server stands under our name."""
-    found = [target for client in CLIENTS for target in targets(client, InstallLocation(root))]
-    named = []
-    for target in found:
-        with suppress(ArchivistError):
-            if target.has_foreign_server(_read_hooks(target.path)):
-                named.append(f"{target.path} starts another program under the name archivist: remove it")
-    return named
-
-
-def _find_planted_variables(root: Path) -> list[str]:
-    """Name the project's files that set our variables, by which they could name a bank or whom to trust."""
-    named = []
-    for name in _FILES_WITH_VARIABLES:
-        text = read_small_text(root / name)
-        if found := sorted(set(re.findall(_VARIABLE, text))):
-            named.append(f"{root / name} sets {', '.join(found)}: remove it unless you wrote it")
-    return named
-
-
 def _check_clients(
     installs: list[ClientInstall], root: Path, home: Path | None, changed: Sequence[str]
 ) -> Check:
     problems = [install.problem for install in installs if install.problem]
-    problems += [*changed, *_find_foreign_servers(root), *_find_planted_variables(root)]
+    problems += changed
+    for target in (each for client in hook_events.CLIENTS for each in targets(client, InstallLocation(root))):
+        with suppress(ArchivistError):
+            if target.has_foreign_server(_read_hooks(target.path)):
+                problems.append(f"{target.path} starts another program under the name archivist: remove it")
+    # By our variables a project's file could name a bank or whom to trust.
+    for path in (root / name for name in _FILES_WITH_VARIABLES):
+        if found := sorted(set(re.findall(_VARIABLE, read_small_text(path)))):
+            problems.append(f"{path} sets {', '.join(found)}: remove it unless you wrote it")
     problems += double_hook_warnings(installs)
     has_claude = any(install.client == "claude-code" for install in installs)
     if has_claude and (disabling_file := _find_disabling_file(root, home)):
@@ -228,7 +207,7 @@ def _check_clients(
     if problems:
         return Check("clients", False, "; ".join(problems))
     if not installs:
-        return Check("clients", True, f"none is installed: archivist install {'|'.join(CLIENTS)}")
+        return Check("clients", True, f"none is installed: archivist install {'|'.join(hook_events.CLIENTS)}")
     named = dict.fromkeys(f"{install.client} ({install.scope})" for install in installs)
     return Check("clients", True, ", ".join(named))
 
@@ -268,13 +247,13 @@ def _check_hook(installs: list[ClientInstall], root: Path, log_folder: Path) -> 
     """Call a hook as a client would, with an event without a session, so that nothing is recorded."""
     if not installs:
         return Check("firing", True, "not tried: no client is installed")
-    event = json.dumps({"cwd": str(root), "workspace_roots": [str(root)], "source": "startup", PROBE: True})
+    event = {"cwd": str(root), "workspace_roots": [str(root)], "source": "startup", hook_events.PROBE: True}
     logged_before, started = len(hook_log.read_log(log_folder)), time.monotonic()
     try:
         # -P: nothing may be imported from the project's folder.
         ran = subprocess.run(  # noqa: S603 our own interpreter and module
             [sys.executable, "-P", "-m", "archivist", "hook", installs[0].client, "session-start"],
-            input=event.encode(),
+            input=json.dumps(event).encode(),
             cwd=root,
             capture_output=True,
             check=False,
@@ -323,7 +302,7 @@ def _describe_client(client: str, installs: list[ClientInstall]) -> Check:
     """Say what sessions of a client are told, what is learnt from them, and what is missing."""
     own = [install for install in installs if install.client == client]
     has_hooks = any(install.hooks for install in own)
-    events = EVENT_NAMES[client] if has_hooks else {}
+    events = hook_events.EVENT_NAMES[client] if has_hooks else {}
     told = [words for event, words in _TOLD_AT.items() if event in events]
     missing = [words for event, words in _TOLD_AT.items() if event not in events]
     if not any(install.has_server for install in own):

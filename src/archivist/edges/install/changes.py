@@ -1,4 +1,4 @@
-"""Change a client's settings: plan, back up, then write all files or none.
+"""Change a client's settings: plan, back up, then write all files or none; and note what setup did.
 
 The backup of a file is the file as it was without us. While a file is exactly what installing makes of its
 backup, uninstalling restores the backup's bytes; otherwise it removes only our entries. A folder that was
@@ -8,15 +8,18 @@ repository brought would be taken for ours, and ours would be committed with it.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from difflib import unified_diff
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from archivist.edges.hook_events import CLIENTS
 from archivist.edges.install.clients import NO_SERVER, InstallLocation, InstallTarget, has_server, targets
 from archivist.errors import InputError
 from archivist.files.git import add_exclusion, is_tracked, remove_exclusion
@@ -335,3 +338,60 @@ def _local_lines(name: Path) -> bytes:
     """Return the lines that keep a file of a worktree from being committed."""
     pattern = re.sub(r"([*?\[\]\\])", r"\\\1", name.as_posix())
     return b"# Settings that archivist wrote for this clone alone\n/" + os.fsencode(pattern)
+
+
+SETUP_FILE = "setup.json"
+
+
+class SetupRecord(NamedTuple):
+    """What setup did: made the bank and the user's folder or not; client, scope and root of each install."""
+
+    has_made_bank: bool = False
+    has_made_home: bool = False
+    installs: Sequence[Sequence[str]] = ()
+
+    @classmethod
+    def load(cls, state: Path) -> SetupRecord:
+        """Return the record in a bank's state folder; an empty one when there is none."""
+        with suppress(OSError, ValueError, TypeError):
+            return cls(**json.loads((state / SETUP_FILE).read_text("utf-8")))
+        return cls()
+
+    def save(self, state: Path) -> None:
+        """Write the record."""
+        from archivist.files.write import replace_file
+
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_file(state / SETUP_FILE, json.dumps(self._asdict()).encode(), is_private=True)
+
+    def places(self) -> list[tuple[str, InstallLocation]]:
+        """Return the clients that were installed, and where, without folders that are gone."""
+        found = [
+            (client, InstallLocation(Path(root), is_user=scope == "user", is_local=scope == "local"))
+            for client, scope, root in self.installs
+            if client in CLIENTS
+        ]
+        return [each for each in dict.fromkeys(found) if each[1].root.is_dir()]
+
+    def without(self, plans: Iterable[ClientPlan]) -> SetupRecord:
+        """Return the record without the clients that were uninstalled."""
+        gone = [[plan.client, plan.place.scope, str(plan.place.root)] for plan in plans]
+        return self._replace(installs=[each for each in self.installs if list(each) not in gone])
+
+    def find_changed(self) -> list[str]:
+        """Name the files that no longer hold the hooks that setup wrote: git pulls over ignored files."""
+        changed = []
+        for client, place in self.places():
+            for target in targets(client, place, with_server=False):
+                try:
+                    planned = plan_install([replace(target, is_user=False)])
+                    is_whole = all(change.action == "unchanged" for change in planned)
+                except InputError:
+                    is_whole = False
+                if not is_whole:
+                    remedy = f"look at it, then archivist install {client} --{place.scope}, or uninstall"
+                    changed.append(
+                        f"{target.path} does not hold what setup wrote for {client}, perhaps a pull"
+                        f" replaced it: {remedy}"
+                    )
+        return changed

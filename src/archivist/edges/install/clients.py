@@ -35,6 +35,7 @@ _TIMEOUTS: Mapping[str, Mapping[str, int]] = {
     "vscode": dict.fromkeys(EVENT_NAMES["vscode"], 10),
 }
 _VERSION = ("version",)
+_SERVER: Mapping[str, Any] = {"command": PROGRAM, "args": [SERVER]}
 # What shows that a client is used here: its folder in the home, or its program.
 _SIGNS = {
     "claude-code": (".claude", "claude"),
@@ -96,7 +97,7 @@ def present_clients(home: Path) -> list[str]:
 
 def server_entry() -> dict[str, Any]:
     """Return the entry that starts our server."""
-    return {"type": "stdio", "command": PROGRAM, "args": [SERVER]}
+    return {"type": "stdio", **_SERVER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,28 +183,21 @@ def client_hooks(client: str) -> list[Hook]:
 
 def targets(client: str, place: InstallLocation, *, with_server: bool = True) -> list[InstallTarget]:
     """Return the settings files of a client with our entries for each, or with our hooks alone."""
-    found = [replace(target, is_user=place.is_user) for target in _targets(client, place)]
-    return found if with_server else [replace(target, servers="") for target in found if target.hooks]
-
-
-def _targets(client: str, place: InstallLocation) -> list[InstallTarget]:
     hooks = client_hooks(client)
     match client:
         case "claude-code":
-            settings = place.file(
-                ".claude/settings.local.json" if place.is_local else ".claude/settings.json"
-            )
+            name = ".claude/settings.local.json" if place.is_local else ".claude/settings.json"
+            settings = place.file(name)
             if place.is_user and os.environ.get("CLAUDE_CONFIG_DIR"):
                 settings = Path(os.environ["CLAUDE_CONFIG_DIR"]).expanduser() / "settings.json"
             servers = place.file(".mcp.json", ".claude.json")
-            return [InstallTarget(settings, hooks), InstallTarget(servers, servers="mcpServers")]
+            found = [InstallTarget(settings, hooks), InstallTarget(servers, servers="mcpServers")]
         case "codex":
-            server = {
-                "command": PROGRAM, "args": [SERVER], "startup_timeout_sec": 10, "tool_timeout_sec": 60,
-            }  # fmt: skip
-            return [
+            server = {**_SERVER, "startup_timeout_sec": 10, "tool_timeout_sec": 60}
+            config = place.file(".codex/config.toml")
+            found = [
                 InstallTarget(place.file(".codex/hooks.json"), hooks),
-                InstallTarget(place.file(".codex/config.toml"), servers="mcp_servers", server=server),
+                InstallTarget(config, servers="mcp_servers", server=server),
             ]
         case "cursor":
             found = [
@@ -211,18 +205,16 @@ def _targets(client: str, place: InstallLocation) -> list[InstallTarget]:
                 InstallTarget(place.file(".cursor/mcp.json"), servers="mcpServers"),
             ]
             # Cursor gives hooks no context at a prompt, so a rule tells the agent of the tools.
-            rule = InstallTarget(place.root / ".cursor/rules/archivist.mdc", text=_RULE)
-            return found if place.is_user else [*found, rule]
+            if not place.is_user:
+                found.append(InstallTarget(place.root / ".cursor/rules/archivist.mdc", text=_RULE))
         case "gemini":
-            server = {"command": PROGRAM, "args": [SERVER]}
-            return [InstallTarget(place.file(".gemini/settings.json"), hooks, "mcpServers", server)]
+            found = [InstallTarget(place.file(".gemini/settings.json"), hooks, "mcpServers", _SERVER)]
         case _:
-            return [
-                InstallTarget(
-                    place.file(".github/hooks/archivist.json", ".copilot/hooks/archivist.json"), hooks
-                ),
-                InstallTarget(_vscode_folder(place) / "mcp.json", servers="servers"),
-            ]
+            settings = place.file(".github/hooks/archivist.json", ".copilot/hooks/archivist.json")
+            servers = _vscode_folder(place) / "mcp.json"
+            found = [InstallTarget(settings, hooks), InstallTarget(servers, servers="servers")]
+    found = [replace(target, is_user=place.is_user) for target in found]
+    return found if with_server else [replace(target, servers="") for target in found if target.hooks]
 
 
 def _vscode_folder(place: InstallLocation) -> Path:

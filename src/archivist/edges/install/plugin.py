@@ -33,13 +33,19 @@ def plugin_files() -> dict[str, str]:
         "keywords": ["memory", "lessons", "hooks", "mcp"],
     }
     servers = {"mcpServers": {PROGRAM: server_entry()}}
+    agent = (here / "agent.md").read_text("utf-8")
+    # Codex wants the fields of the front matter, and the text as instructions.
+    _, head, text = agent.split("---\n", 2)
+    fields = dict(line.split(": ", 1) for line in head.splitlines())
+    # A JSON string is a basic string of TOML; the text has no "'''" and stays legible as a literal one.
+    named = "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items())
     return {
         ".claude-plugin/plugin.json": _to_json({**about, "displayName": "Archivist"}),
         ".mcp.json": _to_json(servers),
         "hooks/hooks.json": _to_json({"description": _DESCRIPTION, "hooks": _hooks_of("claude-code")}),
         f"skills/{_SKILL}/SKILL.md": (here / "skill.md").read_text("utf-8"),
-        f"agents/{PROGRAM}.md": (agent := (here / "agent.md").read_text("utf-8")),
-        f".codex/agents/{PROGRAM}.toml": _codex_agent(agent),
+        f"agents/{PROGRAM}.md": agent,
+        f".codex/agents/{PROGRAM}.toml": f"{named}developer_instructions = '''\n{text.lstrip()}'''\n",
         "plugin.json": _to_json({"$schema": f"{_SCHEMAS}/plugin.schema.json", **about}),
         "mcp.json": _to_json({"$schema": f"{_SCHEMAS}/mcp.schema.json", **servers}),
         "com.github.copilot/hooks/hooks.json": _to_json({"hooks": _hooks_of("vscode")}),
@@ -110,15 +116,6 @@ def _read(path: Path) -> bytes | None:
 
 def _hooks_of(client: str) -> dict[str, list[object]]:
     return {hook.event: [hook.entry] for hook in client_hooks(client)}
-
-
-def _codex_agent(agent: str) -> str:
-    """Return the subagent in Codex's form: the fields of the front matter, and the text as instructions."""
-    _, head, text = agent.split("---\n", 2)
-    fields = dict(line.split(": ", 1) for line in head.splitlines())
-    # A JSON string is a basic string of TOML; the text has no "'''" and stays legible as a literal one.
-    named = "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items())
-    return f"{named}developer_instructions = '''\n{text.lstrip()}'''\n"
 
 
 def _to_json(value: object) -> str:

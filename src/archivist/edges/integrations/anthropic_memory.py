@@ -25,16 +25,7 @@ from archivist.errors import ArchivistError, without_middle
 
 if TYPE_CHECKING:
     from anthropic.lib.tools import BetaFunctionToolResultType
-    from anthropic.types.beta import (
-        BetaCacheControlEphemeralParam,
-        BetaMemoryTool20250818Command,
-        BetaMemoryTool20250818CreateCommand,
-        BetaMemoryTool20250818DeleteCommand,
-        BetaMemoryTool20250818InsertCommand,
-        BetaMemoryTool20250818RenameCommand,
-        BetaMemoryTool20250818StrReplaceCommand,
-        BetaMemoryTool20250818ViewCommand,
-    )
+    from anthropic.types import beta
 
     from archivist.archive.items_service import MemoryFile
     from archivist.bank import Bank
@@ -68,13 +59,13 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         self,
         bank: Bank,
         *,
-        cache_control: BetaCacheControlEphemeralParam | None = None,
+        cache_control: beta.BetaCacheControlEphemeralParam | None = None,
         actor: Actor | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
         self._files = with_actor(bank, "claude", actor).memory_files
 
-    def execute(self, command: BetaMemoryTool20250818Command) -> BetaFunctionToolResultType:
+    def execute(self, command: beta.BetaMemoryTool20250818Command) -> BetaFunctionToolResultType:
         """Check a command and run it; the bank's errors go to the model as tool errors."""
         try:
             _check_command(command)
@@ -84,7 +75,7 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         except ToolError as error:
             raise ToolError(without_middle(str(error))) from error
 
-    def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
+    def view(self, command: beta.BetaMemoryTool20250818ViewCommand) -> str:
         """Show a folder, or a file with its lines numbered."""
         path = resolve_path(command.path)
         text = self._files.read(path) if path else None
@@ -106,14 +97,14 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         shown = "\n".join(_number_lines(lines, first, last))
         return f"Here's the content of {command.path} with line numbers:\n{shown}"
 
-    def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
+    def create(self, command: beta.BetaMemoryTool20250818CreateCommand) -> str:
         """Create a file."""
         path = resolve_path(command.path)
         if not self._files.create(path, command.file_text):
             raise ToolError(f"File {command.path} already exists")
         return f"File created successfully at: {command.path}"
 
-    def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
+    def str_replace(self, command: beta.BetaMemoryTool20250818StrReplaceCommand) -> str:
         """Replace a text that occurs once in a file."""
         snippet: list[str] = []
 
@@ -143,7 +134,7 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         self._edit_file(command.path, edit)
         return "\n".join((_EDITED, *snippet))
 
-    def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
+    def insert(self, command: beta.BetaMemoryTool20250818InsertCommand) -> str:
         """Insert lines after a line."""
 
         def edit(text: str) -> str:
@@ -162,7 +153,7 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
         self._edit_file(command.path, edit)
         return f"The file {command.path} has been edited."
 
-    def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
+    def delete(self, command: beta.BetaMemoryTool20250818DeleteCommand) -> str:
         """Delete a file, or a folder with its contents."""
         path = resolve_path(command.path)
         if not path:
@@ -171,7 +162,7 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
             raise ToolError(f"The path {command.path} does not exist")
         return f"Successfully deleted {command.path}"
 
-    def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
+    def rename(self, command: beta.BetaMemoryTool20250818RenameCommand) -> str:
         """Rename a file or a folder."""
         old, new = resolve_path(command.old_path), resolve_path(command.new_path)
         if not old:
@@ -208,13 +199,13 @@ class AsyncArchivistMemoryTool(BetaAsyncAbstractMemoryTool):
         self,
         bank: Bank,
         *,
-        cache_control: BetaCacheControlEphemeralParam | None = None,
+        cache_control: beta.BetaCacheControlEphemeralParam | None = None,
         actor: Actor | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
         self.tool = ArchivistMemoryTool(bank, actor=actor)
 
-    async def execute(self, command: BetaMemoryTool20250818Command) -> BetaFunctionToolResultType:
+    async def execute(self, command: beta.BetaMemoryTool20250818Command) -> BetaFunctionToolResultType:
         """Check a command and run it in a thread."""
         return await run_sync(self.tool.execute, command)
 

@@ -16,22 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from archivist.edges.integrations import missing_library_error, with_actor
 
 try:
-    from langgraph.store.base import (
-        BaseStore,
-        GetOp,
-        Item,
-        ListNamespacesOp,
-        MatchCondition,
-        Op,
-        PutOp,
-        Result,
-        SearchItem,
-        SearchOp,
-        TTLConfig,
-        get_text_at_path,
-        tokenize_path,
-        validate_op_namespace,
-    )
+    from langgraph.store import base
 except ImportError as error:
     raise missing_library_error("langgraph", "langgraph") from error
 
@@ -50,7 +35,7 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
 }  # fmt: skip
 
 
-class ArchivistStore(BaseStore):
+class ArchivistStore(base.BaseStore):
     """LangGraph's store in a bank.
 
     `fields` are the paths of a value that are searched, `$` for the whole value; none for no search. `ttl` is
@@ -68,7 +53,7 @@ class ArchivistStore(BaseStore):
         bank: Bank,
         *,
         fields: Sequence[str] = ("$",),
-        ttl: TTLConfig | None = None,
+        ttl: base.TTLConfig | None = None,
         actor: Actor | None = None,
     ) -> None:
         super().__init__()
@@ -80,13 +65,13 @@ class ArchivistStore(BaseStore):
         self._fields = tuple(fields)
         self._next_sweep: datetime | None = None
 
-    def batch(self, ops: Iterable[Op]) -> list[Result]:
+    def batch(self, ops: Iterable[base.Op]) -> list[base.Result]:
         """Run operations as one batch, and return their results in order."""
         operations = list(ops)
         for op in operations:
-            validate_op_namespace(op)
+            base.validate_op_namespace(op)
         results = [self._read(op) for op in operations]
-        puts = {ItemName(op.namespace, op.key): op for op in operations if isinstance(op, PutOp)}
+        puts = {ItemName(op.namespace, op.key): op for op in operations if isinstance(op, base.PutOp)}
         if puts:
             changes = [self._change(op) for op in puts.values()]
             if all(change.value is None for change in changes):
@@ -99,7 +84,7 @@ class ArchivistStore(BaseStore):
                 self._items.sweep()
         return results
 
-    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+    async def abatch(self, ops: Iterable[base.Op]) -> list[base.Result]:
         """Run operations in a thread."""
         return await asyncio.to_thread(self.batch, list(ops))
 
@@ -107,21 +92,21 @@ class ArchivistStore(BaseStore):
         """Remove expired items, and return how many there were."""
         return self._items.sweep()
 
-    def _read(self, op: Op) -> Result:
-        if isinstance(op, SearchOp):
+    def _read(self, op: base.Op) -> base.Result:
+        if isinstance(op, base.SearchOp):
             return self._search(op)
-        if isinstance(op, ListNamespacesOp):
+        if isinstance(op, base.ListNamespacesOp):
             return _list_namespaces(op, self._items.namespaces())
-        if isinstance(op, PutOp):
+        if isinstance(op, base.PutOp):
             return None
-        if not isinstance(op, GetOp):
+        if not isinstance(op, base.GetOp):
             raise ValueError(f"Unknown operation type: {type(op)}")
         (stored,) = self._items.get([ItemName(op.namespace, op.key)])
         if stored is None:
             return None
         if op.refresh_ttl:
             self._items.refresh([stored])
-        return Item(
+        return base.Item(
             value=stored.value,
             key=stored.name.key,
             namespace=stored.name.namespace,
@@ -129,7 +114,7 @@ class ArchivistStore(BaseStore):
             updated_at=stored.updated,
         )
 
-    def _search(self, op: SearchOp) -> list[SearchItem]:
+    def _search(self, op: base.SearchOp) -> list[base.SearchItem]:
         wanted = dict(op.filter or {})
         is_wanted = (lambda value: _matches(value, wanted)) if wanted else None
         prefix, limit, offset = tuple(op.namespace_prefix), index(op.limit), index(op.offset)
@@ -148,11 +133,13 @@ class ArchivistStore(BaseStore):
         if op.refresh_ttl:
             self._items.refresh(found)
         return [
-            SearchItem(item.name.namespace, item.name.key, item.value, item.created, item.updated, item.score)
+            base.SearchItem(
+                item.name.namespace, item.name.key, item.value, item.created, item.updated, item.score
+            )
             for item in found
         ]
 
-    def _change(self, op: PutOp) -> ItemChange:
+    def _change(self, op: base.PutOp) -> ItemChange:
         if not op.namespace:
             raise ValueError("Namespace cannot be empty.")
         if op.value is None:
@@ -162,7 +149,7 @@ class ArchivistStore(BaseStore):
         paths = self._fields if op.index is None else tuple(op.index or ())
         texts: list[str] = []
         for path in paths if self._fields else ():
-            found = get_text_at_path(value, path if path == "$" else tokenize_path(path))
+            found = base.get_text_at_path(value, path if path == "$" else base.tokenize_path(path))
             texts += [text for text in found if text.strip()]
         return ItemChange(ItemName(tuple(op.namespace), op.key), value, tuple(texts), op.ttl)
 
@@ -173,8 +160,10 @@ def _check_minutes(minutes: object, name: str) -> None:
         raise ValueError(without_middle(f"{name}: {minutes!r} is not a number of minutes"))
 
 
-def _list_namespaces(op: ListNamespacesOp, namespaces: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    def matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
+def _list_namespaces(
+    op: base.ListNamespacesOp, namespaces: Sequence[tuple[str, ...]]
+) -> list[tuple[str, ...]]:
+    def matches(namespace: tuple[str, ...], condition: base.MatchCondition) -> bool:
         if condition.match_type not in ("prefix", "suffix"):
             raise ValueError(without_middle(f"Unsupported match type: {condition.match_type}"))
         pairs = list(zip(namespace, condition.path, strict=False))

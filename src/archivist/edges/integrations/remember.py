@@ -47,18 +47,9 @@ class Run:
         self, tool: str, text: str, *, output: str = "", exit_code: int | None = None, is_error: bool = False
     ) -> None:
         """Record a tool call: its command or arguments, and its output."""
-        event = Event(
-            run=self.id,
-            seq=0,
-            kind=EventKind.TOOL_CALL,
-            role="assistant",
-            tool=tool,
-            text=text,
-            output=output,
-            exit_code=exit_code,
-            is_error=is_error or exit_code not in (None, 0),
-        )
-        self.events.append(event)
+        is_error = is_error or exit_code not in (None, 0)
+        event = Event(run=self.id, seq=0, kind=EventKind.TOOL_CALL, role="assistant", tool=tool, text=text)
+        self.events.append(replace(event, output=output, exit_code=exit_code, is_error=is_error))
 
 
 @dataclass(slots=True)
@@ -99,7 +90,7 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
         await run_to_completion(lambda: _run_quietly(lambda: self._end(error)))
 
     def _begin(self) -> None:
-        from archivist.brief.select import BriefRequest
+        from archivist.brief.select import BriefFormat, BriefRequest
         from archivist.text import replace_surrogates
 
         task = self.task
@@ -109,14 +100,8 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
         try:
             self.run.id = f"{self.agent}-{bank.new_id(bank.now())}"
             # The text goes into the agent's prompt, also where only a domain is named.
-            request = BriefRequest(
-                task=self._task_text,
-                domain=self.domain,
-                role=self.role,
-                repo=self.repo,
-                form="markdown",
-                fence=True,
-            )
+            about = BriefRequest(task=self._task_text, domain=self.domain, role=self.role, repo=self.repo)
+            request = about._replace(form=BriefFormat.MARKDOWN, fence=True)
             brief = bank.runs.start_run(self.run.id, request)
         except BaseException:
             self._close(bank)
@@ -138,14 +123,8 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
                 is_good = judge is None or _run_quietly(lambda: bool(judge(self.run.result)), "not judged")
                 status = EpisodeStatus.SUCCESS if is_good else EpisodeStatus.FAILED
                 status = EpisodeStatus.PARTIAL if is_good is None else status
-            episode = Episode(
-                id=self.run.id,
-                project=self.repo,
-                task=self._task_text,
-                domain=self.domain,
-                agent=self.agent,
-                finished=bank.now(),
-            )
+            episode = Episode(id=self.run.id, project=self.repo, task=self._task_text, finished=bank.now())
+            episode = replace(episode, domain=self.domain, agent=self.agent)
             if error is not None:
                 trace = "".join(traceback.format_exception(error, limit=_TRACEBACK_FRAMES)).strip()
                 failure = Event(run="", seq=0, kind=EventKind.LOG, name="error", text=repr(error))
@@ -171,12 +150,9 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
         found = find_bank_folder(Path.cwd(), lambda: load_effective(None).config.trust.folders)[0]
         if (place := named or found) is None:
             raise InputError(f"no bank in {str(Path.cwd())!r} or above", hint="archivist setup makes one")
-        actor = os.environ.get("ARCHIVIST_ACTOR")
-        return Bank.open(
-            place,
-            create=bool(named),
-            actor=Actor.parse(actor) if actor else Actor(ActorKind.ORCHESTRATOR, self.agent),
-        )
+        name = os.environ.get("ARCHIVIST_ACTOR")
+        actor = Actor.parse(name) if name else Actor(ActorKind.ORCHESTRATOR, self.agent)
+        return Bank.open(place, create=bool(named), actor=actor)
 
     def _close(self, bank: Bank) -> None:
         # A bank that was given stays open for its owner.

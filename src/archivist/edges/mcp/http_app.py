@@ -7,7 +7,6 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import anyio
 import mcp_types as types
@@ -19,26 +18,14 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from archivist.edges.mcp.server import error_response
-from archivist.edges.server.checks import (
-    MEGABYTE,
-    BodyReceiver,
-    GuardedApp,
-    Refusal,
-    TokenCheck,
-    bearer_secret,
-    check_token,
-    limited_name,
-)
+from archivist.bank import Bank
+from archivist.config import ServerRules
+from archivist.edges.mcp.server import MemoryServer, error_response
+from archivist.edges.server import checks
+from archivist.edges.server.checks import MEGABYTE, Refusal
 from archivist.errors import ArchivistError
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from archivist.bank import Bank
-    from archivist.config import ServerRules
-    from archivist.edges.mcp.server import MemoryServer
 
 PATH = "/mcp"
 _SESSION = "mcp-session-id"
@@ -50,11 +37,11 @@ _CHECK_S = 0.5
 _log = logging.getLogger(__name__)
 
 
-class McpAuthMiddleware(GuardedApp):
+class McpAuthMiddleware(checks.GuardedApp):
     """Let requests with a valid token in, as the token's actor, and refuse all others."""
 
     def __init__(self, app: ASGIApp, memory: MemoryServer, rules: ServerRules) -> None:
-        super().__init__(app, rules, BodyReceiver(rules.silence_s))
+        super().__init__(app, rules, checks.BodyReceiver(rules.silence_s))
         self._memory = memory
         self._sessions = Sessions()
         self._streams = Streams(memory)
@@ -64,16 +51,17 @@ class McpAuthMiddleware(GuardedApp):
         self.bodies.stop()
         self._streams.finish()
 
-    async def find_token(self, secret: str) -> TokenCheck | None:
+    async def find_token(self, secret: str) -> checks.TokenCheck | None:
         """Look the token of a secret up in the bank."""
-        return await self._memory.reading.run(lambda bank: check_token(bank, secret))
+        return await self._memory.reading.run(lambda bank: checks.check_token(bank, secret))
 
     async def serve_request(
         self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send
     ) -> None:
         """Pass an authenticated request with a JSON-RPC message on, within the limits of its token."""
-        token = await self.require_token(bearer_secret(headers))
-        max_bytes, sender = self.rules.max_body_mb * MEGABYTE, limited_name(token.id, token.actor)
+        token = await self.require_token(checks.bearer_secret(headers))
+        max_bytes = self.rules.max_body_mb * MEGABYTE
+        sender = checks.limited_name(token.id, token.actor)
         limited = self.bodies.limit_receive(receive, headers, max_bytes, sender)
         body = await Request(scope, limited).body()
         try:

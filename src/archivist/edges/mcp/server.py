@@ -21,14 +21,7 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from archivist import __version__
-from archivist.errors import (
-    AccessError,
-    ArchivistError,
-    BankError,
-    InputError,
-    NotFoundError,
-    without_middle,
-)
+from archivist.errors import AccessError, ArchivistError, BankError, InputError, NotFoundError, without_middle
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
 from archivist.tools import prompts

@@ -109,22 +109,16 @@ def _busy_refusal(lane: PoolLane) -> Refusal:
     return Refusal(503, "busy", f"too many requests wait to {lane}", hint="try again", headers=headers)
 
 
-class BankReach:
+class BankReach(NamedTuple):
     """The banks that a request may use beside its own. Each bank's own tokens decide."""
 
-    def __init__(
-        self,
-        reachable: Callable[[str], dict[str, Actor]],
-        open_as: Callable[[str, Actor], Bank] | None,
-        secret: str | None,
-    ) -> None:
-        self._reachable = reachable
-        self._open_as = open_as
-        self._secret = secret
+    find_banks: Callable[[str], dict[str, Actor]]
+    open_as: Callable[[str, Actor], Bank] | None
+    secret: str | None
 
-    def names(self) -> list[str]:
-        """Return the banks that the token opens, a person's own first."""
-        return list(self._reachable(self._secret)) if self._secret is not None else []
+    def reachable(self) -> dict[str, Actor]:
+        """Return the banks that the token opens, a person's own first, and as whom."""
+        return self.find_banks(self.secret) if self.secret is not None else {}
 
     @contextmanager
     def open(self, names: str) -> Iterator[dict[str, Bank]]:
@@ -132,7 +126,7 @@ class BankReach:
 
         On connections of their own: who waited for those of two pools could wait forever.
         """
-        reachable = self._reachable(self._secret) if self._secret is not None else {}
+        reachable = self.reachable()
         asked = dict.fromkeys(part.strip() for part in names.split(",") if part.strip())
         wanted = list(reachable) if "all" in asked and reachable else list(asked)
         if missing := [name for name in wanted if name not in reachable]:
@@ -140,9 +134,9 @@ class BankReach:
             raise Refusal(403, "no_such_bank", f"the token has no access to a bank {missing[0]!r}", hint=hint)
         with ExitStack() as opened:
             yield {
-                name: opened.enter_context(self._open_as(name, reachable[name]))
+                name: opened.enter_context(self.open_as(name, reachable[name]))
                 for name in wanted
-                if self._open_as is not None
+                if self.open_as is not None
             }
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 from archivist.access.rights import may_change
-from archivist.bank import Bank
 from archivist.edges.views import history_views, hit_view, lesson_views, report_row_view
 from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, action, page, path_of
 from archivist.errors import InputError
@@ -82,10 +81,8 @@ def show_lesson(visit: Visit) -> PageView:
     view = lesson_views(bank, [lesson])[0]
     by = lesson.superseded_by and bank.lessons.get_many([lesson.superseded_by])
     history = history_views(bank.ledger.history(lesson.id))
-    calls, verdicts = (
-        bank.lessons.cited_calls(lesson),
-        bank.audits.verdicts(lesson=lesson.id, limit=_TELLINGS),
-    )
+    calls = bank.lessons.cited_calls(lesson)
+    verdicts = bank.audits.verdicts(lesson=lesson.id, limit=_TELLINGS)
     seen = lesson.evidence.episodes[::-1][:_SEEN]
     runs = [*seen, *(verdict.run for verdict in verdicts), *(event.run for event in calls.values())]
     rows = bank.audits.audit_report(lesson=lesson.id).lessons
@@ -110,10 +107,44 @@ def show_lesson(visit: Visit) -> PageView:
     )
 
 
-def _edit(bank: Bank, name: str, form: dict[str, str]) -> str:
-    changes: dict[str, Any] = {
-        key: form[key].strip() for key in ("summary", "rule", "detail", *_FILTERS) if key in form
-    }
+# What the page says after a change.
+_DONE = {
+    "edit": "Saved.",
+    "approve": "Approved: runs are told this lesson from now on.",
+    "forget": "Forgotten: no run is told this lesson any more.",
+    "supersede": "Superseded by the other lesson.",
+    "undo": "The last change was undone.",
+}
+
+
+@action("/lessons/{name}/{verb}", shows=show_lesson)
+def change_lesson(visit: Visit) -> str:
+    """Change a lesson and show it; the ledger names the visitor."""
+    bank, form, name, verb = visit.bank, visit.form, visit.names["name"], visit.names["verb"]
+    lesson = bank.lessons.get(name)
+    visit.require_version(lesson_version(lesson), lesson.short_id)
+    match verb:
+        case "edit":
+            bank.lessons.edit(name, **_read_changes(form))
+        case "approve":
+            bank.lessons.approve(name, form["version"])
+        case "forget":
+            bank.forget(name)
+        case "supersede":
+            if not (replacement := form.get("replacement", "").strip()):
+                raise InputError("no lesson that replaces it was named", hint="give its id, such as m-001")
+            bank.lessons.archive(name, replacement)
+        case "undo":
+            bank.ledger.undo(name)
+        case _:
+            raise InputError(f"no change {verb!r}", hint=", ".join(_DONE))
+    return f"{path_of('lessons', name)}?done={verb}"
+
+
+def _read_changes(form: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of a lesson as its form was filled in."""
+    names = ("summary", "rule", "detail", *_FILTERS)
+    changes: dict[str, Any] = {key: form[key].strip() for key in names if key in form}
     if "tags" in form:
         changes["tags"] = [tag.strip() for tag in form["tags"].split(",") if tag.strip()]
     if "importance" in form:
@@ -121,57 +152,4 @@ def _edit(bank: Bank, name: str, form: dict[str, str]) -> str:
             changes["importance"] = float(form["importance"])
         except ValueError:
             raise InputError("the importance is no number", hint="a number from 0 to 1") from None
-    bank.lessons.edit(name, **changes)
-    return "saved"
-
-
-def _approve(bank: Bank, name: str, form: dict[str, str]) -> str:
-    bank.lessons.approve(name, form["version"])
-    return "approved"
-
-
-def _forget(bank: Bank, name: str, _form: dict[str, str]) -> str:
-    bank.forget(name)
-    return "forgotten"
-
-
-def _supersede(bank: Bank, name: str, form: dict[str, str]) -> str:
-    replacement = form.get("replacement", "").strip()
-    if not replacement:
-        raise InputError("no lesson that replaces it was named", hint="give its id, such as m-001")
-    bank.lessons.archive(name, replacement)
-    return "superseded"
-
-
-def _undo(bank: Bank, name: str, _form: dict[str, str]) -> str:
-    bank.ledger.undo(name)
-    return "undone"
-
-
-_CHANGES: dict[str, Callable[[Bank, str, dict[str, str]], str]] = {
-    "edit": _edit,
-    "approve": _approve,
-    "forget": _forget,
-    "supersede": _supersede,
-    "undo": _undo,
-}
-# What the page says after a change.
-_DONE = {
-    "saved": "Saved.",
-    "approved": "Approved: runs are told this lesson from now on.",
-    "forgotten": "Forgotten: no run is told this lesson any more.",
-    "superseded": "Superseded by the other lesson.",
-    "undone": "The last change was undone.",
-}
-
-
-@action("/lessons/{name}/{verb}", shows=show_lesson)
-def change_lesson(visit: Visit) -> str:
-    """Change a lesson and show it; the ledger names the visitor."""
-    name, verb = visit.names["name"], visit.names["verb"]
-    if verb not in _CHANGES:
-        raise InputError(f"no change {verb!r}", hint=", ".join(_CHANGES))
-    lesson = visit.bank.lessons.get(name)
-    visit.require_version(lesson_version(lesson), lesson.short_id)
-    done = _CHANGES[verb](visit.bank, name, dict(visit.form))
-    return f"{path_of('lessons', name)}?done={done}"
+    return changes

@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from archivist.access.rights import Layer, Verb
-from archivist.bank import Bank
 from archivist.core.blocks import (
     GUARDED,
     render_block,
@@ -18,11 +17,11 @@ from archivist.core.blocks import (
 )
 from archivist.core.proposals import may_decide, parse_approvers
 from archivist.core.render import visible_blocks
-from archivist.edges.views import conflict_view, core_view, proposal_view, table_view
+from archivist.edges import views
 from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, action, page
 from archivist.errors import ArchivistError, InputError, NotFoundError
 from archivist.layers.knowledge_service import BY_NAME
-from archivist.records import Block, CoreSection, Proposal
+from archivist.records import Block, CoreSection
 from archivist.records.plain import digest_of
 from archivist.records.tier_words import ProposalStatus
 from archivist.text import estimate_tokens
@@ -42,10 +41,10 @@ def knowledge(visit: Visit) -> PageView:
         found = bank.knowledge.query(after=visit.read_cursor(), limit=PAGE_SIZE + 1)
         next_page = visit.next_page(found, BY_NAME)
     content = {
-        "facts": [table_view(fact) for fact in found[:PAGE_SIZE]],
+        "facts": [views.table_view(fact) for fact in found[:PAGE_SIZE]],
         "next_page": next_page,
         "conflicts": [
-            {**conflict_view(each), "version": digest_of(each.kept, each.lost)}
+            {**views.conflict_view(each), "version": digest_of(each.kept, each.lost)}
             for each in bank.knowledge.conflicts()[:PAGE_SIZE]
         ],
     }
@@ -96,7 +95,7 @@ def _show_core(visit: Visit, role: str, changed: str, problem: ArchivistError | 
             "fields": fields,
         })  # fmt: skip
     content = {
-        "core": core_view(bank.core.view(role)),
+        "core": views.core_view(bank.core.view(role)),
         "role": role,
         "roles": sorted({block.role for block in blocks.values() if block.role}),
         "blocks": cards,
@@ -173,25 +172,21 @@ def list_proposals(visit: Visit) -> PageView:
     found = bank.proposals.list()
     waiting = [each for each in found if each.status is ProposalStatus.OPEN][:PAGE_SIZE]
     decided = [each for each in found[::-1] if each.status is not ProposalStatus.OPEN][:PAGE_SIZE]
+    approvers, may_any = parse_approvers(bank.config.proposals.approvers), visit.may("proposals", "decide")
     content = {
-        "waiting": [{**_proposal(bank, each), "may_decide": _may_decide(visit, each)} for each in waiting],
-        "decided": [proposal_view(each) for each in decided],
+        "waiting": [
+            {
+                **views.proposal_view(each),
+                "diff": bank.proposals.diff(each.id),
+                "cited": list(bank.proposals.evidence(each.id)),
+                "version": digest_of(each.before, each.after),
+                "may_decide": may_any and may_decide(bank.actor, each.proposer, approvers),
+            }
+            for each in waiting
+        ],
+        "decided": [views.proposal_view(each) for each in decided],
     }
     return PageView("proposals.html", "Proposals", content)
-
-
-def _proposal(bank: Bank, proposal: Proposal) -> dict[str, Any]:
-    cited = list(bank.proposals.evidence(proposal.id))
-    return {
-        **proposal_view(proposal), "diff": bank.proposals.diff(proposal.id), "cited": cited,
-        "version": digest_of(proposal.before, proposal.after),
-    }  # fmt: skip
-
-
-def _may_decide(visit: Visit, proposal: Proposal) -> bool:
-    bank = visit.bank
-    approvers = parse_approvers(bank.config.proposals.approvers)
-    return visit.may("proposals", "decide") and may_decide(bank.actor, proposal.proposer, approvers)
 
 
 @action("/proposals/{name}/{decision}", shows=list_proposals)

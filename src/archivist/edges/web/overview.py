@@ -1,16 +1,22 @@
-"""The overview: what this memory has done, what waits for a person; and what happens now."""
+"""The overview and what happens now; what a run would be told, whether that helps, and every change."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from datetime import timedelta
+from typing import Any, NamedTuple
 
 from archivist import doctor
-from archivist.audit.period import resolve_period
-from archivist.bank import Bank
-from archivist.charts import NARROW, WIDTH, draw_curve
-from archivist.edges.views import answer_view, lesson_views, model_view, run_view
-from archivist.edges.web.rendering import PageView, Visit, name_entries, page
+from archivist.audit.period import AuditPeriod, resolve_period
+from archivist.audit.report import recommend_steps
+from archivist.brief.select import BriefRequest
+from archivist.charts import NARROW, WIDTH, draw_curve, draw_report_chart
+from archivist.clock import from_text
+from archivist.edges.views import answer_view, brief_view, lesson_views, model_view, report_row_view, run_view
+from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, name_entries, page
+from archivist.errors import InputError
+from archivist.records.plain import to_plain
 from archivist.records.run_words import EpisodeStatus
+from archivist.text import estimate_tokens
 
 _LATEST = 6
 _RECENT_DAYS = 7
@@ -26,22 +32,17 @@ class WaitingItem(NamedTuple):
     link: str
 
 
-def _waiting_items(counts: dict[str, int]) -> list[WaitingItem]:
-    def item(name: str, singular: str, plural: str, link: str) -> WaitingItem:
-        count = counts[name]
-        return WaitingItem(count, singular if count == 1 else plural, link)
-
-    items = (
-        item("quarantined_lessons", "lesson is quarantined", "lessons are quarantined",
-             "/lessons?status=quarantined"),
-        item("waiting_lessons", "lesson from elsewhere waits for approval",
-             "lessons from elsewhere wait for approval", "/lessons?status=waiting"),
-        item("open_proposals", "proposal is open", "proposals are open", "/proposals"),
-        item("open_conflicts", "fact is contradicted", "facts are contradicted", "/knowledge"),
-        item("runs_waiting", "run waits for reflection", "runs wait for reflection", "/runs"),
-        item("runs_abandoned", "reflection failed for a run", "reflections failed", "/checks"),
-    )  # fmt: skip
-    return [each for each in items if each.number]
+# The count in the status, its words for one and for several, and the page to decide on.
+_WAITING = (
+    ("quarantined_lessons", "lesson is quarantined", "lessons are quarantined",
+     "/lessons?status=quarantined"),
+    ("waiting_lessons", "lesson from elsewhere waits for approval",
+     "lessons from elsewhere wait for approval", "/lessons?status=waiting"),
+    ("open_proposals", "proposal is open", "proposals are open", "/proposals"),
+    ("open_conflicts", "fact is contradicted", "facts are contradicted", "/knowledge"),
+    ("runs_waiting", "run waits for reflection", "runs wait for reflection", "/runs"),
+    ("runs_abandoned", "reflection failed for a run", "reflections failed", "/checks"),
+)  # fmt: skip
 
 
 @page("/overview")
@@ -61,7 +62,11 @@ def overview(visit: Visit) -> PageView:
             "projects": bank.runs.projects(),
             "charts": [draw_curve(curve, width=width) for width in (WIDTH, NARROW)] if curve else [],
             "recent": answer_view(recent),
-            "waiting": _waiting_items(counts),
+            "waiting": [
+                WaitingItem(counts[name], one if counts[name] == 1 else several, link)
+                for name, one, several, link in _WAITING
+                if counts[name]
+            ],
             "lessons": lesson_views(bank, latest),
             "hooks": doctor.check_hook_failures(bank.path, bank.now()),
             "model": model_view(bank),
@@ -75,7 +80,11 @@ def live(visit: Visit) -> PageView:
     bank = visit.bank
     latest = bank.runs.episodes(limit=_LIVE_RUNS)
     running = [episode for episode in latest if episode.status is EpisodeStatus.RUNNING]
-    told = {episode.id: _told_lessons(bank, episode.id) for episode in running}
+    # The short id and summary of each lesson that a run was told.
+    told = {}
+    for episode in running:
+        ids = {lesson for brief in bank.audits.briefs_of(episode.id) for lesson in brief.lessons}
+        told[episode.id] = sorted(bank.lessons.lesson_names(ids).values()) if ids else []
     return PageView(
         "live.html",
         "Live",
@@ -88,13 +97,84 @@ def live(visit: Visit) -> PageView:
     )
 
 
-def _told_lessons(bank: Bank, run: str) -> list[tuple[str, str]]:
-    """Return the short id and summary of each lesson that a run was told."""
-    ids = {lesson for brief in bank.audits.briefs_of(run) for lesson in brief.lessons}
-    return sorted(bank.lessons.lesson_names(ids).values()) if ids else []
-
-
 @page("/checks")
 def health(visit: Visit) -> PageView:
     """Run every check of the bank."""
     return PageView("health.html", "Health", {"checks": visit.bank.doctor.health()})
+
+
+_AUDIENCE = ("repo", "role", "provider", "tool", "domain")
+
+
+@page("/brief")
+def preview_brief(visit: Visit) -> PageView:
+    """Show what a run with a task would be told, why, and what was left out; nothing is recorded."""
+    bank = visit.bank
+    asked: dict[str, Any] = {name: visit.query.get(name, "").strip() for name in ("task", *_AUDIENCE)}
+    request = BriefRequest(**asked)
+    brief = bank.brief(request)
+    content = {
+        "asked": asked,
+        "brief": brief_view(bank, brief),
+        "tokens": estimate_tokens(brief.text) if brief.text else 0,
+        "budget": bank.config.brief.budget_tokens,
+        "reasons": bank.briefs.reasons(brief),
+        "left_out": [
+            (each.short_id, each.summary, why) for each, why in bank.briefs.left_out(brief, limit=15)
+        ],
+        "empty": "" if brief.text else bank.briefs.explain_empty(brief, request),
+        "projects": bank.runs.projects(),
+    }
+    return PageView("brief.html", "Brief preview", content)
+
+
+@page("/audit")
+def audit(visit: Visit) -> PageView:
+    """Say whether memory helped in a period; then over time, and lesson by lesson, worst first."""
+    audits, project = visit.bank.audits, visit.query.get("project", "")
+    period = _read_period(visit)
+    found = audits.audit_report(period, project=project)
+    curve = audits.learning_curve(project, period)
+    steps = {each.lesson: to_plain(each) for each in recommend_steps(found)}
+    widths = (WIDTH, NARROW)
+    content = {
+        "answer": answer_view(found),
+        "period": period,
+        "projects": visit.bank.runs.projects(),
+        "total": report_row_view(found.total),
+        "curve": [draw_curve(curve, width=width) for width in widths] if curve else [],
+        "charts": [draw_report_chart(found.total, width=width) for width in widths]
+        if sum(each.share is not None for each in found.total.periods) > 1
+        else [],
+        "rows": [report_row_view(row) for row in found.lessons[:PAGE_SIZE]],
+        "count": len(found.lessons),
+        "steps": steps,
+    }
+    return PageView("audit.html", "Audit", content)
+
+
+def _read_period(visit: Visit) -> AuditPeriod:
+    """Return the period of the address: the last days, or from one day to another, both included."""
+    days, (first, last) = visit.query.get("days", ""), (visit.query.get(name, "") for name in ("from", "to"))
+    if days and not (days.isdecimal() and len(days) < 6):
+        raise InputError(f"no number of days: {days!r}", hint="days=7")
+    try:
+        since, until = (from_text(day) if day else None for day in (first, last))
+        until = until + timedelta(days=1) if until else None
+    except (ValueError, OverflowError):
+        raise InputError("no day", hint="write days as 2026-04-03") from None
+    return resolve_period(visit.bank.now(), days=int(days or 0), since=since, until=until)
+
+
+@page("/ledger")
+def ledger(visit: Visit) -> PageView:
+    """List every change, newest first; with `verify` the whole chain is checked."""
+    text = visit.query.get("before", "")
+    before = int(text) if text.isdecimal() and len(text) < 16 else None
+    entries = visit.bank.ledger.latest(before=before, limit=PAGE_SIZE)
+    content = {
+        "entries": name_entries(visit.bank, entries),
+        "next_page": visit.link(before=entries[-1].seq) if entries and entries[-1].seq > 1 else "",
+        "verification": visit.bank.ledger.verify() if visit.query.get("verify") else None,
+    }
+    return PageView("ledger.html", "Ledger", content)

@@ -10,21 +10,12 @@ from archivist.audit.curve import count_failures
 from archivist.bank import Bank
 from archivist.capture.runs import LATEST
 from archivist.charts import NARROW, WIDTH, draw_flow, draw_rate_chart
-from archivist.edges.views import (
-    View,
-    approach_view,
-    attempt_view,
-    lesson_views,
-    rate_view,
-    run_view,
-    table_view,
-    task_view,
-    verdicts_view,
-)
+from archivist.edges import views
 from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, page
 from archivist.errors import InputError
 from archivist.layers.tasks_service import OLDEST
 from archivist.reading.timeline import fold_timeline, mark_steps, program_of
+from archivist.recall.query import Query
 from archivist.records import Episode
 from archivist.records.words import NOTES
 from archivist.text import first_words
@@ -37,9 +28,9 @@ _FLOW_RUNS = 20
 _FLOW_LESSONS = 200
 
 
-def _run_row(bank: Bank, episode: Episode) -> View:
+def _run_row(bank: Bank, episode: Episode) -> views.View:
     """Return a run with the number of failures that it met, None before it was reflected on."""
-    return {**run_view(bank, episode), "failures": count_failures(episode.extra.get(NOTES))}
+    return {**views.run_view(bank, episode), "failures": count_failures(episode.extra.get(NOTES))}
 
 
 def _flow_charts(bank: Bank, episodes: Sequence[Episode], lessons: Sequence[Any], title: str) -> list[str]:
@@ -74,15 +65,13 @@ def list_runs(visit: Visit) -> PageView:
 def show_flow(visit: Visit) -> PageView:
     """Show which tools the latest runs of a project went through, and where lessons exist."""
     bank, project = visit.bank, visit.query.get("project", "")
-    from archivist.recall.query import Query
-
     episodes = bank.runs.episodes(project=project, limit=_FLOW_RUNS)
     lessons = bank.lessons.query(Query(repo=project, limit=_FLOW_LESSONS))
     title = f"Tools of the latest {len(episodes)} runs"
     content = {
         "charts": _flow_charts(bank, episodes, lessons, title),
         "projects": bank.runs.projects(),
-        "lessons": lesson_views(bank, lessons[:PAGE_SIZE]),
+        "lessons": views.lesson_views(bank, lessons[:PAGE_SIZE]),
     }
     return PageView("flow.html", "Tools and providers", content)
 
@@ -124,6 +113,11 @@ def show_run(visit: Visit) -> PageView:
     told = {name for brief in briefs for name in brief.lessons}
     held = {name for brief in briefs for name in brief.withheld}
     names = bank.lessons.lesson_names(told | held) if told or held else {}
+    # The files that the run registered, and whether each is still as it was.
+    registered = bank.artifacts.query(task=episode.task, limit=PAGE_SIZE) if episode.task else ()
+    made = [each for each in registered if each.run == episode.id]
+    checks = bank.artifacts.verify([each.id for each in made]) if made else ()
+    states = {check.artifact.id: check.state.value for check in checks}
     return PageView(
         "run.html",
         first_words(episode.task, 60) or f"Run {episode.id[:12]}",
@@ -135,28 +129,15 @@ def show_run(visit: Visit) -> PageView:
             "steps": len(outline),
             "events": {event.seq: event for event in events},
             "cited": cited,
-            "lessons": lesson_views(bank, lessons),
+            "lessons": views.lesson_views(bank, lessons),
             "briefs": briefs,
             "told": [names[each] for each in told if each in names],
             "held": [names[each] for each in held if each in names],
-            "verdicts": verdicts_view(bank, bank.audits.verdicts(run=episode.id)),
-            "artifacts": _artifacts(bank, episode),
+            "verdicts": views.verdicts_view(bank, bank.audits.verdicts(run=episode.id)),
+            "artifacts": [(views.table_view(each), states.get(each.id, "")) for each in made],
             "charts": _flow_charts(bank, [episode], lessons, "Tools of this run"),
         },
     )
-
-
-def _artifacts(bank: Bank, episode: Episode) -> list[tuple[View, str]]:
-    """Return the files that a run registered, and whether each is still as it was."""
-    if not episode.task:
-        return []
-    made = [
-        each for each in bank.artifacts.query(task=episode.task, limit=PAGE_SIZE) if each.run == episode.id
-    ]
-    states = {
-        check.artifact.id: check.state.value for check in bank.artifacts.verify([each.id for each in made])
-    }
-    return [(table_view(each), states.get(each.id, "")) for each in made]
 
 
 @page("/tasks")
@@ -169,13 +150,13 @@ def list_tasks(visit: Visit) -> PageView:
     titles = {task.id: task.title for task in planned}
     content = {
         "tasks": [
-            task_view(task, [titles.get(name, name) for name in waits.get(task.id, ())])
+            views.task_view(task, [titles.get(name, name) for name in waits.get(task.id, ())])
             for task in planned[:PAGE_SIZE]
         ],
         "next_page": visit.next_page(planned, OLDEST),
-        "rows": [rate_view(row) for row in rows],
+        "rows": [views.rate_view(row) for row in rows],
         "chart": draw_rate_chart(found) if rows else "",
-        "artifacts": [table_view(each) for each in visit.bank.artifacts.query(limit=PAGE_SIZE)],
+        "artifacts": [views.table_view(each) for each in visit.bank.artifacts.query(limit=PAGE_SIZE)],
     }
     return PageView("tasks.html", "Tasks", content)
 
@@ -188,9 +169,9 @@ def show_task(visit: Visit) -> PageView:
     runs = [episode for episode in bank.runs.episodes(task=task, limit=PAGE_SIZE) if episode.action is None]
     content = {
         "task": task,
-        "approaches": [approach_view(each) for each in bank.attempts.list_approaches(task)],
-        "attempts": [attempt_view(bank, each) for each in attempts],
+        "approaches": [views.approach_view(each) for each in bank.attempts.list_approaches(task)],
+        "attempts": [views.attempt_view(bank, each) for each in attempts],
         "runs": [_run_row(bank, episode) for episode in runs],
-        "artifacts": [table_view(each) for each in bank.artifacts.query(task=task, limit=PAGE_SIZE)],
+        "artifacts": [views.table_view(each) for each in bank.artifacts.query(task=task, limit=PAGE_SIZE)],
     }
     return PageView("task.html", f"Task {task[:60]}", content)
