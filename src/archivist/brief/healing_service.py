@@ -70,13 +70,14 @@ def describe_recovery(
     line: str,
     digests: Iterable[Mapping[str, Any]],
     lessons: Sequence[Lesson],
+    quarantined: str = "",
 ) -> RenderedBrief:
     """Say what the digests of earlier runs and the lessons know of a failure; `line` is what the error says.
 
     Facts only: the reader decides. `keys` name the failure under each name of the repository: what another
     repository did, which a stranger may have written, is not told. A failure that is about something (a
     module, a flag, a file) is the same only when it is about that. A failure that was met and never overcome
-    gives an empty text.
+    gives an empty text. No remedy is told that stands in `quarantined` words.
     """
     noted = [digest.get("failures") for digest in digests]
     met = [
@@ -86,7 +87,7 @@ def describe_recovery(
         for key, failure in each.items()
         if key in keys and _is_about(subject, failure.get("subjects"))
     ]
-    worked = _describe_remedies(met, subject)
+    worked = _describe_remedies(met, subject, quarantined)
     advised = [(lesson, advice) for lesson in lessons if (advice := _advice(lesson))]
     if not worked and not advised:
         return RenderedBrief("", ())
@@ -102,13 +103,13 @@ def describe_recovery(
     return RenderedBrief("\n".join(lines) + "\n", tuple(BriefedLesson(lesson) for lesson in lessons))
 
 
-def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[str, ...]:
+def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str, quarantined: str) -> tuple[str, ...]:
     """Say what worked in runs, the latest given first, in how many of them, and whether it failed since."""
     cures = [
         {
             str(text): str(way[0]) if way else ""
             for about, text, *way in failure.get("cures") or ()
-            if text and _is_about(subject, [about])
+            if text and str(text) not in quarantined and _is_about(subject, [about])
         }
         for failure in met
     ]
@@ -195,7 +196,8 @@ def heal(
             extras = [extra for name, extra in rows if spelled in extra and not _is_same_run(run, name)]
             notes = [note for extra in extras if isinstance(note := json.loads(extra).get(NOTES), dict)]
             notes = [note if note.get("judged") else _without_risky_cures(note) for note in notes]
-            found = describe_recovery(keys, failure.subject, failure.line, notes, lessons)
+            held = _quarantined_words(reader, keys)
+            found = describe_recovery(keys, failure.subject, failure.line, notes, lessons, held)
             if found.text:
                 return found
         similar = _similar_lessons(reader, failure, error, project, run)
@@ -213,6 +215,13 @@ def _without_risky_cures(notes: Mapping[str, Any]) -> dict[Any, Any]:
     from archivist.reading.command_risks import drop_risky_cures
 
     return drop_risky_cures(notes)
+
+
+def _quarantined_words(reader: Reader, keys: Sequence[str]) -> str:
+    """Return the words of quarantined lessons about a failure: notes of older versions may hold them too."""
+    about = one_of("signature", keys), equals("status", Status.QUARANTINED)
+    rows = reader.select_fields("lesson", ("summary", "rule", "remedies"), *about, limit=_MAX_LESSONS)
+    return "\n".join("\n".join((summary, rule, *json.loads(remedies))) for summary, rule, remedies in rows)
 
 
 def _failure_lessons(reader: Reader, keys: Sequence[str], subject: str, run: str) -> list[Lesson]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading import risk_tables as tables
-from archivist.reading.command_risks import is_elsewhere, program_name
+from archivist.reading.command_words import is_elsewhere, program_name
 from archivist.reading.shell import parse
 
 _LONGEST_MESSAGE = 2000
