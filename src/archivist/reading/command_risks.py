@@ -52,11 +52,11 @@ def text_risk(text: str) -> str:
     """Return what a text advises to run that a person must agree to, or an empty string."""
     if len(text) > LONGEST_TEXT:
         return TOO_LONG
-    spelled = _spell_plainly(text)
+    spelled = spell_plainly(text)
     return _text_risk(text) or (_text_risk(spelled) if spelled != text else "")
 
 
-def _spell_plainly(text: str) -> str:
+def spell_plainly(text: str) -> str:
     """Return a text as a shell reads it that spells its words in pieces, by codes or by variables."""
     if not tables.PIECES.search(text):
         return text

@@ -32,7 +32,7 @@ def sends_private(steps: Sequence[Step]) -> bool:
         if name in tables.SHOWS and any(map(tables.PRIVATE_KEY.search, values)):
             return True
         # In the project it would be committed, packed or published.
-        is_kept = name not in tables.ARCHIVES and bool(tables.HOME_ROOT.match(values[-1]))
+        is_kept = name not in tables.ARCHIVES and bool(tables.HOME_ROOT.match("".join(values[-1:])))
         if name in tables.COPIES and not is_kept and any(map(tables.HOME_ROOT.match, files)):
             return True
         is_private = is_private and step.operator == "|"
