@@ -59,7 +59,7 @@ _NO_OBJECT = frozenset((
     "has", "request", "requests", "access", "rate", "it", "them", "dependencies", "deps", "requirements",
     "hooks", "this", "timed", "timeout", "returned", "exited", "aborted", "did", "does", "can", "cannot",
     "will", "of", "all", "origin", "upstream", "location", "directory", "folder", "path", "prefix", "dir",
-    "data", "url",
+    "data", "url", "missing", "latest",
 ))  # fmt: skip
 _OTHER_OFFERS = lazy_pattern(
     r"\b(?:must|should|needs? to|ha(?:s|ve) to|can|to) be install(?:ed)?\b|\bdirenv allow\b"
