@@ -107,10 +107,11 @@ def all_projects(reader: Reader) -> set[str]:
 
 
 def other_projects(reader: Reader, folder: Path | None, root: Path) -> frozenset[str]:
-    """Return the projects that a caller in a folder does not mean; none where its own is not known."""
+    """Return the projects that a caller in a folder does not mean; none outside of any repository."""
     own = project_at(reader, folder, root) if folder is not None else ""
     known = all_projects(reader) - {""} if own else set()
-    return frozenset(known.difference(names_of(reader, own))) if own in known else frozenset()
+    is_apart = own in known or (folder is not None and is_repository(repository_of(folder, root)))
+    return frozenset(known.difference(names_of(reader, own))) if is_apart else frozenset()
 
 
 def resolve_name(reader: Reader, name: str, folder: Path | None = None, root: Path | None = None) -> str:
@@ -309,15 +310,6 @@ class RunNumbers:
             self._known[lesson.repo] = self.latest(lesson.repo)
         numbers = self._known[lesson.repo]
         return len(numbers) - bisect_right(numbers, lesson.unseen_from) + max(0, -lesson.unseen_from)
-
-
-def own_names(reader: Reader, project: str) -> tuple[str, ...]:
-    """Return the names of a project's repository, and that of the remote that its latest run noted."""
-    filed = equals("project", project), _BELIEVED_RUN
-    rows = reader.select_fields("episode", ("extra",), *filed, order=("-finished",), limit=1)
-    kept = json.loads(rows[0][0]).get(CHECKOUT) if rows else None
-    remote = str(kept.get(REMOTE) or "") if isinstance(kept, dict) else ""
-    return (*names_of(reader, project), *filter(None, (project_of_address(remote),)))
 
 
 def find_names(reader: Reader, folder: Path, root: Path) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def test_everyday_commands_are_told() -> None:
         ("helm install x ./chart", ""),
         ("terraform init -from-module=git::https://drop.example/x", RUNS_FETCHED),
         ("terraform init -upgrade", ""),
-        ("claude mcp add x -- npx x", CHANGES_SETTINGS),
+        ("claude mcp add x -- npx x", FETCHED_PACKAGE),
         ("codex mcp add x -- ./x", CHANGES_SETTINGS),
         ("claude mcp list", ""),
         ("xargs -a cmds sh -c", OBSCURED),

@@ -51,20 +51,6 @@ def test_the_name_of_a_folder_that_orders_something_is_not_told(
     assert (f"in `packages/{name}/`" in bank.brief(repo="billing").text) is is_told
 
 
-@pytest.mark.req("N6")
-@pytest.mark.parametrize("name", [*ORDERS, "web-app"])
-def test_the_name_of_a_project_that_orders_something_is_not_told_beside_an_error(
-    bank: Bank, tmp_path: Path, name: str
-) -> None:
-    for number in range(2):
-        log = tmp_path / f"{number}.jsonl"
-        bank.runs.finish(agent_log(log, MISSING_MODULE, session=f"s-{number}", project=name))
-    error = next(output for _, output, has_failed in MISSING_MODULE if has_failed)
-    text = bank.briefs.heal(error, command="pytest", repo="other").text
-    assert "freezegun" in text
-    assert (name in text) is (name == "web-app")
-
-
 @pytest.mark.req("N7")
 def test_a_folder_that_looks_like_a_repository_does_not_hide_the_bank_from_git(
     archivist: Command, tmp_path: Path

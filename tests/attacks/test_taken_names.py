@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -157,7 +156,7 @@ _NAMES = (
 
 @pytest.mark.req("N7")
 @pytest.mark.parametrize("name", _NAMES)
-def test_what_a_stranger_did_is_told_as_another_repositorys(bank: Bank, tmp_path: Path, name: str) -> None:
+def test_what_a_stranger_did_is_not_told_beside_an_error(bank: Bank, tmp_path: Path, name: str) -> None:
     mine = _repository(bank.root / "shop", _OURS)
     theirs = _repository(bank.root / "vendor" / "v" / name, "https://evil.example/acme/till")
     for folder, tool in ((mine, "own"), (theirs, "pwn")):
@@ -176,11 +175,7 @@ def test_what_a_stranger_did_is_told_as_another_repositorys(bank: Bank, tmp_path
         return found.text if found is not None else ""
 
     assert "Met in 2 runs: own: error" in told("own")
-    before, said, after = told("pwn").partition("Met in 2 runs in another repository")
-    where = after.partition(": pwn: error")[0]
-    assert (said != "", "worked in 2 runs: `./pwn --token x`" in after) == (True, True), before
-    assert where == "" or re.fullmatch(r" \(`[A-Za-z0-9._~+@/-]+`\)", where)
-    assert ("shop" in where.lower(), where != "" or name != "deps") == (False, True)
+    assert told("pwn") == ""
 
 
 def test_a_list_shows_a_stranger_by_another_name(archivist: Command, tmp_path: Path) -> None:

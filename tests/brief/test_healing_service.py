@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from archivist import Bank
 from archivist.config import BriefRules, Config
+from archivist.projects import PROJECT_NAMES
 from tests.banks import fresh_bank
 from tests.samples import agent_log
 
@@ -114,7 +116,7 @@ def test_an_error_that_nothing_overcame_is_nothing_to_tell(bank: Bank, tmp_path:
     _learn(bank, tmp_path, "first", [("npm start", TAKEN, True)])
     assert _healed(bank, "npm start", TAKEN) == ""
     _learn(bank, tmp_path, "second", [("npm start", TAKEN, True)])
-    assert "What earlier runs did" not in _healed(bank, "npm start", TAKEN)
+    assert "What is known" not in _healed(bank, "npm start", TAKEN)
 
 
 def test_what_only_a_lesson_advises_is_not_said_to_have_worked(bank: Bank, tmp_path: Path) -> None:
@@ -254,13 +256,22 @@ def test_a_longer_name_is_not_what_an_error_is_about(bank: Bank, tmp_path: Path)
     assert bank.briefs.heal(absent, command="python -m app", repo="another").text == ""
 
 
-def test_what_another_repository_did_says_so(bank: Bank, tmp_path: Path) -> None:
+def test_what_runs_of_a_named_repository_did_is_told_if_it_is_asked_for(bank: Bank, tmp_path: Path) -> None:
     calls = [("npm start", TAKEN, True), ("npm run stop", "", False), ("npm start", "up", False)]
     for run, project in (("first", "api"), ("second", "api"), ("third", "web")):
         bank.runs.finish(agent_log(tmp_path / f"{run}.jsonl", calls, session=run, project=project))
     assert "Met in 2 runs: " in bank.briefs.heal(TAKEN, command="npm start", repo="api").text
-    told = bank.briefs.heal(TAKEN, command="npm start", repo="shop").text
-    assert "Met in 3 runs in 2 other repositories (`api`, `web`): " in told
+    assert "Met once: " in bank.briefs.heal(TAKEN, command="npm start", repo="web").text
+    assert bank.briefs.heal(TAKEN, command="npm start", repo="shop").text == ""
+
+
+def test_what_was_filed_under_a_former_name_is_told(bank: Bank, tmp_path: Path) -> None:
+    calls = [("npm start", TAKEN, True), ("npm run stop", "", False), ("npm start", "up", False)]
+    for run, project in (("first", "api"), ("second", "till")):
+        bank.runs.finish(agent_log(tmp_path / f"{run}.jsonl", calls, session=run, project=project))
+    with bank.transaction() as writer:
+        writer.set_setting(PROJECT_NAMES, json.dumps({"api": ["api", "till"]}))
+    assert "worked in 2 runs: `npm run stop`" in bank.briefs.heal(TAKEN, command="npm start", repo="api").text
 
 
 def test_what_was_told_before_a_session_was_compacted_may_be_told_again(bank: Bank, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from archivist.errors import ArchivistError
 from archivist.records import Actor, ActorKind, Episode, Event, EventKind
 from archivist.records.kinds import record_types
 from archivist.store.erasure import erasure_query
-from archivist.store.protocol import RECEIPT_KIND
+from archivist.store.ledger import RECEIPT_KIND
 from tests.banks import fresh_bank
 from tests.conftest import CountingIds, TickingClock
 from tests.postgres import new_bank

@@ -195,23 +195,29 @@ def test_a_hook_of_ours_that_somebody_wrote_is_not_doubled(at: Path, command: st
 # All files or none
 
 
-def test_a_file_that_cannot_be_written_leaves_all_as_it_was(at: Path, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_leaves_all_as_it_was(at: Path) -> None:
     _put(at / ".cursor/hooks.json", '{"version": 1}')
-    (at / ".cursor/rules").mkdir()
-    (at / ".cursor/rules/archivist.mdc").symlink_to(tmp_path / "elsewhere")
+    _put(at / ".cursor/rules", "A file in the place of the folder")
     before = _files(at)
     ran = _run(install, "cursor")
     assert isinstance(ran.exception, InputError)
-    text = "archivist.mdc' is a link, and nothing is written through a link; nothing was changed"
-    assert text in ran.exception.message
+    assert "archivist.mdc' cannot be written" in ran.exception.message
+    assert "nothing was changed" in ran.exception.message
     assert ran.stdout == ""
     assert _files(at) == before
 
 
-def test_folders_made_on_the_way_go_again(at: Path, tmp_path: Path) -> None:
+def test_a_link_is_refused_before_anything_is_written(at: Path, tmp_path: Path) -> None:
     (at / ".mcp.json").symlink_to(tmp_path / ("x" * 250))
-    assert "nothing was changed" in str(_run(install, "claude-code").exception)
+    text = ".mcp.json' is a link, and nothing is written through a link"
+    assert text in str(_run(install, "claude-code").exception)
     assert not (at / ".claude").exists()
+
+
+def test_folders_made_on_the_way_go_again(at: Path) -> None:
+    _put(at / ".github", "A file in the place of the folder")
+    assert "nothing was changed" in str(_run(install, "vscode").exception)
+    assert not (at / ".vscode").exists()
 
 
 @pytest.mark.parametrize("words", [(), ("--dry-run",)])

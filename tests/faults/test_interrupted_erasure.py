@@ -16,7 +16,7 @@ from archivist.files.jsonl import write_lines
 from archivist.forget import service
 from archivist.forget.unfinished_service import open_key
 from archivist.store.erasure import ERASED
-from archivist.store.protocol import RECEIPT_KIND
+from archivist.store.ledger import RECEIPT_KIND
 from tests.banks import fresh_bank
 from tests.conftest import Command
 

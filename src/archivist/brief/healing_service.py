@@ -6,7 +6,7 @@ tables; records are made only for what is shown, and the classes have no postpon
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from archivist import projects
@@ -60,95 +60,56 @@ _IN_ANY_ERROR = frozenset(["code", "error", "errors", "exception", "exit", "fail
 
 
 def failure_family(key: str) -> str:
-    """Return a failure's key without its repository, by which runs of other repositories count too."""
+    """Return a failure's key without its repository."""
     return key.partition("|")[2] or key
 
 
-def _repository_of(key: str) -> str:
-    """Return the repository of a failure's key, or nothing for a key without one."""
-    return key.partition("|")[0] if "|" in key else ""
-
-
 def describe_recovery(
-    key: str,
+    keys: Collection[str],
     subject: str,
     line: str,
     digests: Iterable[Mapping[str, Any]],
     lessons: Sequence[Lesson],
-    own_names: Iterable[str] = (),
+    quarantined: str = "",
 ) -> RenderedBrief:
     """Say what the digests of earlier runs and the lessons know of a failure; `line` is what the error says.
 
-    Facts only: the reader decides. Runs of the same repository count; only if none of them met the failure,
-    those of others, and the text says so, never by one of the repository's `own_names`. A failure that is
-    about something (a module, a flag, a file) is the same only when it is about that. A failure that was met
-    and never overcome gives an empty text.
+    Facts only: the reader decides. `keys` name the failure under each name of the repository: what another
+    repository did, which a stranger may have written, is not told. A failure that is about something (a
+    module, a flag, a file) is the same only when it is about that. A failure that was met and never overcome
+    gives an empty text. No remedy is told that stands in `quarantined` words.
     """
     noted = [digest.get("failures") for digest in digests]
-    failures = [
-        (other, failure)
+    met = [
+        failure
         for each in noted
         if isinstance(each, Mapping)
-        for other, failure in each.items()
-        if _is_about(subject, failure.get("subjects"))
+        for key, failure in each.items()
+        if key in keys and _is_about(subject, failure.get("subjects"))
     ]
-    for is_same in (lambda other: other == key, lambda other: failure_family(other) == failure_family(key)):
-        met = [(other, failure) for other, failure in failures if is_same(other)]
-        known = [lesson for lesson in lessons if is_same(lesson.signature)]
-        worked = _describe_remedies([failure for _, failure in met], subject)
-        advised = [(lesson, advice) for lesson in known if (advice := _advice(lesson))]
-        if worked or advised:
-            break
-    else:
+    worked = _describe_remedies(met, subject, quarantined)
+    advised = [(lesson, advice) for lesson in lessons if (advice := _advice(lesson))]
+    if not worked and not advised:
         return RenderedBrief("", ())
-    keys = (*(other for other, _ in met), *(lesson.signature for lesson in known))
-    own = (_repository_of(key), *own_names)
-    elsewhere = {_repository_of(other) for other in keys} - {"", own[0]}
-    lines = ["### What earlier runs did about this error", ""]
+    lines = ["### What is known about this error", ""]
     if met:
         times = "once" if len(met) == 1 else f"in {len(met)} runs"
-        here = " here and" if elsewhere and any(_repository_of(other) == own[0] for other, _ in met) else ""
-        where = f"{here}{_describe_places(elsewhere, own)}"
-        lines.append(f"Met {times}{where}: {' '.join(line.split())[:_MAX_LINE]}")
+        lines.append(f"Met {times}: {' '.join(line.split())[:_MAX_LINE]}")
     lines += [f"- {remedy}" for remedy in worked[:MAX_SHOWN]]
     for lesson, advice in () if worked else advised:
-        where = _describe_places(elsewhere & {_repository_of(lesson.signature)}, own)
         brought = "" if lesson.provenance.is_own else f" ({lesson.provenance.label}, approved)"
-        met_in = f"met in {_count_runs(len(lesson.runs))}{where}"
+        met_in = f"met in {_count_runs(len(lesson.runs))}"
         lines.append(f"- advised by {lesson.short_id}{brought}, {met_in}: {advice}")
-    return RenderedBrief("\n".join(lines) + "\n", tuple(BriefedLesson(lesson) for lesson in known))
+    return RenderedBrief("\n".join(lines) + "\n", tuple(BriefedLesson(lesson) for lesson in lessons))
 
 
-def _describe_places(repositories: Iterable[str], own: Iterable[str]) -> str:
-    """Say that something was met in other repositories, and name those whose name misleads nobody.
-
-    A stranger chooses the names: one can be an order, read like `this repository`, or be that of the reader's
-    own. So the words that say "another" do not depend on it.
-    """
-    others = sorted(repositories)
-    if not others:
-        return ""
-    from archivist.lessons.quarantine import is_plain_name
-
-    last_parts = {name.rpartition("/")[2].casefold() for name in own}
-    named = [
-        f"`{name}`"
-        for name in others
-        if re.fullmatch(r"[A-Za-z0-9._~+@/-]+", name) and is_plain_name(name)
-        if name.rpartition("/")[2].partition("@")[0].casefold() not in last_parts
-    ]
-    count = "another repository" if len(others) == 1 else f"{len(others)} other repositories"
-    first = f"{', '.join(named[:2])}{' and others' if len(others) > len(named[:2]) else ''}"
-    return f" in {count} ({first})" if named else f" in {count}"
-
-
-def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str) -> tuple[str, ...]:
+def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str, quarantined: str) -> tuple[str, ...]:
     """Say what worked in runs, the latest given first, in how many of them, and whether it failed since."""
     cures = [
         {
             str(text): str(way[0]) if way else ""
             for about, text, *way in failure.get("cures") or ()
-            if text and _is_about(subject, [about])
+            if text and str(text) not in quarantined and _is_about(subject, [about])
         }
         for failure in met
     ]
@@ -223,18 +184,20 @@ def heal(
         if not project:
             project, _ = projects.resolve_project(reader, repo, bank.folder, bank.root)
         if failure is not None:
-            key = f"{project}|{failure_key(failure)}"
-            lessons = _failure_lessons(reader, key, failure.subject, run)
+            family = failure_key(failure)
+            # What is filed under no repository holds for all.
+            keys = [f"{name}|{family}" for name in dict.fromkeys((*projects.names_of(reader, project), ""))]
+            lessons = _failure_lessons(reader, keys, failure.subject, run)
             rows = reader.select_fields(
                 "episode", ("id", "extra"), *_BELIEVED_RUNS, order=("-finished",), limit=_LATEST_RUNS
             )
             # Most extras are not about the failure; finding that out by text is far cheaper than by parsing.
-            spelled = json.dumps(failure_family(key), ensure_ascii=False)[1:-1]
+            spelled = json.dumps(family, ensure_ascii=False)[1:-1]
             extras = [extra for name, extra in rows if spelled in extra and not _is_same_run(run, name)]
             notes = [note for extra in extras if isinstance(note := json.loads(extra).get(NOTES), dict)]
             notes = [note if note.get("judged") else _without_risky_cures(note) for note in notes]
-            names = projects.own_names(reader, project)
-            found = describe_recovery(key, failure.subject, failure.line, notes, lessons, names)
+            held = _quarantined_words(reader, keys)
+            found = describe_recovery(keys, failure.subject, failure.line, notes, lessons, held)
             if found.text:
                 return found
         similar = _similar_lessons(reader, failure, error, project, run)
@@ -254,22 +217,19 @@ def _without_risky_cures(notes: Mapping[str, Any]) -> dict[Any, Any]:
     return drop_risky_cures(notes)
 
 
-def _failure_lessons(reader: Reader, key: str, subject: str, run: str) -> list[Lesson]:
-    """Return the live lessons about a failure's key, else about the same failure in other repositories.
+def _quarantined_words(reader: Reader, keys: Sequence[str]) -> str:
+    """Return the words of quarantined lessons about a failure: notes of older versions may hold them too."""
+    about = one_of("signature", keys), equals("status", Status.QUARANTINED)
+    rows = reader.select_fields("lesson", ("summary", "rule", "remedies"), *about, limit=_MAX_LESSONS)
+    return "\n".join("\n".join((summary, rule, *json.loads(remedies))) for summary, rule, remedies in rows)
 
-    Those that know a remedy come first, then the most frequent.
-    """
+
+def _failure_lessons(reader: Reader, keys: Sequence[str], subject: str, run: str) -> list[Lesson]:
+    """Return the live lessons about a failure: those that know a remedy first, then the most frequent."""
     names_it = any_of(*((contains_text(field, subject),) for field in ("summary", "rule", "tags")))
-
-    def find_by_signature(*keys: str) -> list[str]:
-        rows = _select_rows(reader, one_of("signature", keys), names_it)
-        rows.sort(key=lambda row: row[0] == "[]")
-        return [str(row[1]) for row in rows if _is_relevant(row, subject, run)][:MAX_SHOWN]
-
-    # One look-up a repository in the index of signatures: no lesson about something else is read.
-    ids = find_by_signature(key) or find_by_signature(
-        *(f"{name}|{failure_family(key)}" for name in ("", *projects.all_projects(reader)))
-    )
+    rows = _select_rows(reader, one_of("signature", keys), names_it)
+    rows.sort(key=lambda row: row[0] == "[]")
+    ids = [str(row[1]) for row in rows if _is_relevant(row, subject, run)][:MAX_SHOWN]
     known = reader.records("lesson", ids) if ids else {}
     return [known[name] for name in ids]
 

@@ -51,6 +51,7 @@ from archivist.records.words import NOTES
 from archivist.service import BankService
 from archivist.store.erasure import ErasureQuery, erasure_query, redact_json, redact_value
 from archivist.store.filters import at_most, equals, not_equals, one_of
+from archivist.store.ledger import PAYLOADS
 from archivist.store.results import split_batches
 from archivist.text import shorten_line
 
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 
 _VERB = "erase"
 _LABELS = {"episode": "runs", "entry": "stream entries", "working": "working memories"}
-_PAYLOADS, _INDEX, _VECTORS = "ledger payloads", "text index", "vectors"
+_INDEX, _VECTORS = "text index", "vectors"
 # The setting that says that the file may still hold the bytes of deleted rows.
 _SCRUB_DUE = "scrub_due"
 # A setting of the bank: when it was pruned last, and how much.
@@ -414,7 +415,7 @@ def _erase_text(
     places = [place for kind, ids in found.items() for place in eraser.index_places(kind, ids)]
     done.removed[_INDEX], done.removed[_VECTORS] = len(places), eraser.vector_count(places)
     eraser.drop_vectors(places)
-    done.removed[_PAYLOADS] += eraser.erase_payloads(eraser.payloads_mentioning(query))
+    done.removed[PAYLOADS] += eraser.erase_payloads(eraser.payloads_mentioning(query))
     for run in filter(query.is_in, found["episode"]):
         done.removed["events"] += eraser.remove_events(run, _VERB)
     events_by_run: dict[str, list[Event]] = {}
@@ -478,7 +479,7 @@ def _erase_signatures(eraser: Eraser, text: str, done: _ErasureProgress) -> None
     for record in records:
         kind = kind_of(type(record))
         payloads = mentioning.intersection(eraser.payloads_of(kind, record.id))
-        done.removed[_PAYLOADS] += eraser.erase_payloads(sorted(payloads))
+        done.removed[PAYLOADS] += eraser.erase_payloads(sorted(payloads))
         done.removed[f"signatures of {_label(kind)}"] += eraser.put(record, _VERB)
 
 
@@ -495,7 +496,7 @@ def _erase_records(
     done.removed[_INDEX], done.removed[_VECTORS] = len(places), eraser.vector_count(places)
 
     def remove(kind: str, name: str) -> None:
-        done.removed[_PAYLOADS] += eraser.erase_payloads(eraser.payloads_of(kind, name))
+        done.removed[PAYLOADS] += eraser.erase_payloads(eraser.payloads_of(kind, name))
         done.removed[_label(kind)] += eraser.remove(record_type(kind), name, _VERB)
 
     for target in targets:
@@ -555,14 +556,14 @@ def _check_rows(
     if is_text:
         left = {_label(kind): len(ids) for kind, ids in eraser.find_mentions(query).items()}
         left |= eraser.count_other_mentions(query)
-        left[_PAYLOADS] = left.pop("ledger_payloads", 0)
+        left[PAYLOADS] = left.pop("ledger_payloads", 0)
     else:
         left = {
             _label(kind_of(each)): sum(eraser.get(each, name) is not None for name in done.gone)
             for each in record_types()
         }
     labels = [_label(kind_of(each)) for each in record_types()]
-    for name in dict.fromkeys([*labels, _PAYLOADS, *done.removed, *left]):
+    for name in dict.fromkeys([*labels, PAYLOADS, *done.removed, *left]):
         if name in (_VECTORS, _INDEX) or not (done.removed[name] or left.get(name, 0)):
             continue
         note = "sealed entries that name the record stay" if name == "ledger" else ""

@@ -11,11 +11,20 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise, takewhile
-from posixpath import normpath
 from typing import Any
 
 from archivist.reading import risk_tables as tables
+from archivist.reading.command_words import (
+    find_call,
+    is_elsewhere,
+    last_part,
+    leads_outside,
+    names_target,
+    names_url,
+    program_name,
+)
 from archivist.reading.commands import is_preparation, is_read_only_step
+from archivist.reading.sending_risks import opens_tunnel, reroutes, sends_private
 from archivist.reading.shell import Step, parse
 
 RUNS_FETCHED = "runs what it fetches"
@@ -25,6 +34,7 @@ DELETES_OUTSIDE = "deletes outside the project"
 DISABLES_CHECKS = "disables checks or verification"
 CHANGES_SETTINGS = "writes start files or global settings"
 SENDS_PRIVATE = "sends private things away"
+REROUTES = "leads traffic through another machine"
 OBSCURED = "hides what it runs"
 DECIDES = "decides in place of the user"
 
@@ -42,11 +52,11 @@ def text_risk(text: str) -> str:
     """Return what a text advises to run that a person must agree to, or an empty string."""
     if len(text) > LONGEST_TEXT:
         return TOO_LONG
-    spelled = _spell_plainly(text)
+    spelled = spell_plainly(text)
     return _text_risk(text) or (_text_risk(spelled) if spelled != text else "")
 
 
-def _spell_plainly(text: str) -> str:
+def spell_plainly(text: str) -> str:
     """Return a text as a shell reads it that spells its words in pieces, by codes or by variables."""
     if not tables.PIECES.search(text):
         return text
@@ -90,6 +100,8 @@ def _text_risk(text: str) -> str:
         return CHANGES_SETTINGS
     if any(is_elsewhere(setting["url"]) for setting in tables.SOURCE_SETTING.finditer(text)):
         return FOREIGN_SOURCE
+    if reroutes(text):
+        return REROUTES
     if _is_preceded(text, tables.PRIVATE_CODE, tables.SENDING_CODE):
         return SENDS_PRIVATE
     if _is_preceded(text, tables.DOWNLOAD_CODE, tables.RUNNING_CODE):
@@ -144,6 +156,8 @@ def _find_commands(text: str) -> Iterator[str]:
         yield text
     for code in tables.CODE.finditer(text):
         yield code[1]
+    # An error that follows a call is none of its words: "`git push` fails (unable to access 'https://…')".
+    text = tables.SAID_TO_FAIL.sub("\n", text)
     # In a script without spaces the name of a program stands directly between its letters.
     plain = tables.FOREIGN_LETTERS.sub(lambda found: "\n" if tables.BREAK.search(found[0]) else " ", text)
     starts = 0
@@ -161,34 +175,6 @@ def _find_commands(text: str) -> Iterator[str]:
                 # The quote was opened before the command.
                 if sentence.count(mark, start, read_to) % 2:
                     yield sentence[start : sentence.index(mark, start)]
-
-
-def _call(step: Step, names: frozenset[str], *, within: int = 6) -> tuple[str, tuple[str, ...]]:
-    """Return which of these programs a step calls, wrapped or not, and what it is given; empty for none."""
-    values = [word.value for word in step.words[len(step.assignments) :]]
-    for at, value in enumerate(values[:within]):
-        name = program_name(value)
-        if name in names:
-            return name, tuple(values[at + 1 :])
-    return "", ()
-
-
-def program_name(program: str) -> str:
-    """Return a program's name without its folder."""
-    return program.rsplit("/", 1)[-1].lower().removesuffix(".exe")
-
-
-def is_elsewhere(value: str) -> bool:
-    """Say whether a value names a place on another machine that is no public registry's own."""
-    if tables.REPOSITORY.match(value):
-        return True
-    for url in tables.URL.finditer(value):
-        scheme, host = url["scheme"].lower(), url["host"].lower()
-        if scheme == "file" or host in tables.LOOPBACK:
-            continue
-        if scheme != "https" or host not in tables.ENDPOINTS:
-            return True
-    return False
 
 
 def _runs_fetched(steps: Sequence[Step]) -> bool:
@@ -218,7 +204,7 @@ def _runs_fetched(steps: Sequence[Step]) -> bool:
         if fetches or (name in tables.EXTRACTS and names):
             given = [word.value for word in step.words[1:] if not word.value.startswith("-")]
             targets = (*given, *(redirect.target for redirect in step.redirects))
-            names |= set(map(_last_part, targets)) - {""}
+            names |= set(map(last_part, targets)) - {""}
             cloned |= names if is_clone else set()
             names |= set(map(_stem, targets)) - {""} if name in tables.EXTRACTS else set()
     return False
@@ -232,17 +218,13 @@ def _runs_address(name: str, step: Step) -> bool:
     """Say whether a step runs or applies what an address names."""
     if name in tables.CLUSTER:
         is_applying = step.subcommand in ("apply", "create", "replace")
-        return is_applying and (_names_url(step) or any(map(tables.HOST_PATH.match, step.arguments)))
+        return is_applying and (names_url(step) or any(map(tables.HOST_PATH.match, step.arguments)))
     if name in tables.CONTAINERS or name.endswith("-compose"):
         is_building = name.endswith("-compose") or {"build", "compose"} & set(step.name.split())
-        return bool(is_building) and _names_url(step)
+        return bool(is_building) and names_url(step)
     if name in ("terraform", "tofu", "terragrunt"):
-        return any(flag.lstrip("-").startswith("from-module") for flag in step.flags) and _names_url(step)
-    return name in tables.RUNS_ADDRESS and _names_url(step)
-
-
-def _names_url(step: Step) -> bool:
-    return any(is_elsewhere(word.value) for word in step.words)
+        return any(flag.lstrip("-").startswith("from-module") for flag in step.flags) and names_url(step)
+    return name in tables.RUNS_ADDRESS and names_url(step)
 
 
 def _runs_text(step: Step, *, is_flowing: bool, is_held: bool) -> bool:
@@ -252,7 +234,7 @@ def _runs_text(step: Step, *, is_flowing: bool, is_held: bool) -> bool:
     is_interpreter = name in tables.INTERPRETERS
     if is_flowing and (name in tables.RUNS_INPUT or step.name in ("git apply", "git am")):
         return True
-    if is_flowing and name in tables.PASSES_INPUT and _call(step, tables.SHELLS, within=12)[0]:
+    if is_flowing and name in tables.PASSES_INPUT and find_call(step, tables.SHELLS, within=12)[0]:
         return True
     if name in tables.INTERPRETERS and any(map(tables.INLINE_CODE.match, values)):
         is_fetching = tables.DOWNLOAD_CODE.search(step.text) and is_elsewhere(step.text)
@@ -299,12 +281,8 @@ def _decodes(name: str, step: Step) -> bool:
     return flag is not None and any(re.match(flag, each) for each in step.flags)
 
 
-def _last_part(path: str) -> str:
-    return re.split(r"[?#]", path)[0].rstrip("/").rsplit("/", 1)[-1].removesuffix(".git")
-
-
 def _stem(path: str) -> str:
-    return _last_part(path).split(".", 1)[0]
+    return last_part(path).split(".", 1)[0]
 
 
 def _runs_file(step: Step, names: set[str]) -> bool:
@@ -332,20 +310,20 @@ def _installs_elsewhere(steps: Sequence[Step]) -> bool:
     """A package manager is given another index, a URL, a repository or a channel that is not well known."""
     is_new_remote = False
     for step in steps:
-        name, given = _call(step, tables.MANAGERS)
+        name, given = find_call(step, tables.MANAGERS)
         if (
             program_name(step.program) in ("add-apt-repository", "apt-add-repository", "apt-key")
             and step.arguments
         ):
             return True
-        tool, _ = _call(step, tables.TAKES_ADDRESS)
+        tool, _ = find_call(step, tables.TAKES_ADDRESS)
         words = {word.value for word in step.words}
         is_extension = program_name(step.program) in ("gh", "code") and bool(words & tables.EXTENSION_WORDS)
-        if step.name in ("git pull", "git fetch") and (is_new_remote or _names_url(step)):
+        if step.name in ("git pull", "git fetch") and (is_new_remote or names_target(step)):
             return True
         is_new_remote = is_new_remote or {"git", "remote", "add"} <= words or {"git", "set-url"} <= words
-        is_moved = step.name == "git remote set-url" and _names_url(step)
-        if (tool and _names_url(step)) or is_extension or is_moved:
+        is_moved = step.name == "git remote set-url" and names_url(step)
+        if (tool and names_url(step)) or is_extension or is_moved:
             return True
         verb = next((value for value in given[:3] if value in tables.INSTALL_VERBS or value == "config"), "")
         if not verb:
@@ -381,7 +359,7 @@ def _names_foreign_package(name: str, verb: str, given: Sequence[str]) -> bool:
 def _runs_package(steps: Sequence[Step]) -> bool:
     """A package is fetched and run at once, without being one of the project's own."""
     for step in steps:
-        name, given = _call(step, tables.RUNNERS)
+        name, given = find_call(step, tables.RUNNERS)
         plain = [value for value in given if not value.startswith("-")]
         if not plain:
             continue
@@ -391,12 +369,12 @@ def _runs_package(steps: Sequence[Step]) -> bool:
         is_told_yes = not {"-y", "--yes", "-p", "--package"}.isdisjoint(own)
         if name in tables.FETCHING_VERBS or (verb in tables.FETCHING_VERBS and len(plain) > 1):
             return verb != "uv tool" or plain[1] == "run"
-        is_package = any(value.startswith("--package=") for value in own) or is_elsewhere(plain[0])
-        if (name == "npx" and (is_told_yes or is_package or "@" in plain[0][1:])) or (
-            verb == "npm exec" and is_told_yes
-        ):
-            return True
         first = "".join(plain[1:2])
+        package = plain[0] if name in ("npx", "pnpx") else first if verb in ("npm exec", "npm x") else ""
+        is_named = is_told_yes or any(value.startswith("--package=") for value in own)
+        is_foreign = package not in tables.PROJECT_TOOLS and not package.startswith(".")
+        if package and (is_named or (is_foreign and "--no-install" not in own and "--no" not in own)):
+            return True
         is_remote = (
             is_elsewhere(first) or first.startswith(("npm:", "jsr:")) or ("." in first and "@" in first)
         )
@@ -408,7 +386,7 @@ def _runs_package(steps: Sequence[Step]) -> bool:
 def _runs_image(steps: Sequence[Step]) -> bool:
     """A container is started from an image of a publisher that is not well known."""
     for step in steps:
-        name, given = _call(step, tables.CONTAINERS | tables.CLUSTER)
+        name, given = find_call(step, tables.CONTAINERS | tables.CLUSTER)
         image = next((value.partition("=")[2] for value in given if value.startswith("--image=")), "")
         if name in tables.CONTAINERS and {"run", "create"} & set(given[:2]):
             at = next(at for at, value in enumerate(given) if value in ("run", "create")) + 1
@@ -422,15 +400,6 @@ def _runs_image(steps: Sequence[Step]) -> bool:
     return False
 
 
-def _is_outside(path: str) -> bool:
-    """Say whether a path leads out of the project, to something that no tool makes again."""
-    if not tables.OUTSIDE.match(path):
-        return ".." in path and (normpath(path).startswith("..") or "$" in path)
-    if ".." in path:
-        return True
-    return not tables.TEMPORARY.match(path) and not tables.MADE_AGAIN.search(path.rstrip("/*"))
-
-
 def _deletes_outside(steps: Sequence[Step]) -> bool:
     before: Sequence[str] = ()
     is_outside = False
@@ -439,12 +408,12 @@ def _deletes_outside(steps: Sequence[Step]) -> bool:
         # In Windows, /s and /q are flags.
         places = [each for each in arguments if not re.fullmatch(r"/[A-Za-z]", each)]
         if name in ("cd", "pushd"):
-            is_outside = any(map(_is_outside, places))
+            is_outside = any(map(leads_outside, places))
         elif name in tables.DELETES:
             flowing = before if step.operator == "|" else ()
             if (
                 is_outside
-                or any(map(_is_outside, (*places, *flowing)))
+                or any(map(leads_outside, (*places, *flowing)))
                 or any(map(tables.UNSET_ROOT.match, places))
             ):
                 return True
@@ -458,18 +427,18 @@ def _deletes_much(name: str, step: Step) -> bool:
     """Say whether a step deletes more than the files that it names."""
     arguments, flags = step.arguments, step.flags
     if name == "find":
-        return "-delete" in flags and any(map(_is_outside, arguments[:1]))
+        return "-delete" in flags and any(map(leads_outside, arguments[:1]))
     if name == "git":
         elsewhere = [value for flag, value in pairwise(word.value for word in step.words) if flag == "-C"]
-        return "clean" in (step.subcommand, *arguments) and any(map(_is_outside, (*elsewhere, *arguments)))
+        return "clean" in (step.subcommand, *arguments) and any(map(leads_outside, (*elsewhere, *arguments)))
     if name == "mv":
-        return any(tables.SYSTEM_FOLDER.match(each) or _is_outside(each) for each in arguments[:-1])
+        return any(tables.SYSTEM_FOLDER.match(each) or leads_outside(each) for each in arguments[:-1])
     if name in tables.CONTAINERS:
         return "prune" in step.subcommand and any(re.match(r"--all|--volumes|-\w*a", flag) for flag in flags)
     if name == "robocopy":
         return "/mir" in " ".join(arguments).lower()
     if name == "rsync":
-        return "--delete" in flags and any(map(_is_outside, arguments[-1:]))
+        return "--delete" in flags and any(map(leads_outside, arguments[-1:]))
     if name in ("aws", "gsutil", "gcloud", "az", "terraform", "gh"):
         words = {*step.subcommand.split(), *arguments[:4]}
         return bool(words & {"rm", "rb", "delete", "destroy"}) and words.isdisjoint(("cache", "pod"))
@@ -573,10 +542,10 @@ def _changes_settings(steps: Sequence[Step]) -> bool:
             return True
         if name in ("chmod", "chown") and (
             re.search(r"\+s|\A[2467]\d{3}\Z", "".join(arguments[:1]))
-            or ((_is_for_many(step) or _opens_to_all(step)) and any(map(_is_outside, arguments[1:])))
+            or ((_is_for_many(step) or _opens_to_all(step)) and any(map(leads_outside, arguments[1:])))
         ):
             return True
-        setter, given = _call(step, frozenset(tables.SETTERS))
+        setter, given = find_call(step, frozenset(tables.SETTERS))
         words = {value.lower() for value in given}
         if not setter or words & tables.LISTS or len(given) < 2:
             continue
@@ -614,73 +583,6 @@ def _registers_program(steps: Sequence[Step]) -> bool:
     return False
 
 
-def _sends_private(steps: Sequence[Step]) -> bool:
-    """Keys, credentials, the environment or the whole project go to another machine: by a file or a pipe.
-
-    A key that is shown goes to the model's provider.
-    """
-    is_private = is_new_remote = False
-    packed: set[str] = set()
-    for step in steps:
-        name, values = program_name(step.program), [word.value for word in step.words]
-        files = [value for value in values if _is_private(value, packed)]
-        files += [redirect.target for redirect in step.redirects if _is_private(redirect.target, packed)]
-        if name in tables.SHOWS and any(map(tables.PRIVATE_KEY.search, values)):
-            return True
-        is_private = is_private and step.operator == "|"
-        is_login = "login" in values or "auth" in values
-        if name in tables.SENDS and (
-            (is_private and not is_login) or _sends_files(name, step, values, files)
-        ):
-            return True
-        if name == "git" and "push" in values and (is_new_remote or _names_url(step)):
-            return True
-        is_new_remote = is_new_remote or step.subcommand in ("remote add", "remote set-url")
-        is_revealed = bool(tables.REVEALS.match(step.text)) or any(map(tables.SECRET_VARIABLE.search, values))
-        reads_secrets = any(map(tables.SECRET_WORD.search, values)) and name not in ("echo", "printf")
-        is_private = is_private or is_revealed or bool(files) or reads_secrets or name in tables.ARCHIVES
-        if files and name not in tables.SENDS:
-            packed |= {_last_part(value) for value in (*values, *(each.target for each in step.redirects))}
-    return False
-
-
-def _is_private(value: str, packed: set[str]) -> bool:
-    _, at, named = value.partition("@")
-    if tables.HOME_ROOT.fullmatch(value) or (packed and _last_part(named or value) in packed):
-        return True
-    if at and value[:1] in "@f" and _is_outside(named):
-        return True
-    return bool(tables.PRIVATE_FILE.search(value)) and not value.endswith(".pub")
-
-
-def _sends_files(name: str, step: Step, values: Sequence[str], files: Sequence[str]) -> bool:
-    """Say whether a step that speaks to another machine gives it private files or what they hold."""
-    inside = tables.BETWEEN_PATHS.split(step.text) if tables.READ_INSIDE.search(step.text) else ()
-    if tables.DUMP.search(step.text) or any(map(tables.PRIVATE_FILE.search, inside)):
-        return True
-    if name in ("curl", "wget"):
-        is_sending = any(map(tables.SENDING_FLAG.match, values))
-        if is_sending and tables.REVEAL_INSIDE.search(step.text):
-            return True
-        given = [value for flag, value in pairwise(values) if tables.SENDING_FLAG.match(flag)]
-        is_each = any(tables.PLACEHOLDER in value for value in given)
-        return is_sending and (is_each or bool(files) or any(map(tables.SECRET_VARIABLE.search, given)))
-    if name in ("scp", "rsync", "sftp", "rclone"):
-        # The key by which a program signs in is not sent.
-        keys = {value for flag, value in pairwise(values) if flag in ("-i", "-e", "-F")}
-        return bool(set(files) - keys) and any(re.match(r"[\w.@-]+:", value) for value in values[1:])
-    if name == "ssh":
-        return (
-            any(tables.PRIVATE_FILE.search(redirect.target) for redirect in step.redirects)
-            or "-R" in step.flags
-        )
-    if name in ("nslookup", "dig", "host"):
-        return False
-    if name == "gh" and ({"gist", "create"} <= set(values) or "--visibility public" in " ".join(values)):
-        return True
-    return bool(files) and (name not in tables.UPLOADERS or not tables.UPLOADS.isdisjoint(values))
-
-
 def _hides_program(steps: Sequence[Step]) -> bool:
     """The name of a program is a pattern or a list that the shell completes, or its script is encoded."""
     for step in steps:
@@ -711,6 +613,7 @@ _BEHAVIOURS: tuple[tuple[str, Callable[[Sequence[Step]], bool]], ...] = (
     (CHANGES_SETTINGS, _changes_settings),
     (CHANGES_SETTINGS, _loads_code),
     (CHANGES_SETTINGS, _registers_program),
-    (SENDS_PRIVATE, _sends_private),
+    (SENDS_PRIVATE, sends_private),
+    (REROUTES, opens_tunnel),
     (OBSCURED, _hides_program),
 )

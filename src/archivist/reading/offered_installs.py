@@ -1,4 +1,4 @@
-"""Find commands that fetch something in what a program printed.
+"""Find what a program printed that offers to fetch something: a command, an address, a verb with its object.
 
 Whoever wrote the program chose what it prints. A package that only a message names is no advice: it is told
 once a run of the user fetched it with success, as that run's own command.
@@ -7,11 +7,13 @@ once a run of the user fetched it with success, as that run's own command.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading import risk_tables as tables
-from archivist.reading.command_risks import is_elsewhere, program_name
+from archivist.reading.command_risks import spell_plainly
+from archivist.reading.command_words import is_elsewhere, program_name
 from archivist.reading.shell import parse
 
 _LONGEST_MESSAGE = 2000
@@ -34,29 +36,109 @@ _GOES_ON = frozenset((
     "to", "before", "first", "and", "or", "again", "in", "then", "for", "if", "with", "instead", "from", "on",
     "at", "inside", "once", "after", "when", "by",
 ))  # fmt: skip
+# Verbs of fetching and installing, in the languages in which tools speak; accents are taken off before.
+_FETCHING_VERB = lazy_pattern(
+    r"(?<![\w.-])(?:(?:re|quick|b)?instal(?!l?ing\b|l?ed\b)\w{0,9}|download(?!ing\b|ed\b|s\b)\w{0,3}"
+    r"|clone|pull|fetch"
+    r"|herunterlad\w{0,4}|telecharge\w{0,3}|descarg\w{1,5}|scaric\w{1,5}|zainstaluj\w{0,3}|pobierz"
+    r"|\u0443\u0441\u0442\u0430\u043d\u043e\u0432\w{1,6}|\u0441\u043a\u0430\u0447\u0430\w{1,6})\s+"
+    r"[`'\"]?(?P<object>[\w@./~+-]{1,80})"
+    r"|\u5b89\u88c5|\u4e0b\u8f7d|\u30a4\u30f3\u30b9\u30c8\u30fc\u30eb"
+    r"|\u30bf\u3099?\u30a6\u30f3\u30ed\u30fc\u30c8|\u30c0\u30a6\u30f3\u30ed\u30fc\u30c9"
+    r"|\uc124\uce58|\ub2e4\uc6b4\ub85c\ub4dc",
+    re.IGNORECASE,
+)
+# That something failed or is being done is no offer to do it.
+_NO_OFFER = lazy_pattern(
+    r"(?:\b(?:git|docker|compose|unable|fail\w{0,4}|cannot|can't|could ?n[o']t|did ?n[o']t|not|error|while"
+    r"|during|npm|make|just|task|pre-commit)(?: to)?|[\w/.-]=)\s{1,4}\Z",
+    re.IGNORECASE,
+)
+_NO_OBJECT = frozenset((
+    "failed", "fails", "failure", "error", "errors", "command", "script", "step", "target", "is", "was",
+    "has", "request", "requests", "access", "rate", "it", "them", "dependencies", "deps", "requirements",
+    "hooks", "this", "timed", "timeout", "returned", "exited", "aborted", "did", "does", "can", "cannot",
+    "will", "of", "all", "origin", "upstream", "location", "directory", "folder", "path", "prefix", "dir",
+    "data", "url", "missing", "latest",
+))  # fmt: skip
+_OTHER_OFFERS = lazy_pattern(
+    r"\b(?:must|should|needs? to|ha(?:s|ve) to|can|to) be install(?:ed)?\b|\bdirenv allow\b"
+    r"|--install-extension\b"
+    r"|\bkrew\b|-from-module\b|\bcore\.hookspath\b|\bmise use\b|\bcorepack prepare\b|\bdependency:get\b"
+    r"|\bnix-env -i|\binstall-file\b|\baddsbtplugin\b|\bcs launch\b"
+    r"|\b(?:archive\.install|deps\.get|rebar3 plugins) \w"
+    r"|\b(?:extension|plugin|marketplace|submodule|mcp|package|component|tap|repo|skill)s?"
+    r" (?:add|install|link)\b"
+    r"|\bnpm in(?:s|st|sta)? \w|\b(?:scp|rsync) (?:\S{1,40} ){0,3}?[\w.@-]{1,100}::?\w"
+    r"|\badd\b[^;\n]{0,80}? to (?:the |your |our )?[`'\"]?[\w./-]{0,40}?(?:requirements|package\.json"
+    r"|pyproject|cargo\.toml|go\.mod|gemfile|setup\.(?:py|cfg)|pom\.xml|build\.gradle|composer\.json|dependencies)",
+    re.IGNORECASE,
+)
+_ADDRESS = lazy_pattern(
+    r"(?<![\w/])(?:git@[\w.-]{1,100}:|[a-z][a-z\d+.-]{1,12}://(?:[^\s/?#@'\"<>]{0,100}@)?"
+    r"(?P<host>\[[\da-f:]{2,40}\]|[^\s/:?#'\"<>]{1,200})"
+    r"|(?<![\w/.@-])(?:[a-z\d-]{1,63}\.){1,4}"
+    r"(?:com|org|net|io|dev|sh|app|co|ai|me|info|xyz|run|cloud|example|de|fr|ru|cn)/[\w~])",
+    re.IGNORECASE,
+)
 _SETTING = lazy_pattern(r"[A-Z_]{2,40}=")
 _CLAUSE_END = lazy_pattern(r"(?:[.;!?,:]|\s[-\u2013\u2014])\s")
 # Words that only announce the command which is left out.
 _ANNOUNCES = frozenset((
     "", "sudo", "please", "run", "try", "use", "with", "by", "running", "using", "can", "be", "but", "or",
-    "and", "install", "installed", "hint", "mean", "you", "did",
+    "and", "install", "installed", "hint", "mean", "you", "did", "from", "at", "see", "visit", "to", "go",
+    "download", "open", "get", "it",
 ))  # fmt: skip
 _MARKS = "`'\"([:,;?.-"
 
 
 def names_install(text: str) -> bool:
-    """Say whether a message names a command that installs a package, runs one or fetches something."""
-    return _find_install(text[:_LONGEST_MESSAGE]) is not None
+    """Say whether a message offers to install or run a package or to fetch something, or names an address."""
+    return any(_find_offer(form) is not None for form in _spellings(text))
 
 
 def without_installs(line: str) -> str:
-    """Return a message up to the clause in which it names something to fetch."""
-    line = line[:_LONGEST_MESSAGE]
-    start = _find_install(line)
-    if start is None:
-        return line
+    """Return a message up to the clause in which it offers something to fetch, or up to an address."""
+    for form in _spellings(line):
+        if (offer := _find_offer(form)) is not None:
+            return _cut_before(form, *offer)
+    return line[:_LONGEST_MESSAGE]
+
+
+def _spellings(text: str) -> Iterator[str]:
+    """Yield a message as it is, without accents and widths of letters, and as a shell would read it."""
+    text = text[:_LONGEST_MESSAGE]
+    yield text
+    if not text.isascii():
+        letters = unicodedata.normalize("NFKD", text)
+        yield (text := "".join(letter for letter in letters if not unicodedata.combining(letter)))
+    if (plain := spell_plainly(text)) != text:
+        yield plain
+
+
+def _find_offer(text: str) -> tuple[int, bool] | None:
+    """Return where a message begins to offer something, and whether that is a mere address."""
+    starts = [] if (command := _find_install(text)) is None else [(command, False)]
+    for found in _FETCHING_VERB.finditer(text):
+        named = (found["object"] or "-").lower()
+        is_offer = named not in _GOES_ON | _NO_OBJECT and named[0] not in "-." and not named.startswith("~/")
+        if found["object"] is None or (
+            is_offer and not _NO_OFFER.search(text, max(0, found.start() - 24), found.start())
+        ):
+            starts.append((found.start(), False))
+            break
+    starts += [(found.start(), False) for found in _OTHER_OFFERS.finditer(text)]
+    for found in _ADDRESS.finditer(text):
+        if (found["host"] or "").lower() not in tables.LOOPBACK:
+            starts.append((found.start(), True))
+            break
+    return min(starts, default=None)
+
+
+def _cut_before(line: str, start: int, is_address: bool) -> str:
+    """Return a message up to a place; without the clause there, unless only an address stands there."""
     before = line[:start]
-    ends = [found.start() for found in _CLAUSE_END.finditer(before)]
+    ends = [] if is_address else [found.start() for found in _CLAUSE_END.finditer(before)]
     kept = before[: ends[-1]] if ends else before
     words = kept.split()
     while words and words[-1].strip(_MARKS).lower() in _ANNOUNCES:

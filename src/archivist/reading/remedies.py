@@ -25,6 +25,10 @@ _REMADE = lazy_pattern(
 _DATABASE = lazy_pattern(r"\.(?:db|sqlite3?|rdb|mdb|dump|sql)$")
 _DROPS = lazy_pattern(
     r"(?i)\bdrop\s+(?:database|schema|table)\b|\btruncate\s+table\b|\bdelete\s+from\b|\bflush(?:all|db)\b"
+    # Tasks of projects: `rails db:drop`, `make reset-db`, `php artisan migrate:fresh`.
+    r"|\b(?:db|database|ecto|schema)[:._-](?:drop|reset|wipe|purge|nuke|flush)\b|\bdropdatabase\b"
+    r"|\b(?:drop|reset|wipe|purge|nuke)[_-](?:db|database|schema)\b|\bmigrate[: ](?:fresh|reset|refresh)\b"
+    r"|\balembic downgrade (?:\S{1,40} ){0,3}base\b|\bmanage\.py flush\b|--force-reset\b|\bflyway clean\b"
 )
 # Steps that destroy work or data, each written as its name, then its flags, then its arguments.
 _DESTROYS = lazy_pattern(

@@ -83,7 +83,46 @@ SENDS = FETCHERS | _words(
 )
 EDITS = _words("-e -r")
 UPLOADERS = _words("aws az gcloud gsutil gh s3cmd")
-UPLOADS = _words("cp mv sync create upload put")
+UPLOADS = _words("cp mv sync rsync copy copyto move moveto create upload upload-batch put")
+BUCKET = lazy_pattern(r"(?:s3|gs|az|oss|b2)://", re.IGNORECASE)
+RCLONE_REMOTE = lazy_pattern(r"[\w.@-]{2,60}:|:\w{1,20}[:,]")
+# The flags by which curl and wget send a file, and a host without a scheme.
+FILE_FLAG = lazy_pattern(r"-\w{0,6}T\Z|--(?:upload-file|post-file|body-file)\b")
+FILE_GIVEN = lazy_pattern(r"(?:[\w.-]{1,60}=[@<]|@(?!-\Z|[^\s]{1,200}\.json\Z))")
+HOST = lazy_pattern(r"(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}(?::\d{1,5})?(?:/|\Z)", re.IGNORECASE)
+COPIES = _words("cp mv ln install rsync ditto copy tar zip 7z")
+REMOTE_FORWARD = lazy_pattern(r"-[A-Za-z]{0,6}R|-o(?i:remoteforward)")
+# Programs that let the internet reach this machine, and the words by which they do.
+TUNNELS = {
+    "ngrok": _words("http tcp tls start tunnel"),
+    "cloudflared": _words("tunnel access"),
+    **dict.fromkeys(("lt", "localtunnel"), _words("--port -p")),
+    "bore": _words("local"),
+    "tailscale": _words("funnel"),
+    "devtunnel": _words("host"),
+    "zrok": _words("share"),
+    "frpc": _words("-c --config http tcp"),
+    "code": _words("tunnel"),
+}
+# A proxy: by a variable, a setting of git, npm, pip or conda, or a flag.
+PROXY_SETTING = lazy_pattern(
+    r"(?:(?:\b|_)(?:https?|all|ftp|grpc|config)_proxy[\"']?\s?=\s?"
+    r"|\b(?:https?\.(?:[^\s=]{1,200}\.)?|remote\.[^\s=]{1,60}\.|global\.|install\.)proxy[= ]"
+    r"|\bset (?:-\S{1,20} )?(?:https?[-_])?proxy[= ]|\bproxy_servers\.\w{1,10}[= ]"
+    r"|(?<![\w-])--(?:(?:pre|https?-)?proxy|socks[45]\S{0,10})[= ]|\bcurl (?:[^\n|;&]{0,80} )?-x ?)"
+    r"[\"']?(?:[a-z\d]{2,8}://(?:[^\s/@'\"]{1,100}@)?(?P<named>\[[^\]\s]{1,60}\]|[^\s/:?#'\"<>]{1,200})"
+    r"|(?P<bare>(?:[\w-]{1,63}\.){1,8}[\w-]{1,63}|[\w-]{1,63}(?=:[\d<])))",
+    re.IGNORECASE,
+)
+# A variable that names the machine of a database: what a program stores and reads goes there.
+DATABASE_HOST = lazy_pattern(
+    r"\b(?:pghost|(?:db|database|mysql|postgres|redis|mongo)_host"
+    r"|\w{0,20}(?:database|db|redis|mongo|postgres|broker)_ur[il])[\"']?\s?=\s?[\"']?"
+    r"(?:[a-z\d+]{2,20}://(?:[^\s/@'\"]{1,200}@)?)?(?P<host>(?:[\w-]{1,63}\.){1,8}[a-z]{2,24})\b",
+    re.IGNORECASE,
+)
+OWN_NETWORK = (".local", ".localhost", ".internal", ".lan", ".test")
+SAID_TO_FAIL = lazy_pattern(r"`(?=\s(?:fails|failed)\b)")
 CONFIG_WORDS = _words("--global --system set --set --add --append --prepend -w")
 # The programs that change settings beyond the project, and the words by which they do.
 SETTERS = {
@@ -115,7 +154,7 @@ NAMED = (
         " export find base64 openssl xxd env printenv chmod sudo setenforce ufw spctl csrutil"
         " set-executionpolicy set-mppreference nix python3 pip3 tar xargs pre-commit crontab apt-key history"
         " add-apt-repository add-content set-content mshta regsvr32 cookiecutter terraform vssadmin chown awk"
-        " tofu claude codex"
+        " tofu claude codex ngrok cloudflared localtunnel tailscale"
     )
 )  # fmt: skip
 # Common words are recognised in a sentence where a flag, a path or a drive follows.
@@ -402,11 +441,23 @@ WRITES_TO = {
 }  # fmt: skip
 
 
-RUNNERS = _words("npx bunx uvx pipx npm pnpm yarn bun uv go deno nix gem dnx")
+RUNNERS = _words("npx pnpx bunx uvx pipx npm pnpm yarn bun uv go deno nix gem dnx")
 FETCHING_VERBS = frozenset((
     "pipx run", "pnpm dlx", "yarn dlx", "bun x", "uv tool", "gem exec", "npm create", "pnpm create",
     "yarn create", "bun create", "npm init", "bunx", "uvx", "dnx",
 ))  # fmt: skip
+# What projects install and run by npx. It fetches any other name from the registry if the project lacks it.
+PROJECT_TOOLS = _words(
+    "@angular/cli @biomejs/biome @changesets/cli @playwright/test @redocly/cli astro ava babel biome c8"
+    " cap cdk changeset commitlint concurrently cross-env cypress depcheck detox drizzle-kit electron"
+    " electron-builder esbuild eslint expo firebase gatsby graphql-codegen grunt gulp hardhat husky"
+    " jasmine jest karma knex knip lerna lint-staged madge markdownlint mikro-orm mocha nest next ng"
+    " nodemon npm nuxt nx nyc openapi-typescript oxlint parcel patch-package playwright pm2 pnpm postcss"
+    " prettier prisma react-native react-scripts release-it remix rimraf rollup rspack sass semantic-"
+    " release sequelize sequelize-cli serverless shadcn size-limit sls storybook stylelint svelte-check"
+    " svelte-kit swc tailwindcss tap ts-jest ts-node tsc tsd tsup tsx turbo typedoc typeorm typescript"
+    " vercel vite vitest vue-cli-service vue-tsc wdio webpack wrangler xo yarn zx"
+)
 # What runs a package that it fetches if it is not here, and what installs whatever it is given.
 RUNS_PACKAGES = _words("npx bunx uvx dnx pnpx")
 INSTALLS_ALONE = _words(

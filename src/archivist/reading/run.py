@@ -27,6 +27,8 @@ from archivist.reading.signatures import says_more
 from archivist.reading.wording import (
     advice,
     base_name,
+    code,
+    format_rule,
     is_informative,
     is_scratch,
     mask_command,
@@ -88,7 +90,8 @@ class ObservedFailure:
     yet. `is_of_task` says that it may be what the task is about: a script of the run's own produced it, or
     the same call succeeded once the run had changed the project. `is_fleeting` says that the very same call
     succeeded with nothing done in between. `after` is the last install before it, `in_vain` what was tried
-    against it without success.
+    against it without success. `is_suspicious` says that a lesson about it would be quarantined: its cure is
+    only counted, and shown in no note or account.
     """
 
     act: ToolCall
@@ -101,6 +104,7 @@ class ObservedFailure:
     is_fleeting: bool = False
     after: Install | None = None
     in_vain: tuple[str, ...] = ()
+    is_suspicious: bool = False
 
     @property
     def is_of_code(self) -> bool:
@@ -126,12 +130,12 @@ class RunReading:
 
 
 def read_run(
-    episode: Episode, events: Sequence[Event], *, suspicion: Callable[[str, str], str] | None = None
+    episode: Episode, events: Sequence[Event], *, suspicion: Callable[..., str] | None = None
 ) -> RunReading:
     """Read a run's events as failures with their remedies, attempts, edits and what the user said.
 
-    `suspicion` returns why a command and the error next to it must not be shown without approval. Without it
-    the digest lists no cures, since those are shown to later runs as they are.
+    `suspicion` returns why texts must not be shown without approval. Without it the digest lists no cures,
+    since those are shown to later runs as they are.
     """
     # Paths are made relative to the project, wherever a machine keeps it.
     root = str(episode.extra.get("cwd") or "").rstrip("/") + "/"
@@ -161,8 +165,26 @@ def read_run(
         *_observe_checks(calls, episode.project),
         *_by_remedy((*met, *_guess(calls, met)), episode.project),
     )
+    if suspicion is not None:
+        met, checks = (_judge_cures(those, suspicion) for those in (met, checks))
     reading = RunReading(episode, tuple(calls), met, _count_attempts(calls), checks, said)
     return replace(reading, digest=_digest(reading, works, suspicion))
+
+
+def _judge_cures(
+    met: Sequence[ObservedFailure], suspicion: Callable[..., str]
+) -> tuple[ObservedFailure, ...]:
+    """Mark the failures whose lessons would be quarantined: cures are judged in the words of lessons."""
+
+    def is_suspicious(each: ObservedFailure) -> bool:
+        if each.cure is None:
+            return False
+        remedy, command, line = each.cure.remedy, code(each.act.display_text), each.failure.line
+        condition, quoted = f"{command} fails with “{quote_error(line, 80)}”", quote_error(line)
+        summary = f"{command} fails ({quoted}): {advice(remedy)}"
+        return bool(suspicion(summary, format_rule(condition, advice(remedy)), line, remedy.text))
+
+    return tuple(replace(each, is_suspicious=is_suspicious(each)) for each in met)
 
 
 def _observe_failures(
@@ -448,7 +470,7 @@ def _count_attempts(calls: Sequence[ToolCall]) -> dict[str, AttemptCounts]:
 
 
 def _digest(
-    reading: RunReading, works: list[CommandCounts], suspicion: Callable[[str, str], str] | None
+    reading: RunReading, works: list[CommandCounts], suspicion: Callable[..., str] | None
 ) -> dict[str, Any]:
     by_key: dict[str, list[ObservedFailure]] = {}
     for met in (*reading.met, *reading.checks):
@@ -488,7 +510,7 @@ def _digest(
 
 def digest_failure(
     those: Sequence[ObservedFailure],
-    suspicion: Callable[[str, str], str] | None = None,
+    suspicion: Callable[..., str] | None = None,
     longest_line: int | None = None,
 ) -> dict[str, Any]:
     """Return what is stored about one failure, given every time the run met it."""
@@ -499,9 +521,8 @@ def digest_failure(
     for met in those:
         if met.cure:
             shown.setdefault(met.cure.remedy, (met.act.display_text, met.failure.line[:longest_line]))
-        # Remedies are only counted here; lessons are checked when they are worded. Cures are shown next to an
-        # error as they are, so a suspicious one is left out.
-        if met.cure and suspicion is not None and not suspicion(met.cure.remedy.text, met.failure.line):
+        # Remedies are only counted here. Cures are shown next to an error as they are.
+        if met.cure and suspicion is not None and not met.is_suspicious:
             remedy = met.cure.remedy
             is_command = remedy.way in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL)
             text = remedy.text if is_command else advice(remedy)

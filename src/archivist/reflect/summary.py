@@ -290,7 +290,7 @@ def _turning_points(reading: RunReading, checks: dict[str, _Check]) -> Iterator[
     names: dict[str, None] = {}
     for met in reading.met:
         act, cure = met.act, met.cure
-        if cure is None or not act.steps or act.is_look:
+        if cure is None or met.is_suspicious or not act.steps or act.is_look:
             continue
         if cure.remedy.way is RemedyKind.INSTALL and met.failure.subject:
             names[code(met.failure.subject)] = None

@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 GENESIS = "0" * 64
 HASH_SPACE = 1 << 256
 _PROBLEMS_SHOWN = 20
+# Kinds of entries that are no record's: what an erasure searched and removed, the payloads that a transaction
+# erased, and what a salvage could not save.
+RECEIPT_KIND = "erasure"
+PAYLOADS = "ledger payloads"
+ERASED_KIND = "erased"
+SALVAGE = "salvage"
+_ERASING_VERBS = ("erase", "prune")
 # Records that are checked at a time.
 _PAGE = 1000
 
@@ -125,9 +132,10 @@ def sum_events(reader: "Reader", run: str) -> EventSum:
 def verify_bank(reader: "Reader") -> Verification:
     """Check every seal of the ledger, and that every record is as its last entry left it."""
     problems: list[str] = []
-    # The number and payload hash of each record's last entry; no hash when the payload was erased.
-    last: dict[tuple[str, str], tuple[int, str | None]] = {}
+    # The number and payload hash of each record's last entry.
+    last: dict[tuple[str, str], tuple[int, str]] = {}
     previous, entries, erased = GENESIS, 0, 0
+    lost = set(find_lost_payloads(reader))
     for entry, payload in reader.ledger():
         entries += 1
         if entry.seq != entries:
@@ -135,17 +143,53 @@ def verify_bank(reader: "Reader") -> Verification:
             entries = entry.seq
         if entry.previous != previous or entry.hash != entry_hash(entry):
             problems.append(f"entry {entry.seq} does not fit its seal")
-        if payload is None:
+        if entry.seq in lost:
+            problems.append(f"the payload of entry {entry.seq} is missing, and no erasure of it is recorded")
+        elif payload is None:
             erased += 1
         elif payload_hash(payload) != entry.payload_hash:
             problems.append(f"the payload of entry {entry.seq} was changed")
         previous = entry.hash
-        last[entry.kind, entry.record] = entry.seq, None if payload is None else entry.payload_hash
+        last[entry.kind, entry.record] = entry.seq, entry.payload_hash
     problems += _find_mismatches(reader, last)
     return Verification(entries, erased, tuple(problems[:_PROBLEMS_SHOWN]))
 
 
-def _find_mismatches(reader: "Reader", last: dict[tuple[str, str], tuple[int, str | None]]) -> Iterator[str]:
+def find_lost_payloads(reader: "Reader") -> list[int]:
+    """Return the entries whose payload is missing although the chain records no erasure of it.
+
+    Each transaction that erases payloads enters which. Those of a record that was erased or pruned also count
+    as erased, and all before an account of a salvage, or before a receipt of a version that entered no list.
+    """
+    missing: dict[int, tuple[str, str]] = {}
+    erased: set[int] = set()
+    # By record, the last entry that erased or pruned it.
+    gone: dict[tuple[str, str], int] = {}
+    accounted = 0
+    for entry, payload in reader.ledger():
+        about = entry.kind, entry.record
+        if payload is None and (entry.kind, entry.verb) != (SALVAGE, "lost"):
+            missing[entry.seq] = about
+        if entry.kind == ERASED_KIND and payload is not None:
+            erased.update(json.loads(payload)["entries"])
+        if entry.verb in _ERASING_VERBS:
+            gone[about] = entry.seq
+        if entry.kind == SALVAGE or (entry.kind == RECEIPT_KIND and not erased and _counts_payloads(payload)):
+            accounted = entry.seq
+    return [
+        seq
+        for seq, about in missing.items()
+        if seq not in erased and seq > accounted and seq >= gone.get(about, 0)
+    ]
+
+
+def _counts_payloads(receipt: str | None) -> bool:
+    """Say whether a receipt counts payloads that were erased."""
+    places = json.loads(receipt).get("places", ()) if receipt is not None else ()
+    return any(each["removed"] for each in places if each["place"] == PAYLOADS)
+
+
+def _find_mismatches(reader: "Reader", last: dict[tuple[str, str], tuple[int, str]]) -> Iterator[str]:
     """Name the records that are not as the ledger left them."""
     removed = payload_hash(canonical_json(None))
     for kind, record_class in types_by_kind().items():
@@ -156,14 +200,14 @@ def _find_mismatches(reader: "Reader", last: dict[tuple[str, str], tuple[int, st
             if record is None or isinstance(record, BankDamagedError):
                 yield record.where if record else f"{kind} {record_id} is not found by its id"
                 continue
-            is_same = digest in (None, payload_hash(canonical_json(to_plain(record))))
+            is_same = digest == payload_hash(canonical_json(to_plain(record)))
             if not (is_same or _matches_entry(reader, record, seq)):
                 yield f"{kind} {record.id} is not as entry {seq} left it"
         for (entry_kind, record_id), (seq, digest) in last.items():
-            if entry_kind == kind and record_id not in seen and digest not in (None, removed):
+            if entry_kind == kind and record_id not in seen and digest != removed:
                 yield f"{kind} {record_id} of entry {seq} is missing"
     for (entry_kind, run), (seq, digest) in last.items():
-        if entry_kind == "event" and digest is not None:
+        if entry_kind == "event":
             try:
                 is_same = payload_hash(canonical_json(sum_events(reader, run)._asdict())) == digest
             except UnicodeDecodeError:

@@ -43,7 +43,6 @@ _BATCH = 500
 # Above 64 new ledger entries it is quicker to build cached values again than to ask what has changed.
 _CACHED = 64
 _LAST_NUMBER = "last_number"
-RECEIPT_KIND = "erasure"
 
 
 class EngineReader(Protocol):
@@ -261,7 +260,7 @@ class EngineEraser(EngineWriter, Protocol):
         """Delete a text from the rows beside the records; return the number of rows changed by table."""
 
     def erase_payloads(self, entries: Sequence[int]) -> int:
-        """Delete payloads; their entries stay in the chain and show as erased."""
+        """Delete payloads; their entries stay in the chain and show as erased, by an entry of their own."""
 
     def forget_run(self, run: str) -> None:
         """Take a run out of the queue and off the files that held it; those files are not read again."""
@@ -548,10 +547,14 @@ class Eraser(Writer, EngineEraser, Protocol):
 
     def record_receipt(self, name: str, content: Mapping[str, object]) -> None:
         """Enter in the ledger that and how something was erased."""
+        from archivist.store.ledger import RECEIPT_KIND
+
         self.append_entry("erase", RECEIPT_KIND, name, content)
 
     def was_erased(self, name: str) -> bool:
         """Say whether a receipt names this record."""
+        from archivist.store.ledger import RECEIPT_KIND
+
         receipts = (json.loads(payload or "{}") for _, payload in self.ledger(kind=RECEIPT_KIND))
         return any(name in receipt.get("asked", ()) for receipt in receipts)
 

@@ -11,6 +11,7 @@ from typing import Any
 from archivist.records import Brief, Episode, Lesson, Verdict
 from archivist.records.plain import types_of
 from archivist.store.erasure import ErasureQuery, redact_json_text
+from archivist.store.ledger import ERASED_KIND
 from archivist.store.protocol import Eraser
 from archivist.store.results import split_batches
 from archivist.store.rows import mapping_for
@@ -82,6 +83,8 @@ class SqlEraser(SqlWriter, Eraser):
     def erase_payloads(self, entries: Sequence[int]) -> int:
         sql = "DELETE FROM ledger_payloads WHERE bank = :bank AND seq = ?"
         self.execute_many(sql, [(seq,) for seq in entries])
+        if entries:
+            self.append_entry("erase", ERASED_KIND, "", {"entries": list(entries)})
         return len(entries)
 
     def forget_run(self, run: str) -> None:

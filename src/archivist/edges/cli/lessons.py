@@ -88,7 +88,7 @@ def list_(
 ) -> Answer:
     """Print the live and quarantined lessons as a table, or with --all every lesson.
 
-    In the folder of a repository that the bank knows they are those of this repository and of none; --repo
+    In the folder of a repository they are those of this repository and of none; --repo
     names another, and --repo '*' lists all. Below it stands which lessons are not from your own runs.
     """
     from archivist.recall.query import LIVE, Query

@@ -57,7 +57,7 @@ def recall(
 ) -> Answer:
     """Find what the bank knows about QUERY: lessons, runs and what happened in them, the best first.
 
-    In the folder of a repository that the bank knows, what other repositories met is left out. With --bank
+    In the folder of a repository, what other repositories met is left out. With --bank
     several banks are searched, and each hit names its own.
     """
     explain = asked.pop("explain")

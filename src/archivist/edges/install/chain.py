@@ -173,9 +173,9 @@ def _find_disabling_file(root: Path, home: Path | None) -> str:
     # In the order of precedence: the first file with the switch decides.
     files = [root / ".claude" / "settings.local.json", root / ".claude" / "settings.json"]
     if config_folder:
-        files.append(Path(config_folder).expanduser() / "settings.json")
+        files.append((Path(config_folder).expanduser() / "settings.json").resolve())
     elif home is not None:
-        files.append(home / ".claude" / "settings.json")
+        files.append((home / ".claude" / "settings.json").resolve())
     for path in files:
         try:
             settings = jsonc.parse((changes.read_file(path) or b"").decode("utf-8-sig"), str(path)).value

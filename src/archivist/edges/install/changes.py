@@ -72,9 +72,13 @@ class InstallChange(NamedTuple):
 
 
 def read_file(path: Path) -> bytes | None:
-    """Return a file's bytes, or None when there is no file."""
+    """Return a file's bytes, or None when there is no file.
+
+    What is read is printed as a difference, so that a repository's link is refused here as for writing.
+    """
     from archivist.files.open import read_bounded
 
+    refuse_links(path)
     try:
         return read_bounded(path) if path.exists() else None
     except InputError as error:
@@ -101,7 +105,11 @@ def plan_uninstall(targets: Sequence[InstallTarget]) -> list[InstallChange]:
 
 
 def holds_ours(target: InstallTarget) -> bool:
-    """Say whether a file has any entry of ours."""
+    """Say whether a file has any entry of ours; one behind a link has none, for none is written there."""
+    try:
+        refuse_links(target.path)
+    except InputError:
+        return False
     before = read_file(target.path)
     return before is not None and _remove_ours(target, before, None) != before
 
@@ -140,8 +148,13 @@ def plan_client(client: str, place: InstallLocation, *, is_removal: bool = False
         remarks.append(
             f"codex: it reads the hooks of {hooks_root} alone, and of this worktree once merged there"
         )
-    if place.is_local and not is_removal:
-        committed = [target for target in wanted if is_tracked(target.path)]
+    is_shared = not place.is_local or is_removal
+    committed = [] if is_shared else [target for target in wanted if is_tracked(target.path)]
+    # An unpacked archive is no repository, and holds links all the same.
+    for target in () if place.is_user else wanted:
+        if target.hooks or target not in committed:
+            refuse_links(target.path, below=place.root)
+    if not is_shared:
         for target in committed:
             name = str(target.path.relative_to(place.root))
             if target.hooks:
@@ -157,10 +170,6 @@ def plan_client(client: str, place: InstallLocation, *, is_removal: bool = False
         wanted = [target for target in wanted if target not in (*committed, *left_out)]
     changes = plan_uninstall(wanted) if is_removal else plan_install(wanted)
     refuse_unwritable(changes)
-    for change in () if place.is_user else changes:
-        # An unpacked archive is no repository, and holds links all the same.
-        if change.path.parent != place.root:
-            refuse_links(change.path.parent, below=place.root)
     return ClientPlan(client, place, wanted, changes, remarks)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.lessons.quarantine import suspicion
+from archivist.reading.command_risks import FETCHED_PACKAGE
 from archivist.reading.history import RunHistory
 from archivist.reading.offered_installs import without_installs
 from archivist.reading.outcomes import find_offer
@@ -372,13 +373,14 @@ def make_candidate(
     family = case.key.split("|", 1)[1]
     projects = material.past.projects_with(family) | {material.project}
     is_common = category is Category.TOOL_USAGE and len(projects) >= COMMON_TO_PROJECTS
-    signature = case.first.failure.signature
+    signature, risk = case.first.failure.signature, suspicion(case.line, "")
     return Candidate(
         key=case.key,
         summary=clip_words(summary),
         rule=rule,
-        # What makes a message suspicious stays in it, so that its lesson waits for a person.
-        detail=(case.line if suspicion(case.line, "") else without_installs(case.line))[:300],
+        # What makes a message suspicious stays in it, so that its lesson waits for a person; a package that
+        # it only offers to run is left out.
+        detail=(without_installs(case.line) if risk in ("", FETCHED_PACKAGE) else case.line)[:300],
         category=category,
         scope=Scope.TOOL if is_common else Scope.REPO,
         repo=material.project,

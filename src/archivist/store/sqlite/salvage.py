@@ -19,14 +19,22 @@ from archivist.records.actor import ARCHIVIST, Actor
 from archivist.records.kinds import KINDS, types_by_kind
 from archivist.records.plain import canonical_json, from_plain, to_plain
 from archivist.records.words import ActorKind
-from archivist.store.ledger import GENESIS, REMOVED, LedgerEntry, entry_hash, payload_hash, sum_events
+from archivist.store.ledger import (
+    GENESIS,
+    REMOVED,
+    SALVAGE,
+    LedgerEntry,
+    entry_hash,
+    find_lost_payloads,
+    payload_hash,
+    sum_events,
+)
 from archivist.store.rows import DECODING_ERRORS, mapping_for
 from archivist.store.sqlite.check import DERIVED_TABLES, check_other_row, reference_schema
 from archivist.store.sqlite.pages import PageReader, StoredRow, Value
 from archivist.store.sqlite.search import VectorCache
 from archivist.store.sqlite.writer import SqliteWriter, rebuild_derived
 
-SALVAGE = "salvage"
 # More missing entries in a row than any bank has: the number of the next one is damaged.
 _MAX_GAP = 1_000_000
 _BATCH = 1000
@@ -47,7 +55,6 @@ class SalvageAccount(NamedTuple):
     lost_entries: int
     # The entry from which on the chain was broken, and is sealed again.
     resealed_from: int | None
-    # At most: a payload that was erased on purpose looks the same.
     lost_payloads: int
     damaged_pages: tuple[int, ...]
 
@@ -270,7 +277,6 @@ class _Salvage:
                 if payload is not None and payload_hash(payload) != entry.payload_hash:
                     if is_sealed:
                         self._db.execute("DELETE FROM ledger_payloads WHERE seq = ?", (seq,))
-                        self._lost_payloads += 1
                     else:
                         entry = entry._replace(payload_hash=payload_hash(payload))  # noqa: PLW2901
                 if is_sealed and entry.previous == previous:
@@ -279,9 +285,7 @@ class _Salvage:
                     previous = self._write_entry(entry._replace(previous=previous))
                 self._last[entry.kind, entry.record] = entry
         self._db.execute("DELETE FROM ledger_payloads WHERE seq NOT IN (SELECT seq FROM ledger)")
-        if "ledger_payloads" in self._incomplete:
-            sql = "SELECT count(*) FROM ledger WHERE seq NOT IN (SELECT seq FROM ledger_payloads)"
-            self._lost_payloads += self._query_int(sql) - self._lost_entries
+        self._lost_payloads = len(find_lost_payloads(self._writer))
 
     def _write_entry(self, entry: LedgerEntry) -> str:
         """Write an entry with a new seal, and return that."""
