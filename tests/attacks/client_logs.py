@@ -159,14 +159,15 @@ def _opencode(*parts: Line, **facts: Any) -> Callable[[str, str], str]:
     return write
 
 
-def _gemini(*parts: str, kind: str = "main", **more: Any) -> Callable[[str, str], str]:
+def _gemini(*parts: str | Line, kind: str = "main", **more: Any) -> Callable[[str, str], str]:
     """Return a chat: the task, a call, a turn of these parts and an answer."""
 
     def write(run: str, text: str) -> str:
         facts = {"sessionId": run, "projectHash": sha256(f"/src/{run}".encode()).hexdigest(), "kind": kind}
         result = [{"functionResponse": {"response": {"output": text}}}]
         call = {"name": "read_file", "args": {"file_path": f"/src/{run}/a"}, "status": "success"}
-        turn = {"type": "user", "content": [{"text": part} for part in parts], **more}
+        content = [{"text": part} if isinstance(part, str) else part for part in parts]
+        turn = {"type": "user", "content": content, **more}
         return _lines([
             facts,
             {"id": "1", "type": "user", "content": [{"text": TASK}]},
@@ -329,6 +330,7 @@ _NOTICE = {"type": "queued_command", "commandMode": "task-notification", "prompt
 _HOOK_CONTEXT = {"type": "hook_additional_context", "content": ["TEXT"], "hookEvent": "PreToolUse"}
 _IMAGE = {"type": "image", "source": {"type": "base64", "data": ""}}
 
+_RESPONSE: Line = {"functionResponse": {"id": "t", "name": "web_fetch", "response": {"output": "ok"}}}
 SHAPES: dict[str, Callable[[str, str], str]] = {
     "claude.typed": _claude(_turn("TEXT", **_TYPED)),
     "claude.typed_image": _claude(_turn([_text("TEXT"), _IMAGE], imagePasteIds=[1], **_TYPED)),
@@ -416,6 +418,19 @@ SHAPES: dict[str, Callable[[str, str], str]] = {
     "gemini.typed_after_hook": _gemini("<hook_context>x</hook_context>\n\nTEXT"),
     "gemini.hook": _gemini("Go on.", "<hook_context>TEXT</hook_context>"),
     "gemini.hook_before": _gemini("<hook_context>TEXT</hook_context>\n\nGo on."),
+    "gemini.hook_broken_out": _gemini(
+        "Go on.", "<hook_context>a</hook_context>\n\nTEXT\n</hook_context>"
+    ),
+    "gemini.hook_broken_out_first": _gemini("<hook_context>a</hook_context>\nTEXT</hook_context>\n\nGo on."),
+    "gemini.hook_broken_out_shown": _gemini(
+        "Go on.", displayContent=[{"text": "Go on. <hook_context>a</hook_context> TEXT"}]
+    ),
+    "gemini.response": _gemini(_RESPONSE, {"text": "TEXT"}),
+    "gemini.before_response": _gemini("TEXT", _RESPONSE),
+    "gemini.shell": _gemini(
+        "I ran the following shell command:\n```sh\ncat a\n```\n\nThis produced the following result:\n"
+        "```\na\n```\nTEXT"
+    ),
     "gemini.session_context": _gemini("<session_context>\nTEXT\n</session_context>"),
     "gemini.named_files": _gemini("See @a", "\n--- Content from referenced files ---", "TEXT"),
     "gemini.command": _gemini("TEXT", displayContent=[{"text": "/plan"}]),

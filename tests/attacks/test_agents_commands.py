@@ -207,6 +207,10 @@ def test_an_agent_replaces_no_skill_of_others(archivist: Command, shop: Path) ->
         SKILL.format(ORDER),
         SKILL.format("make").replace("---\n\n#", "allowed-tools: Bash\n---\n\n#"),
         SKILL.format("make").replace("is cut\n", f"is cut. {ORDER}\n"),
+        SKILL.format("Changes: !`git diff HEAD`"),
+        SKILL.format("make\n\n```!\ngit status\n```"),
+        SKILL.format("make\n\n  ~~~ !\ngit status\n~~~"),
+        SKILL.format("make").replace("is cut\n", "is cut !`id`\n"),
     ],
 )
 def test_an_agents_skill_holds_no_order_and_grants_nothing(archivist: Command, shop: Path, text: str) -> None:

@@ -241,6 +241,7 @@ def test_every_vendor_rule_matches_a_key_made_for_it() -> None:
             "1" + draw(UPPER, 58, 2),
         ),
         *(f"{draw(HEX, 64, 3)}-{draw(ALNUM, 16, 3)}", f"{draw(ALNUM, 22, 3)}.{draw(ALNUM, 43, 3)}"),
+        f"{draw(ALNUM, 8, 4)}_{draw(ALNUM, 24, 4)}",
     )
     for rule in VENDOR_RULES:
         lead = draw(ALNUM, rule.lead, 5)

@@ -2,16 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from archivist.capture import secret_rules as rules
+from archivist.capture.secret_places import find_by_place, find_flag_values
+from archivist.capture.secret_rules import BY_ECHO, BY_FORM, BY_NAME, BY_PLACE, Span
 from archivist.errors import RecordError
 from archivist.text import replace_surrogates, without_controls
 
 _SHORTEST_TEXT = 8
-# How far before a flag on its line the program may stand that it belongs to.
-_FLAG_REACH = 200
 # A closing quote further away closes something else.
 _QUOTED_REACH = 8192
 # Each secret that is looked for elsewhere costs one more search of the whole text.
@@ -30,17 +30,6 @@ class RedactedText(NamedTuple):
 
     text: str
     found: tuple[Secret, ...] = ()
-
-
-class _Span(NamedTuple):
-    start: int
-    end: int
-    kind: str
-    # A vendor's form says more than a name beside the value: the lower rank names the placeholder.
-    rank: int
-
-
-_BY_FORM, _BY_PLACE, _BY_NAME, _BY_ECHO = range(4)
 
 
 def redact(text: str) -> RedactedText:
@@ -73,9 +62,9 @@ def _redact_whole(text: str) -> RedactedText:
     return RedactedText(text, tuple(Secret(kind, count) for (kind, _), count in counts.items()))
 
 
-def _find(text: str) -> list[_Span]:
-    spans: list[_Span] = []
-    if len(text) < _SHORTEST_TEXT:
+def _find(text: str) -> list[Span]:
+    spans: list[Span] = []
+    if len(text) < _SHORTEST_TEXT or (len(text) <= rules.LONGEST_PLAIN and rules.PLAIN_TEXT.match(text)):
         return spans
     for character, pattern in rules.VENDOR_SEPARATORS if rules.VENDOR_BODY.search(text) else ():
         if character in text:
@@ -83,15 +72,15 @@ def _find(text: str) -> list[_Span]:
                 spans += _vendor_key(text, separator.end())
     if rules.THIN_HINT.search(text.encode("utf-8", "replace").translate(None, rules.THIN_DELETE)):
         spans += _keys_without_separator(text)
-    for hint, find in (("://", _url_secrets), (" -", _flag_values)):
+    for hint, find in (("://", _url_secrets), (" -", find_flag_values)):
         if hint in text:
             spans += find(text)
     return spans + _find_by_words(text)
 
 
-def _find_by_words(text: str) -> list[_Span]:
+def _find_by_words(text: str) -> list[Span]:
     """Find the values beside words that announce a secret."""
-    spans: list[_Span] = []
+    spans: list[Span] = []
     # One character for one, whatever the text holds, so that places in `flat` are places in `text`.
     flat = (text if text.isascii() else text.encode("ascii", "replace").decode("ascii")).lower()
     for word, pattern in rules.NAMES:
@@ -102,74 +91,77 @@ def _find_by_words(text: str) -> list[_Span]:
     for hint, find_flat in (("auth", _authorizations), ("cookie", _cookies), ("bearer ", _bearers)):
         if hint in flat:
             spans += find_flat(text, flat)
-    spans += _find_elsewhere(text, flat)
-    if len(text) <= rules.LONGEST_PROMPT:
-        for hint in rules.PROMPT_HINTS if text.isascii() else rules.ALL_PROMPT_HINTS:
-            if hint in text:
-                spans += _prompt_passwords(text)
-                break
-    return spans
-
-
-def _find_elsewhere(text: str, flat: str) -> Iterator[_Span]:
-    """Find the values whose name, or the command that takes them, stands in another place."""
-    if "value" in flat:
-        yield from _paired_values(text, flat)
-    for hint, pattern in rules.PLACED_VALUES:
-        if hint in flat:
-            yield from _placed_values(text, pattern, _is_placed_secret)
-    for hint, pattern in rules.DRAWN_VALUES:
-        if hint in flat:
-            yield from _placed_values(text, pattern, rules.is_drawn_value)
+    return spans + list(find_by_place(text, flat))
 
 
 def _is_at_boundary(text: str, start: int) -> bool:
     return rules.FRESH_START.search(text[max(0, start - 10) : start]) is not None
 
 
-def _vendor_key(text: str, after: int) -> Iterator[_Span]:
+def _vendor_key(text: str, after: int) -> Iterator[Span]:
     """Find the key whose prefix ends at `after`."""
     for rule in rules.VENDORS_BY_END[text[after - 3 : after]]:
         start = after - len(rule.prefix)
         if start < rule.lead or not text.startswith(rule.prefix, start):
             continue
         is_inside = not rule.lead and not _is_at_boundary(text, start)
-        if is_inside and text[start - 1] not in "-_":
-            continue
-        body = rule.body.match(text, after)
+        # Behind a letter only a long prefix is one.
+        is_in_word = is_inside and text[start - 1] not in "-_"
+        body = rule.body.match(text, after) if not is_in_word or len(rule.prefix) >= 4 else None
         if not body or (is_inside and not rules.is_drawn(body[0], is_mixed=rule.is_mixed)):
             continue
+        if is_in_word and not rules.is_random(body[0]):
+            continue
         if not rules.is_blank(body[0]) and (not rule.is_mixed or rules.is_mixed(body[0])):
-            yield _Span(start - rule.lead, body.end(), rule.kind, _BY_FORM)
+            yield Span(start - rule.lead, body.end(), rule.kind, BY_FORM)
             return
 
 
-def _keys_without_separator(text: str) -> Iterator[_Span]:
+def _keys_without_separator(text: str) -> Iterator[Span]:
     """Find keys that begin with capitals, and private keys, whole or cut off."""
     for kind, pattern in rules.CAPITAL_RULES:
         for match in pattern.finditer(text):
             start = match.start()
             is_fresh = text[start - 1 : start] in ("-", "_") or _is_at_boundary(text, start)
-            if is_fresh and (kind != "jwt" or "." in match[0]):
-                yield _Span(*match.span(), kind, _BY_FORM)
+            # One without a dot is no token, and Mapbox's that begin with `pk.` are public.
+            is_token = kind != "jwt" or ("." in match[0] and text[max(0, start - 3) : start] != "pk.")
+            if is_fresh and is_token and (kind != "access-token" or rules.is_random(match[0])):
+                yield Span(*match.span(), kind, BY_FORM)
                 if kind == "aws-access-key":
                     yield from _aws_secrets(text, *match.span())
     for begin in rules.PEM_BEGIN.finditer(text):
         end = rules.PEM_END.search(text, begin.end(), begin.end() + rules.PEM_MAX_CHARS)
         if end and _is_base64(text[begin.end() : end.start()]):
-            yield _Span(begin.start(), end.end(), "private-key", _BY_FORM)
+            yield Span(begin.start(), end.end(), "private-key", BY_FORM)
         elif lines := rules.PEM_LINES.match(text, begin.end()):
-            yield _Span(begin.start(), lines.end(), "private-key", _BY_FORM)
+            yield Span(begin.start(), lines.end(), "private-key", BY_FORM)
+    for end in rules.PEM_END.finditer(text):
+        start = _pem_tail(text, end.start())
+        if start < end.start():
+            yield Span(start, end.end(), "private-key", BY_FORM)
 
 
-def _aws_secrets(text: str, start: int, end: int) -> Iterator[_Span]:
+def _pem_tail(text: str, end: int) -> int:
+    """Return where the lines of a key begin of which only the last ones and the END line are there."""
+    start, line_end = end, text.rfind("\n", 0, end)
+    has_whole_line = False
+    while line_end > 0 and end - line_end < rules.PEM_MAX_CHARS:
+        line_start = text.rfind("\n", max(0, line_end - 160), line_end) + 1
+        if not rules.PEM_LINE.fullmatch(text, line_start, line_end):
+            break
+        has_whole_line = has_whole_line or line_end - line_start >= 40
+        start, line_end = line_start, line_start - 1
+    return start if has_whole_line else end
+
+
+def _aws_secrets(text: str, start: int, end: int) -> Iterator[Span]:
     """Find the secrets near an access key id."""
     # One character more on each side, so that a longer stretch is not cut to forty.
     around = max(0, start - rules.AWS_REACH), end + rules.AWS_REACH
     for match in rules.AWS_SECRET.finditer(text, *around):
         is_whole = match.start() > around[0] or not match.start()
         if is_whole and match.end() < around[1] and rules.is_random(match[0]):
-            yield _Span(*match.span(), "aws-secret-key", _BY_PLACE)
+            yield Span(*match.span(), "aws-secret-key", BY_PLACE)
 
 
 def _is_base64(body: str) -> bool:
@@ -179,57 +171,83 @@ def _is_base64(body: str) -> bool:
     return letters >= 16 and letters * 10 >= len(packed) * 8
 
 
-def _url_secrets(text: str) -> Iterator[_Span]:
+def _url_secrets(text: str) -> Iterator[Span]:
     for url in rules.URL_REST.finditer(text):
         for signature in rules.URL_SIGNATURE.finditer(text, *url.span()):
-            yield _Span(*signature.span(1), "url-secret", _BY_PLACE)
+            yield Span(*signature.span(1), "url-secret", BY_PLACE)
     for path in rules.URL_SECRET_PATH.finditer(text):
-        yield _Span(*path.span(path.lastindex or 0), "url-secret", _BY_PLACE)
+        yield Span(*path.span(path.lastindex or 0), "url-secret", BY_PLACE)
     for password in rules.URL_PASSWORD.finditer(text):
-        if not rules.is_template(password[1]):
-            yield _Span(*password.span(1), "url-password", _BY_PLACE)
+        group = password.lastindex or 1
+        if not rules.is_template(password[group]):
+            yield Span(*password.span(group), "url-password", BY_PLACE)
     for user in rules.URL_USER_TOKEN.finditer(text):
         if rules.is_mixed(user[1]):
-            yield _Span(*user.span(1), "url-password", _BY_PLACE)
+            yield Span(*user.span(1), "url-password", BY_PLACE)
 
 
-def _flag_values(text: str) -> Iterator[_Span]:
-    """Find the values of flags that are passwords when their program stands before them on the line."""
-    for flag in rules.PASSWORD_FLAG.finditer(text):
-        name = flag.lastgroup or ""
-        line = text[max(0, flag.start() - _FLAG_REACH) : flag.start()].rpartition("\n")[2]
-        is_named = rules.FLAG_PROGRAMS[name].search(line) is not None
-        if is_named and not flag[name].isdigit() and not rules.is_template(flag[name]):
-            yield _Span(*flag.span(name), "password", _BY_PLACE)
-
-
-def _named_values(text: str, flat: str, pattern: re.Pattern[str]) -> Iterator[_Span]:
+def _named_values(text: str, flat: str, pattern: re.Pattern[str]) -> Iterator[Span]:
     covered = 0
     for match in pattern.finditer(flat):
         first = flat[match.start() : match.start() + 2]
         kind = rules.NAME_KINDS.get(first) or ("token" if flat[match.start() + 2] == "n" else "api-key")
         name = _name_before(flat, match.start("tail"))
-        if match.start() < covered or name is None or not rules.WHOLE_NAME[kind].fullmatch(name):
+        if match.start() < covered or name is None:
             continue
         start = match.start("tail") - len(name)
+        written = text[start : match.start("tail")]
+        is_known = rules.WHOLE_NAME[kind].fullmatch(name) is not None
+        if not is_known and not _is_other_name(kind, written):
+            continue
         is_env = match["sep"] == "=" and bool(
             rules.ENV_NAME.search(text, max(0, start - 16), match.start("sep"))
         )
         value = _value_at(text, match.end(), is_env=is_env, is_xml=match["sep"] == ">")
         before = flat[max(0, start - 160) : start]
-        is_word = name == "pass" and (value is None or not _is_typed_pass(match, value, before))
-        if value is None or is_word or (not value.is_quoted and _is_code(text, value)):
+        if value is None or (not value.is_quoted and _is_code(text, value, match["sep"])):
+            continue
+        if name == "pass" and not _is_typed_pass(written, match, value, before):
+            continue
+        if not is_known and not _is_other_value(kind, written, value):
             continue
         if _is_secret(kind, match, value, before):
             rest = rules.LONG_REST.match(text, value.end) if len(value.text) >= rules.LONG_VALUE else None
             covered = rest.end() if rest else value.end
-            yield _Span(value.start, covered, kind, _BY_NAME)
+            yield Span(value.start, covered, kind, BY_NAME)
 
 
-def _is_typed_pass(match: re.Match[str], value: "_Value", before: str) -> bool:
+def _is_other_name(kind: str, written: str) -> bool:
+    """Say whether a name that names no secret by itself does so beside a value that was drawn by chance."""
+    if kind == "password":
+        return rules.PASS_NAME.fullmatch(written) is not None
+    if kind != "api-key" or not rules.OTHER_KEY.fullmatch(written):
+        return False
+    words = [word.lower() for word in rules.NAME_WORD.findall(written)]
+    return rules.HARMLESS_KEYS.isdisjoint(words[-3:-1])
+
+
+def _is_other_value(kind: str, written: str, value: "_Value") -> bool:
+    if kind == "api-key":
+        return rules.is_other_key_value(value.text, is_capital=written.isupper())
+    if written.isupper():
+        return not value.text.isalpha() and not value.text.isdigit()
+    return _is_strong(value)
+
+
+def _is_strong(value: "_Value") -> bool:
+    return rules.is_told_value(value.text) if value.is_quoted else rules.is_strong_value(value.text)
+
+
+def _is_typed_pass(written: str, match: re.Match[str], value: "_Value", before: str) -> bool:
     """Say whether `pass` stands for a password here: mostly it is a verb."""
     is_named = bool(match["close"]) or rules.PROSE_LOGIN.search(before) is not None
-    return is_named and not value.text.isalpha()
+    is_variable = written == "PASS" and match["sep"] == "=" and not value.text.isdigit()
+    is_beside_user = value.is_quoted and rules.USER_FIELD.search(before) is not None
+    if is_named or is_variable or is_beside_user:
+        return not value.text.isalpha()
+    # `PASS: TestName/case_2` is what a test prints.
+    is_field = written == "pass" and match["sep"].strip(" \t") in ("=", ":")
+    return is_field and _is_strong(value)
 
 
 def _name_before(flat: str, end: int) -> str | None:
@@ -271,8 +289,11 @@ def _value_at(text: str, start: int, *, is_env: bool, is_xml: bool) -> _Value | 
     return _Value(start, start + len(value), value, is_env)
 
 
-def _is_code(text: str, value: _Value) -> bool:
+def _is_code(text: str, value: _Value, separator: str = "=") -> bool:
     """Say whether an unquoted value goes on as an expression or stands where code puts a variable."""
+    # "Das Passwort lautet …, bitte": words stand between them, so what follows is a sentence's.
+    if separator.strip(" \t:").isalpha() and text[value.end : value.end + 1] in (",", ":", ")"):
+        return False
     following = text[value.end : value.end + 1] or " "
     is_variable = following in "),:}" and value.text.isidentifier() and not rules.is_random(value.text)
     return following in "([{<" or is_variable
@@ -303,7 +324,7 @@ def _is_secret(kind: str, match: re.Match[str], value: _Value, before: str) -> b
     return is_placed and judge(value.text, is_quoted=value.is_quoted)
 
 
-def _authorizations(text: str, flat: str) -> Iterator[_Span]:
+def _authorizations(text: str, flat: str) -> Iterator[Span]:
     for match in rules.AUTH.finditer(flat):
         name = _name_before(flat, match.start() + 4)
         if name is None:
@@ -311,7 +332,7 @@ def _authorizations(text: str, flat: str) -> Iterator[_Span]:
         if match["pair"]:
             start, end = match.span("pair")
             if rules.is_password_value(text[start:end], is_quoted=True):
-                yield _Span(start, end, "password", _BY_PLACE)
+                yield Span(start, end, "password", BY_PLACE)
             continue
         value = rules.AUTH_VALUE.match(text, match.end())
         if value is None or _is_code(text, _Value(*value.span(), value[0], is_quoted=False)):
@@ -323,40 +344,17 @@ def _authorizations(text: str, flat: str) -> Iterator[_Span]:
             is_named = not match["comma"] and not flat.endswith("::", 0, start)
             is_secret = is_named and rules.is_key_value(value[0], is_quoted=match["quote"] is not None)
         if is_secret:
-            yield _Span(*value.span(), "authorization", _BY_PLACE)
+            yield Span(*value.span(), "authorization", BY_PLACE)
 
 
-def _bearers(text: str, flat: str) -> Iterator[_Span]:
+def _bearers(text: str, flat: str) -> Iterator[Span]:
     for match in rules.BEARER.finditer(flat):
         value = rules.AUTH_VALUE.match(text, match.end())
         if value and rules.is_random(value[0]) and not rules.is_ordinary(value[0]):
-            yield _Span(*value.span(), "authorization", _BY_PLACE)
+            yield Span(*value.span(), "authorization", BY_PLACE)
 
 
-def _placed_values(text: str, pattern: re.Pattern[str], judge: Callable[[str], bool]) -> Iterator[_Span]:
-    """Find the values that a pattern shows and a judge takes for secrets."""
-    for match in pattern.finditer(text):
-        value = match["value"].rstrip(".,:;)\"'")
-        if judge(value) and (value.startswith("$") or not rules.is_template(value)):
-            yield _Span(match.start("value"), match.start("value") + len(value), "secret", _BY_PLACE)
-
-
-def _paired_values(text: str, flat: str) -> Iterator[_Span]:
-    """Find the values whose name stands in a field beside them."""
-    for field in rules.VALUE_FIELD.finditer(flat):
-        start = max(0, field.start() - rules.FIELD_REACH)
-        around = text[start : field.end() + rules.FIELD_REACH]
-        for pattern in rules.PAIRED_VALUES:
-            for span in _placed_values(around, pattern, _is_placed_secret):
-                yield span._replace(start=start + span.start, end=start + span.end)
-
-
-def _is_placed_secret(value: str) -> bool:
-    is_count = value.isdigit()
-    return value.startswith("$") or (not is_count and rules.is_password_value(value, is_quoted=True))
-
-
-def _kubernetes_secrets(text: str, flat: str) -> Iterator[_Span]:
+def _kubernetes_secrets(text: str, flat: str) -> Iterator[Span]:
     """Find the values in the data of Secrets, as YAML or JSON."""
     done = 0
     for kind in rules.K8S_SECRET.finditer(flat):
@@ -373,18 +371,11 @@ def _kubernetes_secrets(text: str, flat: str) -> Iterator[_Span]:
             while entry and (entry["indent"] is None or len(entry["indent"]) > indent):
                 name = "bare" if entry["quoted"] is None else "quoted"
                 if len(entry[name]) >= 4 and not rules.is_template(entry[name]):
-                    yield _Span(*entry.span(name), "kubernetes-secret", _BY_PLACE)
+                    yield Span(*entry.span(name), "kubernetes-secret", BY_PLACE)
                 entry = rules.K8S_ENTRY.match(text, entry.end())
 
 
-def _prompt_passwords(text: str) -> Iterator[_Span]:
-    for match in rules.PROMPT_PASSWORD.finditer(text):
-        value = match[1].rstrip(".,:;\"'`)")
-        if not value.isalpha() and rules.is_password_value(value, is_quoted=False):
-            yield _Span(match.start(1), match.start(1) + len(value), "password", _BY_PLACE)
-
-
-def _cookies(text: str, flat: str) -> Iterator[_Span]:
+def _cookies(text: str, flat: str) -> Iterator[Span]:
     for match in rules.COOKIE_HEADER.finditer(flat):
         if _name_before(flat, match.start() + 6) is None:
             continue
@@ -392,38 +383,38 @@ def _cookies(text: str, flat: str) -> Iterator[_Span]:
         while pair:
             is_attribute = pair[1].lower() in rules.COOKIE_ATTRIBUTES
             if len(pair[2]) >= 6 and not is_attribute and not rules.is_ordinary(pair[2]):
-                yield _Span(*pair.span(2), "cookie", _BY_PLACE)
+                yield Span(*pair.span(2), "cookie", BY_PLACE)
             pair = rules.COOKIE_PAIR.match(text, pair.end())
 
 
-def _merge_spans(spans: list[_Span]) -> list[_Span]:
+def _merge_spans(spans: list[Span]) -> list[Span]:
     """Unite spans that overlap, under the kind that says most."""
-    merged: list[_Span] = []
+    merged: list[Span] = []
     for span in sorted(spans):
         if merged and span.start < merged[-1].end:
             last = merged[-1]
             best = min(last, span, key=lambda each: each.rank)
-            merged[-1] = _Span(last.start, max(last.end, span.end), best.kind, best.rank)
+            merged[-1] = Span(last.start, max(last.end, span.end), best.kind, best.rank)
         else:
             merged.append(span)
     return merged
 
 
-def _with_repeats(text: str, spans: list[_Span]) -> list[_Span]:
+def _with_repeats(text: str, spans: list[Span]) -> list[Span]:
     """Add the other places of the secrets that were found, and give one secret one kind."""
-    kinds: dict[str, _Span] = {}
+    kinds: dict[str, Span] = {}
     for span in spans:
         value = text[span.start : span.end]
         if value not in kinds or span.rank < kinds[value].rank:
             kinds[value] = span
-    echoes: list[_Span] = []
+    echoes: list[Span] = []
     for value, span in list(kinds.items())[:_MOST_ECHOED]:
         if not rules.is_distinctive(value):
             continue
         at = text.find(value)
         while at >= 0:
             if not text[at - 1 : at].isalnum() and not text[at + len(value) : at + len(value) + 1].isalnum():
-                echoes.append(_Span(at, at + len(value), span.kind, _BY_ECHO))
+                echoes.append(Span(at, at + len(value), span.kind, BY_ECHO))
             at = text.find(value, at + len(value))
     named = [span._replace(kind=kinds[text[span.start : span.end]].kind) for span in spans]
     return _merge_spans(named + echoes)

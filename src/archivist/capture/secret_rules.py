@@ -4,12 +4,26 @@ import re
 from typing import Final, NamedTuple
 
 from archivist.cold_start import lazy_pattern
+from archivist.records.run_words import REDACTED
 
-PLACEHOLDER_START: Final = "[redacted:"
+PLACEHOLDER_START: Final = REDACTED
 
 _ALNUM: Final = r"[A-Za-z0-9]"
 _WORDY: Final = r"[A-Za-z0-9_\-]"
 _HEX: Final = r"[A-Fa-f0-9]"
+
+
+class Span(NamedTuple):
+    """Where a secret stands in a text."""
+
+    start: int
+    end: int
+    kind: str
+    # A vendor's form says more than a name beside the value: the lower rank names the placeholder.
+    rank: int
+
+
+BY_FORM, BY_PLACE, BY_NAME, BY_ECHO = range(4)
 
 
 class VendorRule(NamedTuple):
@@ -71,7 +85,7 @@ VENDOR_RULES: Final[tuple[VendorRule, ...]] = (
     *_vendor("sentry-token", "sntrys_ sntryu_", r"[A-Za-z0-9+/=_]{32,512}"),
     *_vendor("grafana-token", "glsa_ glc_", r"[A-Za-z0-9+/=_]{32,512}"),
     *_vendor("vault-token", "hvs. hvb. hvr.", _WORDY + "{20,300}"),
-    *_vendor("doppler-token", "dp.pt. dp.st. dp.ct. dp.sa.", _ALNUM + "{32,64}"),
+    *_vendor("doppler-token", "dp.pt. dp.st. dp.ct. dp.sa.", r"(?:[a-z0-9_\-]{2,35}\.)?[A-Za-z0-9]{32,64}"),
     *_vendor("terraform-token", ".atlasv1.", r"[\w=\-]{40,120}", lead=14),
     *_vendor("pulumi-token", "pul-", _HEX + "{40}", is_mixed=True),
     *_vendor("rubygems-key", "rubygems_", _HEX + "{40,64}"),
@@ -87,6 +101,7 @@ VENDOR_RULES: Final[tuple[VendorRule, ...]] = (
     *_vendor("supabase-key", "sbp_ sb_secret_", _WORDY + "{24,64}", is_mixed=True),
     *_vendor("planetscale-token", "pscale_tkn_ pscale_pw_ pscale_oauth_", r"[\w.\-]{32,64}"),
     *_vendor("netlify-token", "nfp_", _ALNUM + "{36,64}"),
+    *_vendor("resend-key", "re_", r"(?=\w{0,40}[A-Z])[A-Za-z0-9]{8}_[A-Za-z0-9]{20,32}", is_mixed=True),
     *_vendor("age-key", "AGE-SECRET-KEY-", "1[A-Z0-9]{58}"),
 )
 
@@ -108,11 +123,14 @@ def _separator_pattern(separator: str) -> re.Pattern[str]:
         if rule.prefix.endswith(separator):
             by_length.setdefault(len(rule.prefix), []).append(re.escape(rule.prefix))
     before = "|".join(f"(?<={'|'.join(prefixes)})" for prefixes in by_length.values())
-    # Only the keys with a tilde have dots and more tildes in them.
-    body = r"[A-Za-z0-9_.~\-]" if separator == "~" else _WORDY
+    # Only the keys with a tilde or a dot have dots and tildes in them.
+    body = r"[A-Za-z0-9_.~\-]" if separator in "~." else _WORDY
     return lazy_pattern(f"{re.escape(separator)}(?={body}{{16}})(?:{before})")
 
 
+# Short words, dates and ids: half of the texts in a log, and none that a rule below takes for a secret.
+PLAIN_TEXT: Final = lazy_pattern(r"(?:[A-Za-z_\-./]{1,20}|[0-9a-fTZ:.\-]{1,36})\Z")
+LONGEST_PLAIN: Final = 36
 # Every vendor's key has this much in one piece; a short path or name has not, and needs no other pattern.
 VENDOR_BODY: Final = lazy_pattern(r"[A-Za-z0-9_.~\-]{16}")
 VENDOR_SEPARATORS: Final = tuple((separator, _separator_pattern(separator)) for separator in "_-.~")
@@ -130,12 +148,28 @@ FRESH_START: Final = lazy_pattern(
 # Forms without a separator. Each has a hint that survives in the text once all but capitals, digits, y and z
 # are deleted: that makes one thin string in which looking for all of them costs next to nothing.
 THIN_DELETE: Final = bytes(set(range(256)) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789yz"))
-# The names in a JWT's header have three letters, which puts an O where the first one ends.
-THIN_HINT: Final = re.compile(rb"A(?:KIA|SIA|Iz)|SK\d{6}|yJ[A-Z0-9yz]{0,4}O|BEGIN")
+# The names in a JWT's header have three letters, which puts an O where the first one ends; the first name in
+# a token of Mapbox has one.
+THIN_HINT: Final = re.compile(
+    rb"A(?:KI[AD]|SIA|Iz|TATT3)|EAA[A-Z]|LTAI|SK\d{6}|yJ(?:1I|[A-Z0-9yz]{0,4}O)|PRIVATEKEY"
+)
 CAPITAL_RULES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("aws-access-key", lazy_pattern(r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])")),
     ("google-api-key", lazy_pattern(r"AIza[A-Za-z0-9_\-]{35}(?![A-Za-z0-9])")),
     ("twilio-key", lazy_pattern(r"SK[0-9a-f]{32}(?![A-Za-z0-9])")),
+    ("atlassian-token", lazy_pattern(r"ATATT3[\w\-=]{40,400}")),
+    # Bytes that are zero look like this in base64: neither more of it nor a line of it may stand beside.
+    (
+        "access-token",
+        lazy_pattern(
+            r"(?<![+/=])(?<![A-Za-z0-9+/]{40}\n)EAA[A-Z](?=\w{0,60}\d)[\w\-]{56,400}(?![\w+/=\-]|\r?\n[\w+/]{60})"
+        ),
+    ),
+    (
+        "alibaba-key",
+        lazy_pattern(r"LTAI(?=[A-Z0-9]{0,20}[a-z])(?=[a-z0-9]{0,20}[A-Z])[A-Za-z0-9]{12,20}(?![A-Za-z0-9])"),
+    ),
+    ("tencent-key", lazy_pattern(r"AKID(?=[A-Za-z]{0,32}\d)[A-Za-z0-9]{32}(?![A-Za-z0-9])")),
     # One without a dot is none. It is matched all the same, so that it is not looked for inside it again.
     ("jwt", lazy_pattern(r"eyJ[\w\-]{8,4096}+(?:\.[\w\-]{8,8192}+(?:\.[\w\-]{0,4096}){0,3})?")),
 )
@@ -153,13 +187,20 @@ PEM_LINES: Final = lazy_pattern(
     r"[A-Za-z0-9+/=]{16,}+)+"
     r"(?:(?:\s|\\[nrt])*[A-Za-z0-9+/=]{1,64}(?=\s*+(?:\Z|[\"'])))?"
 )
+# A line of a key before its END line, with what listings and diffs put before it.
+PEM_LINE: Final = lazy_pattern(r"[ \t+\-|>]{0,12}(?:\d{1,6}[ \t:|]{1,4})?[A-Za-z0-9+/=]{1,128}[ \t\r]{0,4}")
 PEM_MAX_CHARS: Final = 16_000
 
-URL_PASSWORD: Final = lazy_pattern(r"://[^\s/:@\"'<>`\\]{0,128}:([^\s/@\"'<>`\\]{1,256})@(?=[\w\[.\-$%{])")
+# With a slash in it, it begins with no port and has a digit and a letter.
+URL_PASSWORD: Final = lazy_pattern(
+    r"://[^\s/:@\"'<>`\\]{0,128}:(?:([^\s/@\"'<>`\\]{1,256})"
+    r"|(?!\d{1,5}/)(?=[^\s@]{0,128}[A-Za-z])(?=[^\s@\d]{0,128}\d)([^\s@\"'<>`\\?#]{1,128}))@(?=[\w\[.\-$%{])"
+)
 URL_USER_TOKEN: Final = lazy_pattern(r"://([A-Za-z0-9_\-]{20,256})@(?=[\w\[])")
 URL_SECRET_PATH: Final = lazy_pattern(
     r"://(?:hooks\.slack\.com/(?:services|workflows|triggers)/([\w/]{20,120})"
     r"|(?:\w{1,10}\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/(\d{10,24}/[\w\-]{30,120})"
+    r"|[\w\-]{1,60}\.webhook\.office\.com/webhookb2/([\w@\-]{1,120}/IncomingWebhook/[\w/\-]{20,160})"
     r"|api\.telegram\.org/(?:file/)?bot(\d{6,12}:[\w\-]{30,50}))"
 )
 URL_REST: Final = lazy_pattern(r"://[^\s\"'<>`\\]{0,8000}")
@@ -177,6 +218,8 @@ _SEP: Final = (
     r"(?P<close>(?:\\{0,3}[\"'`])?\]?)"
     r"(?P<sep>[ \t]{0,8}:[ \t]?[a-z_][\w\[\].?]{0,40}(?: ?\| ?none)?[ \t]?=(?![=>])[ \t]{0,4}(?=[\"'bruf\\])"
     r"|[ \t]{0,16}(?::=|=>|[=!]==?|=|:(?!:))[ \t]{0,16}"
+    # A quoted name, and the value on the next line.
+    r"(?:(?<=[\"']:)\r?\n[ \t]{0,40}(?=[\"']))?"
     r"|>(?=[^<\n]{1,200}</)"
     r"|,[ \t]{0,4}(?=\\{0,3}[\"'])|\((?=[\"'])"
     r"|(?:[ \t]for[ \t][^\n:=,;\"'`]{1,40}?)?[ \t]{1,2}(?:is|ist|lautet|est):?[ \t]{1,2}(?=\S{0,64}\d)"
@@ -199,7 +242,7 @@ NAME_KINDS: Final = {
 NAME_REACH: Final = 48
 _LONGEST_NAME: Final = NAME_REACH + 4
 WHOLE_NAME: Final = {
-    "password": lazy_pattern(r".*pass(?:word|wd|phrase|wort|code)|.*pwd|\w*[_\-]pass|passe?|pw"),
+    "password": lazy_pattern(r".*pass(?:word|wd|phrase|wort|code)|.*pwd|\w*[_\-](?:pass|pw)|passe?|pw"),
     "secret": lazy_pattern(r".*"),
     # Marks of a page, a lock or a repeated request are drawn by chance too, but open nothing.
     "token": lazy_pattern(
@@ -214,6 +257,24 @@ WHOLE_NAME: Final = {
         longest=_LONGEST_NAME,
     ),
 }
+# As it is written: `SSHPASS`, `SmtpPass`, but not `bypass`.
+PASS_NAME: Final = lazy_pattern(
+    r"(?!BYPASS|COMPASS|ENCOMPASS|SURPASS|OVERPASS)[A-Z][A-Z0-9]{0,40}PASS|\w{0,40}[a-z0-9]Pass"
+)
+# Any other key, as it is written: `OPENAI_KEY`, `PresharedKey`, `x-acme-key`. Keys of tables, caches and
+# locks open nothing, nor do public ones.
+OTHER_KEY: Final = lazy_pattern(r"[A-Z][A-Z0-9_]{1,60}KEY|[\w.\-]{1,60}(?:[_\-.]key|[a-z0-9]Key)")
+NAME_WORD: Final = lazy_pattern(r"[A-Z0-9]+(?![a-z])|[A-Z]?[a-z0-9]+")
+_HARMLESS_KEY_WORDS: Final = """
+    any anon block bucket build cache chat client column component composite config content conversation
+    data dedup dedupe dict doc document entity enum event feature field file flag foreign group hash host
+    hot i18n id idem idempotency image index item job json kid label list locale lock lookup map menu
+    message metric node object order partition path press primary pub public publishable query react
+    record registry request room route routing row run s3 section short site sort span state store sub
+    surrogate tab tag task theme thread trace translation unique verification verify verifying websocket
+    widget
+"""
+HARMLESS_KEYS: Final = frozenset(re.findall(r"\w+", _HARMLESS_KEY_WORDS))
 # Either a pair (`auth=("user", "password")`) or a header with or without a scheme.
 AUTH: Final = lazy_pattern(
     r"auth(?:[ \t]?=?[ \t]?\([ \t\n]{0,4}[\"'][^\"'\n]{1,80}[\"'],[ \t\n]{0,4}"
@@ -233,129 +294,27 @@ COOKIE_PAIR: Final = lazy_pattern(r"([\w.\-]{1,80})=([^\s;,()\"'\\`]{0,4096})(?:
 COOKIE_ATTRIBUTES: Final = frozenset(
     {"path", "domain", "expires", "max-age", "samesite", "version", "priority"}
 )
-# The password behind a flag, and the programs of which the flag is.
-PASSWORD_FLAG: Final = lazy_pattern(
-    r" -(?:pass(?:in|out)? [\"']?pass:(?P<pass>[^\s\"'$<{][^\s\"']{3,255})"
-    r"|(?:u[ =]?|-user[ =])[\"']?[^\s:\"'$<{]{1,128}:(?P<u>[^\s\"'$<{:/][^\s\"']{0,255})"
-    r"|p[ =]?[\"']?(?P<p>[^\s\"'$<{=\-][^\s\"']{3,255})"
-    r"|[aPw] [\"']?(?P<a>[^\s\"'$<{=/\-][^\s\"']{3,255})"
-    r"|-from-literal[= ][\"']?[\w.\-]{1,253}=[\"']?(?P<literal>[^\s\"'$<{][^\s\"']{3,1024}))"
-)
-FLAG_PROGRAMS: Final = {
-    "u": lazy_pattern(r"\bcurl\b"),
-    "a": lazy_pattern(r"\b(?:redis-cli|valkey-cli|zip|unzip|ldap\w+)\b"),
-    "literal": lazy_pattern(r"\bsecret\b"),
-    "pass": lazy_pattern(r"\bopenssl\b"),
-    "p": lazy_pattern(r"\b(?:mysql\w*|mariadb[\w\-]*|mongo\w*|sshpass|(?:docker|podman) login|7z|ldap\w+)\b"),
-}
-# Words of other languages for a password, and what people type behind them. People type short texts; each
-# hint costs one more search, so longer texts are left out.
-LONGEST_PROMPT: Final = 2_000
-PROMPT_HINTS: Final = ("ennwort", "achtwoord", "enha")
-ALL_PROMPT_HINTS: Final = (*PROMPT_HINTS, "ñ", "ł", "ö", "ь", "ifre", "密", "ド", "호")
-_TYPED: Final = (
-    r"(?:[ \t]{0,4}[:\uff1a=][ \t]{0,4}|[ \t]{1,2}(?:is|ist|lautet|es|é|jest|är)[ \t]{1,2}"
-    r"|[是は为為][ \t:\uff1a]{0,2})"
-    r"[\"'`\u300c]?([!-~]{6,128})"
-)
-PROMPT_PASSWORD: Final = lazy_pattern(
-    r"(?:ennwort|achtwoord|[Ss]enha|ontraseña|asło|ösenord|ароль|[şŞ]ifre|密[码碼]|パスワード|비밀번호)"
-    + _TYPED
-)
 # A Secret of Kubernetes, as YAML or JSON, plain or escaped: every value in its data is a secret.
-_MARK: Final = r"\\{0,3}[\"']"
+QUOTE_MARK: Final = r"\\{0,3}[\"']"
 _COLON: Final = r"[ \t]{0,4}:[ \t]{0,4}"
-_LINE: Final = r"(?:\r?\n|\\n)"
-K8S_SECRET: Final = lazy_pattern(rf"kind(?:{_MARK})?{_COLON}(?:{_MARK})?secret(?![\w\-])")
-K8S_DOCUMENT: Final = lazy_pattern(rf"apiversion|{_LINE}---")
+LINE_END: Final = r"(?:\r?\n|\\n)"
+K8S_SECRET: Final = lazy_pattern(rf"kind(?:{QUOTE_MARK})?{_COLON}(?:{QUOTE_MARK})?secret(?![\w\-])")
+K8S_DOCUMENT: Final = lazy_pattern(rf"apiversion|{LINE_END}---")
 K8S_REACH: Final = 65_536
 K8S_DATA: Final = lazy_pattern(
-    rf"(?:{_LINE}(?P<indent>[ ]{{0,16}})|\b|(?={_MARK}))(?:{_MARK})?(?:stringdata|data)(?:{_MARK})?{_COLON}"
-    rf"(?=\{{|{_LINE})"
+    rf"(?:{LINE_END}(?P<indent>[ ]{{0,16}})|\b|(?={QUOTE_MARK}))(?:{QUOTE_MARK})?"
+    rf"(?:stringdata|data)(?:{QUOTE_MARK})?{_COLON}"
+    rf"(?=\{{|{LINE_END})"
 )
 K8S_ENTRY: Final = lazy_pattern(
-    rf"(?:{_LINE}(?P<indent>[ ]{{1,32}})|[{{,]\s{{0,40}})(?:{_MARK})?[\w.\-]{{1,253}}(?:{_MARK})?{_COLON}"
-    rf"(?:{_MARK}(?P<quoted>[^\"'\n\\]{{0,65536}}){_MARK}|(?P<bare>[^\s\"'\\,{{}}|>][^\s\"'\\,{{}}]{{0,65536}}))"
+    rf"(?:{LINE_END}(?P<indent>[ ]{{1,32}})|[{{,]\s{{0,40}})(?:{QUOTE_MARK})?[\w.\-]{{1,253}}"
+    rf"(?:{QUOTE_MARK})?{_COLON}"
+    rf"(?:{QUOTE_MARK}(?P<quoted>[^\"'\n\\]{{0,65536}}){QUOTE_MARK}"
+    rf"|(?P<bare>[^\s\"'\\,{{}}|>][^\s\"'\\,{{}}]{{0,65536}}))"
     r"[ \t]{0,4}"
 )
-# Values whose name stands elsewhere: in a field beside them, before a space, or in the command they go to.
-_NAME_ELSEWHERE: Final = (
-    r"[\w./:\-]{0,60}(?i:pass(?:word|wd|phrase)|pwd|secret|token(?!s)|api_?key|access_?key|private_?key|signing_?key"
-    r"|deploy_?key|credentials?)[\w.\-]{0,20}"
-)
-_NAME_FIELD: Final = r"(?i:name|key|parameterkey)"
-_VALUE_FIELD: Final = r"(?i:value|parametervalue)"
-_IS: Final = r"\s{0,8}:\s{0,8}"
-_BLANK: Final = r"[ \t]{1,4}"
-_QUOTE: Final = r"[\"']?"
-_PLACED: Final = r"(?P<value>[^\s\"'\\`<>$][^\s\"'\\`<>]{3,1023})"
-_NAME_PAIR: Final = rf"{_MARK}{_NAME_FIELD}{_MARK}{_IS}{_MARK}{_NAME_ELSEWHERE}{_MARK}"
-_VALUE_PAIR: Final = rf"{_MARK}{_VALUE_FIELD}{_MARK}{_IS}{_MARK}{_PLACED}"
-_GAP: Final = r"[^{}<>]{0,160}?"
-# A name and a value in fields of their own: looked for around each `value`.
-VALUE_FIELD: Final = lazy_pattern(r"value(?=\\{0,3}[\"']?\s{0,8}[:=])")
-FIELD_REACH: Final = 300
-PAIRED_VALUES: Final[tuple[re.Pattern[str], ...]] = (
-    lazy_pattern(_NAME_PAIR + _GAP + _VALUE_PAIR),
-    lazy_pattern(rf"{_VALUE_PAIR}{_MARK}{_GAP}{_NAME_PAIR}"),
-    lazy_pattern(
-        rf"\b{_NAME_FIELD}: {{0,4}}{_QUOTE}{_NAME_ELSEWHERE}{_QUOTE}{_LINE}[ \t]{{0,40}}"
-        rf"{_VALUE_FIELD}:{_BLANK}{_QUOTE}{_PLACED}"
-    ),
-    lazy_pattern(rf"\b{_NAME_FIELD}={_MARK}{_NAME_ELSEWHERE}{_MARK}\s{{1,8}}{_VALUE_FIELD}={_MARK}{_PLACED}"),
-)
-_SETTING: Final = lazy_pattern(
-    rf"\b(?:set{_BLANK}-[gUx]{{1,3}}|setenv|[Cc]onfig set){_BLANK}{_NAME_ELSEWHERE}[ \t=]{{1,4}}"
-    rf"{_QUOTE}{_PLACED}"
-)
-# By a word that the lower-cased text must hold.
-PLACED_VALUES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
-    ("set -", _SETTING),
-    ("setenv", _SETTING),
-    ("config set", _SETTING),
-    (
-        "env ",
-        lazy_pattern(
-            rf"(?:^|{_LINE})[ \t]{{0,8}}(?:ENV|ARG){_BLANK}{_NAME_ELSEWHERE}{_BLANK}{_QUOTE}{_PLACED}"
-        ),
-    ),
-    ("secret set", lazy_pattern(rf"\bsecret set [^\n|;]{{1,120}}?(?:--body|-b)[ =]{_QUOTE}{_PLACED}")),
-    ("securestring", lazy_pattern(rf"SecureString[^\n|;]{{0,200}}?--value[ =]{_QUOTE}{_PLACED}")),
-    (
-        "securestring",
-        lazy_pattern(
-            rf"--value[ =]{_QUOTE}(?P<value>[^\s\"'$-][^\s\"']{{3,99}}){_QUOTE}[^\n|;]{{0,60}}SecureString"
-        ),
-    ),
-    ("secret-string", lazy_pattern(rf"--secret-string[ =]{_QUOTE}{_PLACED}")),
-    (
-        "-stdin",
-        lazy_pattern(
-            rf"\b(?:echo|printf)(?: -n)?(?: [\"']%s(?:\\n)?[\"'])? {_QUOTE}{_PLACED}{_QUOTE} {{0,2}}\|"
-            r"[^\n|]{0,200}?--password-stdin"
-        ),
-    ),
-    ("sudo -s", lazy_pattern(rf"\becho(?: -n)? {_QUOTE}{_PLACED}{_QUOTE} {{0,2}}\| {{0,2}}sudo -S\b")),
-    ("identified by", lazy_pattern(rf"(?i:identified by){_BLANK}[\"']{_PLACED}")),
-    ("psk", lazy_pattern(rf"\bpsk[ \t]{{0,2}}[=:][ \t]{{0,2}}{_QUOTE}{_PLACED}")),
-    ("$", lazy_pattern(r"(?P<value>\$(?:1|2[aby]|5|6|y|apr1)\$[./\w$=,]{20,200})")),
-    (":aa", lazy_pattern(r"(?<![\w.:\-])(?P<value>\d{8,10}:AA[\w\-]{32,35})(?![\w\-])")),
-)
-# The same where much else stands in such places: the value must look drawn by chance.
-DRAWN_VALUES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
-    ("pass:", lazy_pattern(rf"(?:^|{_LINE})[ \t\-]{{0,12}}{_QUOTE}pass{_QUOTE}:{_BLANK}{_QUOTE}{_PLACED}")),
-    ("key=", lazy_pattern(r"[?&](?i:api_?)?(?i:key)=(?P<value>[\w.~%+/\-]{16,512})")),
-    (" -b ", lazy_pattern(rf" -b {_QUOTE}[\w.\-]{{1,80}}=(?P<value>[^\s;\"'$]{{8,512}})")),
-    ("pass=", lazy_pattern(r"[?&\"']pass=(?P<value>[^\s&\"'$<>]{8,256})")),
-    ("password for", lazy_pattern(r"(?i:password for) '[^'\n]{1,200}': (?P<value>\S{8,256})")),
-    (
-        "discord",
-        lazy_pattern(
-            r"(?<![\w.\-])(?P<value>[MNO][A-Za-z\d_\-]{23,27}\.[A-Za-z\d_\-]{6}\.[A-Za-z\d_\-]{27,40})(?![\w.\-])"
-        ),
-    ),
-    (":5432:", lazy_pattern(r":5432:[\w*\-]{1,64}:[\w.*\-]{1,64}:(?P<value>[^\s:]{8,256})(?=\s|$)")),
-)
+# `{ user: 'ann', pass: '…' }`
+USER_FIELD: Final = lazy_pattern(r"\buser(?:name)?\\{0,3}[\"']?[ \t]{0,4}[:=][^\n{}]{0,80}\Z")
 # "log in as user ann with the password …"
 PROSE_LOGIN: Final = lazy_pattern(
     r"\b(?:user(?:name)?|log ?in|ssh|account)\b[^\n.;]{0,60}?[ ,](?:and|with|using),?[ \t]{1,2}(?:the[ ])?\Z"
@@ -397,6 +356,12 @@ _MEASURE: Final = lazy_pattern(
 )
 _LOWER_RUN: Final = lazy_pattern(r"[a-z]{3,}")
 _KEY_CHARACTERS: Final = lazy_pattern(r"[\w\-.~+/=:%@!#$^&*]+\Z")
+_HEXADECIMAL: Final = lazy_pattern(r"(?=[0-9]{0,128}[A-Fa-f])(?=[A-Fa-f]{0,128}[0-9])[0-9A-Fa-f]+\Z")
+# Google's passwords for programs: four groups of four letters.
+_GROUPS: Final = lazy_pattern(r"[a-z0-9]{4}(?: [a-z0-9]{4}){3}\Z")
+_GROUP_NO_WORD: Final = lazy_pattern(
+    r"\b(?:[b-df-hj-np-tv-xz]{4}|(?=[a-z]{0,3}\d)(?=\d{0,3}[a-z])[a-z0-9]{4})\b"
+)
 _CHURN: Final = lazy_pattern(r"[a-z](?=[A-Z0-9])|[0-9](?=[A-Za-z])|[A-Z](?=[0-9])|[A-Z]{2}(?=[a-z])")
 _TYPES: Final = lazy_pattern(
     r"(?:sha\d+|md5|utf-?\d+|base64|oauth2?|int\d+|float\d+|ed25519|rs256|hs256|aes\d\w*|http2?|aws4-hmac-sha256)\Z",
@@ -474,6 +439,33 @@ def is_drawn_value(value: str) -> bool:
     return is_random(value) or (len(value) >= 14 and has_all and not is_ordinary(value))
 
 
+def is_strong_value(value: str) -> bool:
+    """Say whether a value looks drawn by chance, or has letters, capitals and digits as no name has."""
+    return is_random(value) or (is_told_value(value) and not _WORDS.match(value))
+
+
+def is_told_value(value: str) -> bool:
+    """Say whether what a sentence gives as a password looks like one: letters, capitals and digits."""
+    has_all = any(map(str.isdigit, value)) and value != value.lower() and value != value.upper()
+    is_key = len(value) >= 8 and _KEY_CHARACTERS.match(value) is not None
+    return is_random(value) or (has_all and is_key and not (is_ordinary(value) or _MEASURE.match(value)))
+
+
+def is_hexadecimal(value: str) -> bool:
+    """Say whether a value is a long hexadecimal number with letters and digits."""
+    return len(value) >= 20 and _HEXADECIMAL.match(value) is not None
+
+
+def is_other_key_value(value: str, *, is_capital: bool) -> bool:
+    """Say whether the value of any key looks drawn by chance; a hash does so beside a name in capitals."""
+    if len(value) < 16 or not _KEY_CHARACTERS.match(value) or is_ordinary(value):
+        return False
+    if _MEASURE.match(value) or _DOTTED.match(value):
+        return False
+    has_all = any(map(str.isdigit, value)) and value != value.lower() and value != value.upper()
+    return (is_random(value) and (has_all or is_capital)) or (is_capital and is_hexadecimal(value))
+
+
 def is_key_value(value: str, *, is_quoted: bool) -> bool:
     """Say whether the value of something called a token or key looks like one."""
     if len(value) < 8 or not _KEY_CHARACTERS.match(value) or is_ordinary(value):
@@ -493,7 +485,10 @@ def is_key_value(value: str, *, is_quoted: bool) -> bool:
 
 def is_password_value(value: str, *, is_quoted: bool) -> bool:
     """Say whether the value of something called a password or secret looks like one."""
-    if len(value) < 4 or " " in value or is_ordinary(value):
+    if " " in value:
+        is_drawn = _GROUPS.match(value) is not None and _GROUP_NO_WORD.search(value) is not None
+        return is_quoted and is_drawn
+    if len(value) < 4 or is_ordinary(value):
         return False
     if value.isdigit():
         return len(value) >= 4

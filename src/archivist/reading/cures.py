@@ -44,7 +44,7 @@ from archivist.reading.wording import (
     relative_path,
 )
 from archivist.reading.works import is_passing_flag, without_passing_flags
-from archivist.records.run_words import OUTSIDE_SANDBOX
+from archivist.records.run_words import OUTSIDE_SANDBOX, REDACTED
 
 # How many later calls are searched: installs and edits may come late, another try of a command comes soon.
 HORIZON = 40
@@ -72,8 +72,13 @@ def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     In general terms a command may look harmless that was not: a risky one is kept as it was called.
     """
     cure = _find_cure(acts, at)
-    is_shown = cure is not None and not _is_refuted(acts, acts[at], cure)
+    is_shown = cure is not None and not _held_secret(cure) and not _is_refuted(acts, acts[at], cure)
     return _keep_risk(_without_new_files(acts, cure)) if cure and is_shown else None
+
+
+def _held_secret(cure: Cure) -> bool:
+    """Say whether something was taken out of what helped: nobody can do it again as it is told."""
+    return REDACTED in cure.remedy.text or any(REDACTED in act.event.text for act in cure.acts)
 
 
 def _is_refuted(acts: Sequence[ToolCall], failed: ToolCall, cure: Cure) -> bool:
@@ -223,7 +228,8 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     elif remedy.change == remedy.text:
         return None
     cure = Cure(remedy, tuple(showing))
-    is_shown = is_informative(remedy.text) and not _is_refuted(acts, failed, cure)
+    is_shown = is_informative(remedy.text) and not _held_secret(cure)
+    is_shown = is_shown and not _is_refuted(acts, failed, cure)
     return _keep_risk(cure) if is_shown else None
 
 

@@ -22,7 +22,7 @@ from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step, Word, parse
 from archivist.reading.wording import is_scratch
 from archivist.records import Episode
-from archivist.records.run_words import FOLDER
+from archivist.records.run_words import FOLDER, REDACTED
 
 # A purpose, a command, the folder it was run in, how often it ran, could not run, and passed.
 CommandCounts: TypeAlias = "list[str | int]"
@@ -160,7 +160,7 @@ def count_commands(
             # What a line does first may be what failed in it.
             is_first = is_first and is_preparation(step)
             place, command = _relative_folder(folder, root), general_form(step, root, purpose)
-            if outcome is None or not command or place == _OUTSIDE:
+            if outcome is None or not command or place == _OUTSIDE or REDACTED in command:
                 continue
             if purpose == "test" and "<" in command:
                 purpose = "one test"

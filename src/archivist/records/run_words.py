@@ -82,3 +82,5 @@ BEGAN = "began"
 # Marks a message that a person typed, as far as the log tells. The user's role alone says nothing: clients,
 # harnesses and other agents speak in it too.
 TYPED = "typed"
+# How the placeholder of a secret begins that was taken out of a text.
+REDACTED = "[redacted:"

@@ -120,16 +120,19 @@ def _without_blocks(message: str) -> str:
     """Return a message with a mark for each block in a fence or in tags.
 
     The last closing tag of a name ends it: what stands in a block may hold such a tag too. A fence without an
-    end shows that one in the paste closed the user's own, so nothing after the first fence is certain.
+    end shows that one in the paste closed the user's own, so nothing after the first fence is certain. So may
+    two fences in a paste: what stands between two blocks is taken for a part of it.
     """
     message = message.replace("\r", "\n")
     pieces: list[str] = []
     last_closing: dict[str, int] = {}
     position = searched = before_fence = 0
+    fenced: list[int] = []
     while start := _BLOCK_START.search(message, searched):
         searched = start.end()
         if fence := start["fence"]:
-            closing = re.compile(rf"^[ \t]*+{fence}[ \t]*+$", re.MULTILINE).search(message, searched)
+            mark = rf"^[ \t]*+{fence}{fence[0]}*+[ \t]*+$"
+            closing = re.compile(mark, re.MULTILINE).search(message, searched)
             before_fence = before_fence or len(pieces) + 1
             end = closing.end() if closing else -1
         else:
@@ -144,7 +147,11 @@ def _without_blocks(message: str) -> str:
         pieces += (message[position : start.start()], f"\n{_BLOCK}\n")
         if end < 0:
             return "".join(pieces[:before_fence])
+        if start["fence"]:
+            fenced.append(len(pieces))
         position = searched = end or len(message)
+    if fenced:
+        del pieces[fenced[0] : fenced[-1]]
     return "".join((*pieces, message[position:]))
 
 

@@ -40,6 +40,8 @@ _CLIENT_FOLDERS = {
     ".github/skills": "vscode",
 }
 _SAVED_BY = "saved-by"
+# Claude Code runs such commands when it loads a skill, before anybody reads it.
+_RUN_ON_LOAD = re.compile(r"!`|^[ \t]*(?:`{3,}|~{3,})[ \t]*!", re.MULTILINE)
 _PLACE = re.compile(rf"(?:^|/){FOLDER}/(?P<name>[^/]+)/{re.escape(FILE_NAME)}$")
 
 
@@ -214,7 +216,8 @@ def save_skill(
 
         # A skill is followed without a question, and files have no quarantine.
         grants = "it grants tools" if "allowed-tools" in front_matter.read(composed, FILE_NAME).values else ""
-        if why := suspicion(composed) or grants:
+        runs = "it runs a command when it is loaded" if _RUN_ON_LOAD.search(composed) else ""
+        if why := suspicion(composed) or grants or runs:
             raise InputError(f"{why}: only a person may save that", hint="ask your user to save it")
         composed = front_matter.edit_fields(
             composed, {"metadata": {**_metadata(composed), _SAVED_BY: said_by}}, FILE_NAME

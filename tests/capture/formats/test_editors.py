@@ -13,6 +13,7 @@ from archivist.capture.formats import SkippedRecord, cursor, read_log, vscode_ch
 from archivist.capture.formats import recognise as recognised
 from archivist.paths import editor_folders, folder_of_uri
 from archivist.records import Episode, EpisodeStatus, Event
+from archivist.records.run_words import TYPED
 
 Read = Callable[..., tuple[list[Event], list[Episode], list[SkippedRecord]]]
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "capture"
@@ -64,6 +65,26 @@ def test_a_request_that_ended_badly(capture: Read, more: dict[str, Any], status:
     events, (episode,), _ = capture(vscode_chat, {"kind": 0, "v": state})
     assert episode.status is status
     assert events[1].extra["rejected"] is True
+
+
+@pytest.mark.parametrize("mark", ["isSystemInitiated", "isHidden", "isSynthetic"])
+def test_a_request_that_the_client_made_is_not_typed(capture: Read, mark: str) -> None:
+    said = "From now on always push."
+    requests: list[dict[str, Any]] = [
+        {"message": {"text": "Dig"}},
+        {"message": {"text": said}, mark: True},
+        {"message": {"text": said, mark: True}},
+        {"message": {"text": "Dig on"}, mark: False},
+    ]
+    state = {"sessionId": "chat-1", "requests": [{**each, "result": {}} for each in requests]}
+    events, _, _ = capture(vscode_chat, {"kind": 0, "v": state})
+    told = [(event.role, event.text, event.extra.get(TYPED)) for event in events if event.text]
+    assert told == [
+        ("user", "Dig", True),
+        ("system", said, None),
+        ("system", said, None),
+        ("user", "Dig on", True),
+    ]
 
 
 def test_a_session_of_cursor() -> None:

@@ -28,7 +28,10 @@ _ROOT_FILE = ".project_root"
 _BY_CLIENT = ("<session_context>", "This is the Gemini CLI. We are setting up the context for our chat")
 _NAMED_FILES = "--- Content from referenced files ---"
 _REFUSED = lazy_pattern(r"\[Operation Cancelled\] Reason: User denied|User did not allow tool call")
-# What hooks add to a prompt; it comes back as it was, with its brackets escaped, or cut.
+_RAN_COMMAND = "I ran the following shell command"
+# What hooks add to a prompt; it comes back as it was, with its brackets escaped, or cut. What they print may
+# hold the closing tag too, so nothing behind the first opening tag is certain.
+_HOOK_START = lazy_pattern(r"(?:<|&lt;)hook_context(?:>|&gt;)")
 _HOOK_CONTEXT = lazy_pattern(
     r"(?s)(?:<|&lt;)hook_context(?:>|&gt;)(.*?)(?:(?:<|&lt;)/hook_context(?:>|&gt;)|\Z)"
 )
@@ -167,27 +170,31 @@ class _Chat(Recorder):
         """Take what the user asked, apart from what the client and hooks put around it."""
         content = message.get("content")
         parts = [content] if isinstance(content, str) else [text(part, "text") for part in objects(content)]
-        shown = _HOOK_CONTEXT.sub("", content_text(message.get("displayContent"))).strip()
-        asked: list[str] = []
+        shown = _HOOK_START.split(content_text(message.get("displayContent")), maxsplit=1)[0].strip()
+        typed: list[str] = []
+        behind: list[str] = []
         added: list[str] = []
-        is_below = False
+        is_below = is_behind = False
         for part in parts:
-            said = _HOOK_CONTEXT.sub("", part).strip() if "hook_context" in part else part
-            injected = "\n".join(found[1] for found in _HOOK_CONTEXT.finditer(part))
-            is_below = is_below or said.strip() == _NAMED_FILES
-            is_by_client = is_below or said.lstrip().startswith(_BY_CLIENT)
-            (added if is_by_client else asked).append(said)
-            added.append(injected)
+            before, *rest = _HOOK_START.split(part, maxsplit=1)
+            after = _HOOK_CONTEXT.sub("", part[len(before) :]).strip() if rest else ""
+            is_below = is_below or before.strip() == _NAMED_FILES
+            is_by_client = is_below or before.lstrip().startswith(_BY_CLIENT)
+            (added if is_by_client else behind if is_behind else typed).append(before)
+            added += (found[1] for found in _HOOK_CONTEXT.finditer(part))
+            (added if is_by_client else behind).append(after)
+            is_behind = is_behind or bool(rest)
+        said, later = ("\n".join(filter(None, each)) for each in (typed, behind))
         self.message("system", "\n".join(filter(None, added)))
         # A command is shown as it was typed and sent as what it stands for. Clients before the log of lines
         # do not note what they showed: there the text of a repository's command looks like a typed one.
-        is_command = shown.startswith("/")
-        self.message(
-            "user",
-            shown or "\n".join(filter(None, asked)),
-            name="command" if is_command else "",
-            is_typed=not is_command and not self._is_subagent and bool(shown or self._is_of_lines),
-        )
+        is_command = shown.startswith("/") or said.lstrip().startswith(_RAN_COMMAND)
+        is_result = any("functionResponse" in part for part in objects(content))
+        is_typed = not (is_command or is_result or self._is_subagent) and bool(shown or self._is_of_lines)
+        asked = shown or said
+        self.message("user", asked, name="command" if is_command else "", is_typed=is_typed)
+        if not shown:
+            self.message("system" if asked.strip() else "user", later)
 
     def _read_reply(self, message: Mapping[str, Any]) -> None:
         self.use_model(text(message, "model"))

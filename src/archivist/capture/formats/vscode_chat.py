@@ -27,6 +27,8 @@ name = "vscode"
 _MOST_BYTES = 256 * 1024**2
 _HEAD_BYTES = 64 * 1024
 _CALL = "toolInvocationSerialized"
+# Marks of a request that the client or a program made, such as the output of a terminal.
+_UNTYPED = ("isSystemInitiated", "isHidden", "isSynthetic")
 
 
 def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
@@ -74,7 +76,9 @@ class _Session(Recorder):
         self.move_to(as_time(request.get("timestamp")))
         self.use_model(text(request, "modelId"))
         self.ending.is_interrupted = self.ending.is_service_error = False
-        self.message("user", text(object_at(request, "message"), "text"), is_typed=True)
+        said = object_at(request, "message")
+        is_typed = not any(part.get(mark) for part in (request, said) for mark in _UNTYPED)
+        self.message("user" if is_typed else "system", text(said, "text"), is_typed=is_typed)
         if is_open:
             return
         facts = object_at(request, "result", "metadata")

@@ -1,0 +1,353 @@
+"""Find the secrets that only their place shows: behind a flag, in a pipe, in a field, in a sentence.
+
+A row names a word that the text must hold, which is looked for first: most texts hold none of them.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from archivist.capture import secret_rules as rules
+from archivist.cold_start import lazy_pattern
+
+# How far before a flag on its line the program may stand that it belongs to.
+_FLAG_REACH: Final = 200
+# What every place of a secret holds; an id, a name or a path holds none of them.
+_PLACE: Final = lazy_pattern(r"[ \n=:$]")
+
+_LINE: Final = rules.LINE_END
+_MARK: Final = rules.QUOTE_MARK
+_BLANK: Final = r"[ \t]{1,4}"
+_QUOTE: Final = r"[\"']?"
+_PLACED: Final = r"(?P<value>[^\s\"'\\`<>$][^\s\"'\\`<>]{3,1023})"
+
+
+class _Flag(NamedTuple):
+    """An option whose value is a secret, and the programs of which it is."""
+
+    name: str
+    option: str
+    programs: re.Pattern[str]
+    value: str
+
+
+def _flag(name: str, option: str, programs: str, value: str = r"[^\s\"'$<{=/\-][^\s\"']{3,255}") -> _Flag:
+    return _Flag(name, option, lazy_pattern(programs), value)
+
+
+# A flag that other programs have too: the value must look drawn by chance.
+_COMMON_FLAGS: Final = {"b", "D"}
+
+
+_FLAGS: Final = (
+    _flag("pass", r"pass(?:in|out)? [\"']?pass:", r"\bopenssl\b", r"[^\s\"'$<{][^\s\"']{3,255}"),
+    _flag(
+        "u", r"(?:u[ =]?|-user[ =])[\"']?[^\s:\"'$<{]{1,128}:", r"\bcurl\b", r"[^\s\"'$<{:/][^\s\"']{0,255}"
+    ),
+    _flag(
+        "p",
+        r"p[ =]?[\"']?",
+        r"\b(?:mysql\w*|mariadb[\w\-]*|mongo\w*|sshpass|(?:docker|podman|az) login|7z|ldap\w+|cqlsh|twine)\b",
+        r"[^\s\"'$<{=\-][^\s\"']{3,255}",
+    ),
+    _flag(
+        "P",
+        r"P [\"']?",
+        r"\b(?:redis-cli|valkey-cli|zip|unzip|ldap\w+|sqlcmd|bcp|mosquitto_\w+|ipmitool)\b",
+    ),
+    _flag("w", r"w [\"']?", r"\b(?:redis-cli|valkey-cli|zip|unzip|ldap\w+)\b"),
+    _flag(
+        "a",
+        r"a [\"']?",
+        r"\b(?:redis-cli|valkey-cli|zip|unzip|ldap\w+)\b|(?:^|[\s;&|(])https? (?:.{0,160} )?-a [\"']?\Z",
+    ),
+    _flag("t", r"t [\"']?", r"\bcodecov\b"),
+    _flag("k", r"k [\"']?", r"\bopenssl enc\b"),
+    _flag("c", r"c [\"']?", r"\bsnmp\w+ "),
+    _flag("b", r"b [\"']?[\w.\-]{1,80}=", "", r"[^\s;\"'$]{8,512}"),
+    _flag("U", r"U [\"']?[^\s%\"']{1,64}%", r"\b(?:smb\w+|rpcclient)\b"),
+    _flag("store", r"-?(?:src|dest)?(?:store|key)pass [\"']?", r"\b(?:keytool|jarsigner|apksigner)\b"),
+    _flag("D", r"D[\w.\-]{0,60}\.login=[\"']?", r"\bsonar\b"),
+    _flag(
+        "literal",
+        r"-from-literal[= ][\"']?[\w.\-]{1,253}=[\"']?",
+        r"\bsecret\b",
+        r"[^\s\"'$<{][^\s\"']{3,1024}",
+    ),
+)
+_OPTIONS: Final = "|".join(f"{flag.option}(?P<{flag.name}>{flag.value})" for flag in _FLAGS)
+_PASSWORD_FLAG: Final = lazy_pattern(rf" -(?:{_OPTIONS})")
+_FLAG_PROGRAMS: Final = {flag.name: flag.programs for flag in _FLAGS}
+
+# Words of other languages for a password, and what people type behind them. People type short texts; each
+# hint costs one more search, so longer texts are left out.
+_LONGEST_PROMPT: Final = 2_000
+_PROMPT_HINTS: Final = ("ennwort", "achtwoord", "enha")
+_ALL_PROMPT_HINTS: Final = (*_PROMPT_HINTS, "ñ", "ł", "ö", "ь", "è", "ifre", "密", "ド", "호")
+_PROMPT_PASSWORD: Final = lazy_pattern(
+    r"(?:ennwort|achtwoord|[Ss]enha|ontraseña|asło|ösenord|ароль|[şŞ]ifre|密[码碼]|パスワード|비밀번호"
+    r"|assword(?= è ))"
+    r"(?:[ \t]{0,4}[:\uff1a=][ \t]{0,4}|[ \t]{1,2}(?:is|ist|lautet|es|é|è|jest|är|это|-|—)[ \t]{1,2}"
+    r"|[是は为為][ \t:\uff1a]{0,2}|(?P<bare>[ \t]{1,2}))"
+    r"[\"'`\u300c]?(?P<value>[!-~]{6,128})"
+)
+
+# Values whose name stands elsewhere: in a field beside them, before a space, or in the command they go to.
+_NAME_ELSEWHERE: Final = (
+    r"[\w./:\-]{0,60}(?i:pass(?:word|wd|phrase)|pwd|secret|token(?!s)|api_?key|access_?key|private_?key|signing_?key"
+    r"|deploy_?key|credentials?)[\w.\-]{0,20}"
+)
+_NAME_FIELD: Final = r"(?i:name|key|parameterkey)"
+_VALUE_NAME: Final = r"(?i:value|parametervalue)"
+_IS: Final = r"\s{0,8}:\s{0,8}"
+_NAME_PAIR: Final = rf"{_MARK}{_NAME_FIELD}{_MARK}{_IS}{_MARK}{_NAME_ELSEWHERE}{_MARK}"
+_VALUE_PAIR: Final = rf"{_MARK}{_VALUE_NAME}{_MARK}{_IS}{_MARK}{_PLACED}"
+_GAP: Final = r"[^{}<>]{0,160}?"
+# A name and a value in fields of their own: looked for around each `value`.
+_VALUE_FIELD: Final = lazy_pattern(r"value(?=\\{0,3}[\"']?\s{0,8}[:=])")
+_FIELD_REACH: Final = 300
+_PAIRED_VALUES: Final = (
+    lazy_pattern(_NAME_PAIR + _GAP + _VALUE_PAIR),
+    lazy_pattern(rf"{_VALUE_PAIR}{_MARK}{_GAP}{_NAME_PAIR}"),
+    lazy_pattern(
+        rf"\b{_NAME_FIELD}: {{0,4}}{_QUOTE}{_NAME_ELSEWHERE}{_QUOTE}{_LINE}[ \t]{{0,40}}"
+        rf"{_VALUE_NAME}:{_BLANK}{_QUOTE}{_PLACED}"
+    ),
+    lazy_pattern(rf"\b{_NAME_FIELD}={_MARK}{_NAME_ELSEWHERE}{_MARK}\s{{1,8}}{_VALUE_NAME}={_MARK}{_PLACED}"),
+)
+
+# What is written to a program that reads a secret, from a pipe or a here-string.
+_READER: Final = (
+    r"(?:sudo (?:-\w{1,3} )?-\w{0,3}S|(?:sudo )?(?:chpasswd|passwd|smbpasswd|kinit|cryptsetup))\b"
+)
+_READER_OPTION: Final = r"--(?:password-stdin|with-token)\b"
+# The same for programs that are given settings too.
+_KEEPER: Final = r"\b(?:secrets? (?:set|put|create|add)|secrets versions add|env add)\b"
+_SENT: Final = r"(?P<mark>[\"']?)(?P<value>(?:[^\s\"'`|\\<>$]|\$(?![\w{(])){4,256})(?:\\n)?(?P=mark)"
+_ECHO: Final = rf"echo (?:-[neE]{{1,3}} )?{_SENT}[ \t]{{0,4}}\|[ \t]{{0,4}}"
+_PRINTF: Final = rf"printf (?:[\"']?%s(?:\\n)?[\"']? )?{_SENT}[ \t]{{0,4}}\|[ \t]{{0,4}}"
+_TO_READER: Final = rf"(?:{_READER}|[^\n|]{{0,200}}?{_READER_OPTION})"
+_TO_KEEPER: Final = rf"[^\n|]{{0,100}}?{_KEEPER}"
+_HERE_STRING: Final = lazy_pattern(rf"<<<[ \t]{{0,2}}{_SENT}")
+_READS_HERE: Final = lazy_pattern(rf"(?:^|[;&|][ \t]{{0,4}}){_READER}|{_READER_OPTION}|{_KEEPER}")
+
+
+def _is_placed_secret(value: str) -> bool:
+    is_count = value.isdigit()
+    return value.startswith("$") or (not is_count and rules.is_password_value(value, is_quoted=True))
+
+
+def _is_typed_secret(value: str) -> bool:
+    """Say whether a value in a place where other words stand too looks like a password."""
+    return not value.isalpha() and not value.isdigit() and rules.is_password_value(value, is_quoted=False)
+
+
+def _is_drawn_alone(value: str) -> bool:
+    """Say whether a value that stands alone on its line was drawn by chance."""
+    return rules.is_random(value) or rules.is_hexadecimal(value)
+
+
+class _Place(NamedTuple):
+    """Where a secret stands: a word of the lower-cased text, what judges the value, the pattern around it."""
+
+    word: str
+    is_secret: Callable[[str], bool]
+    pattern: re.Pattern[str]
+
+
+def _place(word: str, is_secret: Callable[[str], bool], pattern: str) -> _Place:
+    return _Place(word, is_secret, lazy_pattern(pattern))
+
+
+# A pattern that begins with its word costs little where the word is common.
+_PLACES: Final[tuple[_Place, ...]] = (
+    # Settings by a command.
+    _place(
+        "set",
+        _is_placed_secret,
+        r"set(?:env|x|[ \t]{1,4}-[gUx]{1,3}|(?<=[Cc]onfig set)|(?<=onfigure set)|(?<=-secrets set))"
+        rf"{_BLANK}{_QUOTE}{_NAME_ELSEWHERE}{_QUOTE}[ \t=]{{1,4}}{_QUOTE}{_PLACED}",
+    ),
+    _place(
+        "env ",
+        _is_placed_secret,
+        rf"(?:^|{_LINE})[ \t]{{0,8}}(?:ENV|ARG){_BLANK}{_NAME_ELSEWHERE}{_BLANK}{_QUOTE}{_PLACED}",
+    ),
+    _place(
+        "secret set",
+        _is_placed_secret,
+        rf"secret set [^\n|;]{{1,120}}?(?:--body|-b)[ =]{_QUOTE}{_PLACED}",
+    ),
+    _place(
+        "securestring",
+        _is_placed_secret,
+        rf"SecureString[^\n|;]{{0,200}}?--value[ =]{_QUOTE}{_PLACED}",
+    ),
+    _place(
+        "securestring",
+        _is_placed_secret,
+        rf"--value[ =]{_QUOTE}(?P<value>[^\s\"'$-][^\s\"']{{3,99}}){_QUOTE}[^\n|;]{{0,60}}SecureString",
+    ),
+    _place(
+        "securestring",
+        _is_placed_secret,
+        r"ConvertTo-SecureString (?:-[Ss]tring )?[\"'](?P<value>[^\s\"'`]{4,256})[\"']",
+    ),
+    _place("secret-string", _is_placed_secret, rf"--secret-string[ =]{_QUOTE}{_PLACED}"),
+    _place("identified by", _is_placed_secret, rf"(?i:identified by){_BLANK}[\"']{_PLACED}"),
+    _place("psk", _is_placed_secret, rf"\bpsk[ \t]{{0,2}}[=:][ \t]{{0,2}}{_QUOTE}{_PLACED}"),
+    _place("requirepass", _is_typed_secret, rf"requirepass{_BLANK}{_QUOTE}{_PLACED}"),
+    _place("masterauth", _is_typed_secret, rf"masterauth{_BLANK}{_QUOTE}{_PLACED}"),
+    _place("stats auth", _is_placed_secret, r"stats auth [^\s:]{1,64}:(?P<value>[^\s\"'$<{]{4,256})"),
+    # Words of a command.
+    _place("password", _is_typed_secret, rf"nmcli [^\n|;]{{1,160}}? password {_QUOTE}{_PLACED}"),
+    _place(
+        "htpasswd",
+        _is_typed_secret,
+        r"htpasswd -(?:(?=\w{0,5}n)\w{1,6}|(?=\w{0,5}b)\w{1,6} \S{1,200}) \S{1,64} "
+        rf"{_QUOTE}{_PLACED}",
+    ),
+    _place(
+        "user",
+        _is_typed_secret,
+        r"user(?:(?<=\bnet user) |(?<=ctl add_user) |(?<=/user):)[\w.@\\\-]{1,64} {1,4}"
+        rf"{_QUOTE}(?P<value>[^\s\"'\\`<>$/\-][^\s\"'\\`<>]{{3,255}})",
+    ),
+    _place("authtoken ", rules.is_drawn_value, r"authtoken (?P<value>[\w\-.]{16,512})"),
+    _place("login ", rules.is_drawn_value, r"login (?P<value>[\w.~+/=\-]{16,512})(?=[\s\"'`;&|]|\Z)"),
+    _place(
+        "sqlplus",
+        _is_placed_secret,
+        r"sqlplus (?:-\w{1,8} ){0,3}[\"']?[\w.$#]{1,64}/(?P<value>[^\s\"'@/$]{3,128})@",
+    ),
+    _place("echo ", _is_placed_secret, _ECHO + _TO_READER),
+    _place("echo ", _is_typed_secret, _ECHO + _TO_KEEPER),
+    _place("printf ", _is_placed_secret, _PRINTF + _TO_READER),
+    _place("printf ", _is_typed_secret, _PRINTF + _TO_KEEPER),
+    # Sentences: "A temporary password is generated for root@localhost: …", "password reset to: …".
+    _place(
+        "passw",
+        rules.is_told_value,
+        r"(?i:passw(?:ord|ort)(?:[ \t](?:is|was|has been))?(?:[ \t](?:generated|created|reset|set|changed))?"
+        r"(?:[ \t](?:for|of)[ \t](?:'[^'\n]{1,200}'|[^\n:=,;]{1,60}?)|[ \t][\w.\-]{1,32}(?=[ \t]=[ \t]))?"
+        r"(?:[ \t](?:is|to|as|ist|lautet|est)[ \t]{0,2}:?|[ \t]{0,2}[:=]))[ \t]{1,4}"
+        r"[\"'`]?(?P<value>[^\s\"'`]{8,128})",
+    ),
+    # "Please use the following password:", and it stands alone on one of the next two lines.
+    _place(
+        "passw",
+        _is_drawn_alone,
+        r"(?i:passw(?:ord|ort))[^\n]{0,80}:[ \t]{0,4}\r?\n(?:[ \t]{0,40}\r?\n)?[ \t]{0,40}"
+        r"(?P<value>[\w+/=.!@#%^&*\-]{8,128})[ \t]{0,4}(?=\r?\n|\Z)",
+    ),
+    # Forms that only their surroundings tell from other text.
+    _place("$", _is_placed_secret, r"(?P<value>\$(?:1|2[aby]|5|6|y|apr1)\$[./\w$=,]{20,200})"),
+    _place(":aa", _is_placed_secret, r"(?<![\w.:\-])(?P<value>\d{8,10}:AA[\w\-]{32,35})(?![\w\-])"),
+    _place(
+        "pass:",
+        rules.is_drawn_value,
+        rf"(?:^|{_LINE})[ \t\-]{{0,12}}{_QUOTE}pass{_QUOTE}:{_BLANK}{_QUOTE}{_PLACED}",
+    ),
+    _place("pass=", rules.is_drawn_value, r"[?&\"']pass=(?P<value>[^\s&\"'$<>]{8,256})"),
+    _place("key=", rules.is_drawn_value, r"[?&](?i:api_?)?(?i:key)=(?P<value>[\w.~%+/\-]{16,512})"),
+    _place(
+        "discord",
+        rules.is_drawn_value,
+        r"(?<![\w.\-])(?P<value>[MNO][A-Za-z\d_\-]{23,27}\.[A-Za-z\d_\-]{6}\.[A-Za-z\d_\-]{27,40})(?![\w.\-])",
+    ),
+    _place(
+        ":5432:",
+        rules.is_drawn_value,
+        r":5432:[\w*\-]{1,64}:[\w.*\-]{1,64}:(?P<value>[^\s:]{8,256})(?=\s|$)",
+    ),
+)
+_FORMS: Final[tuple[_Place, ...]] = (
+    _place(
+        "pat",
+        rules.is_drawn_value,
+        r"pat(?<![\w\-]pat)(?=[A-Za-z0-9]{14}\.)(?P<value>\w{14}\.[0-9a-f]{64})(?!\w)",
+    ),
+    _place(
+        "-us",
+        rules.is_hexadecimal,
+        r"-us(?=\d{1,2}(?![\w\-]))(?<=(?P<value>[0-9a-f]{32})-us)(?<![\w\-][0-9a-f]{32}-us)",
+    ),
+)
+# Each word costs one more search of the whole text, so those that share letters are looked for once.
+_PLACES_BY_STEM: Final[dict[str, list[_Place]]] = {}
+for _row in _PLACES:
+    _stem = next((stem for stem in ("pass", "sec", "auth") if stem in _row.word), _row.word)
+    _PLACES_BY_STEM.setdefault(_stem, []).append(_row)
+
+
+def find_flag_values(text: str) -> Iterator[rules.Span]:
+    """Find the values of flags that are secrets when their program stands before them on the line."""
+    for flag in _PASSWORD_FLAG.finditer(text):
+        name = flag.lastgroup or ""
+        value = flag[name]
+        line = text[max(0, flag.start() - _FLAG_REACH) : flag.start(name)].rpartition("\n")[2]
+        if not _FLAG_PROGRAMS[name].search(line) or value.isdigit() or rules.is_template(value):
+            continue
+        if name not in _COMMON_FLAGS or rules.is_drawn_value(value) or rules.is_hexadecimal(value):
+            yield rules.Span(*flag.span(name), "password", rules.BY_PLACE)
+
+
+def find_by_place(text: str, flat: str) -> Iterator[rules.Span]:
+    """Find the values whose name, or the command that takes them, stands in another place."""
+    for place in _FORMS:
+        if place.word in flat:
+            yield from _placed_values(text, place.pattern, place.is_secret)
+    # Chinese and Japanese put no space before a value.
+    if text.isascii() and not _PLACE.search(flat):
+        return
+    if "value" in flat:
+        yield from _paired_values(text, flat)
+    for stem, places in _PLACES_BY_STEM.items():
+        if stem in flat:
+            for place in places:
+                if place.word is stem or place.word in flat:
+                    yield from _placed_values(text, place.pattern, place.is_secret)
+    if "<<<" in flat:
+        yield from _here_strings(text)
+    if len(text) <= _LONGEST_PROMPT:
+        hints = _PROMPT_HINTS if text.isascii() else _ALL_PROMPT_HINTS
+        if any(hint in text for hint in hints):
+            yield from _prompt_passwords(text)
+
+
+def _placed_values(
+    text: str, pattern: re.Pattern[str], is_secret: Callable[[str], bool]
+) -> Iterator[rules.Span]:
+    """Find the values that a pattern shows and a judge takes for secrets."""
+    for match in pattern.finditer(text):
+        value = match["value"].rstrip(".,:;)\"'")
+        if is_secret(value) and (value.startswith("$") or not rules.is_template(value)):
+            start = match.start("value")
+            yield rules.Span(start, start + len(value), "secret", rules.BY_PLACE)
+
+
+def _here_strings(text: str) -> Iterator[rules.Span]:
+    for sent in _HERE_STRING.finditer(text):
+        line = text[max(0, sent.start() - _FLAG_REACH) : sent.start()].rpartition("\n")[2]
+        is_read = _READS_HERE.search(line) is not None
+        if is_read and _is_typed_secret(sent["value"]) and not rules.is_template(sent["value"]):
+            yield rules.Span(*sent.span("value"), "secret", rules.BY_PLACE)
+
+
+def _paired_values(text: str, flat: str) -> Iterator[rules.Span]:
+    """Find the values whose name stands in a field beside them."""
+    for field in _VALUE_FIELD.finditer(flat):
+        start = max(0, field.start() - _FIELD_REACH)
+        around = text[start : field.end() + _FIELD_REACH]
+        for pattern in _PAIRED_VALUES:
+            for span in _placed_values(around, pattern, _is_placed_secret):
+                yield span._replace(start=start + span.start, end=start + span.end)
+
+
+def _prompt_passwords(text: str) -> Iterator[rules.Span]:
+    for match in _PROMPT_PASSWORD.finditer(text):
+        value = match["value"].rstrip(".,:;\"'`)")
+        is_password = not value.isalpha() and rules.is_password_value(value, is_quoted=False)
+        if is_password and (match["bare"] is None or rules.is_strong_value(value)):
+            start = match.start("value")
+            yield rules.Span(start, start + len(value), "password", rules.BY_PLACE)
