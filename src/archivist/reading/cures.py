@@ -10,7 +10,7 @@ from itertools import takewhile
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import FileEdit, ToolCall
 from archivist.reading.command_risks import text_risk
-from archivist.reading.commands import is_look, step_purpose
+from archivist.reading.commands import is_look, is_raw_call, is_sending, step_purpose
 from archivist.reading.evasions import FORCES, SELECTING, only_shows
 from archivist.reading.failures import Failure
 from archivist.reading.outcomes import had_no_effect, has_step_worked, has_worked, refuses
@@ -21,6 +21,7 @@ from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.replacements import (
     ORDINARY,
     Cure,
+    are_like_names,
     cure_by_flags,
     cure_by_folder,
     cure_by_interpreter,
@@ -54,6 +55,8 @@ from archivist.records.run_words import OUTSIDE_SANDBOX
 
 # How many later calls are searched: installs and edits may come late, another try of a command comes soon.
 HORIZON = 40
+# A name that is refused is spelt otherwise at once.
+_TRIES = 4
 _LONGEST_CHANGE = 110
 _PYTHON = ("python", "pytest", "unittest", "<script>")
 # Words of a message that name something: they hold a digit, an underscore or an inner capital.
@@ -68,6 +71,7 @@ _SOURCE_FILE = lazy_pattern(
 )
 _INSTALLED = lazy_pattern(r"site-packages/([\w-]+)")
 _LOCKED = "index locked"
+_NUMBER = lazy_pattern(r"(?<![\w.])\d{2,}(?![\w.])")
 OUTSIDE_ADVICE = "run it outside of the sandbox"
 
 
@@ -114,13 +118,28 @@ def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     later = acts[at + 1 : at + 1 + HORIZON]
     if found := _cure_by_permission(failed, later[:NEAR]):
         return found
-    found = _cure_by_kind(failed, failure, later)
+    found = _cure_by_kind(failed, failure, later) or _cure_of_next_try(acts, failed, failure)
     if found is None:
         return None
     # A remedy that says no more than the call that failed is none.
     is_install = found.remedy.way is RemedyKind.INSTALL
     same = (_install_text([failed]),) if is_install else (failed.display_text, mask_command(failed.text))
     return None if found.remedy.text in same else found
+
+
+def _cure_of_next_try(acts: Sequence[ToolCall], failed: ToolCall, failure: Failure) -> Cure | None:
+    """Look for what overcame another spelling of a refused name that was tried next, in vain."""
+    if failure.kind is not K.USAGE or not failure.subject:
+        return None
+    for act in acts[failed.at + 1 : failed.at + 1 + _TRIES]:
+        other = act.failure
+        if other is None or other.kind is not K.USAGE or other.subject == failure.subject:
+            continue
+        is_next = bool(act.main and failed.main) and are_like_names(failure.subject, other.subject)
+        found = _find_cure(acts, act.at) if is_next else None
+        if found and found.remedy.way is RemedyKind.COMMAND:
+            return Cure(found.remedy._replace(instead=general_command(plain_command(failed))), found.acts)
+    return None
 
 
 def _cure_by_permission(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
@@ -146,7 +165,12 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     # What fails alike later shows that nothing before it helped.
     again = next((act.at for act in reversed(near) if fails_alike(act, failed)), at)
     later = [act for act in near if act.at > again]
-    found = [(act, step) for act in later for step in act.steps if _is_other_try(step, wrong)]
+    found = [
+        (act, step)
+        for act in later
+        for step in act.steps
+        if _is_other_try(step, wrong) or _runs_same_tests(act, step, failed)
+    ]
     worked = next((each for each in found if has_step_worked(*each)), None)
     if worked is None:
         # It got further where only the run's own code stood in its way then.
@@ -183,7 +207,7 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
         }
         remedy = _step_remedy(failed, list(steps)[-2:])
         showing = [*list(steps.values())[-2:], act]
-    elif remedy.change == remedy.text:
+    elif remedy.change == remedy.text and not is_raw_call(step):
         return None
     cure = Cure(remedy, tuple(showing))
     is_shown = is_informative(remedy.text) and not is_refuted(acts, failed, cure)
@@ -219,9 +243,23 @@ def _is_other_try(step: Step, wrong: Step) -> bool:
     words, wanted = ([word.value for word in each.words] for each in (step, wrong))
     if step.program != wrong.program:
         return words[1:] == wanted[1:] and bool(wanted[1:])
+    if is_raw_call(step) and not is_raw_call(wrong):
+        return _asks_for_same(step, wrong)
     # Fewer tests, or fewer checks, only keep a call from failing.
     is_evasion = any(SELECTING.match(word) or FORCES.match(word) for word in words if word not in wanted)
     return step_purpose(step) == step_purpose(wrong) and not is_evasion
+
+
+def _asks_for_same(step: Step, wrong: Step) -> bool:
+    """Say whether a raw call to a tool's server is about the same number as another of its commands."""
+    numbers = set(_NUMBER.findall(wrong.text))
+    return not numbers.isdisjoint(_NUMBER.findall(step.text)) and is_sending(step) != is_look(wrong)
+
+
+def _runs_same_tests(act: ToolCall, step: Step, failed: ToolCall) -> bool:
+    """Say whether a call runs the tests that another one named, by another task or program."""
+    targets = failed.main.arguments if failed.main and failed.is_test else ()
+    return bool(targets) and act.is_test and step is act.main and step.arguments == targets
 
 
 def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
@@ -482,9 +520,9 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     for act in later if failed.steps else ():
         if edits_project(act):
             return None
-        if act.is_look or not act.steps:
+        before = _words_before(failed, act) if act.steps else None
+        if before is None and (act.is_look or not act.steps):
             continue
-        before = _words_before(failed, act)
         if before is None:
             is_ordinary = act.purpose in ORDINARY and not any(_is_staging(step, failed) for step in act.steps)
             is_of_use = has_worked(act) and not is_ordinary and not had_no_effect(act)

@@ -137,6 +137,11 @@ def has_worked(act: ToolCall) -> bool:
     return has_own_status(act) or _says_success(act.steps, act.main, output)
 
 
+def sums_up_success(act: ToolCall) -> bool:
+    """Say whether a call succeeded by its own status, and says so."""
+    return has_own_status(act) and bool(_SUMS_UP.search(act.event.output[-_LONGEST_OUTPUT:]))
+
+
 def has_step_worked(act: ToolCall, step: Step | None) -> bool:
     """Say whether one step of a line did what was asked. The status of a line is that of its last step."""
     if step is None or step is act.main:

@@ -8,7 +8,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import is_look
 from archivist.reading.evasions import shows_instead
-from archivist.reading.outcomes import has_worked
+from archivist.reading.outcomes import has_worked, sums_up_success
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.replacements import (
     Cure,
@@ -48,7 +48,11 @@ def is_refuted(acts: Sequence[ToolCall], failed: ToolCall, cure: Cure) -> bool:
         return True
     right, call, wrong = cure.acts[-1], plain_command(cure.acts[-1]), plain_command(failed)
     printed = {line.strip() for line in right.event.output.splitlines() if line.strip()}
-    if printed and printed <= {line.strip() for line in failed.event.output.splitlines()}:
+    if (
+        printed
+        and not sums_up_success(right)
+        and printed <= {line.strip() for line in failed.event.output.splitlines()}
+    ):
         return True
     # What had run before the failure too was no reaction to it, unless the failed call could not run at all.
     before = acts[max(0, failed.at - NEAR) : failed.at] if _is_other_program(right, failed) else ()

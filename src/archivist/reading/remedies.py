@@ -76,7 +76,7 @@ class Remedy(NamedTuple):
         # A folder to be entered is one change.
         entered = ENTERS.match(self.text)
         folder = entered[0] if entered and not self.instead.startswith(entered[0]) else ""
-        right, wrong = self.text.removeprefix(folder).split(), self.instead.split()
+        right, wrong = map(_option_words, (self.text.removeprefix(folder), self.instead))
         if folder:
             inside = f"{folder.split()[1].rstrip('/')}/"
             wrong = [word.removeprefix("./").removeprefix(inside) for word in wrong]
@@ -87,6 +87,12 @@ class Remedy(NamedTuple):
         if not gained or len(gained) + len(lost) - len(values) > _MOST_CHANGED:
             return self.text
         return " ".join((wrong[0], *gained, *lost))
+
+
+def _option_words(command: str) -> list[str]:
+    """Return the words of a command; an option and the value behind its `=` are two."""
+    parts = (word.partition("=") if word.startswith("-") else (word, "", "") for word in command.split())
+    return [word for name, mark, value in parts for word in (name + mark, value) if word]
 
 
 _ANY_NAME = "<name>"

@@ -414,7 +414,7 @@ def _keeps_purpose(right: Step, wrong: Step, failed: ToolCall, failure: Failure)
         and gained
         and not rest
         and not is_asked
-        and not any(_are_like_names(old, new) for old in lost for new in gained)
+        and not any(are_like_names(old, new) for old in lost for new in gained)
     ):
         return False
     if not (is_asked or is_mending) and any(word in verbs or not _names(failed, word) for word in lost):
@@ -431,9 +431,13 @@ def _keeps_purpose(right: Step, wrong: Step, failed: ToolCall, failure: Failure)
     return not new or bool(wanted - words)
 
 
-def _are_like_names(one: str, other: str) -> bool:
+def are_like_names(one: str, other: str) -> bool:
     """Say whether two names of tasks share a part, or are nearly the same."""
+    if one.startswith("-") or other.startswith("-"):
+        return fuzz.ratio(one.lstrip("-"), other.lstrip("-")) >= _SAME_NAME
     parts = [{*re.split(r"[:_.-]", name)} for name in (one, other)]
+    if re.sub(r"\W", "", one) == re.sub(r"\W", "", other):
+        return True
     return not parts[0].isdisjoint(parts[1]) or fuzz.ratio(one, other) >= _SAME_NAME
 
 
