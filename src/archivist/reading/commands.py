@@ -19,6 +19,14 @@ _HASH = lazy_pattern(r"\b(?:[0-9a-f]{12,64}|[0-9a-f]{8}-[0-9a-f-]{27})\b")
 # Paths below these mean the same on every machine.
 _HOST_PATHS = ("/dev/", "/etc/", "/usr/", "/bin/", "/opt/homebrew/", "/proc/", "/sys/")
 _WRITERS = ("cat", "echo", "printf", "tee")
+# What prints a log, and how a log is asked for from a server; with the other flags something is sent to it.
+_RAW_CALLS = frozenset(("api", "graphql", "request", "rest", "rpc", "raw"))
+_LOG_PROGRAMS = frozenset(("journalctl", "dmesg", "logread", "lnav"))
+_FETCHERS = frozenset(("curl", "wget", "http", "https", "xh"))
+_LOG_ENDPOINT = lazy_pattern(
+    r"(?:^|[/.])(?:logs?|trace|stdout|stderr|console(?:Text)?)(?:[?/#]|$)", longest=500
+)
+_SENDING = lazy_pattern(r"-(?:X|d|F|f|T)|--(?:method|request|data|form|field|raw-field|input|upload|post)")
 _HELP_PROGRAMS = ("man", "which", "type", "whereis", "info", "apropos", "help", "hash")
 # Flags before a text in somebody's own words.
 _TEXT_FLAGS = ("-m", "--message", "--body", "--title", "-k")
@@ -65,12 +73,34 @@ def is_display_step(step: Step) -> bool:
         return step.subcommand != "-i" and not any(flag.startswith("-i") for flag in step.flags)
     if step.program == "find":
         return not any(flag in ("-delete", "-exec", "-execdir") for flag in step.flags) or "grep" in step.text
-    if step.program in programs.LOOKS:
+    if step.program in programs.LOOKS or _prints_log(step):
         return True
     # `git stash list` only looks; `git stash` alone does not.
     first = step.subcommand.split(" ")[0]
     looking = programs.LOOKING_SUBCOMMANDS.get(step.program, frozenset())
     return step.subcommand in looking or first in looking or step.subcommand == "stash list"
+
+
+def _prints_log(step: Step) -> bool:
+    """Say whether a step prints what another program has said before."""
+    if step.program in _LOG_PROGRAMS or "logs" in (*step.subcommand.split(), *step.arguments[:1]):
+        return True
+    is_fetch = step.program in _FETCHERS or is_raw_call(step)
+    return (
+        is_fetch
+        and not is_sending(step)
+        and any(map(_LOG_ENDPOINT.search, (step.subcommand, *step.arguments)))
+    )
+
+
+def is_raw_call(step: Step) -> bool:
+    """Say whether a step asks a tool's server without one of the tool's own commands, as `gh api` does."""
+    return step.subcommand.split(" ")[0] in _RAW_CALLS and step.program in programs.SUBCOMMANDED
+
+
+def is_sending(step: Step) -> bool:
+    """Say whether a step that asks a server sends something to it."""
+    return any(map(_SENDING.match, step.flags))
 
 
 def main_step(steps: tuple[Step, ...]) -> Step | None:
@@ -85,7 +115,8 @@ def main_step(steps: tuple[Step, ...]) -> Step | None:
 # What a program is asked to tell, whatever the program.
 _LOOKS = frozenset((
     "list", "ls", "status", "show", "view", "describe", "get", "ps", "inspect", "logs", "info", "version",
-    "whoami", "diff", "log", "history", "search", "outdated", "why", "tree", "config", "uptime", "df", "du",
+    "versions", "whoami", "diff", "log", "history", "search", "outdated", "why", "tree", "config", "uptime",
+    "df", "du",
 ))  # fmt: skip
 
 

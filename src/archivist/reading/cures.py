@@ -10,26 +10,33 @@ from itertools import takewhile
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import FileEdit, ToolCall
 from archivist.reading.command_risks import text_risk
-from archivist.reading.commands import is_look, step_purpose
+from archivist.reading.commands import is_look, is_raw_call, is_sending, step_purpose
+from archivist.reading.evasions import FORCES, SELECTING, only_shows
 from archivist.reading.failures import Failure
-from archivist.reading.outcomes import had_no_effect, has_worked, refuses
+from archivist.reading.outcomes import had_no_effect, has_step_worked, has_worked, refuses
 from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
 from archivist.reading.programs import LOOKS
+from archivist.reading.refutations import NEAR, is_refuted
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.replacements import (
-    FORCES,
     ORDINARY,
-    SELECTING,
     Cure,
+    are_like_names,
     cure_by_flags,
+    cure_by_folder,
     cure_by_interpreter,
     cure_by_other_runner,
     cure_by_path,
     cure_by_sequence,
     cure_by_variant,
     edits_project,
+    fails_alike,
+    in_folder,
     is_asked_for,
+    is_elsewhere,
+    is_entering,
     join_steps,
+    plain_command,
     shorten_alike,
 )
 from archivist.reading.rules import FailureKind as K
@@ -43,12 +50,13 @@ from archivist.reading.wording import (
     mask_command,
     relative_path,
 )
-from archivist.reading.works import is_passing_flag, without_passing_flags
+from archivist.reading.works import is_passing_flag
 from archivist.records.run_words import OUTSIDE_SANDBOX, REDACTED
 
 # How many later calls are searched: installs and edits may come late, another try of a command comes soon.
 HORIZON = 40
-_NEAR = 12
+# A name that is refused is spelt otherwise at once.
+_TRIES = 4
 _LONGEST_CHANGE = 110
 _PYTHON = ("python", "pytest", "unittest", "<script>")
 # Words of a message that name something: they hold a digit, an underscore or an inner capital.
@@ -63,6 +71,7 @@ _SOURCE_FILE = lazy_pattern(
 )
 _INSTALLED = lazy_pattern(r"site-packages/([\w-]+)")
 _LOCKED = "index locked"
+_NUMBER = lazy_pattern(r"(?<![\w.])\d{2,}(?![\w.])")
 OUTSIDE_ADVICE = "run it outside of the sandbox"
 
 
@@ -72,55 +81,14 @@ def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     In general terms a command may look harmless that was not: a risky one is kept as it was called.
     """
     cure = _find_cure(acts, at)
-    is_shown = cure is not None and not _held_secret(cure) and not _is_refuted(acts, acts[at], cure)
+    cure = in_folder(cure, acts[at]) if cure else None
+    is_shown = cure is not None and not _held_secret(cure) and not is_refuted(acts, acts[at], cure)
     return _keep_risk(_without_new_files(acts, cure)) if cure and is_shown else None
 
 
 def _held_secret(cure: Cure) -> bool:
     """Say whether something was taken out of what helped: nobody can do it again as it is told."""
     return REDACTED in cure.remedy.text or any(REDACTED in act.event.text for act in cure.acts)
-
-
-def _is_refuted(acts: Sequence[ToolCall], failed: ToolCall, cure: Cure) -> bool:
-    """Say whether the run shows that another call was not what helped.
-
-    It only looked or only printed otherwise, it failed alike before or after, it printed no more than the
-    failed one did, or the failed call itself works then with nothing done in between.
-    """
-    if cure.remedy.way is not RemedyKind.COMMAND:
-        return False
-    main, wanted = cure.acts[-1].main, failed.main
-    if main and wanted and is_look(main) and not is_look(wanted):
-        return True
-    # What only prints more, or less, helps nothing.
-    if without_passing_flags(cure.remedy.text.split()) == without_passing_flags(cure.remedy.instead.split()):
-        return True
-    right, call, wrong = cure.acts[-1], _plain_command(cure.acts[-1]), _plain_command(failed)
-    printed = {line.strip() for line in right.event.output.splitlines() if line.strip()}
-    if printed and printed <= {line.strip() for line in failed.event.output.splitlines()}:
-        return True
-    # What had run before the failure too was no reaction to it, unless the failed call could not run at all.
-    before = acts[max(0, failed.at - _NEAR) : failed.at] if _is_other_program(right, failed) else ()
-    if any(act.steps and _plain_command(act) == call and has_worked(act) for act in before):
-        return True
-    near = acts[failed.at + 1 : right.at + 1 + _NEAR]
-    if any(_plain_command(act) == call and _fails_alike(act, failed) for act in near if act.steps):
-        return True
-    # The same call answered nothing at first: time helped, or something else.
-    between = (act for act in acts[failed.at + 1 : right.at] if act.steps and not act.has_failed)
-    if any(_plain_command(act) == call and not has_worked(act) for act in between):
-        return True
-    for act in near[right.at - failed.at :]:
-        if act.steps and _plain_command(act) == wrong:
-            return has_worked(act)
-        if edits_project(act) or act.installs or not (act.is_look or _plain_command(act) == call):
-            break
-    return False
-
-
-def _is_other_program(right: ToolCall, failed: ToolCall) -> bool:
-    is_refused = failed.failure is not None and failed.failure.kind in (K.MISSING_COMMAND, K.USAGE)
-    return not is_refused and bool(right.main and failed.main) and right.purpose != failed.purpose
 
 
 def _without_new_files(acts: Sequence[ToolCall], cure: Cure) -> Cure:
@@ -153,15 +121,30 @@ def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     if failure is None:
         return None
     later = acts[at + 1 : at + 1 + HORIZON]
-    if found := _cure_by_permission(failed, later[:_NEAR]):
+    if found := _cure_by_permission(failed, later[:NEAR]):
         return found
-    found = _cure_by_kind(failed, failure, later)
+    found = _cure_by_kind(failed, failure, later) or _cure_of_next_try(acts, failed, failure)
     if found is None:
         return None
     # A remedy that says no more than the call that failed is none.
     is_install = found.remedy.way is RemedyKind.INSTALL
     same = (_install_text([failed]),) if is_install else (failed.display_text, mask_command(failed.text))
     return None if found.remedy.text in same else found
+
+
+def _cure_of_next_try(acts: Sequence[ToolCall], failed: ToolCall, failure: Failure) -> Cure | None:
+    """Look for what overcame another spelling of a refused name that was tried next, in vain."""
+    if failure.kind is not K.USAGE or not failure.subject:
+        return None
+    for act in acts[failed.at + 1 : failed.at + 1 + _TRIES]:
+        other = act.failure
+        if other is None or other.kind is not K.USAGE or other.subject == failure.subject:
+            continue
+        is_next = bool(act.main and failed.main) and are_like_names(failure.subject, other.subject)
+        found = _find_cure(acts, act.at) if is_next else None
+        if found and found.remedy.way is RemedyKind.COMMAND:
+            return Cure(found.remedy._replace(instead=general_command(plain_command(failed))), found.acts)
+    return None
 
 
 def _cure_by_permission(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
@@ -183,12 +166,17 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     wrong = _step_at_fault(failed)
     if wrong is None or wrong.program in LOOKS or not failed.failure:
         return None
-    near = list(takewhile(lambda act: not edits_project(act), acts[at + 1 : at + 1 + _NEAR]))
+    near = list(takewhile(lambda act: not edits_project(act), acts[at + 1 : at + 1 + NEAR]))
     # What fails alike later shows that nothing before it helped.
-    again = next((act.at for act in reversed(near) if _fails_alike(act, failed)), at)
+    again = next((act.at for act in reversed(near) if fails_alike(act, failed)), at)
     later = [act for act in near if act.at > again]
-    found = [(act, step) for act in later for step in act.steps if _is_other_try(step, wrong)]
-    worked = next((each for each in found if has_worked(each[0])), None)
+    found = [
+        (act, step)
+        for act in later
+        for step in act.steps
+        if _is_other_try(step, wrong) or _runs_same_tests(act, step, failed)
+    ]
+    worked = next((each for each in found if has_step_worked(*each)), None)
     if worked is None:
         # It got further where only the run's own code stood in its way then.
         done = {step.text for act in acts[at + 1 : at + 1 + HORIZON] if has_worked(act) for step in act.steps}
@@ -201,20 +189,19 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
             None,
         )
     if worked is None:
-        # Behind a filter an output need not speak of success.
+        # Behind a filter an answer need not speak of success.
         worked = next((each for each in found if not each[0].has_failed and _is_plain_answer(each[0])), None)
     if worked is None:
         return None
     act, step = worked
     texts = shorten_alike(
-        *(
-            general_command(" ".join([*each.assignments, *(word.raw for word in each.words)]))
-            for each in (step, wrong)
-        )
+        *(general_command(" ".join(word.raw for word in each.words)) for each in (step, wrong))
     )
-    remedy = Remedy(RemedyKind.COMMAND, *texts)
-    showing = [act]
-    if texts[0] == texts[1]:
+    found_cure = in_folder(Cure(Remedy(RemedyKind.COMMAND, *texts), (act,)), failed)
+    if found_cure is None:
+        return None
+    remedy, showing = found_cure.remedy, [act]
+    if remedy.text == remedy.instead:
         steps = {
             text: call
             for call in near[: near.index(act)]
@@ -225,11 +212,11 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
         }
         remedy = _step_remedy(failed, list(steps)[-2:])
         showing = [*list(steps.values())[-2:], act]
-    elif remedy.change == remedy.text:
+    elif remedy.change == remedy.text and not is_raw_call(step):
         return None
     cure = Cure(remedy, tuple(showing))
     is_shown = is_informative(remedy.text) and not _held_secret(cure)
-    is_shown = is_shown and not _is_refuted(acts, failed, cure)
+    is_shown = is_shown and not is_refuted(acts, failed, cure)
     return _keep_risk(cure) if is_shown else None
 
 
@@ -241,8 +228,11 @@ def _step_at_fault(act: ToolCall) -> Step | None:
 
 
 def _is_plain_answer(act: ToolCall) -> bool:
+    """Say whether a call that asks for something got it: what reads the answer would refuse an error."""
+    is_parsed = any(step.is_filter and step.program in ("jq", "yq") for step in act.steps)
+    is_asking = is_parsed or (act.main is not None and is_look(act.main))
     output = act.event.output.strip()
-    return bool(output) and not refuses(output)
+    return is_asking and bool(output) and not refuses(output)
 
 
 def _is_of_own_code(act: ToolCall) -> bool:
@@ -259,9 +249,23 @@ def _is_other_try(step: Step, wrong: Step) -> bool:
     words, wanted = ([word.value for word in each.words] for each in (step, wrong))
     if step.program != wrong.program:
         return words[1:] == wanted[1:] and bool(wanted[1:])
+    if is_raw_call(step) and not is_raw_call(wrong):
+        return _asks_for_same(step, wrong)
     # Fewer tests, or fewer checks, only keep a call from failing.
     is_evasion = any(SELECTING.match(word) or FORCES.match(word) for word in words if word not in wanted)
     return step_purpose(step) == step_purpose(wrong) and not is_evasion
+
+
+def _asks_for_same(step: Step, wrong: Step) -> bool:
+    """Say whether a raw call to a tool's server is about the same number as another of its commands."""
+    numbers = set(_NUMBER.findall(wrong.text))
+    return not numbers.isdisjoint(_NUMBER.findall(step.text)) and is_sending(step) != is_look(wrong)
+
+
+def _runs_same_tests(act: ToolCall, step: Step, failed: ToolCall) -> bool:
+    """Say whether a call runs the tests that another one named, by another task or program."""
+    targets = failed.main.arguments if failed.main and failed.is_test else ()
+    return bool(targets) and act.is_test and step is act.main and step.arguments == targets
 
 
 def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
@@ -269,10 +273,10 @@ def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
     failed = acts[at]
     in_vain: list[ToolCall] = []
     pending: list[ToolCall] = []
-    for act in acts[at + 1 : at + 1 + _NEAR]:
+    for act in acts[at + 1 : at + 1 + NEAR]:
         if act.is_look or not act.steps:
             continue
-        if _fails_alike(act, failed):
+        if fails_alike(act, failed):
             in_vain, pending = in_vain + pending, []
         elif act.has_failed:
             in_vain.append(act)
@@ -287,7 +291,7 @@ def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
 
 def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
     """Look for what overcomes failures of this kind."""
-    near = later[:_NEAR]
+    near = later[:NEAR]
     is_install = failed.installs and failure.kind is not K.MISSING_COMMAND
     if is_install and (found := _cure_by_other_install(failed, near)):
         return found
@@ -301,10 +305,11 @@ def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall])
             found = _cure_by_change(failed, failure, later) or cure_by_variant(failed, failure, near)
             return found or _cure_by_step(failed, near)
         case K.MISSING_COMMAND:
-            found = _cure_by_install(failed, failure, later) or cure_by_variant(failed, failure, near)
-            return found or _cure_by_step(failed, near)
+            found = _cure_by_install(failed, failure, later) or cure_by_folder(failed, near)
+            return found or cure_by_variant(failed, failure, near) or _cure_by_step(failed, near)
         case K.MISSING_FILE:
-            return cure_by_path(failure, near) or _cure_by_step(failed, near)
+            found = cure_by_folder(failed, near) or cure_by_path(failure, near)
+            return found or _cure_by_step(failed, near)
         case K.EDIT_NOT_APPLIED:
             return _cure_by_other_edit(failed, later)
         case K.GIT:
@@ -332,16 +337,6 @@ def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall])
             )
 
 
-def _fails_alike(act: ToolCall, failed: ToolCall) -> bool:
-    """Say whether a call fails as the other did."""
-    return bool(
-        act.failure
-        and failed.failure
-        and act.key == failed.key
-        and act.failure.subject == failed.failure.subject
-    )
-
-
 def _has_same_purpose(act: ToolCall, failed: ToolCall) -> bool:
     """Say whether a call repeats what failed: the same script, or the same purpose."""
     if failed.scripts and act.scripts:
@@ -358,7 +353,7 @@ def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
     for act in later:
         if act.is_look:
             continue
-        if _fails_alike(act, failed):
+        if fails_alike(act, failed):
             # What was installed so far did not help; an edit may be half of the cure.
             tried = [call for call in tried if _related_edits(call, failed, failure)]
             continue
@@ -436,7 +431,8 @@ def _cure_by_other_install(failed: ToolCall, later: Sequence[ToolCall]) -> Cure 
     """Look for a call that installed the same packages in another way, for example with one more option."""
     wanted = {_install_target(install): install for install in failed.installs}
     for act in later if wanted else ():
-        for install in () if act.has_failed else act.installs:
+        is_done = any(has_step_worked(act, step) for step in act.steps if is_install(step))
+        for install in act.installs if is_done else ():
             before = wanted.get(_install_target(install))
             if before is None:
                 continue
@@ -468,7 +464,7 @@ def _cure_by_install(failed: ToolCall, failure: Failure, later: Sequence[ToolCal
         is_run = any(step.program == failure.subject for step in act.steps)
         if act.installs and not (act.failure and not is_run):
             installing.append(act)
-        if installing and is_run and not _fails_alike(act, failed):
+        if installing and is_run and not fails_alike(act, failed):
             return Cure(Remedy(RemedyKind.INSTALL, _install_text(installing)), tuple(installing))
     return None
 
@@ -530,14 +526,14 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     for act in later if failed.steps else ():
         if edits_project(act):
             return None
-        if act.is_look or not act.steps:
+        before = _words_before(failed, act) if act.steps else None
+        if before is None and (act.is_look or not act.steps):
             continue
-        before = _words_before(failed, act)
         if before is None:
             is_ordinary = act.purpose in ORDINARY and not any(_is_staging(step, failed) for step in act.steps)
             is_of_use = has_worked(act) and not is_ordinary and not had_no_effect(act)
             done += [act] if is_of_use else []
-        elif not has_worked(act):
+        elif not has_step_worked(act, _repeated_step(act, failed)):
             done = []
         else:
             # Where the error asks for one of them, the others were done for another reason.
@@ -551,6 +547,12 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     return None
 
 
+def _repeated_step(act: ToolCall, failed: ToolCall) -> Step | None:
+    """Return the step of a line that repeats a failed call, else the one that the line is for."""
+    wanted = _said_words(failed.main) if failed.main else ()
+    return next((step for step in act.steps if _said_words(step) == wanted), act.main)
+
+
 def _is_staging(step: Step, failed: ToolCall) -> bool:
     """Say whether a step stages what a hook changed that refused a commit."""
     return step.name == "git add" and "commit" in failed.purpose
@@ -562,17 +564,17 @@ def _words_before(failed: ToolCall, act: ToolCall) -> str | None:
     The call may be one step of a longer line, have variables set before it, or print more or less.
     """
     entered = {step.text for step in failed.steps}
-    if any(_is_entering(step) and step.text not in entered and not _is_elsewhere(step) for step in act.steps):
+    if any(is_entering(step) and step.text not in entered and not is_elsewhere(step) for step in act.steps):
         # In another folder it is another call.
         return None
-    text, wrong = _plain_command(act), _plain_command(failed)
+    text, wrong = plain_command(act), plain_command(failed)
     before = text.removesuffix(wrong).rstrip()
     if text == wrong or (
         text.endswith(wrong) and (before[-1:] in (";", "&", "|", "(") or not parse(before)[0].program)
     ):
         return before
     own, wanted = (
-        [step for step in call.steps if not step.is_filter and not _is_entering(step)]
+        [step for step in call.steps if not step.is_filter and not is_entering(step)]
         for call in (act, failed)
     )
     words, called = ([_said_words(step) for step in steps] for steps in (own, wanted))
@@ -580,15 +582,6 @@ def _words_before(failed: ToolCall, act: ToolCall) -> str | None:
         if words[at : at + len(called)] == called:
             return join_steps(own[:at])
     return None
-
-
-def _is_entering(step: Step) -> bool:
-    return step.program in ("cd", "pushd")
-
-
-def _is_elsewhere(step: Step) -> bool:
-    """Say whether a folder is named as one machine has it."""
-    return "".join(step.arguments).startswith(("/", "~"))
 
 
 def _said_words(step: Step) -> tuple[str, ...]:
@@ -619,27 +612,22 @@ def _changing_steps(act: ToolCall, failed: ToolCall, command: str = "") -> str:
     is_judged = bool(_CHECK.search(failed.event.text)) or "git" in [step.program for step in failed.steps]
 
     # A folder that the failed call entered too is no part of what helped.
-    entered = {step.text for step in failed.steps if _is_entering(step)}
+    entered = {step.text for step in failed.steps if is_entering(step)}
 
     def is_changing(step: Step) -> bool:
-        if step.text in entered or (_is_entering(step) and _is_elsewhere(step)) or is_look(step):
+        if step.text in entered or (is_entering(step) and is_elsewhere(step)) or is_look(step):
             return False
         if step.bodies:
             # A file that was written with it says nothing without its text.
             return False
         is_ordinary = any(name in step.text for name in ORDINARY) and not _is_staging(step, failed)
-        if is_ordinary or not {"--check", "-check", "--dry-run", "-dry-run"}.isdisjoint(step.flags):
+        if is_ordinary or only_shows(step):
             return False
         return is_judged if mends_style(step.text) else not _CHECK.search(step.text)
 
     if act.is_test and not command:
         return ""
     return join_steps([step for step in (parse(command) if command else act.steps) if is_changing(step)])
-
-
-def _plain_command(act: ToolCall) -> str:
-    """Return a command line without filters of its output and without redirections to no file."""
-    return act.event.text.strip() if any(step.bodies for step in act.steps) else join_steps(act.steps)
 
 
 def _step_remedy(failed: ToolCall, texts: Sequence[str]) -> Remedy:
@@ -654,6 +642,6 @@ def _step_remedy(failed: ToolCall, texts: Sequence[str]) -> Remedy:
     done = " && ".join(dict.fromkeys(masked))
     if texts and all(not step.program for step in parse(texts[-1])):
         # Variables that are set for the call are no step of their own.
-        call = mask_command(_plain_command(failed))
+        call = mask_command(plain_command(failed))
         return Remedy(RemedyKind.COMMAND, f"{done} {call}", call)
     return Remedy(RemedyKind.STEP, done, failed.text)

@@ -42,7 +42,9 @@ _NOT_MADE = lazy_pattern(
     r"[^\n]{0,2000}(?:\Z|(?<=:)\n|\n{1,2}Rejected plan:)"
 )
 # How programs that ask a server begin when they are refused.
-_REFUSES_FIRST = lazy_pattern(r"\s*(?:[Ee]rror|ERROR|fatal|X )\b")
+_REFUSES_FIRST = lazy_pattern(
+    r"\s*(?:(?:[Ee]rror|ERROR|fatal|X )\b|[Uu]n(?:known|recognized) (?:shorthand )?(?:flag|option|command)\b)"
+)
 _PASSED = lazy_pattern(
     r"^(?:=+ )?(?:\d+ passed\b(?!.*\b[1-9]\d* (?:failed|error))|OK(?: \(.*\))?$)|^test result: ok"
     r"|^\[?(?:INFO)?\]? ?BUILD SUCCESS|^Successfully installed |^ok\s+\S+\s+[\d.]+s"
@@ -179,6 +181,9 @@ def _clue_by_code(steps: tuple[Step, ...], code: int, text: str) -> Clue | None:
         is_local = all(step.program in programs.LOOKS for step in working)
         if clue is None and not is_local and _REFUSES_FIRST.match(text):
             return pick_clue(find_clues(text)) or fallback_clue(text)
+        if clue is None and not is_local and text.strip().count("\n") < _LAST_LINES:
+            # Nothing but that its server cannot be reached.
+            clue = pick_clue([each for each in find_clues(text) if each.kind is FailureKind.NETWORK])
         # `gh pr checks` exits with 8 while checks are pending.
         if clue is None and (code in (1, 8) or not text.strip()):
             return None
@@ -349,7 +354,13 @@ def failure_key(failure: Failure) -> str:
 
 
 def have_different_subjects(first: str, second: str) -> bool:
-    """Say whether two keys name different resources, or only one names any: then they are not the same."""
+    """Say whether two keys name different resources, or only one names any: then they are not the same.
+
+    Two words that a program refuses are two lessons, however alike they are spelt.
+    """
+    refusal = f"|{FailureKind.USAGE}:"
+    if refusal in first and refusal in second:
+        return first != second
     kind, mark, resource = first.partition(f" {ABOUT}")
     other_kind, other_mark, other = second.partition(f" {ABOUT}")
     return resource != other if mark and other_mark else mark != other_mark and kind == other_kind

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.command_risks import text_risk
 from archivist.reading.commands import ends_with_own_status, is_display_step, is_preparation
+from archivist.reading.evasions import is_bypass
 from archivist.reading.offered_installs import names_install
 from archivist.reading.remedies import Remedy, RemedyKind, is_destructive
-from archivist.reading.shell import parse
+from archivist.reading.shell import Step, parse
 from archivist.reading.signatures import clean_output
 
 # An answer in this many lines and characters is read as one message.
@@ -48,6 +49,19 @@ _FAILS = lazy_pattern(
     r"|(?<![\w-])(?<!0 )(?<!no )(?:errors?|failed)(?![\w-])",
     re.IGNORECASE,
 )
+# What sums up a whole run, so that neither another step nor a filter that looks for success can have said it.
+_SUMS_UP = lazy_pattern(
+    r"\b[1-9]\d* (?:tests? |specs? |examples? |checks? )?(?:pass(?:ed|ing)|succeeded)\b"
+    r"|\b(?:build|compilation|deployment|migrations?|tests?) (?:success\w*|succeeded|passed|complete[d!]?)"
+    r"|test result: ok|^ok\s+\S+\s+[\d.]+s|\bsuccessfully\b"
+    r"|\b(?:0|no) (?:errors?|fail\w*|problems?|issues?|offenses)\b|[1-9]\d* examples?, 0 fail",
+    re.IGNORECASE | re.MULTILINE,
+)
+# Filters that print the lines they are asked for, and words of a pattern that asks for failures as well.
+_SELECTING_FILTERS = frozenset(("grep", "egrep", "fgrep", "rg", "awk", "gawk", "sed"))
+_ASKS_FOR_FAILURES = lazy_pattern(r"(?i)fail|err|fatal|not ok|[✗✖]|problem")
+_INVERTED = lazy_pattern(r"-[a-zA-Z]{0,8}v[a-zA-Z]{0,8}$|--invert-match$")
+_STOPS_AT_ERROR = lazy_pattern(r"(?:^|[;&\n]\s{0,9})set -[a-z]{0,6}e|\bpipefail\b")
 _UNREACHABLE = lazy_pattern(
     r"(?:connection|operation|request) timed out|connection (?:refused|reset|closed)|could not resolve host"
     r"|network is unreachable|no route to host",
@@ -105,7 +119,8 @@ _INSTANCE = lazy_pattern(r"(?<![\w.])/(?:home|Users|tmp|private|var/folders|root
 def has_worked(act: ToolCall) -> bool:
     """Say whether a call did what was asked: it did not fail, did not refuse, and its status is its own.
 
-    Behind a pipe the status is that of the filter, so the output must speak of success.
+    Behind a pipe the status is that of the filter, and before a semicolon it is lost: then the output must
+    speak of success.
     """
     if act.has_failed:
         return False
@@ -119,7 +134,45 @@ def has_worked(act: ToolCall) -> bool:
     if _PRINTED_STATUS.search(act.event.text):
         status = _LAST_NUMBER.search(output)
         return not status or status[1] == "0"
-    return has_own_status(act) or bool(_SUCCEEDS.search(output) and not _FAILS.search(output))
+    return has_own_status(act) or _says_success(act.steps, act.main, output)
+
+
+def sums_up_success(act: ToolCall) -> bool:
+    """Say whether a call succeeded by its own status, and says so."""
+    return has_own_status(act) and bool(_SUMS_UP.search(act.event.output[-_LONGEST_OUTPUT:]))
+
+
+def has_step_worked(act: ToolCall, step: Step | None) -> bool:
+    """Say whether one step of a line did what was asked. The status of a line is that of its last step."""
+    if step is None or step is act.main:
+        return has_worked(act)
+    if act.has_failed or step not in act.steps:
+        return False
+    after = act.steps[act.steps.index(step) + 1 :]
+    is_chained = all(each.operator == "&&" or each.is_filter for each in after)
+    if (is_chained and not any(each.is_filter for each in after)) or _STOPS_AT_ERROR.search(act.event.text):
+        return has_worked(act)
+    return _says_success(act.steps, step, clean_output(act.event.output))
+
+
+def _says_success(steps: Sequence[Step], step: Step | None, output: str) -> bool:
+    """Say whether an output speaks of the success of a step, where its status does not show it."""
+    if _FAILS.search(output):
+        return False
+    after = steps[steps.index(step) + 1 :] if step in steps else ()
+    # What another step prints, or a filter was told to look for, is no word of this one.
+    is_shared = any(not each.is_filter and each.operator in (";", "&", "||") for each in after)
+    words = _SUMS_UP if is_shared or any(map(_looks_for_success, after)) else _SUCCEEDS
+    return bool(words.search(output))
+
+
+def _looks_for_success(step: Step) -> bool:
+    """Say whether a filter leaves lines out that would tell of a failure."""
+    if not step.is_filter or step.program not in _SELECTING_FILTERS:
+        return False
+    if any(map(_INVERTED.match, step.flags)) or (step.program == "sed" and step.subcommand != "-n"):
+        return False
+    return not _ASKS_FOR_FAILURES.search(" ".join(word.value for word in step.words[1:]))
 
 
 def had_no_effect(act: ToolCall) -> bool:
@@ -130,7 +183,7 @@ def had_no_effect(act: ToolCall) -> bool:
 
 def has_own_status(act: ToolCall) -> bool:
     """Say whether the status of a command line is that of the step it is for."""
-    return "pipefail" in act.event.text or ends_with_own_status(act.steps)
+    return bool(_STOPS_AT_ERROR.search(act.event.text)) or ends_with_own_status(act.steps)
 
 
 def refuses(output: str) -> bool:
@@ -203,7 +256,7 @@ def find_offer(act: ToolCall) -> Remedy | None:
         if not is_concrete or _INSTANCE.search(offer) or is_destructive(command):
             continue
         # The whole sentence: a second command in it is told as well.
-        if text_risk(offer) or names_install(offer):
+        if text_risk(offer) or names_install(offer) or is_bypass(offer):
             continue
         if is_known and not quoted:
             offer = offer.replace(command.rstrip("."), f"`{command.rstrip('.')}`")

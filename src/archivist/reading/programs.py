@@ -56,7 +56,7 @@ NESTED = {
     "aws": _words("s3 ec2 ecr ecs iam lambda logs"),
     "gcloud": _words("compute run auth config"),
     "conda": _words("env config"),
-    "deno": _words(""),
+    "deno": _words("task"),
 }
 SUBCOMMANDED = frozenset(NESTED) | _words(
     "pip pipx poetry pipenv pdm hatch rye pixi mamba apt apt-get apk dnf yum brew pacman snap go "

@@ -13,6 +13,8 @@ from archivist.reading.shell import Step, parse
 WARNING = "which can destroy work or data: ask before"
 # A remedy is replaced when this many later runs did something else instead.
 _REPLACED_AT = 2
+# The folder that a command line enters first.
+ENTERS = lazy_pattern(r"(?:cd|pushd) (?!-)[^\s;&|]{1,100} && ")
 # A call with more words changed is another call.
 _MOST_CHANGED = 3
 # Files and folders that a build, an install or a tool creates again.
@@ -75,14 +77,26 @@ class Remedy(NamedTuple):
             # What the step takes over from the call, such as a folder, is of that call.
             own = [word for word in words[1:] if word not in self.instead.split()]
             return " ".join(sorted([words[0], *own] if own else words))
-        right, wrong = self.text.split(), self.instead.split()
-        gained = [word for word in right if word not in wrong]
+        # A folder to be entered is one change.
+        entered = ENTERS.match(self.text)
+        folder = entered[0] if entered and not self.instead.startswith(entered[0]) else ""
+        right, wrong = map(_option_words, (self.text.removeprefix(folder), self.instead))
+        if folder:
+            inside = f"{folder.split()[1].rstrip('/')}/"
+            wrong = [word.removeprefix("./").removeprefix(inside) for word in wrong]
+        gained = [folder] * bool(folder) + [word for word in right if word not in wrong]
         lost = [f"-{word}" for word in wrong if word not in right]
         # An option and its value are one change.
         values = [word for flag, word in pairwise(right) if flag in gained and flag[:1] == "-" != word[:1]]
         if not gained or len(gained) + len(lost) - len(values) > _MOST_CHANGED:
             return self.text
         return " ".join((wrong[0], *gained, *lost))
+
+
+def _option_words(command: str) -> list[str]:
+    """Return the words of a command; an option and the value behind its `=` are two."""
+    parts = (word.partition("=") if word.startswith("-") else (word, "", "") for word in command.split())
+    return [word for name, mark, value in parts for word in (name + mark, value) if word]
 
 
 _ANY_NAME = "<name>"

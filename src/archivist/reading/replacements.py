@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
 from rapidfuzz import fuzz
@@ -12,9 +12,10 @@ from rapidfuzz import fuzz
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import is_help, is_look, is_preparation, is_read_only_step
+from archivist.reading.evasions import FORCES, SELECTING
 from archivist.reading.failures import Failure
 from archivist.reading.outcomes import asking_sentences, find_offer, had_no_effect, has_worked
-from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.remedies import ENTERS, Remedy, RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
 from archivist.reading.wording import (
@@ -25,6 +26,7 @@ from archivist.reading.wording import (
     is_scratch,
     relative_path,
 )
+from archivist.records.run_words import FOLDER
 
 _LEAST_SIMILARITY = 60
 _SAME_NAME = 70
@@ -35,15 +37,6 @@ _BARE_WORD = lazy_pattern(r"[a-z][a-z_-]*(?::[a-z_-]+)*$")
 # Without these a check becomes the mending itself.
 _CHECK_FLAG = lazy_pattern(r"--(?:check|dry-run|diff|list-different|check-only|verify)?$")
 _MENDING = lazy_pattern(r"(?:^|[:_-])(?:fix|write|format|fmt)(?:$|[:=_-])")
-# Flags that leave tests out: the failing test is then merely not run.
-SELECTING = lazy_pattern(
-    r"-k|-m$|--deselect|--ignore|--lf|--ff|--last|--exclude|--skip|-t$|--testName|--grep|<test>"
-)
-# Options that keep a program from refusing.
-FORCES = lazy_pattern(
-    r"--(?:force|no-(?:verify|check|fail|strict|audit|ssl|gpg)|skip|ignore|allow|disable|unsafe|insecure)"
-    r"|-D(?:\w+\.)*\w*[sS]kip|-x$"
-)
 # A pattern or the value of a variable is no file that was found.
 _NO_PATH = lazy_pattern(r"[*?<>|\[{]|^\w+=")
 # Every project has files of these names, so finding another one says nothing about the missing one.
@@ -118,6 +111,73 @@ def join_steps(steps: Sequence[Step]) -> str:
     joints = ["", *("; " if step.operator in ("", ";") else f" {step.operator} " for step in kept[1:])]
     texts = [TO_NO_FILE.sub("", step.text) for step in kept]
     return "".join(joint + text for joint, text in zip(joints, texts, strict=False))
+
+
+def entered_folder(act: ToolCall, failed: ToolCall) -> str:
+    """Return the folder that a call ran in and another did not: entered in its line, or before it."""
+    entered = _folder_in_line(act)
+    if entered or _folder_in_line(failed):
+        return entered if entered != _folder_in_line(failed) else ""
+    here, there = (str(call.event.extra.get(FOLDER) or "").rstrip("/") for call in (act, failed))
+    return here[len(there) + 1 :] if there and here.startswith(f"{there}/") else ""
+
+
+def _folder_in_line(act: ToolCall) -> str:
+    """Return the folder below the project that a line enters before its main step, or nothing."""
+    before = act.steps[: act.steps.index(act.main)] if act.main in act.steps else ()
+    named = [step.arguments[0] for step in before if is_entering(step) and step.arguments]
+    return "/".join(path.strip("/") for path in named if not path.startswith(("/", "~", "$", "-")))
+
+
+def is_entering(step: Step) -> bool:
+    """Say whether a step goes to another folder."""
+    return step.program in ("cd", "pushd")
+
+
+def is_elsewhere(step: Step) -> bool:
+    """Say whether a folder is named as one machine has it."""
+    return "".join(step.arguments).startswith(("/", "~"))
+
+
+def in_folder(cure: Cure, failed: ToolCall) -> Cure | None:
+    """Return another call with the folder that it works in; None where that leaves too much to be told.
+
+    Without its folder it fails as the first call did.
+    """
+    remedy = cure.remedy
+    folder = entered_folder(cure.acts[-1], failed)
+    if remedy.way is not RemedyKind.COMMAND or not folder or ENTERS.match(remedy.text):
+        return cure
+    text = f"cd {folder} && {remedy.text}"
+    return replace(cure, remedy=remedy._replace(text=text)) if is_informative(text) else None
+
+
+def cure_by_folder(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the same call in a folder that has what it lacked; paths may be written from there."""
+    wanted = {word.removeprefix("./") for word in _values(failed.main)} if failed.main else set()
+    for act in later if wanted else ():
+        folder = entered_folder(act, failed)
+        if not folder or act.purpose != failed.purpose or not act.main or not has_worked(act):
+            continue
+        words = {word.removeprefix("./") for word in _values(act.main)}
+        if all(word in wanted or f"{folder}/{word}" in wanted for word in words):
+            return replacement(act, failed)
+    return None
+
+
+def plain_command(act: ToolCall) -> str:
+    """Return a command line without filters of its output and without redirections to no file."""
+    return act.event.text.strip() if any(step.bodies for step in act.steps) else join_steps(act.steps)
+
+
+def fails_alike(act: ToolCall, failed: ToolCall) -> bool:
+    """Say whether a call fails as the other did."""
+    return bool(
+        act.failure
+        and failed.failure
+        and act.key == failed.key
+        and act.failure.subject == failed.failure.subject
+    )
 
 
 def edits_project(act: ToolCall) -> bool:
@@ -354,7 +414,7 @@ def _keeps_purpose(right: Step, wrong: Step, failed: ToolCall, failure: Failure)
         and gained
         and not rest
         and not is_asked
-        and not any(_are_like_names(old, new) for old in lost for new in gained)
+        and not any(are_like_names(old, new) for old in lost for new in gained)
     ):
         return False
     if not (is_asked or is_mending) and any(word in verbs or not _names(failed, word) for word in lost):
@@ -371,9 +431,13 @@ def _keeps_purpose(right: Step, wrong: Step, failed: ToolCall, failure: Failure)
     return not new or bool(wanted - words)
 
 
-def _are_like_names(one: str, other: str) -> bool:
+def are_like_names(one: str, other: str) -> bool:
     """Say whether two names of tasks share a part, or are nearly the same."""
+    if one.startswith("-") or other.startswith("-"):
+        return fuzz.ratio(one.lstrip("-"), other.lstrip("-")) >= _SAME_NAME
     parts = [{*re.split(r"[:_.-]", name)} for name in (one, other)]
+    if re.sub(r"\W", "", one) == re.sub(r"\W", "", other):
+        return True
     return not parts[0].isdisjoint(parts[1]) or fuzz.ratio(one, other) >= _SAME_NAME
 
 

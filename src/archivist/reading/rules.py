@@ -376,6 +376,9 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r"|package ID specification `(?P<subject2>[^`]+)` did not match|no library targets found)"),
         rule("make: no rule", "No rule to make target",
              r"^g?make(?:\[\d+\])?: \*\*\* No rule to make target [`'\u2018](?P<subject>[^'\u2019]+)"),
+        rule("unknown task", "contain recipe|~nknown task|~nknown recipe|Task '",
+             r"(?:does not contain recipe|\b[Uu]nknown (?:task|recipe):?) [`'\"]?(?P<subject>[\w:.-]+)"
+             r"|^(?:> )?Task '(?P<subject2>[\w:.-]+)' (?:not found|does not exist)"),
         rule("file too large", "exceeds maximum",
              r"(?:File content|exceeds maximum allowed).*(?:tokens|size|characters)", FROM_HARNESS),
         rule("invalid input", "InputValidationError", r"InputValidationError\b", FROM_HARNESS),

@@ -5,6 +5,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
+from archivist.reading.evasions import is_bypass
 from archivist.reading.rules import EXACT, LONGEST_LINE, LOOSE, RULES, SUMMARY, MessageRule
 from archivist.reading.rules import FailureKind as K
 
@@ -447,6 +448,8 @@ def fallback_clue(text: str) -> Clue:
         for line in text[-4000:].splitlines()
         if re.search(r"[A-Za-z]{2}", line) and not _SETTING_LINE.match(line)
     ]
+    # How to get around a protection is not why a call was refused.
+    lines = [line for line in lines if not is_bypass(line[:LONGEST_LINE])] or lines
     errors = [line for line in lines if _ERROR_WORD.search(line)]
     line = (errors[:1] or lines[-1:] or [""])[0][:LONGEST_LINE]
     return Clue(K.OTHER, "", "failed", "", line, line, SUMMARY - 10, len(text), is_sure=False)

@@ -23,7 +23,16 @@ _ID = lazy_pattern(
     r"(?<!\s-[pP] )(?<!port )(?<![\w.<=-])"
     r"(?:#?\d{2,}|[a-z]{1,3}-\d{2,}|[0-9a-f]{8,40}|[0-9a-f-]{36})(?![\w.>-])"
 )
-_QUOTED = lazy_pattern(r"\"[^\"]{13,}\"|'[^']{13,}'")
+# A short number behind these is a version, a time or another setting, and the same in every run.
+_SETTING_BEFORE = lazy_pattern(
+    r"(?:(?:^|[\s(])(?:use|install|node|python|java|ruby|php|go|jdk|g?timeout|sleep|version|lts|local|global"
+    r"|shell)|(?:^|\s)--?(?!(?:pr|mr|issue|id|number|run|job|pid|ticket|build|task|n)\b)[A-Za-z][\w-]{0,30})\s$"
+)
+_LONGEST_SETTING = 4
+# A text in quotes; neither what a shell computes nor a setting is one.
+_QUOTED = lazy_pattern(
+    r"\"(?!\$\(|[\w\[\].-]{1,30}=[\w./:-]{1,30}\")[^\"]{13,}\"|'(?![\w\[\].-]{1,30}=[\w./:-]{1,30}')[^']{13,}'"
+)
 _FILE = lazy_pattern(
     r"(?<![\w/<.-])(?:\./)?(?:(?=[\w-]*(?:test|repro))[\w-]++|sample|example|input|tmp[\w-]*)\.\w{2,4}\b"
 )
@@ -58,7 +67,13 @@ _LOCATION = lazy_pattern(r" ?\((?:/|[A-Za-z]:\\)[^)]{0,400}\)|, line \d+")
 def mask_command(text: str) -> str:
     """Return a command with placeholders for numbers, scratch files and long texts."""
     text = _QUOTED.sub('"…"', without_paths(TO_NO_FILE.sub("", text)))
-    return _NEW_BRANCH.sub(r"\1<branch>", _FILE.sub("<file>", _ID.sub("<id>", text)))
+    return _NEW_BRANCH.sub(r"\1<branch>", _FILE.sub("<file>", _ID.sub(_mask_id, text)))
+
+
+def _mask_id(found: re.Match[str]) -> str:
+    is_short = found[0].isdigit() and len(found[0]) <= _LONGEST_SETTING
+    before = found.string[max(0, found.start() - 40) : found.start()]
+    return found[0] if is_short and _SETTING_BEFORE.search(before) else "<id>"
 
 
 def general_command(command: str) -> str:

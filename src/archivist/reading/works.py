@@ -101,6 +101,13 @@ _PASSING_FLAG = lazy_pattern(
     r"|no-header|no-summary|maxfail=.*|exitfirst|show-output|bail(?:=.*)?|reporters?=.*|durations=.*|nologo"
     r"|failed-first|lf|ff|no-cov|runInBand|forceExit|progress=.*|message-format=.*)$"
 )
+# Those of them that may decide whether a call fails.
+_DECIDING_FLAGS = _words("--no-cov --runInBand --forceExit --lf --ff --failed-first")
+# Variables that only change what is printed.
+_PRINTING_VARIABLE = lazy_pattern(
+    r"(?:NO_COLOR|FORCE_COLOR|CLICOLOR|COLUMNS|PYTHONUNBUFFERED|npm_config_loglevel|DEBUG|VERBOSE|V|TRACE"
+    r"|\w{1,40}_(?:BACKTRACE|DEBUG|VERBOSE|TRACE|LOG|LOG_LEVEL|LOGLEVEL))="
+)
 _VALUED_PASSING_FLAGS = _words(
     "--reporter --reporters --tb --maxfail --color --message-format --loglevel --log-level --verbosity"
 )
@@ -350,8 +357,9 @@ def without_passing_flags(words: Sequence[str]) -> list[str]:
 
 
 def is_passing_flag(word: str) -> bool:
-    """Say whether a word only changes what is printed or when to stop."""
-    return bool(_PASSING_FLAG.match(word))
+    """Say whether a word, be it an option or a variable, only changes what is printed or when to stop."""
+    is_flag = bool(_PASSING_FLAG.match(word)) and word not in _DECIDING_FLAGS
+    return is_flag or bool(_PRINTING_VARIABLE.match(word))
 
 
 def _drop_wrappers(step: Step) -> list[Word]:

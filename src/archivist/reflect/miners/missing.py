@@ -227,6 +227,9 @@ def mine_missing_files(material: Material) -> Iterator[Candidate]:
                 words=("path",),
             )
             continue
+        if case.first.act.steps and (other := case.best_remedy(RemedyKind.COMMAND)):
+            yield lesson_with_advice(material, case, other, describe_remedy(case, other))
+            continue
         subject = case.first.failure.subject.rstrip("/")
         is_of_project = not subject.startswith(("/", "~")) and not re.search(r"::|[*?<>$|\s]", subject)
         is_found = any(

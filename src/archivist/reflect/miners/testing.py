@@ -9,7 +9,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
-from archivist.reading.run import CODE_KINDS, call_text
+from archivist.reading.run import CODE_KINDS, ObservedFailure, call_text
 from archivist.reading.signatures import is_telling
 from archivist.reading.wording import (
     advice,
@@ -165,6 +165,10 @@ def _is_preexisting(case: Case, material: Material) -> bool:
     # If anything but a change of the project makes it pass, that is the lesson.
     if case.fleeting or any(remedy.way is not RemedyKind.EDIT for remedy, _ in case.remedies):
         return False
+    # What may have overcome it is told once a second run did the same; until then nobody is to blame.
+    met_at = {met.act.at for met in case.met}
+    if any(guess.act.at in met_at and guess.cure and _is_guess(guess) for guess in material.reading.checks):
+        return False
     calls = {call_text(met.act) for met in case.met}
     if any(material.past.has_passed(material.project, case.key, call) for call in calls):
         return False
@@ -178,6 +182,10 @@ def _is_preexisting(case: Case, material: Material) -> bool:
         act.is_test and not act.has_failed for act in material.reading.acts
     )
     return is_left and not is_fixed and case.untouched > 0 and len(_quote_case(case)) > _SHORTEST_QUOTE
+
+
+def _is_guess(check: ObservedFailure) -> bool:
+    return check.failure.kind is not FailureKind.CHECK
 
 
 def _quote_case(case: Case, remedy: Remedy | None = None) -> str:
