@@ -43,4 +43,9 @@ def test_of_two_long_texts_the_words_that_differ_are_shown() -> None:
     old, new = f"{start} `bun run lint:fix` first (24 of 29)", f"{start} `bun run fix` first (24 of 29)"
     before, after = "… run `bun run lint:fix` first (24 of …", "… run `bun run fix` first (24 of …"
     assert changed_part(old, new) == (before, after)
+    code = "one two three `four five six seven` eight"
+    assert changed_part(code, f"{code} nine") == (
+        "… `four five six seven` eight",
+        "… `four five six seven` eight nine",
+    )
     assert changed_part("one two", "one two three") == ("one two", "one two three")

@@ -60,6 +60,7 @@ _DONE_WORDS = {
     "see": "met again", "share": "shared", "suggest": "suggested", "supersede": "superseded",
     "use": "used", "withdraw": "withdrawn",
 }  # fmt: skip
+_FIELD_WORDS = {"confirmed": "approved by a person", "accepted": "source accepted"}
 # What nobody decides: it follows from a run, whoever's call reports that run.
 _AUTOMATIC_VERBS = frozenset(("age", "decay", "heed", "judge", "retire"))
 
@@ -200,7 +201,7 @@ def _describe_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] 
         for key in dict.fromkeys((*earlier, *inner)):
             if earlier.get(key) != inner.get(key):
                 difference = _describe_difference(earlier.get(key), inner.get(key))
-                names.setdefault(difference, []).append(key.replace("_", " "))
+                names.setdefault(difference, []).append(_FIELD_WORDS.get(key, key.replace("_", " ")))
     parts = [f"{' and '.join(fields)} {difference}" for difference, fields in names.items()]
     return ", ".join(parts) or "no word changed: unmet runs are counted from here"
 
@@ -214,6 +215,8 @@ def _describe_difference(old: object, new: object) -> str:
         old, new = gone or old, come or new
 
     def show(value: object) -> str:
+        if isinstance(value, bool):
+            return "yes" if value else "no"
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         return "nothing" if value in ("", None, [], {}) else " ".join(text.split())
 
