@@ -321,8 +321,8 @@ def test_after_ten_runs_without_it_a_lesson_fades_and_at_zero_it_is_archived(ban
     aged = [bank.lessons.decay(f"later-{number}") for number in range(10)]
     assert [each.short_id for each in aged[-1].archived] == ["m-001"]
     assert bank.lessons.get("m-001").status is Status.ARCHIVED
-    verbs = [change.entry.verb for change in bank.ledger.history("m-001")]
-    assert verbs == ["extract", "see", "decay", "decay"]
+    done = [(change.entry.verb, str(change.entry.actor)) for change in bank.ledger.history("m-001")]
+    assert done == [("extract", "human:ada"), ("see", "human:ada"), *[("decay", "archivist")] * 2]
 
 
 @pytest.mark.req("F6")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.text import estimate_tokens
+from archivist.text import changed_part, estimate_tokens
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,16 @@ def test_an_estimate_grows_with_its_text(one: str, other: str) -> None:
         <= estimate_tokens(one) + estimate_tokens(other)
     )
     assert (estimate_tokens(one) == 0) is (one == "")
+
+
+def test_of_two_long_texts_the_words_that_differ_are_shown() -> None:
+    start = "`bun run lint` fails with code 1 in every folder of this repository: run"
+    old, new = f"{start} `bun run lint:fix` first (24 of 29)", f"{start} `bun run fix` first (24 of 29)"
+    before, after = "… run `bun run lint:fix` first (24 of …", "… run `bun run fix` first (24 of …"
+    assert changed_part(old, new) == (before, after)
+    code = "one two three `four five six seven` eight"
+    assert changed_part(code, f"{code} nine") == (
+        "… `four five six seven` eight",
+        "… `four five six seven` eight nine",
+    )
+    assert changed_part("one two", "one two three") == ("one two", "one two three")

@@ -40,6 +40,7 @@ from archivist.text import cannot_hold_secret
 from archivist.trust import (
     accept_bank,
     bank_digest,
+    has_bank_at,
     is_of_home,
     mark_of,
     note_server_bank,
@@ -344,9 +345,12 @@ class Bank:
         return merge_results(found, asked)
 
     def brief(self, request: BriefRequest | None = None, **fields: Any) -> RenderedBrief:
-        """Say what a new run should know; with a run, record it. `fields` are those of a BriefRequest."""
-        if self.team is not None:
-            fields.setdefault("global_bank", self.team)
+        """Say what a new run should know; with a run, record it. `fields` are those of a BriefRequest.
+
+        Asked about nothing, it is what the next session in the bank's folder is told.
+        """
+        if self.team is not None and fields.get("global_bank") is None:
+            fields["global_bank"] = self.team
         return self.briefs.brief(request, **fields)
 
     def audit(self, run: str, *, global_bank: Bank | None = None) -> list[Verdict]:
@@ -394,6 +398,22 @@ class Bank:
         own = type(self).open(file, create=True, actor=self.actor, config=self.config, clock=self.now)
         own.team = self
         return own
+
+    def working_in(self, folder: Path) -> Self:
+        """Return the same bank for a caller who works in a folder, which says what project is meant."""
+        there = self.acting_as(self.actor, timeout_s=self._patience_s)
+        there.folder = folder
+        return there
+
+    @contextmanager
+    def global_bank(self) -> Iterator[Bank | None]:
+        """Open the user's global bank beside this one; None where there is none, or this is it."""
+        file = bank_file(home_folder())
+        if file == self.path or not has_bank_at(file):
+            yield None
+            return
+        with type(self).open(home_folder(), create=False, actor=self.actor, clock=self.now) as found:
+            yield found
 
     def without_team(self) -> Self:
         """Return the same bank alone."""

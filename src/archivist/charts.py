@@ -320,7 +320,7 @@ def draw_curve(points: Sequence[CurvePoint], title: str = "Failures per run", wi
         return floor - (floor - top) * value / ticks[-1]
 
     runs = sum(point.runs for point in points)
-    caption = f"{points[0].mean:.1f} at first, {points[-1].mean:.1f} now; {runs} runs, 95 % intervals."
+    caption = f"Mean of about {round(runs / len(points))} runs a point, 95 % interval; {runs} runs."
     body = _heading(title, caption, size=15)
     for tick in ticks:
         body.append(_line(left, y_of(tick), right, y_of(tick), f'stroke="{_GRID}"'))

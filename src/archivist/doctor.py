@@ -379,7 +379,7 @@ class Doctor(BankService):
                 "running_tasks": reader.count("task", equals("state", TaskState.RUNNING)),
                 "stream_entries": reader.count("entry"),
                 "archived_pieces": reader.count("document"),
-                "open_proposals": reader.count("proposal", equals("status", ProposalStatus.OPEN)),
+                "open_proposals": len(self._bank.proposals.list(ProposalStatus.OPEN)),
                 "denials": len(reader.changes(kind=DENIAL)),
             }
 

@@ -70,6 +70,33 @@ def first_words(text: str, most: int = 80) -> str:
 _MOST_PARTS = 500
 
 
+def changed_part(old: str, new: str, around: int = 3) -> tuple[str, str]:
+    """Return the words in which two texts differ, in both, with a few words around them; code stays whole."""
+
+    def count_same(some: list[str], others: list[str]) -> int:
+        pairs = enumerate(zip(some, others, strict=False))
+        return next((at for at, (one, other) in pairs if one != other), min(len(some), len(others)))
+
+    def splits_code(words: list[str]) -> bool:
+        return sum(word.count("`") for word in words) % 2 == 1
+
+    before, after = old.split(), new.split()
+    start = count_same(before, after)
+    rest = count_same(before[start:][::-1], after[start:][::-1])
+    first = max(0, start - around)
+    while splits_code(before[:first]):
+        first -= 1
+
+    def part(words: list[str]) -> str:
+        last = len(words) - rest + around
+        while last < len(words) and splits_code(words[first:last]):
+            last += 1
+        shown = " ".join(words[first:last])
+        return f"{'… ' if first else ''}{shown}{' …' if last < len(words) else ''}"
+
+    return part(before), part(after)
+
+
 def is_too_deep(text: str) -> bool:
     """Say whether a line of a TOML text has more dots than any name or value that somebody wrote."""
     return text.count(".") > _MOST_PARTS and any(line.count(".") > _MOST_PARTS for line in text.splitlines())

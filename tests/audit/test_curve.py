@@ -52,4 +52,4 @@ def test_the_bank_counts_own_runs_of_all_projects_or_one(bank: Bank) -> None:
     assert [round(point.mean, 1) for point in bank.audits.learning_curve()] == [3.0, 1.0]
     assert bank.audits.learning_curve("shop") == ()
     chart = draw_curve(bank.audits.learning_curve())
-    assert "3.0 at first, 1.0 now" in chart
+    assert "Mean of about 6 runs a point, 95 % interval; 12 runs." in chart

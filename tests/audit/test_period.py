@@ -89,7 +89,7 @@ def test_the_answer_is_one_sentence_with_its_figures() -> None:
         " too few runs to say."
     )
     nothing = answer_period(WEEK, compare_failures([4], []), lessons=0, told=0, lift=NO_LIFT)
-    assert nothing.text == "Last 7 days: no run ended."
+    assert nothing.text == "Last 7 days: no run with a log ended."
 
 
 def test_what_was_not_told_did_not_help_and_chance_outweighs_time() -> None:
@@ -122,7 +122,9 @@ def test_a_report_counts_the_runs_of_its_period(bank: Bank) -> None:
     assert whole.answer.change == found.answer.change
     assert whole.answer.text.startswith("Since the first brief: 15 runs, 1 lesson told 15 times")
     nothing = bank.audits.audit_report(fortnight, project="till")
-    assert (nothing.answer is not None and nothing.answer.text) == f"{fortnight.name}: no run ended."
+    assert (
+        nothing.answer is not None and nothing.answer.text
+    ) == f"{fortnight.name}: no run with a log ended."
     with pytest.raises(InputError, match="ends before it begins"):
         resolve_period(bank.now(), since=until, until=WHEN)
     with pytest.raises(InputError, match="ends before it begins"):
@@ -148,5 +150,5 @@ def test_the_command_answers_first(project: Path, archivist: Command) -> None:
     answer = json.loads(archivist("audit", "report", *asked, "--json", cwd=project).out)["answer"]
     assert (answer["text"], answer["conclusion"], answer["change"]["runs"]) == (first, "helps", 15)
     old = archivist("audit", "report", "--days", "1", cwd=project)
-    assert (old.code, old.out) == (0, "Last 24 hours: no run ended.\n")
+    assert (old.code, old.out) == (0, "Last 24 hours: no run with a log ended.\n")
     assert archivist("audit", "report", "--days", "1", *asked, cwd=project).code != 0

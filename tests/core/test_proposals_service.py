@@ -13,7 +13,7 @@ import pytest
 from archivist import Bank
 from archivist.bus import Message
 from archivist.config import Config, CoreRules, ProposalRules, StoreRules
-from archivist.errors import AccessError, ConfigError, InputError, NotFoundError
+from archivist.errors import AccessError, ConfigError, DecidedError, InputError, NotFoundError
 from archivist.records import ARCHIVIST, Actor, ActorKind, Lesson, Proposal, ProposalStatus
 from tests.banks import fresh_bank
 from tests.conftest import TickingClock
@@ -349,6 +349,29 @@ def test_a_failure_that_enough_runs_met_proposes_a_rule_by_itself(bank: Bank) ->
 def test_a_lesson_without_a_remedy_proposes_nothing(bank: Bank) -> None:
     _teach(bank, 6, rule="")
     assert bank.proposals.propose_rules() == []
+
+
+@pytest.mark.req("C10")
+def test_the_proposal_of_a_retired_lesson_is_withdrawn_with_the_reason(bank: Bank) -> None:
+    lesson = _teach(bank, 5)
+    other = _teach(bank, 5, "Forgotten database migration in release script", "IF three THEN four")
+    bank.proposals.propose_rules()
+    assert bank.doctor.status()["open_proposals"] == 2
+    bank.forget(lesson.id)
+    bank.lessons.archive(other.id, bank.lessons.add("Migrations are part of a release").id)
+    first, second = bank.proposals.list()
+    assert (first.status, first.comment) == (ProposalStatus.WITHDRAWN, "m-001 was archived")
+    assert (second.status, second.comment) == (ProposalStatus.WITHDRAWN, "m-002 was superseded by m-003")
+    assert bank.doctor.status()["open_proposals"] == 0
+    with pytest.raises(DecidedError, match="p-001 was withdrawn"):
+        bank.proposals.accept("p-001")
+    # The next run writes it down, in the archivist's name.
+    bank.runs.finish_run(*reviewed("later", finding("Something else is wrong here")))
+    last = bank.ledger.history(first.id)[-1].entry
+    assert (last.verb, last.actor) == ("withdraw", ARCHIVIST)
+    # A lesson that is used again is proposed again.
+    bank.ledger.undo(lesson.id)
+    assert [each.evidence for each in bank.proposals.propose_rules()] == [(lesson.id,)]
 
 
 @pytest.mark.req("C10")

@@ -152,10 +152,10 @@ def answer_period(
 
     name = period.name if told or not period.is_all else "So far"
     if not change.runs and not told:
-        return PeriodAnswer(period, change, LiftConclusion.TOO_FEW, f"{name}: no run ended.")
+        return PeriodAnswer(period, change, LiftConclusion.TOO_FEW, f"{name}: no run with a log ended.")
     parts = [f"{count(change.runs, 'run')}, {count(lessons, 'lesson')} told {count(told, 'time')}"]
     if not told:
-        parts[0] = f"{count(change.runs, 'run')}, no lesson told"
+        parts[0] = f"{count(change.runs, 'run')}, no told lesson judged yet"
     if change.difference is None:
         before = f"{change.failures_before:,} in {count(change.runs_before, 'run')} {period.name_before}"
         before = before if change.runs_before else f"no run {period.name_before} to compare with"

@@ -21,6 +21,7 @@ from archivist.lessons.standing import cited_findings
 from archivist.projects import RunNumbers
 from archivist.recall.keywords import Overlap, keywords
 from archivist.records import (
+    ARCHIVIST,
     Brief,
     Effect,
     Episode,
@@ -141,6 +142,13 @@ class Audits(BankService):
         """Return what a run was told and what was withheld from it, oldest first."""
         with self._bank.reading() as reader:
             return reader.select(Brief, equals("run", run), order=("time", "id"))
+
+    @reads(Layer.RUNS)
+    def runs_of_briefs(self, briefs: Iterable[str]) -> dict[str, str]:
+        """Return the run that each of these briefs was given to."""
+        with self._bank.reading() as reader:
+            rows = reader.select_fields(Brief, ("id", "run"), one_of("id", tuple(briefs)))
+        return {str(brief): str(run) for brief, run in rows}
 
     @reads(Layer.RUNS)
     def run_names(self, runs: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -281,7 +289,8 @@ def _judge(
                 lesson is not None
                 and 2 * RunNumbers(writer).count_unseen(lesson) >= bank.config.decay.unseen_runs
             ):
-                writer.put(replace(lesson, unseen_from=count, updated=bank.now()), "heed")
+                with bank.acting_as(ARCHIVIST).transaction() as archivist:
+                    archivist.put(replace(lesson, unseen_from=count, updated=bank.now()), "heed")
         if verdict.effect is Effect.INEFFECTIVE or verdict.following is Following.WITHHELD:
             _retire_if_useless(bank, writer, verdict.lesson)
     return settled
@@ -305,4 +314,5 @@ def _retire_if_useless(bank: Bank, writer: Writer, lesson_id: str) -> None:
         now = bank.now()
         extra = {**lesson.extra, "retired": recommendation.reason}
         retired = replace(lesson, status=Status.ARCHIVED, extra=extra, updated=now, edited=now)
-        writer.put(retired, "retire")
+        with bank.acting_as(ARCHIVIST).transaction() as archivist:
+            archivist.put(retired, "retire")

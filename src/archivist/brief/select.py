@@ -78,6 +78,11 @@ class BriefRequest(NamedTuple):
         """Say whether the brief is about the work on one project; otherwise it lists known issues."""
         return bool(self.task or self.repo or self.project) or self.preset == BriefPreset.SUBAGENT
 
+    @property
+    def is_about_nothing(self) -> bool:
+        """Say whether nothing was asked: then it is what the next session in the folder is told."""
+        return not self.is_about_project and self.form is None and not any((*self.audience, self.preset))
+
     def presentation(self) -> tuple[BriefFormat, bool]:
         """Decide the form of the text, and whether it is fenced.
 

@@ -82,12 +82,17 @@ class Briefs(BankService):
     ) -> RenderedBrief:
         """Say what a new run should know; with a run, record it. `fields` are those of a BriefRequest.
 
-        A request about a project is answered with what that project met: how often, how lately, and what
-        helped, within a budget that `tokens` counts. Any other is answered with the known issues of the
-        domain and role, as many as the rules say unless the request names a budget.
+        A request about a project, or about nothing in the folder of one, is answered with what that project
+        met: how often, how lately, and what helped, within a budget that `tokens` counts. Any other is
+        answered with the known issues of the domain and role, as many as the rules say unless the request
+        names a budget.
         """
-        asked = request or BriefRequest(**fields)
+        asked, said_by = request or BriefRequest(**fields), ""
+        if asked.is_about_nothing:
+            project, said_by = _project_with_runs(self._bank)
+            asked = asked._replace(project=project)
         selection = select_lessons(self._bank, asked, global_bank=global_bank, tokens=tokens)
+        selection = selection._replace(project_by=selection.project_by or said_by)
         # Other forms are read by programs, or documented word by word.
         has_core = asked.is_about_project and asked.presentation()[0] is BriefFormat.MARKDOWN
         return deliver(self._bank, selection, asked, global_bank=global_bank, has_core=has_core)
@@ -434,6 +439,15 @@ def _search_lessons(reader: Reader, words: list[str]) -> dict[str, float]:
     if not query:
         return {}
     return search_records(reader, query, "lesson", _HITS)
+
+
+def _project_with_runs(bank: Bank) -> tuple[str, str]:
+    """Return the project of the folder and the reason, if the bank knows runs of it; else empty texts."""
+    from archivist import projects
+
+    with bank.reading() as reader:
+        project, said_by = projects.resolve_project(reader, "", bank.folder or bank.root, bank.root)
+        return (project, said_by) if project in projects.run_projects(reader) else ("", "")
 
 
 def _resolve_project(

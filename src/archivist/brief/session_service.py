@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
+    from archivist.records import Episode
     from archivist.store.protocol import Writer
 
 # The text of a session goes into a prompt, whatever it is about.
@@ -66,6 +67,16 @@ class SessionBriefs(BankService):
         """Record a session that starts and is briefed by somebody else."""
         with self._bank.transaction() as writer:
             self._open_run(writer, run, project, folder, agent)
+
+    @reads(Layer.RUNS)
+    def running(self, limit: int) -> list[Episode]:
+        """Return the runs and sessions that were started and have not ended, the latest first."""
+        from archivist.records import Episode, EpisodeStatus
+        from archivist.store.filters import equals
+
+        is_running = equals("finished", None), equals("status", EpisodeStatus.RUNNING), equals("action", None)
+        with self._bank.reading() as reader:
+            return reader.select(Episode, *is_running, order=("-started", "id"), limit=limit)
 
     def _open_run(self, writer: Writer, run: str, project: str, folder: Path | None, agent: str) -> bool:
         """Record the run of a session unless it is known; say whether it is."""

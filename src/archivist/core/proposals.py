@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from archivist.brief.render import one_line
 from archivist.errors import ConfigError, RecordError
-from archivist.records import Actor, ActorKind, Lesson, LessonType, Proposal, ProposalStatus, Status
+from archivist.records import (
+    ARCHIVIST,
+    Actor,
+    ActorKind,
+    Lesson,
+    LessonType,
+    Proposal,
+    ProposalStatus,
+    Status,
+)
 
 # Where an automatic proposal keeps the line that it adds to the rules.
 RULE = "rule"
@@ -47,6 +56,28 @@ def expire_if_due(proposal: Proposal, now: datetime) -> Proposal:
     if proposal.status is ProposalStatus.OPEN and now >= proposal.expires:
         return replace(proposal, status=ProposalStatus.EXPIRED, decided=proposal.expires)
     return proposal
+
+
+def is_of_lesson(proposal: Proposal) -> bool:
+    """Say whether an open proposal would make a rule of a lesson, and so ends with the lesson."""
+    return proposal.status is ProposalStatus.OPEN and RULE in proposal.extra
+
+
+def withdraw_if_retired(proposal: Proposal, lessons: Mapping[str, Lesson], now: datetime) -> Proposal:
+    """Return a lesson's proposal as it stands: withdrawn, with the reason, if no run is told the lesson.
+
+    `lessons` are those of the bank that the proposal cites.
+    """
+    if not is_of_lesson(proposal):
+        return proposal
+    lesson = next((lessons.get(name) for name in proposal.evidence), None)
+    if lesson is not None and not lesson.status.is_retired:
+        return proposal
+    reason = f"{lesson.short_id} was {lesson.status}" if lesson else "its lesson is gone"
+    if lesson and lesson.superseded_by in lessons:
+        reason += f" by {lessons[lesson.superseded_by].short_id}"
+    decided, status = max(lesson.edited, proposal.created) if lesson else now, ProposalStatus.WITHDRAWN
+    return replace(proposal, status=status, decided=decided, decided_by=ARCHIVIST, comment=reason)
 
 
 def block_name(proposal: Proposal) -> str:

@@ -8,13 +8,13 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from archivist.access.rights import Layer, Verb, decides, is_hidden_from, reads, writes
 from archivist.bus import PROPOSING_FAILED
 from archivist.capture.redaction import without_secrets
-from archivist.clock import to_short_text, to_text
+from archivist.clock import to_short_text
 from archivist.core import blocks as core
 from archivist.core import proposals as policy
 from archivist.core.blocks import GUARDED
@@ -46,7 +46,7 @@ from archivist.records import (
 from archivist.records.lesson import SHORT_ID
 from archivist.records.tiers import PROPOSAL_ID
 from archivist.service import BankService
-from archivist.store.filters import at_least, at_most, equals
+from archivist.store.filters import at_least, equals
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
@@ -66,6 +66,7 @@ _VERBS = {
     ProposalStatus.ACCEPTED: "accept",
     ProposalStatus.REJECTED: "reject",
     ProposalStatus.ROLLED_BACK: "roll back",
+    ProposalStatus.WITHDRAWN: "withdraw",
 }
 # The records that can be cited as evidence.
 _CITED = (("lesson", Lesson), ("episode", Episode), ("event", Event), ("entry", Entry))
@@ -79,7 +80,7 @@ class Proposals(BankService):
         self, section: str, after: str, *, reason: str, role: str = "", evidence: Sequence[str] = ()
     ) -> Proposal:
         """Propose a new text for the playbook or the rules; an equal open proposal is returned instead."""
-        self._expire()
+        self._close_due()
         which, text = _require_guarded(section), _clean(after, "the text")
         why = _clean(reason, "the reason").strip()
         if not why:
@@ -97,14 +98,14 @@ class Proposals(BankService):
         """Return the proposals, oldest first: all of them, or those of one status."""
         now = self._bank.now()
         with self._bank.reading() as reader:
-            found = [policy.expire_if_due(each, now) for each in reader.select(Proposal, order=("number",))]
+            found = _as_of(reader, reader.select(Proposal, order=("number",)), now)
         return [each for each in found if status is None or each.status is status]
 
     @reads(Layer.PROPOSALS)
     def get(self, name: str) -> Proposal:
         """Return a proposal by its short id or its global one."""
         with self._bank.reading() as reader:
-            return policy.expire_if_due(find(reader, name), self._bank.now())
+            return _as_of(reader, [find(reader, name)], self._bank.now())[0]
 
     @reads(Layer.PROPOSALS)
     def diff(self, name: str) -> str:
@@ -183,7 +184,7 @@ class Proposals(BankService):
     def adopt(self, section: str, after: str, *, reason: str, role: str = "") -> Proposal:
         """Propose and accept in one step; only for a person who may approve."""
         self.require_approver(_require_guarded(section).value)
-        self._expire()
+        self._close_due()
         with self._bank.transaction():
             return self.accept(self.propose(section, after, reason=reason, role=role).id)
 
@@ -194,6 +195,7 @@ class Proposals(BankService):
         A lesson is proposed once, even if it was rejected, in the archivist's name; and none while ten rules
         are undecided.
         """
+        self._close_due()
         with self._bank.reading() as reader:
             if not self._rule_candidates(reader):
                 return []
@@ -212,7 +214,10 @@ class Proposals(BankService):
         return made
 
     def _rule_candidates(self, reader: Reader) -> Sequence[Lesson]:
-        """Return the lessons that should be rules and were never proposed, most frequent first."""
+        """Return the lessons that should be rules and were never proposed, most frequent first.
+
+        One that was retired and is used again is proposed again.
+        """
         at_runs = self._bank.config.proposals.rule_at_runs
         is_frequent = (equals("status", Status.ACTIVE), at_least("frequency", at_runs))
         found = reader.select(Lesson, *is_frequent, order=("-frequency", "number"))
@@ -220,6 +225,7 @@ class Proposals(BankService):
             return ()
         fields, is_rule = ("evidence", "status", "extra"), equals("section", CoreSection.RULES)
         rows = reader.select_fields(Proposal, fields, is_rule)
+        rows = [row for row in rows if row[1] != ProposalStatus.WITHDRAWN]
         cited = {name for evidence, _, _ in rows for name in json.loads(evidence)}
         waiting = sum(status == ProposalStatus.OPEN and policy.RULE in json.loads(e) for _, status, e in rows)
         new = (lesson for lesson in found if lesson.id not in cited)
@@ -228,7 +234,7 @@ class Proposals(BankService):
 
     def _decide(self, name: str, status: ProposalStatus, comment: str) -> Proposal:
         """Write a decision, the changed block, and the open rules rebased on it."""
-        self._expire()
+        self._close_due()
         bank, is_undone = self._bank, status is ProposalStatus.ROLLED_BACK
         with bank.transaction() as writer:
             proposal = self._require_decidable(writer, name, status)
@@ -275,7 +281,7 @@ class Proposals(BankService):
 
     def _require_decidable(self, writer: Writer, name: str, status: ProposalStatus) -> Proposal:
         """Return a proposal that the actor may decide so: an open one, or to roll back an accepted one."""
-        proposal = policy.expire_if_due(find(writer, name), self._bank.now())
+        (proposal,) = _as_of(writer, [find(writer, name)], self._bank.now())
         patterns = policy.parse_approvers(self._bank.config.proposals.approvers)
         if not policy.may_decide(self._bank.actor, proposal.proposer, patterns):
             self._refuse_decision(proposal.short_id)
@@ -292,16 +298,15 @@ class Proposals(BankService):
             raise DecidedError(f"{name} {state}: there is nothing to {_VERBS[status]}", hint=hint)
         return proposal
 
-    def _expire(self) -> None:
-        """Mark the open proposals that are past their expiry."""
-        now = self._bank.now()
-        due = (equals("status", ProposalStatus.OPEN), at_most("expires", to_text(now)))
+    def _close_due(self) -> None:
+        """Write that open proposals past their expiry, and those of retired lessons, are closed."""
+        now, is_open = self._bank.now(), equals("status", ProposalStatus.OPEN)
         with self._bank.reading() as reader:
-            if not reader.count(Proposal, *due):
+            if _as_of(reader, known := reader.select(Proposal, is_open), now) == known:
                 return
         with self._bank.acting_as(ARCHIVIST).transaction() as writer:
-            for proposal in writer.select(Proposal, *due):
-                writer.put(policy.expire_if_due(proposal, now), "expire")
+            for proposal in _as_of(writer, writer.select(Proposal, is_open), now):
+                writer.put(proposal, _VERBS.get(proposal.status, "expire"))
 
     def propose_rules_quietly(self) -> None:
         """Propose rules after a run; a failure is only announced, because the run itself has ended."""
@@ -402,6 +407,16 @@ class Proposals(BankService):
         names = self._bank.config.proposals.approvers.strip() or "nobody"
         hint = f"proposals.approvers: {names}; only people decide on their own proposals"
         self._bank.refuse(Layer.PROPOSALS, Verb.DECIDE, what=what, hint=hint)
+
+
+def _as_of(reader: Reader, proposals: Sequence[Proposal], now: datetime) -> Listed:
+    """Return proposals as of a time: expired when that is past, withdrawn when their lesson is retired."""
+    cited = [name for each in proposals if policy.is_of_lesson(each) for name in each.evidence]
+    lessons: dict[str, Lesson] = reader.records("lesson", cited) if cited else {}
+    by = [lesson.superseded_by for lesson in lessons.values() if lesson.superseded_by]
+    lessons = {**(reader.records("lesson", by) if by else {}), **lessons}
+    settled = (policy.withdraw_if_retired(each, lessons, now) for each in proposals)
+    return [policy.expire_if_due(each, now) for each in settled]
 
 
 def find(reader: Reader, name: str) -> Proposal:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from archivist.brief.select import GLOBAL_MARK
 from archivist.clock import to_short_text
 from archivist.records.plain import to_plain
-from archivist.records.words import Provenance
-from archivist.text import shorten
+from archivist.records.words import ActorKind, Provenance
+from archivist.text import changed_part, shorten
 
 if TYPE_CHECKING:
     from archivist import records
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from archivist.reflect.model.conversation_service import ModelReport
     from archivist.reflect.service import Reflection
     from archivist.reflect.trigger import ReflectionOutcome
-    from archivist.store.ledger import LedgerChange
+    from archivist.store.ledger import LedgerChange, LedgerEntry
     from archivist.stream.insights_service import Insights
 
 View = dict[str, Any]
@@ -45,7 +45,24 @@ View = dict[str, Any]
 _SILENT_FIELDS = frozenset((
     "updated", "edited", "unseen_from", "number", "evidence", "last_seen", "last_seen_run", "runs", "faded",
 ))  # fmt: skip
-_CHANGE_CHARACTERS = 60
+# Of the words that changed; all of a shorter text is shown.
+_CHANGE_CHARACTERS = 200
+_WHOLE_CHARACTERS = 60
+# What happened to a record, by the verb of the ledger. Other verbs are people's own words for it.
+_DONE_WORDS = {
+    "add": "added", "age": "counted", "append": "logged", "approve": "approved", "archive": "archived",
+    "brief": "given", "capture": "recorded", "create": "made", "decay": "aged", "edit": "edited",
+    "expire": "expired", "extract": "learnt from a review", "forget": "forgotten",
+    "heed": "kept fresh: it helped", "import": "imported", "judge": "judged", "log": "logged",
+    "merge": "merged", "propose": "proposed", "rebase": "adapted to the current text",
+    "reject": "rejected", "accept": "accepted", "roll back": "rolled back", "register": "registered",
+    "remove": "removed", "reflect": "learnt from", "retire": "archived: it does not help",
+    "see": "met again", "share": "shared", "suggest": "suggested", "supersede": "superseded",
+    "use": "used", "withdraw": "withdrawn",
+}  # fmt: skip
+_FIELD_WORDS = {"confirmed": "approved by a person", "accepted": "source accepted"}
+# What nobody decides: it follows from a run, whoever's call reports that run.
+_AUTOMATIC_VERBS = frozenset(("age", "decay", "heed", "judge", "retire"))
 
 
 def time_text(time: datetime | None) -> str | None:
@@ -135,6 +152,7 @@ def history_views(changes: Sequence[LedgerChange]) -> list[View]:
             {
                 **_pick(entry, "seq time verb kind hash"),
                 "actor": str(entry.actor),
+                "what": describe_entry(entry),
                 "change": "(erased)" if change.is_erased else _describe_change(before, change.after),
                 "is_erased": change.is_erased,
                 "after": change.after,
@@ -145,8 +163,24 @@ def history_views(changes: Sequence[LedgerChange]) -> list[View]:
     return views
 
 
+def describe_entry(entry: LedgerEntry) -> str:
+    """Say in plain words what was done to a record, and by whom; what a run leads to is archivist's doing."""
+    verb = entry.verb
+    if entry.kind == "lesson" and verb == "reflect":
+        words = "learnt"
+    elif verb.startswith("undo "):
+        words = f"change {verb.removeprefix('undo ')} undone"
+    else:
+        words = _DONE_WORDS.get(verb, verb)
+    if verb == "see" and entry.actor.kind is ActorKind.ARCHIVIST:
+        return f"{words} in a run"
+    if verb not in _AUTOMATIC_VERBS or entry.actor.kind is ActorKind.ARCHIVIST:
+        return f"{words} by {entry.actor}"
+    return f"{words} by archivist, in a call of {entry.actor}"
+
+
 def _describe_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
-    """Say what a change made of a record: its first words, or each field that differs."""
+    """Say what a change made of a record: its first words, or of each field the words that differ."""
     if after is None:
         return "removed"
     if before is None:
@@ -155,20 +189,41 @@ def _describe_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] 
     def frequency(plain: Mapping[str, Any]) -> int:
         return max(0, len(plain.get("runs", ())) - int(plain.get("faded", 0)))
 
-    def show(value: object) -> str:
-        text = ", ".join(value) if isinstance(value, list) else str(value)
-        if value in ("", None, []):
-            return "nothing"
-        return shorten(text, _CHANGE_CHARACTERS)
-
     was, now = frequency(before), frequency(after)
-    parts = [f"frequency {was} → {now}"] if was != now else []
-    parts += [
-        f"{name.replace('_', ' ')} {show(before.get(name))} → {show(value)}"
-        for name, value in after.items()
-        if name not in _SILENT_FIELDS and before.get(name) != value
-    ]
-    return ", ".join(parts) or "counted from here"
+    # By what changed: a rule and its summary often change in the same words.
+    names: dict[str, list[str]] = {f"{was} → {now}": ["frequency"]} if was != now else {}
+    for name, value in after.items():
+        old = before.get(name)
+        if name in _SILENT_FIELDS or old == value:
+            continue
+        # What is kept beside the fields has names of its own.
+        inner, earlier = (value, old or {}) if isinstance(value, dict) else ({name: value}, {name: old})
+        for key in dict.fromkeys((*earlier, *inner)):
+            if earlier.get(key) != inner.get(key):
+                difference = _describe_difference(earlier.get(key), inner.get(key))
+                names.setdefault(difference, []).append(_FIELD_WORDS.get(key, key.replace("_", " ")))
+    parts = [f"{' and '.join(fields)} {difference}" for difference, fields in names.items()]
+    return ", ".join(parts) or "no word changed: unmet runs are counted from here"
+
+
+def _describe_difference(old: object, new: object) -> str:
+    """Say how a value changed: of a long text the words that differ, of a list what came and what went."""
+    if isinstance(old, list) and isinstance(new, list) and old and new:
+        gone, come = (
+            [each for each in some if each not in others] for some, others in ((old, new), (new, old))
+        )
+        old, new = gone or old, come or new
+
+    def show(value: object) -> str:
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        return "nothing" if value in ("", None, [], {}) else " ".join(text.split())
+
+    before, after = show(old), show(new)
+    if max(len(before), len(after)) > _WHOLE_CHARACTERS:
+        before, after = changed_part(before, after)
+    return f"{shorten(before, _CHANGE_CHARACTERS)} → {shorten(after, _CHANGE_CHARACTERS)}"
 
 
 # Runs

@@ -67,6 +67,7 @@ from archivist.projects import RunNumbers, names_of
 from archivist.recall.keywords import keywords
 from archivist.recall.query import LIVE, Query
 from archivist.records import (
+    ARCHIVIST,
     ActorKind,
     Brief,
     Episode,
@@ -485,7 +486,7 @@ class Lessons(BankService):
                 **named_replacements(lesson, found),
                 "replaced": [other.short_id for other in retired if other.superseded_by == lesson.id],
                 "quarantined_for": quarantine_reason(lesson),
-                "waits_for": WAITS_FOR if lesson.is_waiting else "",
+                "waits_for": WAITS_FOR if lesson.is_waiting and not lesson.status.is_retired else "",
             }
             for lesson in lessons
         ]
@@ -696,14 +697,15 @@ class Lessons(BankService):
     def decay(self, run: str) -> AgeingResult:
         """Count a run, and lower the frequency of its project's lessons that enough runs did not meet.
 
-        A run counts once. Only own runs count: by reporting runs an agent could retire any lesson.
+        The archivist ages them, whoever reports the run. A run counts once. Only own runs count: by reporting
+        runs an agent could retire any lesson.
         """
         require_name(run, "run")
         rules = self._bank.config.decay
         run = clean_name(run)
-        faded: list[Lesson] = []
-        archived: list[Lesson] = []
-        with self._bank.transaction() as writer:
+        faded, archived = list[Lesson](), list[Lesson]()
+        archivist_bank = self._bank.acting_as(ARCHIVIST)
+        with self._bank.transaction() as writer, archivist_bank.transaction() as archivist:
             require_own_run(self._bank, writer, run)
             if not may(self._bank.actor, Layer.LESSONS, Verb.DECIDE):
                 return AgeingResult(was_counted=False)
@@ -716,7 +718,7 @@ class Lessons(BankService):
             # In a bank of before a log may have given it to a run.
             for holder in writer.select(Episode, equals("number", count)):
                 writer.put(replace(holder, number=None), "age")
-            writer.put(replace(episode, number=count), "age")
+            (archivist if known else writer).put(replace(episode, number=count), "age")
             numbers = RunNumbers(writer)
             due_from = dict.fromkeys(
                 names_of(writer, episode.project), numbers.due_from(episode.project, rules.unseen_runs)
@@ -734,7 +736,7 @@ class Lessons(BankService):
                     preferences_fade=rules.preferences_fade,
                 )
                 after = after if after.faded == lesson.faded else self._with_status(after)
-                if writer.put(after, "decay") and after.faded != lesson.faded:
+                if archivist.put(after, "decay") and after.faded != lesson.faded:
                     (archived if after.status is Status.ARCHIVED else faded).append(after)
         return AgeingResult(tuple(faded), tuple(archived))
 

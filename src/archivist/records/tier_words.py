@@ -78,3 +78,4 @@ class ProposalStatus(StrEnum):
     REJECTED = "rejected"
     EXPIRED = "expired"
     ROLLED_BACK = "rolled_back"
+    WITHDRAWN = "withdrawn"

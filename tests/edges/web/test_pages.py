@@ -14,9 +14,10 @@ import httpx
 import pytest
 
 from archivist import Bank
+from archivist.capture.service import CaptureOverrides
 from tests.edges.http_server import Served, serving
 from tests.edges.web.conftest import Visitor, visit
-from tests.edges.web.sites import ADA, HOSTILE, TASKS
+from tests.edges.web.sites import ADA, HOSTILE, TASKS, fill_small
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -160,8 +161,28 @@ def test_a_lesson_is_approved_edited_forgotten_and_brought_back(visitor: Visitor
     page.get_by_text("The last change was undone").wait_for()
     assert page.locator("main .meta .status").first.inner_text() == "active"
     history = page.locator(".history").inner_text()
-    for words in ("approve by human:ada", "edit by human:ada", "forget by human:ada", "undo"):
+    for words in (
+        "approved by human:ada",
+        "edited by human:ada",
+        "forgotten by human:ada",
+        "undone by human:ada",
+    ):
         assert words in history
+    # What was edited: the words that differ, before and after.
+    assert "Deploys need a ticket → Deploys need a ticket and a reviewer" in history
+
+
+def test_a_retired_lesson_waits_for_nobody(visitor: Visitor, small: Served) -> None:
+    with Bank.open(small.folder, actor=ADA) as bank:
+        agent = bank.acting_as(bank.actor.parse("agent:kit"))
+        name = agent.lessons.suggest("Herons fish at the weir by dawn").lesson.short_id
+    page = visitor.go(f"/lessons/{name}")
+    assert page.get_by_text("No run is told this lesson yet").count() == 1
+    page.get_by_role("button", name="Forget").click()
+    page.get_by_text("Forgotten: no run").wait_for()
+    assert page.get_by_text("No run is told this lesson yet").count() == 0
+    listed = visitor.go("/lessons?status=archived").locator("#results li", has_text="Herons")
+    assert "waits for approval" not in listed.inner_text()
 
 
 def test_a_lesson_is_superseded_by_another(visitor: Visitor, small: Served) -> None:
@@ -418,6 +439,71 @@ def test_the_preview_says_what_a_run_would_be_told_and_what_not(visitor: Visitor
     assert "tokens of" in text
     assert re.search(r"m-\d+: met in \d+ runs?", text)
     assert "What was left out" in text
+
+
+def _shown_brief(visitor: Visitor, path: str) -> str:
+    return visitor.go(path).locator("pre.brief").inner_text().strip()
+
+
+def test_the_preview_is_what_the_command_prints_in_the_folder(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARCHIVIST_ACTOR", "human:ada")
+    folder = fill_small(tmp_path / "toolshed", runs=9)
+
+    def run(*words: str) -> str:
+        command = [str(Path(sys.executable).parent / "archivist"), *words]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder)
+        return done.stdout.strip()
+
+    run("lessons", "add", "--global", "Wombats dig at night")
+    printed = run("brief")
+    assert "Wombats dig" in printed
+    assert "rm -rf build" in printed
+    with serving(folder, "--quiet") as served:
+        visitor = visit(browser, served)
+        assert _shown_brief(visitor, "/brief") == printed
+        assert _shown_brief(visitor, "/brief?provider=claude") == run("brief", "--provider", "claude")
+        assert _shown_brief(visitor, "/brief?task=clean") == run("brief", "--task", "clean")
+        visitor.context.close()
+        # The global bank is the user's own: whoever comes in by a token is not shown it.
+        other = visit(browser, served, sign_in=False)
+        _sign_in(other.page, served, served.token("human:bo"))
+        other.page.wait_for_url("**/overview")
+        shown = _shown_brief(other, "/brief")
+        assert "rm -rf build" in shown
+        assert "Wombats" not in shown
+        other.context.close()
+    with Bank.open(folder, actor=ADA) as bank, bank.global_bank() as global_bank:
+        assert bank.brief(global_bank=global_bank).text.strip() == printed
+
+
+def test_a_run_that_was_started_is_live_until_it_is_finished(visitor: Visitor, small: Served) -> None:
+    with Bank.open(small.folder, actor=ADA) as bank:
+        bank.runs.start_run("started-1", task="Paint the boathouse", repo="toolshed", provider="claude")
+        listed = visitor.go("/live").locator("#live > section > ul > li", has_text="Paint the boathouse")
+        assert "told m-" in listed.inner_text()
+        assert visitor.go("/runs").get_by_role("link", name=re.compile(r"running now")).count() == 1
+        bank.runs.finish(overrides=CaptureOverrides(run="started-1"))
+    assert visitor.go("/live").locator("#live > section li", has_text="Paint the boathouse").count() == 0
+
+
+def test_the_overview_shows_one_figure_of_failures(visitor: Visitor) -> None:
+    text = visitor.go("/overview").inner_text("main")
+    assert len(re.findall(r"failures per run", text, re.IGNORECASE)) == 2  # the answer, and the chart's title
+    assert "at first" not in text
+    assert "→" not in text
+
+
+def test_ageing_is_named_as_what_it_is(visitor: Visitor, small: Served) -> None:
+    with Bank.open(small.folder, actor=ADA) as bank:
+        name = bank.lessons.add("Swifts nest under the eaves", type="pattern").short_id
+        for number in range(11):
+            bank.lessons.decay(f"ageing-{number}")
+    history = visitor.go(f"/lessons/{name}").locator(".history").inner_text()
+    assert "aged by archivist" in history
+    assert "decay" not in history
+    assert "lesson aged by archivist" in visitor.go("/ledger").inner_text("main")
 
 
 def test_a_live_page_shows_what_another_process_does_within_a_second(visitor: Visitor, small: Served) -> None:

@@ -25,8 +25,6 @@ fence_option = click.option(
     "--fence/--no-fence", default=None, help="Marks against mining it again; the default about a project."
 )
 _NO_BANK = "there is no bank here: archivist setup makes one"
-# What a brief can be asked about; asked about nothing, it is what the next session here is told.
-_ABOUT = ("task", "repo", "domain", "role", "provider", "tool", "tags", "preset")
 # The forms that list lessons; a healer is shown remedies instead.
 _LESSON_FORMS = ("known-issues", "yaml")
 
@@ -95,15 +93,11 @@ def brief(
         return
     from archivist.brief.select import BriefRequest
 
-    request, said_by = BriefRequest(**fields, form=parse_form(form)), ""
+    request = BriefRequest(**fields, form=parse_form(form))
     if bank is None:
         # The global bank keeps no runs.
         request, global_bank = request._replace(run=""), None
-    elif form is None and not any(fields[name] for name in _ABOUT):
-        project, said_by = _project_with_runs(bank)
-        request = request._replace(project=project)
     rendered = lead.brief(request, global_bank=global_bank)
-    rendered = rendered._replace(project_by=rendered.project_by or said_by)
     print_brief(lead, rendered, as_json)
     _say_what_is_missing(lead, rendered, request)
     if explain:
@@ -143,15 +137,6 @@ def _check_usage(
             raise click.UsageError(
                 f"{name} is not for a healer, who gets at most three remedies, in markdown or json"
             )
-
-
-def _project_with_runs(bank: Bank) -> tuple[str, str]:
-    """Return the project of the folder and the reason, if the bank knows runs of it; else empty texts."""
-    from archivist import projects
-
-    with bank.reading() as reader:
-        project, said_by = projects.resolve_project(reader, "", bank.folder, bank.root)
-        return (project, said_by) if project in projects.run_projects(reader) else ("", "")
 
 
 def _say_what_is_missing(bank: Bank | None, rendered: Any = None, *request: Any) -> None:

@@ -98,7 +98,8 @@ def list_(
     query = Query(text=matching or "", statuses=statuses, is_matching=True, **_drop_unset(asked))
     found = bank.lessons.query(query)
     if waiting:
-        found = [lesson for lesson in found if lesson.is_waiting or lesson.status is Status.QUARANTINED]
+        held = [lesson for lesson in found if lesson.is_waiting or lesson.status is Status.QUARANTINED]
+        found = [lesson for lesson in held if not lesson.status.is_retired]
     if not matching and not asked["limit"]:
         # Without a question no lesson is the best, so they are numbered.
         found.sort(key=lambda lesson: lesson.number)
@@ -132,8 +133,9 @@ def _source_notes(found: Sequence[Lesson]) -> list[str]:
     groups: dict[str, list[str]] = {}
     for lesson in found:
         if not lesson.provenance.is_own:
-            waits = ", waiting for approval" if lesson.is_waiting else ", approved"
-            groups.setdefault(f"{lesson.provenance.label}{waits}", []).append(lesson.short_id)
+            waits = "waiting for approval" if lesson.is_waiting else "approved"
+            state = lesson.status.value if lesson.status.is_retired else waits
+            groups.setdefault(f"{lesson.provenance.label}, {state}", []).append(lesson.short_id)
     notes = []
     for label, names in groups.items():
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""

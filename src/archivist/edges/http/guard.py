@@ -129,7 +129,8 @@ class AuthMiddleware(checks.GuardedApp):
             if session is None or not is_ours or not is_let_in:
                 raise checks.unauthorized_refusal("bad_token", "the browser session has ended")
             self._require_person(session.actor)
-            return RequestContext(session.token or session.id, session.name, session.actor, self._banks)
+            who = session.token or session.id, session.name, session.actor
+            return RequestContext(*who, self._banks, is_owner=not session.token)
         token = await self.require_token(secret)
         self._require_person(token.actor)
         return RequestContext(token.id, token.name, token.actor, self._banks)

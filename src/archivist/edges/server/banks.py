@@ -143,6 +143,8 @@ class BankReach(NamedTuple):
 class RequestContext(NamedTuple):
     """Who sends a request: its token's id and name, its actor; and the banks that it may borrow.
 
+    The owner is the user who started the server, by the link that was printed there.
+
     The middleware stores it in the request's scope under KEY.
     """
 
@@ -150,3 +152,4 @@ class RequestContext(NamedTuple):
     name: str
     actor: Actor
     banks: BankPool
+    is_owner: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -10,18 +11,18 @@ from archivist.audit.period import AuditPeriod, resolve_period
 from archivist.audit.report import recommend_steps
 from archivist.brief.select import BriefRequest
 from archivist.charts import NARROW, WIDTH, draw_curve, draw_report_chart
-from archivist.clock import from_text
+from archivist.clock import from_text, to_short_text
 from archivist.edges.views import answer_view, brief_view, lesson_views, model_view, report_row_view, run_view
 from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, name_entries, page
 from archivist.errors import InputError
 from archivist.records.plain import to_plain
-from archivist.records.run_words import EpisodeStatus
 from archivist.text import estimate_tokens
 
 _LATEST = 6
 _RECENT_DAYS = 7
 _LIVE_CHANGES = 15
 _LIVE_RUNS = 30
+_RECENT_START = timedelta(days=1)
 
 
 class WaitingItem(NamedTuple):
@@ -78,8 +79,7 @@ def overview(visit: Visit) -> PageView:
 def live(visit: Visit) -> PageView:
     """Show the sessions that run now, what they were told, and the latest changes."""
     bank = visit.bank
-    latest = bank.runs.episodes(limit=_LIVE_RUNS)
-    running = [episode for episode in latest if episode.status is EpisodeStatus.RUNNING]
+    running = bank.sessions.running(_LIVE_RUNS)
     # The short id and summary of each lesson that a run was told.
     told = {}
     for episode in running:
@@ -90,6 +90,8 @@ def live(visit: Visit) -> PageView:
         "Live",
         {
             "running": [run_view(bank, episode) for episode in running],
+            # A client that was killed never says that its session ended.
+            "recent_from": to_short_text(bank.now() - _RECENT_START),
             "told": told,
             "lessons": lesson_views(bank, bank.lessons.latest(_LATEST)),
             "entries": name_entries(bank, bank.ledger.latest(limit=_LIVE_CHANGES)),
@@ -109,10 +111,13 @@ _AUDIENCE = ("repo", "role", "provider", "tool", "domain")
 @page("/brief")
 def preview_brief(visit: Visit) -> PageView:
     """Show what a run with a task would be told, why, and what was left out; nothing is recorded."""
-    bank = visit.bank
+    # As a session in the project's folder asks: that says which project is meant.
+    bank = visit.bank.working_in(visit.bank.folder or visit.bank.root)
     asked: dict[str, Any] = {name: visit.query.get(name, "").strip() for name in ("task", *_AUDIENCE)}
     request = BriefRequest(**asked)
-    brief = bank.brief(request)
+    # What is in the user's global bank is told to the user's sessions, and shown to nobody else.
+    with bank.global_bank() if visit.is_owner else nullcontext() as global_bank:
+        brief = bank.brief(request, global_bank=global_bank)
     content = {
         "asked": asked,
         "brief": brief_view(bank, brief),

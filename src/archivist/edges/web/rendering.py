@@ -32,9 +32,10 @@ from archivist.bank import Bank
 from archivist.clock import from_text
 from archivist.edges.server.banks import KEY, PoolLane, RequestContext
 from archivist.edges.server.checks import Pages, Refusal
+from archivist.edges.views import describe_entry
 from archivist.errors import ChangedError, CursorError, NotFoundError
 from archivist.records.run_words import Effect
-from archivist.records.words import ActorKind
+from archivist.records.words import ActorKind, Provenance
 from archivist.store.ledger import LedgerEntry
 from archivist.store.rows import cursor_of
 from archivist.text import first_words, make_legible, shorten_line
@@ -66,6 +67,8 @@ class Visit:
     names: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     form: Mapping[str, str] = field(default_factory=dict)
+    # Whether the visitor signed in by the link that only the user who started the server was shown.
+    is_owner: bool = False
 
     def may(self, layer: str, verb: str) -> bool:
         """Say whether the visitor may do this, so that no button promises what would be refused."""
@@ -161,7 +164,8 @@ def _endpoint(handle: Handler, lane: PoolLane, shows: PageHandler | None = None)
 
         def respond() -> Response:
             with context.banks.borrow(context.actor, lane) as bank:
-                visit = Visit(bank, quote(request.url.path), request.path_params, query, form)
+                path = quote(request.url.path)
+                visit = Visit(bank, path, request.path_params, query, form, context.is_owner)
                 try:
                     # What a form decides about must not change between the look at it and the decision.
                     with bank.transaction() if shows else nullcontext():
@@ -196,10 +200,14 @@ def _render(view: PageView, visit: Visit, problem: str = "") -> str:
     return template.render(**frame, **view.content)
 
 
-def name_entries(bank: Bank, entries: Sequence[LedgerEntry]) -> list[tuple[LedgerEntry, str, str]]:
-    """Return entries of the ledger, each with the words by which people know its record, and its page."""
+def name_entries(bank: Bank, entries: Sequence[LedgerEntry]) -> list[tuple[LedgerEntry, str, str, str]]:
+    """Return entries of the ledger: what was done, how people know the record, and its page."""
+    told = bank.audits.runs_of_briefs(entry.record for entry in entries if entry.kind == "brief")
+    has_proposals = any(entry.kind == "proposal" for entry in entries)
+    proposals = {each.id: each for each in bank.proposals.list()} if has_proposals else {}
     runs = {
         entry.seq: {
+            "brief": told.get(entry.record, ""),
             "episode": entry.record,
             "event": entry.record.rpartition("#")[0] or entry.record,
             "verdict": entry.record.rpartition(":")[0],
@@ -216,9 +224,12 @@ def name_entries(bank: Bank, entries: Sequence[LedgerEntry]) -> list[tuple[Ledge
         words = link = ""
         if entry.record in lessons:
             words, link = " ".join(lessons[entry.record]), path_of("lessons", lessons[entry.record][0])
+        elif entry.record in proposals:
+            proposal = proposals[entry.record]
+            words, link = f"{proposal.short_id} {proposal.reason}", f"/proposals#{proposal.short_id}"
         elif run := runs[entry.seq]:
             words, link = names.get(run, ("", ""))[0] or run, path_of("runs", run)
-        found.append((entry, words, link))
+        found.append((entry, describe_entry(entry), words, link))
     return found
 
 
@@ -264,6 +275,8 @@ def _environment() -> jinja2.Environment:
         "lines": _cut,
         "code": _mark_code,
         "effect": lambda value: Effect(value).label,
+        "source": lambda value: Provenance(value).label,
+        "kind": lambda value: {"episode": "run"}.get(value, value),
         # A number and its sign stay on one line.
         "figures": lambda value: str(value).replace(" %", "\u00a0%"),
         "words": lambda value: str(value).replace("_", " "),

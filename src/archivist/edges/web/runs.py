@@ -57,6 +57,8 @@ def list_runs(visit: Visit) -> PageView:
             "runs": [_run_row(bank, each) for each in found[:PAGE_SIZE] if each.action is None],
             "next_page": visit.next_page(found, LATEST),
             "projects": bank.runs.projects(),
+            # They have no end by which they could be listed.
+            "running": len(bank.sessions.running(PAGE_SIZE)),
         },
     )
 
