@@ -99,7 +99,7 @@ _PLAIN_VALUE = lazy_pattern(rf"[\w.:,-]{{0,{_LONGEST_VALUE}}}$")
 _PASSING_FLAG = lazy_pattern(
     r"-(?:q+|v+|s|x|V|sx?v?|xvs?|vx|xq|ra|rA)$|--(?:silent|quiet|verbose|debug|trace|stacktrace|info|(?:no-)?colou?rs?(?:=.*)?|tb=.*|nocapture"
     r"|no-header|no-summary|maxfail=.*|exitfirst|show-output|bail(?:=.*)?|reporters?=.*|durations=.*|nologo"
-    r"|failed-first|lf|ff|no-cov|runInBand|forceExit|progress=.*|message-format=.*)$"
+    r"|failed-first|lf|ff|no-cov|log-?level=.*|verbosity=.*|runInBand|forceExit|progress=.*|message-format=.*)$"
 )
 # Those of them that may decide whether a call fails.
 _DECIDING_FLAGS = _words("--no-cov --runInBand --forceExit --lf --ff --failed-first")
