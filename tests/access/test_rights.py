@@ -29,6 +29,8 @@ UNCHECKED = {
     "Bank.preview": "opens a copy of a file, which the system guards",
     "Bank.accept": "whoever may write under the user's home accepts banks",
     "Bank.acting_as": "says who acts",
+    "Bank.global_bank": "opens another bank as the same actor; what is done there is checked",
+    "Bank.working_in": "says in which folder the caller works",
     "Bank.close": "lets go of the file",
     "Bank.person": "opens the file of the caller's own bank",
     "Bank.without_team": "reaches less",
