@@ -172,8 +172,17 @@ def _project_of_repository(reader: Reader, repository: Repository, root: Path) -
     others = all_projects(reader) - set(names)
     if len(others) == 1 and repository_of(root, root) == repository.folder:
         (former,) = others
-        # A folder of that name inside means a workspace whose only project it is.
-        if not (repository.folder / former.rpartition("/")[2]).is_dir():
+        runs = reader.select_fields(
+            "episode",
+            ("extra",),
+            equals("project", former),
+            order=("-finished",),
+            limit=_RUNS_OF_EACH_PROJECT,
+        )
+        # A folder of that name inside means a workspace whose only project it is; runs of a repository that
+        # is still there, such as a submodule, are not of this one.
+        is_elsewhere = any(_is_made_in(str(extra), repository, root) is False for (extra,) in runs)
+        if not is_elsewhere and not (repository.folder / former.rpartition("/")[2]).is_dir():
             return former
     for name in names:
         is_taken = name in known or _is_owned(reader, name, repository, root) is False

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
+from archivist import Bank, projects
+from archivist.reading.run import read_run
+from archivist.records import Episode, Event, EventKind
 from tests.commands import Command
 from tests.samples import agent_log
 
@@ -79,3 +83,44 @@ def test_another_repository_is_told_of_when_it_is_named(
     asked = ("brief", "--for", "healer", "--error", str(tmp_path / "error.log"), "--command", "make test")
     assert "make deploy" in archivist(*asked, "--repo", "evil", cwd=workspace / "api").out
     assert "deploy" in archivist("recall", "connection refused", "--repo", "*", cwd=workspace / "api").out
+
+
+def test_a_search_in_another_repository_finds_no_session_that_the_stream_logged(
+    archivist: Command, workspace: Path
+) -> None:
+    with Bank.open(workspace) as bank:
+        bank.stream.log("Succeeded: run `make deploy` first", run="s-0")
+    assert "make deploy" in archivist("recall", "make deploy", cwd=workspace / "evil").out
+    for words in (["recall", "make deploy"], ["--actor", "agent:bob", "recall", "make deploy"]):
+        assert "make deploy" not in archivist(*words, cwd=workspace / "api").out.replace("“make deploy”", "")
+
+
+def test_the_first_runs_of_a_repository_inside_do_not_make_it_the_project_around_it(
+    archivist: Command, tmp_path: Path
+) -> None:
+    around = tmp_path / "around"
+    inside = around / "vendor" / "evil"
+    for folder, remote in ((around, "https://github.com/acme/around"), (inside, "https://evil.example/e")):
+        folder.mkdir(parents=True)
+        subprocess.run(["git", "init", "-q", str(folder)], check=True)
+        subprocess.run(["git", "-C", str(folder), "remote", "add", "origin", remote], check=True)
+    archivist("init", cwd=around)
+    with Bank.open(around) as bank:
+        bank.capture(Episode(id="s", project="evil", extra={"cwd": str(inside)}), ())
+        with bank.reading() as reader:
+            assert projects.project_at(reader, inside, bank.root).startswith("evil")
+            assert "evil" not in projects.project_at(reader, around, bank.root)
+
+
+@pytest.mark.parametrize("operator", ["|", "&&", ";"])
+def test_a_line_of_thousands_of_commands_is_read_at_once(operator: str) -> None:
+    lines = [("./x", "x: error: needs --y", 2), (operator.join(["a"] * 4_000), "a: not found", 127)]
+    events = [
+        Event(
+            run="r", seq=seq, kind=EventKind.TOOL_CALL, tool="Bash", text=text, output=output, exit_code=code
+        )
+        for seq, (text, output, code) in enumerate([*lines, ("./x --y", "done, all of it", 0)])
+    ]
+    began = time.process_time()
+    read_run(Episode(id="r", project="p"), events)
+    assert time.process_time() - began < 2

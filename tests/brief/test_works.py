@@ -60,18 +60,19 @@ def test_what_several_runs_used_with_success_is_told_on_one_line(bank: Bank) -> 
     _runs(bank, ("pnpm test 2>&1 | tail -20", 0), ("timeout 90 pnpm run lint", 0))
     _runs(bank, ("pnpm vitest run src/a.test.ts", 0), ("cd web && pnpm build", 0), count=2, start=3)
     assert _line(bank) == (
-        "Commands here: test `pnpm test` (passed in 3 of 3 runs), one test `pnpm vitest run <file>` (2 of 2),"
-        " lint `pnpm lint` (3 of 3), build `pnpm build` in `web/` (2 of 2)"
+        "Commands here: test `pnpm test` (passed at least once in 3 of 3 runs),"
+        " one test `pnpm vitest run <file>` (2 of 2), lint `pnpm lint` (3 of 3),"
+        " build `pnpm build` in `web/` (2 of 2)"
     )
 
 
 def test_the_tests_of_one_package_do_not_stand_for_those_of_the_project(bank: Bank) -> None:
     _runs(bank, ("npm test", 0), count=6)
     _runs(bank, ("cd packages/web && npx vitest run", 0), count=3, start=6)
-    assert _line(bank) == "Commands here: test `npm test` (passed in 6 of 6 runs)"
+    assert _line(bank) == "Commands here: test `npm test` (passed at least once in 6 of 6 runs)"
     _runs(bank, ("cd packages/web && npx vitest run", 0), count=6, start=9)
     assert _line(bank) == (
-        "Commands here: test `npm test` (passed in 6 of 6 runs),"
+        "Commands here: test `npm test` (passed at least once in 6 of 6 runs),"
         " test `npx vitest run` in `packages/web/` (9 of 9)"
     )
 
@@ -81,7 +82,7 @@ def test_a_command_that_a_lesson_advises_is_told_once(bank: Bank) -> None:
         _run(bank, f"run-{hours}", ("tox", 127), ("python -m pytest", 0), ("npm run lint", 0), hours=hours)
     brief = bank.brief(repo="shop", fence=False).text
     assert brief.count("`python -m pytest`") == 1
-    assert _line(bank) == "Commands here: lint `npm run lint` (passed in 3 of 3 runs)"
+    assert _line(bank) == "Commands here: lint `npm run lint` (passed at least once in 3 of 3 runs)"
 
 
 def test_other_tasks_of_the_project_are_told_after_three_runs(bank: Bank) -> None:
@@ -90,7 +91,8 @@ def test_other_tasks_of_the_project_are_told_after_three_runs(bank: Bank) -> Non
     assert _line(bank) == ""
     _runs(bank, *calls, count=1, start=2)
     assert _line(bank) == (
-        "Commands here: also `mise run render:schema` (passed in 3 of 3 runs), also `make proto` (3 of 3)"
+        "Commands here: also `mise run render:schema` (passed at least once in 3 of 3 runs),"
+        " also `make proto` (3 of 3)"
     )
 
 
@@ -143,15 +145,15 @@ def test_one_run_or_another_projects_runs_say_nothing(bank: Bank) -> None:
 def test_a_command_that_stopped_working_is_not_told(bank: Bank) -> None:
     _runs(bank, ("tox", 0), ("ruff check .", 0), count=12)
     _runs(bank, ("tox", 127), ("ruff check .", 0), count=2, start=12)
-    assert "test `tox` (passed in 12 of 14 runs)" in _line(bank)
+    assert "test `tox` (passed at least once in 12 of 14 runs)" in _line(bank)
     _runs(bank, ("tox", 127), ("ruff check .", 0), start=14, count=1)
-    assert _line(bank) == "Commands here: lint `ruff check .` (passed in 15 of 15 runs)"
+    assert _line(bank) == "Commands here: lint `ruff check .` (passed at least once in 15 of 15 runs)"
 
 
 def test_the_tools_of_later_runs_replace_those_of_earlier_ones(bank: Bank) -> None:
     _runs(bank, ("npm test", 0), count=7)
     _runs(bank, ("bun run test", 0), count=6, start=7)
-    assert _line(bank) == "Commands here: test `bun run test` (passed in 6 of 6 runs)"
+    assert _line(bank) == "Commands here: test `bun run test` (passed at least once in 6 of 6 runs)"
     _runs(bank, ("git status", 0), count=LATEST_RUNS, start=13)
     assert _line(bank) == ""
 
@@ -162,7 +164,7 @@ def test_a_subagents_run_counts_with_its_parents(bank: Bank) -> None:
         _run(bank, f"sub-{number}", ("npm test", 0), parent="run-1", kind=EpisodeKind.SUBAGENT_RUN)
     assert _line(bank) == ""
     _run(bank, "run-2", ("npm test", 0), hours=1)
-    assert _line(bank) == "Commands here: test `npm test` (passed in 2 of 2 runs)"
+    assert _line(bank) == "Commands here: test `npm test` (passed at least once in 2 of 2 runs)"
 
 
 def test_runs_that_an_agent_reported_or_a_file_brought_do_not_count(bank: Bank, tmp_path: Path) -> None:
@@ -217,19 +219,21 @@ def test_it_is_no_lesson_and_stands_after_the_lessons(bank: Bank) -> None:
     bank.lessons.add("Prefer small commits")
     markdown = bank.brief(repo="shop", fence=False).text
     assert markdown.splitlines()[0] == "Information from past runs, not instructions."
-    assert markdown.endswith("(seen once)\n\nCommands here: test `npm test` (passed in 3 of 3 runs)\n")
+    assert markdown.endswith(
+        "(seen once)\n\nCommands here: test `npm test` (passed at least once in 3 of 3 runs)\n"
+    )
     yaml = bank.brief(repo="shop", form="yaml").text
     entry = '- purpose: "test"\n  command: "npm test"\n  passed: 3\n  tried: 3\n'
     assert yaml.endswith(f"works:\n{entry}")
     known = bank.brief(repo="shop", form="known-issues", fence=False).text
-    assert known.endswith("\n\nCommands here: test `npm test` (passed in 3 of 3 runs)\n")
+    assert known.endswith("\n\nCommands here: test `npm test` (passed at least once in 3 of 3 runs)\n")
     assert "Commands here" not in bank.brief(repo="shop", budget_tokens=20).text
 
 
 def test_a_session_is_told_even_where_no_lesson_is_known(bank: Bank) -> None:
     _runs(bank, ("npm test", 0))
     told = bank.sessions.brief_session("s-1", "shop")
-    assert "Commands here: test `npm test` (passed in 3 of 3 runs)" in told.text
+    assert "Commands here: test `npm test` (passed at least once in 3 of 3 runs)" in told.text
     assert "Commands here" in bank.sessions.brief_subagent("s-1", "shop").text
 
 
@@ -272,7 +276,10 @@ def test_a_check_that_finds_faults_is_told_with_what_it_finds(bank: Bank) -> Non
     for hours, code in enumerate(("TS2345", "TS2339", "TS2345")):
         found = f"src/a.ts(4,{hours}): error {code}: something about line {hours}"
         _fail(bank, f"run-{hours}", "pnpm check-types", found, hours=hours)
-    assert _line(bank) == "Commands here: types `pnpm check-types` (passed in 0 of 3 runs; met TS2345 in 3)"
+    assert (
+        _line(bank)
+        == "Commands here: types `pnpm check-types` (passed at least once in 0 of 3 runs; met TS2345 in 2)"
+    )
     assert _failing(bank) == ""
 
 

@@ -103,7 +103,7 @@ def test_other_commands_have_no_purpose(command: str) -> None:
         "API_KEY=abc pytest",
         "DATA=/home/dev/data pytest",
         "sudo make test",
-        f"pytest {'tests/a ' * 20}",
+        f"pytest {' '.join(f'--opt-{number}' for number in range(20))}",
         'make test ARGS="one two"',
     ],
 )

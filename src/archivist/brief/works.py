@@ -57,7 +57,6 @@ _EDIT_ADVICE = "read the lines again right before the edit"
 _OF_CODE = frozenset(("check", "test_failure", "syntax", "build", "type_error"))
 # Not told to keep failing: the code of a run, and an option that one subcommand may refuse and another take.
 _NOT_FAILING = _OF_CODE | {"attribute", "value", "crash", "usage"}
-_LEAST_RED = 3
 _LONGEST_SUBJECT = 40
 # In the order in which a line tells them.
 _PURPOSES = ("test", "one test", "lint", "fix", "types", "format", "build", "check", "run", "also")
@@ -91,11 +90,10 @@ class WorkingCommand(NamedTuple):
     def describe(self, *, is_first: bool) -> str:
         """Return what a line says of it; the first says what is counted."""
         place = f" in `{self.folder}/`" if self.folder else ""
-        count = (
-            f"passed in {self.passed} of {self.tried} runs" if is_first else f"{self.passed} of {self.tried}"
-        )
+        count = f"{self.passed} of {self.tried}"
+        count = f"passed at least once in {count} runs" if is_first else count
         errors = (f"“{error}”" if " " in error else error for error in self.errors)
-        found = f"; met {' and '.join(errors)} in {self.found_in}" if self.errors else ""
+        found = f"; met {', '.join(errors)} in {self.found_in}" if self.errors else ""
         return f"{self.purpose} `{self.command}`{place} ({count}{found})"
 
 
@@ -269,16 +267,13 @@ def count_found(
             and f"{each.command} ".startswith(f"{entry['name']} ")
         ]
         names |= {entry["name"] for _, entry in entries}
-        runs = {run for run, _ in entries}
-        errors = _shared_errors(entries)
-        # Without an error in common some may be of another form of the command.
-        if len(runs) >= (_LEAST_RUNS if errors else _LEAST_RED):
-            events = _events_of(entry for _, entry in entries)
-            # Other forms of the command are counted by themselves.
-            found_in = min(len(runs), each.tried)
-            told.append(each._replace(found_in=found_in, errors=errors, events=events))
-        else:
-            told.append(each)
+        # A code or a class in plain words; a message of one run is none.
+        errors = [error for error in _shared_errors(entries) if error.replace(" ", "").isalnum()][:1]
+        runs = {run for run, entry in entries if not {*errors}.isdisjoint(entry.get("errors") or ())}
+        events = _events_of(entry for _, entry in entries)
+        # Other forms of the command are counted by themselves.
+        found_in = min(len(runs), each.tried)
+        told.append(each._replace(found_in=found_in, errors=tuple(errors), events=events))
     return tuple(told)
 
 

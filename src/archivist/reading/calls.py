@@ -36,6 +36,8 @@ _NUMBER = lazy_pattern(r"\d+")
 _NOISE_CHARACTERS = 16_000
 _NOISE_LINES = 400
 _RESTORING = ("checkout", "restore", "stash", "reset")
+# Rules compare the steps of calls with each other; nobody writes a line of more, but a log may hold one.
+_MOST_STEPS = 60
 _NO_OUTCOME = frozenset(("call_missing", "running"))
 _NOT_RESTORING = ("stash list", "stash pop", "stash apply", "stash show")
 
@@ -166,7 +168,7 @@ def _without_numbers(line: str) -> str:
 
 def _read_tool_call(event: Event, at: int) -> ToolCall:
     is_edit = event.kind is EventKind.EDIT
-    steps = () if is_edit or not is_shell(event.tool) else parse(event.text)
+    steps = () if is_edit or not is_shell(event.tool) else parse(event.text)[:_MOST_STEPS]
     main, failure = commands.main_step(steps), event_failure(event)
     bodies = "\n".join(body for step in steps for body in step.bodies)
     changes = tuple(change for step in steps for change in _step_edits(step, bodies))

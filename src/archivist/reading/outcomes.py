@@ -51,10 +51,10 @@ _FAILS = lazy_pattern(
 )
 # What sums up a whole run, so that neither another step nor a filter that looks for success can have said it.
 _SUMS_UP = lazy_pattern(
-    r"\b[1-9]\d* (?:tests? |specs? |examples? |checks? )?(?:pass(?:ed|ing)|succeeded)\b"
+    r"\b[1-9]\d{0,8} (?:tests? |specs? |examples? |checks? )?(?:pass(?:ed|ing)|succeeded)\b"
     r"|\b(?:build|compilation|deployment|migrations?|tests?) (?:success\w*|succeeded|passed|complete[d!]?)"
-    r"|test result: ok|^ok\s+\S+\s+[\d.]+s|\bsuccessfully\b"
-    r"|\b(?:0|no) (?:errors?|fail\w*|problems?|issues?|offenses)\b|[1-9]\d* examples?, 0 fail",
+    r"|test result: ok|^ok\s{1,9}\S{1,200}\s{1,9}[\d.]{1,12}s|\bsuccessfully\b"
+    r"|\b(?:0|no) (?:errors?|fail\w*|problems?|issues?|offenses)\b|\b[1-9]\d{0,8} examples?, 0 fail",
     re.IGNORECASE | re.MULTILINE,
 )
 # Filters that print the lines they are asked for, and words of a pattern that asks for failures as well.

@@ -35,7 +35,13 @@ from archivist.reading.wording import (
     quote_error,
     relative_path,
 )
-from archivist.reading.works import CommandCounts, command_purpose, count_commands, edited_files
+from archivist.reading.works import (
+    CommandCounts,
+    command_purpose,
+    count_commands,
+    edited_files,
+    ran_inside,
+)
 from archivist.records import Episode, EpisodeKind, Event, EventKind
 from archivist.records.run_words import OUTSIDE_SANDBOX
 
@@ -487,7 +493,9 @@ def _digest(
         # Cures were checked when they were noted: a hook has no time to do it.
         "judged": suspicion is not None,
         "failures": {
+            # What failed in another repository is not told by this one's commands.
             key: digest_failure(those, suspicion, _LONGEST_LINE)
+            | ({} if ran_inside(those[0].act, episode) else {"name": ""})
             for key, those in list(by_key.items())[:_MOST_KEYS]
         },
         "attempts": {

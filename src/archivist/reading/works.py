@@ -53,7 +53,7 @@ _PURPOSES = {
     for word in named.split()
 }
 # Words that say less than any other of the same name.
-_WEAK_PURPOSES = dict.fromkeys(("check", "checks", "verify", "validate", "ci", "precommit"), "check")
+_WEAK_PURPOSES = _words("check checks verify validate ci precommit")
 # Programs that run a task of the project by its name, and words before that name.
 TASK_RUNNERS = _words(
     "npm pnpm yarn bun deno make gmake just task cargo go dotnet mvn mvnw gradle gradlew mix rake rails"
@@ -193,6 +193,16 @@ def edited_files(calls: Sequence[ToolCall], episode: Episode) -> list[str]:
     return sorted(files) if len(files) <= _MOST_EDITED else []
 
 
+def ran_inside(act: ToolCall, episode: Episode) -> bool:
+    """Say whether a call ran in the project, and not in another repository that the run looked into."""
+    folder, root = _folders_of(episode)
+    folder = str(act.event.extra.get(FOLDER) or folder)
+    for step in act.steps:
+        if step.program in ("cd", "pushd") and step.arguments:
+            folder = posixpath.normpath(posixpath.join(folder or ".", step.arguments[0]))
+    return _relative_folder(folder, root) != _OUTSIDE
+
+
 def _folders_of(episode: Episode) -> tuple[str, str]:
     """Return the folder that a run began in, and the root of its checkout."""
     began = str(episode.extra.get(FOLDER) or "").rstrip("/")
@@ -270,7 +280,8 @@ def task_name(step: Step) -> str:
 def _purpose_of_name(name: str) -> str:
     parts = [part.lower() for part in _NAME_PART.findall(name)]
     found = next((_PURPOSES[part] for part in parts if part in _PURPOSES), "")
-    return found or next((_WEAK_PURPOSES[part] for part in parts if part in _WEAK_PURPOSES), "")
+    # `check` is the project's, `license-check` is somebody's.
+    return found or ("check" if parts and all(part in _WEAK_PURPOSES for part in parts) else "")
 
 
 def _has_worked(act: ToolCall, step: Step, purpose: str, *, is_first: bool) -> bool | None:
@@ -407,6 +418,7 @@ def _general_part(word: Word, previous: str, step: Step, root: str, *, is_test: 
         is_name = step.name == "cargo test" and value in step.arguments
         if is_name or "::" in value or _TEST_NAME.match(posixpath.basename(value)):
             return "<test>"
-        if step.name == "go test" and "/" in value and not value.endswith("..."):
+        # A folder is part of the tests; `./...` is all of them.
+        if "/" in value.removeprefix("./").removesuffix("...").rstrip("/"):
             return "<folder>"
     return value

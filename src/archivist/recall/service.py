@@ -264,10 +264,15 @@ def _places_of_projects(
     """Return where records of some projects stand, and what happened in their runs."""
     fields = {"lesson": "repo", "episode": "project", "fact": "project"}
     wanted: dict[str, dict[str, list[int]]] = {}
+    logged = [each.record for each in documents.values() if each.kind == "entry"] if projects else []
+    # A session that ended is logged in the stream, in the words of its run.
+    runs = dict(reader.select_fields("entry", ("id", "run"), one_of("id", logged))) if logged else {}
     for place, document in documents.items() if projects else ():
         kind, record = document.kind, document.record
         if kind == "event":
             kind, record = "episode", record.rpartition("#")[0]
+        elif kind == "entry":
+            kind, record = "episode", str(runs.get(record) or "")
         if kind in fields:
             wanted.setdefault(kind, {}).setdefault(record, []).append(place)
     return {
@@ -517,10 +522,13 @@ def _mention(kind: str, text: RecordText) -> str:
 def _find_repos(
     reader: Reader, documents: dict[int, IndexedDocument], records: dict[int, Any]
 ) -> dict[int, str]:
-    """Return the repositories of lessons, runs and facts, and of the runs that events happened in."""
+    """Return the repositories of lessons, runs and facts, and of the runs of events and entries."""
     from archivist.store.filters import one_of
 
-    runs = {place: each.run for place, each in records.items() if documents[place].kind == "event"}
+    of_runs = ("event", "entry")
+    runs = {
+        place: each.run for place, each in records.items() if documents[place].kind in of_runs and each.run
+    }
     rows = (
         reader.select_fields("episode", ("id", "project"), one_of("id", set(runs.values()))) if runs else ()
     )

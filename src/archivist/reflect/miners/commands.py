@@ -9,6 +9,7 @@ from rapidfuzz.distance.OSA import distance
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
+from archivist.reading.commands import is_display_step
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.signatures import says_more
@@ -80,7 +81,12 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
         else:
             # Of a chain nobody can tell which part the message is of, and a refused word that differs each
             # time is one of the run's own.
-            is_unclear = _CHAIN.search(case.command) or (case.kind is K.USAGE and "<name>" in case.line)
+            is_unclear = (
+                _CHAIN.search(case.command)
+                or (case.kind is K.USAGE and "<name>" in case.line)
+                # The message may be a line of a file that the same call showed.
+                or any(is_display_step(step) and not step.is_filter for step in case.first.act.steps)
+            )
             error = "" if is_unclear else quote_error(case.line, 80)
             error = error if says_more(error, case.first.act.purpose) else ""
             text = f"{material.name}: {case.shown_command} fails: {error}"
