@@ -103,13 +103,21 @@ def test_the_first_runs_of_a_repository_inside_do_not_make_it_the_project_around
     for folder, remote in ((around, "https://github.com/acme/around"), (inside, "https://evil.example/e")):
         folder.mkdir(parents=True)
         subprocess.run(["git", "init", "-q", str(folder)], check=True)
-        subprocess.run(["git", "-C", str(folder), "remote", "add", "origin", remote], check=True)
+        git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+        subprocess.run([*git, "remote", "add", "origin", remote], check=True)
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", folder.name], check=True)
     archivist("init", cwd=around)
     with Bank.open(around) as bank:
-        bank.capture(Episode(id="s", project="evil", extra={"cwd": str(inside)}), ())
+        # As the hooks file a session there.
+        made_in: dict[str, object] = {
+            "cwd": str(inside),
+            "checkout": {"folder": str(inside), "remote": "//evil.example/e"},
+        }
+        with bank.transaction() as writer:
+            writer.put(Episode(id="s", project="evil", extra=made_in), "capture")
         with bank.reading() as reader:
-            assert projects.project_at(reader, inside, bank.root).startswith("evil")
-            assert "evil" not in projects.project_at(reader, around, bank.root)
+            assert projects.project_at(reader, inside, bank.root) == "evil"
+            assert projects.project_at(reader, around, bank.root) == "around"
 
 
 @pytest.mark.parametrize("operator", ["|", "&&", ";"])
