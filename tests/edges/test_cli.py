@@ -458,8 +458,8 @@ def test_a_brief_imports_no_more_than_it_needs(bank_cli: Command, project: Path)
     [
         (["brief"], 51),
         (["brief", "--task", "One"], 59),
-        (["run", "start"], 70),
-        (["run", "start", "--task", "One"], 70),
+        (["run", "start"], 71),
+        (["run", "start", "--task", "One"], 71),
     ],
 )
 def test_what_an_orchestrator_waits_for_imports_few_modules(

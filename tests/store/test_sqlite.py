@@ -337,12 +337,12 @@ def test_tampering_is_found(bank: Bank, tampering: str, complaint: str) -> None:
 
 
 @pytest.mark.req("N5")
-def test_an_erased_payload_leaves_the_chain_whole_and_shows(bank: Bank) -> None:
+def test_a_payload_that_is_gone_without_an_erasure_is_damage_and_shows(bank: Bank) -> None:
     added = bank.lessons.add("Prefer small commits")
     bank.lessons.edit(added.id, summary="Prefer tiny commits")
     _execute(bank.path, "DELETE FROM ledger_payloads WHERE seq = 1")
     found = bank.ledger.verify()
-    assert (found.is_whole, found.entries, found.erased) == (True, 2, 1)
+    assert (found.is_whole, found.entries, found.erased) == (False, 2, 0)
     assert [change.is_erased for change in bank.ledger.history("m-001")] == [True, False]
 
 

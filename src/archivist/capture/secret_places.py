@@ -323,7 +323,8 @@ def _placed_values(
         value = match["value"].rstrip(".,:;)\"'")
         if is_secret(value) and (value.startswith("$") or not rules.is_template(value)):
             start = match.start("value")
-            yield rules.Span(start, start + len(value), "secret", rules.BY_PLACE)
+            kind = "password" if "pass" in match[0].lower() else "secret"
+            yield rules.Span(start, start + len(value), kind, rules.BY_PLACE)
 
 
 def _here_strings(text: str) -> Iterator[rules.Span]:

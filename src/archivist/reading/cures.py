@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import FileEdit, ToolCall
@@ -157,6 +157,21 @@ def _cure_by_permission(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | N
     return None
 
 
+def _first_that_worked(
+    tries: Sequence[tuple[ToolCall, Step]], later: Sequence[ToolCall]
+) -> tuple[ToolCall, Step] | None:
+    """Return the first try that worked, else one that got further, else one that was plainly answered."""
+    # It got further where only the run's own code stood in its way then.
+    done = {step.text for act in later if has_worked(act) for step in act.steps}
+    got_further = (
+        each for each in tries if _is_of_own_code(each[0]) or _meets_outage(each[0]) or each[1].text in done
+    )
+    # Behind a filter an answer need not speak of success.
+    answered = (each for each in tries if not each[0].has_failed and _is_plain_answer(each[0]))
+    worked = (each for each in tries if has_step_worked(*each))
+    return next(chain(worked, got_further, answered), None)
+
+
 def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     """Return what may have overcome a failure that no rule explains: how the next call like it differed.
 
@@ -176,21 +191,7 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
         for step in act.steps
         if _is_other_try(step, wrong) or _runs_same_tests(act, step, failed)
     ]
-    worked = next((each for each in found if has_step_worked(*each)), None)
-    if worked is None:
-        # It got further where only the run's own code stood in its way then.
-        done = {step.text for act in acts[at + 1 : at + 1 + HORIZON] if has_worked(act) for step in act.steps}
-        worked = next(
-            (
-                each
-                for each in found
-                if _is_of_own_code(each[0]) or _meets_outage(each[0]) or each[1].text in done
-            ),
-            None,
-        )
-    if worked is None:
-        # Behind a filter an answer need not speak of success.
-        worked = next((each for each in found if not each[0].has_failed and _is_plain_answer(each[0])), None)
+    worked = _first_that_worked(found, acts[at + 1 : at + 1 + HORIZON])
     if worked is None:
         return None
     act, step = worked

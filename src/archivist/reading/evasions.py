@@ -53,9 +53,11 @@ def only_shows(step: Step) -> bool:
     return any(flag in letters or _SHOWING.match(flag) or _SHOWING_CAMEL.match(flag) for flag in step.flags)
 
 
-def shows_instead(steps: Sequence[Step], wrong: Sequence[Step]) -> bool:
-    """Say whether a call only shows what another would have done."""
-    return any(map(only_shows, steps)) and not any(map(only_shows, wrong))
+def shows_instead(steps: Sequence[Step], wrong: Sequence[Step], message: str) -> bool:
+    """Say whether a call only shows what another would have done, unless the message asks for that."""
+    showing = [step for step in steps if only_shows(step)]
+    is_asked = any(flag in message.split() for step in showing for flag in step.flags)
+    return bool(showing) and not is_asked and not any(map(only_shows, wrong))
 
 
 def is_bypass(text: str) -> bool:

@@ -78,7 +78,8 @@ def _only_seems_to_help(cure: Cure, failed: ToolCall) -> bool:
     main, wanted = cure.acts[-1].main, failed.main
     if main and wanted and is_look(main) and not is_look(wanted):
         return True
-    if shows_instead(cure.acts[-1].steps, failed.steps):
+    message = failed.failure.line if failed.failure else ""
+    if shows_instead(cure.acts[-1].steps, failed.steps, message):
         return True
     # What only prints more, or less, helps nothing.
     if without_passing_flags(cure.remedy.text.split()) == without_passing_flags(cure.remedy.instead.split()):

@@ -18,8 +18,8 @@ from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed, note, print_
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.errors import ArchivistError, BankError, InputError, NoBankError, UntrustedBankError
+from archivist.files import locks
 from archivist.files.git import keep_out_of_git
-from archivist.files.locks import find_network_type
 from archivist.records import Actor
 from archivist.text import on_one_line
 from archivist.trust import has_bank_at, mark_of, note_server_bank
@@ -79,7 +79,7 @@ def create_bank(
         return server, not existed, [], []
     problem = keep_out_of_git(path)
     notes = [f"hint: in this folder the new bank replaces {paths.bank_file(above)}"] if above else []
-    if kind := find_network_type(path.absolute().parent):
+    if kind := locks.find_network_type(path.absolute().parent):
         notes.append(f"hint: the bank lies on a network or shared file system ({kind}): see archivist doctor")
     return str(path), not existed, notes, [f"archivist: {problem}"] if problem else []
 
