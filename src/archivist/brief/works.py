@@ -57,7 +57,10 @@ _EDIT_ADVICE = "read the lines again right before the edit"
 _OF_CODE = frozenset(("check", "test_failure", "syntax", "build", "type_error"))
 # Not told to keep failing: the code of a run, and an option that one subcommand may refuse and another take.
 _NOT_FAILING = _OF_CODE | {"attribute", "value", "crash", "usage"}
+# Without an error in common, so many red runs say that a check often finds something.
+_LEAST_RED = 3
 _LONGEST_SUBJECT = 40
+_WORD_MARKS = str.maketrans("", "", " -_")
 # In the order in which a line tells them.
 _PURPOSES = ("test", "one test", "lint", "fix", "types", "format", "build", "check", "run", "also")
 # Tasks of other names are told from three runs on, so many at most.
@@ -93,7 +96,8 @@ class WorkingCommand(NamedTuple):
         count = f"{self.passed} of {self.tried}"
         count = f"passed at least once in {count} runs" if is_first else count
         errors = (f"“{error}”" if " " in error else error for error in self.errors)
-        found = f"; met {', '.join(errors)} in {self.found_in}" if self.errors else ""
+        found = f"; red in {self.found_in}" if self.found_in else ""
+        found = f"; met {', '.join(errors)} in {self.found_in}" if self.errors else found
         return f"{self.purpose} `{self.command}`{place} ({count}{found})"
 
 
@@ -267,9 +271,14 @@ def count_found(
             and f"{each.command} ".startswith(f"{entry['name']} ")
         ]
         names |= {entry["name"] for _, entry in entries}
-        # A code or a class in plain words; a message of one run is none.
-        errors = [error for error in _shared_errors(entries) if error.replace(" ", "").isalnum()][:1]
-        runs = {run for run, entry in entries if not {*errors}.isdisjoint(entry.get("errors") or ())}
+        # Codes, or a class in plain words; a message of one run is none.
+        shared = [error for error in _shared_errors(entries) if error.translate(_WORD_MARKS).isalnum()]
+        errors = [error for error in shared if " " not in error] or shared[:1]
+        runs = {
+            run for run, entry in entries if not errors or not {*errors}.isdisjoint(entry.get("errors") or ())
+        }
+        if not errors and len(runs) < _LEAST_RED:
+            runs.clear()
         events = _events_of(entry for _, entry in entries)
         # Other forms of the command are counted by themselves.
         found_in = min(len(runs), each.tried)
