@@ -161,9 +161,9 @@ def open_trusted(
         return open_store(None)
     if _is_new(file):
         return _make_noted(file, open_store, read_at_rest) if create else open_store(None)
-    note = find_note(file)
-    log = LogNote(file)
     with _locked_state(file):
+        # Read under the lock: whoever is just making the bank holds it until the bank is noted.
+        note, log = find_note(file), LogNote(file)
         if not is_below:
             log.refuse_foreign()
             # Our own log may lie beside a stranger's file, and would bring the mark into it.

@@ -54,6 +54,7 @@ class Laptop:
         log = agent_log(
             folder / f"{session}.jsonl", MISSING_MODULE, session=session, prompt=f"Use {_FAKE_KEY}"
         )
+        log.write_text(log.read_text().replace("/home/x/billing", str(self.project)))
         self.hook("SessionEnd", session, transcript_path=str(log))
 
     @property

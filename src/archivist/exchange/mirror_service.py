@@ -90,7 +90,6 @@ class Mirror(BankService):
             for shape, paths in folders.items():
                 lines = files.export_lines(reader, shape, ARCHIVIST, without=(Status.QUARANTINED,))
                 for name, path in paths.items():
-                    path.parent.mkdir(parents=True, exist_ok=True)
                     count += write_lines(path, lines[name], below=bank.root)
             return count
 

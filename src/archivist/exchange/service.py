@@ -9,18 +9,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote_to_bytes
 
+from archivist import projects
 from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.capture.clean import Cleaner
 from archivist.capture.service import CaptureOverrides
 from archivist.errors import BankReadOnlyError, InputError, RecordError
 from archivist.exchange import files, share
 from archivist.files.jsonl import LineProblem, read_lines, write_lines
-from archivist.files.open import open_regular
-from archivist.files.write import replace_file
+from archivist.files.open import list_files, open_regular, real_path
+from archivist.files.write import make_folder, replace_file
 from archivist.ids import derived_id
 from archivist.lessons.candidate import (
     Candidate,
@@ -29,7 +31,7 @@ from archivist.lessons.candidate import (
     Sighting,
     candidate_of,
 )
-from archivist.lessons.standing import lesson_text
+from archivist.lessons.standing import counted_elsewhere, is_said_here, lesson_text
 from archivist.paths import as_text
 from archivist.records import ActorKind, Brief, Episode, Lesson, Proposal, Provenance, Status
 from archivist.records.kinds import kind_of
@@ -52,6 +54,8 @@ _ACCEPTED = "accepted_origins"
 _ORIGIN = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 # The setting that lists the files that the bank wrote.
 _WRITTEN = "written_files"
+# How far another machine's clock may be ahead of ours.
+_MOST_SKEW = timedelta(days=1)
 # Marks a path whose bytes are not UTF-8.
 _URI = "file://"
 _Written = TypeVar("_Written")
@@ -69,7 +73,7 @@ class Exchange(BankService):
         `has_events` adds what happened in the runs. A folder that has them already gets the new ones too.
         """
         self._bank.erasure.finish_erasures()
-        has_events = has_events or str((folder / files.EVENTS).resolve()) in self.written_files()
+        has_events = has_events or str(real_path(folder / files.EVENTS)) in self.written_files()
 
         def write(reader: Reader) -> dict[str, int]:
             lines: dict[str, Iterable[dict[str, object]]] = {
@@ -244,19 +248,16 @@ class Exchange(BankService):
         bank = self._bank
         bank.erasure.finish_erasures()
         promote_at_runs = bank.config.lessons.promote_at_runs
-        with bank.transaction() as writer:
-            replica = writer.setting("bank_id")
-            if not replica:
-                replica = bank.new_id(bank.now())
-                writer.set_setting("bank_id", replica)
-        shared = _read_shared(folder)
+        replica = self._replica_id()
+        shared = _read_shared(folder, bank.now() + _MOST_SKEW)
         paths = {name: folder / name / f"{replica}.jsonl" for name in (share.LESSONS, share.AUDIT)}
         is_ours = self._is_as_written(paths.values())
         others = [origin for origin in shared.origins if origin != replica or not is_ours]
         accepted = self._accept_origins(others, trust, own=replica)
         with bank.transaction() as writer:
             merged = shared.merged_lessons(accepted, promote_at_runs=promote_at_runs)
-            reworded = self._reworded_twice(writer, merged, shared)
+            merged, contested = _keep_own_words(writer, merged)
+            reworded = [*contested, *self._reworded_twice(writer, merged, shared)]
             changed = Counter({share.LESSONS: 0, share.AUDIT: 0})
             changed[share.LESSONS] += self._keep_shared(writer, merged, is_accepted=True)[0]
             conflicts = [_note_conflict(writer, *versions) for versions in reworded]
@@ -275,9 +276,11 @@ class Exchange(BankService):
                     changed[share.AUDIT] += writer.put(record, "share")
 
         def write(reader: Reader) -> dict[str, int]:
-            lines = share.own_lines(reader, shared, replica, accepted, promote_at_runs=promote_at_runs)
+            # A folder in one repository gets nothing that another repository's runs taught.
+            rules = promote_at_runs, projects.other_projects(reader, folder.absolute(), bank.root)
+            lines = share.own_lines(reader, shared, replica, accepted, *rules)
             with _explain_write_errors(folder):
-                folder.mkdir(parents=True, exist_ok=True)
+                make_folder(folder)
                 note = folder / "README.md"
                 if not os.path.lexists(note):
                     replace_file(note, share.README.encode())
@@ -295,6 +298,15 @@ class Exchange(BankService):
             united=tuple(united),
             conflicts=tuple(conflicts),
         )
+
+    def _replica_id(self) -> str:
+        """Return the id by which other clones know this bank; made when it is first asked for."""
+        with self._bank.transaction() as writer:
+            known = writer.setting("bank_id")
+            if not known:
+                known = self._bank.new_id(self._bank.now())
+                writer.set_setting("bank_id", known)
+        return known
 
     def _reworded_twice(
         self, writer: Writer, lessons: Iterable[Lesson], shared: SharedRecords
@@ -338,7 +350,7 @@ class Exchange(BankService):
         """
         written = self.written_files()
         return all(
-            written.get(str(path.resolve())) in ("", file_digest(path)) for path in paths if path.exists()
+            written.get(str(real_path(path))) in ("", file_digest(path)) for path in paths if path.exists()
         )
 
     def _accept_origins(self, origins: Sequence[str], trust: Sequence[str], *, own: str) -> list[str]:
@@ -401,7 +413,7 @@ class Exchange(BankService):
     def changed_files(self, paths: Iterable[Path]) -> list[Path]:
         """Return the files that are not as this bank wrote them last; one half written is not changed."""
         written = self.written_files()
-        found = ((path, written.get(str(path.resolve()))) for path in paths if path.is_file())
+        found = ((path, written.get(str(real_path(path)))) for path in paths if path.is_file())
         return [path for path, known in found if known != "" and known != file_digest(path)]
 
     def _sighting(self, reader: Reader, provenance: Provenance, *, is_accepted: bool) -> Sighting:
@@ -415,13 +427,48 @@ class Exchange(BankService):
         )
 
 
+def _keep_own_words(
+    writer: Writer, lessons: Iterable[Lesson]
+) -> tuple[list[Lesson], list[tuple[Lesson, Lesson]]]:
+    """Return other clones' lessons with our words for those that a person here has spoken about.
+
+    No file rewords or retires these, whoever is trusted and whatever its dates say. Also return those that
+    the others have in other words, or retired, and of which the history does not tell that yet.
+    """
+    kept: list[Lesson] = []
+    contested: list[tuple[Lesson, Lesson]] = []
+    for theirs in lessons:
+        ours = writer.get(Lesson, theirs.id)
+        is_known = ours is not None and not ours.is_waiting
+        if ours is None or not is_known or not _is_reworded(ours, theirs) or not is_said_here(writer, ours):
+            kept.append(theirs)
+            continue
+        kept.append(counted_elsewhere(ours, theirs))
+        told = (change.after for change in writer.changes(record_id=ours.id) if change.after)
+        is_told = any(
+            each["summary"] == theirs.summary
+            and each["rule"] == theirs.rule
+            and Status(str(each["status"])).is_retired >= theirs.status.is_retired
+            for each in told
+        )
+        if share.has_news(theirs, replace(ours, runs=theirs.runs)) and not is_told:
+            contested.append((ours, theirs))
+    return kept, contested
+
+
+def _is_reworded(ours: Lesson, theirs: Lesson) -> bool:
+    """Say whether another version differs from ours in more than what is counted."""
+    return share.to_shared_line(counted_elsewhere(ours, theirs)) != share.to_shared_line(theirs)
+
+
 def _note_conflict(writer: Writer, ours: Lesson, theirs: Lesson) -> tuple[Lesson, Lesson]:
     """Return a lesson that two clones reworded, and its other version, which its history keeps too."""
     kept = writer.get(Lesson, ours.id) or ours
     if lesson_text(kept) != lesson_text(ours):
         return kept, ours
     words = {name: getattr(theirs, name) for name in ("summary", "rule", "detail", "remedies", "tags")}
-    writer.put(replace(kept, **words), "share")
+    status = Status.ARCHIVED if theirs.status.is_retired else kept.status
+    writer.put(replace(kept, status=status, **words), "share")
     writer.put(kept, "share")
     return kept, theirs
 
@@ -443,7 +490,7 @@ def _with_free_numbers(reader: Reader, episodes: Iterable[Episode]) -> list[Epis
 
 def _listed_name(path: Path) -> str:
     """Return how a file is listed; a path whose bytes are not UTF-8 as a URI, since the setting is text."""
-    path = path.resolve()
+    path = real_path(path)
     return str(path) if as_text(path) == str(path) else path.as_uri()
 
 
@@ -468,18 +515,19 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _read_shared(folder: Path) -> SharedRecords:
-    """Read every clone's files; a bad line costs only itself."""
+def _read_shared(folder: Path, latest: datetime) -> SharedRecords:
+    """Read every clone's files; a bad line costs only itself. No date may be after `latest`."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{str(folder)!r} is not a folder")
-    shared = share.SharedRecords()
+    shared = share.SharedRecords(latest=latest)
     for name, add in ((share.LESSONS, shared.add_lesson), (share.AUDIT, shared.add_audit_record)):
-        for path in sorted(folder.glob(f"{name}/*.jsonl")):
+        for path in list_files(folder, f"{name}/*.jsonl"):
             if not _ORIGIN.fullmatch(path.stem):
                 shared.problems.append(LineProblem(make_legible(str(path)), 0, "no clone has this name"))
                 continue
-            if not path.exists():
-                shared.problems.append(LineProblem(make_legible(str(path)), 0, "a link to no file"))
+            # A pulled link would read any file of the user's.
+            if path.is_symlink() or path.parent.is_symlink():
+                shared.problems.append(LineProblem(make_legible(str(path)), 0, "a link is not read"))
                 continue
             for line in read_lines(path) if path.stat().st_size else ():
                 if isinstance(line, LineProblem):

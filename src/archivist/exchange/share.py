@@ -10,8 +10,9 @@ bank; what others write waits, and a bank reads its own file only if somebody el
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from archivist.errors import RecordError
@@ -43,6 +44,7 @@ class SharedRecords:
     lessons: dict[str, dict[str, Lesson]] = field(default_factory=dict)
     audit: dict[str, dict[str, Brief | Verdict]] = field(default_factory=dict)
     problems: list[LineProblem] = field(default_factory=list)
+    latest: datetime | None = None
 
     @property
     def origins(self) -> list[str]:
@@ -53,6 +55,9 @@ class SharedRecords:
         """Add a line of a lessons file."""
         plain = {key: item for key, item in value.items() if key not in _LOCAL}
         lesson = validate_lesson(from_plain(Lesson, {**plain, "brought_by": origin}))
+        if self.latest and max(lesson.created, lesson.updated, lesson.edited) > self.latest:
+            # The version edited last wins: a date to come would win for good.
+            raise RecordError("it is dated in the future")
         self.lessons.setdefault(origin, {})[lesson.id] = lesson
 
     def add_audit_record(self, value: Mapping[str, Any], origin: str) -> None:
@@ -98,9 +103,17 @@ class ShareResult:
 
 
 def own_lines(
-    reader: Reader, shared: SharedRecords, own: str, accepted: Iterable[str], *, promote_at_runs: int
+    reader: Reader,
+    shared: SharedRecords,
+    own: str,
+    accepted: Iterable[str],
+    promote_at_runs: int,
+    unshared: Collection[str] = (),
 ) -> dict[str, list[dict[str, object]]]:
-    """Return what accepted clones' files do not hold yet, and what this bank wrote before."""
+    """Return what accepted clones' files do not hold yet, and what this bank wrote before.
+
+    Lessons of `unshared` projects stay here, and so do briefs with them and verdicts on them.
+    """
     others = [origin for origin in accepted if origin != own]
     known = {
         lesson.id: to_shared_line(lesson)
@@ -110,7 +123,11 @@ def own_lines(
     lessons = []
     # What is quarantined or waits here is not sent on: other clones trust this one.
     told = (not_equals("status", Status.QUARANTINED), equals("is_waiting", 0))
+    kept_back: set[str] = set()
     for lesson in reader.select(Lesson, *told, order=("id",)):
+        if lesson.repo in unshared:
+            kept_back.add(lesson.id)
+            continue
         line = to_shared_line(lesson)
         if lesson.id in written or known.get(lesson.id) != line:
             lessons.append(line)
@@ -120,7 +137,8 @@ def own_lines(
     audit = [
         {"kind": type(record).__name__.lower(), **to_plain(record)}
         for record in records
-        if record.id in written_audit or known_audit.get(record.id) != record
+        if (record.id in written_audit or known_audit.get(record.id) != record)
+        and kept_back.isdisjoint([record.lesson] if isinstance(record, Verdict) else record.lessons)
     ]
     return {LESSONS: lessons, AUDIT: audit}
 

@@ -6,6 +6,7 @@ Miners, reviewers, people, agents, files and shares all describe a lesson as a `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple, TypedDict
 from archivist.capture.clean import Cleaner
 from archivist.capture.redaction import without_secrets
 from archivist.capture.secret_rules import PLACEHOLDER_START
+from archivist.recall.keywords import keywords
 from archivist.records import (
     Actor,
     ActorKind,
@@ -32,6 +34,8 @@ from archivist.text import make_legible
 NO_EVIDENCE = Evidence()
 # The origin of a lesson whose words are a language model's; which one and which question, its extra says.
 MODEL_ORIGIN = "model"
+_TAGS_FROM_TEXT = 5
+_TAG_CHARACTERS = 4
 
 
 class LessonAttributes(TypedDict, total=False):
@@ -143,7 +147,7 @@ class Sighting:
     `counted` is the run that counts as having met them: a session with its parts and subagents
     counts once. `run_count` is the bank's count of runs from which unseen runs are counted. A person has
     accepted the file or the clone when `is_accepted`; an agent that reported a run itself has no
-    `is_own_run`, since it could have invented it.
+    `is_own_run`, since it could have invented it: `brought_by` names it.
     """
 
     provenance: Provenance
@@ -158,6 +162,7 @@ class Sighting:
     seen: datetime | None = None
     is_accepted: bool = False
     is_own_run: bool = True
+    brought_by: str = ""
 
     @property
     def words_from(self) -> Provenance:
@@ -242,3 +247,12 @@ def clean_lesson(lesson: Lesson) -> Lesson:
 def clean_lesson_text(text: str) -> str:
     """Return a text without secrets, control characters and our own briefs."""
     return Cleaner().text(make_legible(text))
+
+
+def derive_tags(summary: str) -> tuple[str, ...]:
+    """Return the first few keywords of a summary; the marks of redacted secrets give none."""
+    text = re.sub(rf"{re.escape(PLACEHOLDER_START)}[^\[\]]*\]", " ", summary)
+    wanted = keywords(text)
+    words = "".join(character if character.isalnum() else " " for character in text.lower()).split()
+    tags = dict.fromkeys(word for word in words if word in wanted and len(word) >= _TAG_CHARACTERS)
+    return tuple(tags)[:_TAGS_FROM_TEXT]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
@@ -20,7 +19,6 @@ from archivist.access.rights import (
 )
 from archivist.capture.clean import Cleaner, clean_name
 from archivist.capture.runs import require_own_run, task_runs
-from archivist.capture.secret_rules import PLACEHOLDER_START
 from archivist.clock import from_text
 from archivist.errors import ChangedError, InputError, NotFoundError, RecordError, StateError
 from archivist.lessons.candidate import (
@@ -34,6 +32,7 @@ from archivist.lessons.candidate import (
     candidate_of,
     clean_lesson,
     clean_lesson_text,
+    derive_tags,
 )
 from archivist.lessons.evidence_service import require_support, resolve_evidence
 from archivist.lessons.facets import facet_conditions, score_record
@@ -50,6 +49,7 @@ from archivist.lessons.standing import (
     decay_lesson,
     find_lesson,
     is_confirmed,
+    is_edit,
     is_of_person,
     is_reworded,
     lesson_text,
@@ -64,7 +64,6 @@ from archivist.lessons.standing import (
 )
 from archivist.lessons.support import choose_calls
 from archivist.projects import RunNumbers, names_of
-from archivist.recall.keywords import keywords
 from archivist.recall.query import LIVE, Query
 from archivist.records import (
     ARCHIVIST,
@@ -107,8 +106,6 @@ MOST_MET = ("-frequency", "-importance", "number")
 _FILTERED = ("scope", "category", "type", "repo", "provider", "tool", "role", "domain")
 # A text query without a limit: more results than a person reads.
 _TEXT_HITS = 200
-_TAGS_FROM_TEXT = 5
-_TAG_CHARACTERS = 4
 # What an agent may say of a lesson; the bank counts the rest.
 _SUGGESTED_FIELDS = frozenset((
     "rule", "detail", "type", "category", "scope", "project", "repo", "task", "provider", "tool", "role",
@@ -249,7 +246,7 @@ class Lessons(BankService):
         believed = (one_of("status", LIVE), equals("is_waiting", 0))
         promote_at_runs = self._bank.config.lessons.promote_at_runs
         with self._bank.transaction() as writer:
-            united = unite_twins(writer.select(Lesson, *believed), promote_at_runs=promote_at_runs)
+            united = unite_twins(writer, writer.select(Lesson, *believed), promote_at_runs=promote_at_runs)
             for lesson, twin in united:
                 writer.put(lesson, "share")
                 writer.put(twin, "supersede")
@@ -289,7 +286,7 @@ class Lessons(BankService):
             "origin": USER_FEEDBACK,
             "origin_run": MANUAL_RUN,
             "runs": (MANUAL_RUN,),
-            "tags": _derive_tags(words),
+            "tags": derive_tags(words),
         }
         with bank.transaction() as writer:
             if repo := given.get("repo"):
@@ -519,7 +516,7 @@ class Lessons(BankService):
 
     @reads(Layer.RUNS)
     def cited_calls(self, lesson: Lesson) -> dict[str, Event]:
-        """Return the latest call that failed of those a lesson cites, and one that did what it advises."""
+        """Return by what it shows: a call that failed and one that worked, or the message of a wish."""
         with self._bank.reading() as reader:
             cited = reader.records("event", lesson.evidence.events).values()
         return choose_calls(lesson, list(cited))
@@ -573,6 +570,9 @@ class Lessons(BankService):
                     brought_by=bank.actor.name,
                 )
             changed = self._settle(changed)
+            if not is_edit(lesson, changed):
+                # A tag must not let these words win over another clone's later ones.
+                changed = replace(changed, edited=lesson.edited)
             if lesson.status is Status.QUARANTINED and changed.status.is_live:
                 self._require_release(lesson)
             writer.put(changed, "edit")
@@ -739,12 +739,3 @@ class Lessons(BankService):
                 if archivist.put(after, "decay") and after.faded != lesson.faded:
                     (archived if after.status is Status.ARCHIVED else faded).append(after)
         return AgeingResult(tuple(faded), tuple(archived))
-
-
-def _derive_tags(summary: str) -> tuple[str, ...]:
-    """Return the first few keywords of a summary; the marks of redacted secrets give none."""
-    text = re.sub(rf"{re.escape(PLACEHOLDER_START)}[^\[\]]*\]", " ", summary)
-    wanted = keywords(text)
-    words = "".join(character if character.isalnum() else " " for character in text.lower()).split()
-    tags = dict.fromkeys(word for word in words if word in wanted and len(word) >= _TAG_CHARACTERS)
-    return tuple(tags)[:_TAGS_FROM_TEXT]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from archivist.clock import to_text
 from archivist.errors import NotFoundError, RecordError
 from archivist.lessons.quarantine import is_quarantined
-from archivist.records import Evidence, Finding, Lesson, LessonType, Provenance, Source, Status
+from archivist.records import ActorKind, Evidence, Finding, Lesson, LessonType, Provenance, Source, Status
 from archivist.records.lesson import SHORT_ID
 from archivist.records.plain import canonical_json, digest_of, field_names, to_plain
 from archivist.service import complete_id
@@ -31,6 +31,10 @@ _APART = {
     "last_seen", "unseen_from", "prior_uses", "prior_last_used", "provenance", "brought_by", "accepted",
 }  # fmt: skip
 
+# What does: the words, to whom they are told, and the status.
+_WORDED = tuple(name for name in field_names(Lesson) if name not in {*_APART, "edited"})
+# The ledger's verbs by which a person decides about a lesson: the words, or that it is retired.
+_DECISIONS = frozenset(("add", "edit", "approve", "merge", "undo", "forget", "archive"))
 # What a twin adds to the lesson that supersedes it.
 _COUNTED = (
     "tags", "evidence", "runs", "faded", "last_seen_run", "last_seen", "prior_uses", "prior_last_used",
@@ -216,11 +220,33 @@ def merge_versions(first: Lesson, second: Lesson) -> Lesson:
     )
 
 
-def unite_twins(lessons: Iterable[Lesson], *, promote_at_runs: int) -> list[tuple[Lesson, Lesson]]:
+def is_said_here(reader: Reader, lesson: Lesson) -> bool:
+    """Say whether a person typed, reworded, approved or retired a lesson in this bank; a tag says nothing."""
+    before: Mapping[str, object] | None = None
+    for change in reader.changes(record_id=lesson.id):
+        after, verb = change.after, change.entry.verb.split()[0]
+        is_decision = change.entry.actor.kind is ActorKind.HUMAN and verb in _DECISIONS
+        if is_decision and (verb == "approve" or before is None or after is None):
+            return True
+        if is_decision and before and after and any(before.get(name) != after.get(name) for name in _WORDED):
+            return True
+        before = after
+    return False
+
+
+def counted_elsewhere(ours: Lesson, theirs: Lesson) -> Lesson:
+    """Return our version of a lesson with what another counts for it: its words are not taken."""
+    return replace(ours, **{name: getattr(theirs, name) for name in _COUNTED})
+
+
+def unite_twins(
+    reader: Reader, lessons: Iterable[Lesson], *, promote_at_runs: int
+) -> list[tuple[Lesson, Lesson]]:
     """Return each lesson that several clones learnt by themselves, with one that it now supersedes.
 
-    They are about the same failure of the same place, or say the same. What a person confirmed stays, else
-    the oldest: every clone decides alike, and the counts come from the runs of both.
+    They are about the same failure of the same place, or say the same. What a person said here is never
+    superseded; else what a person confirmed stays, else the oldest: every clone decides alike, and the
+    counts come from the runs of both.
     """
     groups: dict[tuple[object, ...], list[Lesson]] = {}
     for lesson in lessons:
@@ -229,11 +255,14 @@ def unite_twins(lessons: Iterable[Lesson], *, promote_at_runs: int) -> list[tupl
         groups.setdefault((about, *place), []).append(lesson)
     united = []
     for group in groups.values():
-        first, *others = sorted(group, key=lambda each: (not each.confirmed, each.created, each.id))
-        for other in others:
-            # Its words are not taken, so they must not look newer.
-            counted = replace(first, **{name: getattr(other, name) for name in _COUNTED})
-            first = merge_lessons(first, counted, promote_at_runs=promote_at_runs)
+        if len(group) == 1:
+            continue
+        said = {lesson.id for lesson in group if is_said_here(reader, lesson)}
+        first, *others = sorted(
+            group, key=lambda each: (each.id not in said, not each.confirmed, each.created, each.id)
+        )
+        for other in (each for each in others if each.id not in said):
+            first = merge_lessons(first, counted_elsewhere(first, other), promote_at_runs=promote_at_runs)
             # Later than any edit that is known, so that no clone's older version brings it back.
             edited = max(first.edited, other.edited) + timedelta(microseconds=1)
             gone = replace(other, status=Status.SUPERSEDED, superseded_by=first.id, edited=edited)
@@ -241,9 +270,14 @@ def unite_twins(lessons: Iterable[Lesson], *, promote_at_runs: int) -> list[tupl
     return united
 
 
+def is_edit(before: Lesson, after: Lesson) -> bool:
+    """Say whether a change is an edit: one of tags and counts is united with other clones' instead."""
+    return _edit_order(replace(after, edited=before.edited)) != _edit_order(before)
+
+
 def _edit_order(lesson: Lesson) -> tuple[object, ...]:
     """Order versions by their last edit; active and candidate are one, since both are derived."""
-    plain = {name: to_plain(getattr(lesson, name)) for name in field_names(Lesson) if name not in _APART}
+    plain = {name: to_plain(getattr(lesson, name)) for name in _WORDED}
     if lesson.status.is_live:
         plain["status"] = Status.CANDIDATE.value
     return lesson.edited, canonical_json(plain)
