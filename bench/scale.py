@@ -73,7 +73,9 @@ def main() -> int:
     )
     parser.add_argument("--rows", type=int, default=1_000, help="records of each of them")
     parser.add_argument("--large", type=int, default=40_000, help="records of one more bank")
-    parser.add_argument("--server", default="", help="a PostgreSQL URL; by default one is started")
+    parser.add_argument(
+        "--server", default="", help="a PostgreSQL database; banks that it has are used again"
+    )
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import timedelta
@@ -19,6 +19,7 @@ from statistics import median, quantiles
 
 import psycopg
 from bench.scale import NOW, RUN, Text, measure_pace, random_events, random_questions, random_text
+from psycopg.conninfo import conninfo_to_dict
 
 from archivist import Bank
 from archivist.config import Config, RecallRules
@@ -92,18 +93,20 @@ def _measure(
     names = [f"bank-{number:04d}" for number in range(banks)]
     text = random_text(rows)
     found = {"a million additions ms": measure_pace()}
-    spent: Counter[str] = Counter()
+    spent: dict[str, float] = defaultdict(float)
     first = max(1, banks // 10)
     for number, name in enumerate(names):
-        spent.update(_build(place(name), text, rows, server_cpu))
-        if number + 1 == first:
+        for step, seconds in _build(place(name), text, rows, server_cpu).items():
+            spent[step] += seconds
+        if number + 1 == first and spent:
             asked = random_questions(text, queries // 2)
             found |= _ask(place, names[:first], asked, f", {first} banks there", server_cpu)
-    found["load rows/s"] = banks * rows / spent["load"]
-    found["load with vectors rows/s"] = banks * rows / (spent["load"] + spent["embed"])
-    for step in ("load", "embed"):
-        for side in ("client", "server"):
-            found[f"{step}, {side} CPU us/row"] = spent[f"{step} {side}"] / (banks * rows) * 1e6
+    if built := spent["rows"]:
+        found["load rows/s"] = built / spent["load"]
+        found["load with vectors rows/s"] = built / (spent["load"] + spent["embed"])
+        for step in ("load", "embed"):
+            for side in ("client", "server"):
+                found[f"{step}, {side} CPU us/row"] = spent[f"{step} {side}"] / built * 1e6
     found |= _ask(place, names, random_questions(text, queries), "", server_cpu)
     begin = time.perf_counter()
     _build(place("large"), text, large, server_cpu)
@@ -122,22 +125,28 @@ def _measure(
 
 
 def _build(place: str | Path, text: Text, rows: int, server_cpu: ServerCpu) -> dict[str, float]:
-    """Fill a bank; return the seconds of each step, and the CPU seconds of both sides."""
+    """Fill a bank that is not; return the seconds of each step, and the CPU seconds of both sides."""
 
     def moment() -> tuple[float, float, float]:
         return time.perf_counter(), time.process_time(), server_cpu()
 
     with closing(Bank.open(place, create=True)) as bank:
-        moments = [moment()]
+        with bank.reading() as reader:
+            if reader.document_count() >= rows:
+                return {}
+        runs = []
         for number in range(0, rows, RUN):
             run, when = f"run-{number // RUN:06d}", NOW - timedelta(hours=(rows - number) // RUN)
-            events = random_events(text, run, when, min(RUN, rows))
-            bank.capture(Episode(id=run, started=when, finished=when), events)
+            events = list(random_events(text, run, when, min(RUN, rows)))
+            runs.append((Episode(id=run, started=when, finished=when), events))
+        moments = [moment()]
+        for episode, events in runs:
+            bank.capture(episode, events)
         moments.append(moment())
         for _ in bank.vectors.embed_waiting():
             pass
         moments.append(moment())
-    spent = {}
+    spent = {"rows": float(rows)}
     for step, before, after in zip(("load", "embed"), moments, moments[1:], strict=False):
         for side, first, last in zip(("", " client", " server"), before, after, strict=True):
             spent[step + side] = last - first
@@ -203,19 +212,19 @@ def _bar(name: str, value: float) -> str:
 
 @contextmanager
 def _server_url(given: str) -> Iterator[tuple[str, ServerCpu]]:
-    """Give the URL of an empty database, on the server that is named or on a new one, and its CPU clock."""
+    """Give the URL of a database, and the CPU clock of its server: an empty one on a server of its own."""
     from tests.postgres import Server, new_database
 
-    if given:
-        # What a server elsewhere has spent cannot be read.
-        yield new_database(given), lambda: 0.0
-        return
-    server = Server(is_durable=True)
+    server = None if given else Server(is_durable=True)
+    url = new_database(server.url) if server else given
+    # What a server elsewhere has spent cannot be read.
+    running = Path(str(conninfo_to_dict(url).get("host"))) / "postmaster.pid"
+    first = int(running.read_text().split()[0]) if running.is_file() else 0
     try:
-        first = int((server.folder / "postmaster.pid").read_text().split()[0])
-        yield new_database(server.url), partial(_cpu_of_family, first)
+        yield url, partial(_cpu_of_family, first) if first else lambda: 0.0
     finally:
-        server.delete()
+        if server:
+            server.delete()
 
 
 def _cpu_of_family(parent: int) -> float:

@@ -126,6 +126,6 @@ def test_what_was_erased_is_in_no_row_of_either_engine(
             assert not any(eraser.find_mentions(query).values())
             assert eraser.count_other_mentions(query) == {}
         with bank.reading() as reader:
-            assert reader.count_documents_with(ERASABLE, at_most=9) == 0
+            assert reader.count_documents_with([ERASABLE], at_most=9) == [0]
             assert reader.verify().is_whole
         bank.close()

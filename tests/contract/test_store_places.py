@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from archivist.errors import CursorError
 from archivist.records import Episode
+from archivist.store.filters import one_of
 from archivist.store.rows import cursor_of
 from tests.contract.test_stores import ACTOR
 from tests.engines import ENGINES
-from tests.samples import WHEN
+from tests.samples import WHEN, lesson
 
 _MOMENT = st.none() | st.integers(0, 3).map(lambda hours: WHEN + timedelta(hours=hours))
 _ORDERS = [
@@ -74,4 +75,24 @@ def test_what_is_no_place_is_refused(
     is_one = len(place) == 3 and place[:2] == [None, None] and isinstance(place[2], str)
     with store.reading() as reader, nullcontext() if is_one else pytest.raises(CursorError):
         assert reader.select(Episode, order=_ORDERS[0], after=place) == []
+    store.close()
+
+
+_TEXTS = (
+    'a "quoted" one', "back\\slash", "{braces, commas}", "NULL", "nul\x00 and \x01", "", "\u4e2d 'x'", "None",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_list_finds_texts_of_any_characters(engine: str, tmp_path: Path) -> None:
+    store = ENGINES[engine](tmp_path / "store")
+    with store.writing(ACTOR, WHEN) as writer:
+        for at, text in enumerate(_TEXTS, 1):
+            writer.put(lesson(f"l{at}", number=at, domain=text), "add")
+    with store.reading() as reader:
+        for at, text in enumerate(_TEXTS, 1):
+            found = reader.select_fields("lesson", ("id",), one_of("domain", (text, "nobody's")))
+            assert found == [(f"l{at}",)]
+        assert reader.count("lesson", one_of("domain", _TEXTS)) == len(_TEXTS)
+        assert reader.count("lesson", one_of("number", (2, 3, None))) == 2
     store.close()

@@ -341,7 +341,7 @@ def test_no_word_breaks_the_text_index(tmp_path_factory: pytest.TempPathFactory,
         with store.reading() as reader:
             words = TextQuery((word,), ((word, word),), (word,))
             assert reader.search(words, search_filter=SearchFilter(), limit=3) == []
-            assert reader.count_documents_with(word, at_most=3) == 0
+            assert reader.count_documents_with([word], at_most=3) == [0]
         store.close()
 
 
@@ -497,8 +497,8 @@ def test_words_phrases_and_beginnings_are_found(store: Store) -> None:
 def test_words_are_counted_no_further_than_asked(store: Store) -> None:
     _put(store, *(lesson(f"l{number}", number=number, summary="Null checks") for number in range(1, 6)))
     with store.reading() as reader:
-        assert [reader.count_documents_with("null", at_most=most) for most in (1, 3, 9)] == [1, 3, 5]
-        assert reader.count_documents_with("nobody", at_most=9) == 0
+        assert [reader.count_documents_with(["null"], at_most=most) for most in (1, 3, 9)] == [[1], [3], [5]]
+        assert reader.count_documents_with(["nobody", "!", "null"], at_most=9) == [0, 0, 5]
         assert reader.document_count() == 5
 
 

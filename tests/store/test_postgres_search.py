@@ -80,10 +80,10 @@ def test_both_engines_give_the_same_ten_best_to_three_hundred_questions(filled: 
 
 def test_both_engines_count_words_and_lengths_alike(filled: dict[str, Store]) -> None:
     for word in (*_WORDS, "cafe", "strasse", "run", "nobody", "user"):
-        counts = set()
+        counts: set[int] = set()
         for store in filled.values():
             with store.reading() as reader:
-                counts.add(reader.count_documents_with(word, at_most=5_000))
+                counts.add(*reader.count_documents_with([word], at_most=5_000))
         assert len(counts) == 1, word
     lengths = []
     for store in filled.values():
@@ -138,3 +138,25 @@ def test_the_index_of_vectors_finds_what_comparing_all_finds(monkeypatch: pytest
         used = "SELECT sum(idx_scan) FROM pg_stat_user_indexes WHERE indexrelname LIKE '%hnsw%'"
         # The rarest role has few enough to compare one by one.
         assert connection.execute(used).fetchone() == (3 * 40,)
+
+
+def test_only_partitions_with_a_large_bank_are_indexed_and_a_killed_build_is_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(maintenance, "EXACT", 500)
+    url = new_database(shared_server())
+    PostgresStore.open(f"{url}#any", create=True).close()
+    fill = "INSERT INTO archivist.vectors SELECT {}, 1, n, 3, '[1,0,0]' FROM generate_series(1, {}) n"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(fill.format("'small-' || n % 99", 30_000))
+        connection.execute("ANALYZE")
+        assert maintenance.set_up_server(url)[1] == []
+        connection.execute(fill.format("'large'", 600))
+        connection.execute("ANALYZE")
+        (index,) = maintenance.set_up_server(url)[1]
+        assert maintenance.set_up_server(url)[1] == []
+        connection.execute(
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass", (f"archivist.{index}",)
+        )
+        assert maintenance.set_up_server(url)[1] == [index]
+        assert maintenance.describe_server(url).indexes == (index,)

@@ -136,8 +136,15 @@ def verify_bank(reader: "Reader") -> Verification:
     last: dict[tuple[str, str], tuple[int, str]] = {}
     previous, entries, erased = GENESIS, 0, 0
     lost = set(find_lost_payloads(reader))
+    origins: dict[str, LedgerEntry] = {}
+    is_salvaged = False
     for entry, payload in reader.ledger():
         entries += 1
+        is_salvaged = is_salvaged or entry.kind == SALVAGE
+        if entry.kind in ("episode", "event"):
+            known = origins.get(entry.record)
+            if known is None or REMOVED in (entry.payload_hash, known.payload_hash):
+                origins[entry.record] = entry
         if entry.seq != entries:
             problems.append(f"entry {entries} is missing")
             entries = entry.seq
@@ -152,7 +159,24 @@ def verify_bank(reader: "Reader") -> Verification:
         previous = entry.hash
         last[entry.kind, entry.record] = entry.seq, entry.payload_hash
     problems += _find_mismatches(reader, last)
+    problems += _find_claimed_runs(reader, origins, is_salvaged=is_salvaged)
     return Verification(entries, erased, tuple(problems[:_PROBLEMS_SHOWN]))
+
+
+def _find_claimed_runs(
+    reader: "Reader", origins: dict[str, LedgerEntry], *, is_salvaged: bool
+) -> Iterator[str]:
+    """Name the runs that count as another's or as own ones although the ledger says otherwise.
+
+    A salvaged bank has the entries of the salvage alone: there another's run is only never an own one.
+    """
+    for run, written in reader.select_fields("episode", ("id", "provenance")):
+        origin = origins.get(str(run))
+        if origin is None or origin.payload_hash == REMOVED:
+            continue
+        meant = provenance_of_run(origin)
+        if written != meant.value and (not is_salvaged or written == Provenance.MINED.value):
+            yield f"episode {run} counts as {written}, and the ledger says {meant.value}"
 
 
 def find_lost_payloads(reader: "Reader") -> list[int]:

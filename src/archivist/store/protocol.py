@@ -134,8 +134,8 @@ class EngineReader(Protocol):
     def document_count(self) -> int:
         """Return about how many documents the index holds."""
 
-    def count_documents_with(self, word: str, *, at_most: int) -> int:
-        """Return how many documents contain a word, counting no further than `at_most`."""
+    def count_documents_with(self, words: Sequence[str], *, at_most: int) -> list[int]:
+        """Return how many documents contain each word, counting no further than `at_most`."""
 
     def known_speakers(self, names: Sequence[str]) -> set[str]:
         """Return which of the names belong to a speaker in the bank."""

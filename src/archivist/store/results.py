@@ -5,6 +5,7 @@ Named tuples, because making a dataclass takes a cold process several times long
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from archivist.cold_start import blake2s, lazy_pattern
@@ -157,6 +158,7 @@ def split_batches(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
         yield values[start : start + size]
 
 
+@lru_cache(maxsize=4096)
 def scope_token(field: str, value: str) -> str:
     """Return the token for a field's value in the index, whatever characters the value has."""
     return f"{field}{blake2s(value.casefold().encode('utf-8', 'replace'), digest_size=6).hexdigest()}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
+from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, Generic, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -32,6 +33,9 @@ class TableMapping(NamedTuple, Generic[R]):
     columns: tuple[str, ...]
     has_derived_id: bool
     encoders: tuple[Callable[[Any], Any], ...]
+    # Read all fields at once, then change those that the table holds in another form.
+    read_fields: Callable[[R], tuple[Any, ...]]
+    changed_columns: tuple[tuple[int, Callable[[Any], Any]], ...]
     # Only of the columns that hold something else than the record.
     decoders: Mapping[str, Callable[[Any], Any]]
     # The types that each column may hold, and the combinations of them that rows were seen to have.
@@ -45,9 +49,10 @@ class TableMapping(NamedTuple, Generic[R]):
 
     def to_row(self, record: R) -> tuple[Any, ...]:
         """Return the values for the columns."""
-        return tuple(
-            encode(getattr(record, name)) for name, encode in zip(self.columns, self.encoders, strict=True)
-        )
+        row = [*self.read_fields(record)]
+        for at, encode in self.changed_columns:
+            row[at] = encode(row[at])
+        return tuple(row)
 
     def to_record(self, row: Sequence[Any]) -> R:
         """Build the record that a row of these columns holds; raise BankDamagedError when it holds none."""
@@ -89,6 +94,8 @@ def _build_mapping(record: Any) -> TableMapping[Any]:
         tuple(types),
         has_derived_id,
         tuple(encode for encode, _ in codecs),
+        attrgetter(*types),
+        tuple((at, encode) for at, (encode, _) in enumerate(codecs) if encode is not _as_is),
         {name: decode for name, (_, decode) in zip(types, codecs, strict=True) if decode is not _as_is},
         tuple(_stored_types(kind) for kind in types.values()),
         set(),

@@ -36,9 +36,13 @@ SPEAKER_SORTS = {
     **dict.fromkeys(("assistant", "agent", "model", "ai", "bot"), "assistant"),
     **dict.fromkeys(("", "system", "tool", "developer", "function"), ""),
 }
+# The role of what a client puts into a conversation: instructions, reminders, output of its own commands.
+_INJECTED = "system"
 # The kinds of event in which people and agents speak.
 _SPEECH = frozenset(("message", "log", "verdict", "fix"))
 _NAME = lazy_pattern(r"[^\W_]{3,80}")
+# A letter that may be a capital, within a word: most texts have none.
+_INNER_CAPITAL = lazy_pattern(r"[^\W_](?=[^\W\d_a-z])")
 
 
 class SearchDocument(NamedTuple):
@@ -115,7 +119,7 @@ def _build_event(event: Event) -> SearchDocument | None:
     scope = {"role": who, "tool": event.tool, "run": event.run, "event": event.kind}
     return SearchDocument(
         text=_with_split_names(text, event.target if event.target not in event.text else ""),
-        spoken=_join_texts(event.text, findings)[:_SPOKEN] if is_speech else "",
+        spoken=_join_texts(event.text, findings)[:_SPOKEN] if is_speech and who != _INJECTED else "",
         scope=_scope_tokens("event", scope),
         speaker=speaker,
         time=event.time,
@@ -214,6 +218,8 @@ def _join_texts(*parts: str) -> str:
 def _with_split_names(*parts: str) -> str:
     """Return texts followed by the parts of their camel-case names, so that either spelling is found."""
     text = _join_texts(*parts)
+    if not _INNER_CAPITAL.search(text):
+        return text
     names = dict.fromkeys(
         name
         for name in _NAME.findall(text)

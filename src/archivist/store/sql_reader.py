@@ -63,6 +63,9 @@ class SqlDialect(Protocol):
     def is_same(self, name: str) -> str:
         """Return the test that a column is a value, or is missing like it."""
 
+    def is_one_of(self, name: str, values: Sequence[Any]) -> tuple[str, Sequence[Any]]:
+        """Return the test that a column is one of some values, and what is bound."""
+
     def contains_item(self, name: str, value: Any) -> tuple[str, Any]:
         """Return the test that a JSON list contains a value, and what is bound."""
 
@@ -190,9 +193,12 @@ def _filter_sql(dialect: SqlDialect, name: str, condition: Filter, values: list[
             values.append(bind_value(condition.value))
             return f"{name} {condition.test} ?"
         case "in" | "among":
-            values.extend(bind_value(value) for value in condition.value)
+            if not condition.value:
+                return "1 = 0"
             name = dialect.skip_index(name) if condition.test == "among" else name
-            return f"{name} IN ({marks(condition.value)})" if condition.value else "1 = 0"
+            test, bound = dialect.is_one_of(name, [bind_value(value) for value in condition.value])
+            values.extend(bound)
+            return test
         case "has":
             test, value = dialect.contains_item(name, bind_value(condition.value))
             values.append(value)

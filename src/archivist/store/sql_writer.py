@@ -21,7 +21,7 @@ from archivist.store.ledger import (
     sum_events,
 )
 from archivist.store.protocol import Writer
-from archivist.store.results import StoredResponse
+from archivist.store.results import StoredResponse, split_batches
 from archivist.store.rows import mapping_for
 from archivist.store.searchable import SPEAKER_SORTS, SearchDocument, build_search_document
 from archivist.store.sql_reader import BATCH, SqlReader, marks, upsert_sql
@@ -38,6 +38,8 @@ _COUNTED_EFFECTS = ("helpful", "ineffective", "ignored")
 # What `documents.embedder` holds where there is no vector.
 _NOT_EMBEDDED = -1
 _PENDING = 0
+# Events that are written before the next are indexed: a server works on them meanwhile.
+_WRITTEN_TOGETHER = 256
 
 
 class IndexRow(NamedTuple):
@@ -125,9 +127,10 @@ class SqlWriter(SqlReader, Writer):
             stored = {row[0]: tuple(row) for row in self._query_each(sql, list(given))}
         rows = {name: how.to_row(event) for name, event in given.items()}
         changed = [name for name, row in rows.items() if stored.get(name) != row]
+        for batch in split_batches(changed, _WRITTEN_TOGETHER):
+            self.execute_many(upsert_sql(Event), [rows[name] for name in batch])
+            self.index_records("event", [given[name] for name in batch], are_new=not stored)
         if changed:
-            self.execute_many(upsert_sql(Event), [rows[name] for name in changed])
-            self.index_records("event", [given[name] for name in changed], are_new=not stored)
             replaced = [stored[name] for name in changed if name in stored]
             total = int(known.digest, 16) - sum(map(row_hash, replaced))
             total += sum(row_hash(rows[name]) for name in changed)

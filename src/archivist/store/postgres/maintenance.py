@@ -84,16 +84,22 @@ def _build_indexes(connection: psycopg.Connection[Any]) -> Iterator[str]:
     connection.execute("SELECT set_config('maintenance_work_mem', $1, false)", (_BUILD_MEMORY,))
     there = {row[0] for row in connection.execute(_HNSW).fetchall()}
     for number in range(PARTITIONS):
-        # Estimates see all banks; the policy would count those of one.
+        # A partition is cheap to rule out, and has no policy of its own: all its banks can be counted.
         rows = connection.execute(
             "SELECT reltuples FROM pg_class WHERE oid = to_regclass($1)", (f"vectors_{number}",)
         ).fetchone()
         if not rows or rows[0] <= EXACT:
             continue
-        widths = connection.execute(f"SELECT DISTINCT dimensions FROM vectors_{number}".encode()).fetchall()
+        widths = connection.execute(
+            f"SELECT DISTINCT dimensions FROM (SELECT dimensions FROM vectors_{number}"
+            " GROUP BY bank, embedder, dimensions HAVING count(*) > $1) large".encode(),
+            (EXACT,),
+        ).fetchall()
         for (width,) in widths:
             name = f"vectors_{number}_hnsw_{int(width)}"
             if name not in there:
+                # A build that was killed leaves an index that nothing uses.
+                connection.execute(f"DROP INDEX IF EXISTS {name}".encode())
                 # Others go on writing meanwhile.
                 connection.execute(
                     f"CREATE INDEX CONCURRENTLY {name} ON vectors_{number} USING hnsw"
@@ -105,7 +111,8 @@ def _build_indexes(connection: psycopg.Connection[Any]) -> Iterator[str]:
 
 _HNSW = (
     "SELECT i.relname FROM pg_class i JOIN pg_am a ON a.oid = i.relam JOIN pg_namespace n"
-    " ON n.oid = i.relnamespace WHERE a.amname = 'hnsw' AND n.nspname = 'archivist' ORDER BY 1"
+    " ON n.oid = i.relnamespace JOIN pg_index x ON x.indexrelid = i.oid"
+    " WHERE a.amname = 'hnsw' AND n.nspname = 'archivist' AND x.indisvalid ORDER BY 1"
 )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from archivist.records.kinds import record_type
 from archivist.records.plain import canonical_json
+from archivist.store.postgres.connection import array_text
 from archivist.store.postgres.schema import NULLABLE
 from archivist.store.postgres.search import PostgresSearch
 from archivist.store.rows import mapping_for
@@ -30,6 +31,10 @@ class PostgresDialect:
     def is_same(self, name: str) -> str:
         return f"{name} IS NOT DISTINCT FROM ?"
 
+    def is_one_of(self, name: str, values: Sequence[Any]) -> tuple[str, Sequence[Any]]:
+        # One statement for any number of values is prepared once.
+        return f"{name} = ANY(?)", [array_text(values)]
+
     def contains_item(self, name: str, value: Any) -> tuple[str, Any]:
         # Elements are compared as they are spelt: a text with an escaped NUL cannot be taken out of JSON.
         test = f"EXISTS (SELECT 1 FROM json_array_elements({name}::json) e WHERE e::text = ?)"
@@ -52,6 +57,13 @@ class PostgresReader(PostgresSearch):
 
     def _stream(self, sql: str, values: Sequence[Any] = ()) -> Any:
         return _Stream(self._session.stream(sql, values))
+
+    def _query_each(self, sql: str, keys: Sequence[Any], *values: Any) -> Iterator[Any]:
+        if keys:
+            yield from self.execute(sql.replace("IN ({})", "= ANY(?)"), (array_text(keys), *values))
+
+    def last_entry(self) -> int:
+        return self._session.ledger_head[0]
 
     def last_message(self) -> int:
         return int(self.query_value("SELECT last_message FROM banks WHERE bank = :bank"))

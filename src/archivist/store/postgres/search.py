@@ -7,12 +7,11 @@ enough rows have passed the filter. The planner alone would return wrong answers
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from itertools import accumulate
 from math import log
 from struct import pack
 from typing import Any
 
-from archivist.store.postgres.connection import BankSession, HalfVector, bigint_array
+from archivist.store.postgres.connection import BankSession, HalfVector, array_text
 from archivist.store.postgres.words import (
     filter_query,
     part_query,
@@ -26,15 +25,15 @@ from archivist.store.results import (
     SearchFilter,
     TextQuery,
     range_conditions,
-    split_batches,
 )
-from archivist.store.sql_reader import BATCH, SqlReader
+from archivist.store.sql_reader import SqlReader
 
 # Rows of a bank, or of the part that a filter allows, that are compared one by one; measured in
 # tests/store/test_postgres_search.py and bench/scale.py.
 EXACT = 20_000
-# Of the exact ten in 40,000 random texts 200 found .95, and 400 .99 in the same time (bench/scale.py).
-EF_SEARCH = 400
+# The most that pgvector allows. In a bank of 40,000 that shares its partition with 60,000 other vectors, 400
+# found .94 of the exact ten in 23 ms, 800 .97 in 25 and 1,000 .98 in 29 (bench/scale_postgres.py).
+EF_SEARCH = 1_000
 _SCAN_TUPLES = 200_000
 _SAMPLE = 80
 _COUNTED = 20_000
@@ -43,10 +42,10 @@ _DOCUMENT = (
     "SELECT id, kind, record, time, cycle, importance, speaker, thread, position, superseded_by, is_hidden,"
     " length FROM documents WHERE bank = :bank"
 )
-# What `ts_rank` gives for a word by how often it occurs: the sum of 1/n² over all of π²/6. Counting the
-# positions in SQL would take apart every tsvector.
-_RANKS = [total / 1.64493406685 for total in accumulate(1 / (n * n) for n in range(1, 257))]
-_TIMES = [(low + high) / 2 for low, high in zip([0.0, *_RANKS], _RANKS, strict=False)]
+# How often a word occurs, from `ts_rank` of that word alone. The rank of n occurrences is the sum of 1/k² up
+# to n, divided by π²/6; what is missing to 1 is about 1 / (n + ½) of π²/6. Counting positions in SQL would
+# take every tsvector apart.
+_TIMES = "round(0.607927102 / (1 - ts_rank('{1,1,1,1}', d.words, ?::tsquery)::float8) - 0.5)"
 
 
 class SearchCache:
@@ -83,9 +82,11 @@ class PostgresSearch(SqlReader):
             cache.counted_at = count
         return count, int(row[1])
 
-    def count_documents_with(self, word: str, *, at_most: int) -> int:
-        words = tuple(split_words(word))
-        return self._count_matches([part_query((words, False))], at_most)[0] if words else 0
+    def count_documents_with(self, words: Sequence[str], *, at_most: int) -> list[int]:
+        split = [tuple(split_words(word)) for word in words]
+        queries = [part_query((stems, False)) for stems in split if stems]
+        counts = iter(self._count_matches(queries, at_most))
+        return [next(counts) if stems else 0 for stems in split]
 
     def _count_matches(self, queries: Sequence[str], at_most: int) -> list[int]:
         """Return how many documents match each query, counting no further than `at_most`."""
@@ -102,7 +103,7 @@ class PostgresSearch(SqlReader):
                 "SELECT q.number, (SELECT count(*) FROM (SELECT 1 FROM documents d WHERE d.bank = :bank"
                 " AND d.words @@ q.query LIMIT ?) found)"
                 " FROM unnest(?::tsquery[]) WITH ORDINALITY q (query, number)",
-                (at_most, [f"{mine} & {query}" for query in unknown]),
+                (at_most, array_text(f"{mine} & {query}" for query in unknown)),
             )
             for number, count in rows:
                 query = unknown[number - 1]
@@ -122,10 +123,10 @@ class PostgresSearch(SqlReader):
         if not found:
             return []
         # BM25 with the constants of FTS5, whose weight of a word is never below a small number.
-        score, times, values = [], [], []
+        score, times, weights, values = [], [], [], []
         for number, (part, count) in enumerate(found.items()):
-            weight = max(log((documents - count + 0.5) / (count + 0.5)), 1e-6) * 2.2
-            score.append(f"{weight!r} * t{number} / (t{number} + slack)")
+            weights.append(max(log((documents - count + 0.5) / (count + 0.5)), 1e-6) * 2.2)
+            score.append(f"?::float8 * t{number} / (t{number} + slack)")
             test, more = _count_times(part)
             times.append(f"{test} AS t{number}")
             values += more
@@ -138,7 +139,7 @@ class PostgresSearch(SqlReader):
             # Without the offset the planner would count the words twice.
             f" WHERE d.bank = :bank AND d.words @@ ?::tsquery{ranges} OFFSET 0) found"
             " ORDER BY score DESC, id LIMIT ?",
-            (max(total, 1) / max(documents, 1), *values, query, *bounds, limit),
+            (*weights, max(total, 1) / max(documents, 1), *values, query, *bounds, limit),
         )
         return [IndexHit(place, score) for place, score in rows]
 
@@ -200,7 +201,7 @@ class PostgresSearch(SqlReader):
         rows = self.execute(
             "SELECT id, -(halves <#> ?) FROM vectors"
             " WHERE bank = :bank AND embedder = ? AND id = ANY(?::bigint[])",
-            (HalfVector(pack(f"<{len(query)}e", *query)), known[0], bigint_array(places)),
+            (HalfVector(pack(f"<{len(query)}e", *query)), known[0], array_text(places)),
         )
         return dict(rows)
 
@@ -208,28 +209,21 @@ class PostgresSearch(SqlReader):
         known = self._known_vectors(embedder)
         if known is None or not any(query):
             return []
-        span = "SELECT min(id), max(id) FROM vectors WHERE bank = :bank AND embedder = ?"
-        first, last = self.execute(span, (known[0],)).fetchone()
-        if first is None:
-            return []
-        vector = HalfVector(pack(f"<{len(query)}e", *query))
-        sql = "SELECT -(halves <#> ?) FROM vectors WHERE bank = :bank AND embedder = ?"
-        if last - first < _SAMPLE * 2:
-            rows = self.execute(f"{sql} ORDER BY id LIMIT ?", (vector, known[0], _SAMPLE))
-        else:
-            # The same ones each time, from all over the bank.
-            starts = [first + (last - first) * step // _SAMPLE for step in range(_SAMPLE)]
-            rows = self.execute(
-                f"SELECT near.* FROM unnest(?::bigint[]) start, LATERAL ({sql} AND id >= start"
-                " ORDER BY id LIMIT 1) near",
-                (bigint_array(starts), vector, known[0]),
-            )
-        return [cosine for (cosine,) in rows]
+        # The same ones each time, from all over the bank.
+        rows = self.execute(
+            "WITH span AS (SELECT min(id) AS first, max(id) - min(id) + 1 AS length FROM vectors"
+            " WHERE bank = :bank AND embedder = ?) SELECT DISTINCT near.id, near.cosine FROM span,"
+            " generate_series(0, ?::bigint - 1) step, LATERAL (SELECT id, -(halves <#> ?) AS cosine"
+            " FROM vectors WHERE bank = :bank AND embedder = ? AND id >= first + length * step / ?::bigint"
+            " ORDER BY id LIMIT 1) near",
+            (known[0], _SAMPLE, HalfVector(pack(f"<{len(query)}e", *query)), known[0], _SAMPLE),
+        )
+        return [cosine for _, cosine in rows]
 
     def stored_vectors(self, embedder: str, places: Sequence[int]) -> dict[int, bytes]:
         known = self._known_vectors(embedder)
         sql = "SELECT id, halves FROM vectors WHERE bank = :bank AND embedder = ? AND id = ANY(?::bigint[])"
-        return dict(self.execute(sql, (known[0], bigint_array(places)))) if known else {}
+        return dict(self.execute(sql, (known[0], array_text(places)))) if known else {}
 
     def _known_vectors(self, embedder: str) -> tuple[int, int] | None:
         return self._embedder(embedder) if self._cache.has_vectors else None
@@ -245,28 +239,30 @@ class PostgresSearch(SqlReader):
         return super()._query_unembedded(columns, embedder, limit) if self._cache.has_vectors else []
 
     def indexed_documents(self, places: Sequence[int]) -> dict[int, IndexedDocument]:
-        rows = self.execute(f"{_DOCUMENT} AND id = ANY(?::bigint[])", (bigint_array(places),))
+        if not places:
+            return {}
+        rows = self.execute(f"{_DOCUMENT} AND id = ANY(?::bigint[])", (array_text(places),))
         return {row[0]: IndexedDocument._make(row) for row in rows}
 
     def documents_at(self, positions: Sequence[tuple[str, int]]) -> list[IndexedDocument]:
-        found = []
-        for batch in split_batches(list(dict.fromkeys(positions)), BATCH):
-            threads, numbers = zip(*batch, strict=True)
-            rows = self.execute(
-                f"{_DOCUMENT} AND (thread, position) IN"
-                " (SELECT * FROM unnest(?::text[], ?::bigint[])) AND thread <> ''",
-                (list(threads), list(numbers)),
-            )
-            found += [IndexedDocument._make(row) for row in rows]
-        return found
+        if not positions:
+            return []
+        rows = self.execute(
+            f"{_DOCUMENT} AND (thread, position) IN"
+            " (SELECT * FROM unnest(?::text[], ?::bigint[])) AND thread <> ''",
+            [array_text(column) for column in zip(*dict.fromkeys(positions), strict=True)],
+        )
+        return [IndexedDocument._make(row) for row in rows]
 
     def filter_places(self, places: Sequence[int], search_filter: SearchFilter) -> list[int]:
+        if not places:
+            return []
         ranges, bounds = _range_conditions(search_filter)
         scope = filter_query(self._session.bank, search_filter, is_by_words=False)
         rows = self.execute(
             "SELECT d.id FROM documents d WHERE d.bank = :bank AND d.id = ANY(?::bigint[])"
             f" AND d.words @@ ?::tsquery{ranges}",
-            (bigint_array(places), scope, *bounds),
+            (array_text(places), scope, *bounds),
         )
         found = {place for (place,) in rows}
         return [place for place in places if place in found]
@@ -277,8 +273,7 @@ def _count_times(part: tuple[tuple[str, ...], bool]) -> tuple[str, list[Any]]:
     words, is_prefix = part
     query = part_query(part)
     if len(words) == 1 and not is_prefix:
-        times = "width_bucket(ts_rank('{1,1,1,1}', d.words, ?::tsquery)::float8, ?::float8[])::float8"
-        return times, [query, _TIMES]
+        return _TIMES, [query]
     # The positions at which each word of the phrase would begin it: one that all have begins it.
     beginnings = (
         "SELECT 1 FROM unnest(d.words) w JOIN unnest(?::text[]) WITH ORDINALITY p (word, number)"
@@ -286,7 +281,7 @@ def _count_times(part: tuple[tuple[str, ...], bool]) -> tuple[str, list[Any]]:
         " GROUP BY at - p.number HAVING count(DISTINCT p.number) = ?"
     )
     times = f"CASE WHEN d.words @@ ?::tsquery THEN (SELECT count(*) FROM ({beginnings}) b) ELSE 0 END::float8"
-    return times, [query, list(words), is_prefix, len(words), len(words)]
+    return times, [query, array_text(words), is_prefix, len(words), len(words)]
 
 
 def _range_conditions(search_filter: SearchFilter) -> tuple[str, list[Any]]:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from archivist.records import Actor
 
 BUSY_TIMEOUT_S = 30.0
-# A server that restarts is waited for so long.
-_PATIENCE_S = 15.0
 _LONGEST_NAME = 200
 
 
@@ -120,14 +118,8 @@ class PostgresStore:
             yield
 
     @contextmanager
-    def _in_session(self, *, is_writing: bool, lock_timeout_s: float) -> Iterator[BankSession]:
-        session = BankSession(
-            self._pool,
-            self.bank,
-            is_writing=is_writing,
-            lock_timeout_s=lock_timeout_s,
-            patience_s=_PATIENCE_S,
-        )
+    def _in_session(self, *, is_writing: bool, timeout_s: float) -> Iterator[BankSession]:
+        session = BankSession(self._pool, self.bank, is_writing=is_writing, timeout_s=timeout_s)
         self._here.session = session
         try:
             yield session
@@ -146,7 +138,7 @@ class PostgresStore:
             if inside is not None:
                 yield inside
                 return
-            with self._in_session(is_writing=False, lock_timeout_s=self._busy_timeout_s) as session:
+            with self._in_session(is_writing=False, timeout_s=self._busy_timeout_s) as session:
                 reader = self._here.reader = PostgresReader(session, self._cache)
                 reader.value_cache = self._values
                 try:
@@ -166,7 +158,7 @@ class PostgresStore:
                 is_same = actor == outer.actor
                 yield outer if is_same else PostgresWriter(session, self._cache, actor, now)
                 return
-            with self._in_session(is_writing=True, lock_timeout_s=lock_timeout_s) as session:
+            with self._in_session(is_writing=True, timeout_s=lock_timeout_s) as session:
                 self._here.writer = PostgresWriter(session, self._cache, actor, now)
                 try:
                     yield self._here.writer

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from archivist.clock import to_text
 from archivist.records.plain import canonical_json, to_plain
-from archivist.store.ledger import GENESIS
-from archivist.store.postgres.connection import BankSession, HalfVector, bigint_array
+from archivist.store.postgres.connection import BankSession, HalfVector, array_text
 from archivist.store.postgres.reader import PostgresReader
 from archivist.store.postgres.search import SearchCache
 from archivist.store.postgres.words import vector_of
-from archivist.store.results import split_batches
 from archivist.store.sql_eraser import SqlEraser
 from archivist.store.sql_writer import IndexRow, SqlWriter
 
@@ -32,8 +30,6 @@ _PUT_DOCUMENT = (
     + ", ".join(f"{name} = excluded.{name}" for name in _DOCUMENT_COLUMNS[1:])
 )
 _COUNT = "UPDATE banks SET documents = documents + ?, words = words + ?, last_place = ? WHERE bank = :bank"
-# Vectors of words are built while the server writes the ones before.
-_BUILT_AT_ONCE = 256
 
 
 class PostgresWriter(PostgresReader, SqlWriter):
@@ -66,7 +62,7 @@ class PostgresWriter(PostgresReader, SqlWriter):
         self.execute("UPDATE banks SET last_message = ? WHERE bank = :bank", (number,))
 
     def _ledger_head(self) -> tuple[int, str]:
-        return self._session.ledger_head or (0, GENESIS)
+        return self._session.ledger_head
 
     def write_entry(self, entry: LedgerEntry, payload: str | None = None) -> None:
         super().write_entry(entry, payload)
@@ -88,10 +84,10 @@ class PostgresWriter(PostgresReader, SqlWriter):
         halves = {(place, revision): packed[2] for place, revision, packed in rows}
         places = [place for place, _ in halves]
         sql = "SELECT id, revision FROM documents WHERE bank = :bank AND id = ANY(?::bigint[])"
-        rows_there = self.execute(sql, (bigint_array(places),)).fetchall()
+        rows_there = self.execute(sql, (array_text(places),)).fetchall()
         found = [row for row in rows_there if tuple(row) in halves]
         sql = "UPDATE documents SET embedder = ? WHERE bank = :bank AND id = ANY(?::bigint[])"
-        self.execute(sql, (number, bigint_array(place for place, _ in found)))
+        self.execute(sql, (number, array_text(place for place, _ in found)))
         self.execute_many(
             "INSERT INTO vectors (bank, embedder, id, dimensions, halves) VALUES (:bank, ?, ?, ?, ?)"
             " ON CONFLICT (bank, embedder, id) DO UPDATE SET halves = excluded.halves",
@@ -120,19 +116,17 @@ class PostgresWriter(PostgresReader, SqlWriter):
             self.execute(
                 "UPDATE banks SET words = words - (SELECT coalesce(sum(size), 0) FROM documents"
                 " WHERE bank = :bank AND id = ANY(?::bigint[])) WHERE bank = :bank",
-                (bigint_array(places),),
+                (array_text(places),),
             )
         self._drop_vectors([row.place for row in rows if row.place is not None and not row.keeps_vector])
-        session, total = self._session, 0
-        for batch in split_batches(rows, _BUILT_AT_ONCE):
-            values = []
-            for row in batch:
-                words, length, size = vector_of(session.bank, row.built)
-                session.last_place += row.place is None
-                total += size
-                place = session.last_place if row.place is None else row.place
-                values.append((place, *row.columns, length, size, words))
-            self.execute_many(_PUT_DOCUMENT, values)
+        session, total, values = self._session, 0, []
+        for row in rows:
+            words, length, size = vector_of(session.bank, row.built)
+            session.last_place += row.place is None
+            total += size
+            place = session.last_place if row.place is None else row.place
+            values.append((place, *row.columns, length, size, words))
+        self.execute_many(_PUT_DOCUMENT, values)
         self.execute(_COUNT, (len(rows) - len(places), total, session.last_place))
 
     def _remove_documents(self, places: Sequence[int]) -> None:
@@ -140,13 +134,13 @@ class PostgresWriter(PostgresReader, SqlWriter):
             return
         self._drop_vectors(places)
         sql = "DELETE FROM documents WHERE bank = :bank AND id = ANY(?::bigint[]) RETURNING size"
-        sizes = [size for (size,) in self.execute(sql, (bigint_array(places),)).fetchall()]
+        sizes = [size for (size,) in self.execute(sql, (array_text(places),)).fetchall()]
         self.execute(_COUNT, (-len(sizes), -sum(sizes), self._session.last_place))
 
     def _drop_vectors(self, places: Sequence[int]) -> None:
         if places and self._cache.has_vectors:
             sql = "DELETE FROM vectors WHERE bank = :bank AND id = ANY(?::bigint[])"
-            self.execute(sql, (bigint_array(places),))
+            self.execute(sql, (array_text(places),))
 
     def clear_index(self) -> None:
         for table in ("documents", "vectors") if self._cache.has_vectors else ("documents",):
@@ -163,13 +157,13 @@ class PostgresEraser(PostgresWriter, SqlEraser):
         sql = (
             "UPDATE documents SET embedder = 0 WHERE bank = :bank AND id = ANY(?::bigint[]) AND embedder > 0"
         )
-        self.execute(sql, (bigint_array(places),))
+        self.execute(sql, (array_text(places),))
 
     def vector_count(self, places: Sequence[int]) -> int:
         if not self._cache.has_vectors:
             return 0
         sql = "SELECT count(*) FROM vectors WHERE bank = :bank AND id = ANY(?::bigint[])"
-        return int(self.query_value(sql, bigint_array(places)))
+        return int(self.query_value(sql, array_text(places)))
 
     def count_tombstones(self) -> int:
         """Return none: the index holds nothing of rows that a vacuum has removed."""

@@ -22,7 +22,7 @@ from archivist.store.results import (
     split_batches,
 )
 from archivist.store.rows import mapping_for
-from archivist.store.sql_reader import BATCH, SqlReader, without_bank
+from archivist.store.sql_reader import BATCH, SqlReader, marks, without_bank
 from archivist.store.sqlite.schema import BEGINNING
 
 # A process that searches no vectors need not load what scans them.
@@ -111,6 +111,9 @@ class SqliteDialect:
     def is_same(self, name: str) -> str:
         return f"{name} IS ?"
 
+    def is_one_of(self, name: str, values: Sequence[Any]) -> tuple[str, Sequence[Any]]:
+        return f"{name} IN ({marks(values)})", values
+
     def contains_item(self, name: str, value: Any) -> tuple[str, Any]:
         return f"EXISTS (SELECT 1 FROM json_each({name}) WHERE value = ?)", value
 
@@ -162,8 +165,8 @@ class SqliteReader(SqlReader):
             cache.counted_at = count
         return count
 
-    def count_documents_with(self, word: str, *, at_most: int) -> int:
-        return self._count_matches(f"text : {_quote_word(word)}", at_most)
+    def count_documents_with(self, words: Sequence[str], *, at_most: int) -> list[int]:
+        return [self._count_matches(f"text : {_quote_word(word)}", at_most) for word in words]
 
     def _count_matches(self, match: str, at_most: int) -> int:
         known, counted_to = self._cache.match_counts.get(match, (0, 0))
@@ -308,9 +311,9 @@ class SqliteReader(SqlReader):
     def documents_at(self, positions: Sequence[tuple[str, int]]) -> list[IndexedDocument]:
         found = []
         for batch in split_batches(list(dict.fromkeys(positions)), BATCH // 2):
-            marks = ", ".join(["(?, ?)"] * len(batch))
+            pairs = ", ".join(["(?, ?)"] * len(batch))
             rows: Iterable[Any] = self._db.execute(
-                f"{_DOCUMENT} WHERE (thread, position) IN (VALUES {marks}) AND thread <> ''",
+                f"{_DOCUMENT} WHERE (thread, position) IN (VALUES {pairs}) AND thread <> ''",
                 [value for pair in batch for value in pair],
             )
             found += [_read_document(row) for row in rows]
