@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import process_time
 
@@ -137,7 +137,7 @@ def test_the_beginning_of_a_word_finds_it_when_nothing_holds_it_whole(words_only
 
 def test_only_words_of_letters_that_nothing_holds_are_tried_as_beginnings() -> None:
     held = {"cache": 3, "serv": 0, "e03": 0, "ab": 0}
-    found = select_words(TextQuery(tuple(held)), lambda word, _most: held[word], 100)
+    found = select_words(TextQuery(tuple(held)), lambda words, _most: [held[word] for word in words], 100)
     assert (found.words, found.prefixes) == (("cache",), ("serv",))
 
 
@@ -145,7 +145,7 @@ def test_only_words_of_letters_that_nothing_holds_are_tried_as_beginnings() -> N
 def test_a_budget_keeps_the_rarest_words(words: tuple[str, ...], data: st.DataObject, budget: int) -> None:
     # What is counted no further than the budget is all equally common.
     held = {word: data.draw(st.integers(0, budget + 1)) for word in words}
-    kept = select_words(TextQuery(words), lambda word, _most: held[word], budget)
+    kept = select_words(TextQuery(words), lambda words, _most: [held[word] for word in words], budget)
     left_out = [held[word] for word in words if held[word] and word not in kept.words]
     assert all(held[word] > 0 for word in kept.words)
     assert len(kept.words) <= 1 or sum(held[word] for word in kept.words) <= budget
@@ -156,9 +156,9 @@ def test_a_budget_keeps_the_rarest_words(words: tuple[str, ...], data: st.DataOb
 def test_counting_goes_no_further_than_the_budget() -> None:
     asked: list[int] = []
 
-    def holding(_word: str, most: int) -> int:
+    def holding(words: Sequence[str], most: int) -> list[int]:
         asked.append(most)
-        return most
+        return [most] * len(words)
 
     assert select_words(TextQuery(("common", "words")), holding, 10).words == ("common",)
     assert set(asked) == {11}
@@ -166,7 +166,7 @@ def test_counting_goes_no_further_than_the_budget() -> None:
 
 def test_a_pasted_log_asks_for_no_more_than_an_index_can_bear() -> None:
     log = " ".join(f"part{number}.name{number}" for number in range(5000))
-    found = select_words(extract_terms(log), lambda _word, _most: 1, 10_000)
+    found = select_words(extract_terms(log), lambda words, _most: [1] * len(words), 10_000)
     assert len(found.words) + len(found.phrases) + len(found.prefixes) < 100
 
 

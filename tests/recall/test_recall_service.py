@@ -34,6 +34,7 @@ from tests.banks import fresh_bank
 from tests.conftest import START, CountingIds, TickingClock
 from tests.samples import lesson
 
+LATER = START + timedelta(days=3)
 HANG = "pytest never finishes while the container is down"
 OTHERS = (
     "Use tabs in the Makefile",
@@ -601,7 +602,7 @@ def test_a_superseded_lesson_stands_below_its_replacement_and_says_so(bank: Bank
         }
         assert hits["m-002"][0] < hits["m-001"][0]
         assert hits["m-001"][1].notes == ("superseded by m-002",)
-        assert hits["m-002"][1].notes == ()
+        assert hits["m-002"][1].notes == ("current: replaces m-001",)
 
 
 def test_a_chain_of_replacements_has_the_newest_on_top(bank: Bank) -> None:
@@ -688,7 +689,7 @@ def test_a_long_text_is_shown_short_and_a_rule_with_its_summary(bank: Bank) -> N
 
 def test_a_later_message_that_need_not_replace_an_earlier_one_is_linked(bank: Bank) -> None:
     _talk(bank, "r1", "incidents are discussed in the channel for fires")
-    _talk(bank, "r2", "incidents are discussed on the phone", start=START + timedelta(days=3))
+    _talk(bank, "r2", "incidents are now discussed with all of the people on duty by phone", start=LATER)
     hits = bank.recall(Query(text="where are incidents discussed")).hits
     assert [(hit.name, hit.notes) for hit in hits] == [("r2#0", ()), ("r1#0", ("see the later r2#0",))]
 

@@ -18,6 +18,8 @@ from archivist.recall.statements import (
     explain_change,
     find_statement,
     is_code,
+    read_signs,
+    says_change,
     share_of_words,
     split_sentences,
     weigh,
@@ -116,7 +118,8 @@ def apply_amendments(
         shared = share_of_words(later, earlier)
         if shared < _LEAST_SHARED or is_code(later) or is_code(earlier):
             continue
-        total = weigh(later, earlier, asked, new / old if old else 1.0)
+        signs = read_signs(later, earlier, asked, new / old if old else 1.0)
+        total = weigh(signs)
         # A sentence of a long text tells less than a text of one sentence.
         is_short = (later, earlier) == (texts[newer].text, texts[older].text)
         is_sure = shared >= _SURELY_SHARED and total >= (_REPLACES if is_short else _REPLACES_IN_LONG)
@@ -127,7 +130,8 @@ def apply_amendments(
             moved.append((newer, older))
         elif not is_sure:
             continue
-        if older not in found or is_sure > found[older].is_sure:
+        is_better = older not in found or is_sure > found[older].is_sure
+        if is_better and says_change(later, earlier, signs, is_short=is_short):
             found[older] = Amendment(newer, explain_change(later, earlier, asked), is_sure)
     return _reorder_pairs(order, moved), found
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
+from archivist.recall.lexical import SILENT
 
 # Phrases about the asking. What they ask for stands behind them.
 _ASKING = lazy_pattern(
@@ -59,6 +60,38 @@ _MEASURE = lazy_pattern(
     re.IGNORECASE,
     longest=500,
 )
+# A question for how something is done, and one for something else.
+_HOW = lazy_pattern(
+    r"\bhow (?:do|can|could|should|would|must|to)\b|\b(?:commands?|scripts?)\b"
+    r"|\b(?:what|which) (?:runs?|starts?|builds?|tests?|lints?|checks?)\b",
+    re.IGNORECASE,
+    longest=200,
+)
+_NOT_HOW = lazy_pattern(
+    r"\A\W*(?:why|when|who|where|did|does|is|are|was|were|has|have)\b", re.IGNORECASE, longest=40
+)
+# The purposes of a project's commands, by the words that ask for them.
+_PURPOSES = {
+    "one test": frozenset(("single", "one", "only")),
+    "test": frozenset(("test", "tests", "testing", "tested")),
+    "fix": frozenset(("fix", "fixes", "autofix")),
+    "lint": frozenset(("lint", "lints", "linter", "linters", "linting", "linted")),
+    "types": frozenset(("typecheck", "typechecks", "typechecker", "types", "type")),
+    "format": frozenset(("format", "formats", "formatter", "formatting", "formatted")),
+    "build": frozenset(("build", "builds", "building", "built", "compile", "compiled", "compiling")),
+    "run": frozenset(("start", "started", "launch", "serve", "app", "application", "server", "program")),
+    "check": frozenset(("check", "checks", "checked")),
+}
+# What such a question may name beside its purpose.
+_OF_COMMANDS = frozenset((
+    "command", "commands", "script", "scripts", "run", "runs", "running", "execute", "executed", "invoke",
+    "use", "used", "call", "all", "whole", "full", "entire", "project", "code", "codebase", "suite", "suites",
+    "unit", "repo", "repository", "local", "locally", "everything", "right", "correct", "proper",
+    "properly", "way", "need", "want", "package", "source", "dev", "development",
+))  # fmt: skip
+_OF_COMMANDS = _OF_COMMANDS.union(*_PURPOSES.values())
+_STARTING = frozenset(("run", "runs", "running", "start", "started", "launch", "serve"))
+_LONGEST_HOW = 120
 _COUNTS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _UNIT_DAYS = {"day": 1, "week": 7, "month": 30}
 # Days back to the middle of a time, and how far it reaches to either side.
@@ -99,6 +132,34 @@ def unanswered_words(text: str) -> frozenset[str]:
     """Return the words of a question that its answer need not have: the time that it names, "how many"."""
     found = (pattern.search(text) for pattern in (_DATE, _RELATIVE, _MEASURE))
     return frozenset(word for each in found if each for word in re.findall(r"[^\W_]+", each[0].lower()))
+
+
+def find_purposes(text: str) -> tuple[str, ...]:
+    """Return what a question asks the project's command for: to test, to lint, to build, …; else nothing.
+
+    "How do I run the e2e tests" names one thing more. "How do I write a test" and "test coverage" are about
+    something else.
+    """
+    if len(text) > _LONGEST_HOW or _NOT_HOW.match(text):
+        return ()
+    said = re.findall(r"[^\W_]+", text.lower())
+    words = [word for word in said if word not in SILENT or word in _PURPOSES["one test"]]
+    purposes = [purpose for purpose, names in _PURPOSES.items() if not names.isdisjoint(words)]
+    foreign = [word for word in words if word not in _OF_COMMANDS]
+    is_how = _HOW.search(text) is not None
+    # Only the program's own start is a command of the project, and only its style is mended by one.
+    is_start = not _STARTING.isdisjoint(said) and not foreign
+    purposes = [
+        purpose
+        for purpose in purposes
+        if (purpose != "run" or is_start)
+        and (purpose != "one test" or "test" in purposes)
+        and (purpose != "fix" or {"lint", "format"} & {*purposes})
+    ]
+    # Many projects lint by a command that also mends.
+    purposes += ["fix"] if "lint" in purposes and "fix" not in purposes else []
+    is_asked = not foreign or (is_how and len(foreign) == 1 and words[0] not in foreign)
+    return tuple(purposes) if is_asked else ()
 
 
 def is_broad(text: str) -> bool:

@@ -6,7 +6,7 @@ for as a phrase and by its parts. A word that no document contains is tried as t
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 from archivist.cold_start import lazy_pattern
@@ -65,13 +65,16 @@ def extract_terms(text: str) -> TextQuery:
     return TextQuery(tuple(content or known), tuple(phrase for phrase in phrases if len(phrase) > 1))
 
 
-def select_words(terms: TextQuery, count_documents: Callable[[str, int], int], budget: int) -> TextQuery:
+def select_words(
+    terms: TextQuery, count_documents: Callable[[Sequence[str], int], Sequence[int]], budget: int
+) -> TextQuery:
     """Return what to search for: the rarest words first, as many as the budget of documents to score allows.
 
-    `count_documents` returns how many documents contain a word, counting no further than its second argument.
+    `count_documents` returns how many documents contain each word, counting up to its second argument.
     """
     cap = budget + 1
-    counts = {word: count_documents(word, cap) for word in terms.words[:_MAX_WORDS]}
+    asked = terms.words[:_MAX_WORDS]
+    counts = dict(zip(asked, count_documents(asked, cap), strict=True))
     words: list[str] = []
     spent = 0
     for word in sorted((word for word in counts if counts[word]), key=counts.__getitem__):

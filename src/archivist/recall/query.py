@@ -21,8 +21,10 @@ _SCOPED = (
 )  # fmt: skip
 # As the name of a repository: all of them.
 EVERY_REPO = "*"
-# What tools were asked and answered: it has the words of many questions and answers few.
+# What tools were asked and answered, and what clients inject: it has the words of many questions and answers
+# few, and nobody said it.
 _TOOL_EVENTS = tuple(scope_token("event", kind) for kind in ("tool_call", "edit", "test"))
+_INJECTED = "system"
 
 
 class Query(NamedTuple):
@@ -31,9 +33,10 @@ class Query(NamedTuple):
     Without statuses, archived and quarantined lessons are left out. `window` is the number of neighbours of
     a hit in its thread, before and after it. A preset of None is the configured one. `is_matching` keeps
     only lessons that share a word with the text or are certainly near to it. `is_in_time_order` puts the hits
-    in the order of their times. Tool calls and their output are found only by the kind `event`, a run or a
-    tool. Without a repository what is known of others than the caller's own is left out: `other_repos`; `*`
-    asks for all. `phase` and `error` are what lessons are about, such as `lint` and `missing_module`.
+    in the order of their times. Tool calls, their output, and what clients inject into a conversation are
+    found only by the kind `event`, a run or a tool. Without a repository what is known of others than the
+    caller's own is left out: `other_repos`; `*` asks for all. `phase` and `error` are what lessons are about,
+    such as `lint` and `missing_module`.
     """
 
     text: str = ""
@@ -81,6 +84,7 @@ def build_search_filter(query: Query) -> SearchFilter:
     fields |= {field: (value,) for field in _SCOPED if (value := getattr(query, field))}
     fields["issue"] = () if query.issue is None else (query.issue,)
     groups = [tuple(scope_token(field, str(value)) for value in values) for field, values in fields.items()]
+    is_raw = bool(query.kinds or query.run or query.tool)
     return SearchFilter(
         groups=tuple(group for group in groups if group),
         since=query.since,
@@ -90,7 +94,8 @@ def build_search_filter(query: Query) -> SearchFilter:
         min_importance=query.min_importance,
         with_hidden=bool(query.statuses),
         excluded=(
-            *(() if query.kinds or query.run or query.tool else _TOOL_EVENTS),
+            *(() if is_raw else _TOOL_EVENTS),
+            *(() if is_raw or query.role == _INJECTED else (scope_token("role", _INJECTED),)),
             *(scope_token("repo", repo) for repo in sorted(query.other_repos)),
         ),
     )

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.recall.scoring import Score, Weights
+from archivist.records.run_words import OUTCOMES
 from archivist.text import shorten_line
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ FRESH = 48
 _shorten = partial(shorten_line, most=400)
 # The kinds of event in which people and agents speak.
 _SPEECH = ("message", "log", "verdict", "fix")
-_REPORTING = ("assistant", "agent", "model", "ai", "bot")
+# Assistants report their work, clients and tools inject text: they amend nothing.
+_NOT_AMENDING = frozenset((
+    "assistant", "agent", "model", "ai", "bot", "system", "tool", "developer", "function",
+))  # fmt: skip
 
 
 class Hit(NamedTuple):
@@ -118,11 +122,14 @@ def _render_lesson(lesson: Lesson) -> RecordText:
     # A mined lesson has its rule in the summary.
     has_rule = bool(lesson.rule) and not lesson.signature
     text = f"{lesson.summary}: {lesson.rule}" if has_rule else lesson.summary
-    return RecordText(text, lesson.repo, lesson.short_id)
+    # What was mined from failures is retired by the next sighting, never by another failure's words.
+    return RecordText(text, lesson.id if lesson.signature else lesson.repo, lesson.short_id)
 
 
 def _render_episode(episode: Episode) -> RecordText:
-    text = f"{episode.status.value}: {episode.summary or episode.task}"
+    said = episode.summary or episode.task
+    # Most summaries begin with the run's end.
+    text = said if said.startswith(OUTCOMES[episode.status]) else f"{episode.status.value}: {said}"
     if episode.action:
         text = f"{episode.action.value}: {episode.task}: {episode.approach}. {episode.outcome}"
     return RecordText(_shorten(text), episode.id, episode.id)
@@ -131,8 +138,8 @@ def _render_episode(episode: Episode) -> RecordText:
 def _render_event(event: Event) -> RecordText:
     who = event.role or event.agent or event.tool
     said = event.text or " ".join(finding.description for finding in event.findings) or event.output
-    # What is said has one place. A call says nothing and an assistant reports its work: they amend nothing.
-    place = "" if event.kind.value in _SPEECH and who.casefold() not in _REPORTING else event.id
+    # What people say has one place.
+    place = "" if event.kind.value in _SPEECH and who.casefold() not in _NOT_AMENDING else event.id
     return RecordText(_shorten(said), place, event.id, _shorten(f"{who}: {said}" if who else said))
 
 

@@ -74,6 +74,9 @@ _LEAST_MEANING = 0.1
 # A floor was measured on banks from this size on, with questions of so many words.
 _FLOORED = 120
 _LEAST_ASKED, _MOST_ASKED = 4, 20
+# Of one to three words in all, none of which any document contains, the nearest is this near only for other
+# forms of a word: in four banks of real sessions none of 221 such questions about other things reached .34.
+_NEAR_WITHOUT_WORDS = 0.35
 # How people word what they always want; one of the last places is for the nearest of the nearest wishes.
 _LONGEST_QUESTION = 8_000
 _WISH_WORDS = TextQuery(words=("always", "never", "prefer", "whenever", "please", "rather", "ensure"))
@@ -105,7 +108,8 @@ class Candidates(NamedTuple):
     """What the text index and the vectors found, before it is scored: scores and cosines by places.
 
     `ideal` is the score of a document that contains every word of the question, `needed` that of one with
-    the words that an answer needs. An unknown name is one that no document contains.
+    the words that an answer needs. An unknown name is one that no document contains. `documents` is the size
+    of the bank.
     """
 
     shown_words: tuple[str, ...]
@@ -115,6 +119,7 @@ class Candidates(NamedTuple):
     baseline: CosineBaseline | None
     needed: float = 0.0
     has_unknown_name: bool = False
+    documents: int = 0
 
     def weigh_evidence(self, found: Mapping[int, Relevance]) -> float:
         """Return how much speaks for an answer among what was found."""
@@ -129,7 +134,7 @@ class Recall(BankService):
     def recall(self, query: Query | str) -> RecallResult:
         """Find what answers a question, in every kind of record, the best first, each with its reasons.
 
-        Tool calls and their output are found only by a query for the kind `event`, a run or a tool.
+        Tool calls, their output and injected text are found only by the kind `event`, a run or a tool.
         """
         bank, rules = self._bank, self._bank.config.recall
         query = self._complete_query(query)
@@ -141,8 +146,7 @@ class Recall(BankService):
             candidates = find_candidates(reader, question, max(_CANDIDATES, limit * 2))
             fusion = fusion_of(question.embedder)
             found = fuse(candidates.words, candidates.ideal, candidates.cosines, candidates.baseline, fusion)
-            is_floored = _is_floored(query, candidates, reader.document_count())
-            if is_floored and candidates.weigh_evidence(found) < LEAST_EVIDENCE:
+            if _lacks_evidence(query, candidates, found):
                 found = {}
             best = sorted(found, key=lambda place: (-found[place].total, place))[: max(KEPT, limit * 2)]
             documents = reader.indexed_documents(best)
@@ -284,31 +288,34 @@ def _places_of_projects(
     }
 
 
-def _is_floored(query: Query, candidates: Candidates, documents: int) -> bool:
-    """Say whether a search may find nothing for want of evidence: a plain question to a bank of some size."""
+def _lacks_evidence(query: Query, candidates: Candidates, found: Mapping[int, Relevance]) -> bool:
+    """Say whether a plain question to a bank of some size finds nothing for want of evidence."""
     is_plain = not query.kinds or "event" in query.kinds
+    if not is_plain or candidates.baseline is None or candidates.documents < _FLOORED:
+        return False
     asked = len(lexical.extract_terms(query.text).words)
-    return (
-        is_plain
-        and candidates.baseline is not None
-        and documents >= _FLOORED
-        and _LEAST_ASKED <= asked <= _MOST_ASKED
-    )
+    if asked < _LEAST_ASKED:
+        has_words = candidates.words or candidates.shown_words
+        is_sentence = len(query.text.split()) >= _LEAST_ASKED
+        return not (has_words or is_sentence) and max(candidates.cosines.values()) < _NEAR_WITHOUT_WORDS
+    return asked <= _MOST_ASKED and candidates.weigh_evidence(found) < LEAST_EVIDENCE
 
 
 def find_candidates(reader: Reader, question: Question, count: int) -> Candidates:
     """Return the best by words and by meaning, and the words that were searched for."""
     counts: dict[str, int] = {}
 
-    def count_documents(word: str, at_most: int) -> int:
-        counts[word] = reader.count_documents_with(word, at_most=at_most)
-        return counts[word]
+    def count_documents(words: Sequence[str], at_most: int) -> list[int]:
+        found = reader.count_documents_with(words, at_most=at_most)
+        counts.update(zip(words, found, strict=True))
+        return found
 
     documents = reader.document_count()
     asked = lexical.extract_terms(question.text)
     rare = max(_RARE, documents // 50)
     names = [word for name in sorted(question.speakers - {ASSISTANT}) for word in name.split()]
-    rare_names = [name for name in names if 0 < reader.count_documents_with(name, at_most=rare + 1) <= rare]
+    named = zip(names, reader.count_documents_with(names, at_most=rare + 1), strict=True)
+    rare_names = [name for name, count in named if 0 < count <= rare]
     # Documents to score by words: most of a small bank, few of a large one.
     budget = 4_000
     if documents > _SMALL_BANK:
@@ -341,7 +348,8 @@ def find_candidates(reader: Reader, question: Question, count: int) -> Candidate
             if each.place in allowed:
                 cosines[each.place] = sum(map(mul, vector, question.embed(each.text)))
     baseline = estimate_baseline(reader.sample_cosines(vector, embedder))
-    return Candidates(shown, words, ideal, cosines, baseline if cosines else None, needed, has_unknown_name)
+    known = baseline if cosines else None
+    return Candidates(shown, words, ideal, cosines, known, needed, has_unknown_name, documents)
 
 
 def _weigh_documents(
@@ -478,7 +486,7 @@ def _build_hits(
                 score=score,
                 time=datetime.fromtimestamp(document.time, UTC) if document.time is not None else None,
                 why=whys[place],
-                notes=tuple(_explain_rank(reader, place, document, amended_by, texts, records[place])),
+                notes=tuple(_explain_rank(reader, place, documents, amended_by, texts, shown)),
                 window=_read_window(reader, document, query.window) if query.window else (),
                 provenance=provenances.get(place),
                 repo=repos.get(place, ""),
@@ -491,13 +499,13 @@ def _build_hits(
 def _explain_rank(
     reader: Reader,
     place: int,
-    document: IndexedDocument,
+    documents: Mapping[int, IndexedDocument],
     amended_by: Mapping[int, amendments.Amendment],
     texts: Mapping[int, RecordText],
-    record: Any,
+    shown: Mapping[int, Any],
 ) -> list[str]:
     """Return what a hit is superseded or replaced by, and what it replaces."""
-    notes = []
+    document, record, notes = documents[place], shown[place], []
     if document.superseded_by:
         by = reader.records(document.kind, [document.superseded_by]).get(document.superseded_by)
         notes.append(f"superseded by {name_of(document.kind, by) if by else document.superseded_by}")
@@ -505,7 +513,8 @@ def _explain_rank(
         name = _mention(document.kind, texts[amendment.newer])
         is_sure = amendment.is_sure
         notes.append(f"replaced by {name}: {amendment.reason}" if is_sure else f"see the later {name}")
-    replaced = (older for older, each in amended_by.items() if each.newer == place and each.is_sure)
+    replaced = [older for older, each in amended_by.items() if each.newer == place and each.is_sure]
+    replaced += [older for older in shown if documents[older].superseded_by == document.record]
     notes += [f"current: replaces {_mention(document.kind, texts[older])}" for older in replaced]
     if document.kind == "fact" and record.updated != record.created:
         values = [change.after["value"] for change in reader.changes(record_id=record.id) if change.after]

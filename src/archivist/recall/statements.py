@@ -7,7 +7,7 @@ contrary, and how much of the question both answer. `python -m bench.amended_pai
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -156,10 +156,26 @@ WEIGHTS = {
 }  # fmt: skip
 
 
-def weigh(newer: str, older: str, asked: str, ratio: float) -> float:
-    """Return how much speaks for a later text replacing an earlier one; `ratio` compares their relevance."""
-    signs = read_signs(newer, older, asked, ratio)
+# Without one of these nothing is said to be replaced; a long text must have one of the first two. Of 837
+# pairs of messages of real sessions the sum alone takes 391 for replacements, with these 9.
+_EXPLICIT = ("replacing", "ended", "moved", "since", "exchanged", "other number")
+# A refusal counts where most words are those of a text that refuses nothing: "retry flaky tests", "flaky
+# tests are quarantined, never retried".
+_REFUSING = 0.65
+
+
+def weigh(signs: Mapping[str, float]) -> float:
+    """Return how much speaks for a later text replacing an earlier one."""
     return WEIGHTS[""] + sum([WEIGHTS[name] * value for name, value in signs.items() if value])
+
+
+def says_change(newer: str, older: str, signs: Mapping[str, float], *, is_short: bool) -> bool:
+    """Say whether a later text tells in so many words that something changed."""
+    new, old = read_statement(newer), read_statement(older)
+    if not is_short or new.tokens == old.tokens:
+        return not is_short and bool(signs["replacing"] or signs["ended"])
+    is_contrary = signs["refused"] and signs["shared"] >= _REFUSING and not old.is_negated
+    return any(signs[name] for name in _EXPLICIT) or (bool(is_contrary) and not old.stems < new.stems)
 
 
 def read_signs(newer: str, older: str, asked: str, ratio: float) -> dict[str, float]:

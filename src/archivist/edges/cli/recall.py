@@ -20,7 +20,7 @@ from archivist.recall.scoring import Weights
 
 # Written out, so that `--help` loads neither the records nor the search.
 _KINDS = ["lesson", "episode", "event", "fact", "artifact", "task", "entry", "document"]
-_OF_RUNS = ("episode", "event")
+_OF_RUNS = ("episode", "event", "command")
 _PRESETS = ["relevance", "archivist", "generative"]
 
 
@@ -107,6 +107,10 @@ def _show_hits(bank: Bank, found: RecallResult, repo: str, explain: bool) -> Ans
 
 def _explain_score(hit: Hit, weights: Weights) -> str:
     """Return each part of a score in one line."""
+    if hit.kind == "command":
+        return (
+            "= the project's own command, as its latest runs used it; the run is the last in which it passed"
+        )
     score, why = hit.why, hit.why.why
     words, meaning = why.words_weight, 1 - why.words_weight
     parts = [f"{words:.2f}·words {why.words:.2f}"]
