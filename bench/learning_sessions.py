@@ -32,7 +32,7 @@ from bench.failure_kinds import (
 from rapidfuzz import fuzz
 
 from archivist import Bank, projects
-from archivist.brief.works import Habits, format_failing
+from archivist.brief.works import Habits
 from archivist.capture.formats import LogOrigin, open_file, recognise
 from archivist.capture.formats import head_of as first_bytes
 from archivist.capture.service import CaptureOverrides
@@ -277,15 +277,16 @@ class Memory:
         return start, task
 
     def _failing(self, habits: Habits) -> list[BriefLine]:
-        """Return what often fails, and the checks that find faults: each a line of its own."""
-        text = format_failing(habits.fails)
-        told: list[tuple[str, tuple[str, ...], tuple[str, ...]]]
-        told = [(each.call, each.events, ()) for each in habits.fails if f"`{each.call}` (" in text]
-        told += [(each.command, each.events, (each.command,)) for each in habits.works if each.found_in]
+        """Return the checks that find faults: each a line of its own."""
         return [
-            BriefLine(call, kinds, commands)
-            for call, events, commands in told
-            if (kinds := frozenset(self._failures[event].kind for event in events if event in self._failures))
+            BriefLine(each.command, kinds, (each.command,))
+            for each in habits.works
+            if each.found_in
+            and (
+                kinds := frozenset(
+                    self._failures[name].kind for name in each.events if name in self._failures
+                )
+            )
         ]
 
     def learn(self, session: Session) -> None:
@@ -302,6 +303,10 @@ class Memory:
         self.bank.runs.finish(session.path, overrides=known, format_name=session.client)
         for _ in self.bank.reflections.reflect_waiting():
             pass
+        with self.bank.reading() as reader:
+            failed = [run.error for run in reader.queued_runs() if run.error]
+        if failed:
+            raise RuntimeError(f"reflection failed: {failed[0]}")
         for _ in self.bank.vectors.embed_waiting():
             pass
         self.bank.erasure.finish_erasures()

@@ -30,7 +30,7 @@ def _chances(lessons: Iterable[Lesson], since: dict[str, int] | None = None) -> 
 def _rank(*lessons: Lesson, since: dict[str, int] | None = None, **rules: object) -> list[str]:
     chosen = [BriefedLesson(each) for each in lessons]
     chances, limits = _chances(lessons, since), BriefRules(**rules)  # type: ignore[arg-type]
-    found = rank_lessons(chosen, chances=chances, similarity={}, rules=limits)
+    found, _ = rank_lessons(chosen, chances=chances, similarity={}, rules=limits)
     return [each.lesson.id for each in found]
 
 
@@ -89,7 +89,7 @@ def test_the_budget_and_the_number_are_kept() -> None:
 def test_a_tokenizer_of_the_user_counts() -> None:
     many = [BriefedLesson(_known(str(place), 3, number=place)) for place in range(1, 9)]
     rules = BriefRules(budget_tokens=40)
-    told = rank_lessons(
+    told, _ = rank_lessons(
         many,
         chances=_chances(each.lesson for each in many),
         similarity={},
@@ -102,7 +102,7 @@ def test_a_tokenizer_of_the_user_counts() -> None:
 def test_what_proved_helpful_comes_first_and_what_did_not_help_last() -> None:
     lessons = [BriefedLesson(_known(name, 3, number=place)) for place, name in enumerate(("a", "b", "c"), 1)]
     tallies = {"a": Tally(helpful=0, ineffective=6), "c": Tally(helpful=6, ineffective=0)}
-    told = rank_lessons(lessons, chances={}, similarity={}, rules=BriefRules(), tallies=tallies)
+    told, _ = rank_lessons(lessons, chances={}, similarity={}, rules=BriefRules(), tallies=tallies)
     assert [each.lesson.id for each in told] == ["c", "b", "a"]
 
 

@@ -270,7 +270,7 @@ def _similar_lessons(
     subject = failure.subject if failure else ""
     lines = [set(extract_terms(line).words) - _IN_ANY_ERROR for line in text.splitlines()[-_LAST_LINES:]]
     query = select_words(
-        extract_terms(text), lambda word, most: reader.count_documents_with(word, at_most=most), _SCORED
+        extract_terms(text), lambda words, most: reader.count_documents_with(words, at_most=most), _SCORED
     )
     if not query.words:
         return []

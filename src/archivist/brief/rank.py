@@ -18,7 +18,7 @@ The words of a prompt or a task are also matched with lessons that speak of the 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import erf, sqrt
 
-from archivist.brief.select import BriefedLesson, says_remedy
+from archivist.brief.select import BriefedLesson, LeftLesson, says_remedy
 from archivist.config import BriefRules
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.records import Lesson, LessonType, Source, Status, Tally
@@ -54,6 +54,10 @@ _IN_ANY_TASK = frozenset([
 ])  # fmt: skip
 
 
+_UNLIKELY = "not likely to be needed by the next run"
+_SAID_ONCE = "said once, about what was being made"
+
+
 def chance_of(ages: Sequence[int], runs: int, recurrence: float) -> float:
     """Return the chance that the next run meets what runs met, each so many runs ago, of so many in all.
 
@@ -78,13 +82,19 @@ def merit(chance: float, importance: float, has_remedy: bool, tally: Tally | Non
 def standing_chance(lesson: Lesson, chance: float) -> float:
     """Return a lesson's chance, which is never small for what a person said for good or approved.
 
-    A correction of what was being made may hold for that alone, until it is made again.
+    A correction of what was being made may hold for that alone, until it is made again. What the user often
+    asks for is told while the latest runs were asked.
     """
-    is_wish = lesson.type is LessonType.PREFERENCE
-    is_for_good = lesson.importance >= _FOR_GOOD or lesson.frequency > 1
-    if lesson.confirmed or lesson.source is Source.MANUAL or (is_wish and is_for_good):
+    if is_said(lesson):
         return max(chance, _SAID)
-    return 0.0 if is_wish else chance
+    return 0.0 if lesson.type is LessonType.PREFERENCE and not lesson.is_request else chance
+
+
+def is_said(lesson: Lesson) -> bool:
+    """Say whether a person said it for good, or approved it: no number of failures may crowd it out."""
+    is_for_good = lesson.importance >= _FOR_GOOD or lesson.frequency > 1
+    is_wish = lesson.type is LessonType.PREFERENCE and not lesson.is_request and is_for_good
+    return is_wish or bool(lesson.confirmed) or lesson.source is Source.MANUAL
 
 
 def trust_in(tally: Tally) -> float:
@@ -107,13 +117,15 @@ def rank_lessons(
     rules: BriefRules,
     tallies: Mapping[str, Tally] | None = None,
     tokens: Callable[[str], int] | None = None,
-) -> list[BriefedLesson]:
+) -> tuple[list[BriefedLesson], list[LeftLesson]]:
     """Return the lessons to give, best first, within the number and the budget that the rules allow.
 
-    Candidates come after all others, and no more of them than the rules allow. `tokens` counts a text's
-    tokens; without it four characters are one.
+    What a person said comes first and leaves the mined lessons their number. Candidates come after all
+    others, and no more of them than the rules allow. The lessons that are left out follow, each with the
+    reason. `tokens` counts a text's tokens; without it four characters are one.
     """
-    likely: list[tuple[bool, float, float, int, int]] = []
+    likely: list[tuple[bool, bool, float, float, int, int]] = []
+    left: list[LeftLesson] = []
     for place, each in enumerate(offered):
         lesson = each.lesson
         chance, has_remedy = chances.get(lesson.id, _SAID), bool(lesson.rule or lesson.remedies)
@@ -123,25 +135,40 @@ def rank_lessons(
             use = merit(chance, lesson.importance, has_remedy, (tallies or {}).get(lesson.id))
             is_candidate = lesson.status is Status.CANDIDATE
             likeness = similarity.get(lesson.id, 0.0)
-            likely.append((is_candidate, -round(use, 3), -likeness, lesson.number, place))
+            is_mined = not is_said(lesson)
+            likely.append((is_mined, is_candidate, -round(use, 3), -likeness, lesson.number, place))
+        else:
+            is_once = lesson.type is LessonType.PREFERENCE and not chance
+            left.append(LeftLesson(each, _SAID_ONCE if is_once else _UNLIKELY))
     chosen: list[BriefedLesson] = []
     words: dict[str, frozenset[str]] = {}
     room: float = rules.budget_tokens
     candidates_left = rules.max_candidates
-    for is_candidate, *_, place in sorted(likely):
-        if len(chosen) >= rules.max_task_lessons:
-            break
+    max_lines = max(rules.max_lessons, rules.max_task_lessons)
+    mined_left = rules.max_task_lessons
+    for is_mined, is_candidate, *_, place in sorted(likely):
         lesson = offered[place].lesson
         cost = cost_in_tokens(lesson, tokens)
-        if cost > room or (is_candidate and not candidates_left):
-            continue
         most = 1 if lesson.signature else _MAX_ALIKE
-        if sum(_say_the_same(lesson, other.lesson, words) for other in chosen) >= most:
+        reason, is_crowded = "", True
+        if len(chosen) == max_lines or (is_mined and not mined_left):
+            reason = "did not fit: the brief has as many lessons as it may"
+        elif cost > room:
+            reason = "did not fit: the tokens of the brief are used up"
+        elif is_candidate and not candidates_left:
+            reason, is_crowded = "seen in one run only: a brief tells few of these", False
+        else:
+            alike = [other for other in chosen if _say_the_same(lesson, other.lesson, words)]
+            if len(alike) >= most:
+                reason, is_crowded = f"says the same as {alike[0].name}", False
+        if reason:
+            left.append(LeftLesson(offered[place], reason, is_crowded))
             continue
         chosen.append(offered[place])
+        mined_left -= is_mined
         room -= cost
         candidates_left -= is_candidate
-    return chosen
+    return chosen, left
 
 
 def _price(lesson: Lesson, *, has_remedy: bool) -> int:

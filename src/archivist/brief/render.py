@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from archivist.brief.select import BriefedLesson, BriefFormat, says_remedy
 from archivist.brief.works import NO_HABITS, Habits
-from archivist.records.words import Status
+from archivist.records.words import Provenance, Status
 
 if TYPE_CHECKING:
     from archivist.records import Lesson
@@ -98,7 +98,11 @@ def _guideline(each: BriefedLesson) -> str:
         text = text.removeprefix(f"{lesson.repo.rsplit('/', 1)[-1]}: ")
     if not says_remedy(lesson):
         text = f"{text.rstrip('.')}. {_clean_line(lesson.rule)}"
-    marks = ["seen once" if lesson.frequency <= 1 else f"seen {lesson.frequency}x"]
+    seen = f"asked in {lesson.frequency} runs" if lesson.type == "preference" else f"seen {lesson.frequency}x"
+    # What the user often asks for is counted one by one in its own words.
+    marks = [] if lesson.is_request else ["seen once" if lesson.frequency <= 1 else seen]
+    if lesson.provenance is Provenance.TYPED and lesson.frequency <= 1:
+        marks = ["said by the user"]
     text, opening, helped = text.partition(_HELPED_IN)
     if opening and helped.endswith(")"):
         # The summary says how often its remedy helped; that stands with the other counts.
@@ -106,7 +110,7 @@ def _guideline(each: BriefedLesson) -> str:
     else:
         text += opening + helped
     marks += [*([each.mark] if each.mark else []), *source_marks(lesson)]
-    return f"{text} ({', '.join(marks)})"
+    return f"{text} ({', '.join(marks)})" if marks else text
 
 
 def _yaml_entry(each: BriefedLesson) -> list[str]:

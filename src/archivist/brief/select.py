@@ -142,12 +142,20 @@ class BriefedLesson(NamedTuple):
         return f"{self.mark}-{self.lesson.short_id}" if self.mark else self.lesson.short_id
 
 
+class LeftLesson(NamedTuple):
+    """A lesson that a brief does not tell, and why; `is_crowded` if it would be told in a longer brief."""
+
+    lesson: BriefedLesson
+    reason: str
+    is_crowded: bool = False
+
+
 class RenderedBrief(NamedTuple):
     """A brief: its text, the lessons in it, and the id of its record when it was recorded.
 
     `withheld` are the lessons that the hold-out kept back, `stale` the names of stale ones, each with its
-    reason. `project` is the project that the brief is about, `project_by` how that was decided, `habits`
-    what works and what often fails in it.
+    reason, `left` the others that were weighed and are not told. `project` is the project that the brief is
+    about, `project_by` how that was decided, `habits` what works and what often fails in it.
     """
 
     text: str
@@ -158,6 +166,15 @@ class RenderedBrief(NamedTuple):
     project: str = ""
     project_by: str = ""
     habits: Habits = NO_HABITS
+    left: tuple[LeftLesson, ...] = ()
+
+    def count_crowded(self) -> str:
+        """Say how many lessons that a person wrote, said or approved did not fit; empty without any."""
+        own = [each for each in self.left if each.is_crowded and is_of_person(each.lesson.lesson)]
+        if not own:
+            return ""
+        many = "1 more lesson of yours" if len(own) == 1 else f"{len(own)} more lessons of yours"
+        return f"{many} did not fit: archivist brief --explain names them, --max and --budget make room"
 
     def count_stale(self) -> str:
         """Say how many lessons are not told since what they name is gone; empty without any."""
@@ -180,6 +197,12 @@ def drop_contradicted(offered: list[BriefedLesson]) -> list[BriefedLesson]:
         if find_contradicted(each.lesson, (later.lesson for later in wishes[place + 1 :])):
             dropped.add(each.name)
     return [each for each in offered if each.name not in dropped]
+
+
+def is_of_person(lesson: Lesson) -> bool:
+    """Say whether a lesson in force is one that a person wrote, wished for or approved."""
+    is_said = lesson.confirmed or lesson.source == "manual" or lesson.type == "preference"
+    return is_said and lesson.status == "active"
 
 
 def says_remedy(lesson: Lesson) -> bool:

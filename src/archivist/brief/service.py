@@ -19,11 +19,13 @@ from archivist.brief.select import (
     BriefFormat,
     BriefPreset,
     BriefRequest,
+    LeftLesson,
     RenderedBrief,
     drop_contradicted,
+    is_of_person,
     rules_for,
 )
-from archivist.brief.works import NO_HABITS, Habits, find_habits
+from archivist.brief.works import NO_HABITS, Habits, find_habits, is_own_task
 from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.records import Lesson, LessonType, Provenance, Status
@@ -63,6 +65,10 @@ _MET_OF = frozenset(("lesson", "episode", "brief", "verdict"))
 _HABITS_OF = frozenset(("episode",))
 # The commands that work take this part of the budget at most.
 _SHARE_OF_HABITS = 3
+_OVERCOME = "out of date: what failed went well in the runs since"
+_NO_ROOM = "did not fit: others were seen more often"
+# So many of the lessons that are left out are named with the reason.
+_LEFT = 50
 # Of the projects that lessons are about, a message names so many.
 _NAMED = 5
 
@@ -119,24 +125,32 @@ class Briefs(BankService):
         return [*lines, *(f"{name}: stale, {reason}" for name, reason in brief.stale)]
 
     @reads(Layer.LESSONS)
-    def left_out(self, brief: RenderedBrief, *, limit: int) -> list[tuple[Lesson, str]]:
-        """Return the project's most frequent lessons that a brief does not tell, each with the reason."""
-        from archivist.recall.query import LIVE, Query
+    def left_out(
+        self, brief: RenderedBrief, request: BriefRequest, *, limit: int = _LEFT
+    ) -> list[tuple[str, str, str]]:
+        """Return name, summary and reason of lessons that a brief does not tell, a person's own first."""
+        from archivist.projects import all_projects, names_of
+        from archivist.recall.query import EVERY_REPO, LIVE, Query
 
-        named = {each.lesson.id for each in (*brief.chosen, *brief.withheld)}
-        stale = {name for name, _ in brief.stale}
-        query = Query(repo=brief.project, statuses=(*LIVE, Status.QUARANTINED), limit=limit + len(named))
-        left = []
+        weighed = sorted(brief.left, key=lambda each: not is_of_person(each.lesson.lesson))
+        left = {each.lesson.name: (each.lesson.lesson.summary, each.reason) for each in weighed}
+        if len(left) >= limit:
+            return [(name, *words) for name, words in left.items()][:limit]
+        known = {*left, *(each.name for each in (*brief.chosen, *brief.withheld)), *dict(brief.stale)}
+        with self._bank.reading() as reader:
+            others = all_projects(reader).difference(names_of(reader, brief.project))
+        query = Query(repo=EVERY_REPO, other_repos=frozenset(others), statuses=(*LIVE, Status.QUARANTINED))
+        query = query._replace(limit=limit + len(known))
         for lesson in self._bank.lessons.page(query):
-            if lesson.id in named or lesson.short_id in stale:
-                continue
-            reason = "less likely to be needed than what is told, or beyond the budget"
-            if lesson.status is Status.QUARANTINED or lesson.is_waiting:
-                reason = "waits for approval"
-            elif lesson.status is Status.CANDIDATE:
-                reason = "a candidate: seen in one run only"
-            left.append((lesson, reason))
-        return left[:limit]
+            if lesson.short_id not in known:
+                left[lesson.short_id] = (lesson.summary, _explain_unweighed(lesson, request))
+        return [(name, *words) for name, words in left.items()][:limit]
+
+    @reads(Layer.LESSONS)
+    def explain_selection(self, brief: RenderedBrief, request: BriefRequest) -> list[str]:
+        """Return why each lesson is in a brief or is not, and how many of a person's own did not fit."""
+        left = [f"{name}: left out, {reason}" for name, _, reason in self.left_out(brief, request)]
+        return [*self.reasons(brief), *left, *filter(None, [brief.count_crowded()])]
 
     @reads(Layer.LESSONS)
     def explain_empty(self, brief: RenderedBrief, request: BriefRequest) -> str:
@@ -178,10 +192,8 @@ class Briefs(BankService):
             here = f"this is about {brief.project}" if request.repo else here
             return f"{total} {'lesson' if total == 1 else 'lessons'}, {whose}; {here}: --repo {most}"
         if any((request.domain, request.role, request.provider, request.tool, request.tags)):
-            return f"none of {total} lessons is for what was asked: archivist lessons list"
-        return (
-            f"none of {own or total} lessons has recurred or is likely to be needed: archivist lessons list"
-        )
+            return f"no lesson of {total} is for what was asked: archivist lessons list"
+        return f"no lesson of {own or total} is likely to be needed: archivist brief --explain says why"
 
     @reads(Layer.LESSONS)
     def heal(
@@ -204,6 +216,26 @@ class Briefs(BankService):
         found = heal(self._bank, error, tool=tool, command=command, repo=repo, project=project, run=run)
         text = present_text(found.text, BriefFormat.MARKDOWN, is_fenced=fence, lessons=found.chosen)
         return found._replace(text=text)
+
+
+def _explain_unweighed(lesson: Lesson, request: BriefRequest) -> str:
+    """Return why a lesson was not even weighed for a request."""
+    if lesson.status is Status.QUARANTINED or lesson.is_waiting:
+        return "waits for approval"
+    fits = [getattr(lesson, name) in (word, "") for name, word in _asked_facets(request).items()]
+    fits.append(not request.domain or lesson.domain in (request.domain, GENERAL))
+    if not all(fits) or (request.tags and lesson.tags and not {*request.tags} & {*lesson.tags}):
+        return "for another domain, role, provider, tool or tag"
+    if lesson.signature and not lesson.repo:
+        return "learnt where the repository was unknown"
+    if lesson.status is Status.CANDIDATE and not request.is_about_project:
+        return "seen in one run only"
+    return "less often seen than what is told"
+
+
+def _asked_facets(request: BriefRequest) -> dict[str, str]:
+    facets = {"role": request.role, "provider": request.provider, "tool": request.tool}
+    return {name: word for name, word in facets.items() if word}
 
 
 def _join_names(lessons: Sequence[BriefedLesson]) -> str:
@@ -283,7 +315,11 @@ def _select_known_issues(
             if count_tokens([*fitting_lessons, each]) <= request.budget_tokens:
                 fitting_lessons.append(each)
         chosen = fitting_lessons
-    return RenderedBrief("", tuple(chosen), stale=stale, project=project, project_by=said_by)
+    told = {each.name for each in chosen}
+    left = [LeftLesson(each, _NO_ROOM, is_crowded=True) for each in live if each.name not in told]
+    return RenderedBrief(
+        "", tuple(chosen), stale=stale, project=project, project_by=said_by, left=tuple(left)
+    )
 
 
 def _mark_source(bank: Bank, source: Bank, lesson: Lesson) -> BriefedLesson:
@@ -302,8 +338,8 @@ def _audience_conditions(audience: BriefRequest) -> list[Condition]:
 
     A lesson with tags must have one of those asked for.
     """
-    wanted = {"role": audience.role, "provider": audience.provider, "tool": audience.tool}
-    conditions: list[Condition] = [one_of(field, (word, "")) for field, word in wanted.items() if word]
+    wanted = _asked_facets(audience).items()
+    conditions: list[Condition] = [one_of(field, (word, "")) for field, word in wanted]
     if audience.tags:
         has_tag = ((contains_item("tags", tag),) for tag in audience.tags)
         conditions.append(any_of(*has_tag, (equals("tags", "[]"),)))
@@ -350,25 +386,48 @@ def _select_for_project(
                 habits = find_habits(reader, names_of(reader, project))
         offered = _join_lessons(offered, [_mark_source(bank, global_bank, lesson) for lesson in theirs])
 
-    scale = _OF_SUBAGENT if request.preset == BriefPreset.SUBAGENT else 1.0
-    likely = {name: chance * scale for name, chance in chances.items()}
-    rank = partial(rank_lessons, chances=likely, similarity=hits, tallies=tallies, tokens=tokens)
+    if request.preset == BriefPreset.SUBAGENT:
+        # The user does not speak with it, so it is not told what they often ask for.
+        offered = [each for each in offered if not each.lesson.is_request]
+        chances = {name: chance * _OF_SUBAGENT for name, chance in chances.items()}
+    rank = partial(rank_lessons, chances=chances, similarity=hits, tallies=tallies, tokens=tokens)
+    shown, stale, left = _shortlist(bank, offered, rules, rank)
+    left += [LeftLesson(each, _OVERCOME) for each in map(BriefedLesson, lessons) if each not in offered]
+    chosen, unfitting = rank(shown, rules=rules)
+    room = rules.budget_tokens
+    habits = _leave_told(habits, chosen)
+    habits = _fit_habits(habits, lambda some: count_tokens((), some) <= room // _SHARE_OF_HABITS)
+    # The heading and the fence take room from the lessons; ranking anew may let a shorter lesson in.
+    while chosen and (excess := count_tokens(chosen, habits) - rules.budget_tokens) > 0:
+        room -= excess
+        chosen, unfitting = rank(shown, rules=rules._replace(budget_tokens=room))
+    found = RenderedBrief("", tuple(chosen), stale=stale, left=(*left, *unfitting))
+    return found._replace(project=project, project_by=said_by, habits=habits)
+
+
+def _shortlist(
+    bank: Bank,
+    offered: Sequence[BriefedLesson],
+    rules: BriefRules,
+    rank: Callable[..., tuple[list[BriefedLesson], list[LeftLesson]]],
+) -> tuple[list[BriefedLesson], tuple[tuple[str, str], ...], list[LeftLesson]]:
+    """Return more likely lessons than a brief has room for, the stale ones, and why others are left out."""
     reserve = rules._replace(
         max_task_lessons=rules.max_task_lessons * _IN_RESERVE,
         budget_tokens=rules.budget_tokens * _IN_RESERVE,
         max_candidates=rules.max_candidates * _IN_RESERVE,
     )
-    live, stale = _drop_stale(bank, drop_contradicted(rank(offered, rules=reserve)))
-    live = _drop_shown(live)
-    chosen = rank(live, rules=rules)
-    room = rules.budget_tokens
-    habits = _leave_told(habits, chosen, is_subagent=request.preset == BriefPreset.SUBAGENT)
-    habits = _fit_habits(habits, lambda some: count_tokens((), some) <= room // _SHARE_OF_HABITS)
-    # The heading and the fence take room from the lessons; ranking anew may let a shorter lesson in.
-    while chosen and (excess := count_tokens(chosen, habits) - rules.budget_tokens) > 0:
-        room -= excess
-        chosen = rank(live, rules=rules._replace(budget_tokens=room))
-    return RenderedBrief("", tuple(chosen), stale=stale, project=project, project_by=said_by, habits=habits)
+    likely, left = rank(offered, rules=reserve)
+    agreed = drop_contradicted(likely)
+    live, stale = _drop_stale(bank, agreed)
+    shown = _drop_shown(live)
+    left += [
+        LeftLesson(each, "another wish contradicts it and holds") for each in likely if each not in agreed
+    ]
+    left += [
+        LeftLesson(each, "about the same calls as a better lesson") for each in live if each not in shown
+    ]
+    return shown, stale, left
 
 
 def _is_overcome(lesson: Lesson, habits: Habits) -> bool:
@@ -387,28 +446,30 @@ def _drop_shown(lessons: Sequence[BriefedLesson]) -> list[BriefedLesson]:
     kept: list[BriefedLesson] = []
     for each in lessons:
         events = set(each.lesson.evidence.events)
-        if not events or not events <= shown:
+        # One message may say several wishes.
+        if each.lesson.type is LessonType.PREFERENCE or not events or not events <= shown:
             kept.append(each)
         shown |= events
     return kept
 
 
-def _leave_told(habits: Habits, chosen: Sequence[BriefedLesson], *, is_subagent: bool) -> Habits:
-    """Leave out what a lesson tells already, and for a subagent what the user asks for: they do not speak."""
-    told = {each.lesson.signature for each in chosen}
-    shown = {event for each in chosen for event in each.lesson.evidence.events}
-    advised = " ".join(each.lesson.rule.partition(" THEN ")[2] for each in chosen)
-    fails = (each for each in habits.fails if not each.signatures & told and shown.isdisjoint(each.events))
-    works = (each for each in habits.works if f"`{each.command}`" not in advised)
-    return habits._replace(works=tuple(works), fails=tuple(fails), asked=() if is_subagent else habits.asked)
+def _leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
+    """Leave out what a lesson tells or says to fail, and what passes and is found without being told.
+
+    Where there is nothing else to say, the project's own plain tasks are told all the same.
+    """
+    said = " ".join(f"{each.lesson.summary} {each.lesson.rule}" for each in chosen)
+    works = [each for each in habits.works if f"`{each.command}`" not in said]
+    others = [each for each in works if each.errors or not each.is_plain]
+    if not (chosen or others or habits.pairs):
+        others = [each for each in works if is_own_task(each.command)]
+    return habits._replace(works=tuple(others))
 
 
 def _fit_habits(habits: Habits, fits: Callable[[Habits], bool]) -> Habits:
-    """Return as much of what changes together and of what fails as fits, and what works if that fits too."""
+    """Return as much of what changes together as fits, and what works if that fits too."""
     while habits.pairs and not fits(habits):
         habits = habits._replace(pairs=habits.pairs[:-1])
-    while habits.fails and not fits(habits):
-        habits = habits._replace(fails=habits.fails[:-1])
     return habits if fits(habits) else NO_HABITS
 
 
@@ -433,7 +494,7 @@ def _search_lessons(reader: Reader, words: list[str]) -> dict[str, float]:
 
         query = select_words(
             query,
-            lambda word, most: reader.count_documents_with(word, at_most=most),
+            lambda words, most: reader.count_documents_with(words, at_most=most),
             _SCORED,
         )
     if not query:

@@ -1,4 +1,4 @@
-"""Say which commands test, lint, build and start a project, what they find, and which calls keep failing.
+"""Say which commands test, lint, build and start a project, what they find, and which files belong together.
 
 A hook runs this while an agent waits: it reads the notes of a few runs and imports nothing else.
 """
@@ -6,7 +6,7 @@ A hook runs this while an agent waits: it reads the notes of a few runs and impo
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import permutations, takewhile
+from itertools import pairwise, permutations, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from archivist.records.words import NOTES, Provenance
@@ -27,36 +27,30 @@ _OF_ONE_PACKAGE = ("<package>", "--filter", "--workspace", " -p ", " -w ")
 _LONGEST_LINE = 200
 _SHORT_NAME = 12
 _OPENING = "Commands here: "
-_FAILING = "Often fails here: "
-_ASKED = "The user often asks here: "
 _TOGETHER = "Changed together here: "
-# Files that belong together were changed so in three runs at least, nearly always when the first one was, and
+# Files that belong together were changed so in four runs at least, nearly always when the first one was, and
 # twice as often as chance would have it. Those of one folder, and a file with its test, are found without.
-_LEAST_TOGETHER = 3
+_LEAST_TOGETHER = 4
 _LEAST_CONFIDENCE = 0.75
 _LEAST_LIFT = 2.0
 _MOST_PAIRS = 3
-# What is told to be asked for was typed in three runs at least, and in this share of the latest.
-_LEAST_ASKED = 3
-_LEAST_ASKED_SHARE = 0.15
-_MOST_ASKED = 4
-_NOTED_PARTS = ('"attempts":{"', '"works":[[', '"failures":{"', '"asked":[[', '"edited":["')
-# What is told to fail did so with the same error in two runs at least, and in this share of the latest.
-_LEAST_FAILING = 0.1
-_MOST_FAILING = 3
-_LONGEST_FAILING = 240
+_NOTED_PARTS = ('"attempts":{"', '"works":[[', '"failures":{"', '"edited":["')
 # So many runs in which a call went well show that what it failed of is over.
 _OVERCOME = 2
 # Families that only name failures once more.
 _NOT_TOLD = ("remedy:",)
-# Every agent meets refused edits: only where many runs do are they worth a word, with what avoids them.
-_EDITS = "edit_not_applied"
-_LEAST_EDITS = 0.3
-_EDIT_ADVICE = "read the lines again right before the edit"
+# A task that is called what it does, and a tool's own verb, are found without being told.
+_PLAIN_TASKS = frozenset((
+    "test", "tests", "lint", "build", "compile", "typecheck", "type-check", "check-types", "types", "tsc",
+    "format", "fmt", "check", "dev", "start", "serve", "pytest", "jest", "vitest", "eslint", "clippy", "vet",
+))  # fmt: skip
+_RUNS_OWN_TASKS = frozenset(("npm", "pnpm", "yarn", "bun", "make", "just", "task"))
+_RUNNERS = _RUNS_OWN_TASKS | {
+    "run", "run-script", "cargo", "go", "mix", "gradle", "./gradlew", "mvn", "./mvnw", "dotnet", "npx", "uv",
+    "poetry", "python", "python3", "-m", "exec", "./...", "--workspace", "--all",
+}  # fmt: skip
 # Failures of the code that a run changes: the check that finds them did its work.
 _OF_CODE = frozenset(("check", "test_failure", "syntax", "build", "type_error"))
-# Not told to keep failing: the code of a run, and an option that one subcommand may refuse and another take.
-_NOT_FAILING = _OF_CODE | {"attribute", "value", "crash", "usage"}
 # Without an error in common, so many red runs say that a check often finds something.
 _LEAST_RED = 3
 _LONGEST_SUBJECT = 40
@@ -71,8 +65,8 @@ _MOST_ALSO = 2
 class WorkingCommand(NamedTuple):
     """A command for a purpose, its folder, and in how many of the runs that tried it it passed.
 
-    `found_in` counts the latest runs in which it found faults, `errors` are those it found most, and `events`
-    show them.
+    `run` is the latest in which it passed. `found_in` counts the latest runs in which it found faults,
+    `errors` are those it found most, and `events` show them. `is_plain`: a run finds it without being told.
     """
 
     purpose: str
@@ -83,50 +77,23 @@ class WorkingCommand(NamedTuple):
     found_in: int = 0
     errors: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
+    run: str = ""
+    is_plain: bool = False
 
     def view(self) -> dict[str, object]:
         """Return it as plain values."""
         shown = {**self._asdict(), "errors": "; ".join(self.errors)}
-        del shown["events"]
+        del shown["events"], shown["run"], shown["is_plain"]
         return shown
 
-    def describe(self, *, is_first: bool) -> str:
-        """Return what a line says of it; the first says what is counted."""
+    def describe(self, *, is_counted: bool = False) -> str:
+        """Return what a line says of it: how often it passed, what it often finds."""
         place = f" in `{self.folder}/`" if self.folder else ""
-        count = f"{self.passed} of {self.tried}"
-        count = f"passed at least once in {count} runs" if is_first else count
-        errors = (f"“{error}”" if " " in error else error for error in self.errors)
-        found = f"; red in {self.found_in}" if self.found_in else ""
-        found = f"; met {', '.join(errors)} in {self.found_in}" if self.errors else found
-        return f"{self.purpose} `{self.command}`{place} ({count}{found})"
-
-
-class FailingCall(NamedTuple):
-    """A call that runs keep failing in: with which errors, in how many of the latest, and where it shows."""
-
-    call: str
-    errors: tuple[str, ...]
-    met: int
-    runs: int
-    signatures: frozenset[str] = frozenset()
-    events: tuple[str, ...] = ()
-
-    def view(self) -> dict[str, object]:
-        """Return it as plain values."""
-        return {"call": self.call, "errors": "; ".join(self.errors), "met": self.met, "runs": self.runs}
-
-    def describe(self, *, is_first: bool) -> str:
-        """Return what a line says of it; the first says what is counted."""
-        count = f"failed in {self.met} of {self.runs} runs" if is_first else f"{self.met} of {self.runs}"
-        return f"`{self.call}` ({count}: {'; '.join(self.errors)})"
-
-
-class FrequentRequest(NamedTuple):
-    """What the user typed in several of the latest runs, in their usual words."""
-
-    words: str
-    asked: int
-    runs: int
+        is_told = is_counted or self.passed < self.tried
+        notes = [f"passed in {self.passed} of {self.tried} runs"] if is_told else []
+        errors = ", ".join(f"“{error}”" if " " in error else error for error in self.errors)
+        notes += [f"often finds {errors}"] if errors else []
+        return f"{self.purpose} `{self.command}`{place}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
 class FilePair(NamedTuple):
@@ -139,19 +106,16 @@ class FilePair(NamedTuple):
 
 
 class RunOutcome(NamedTuple):
-    """What a run failed in, by the failures' keys, and as tags the calls that went well, and the others."""
+    """What a run failed in, by the failures' keys, and as tags the calls that went well."""
 
     failures: frozenset[str]
     went_well: frozenset[str]
-    went_wrong: frozenset[str] = frozenset()
 
 
 class Habits(NamedTuple):
-    """What a project's latest runs did with success, and what they often failed in; the latest run first."""
+    """What a project's latest runs did with success, and how each went; the latest run first."""
 
     works: tuple[WorkingCommand, ...] = ()
-    fails: tuple[FailingCall, ...] = ()
-    asked: tuple[FrequentRequest, ...] = ()
     pairs: tuple[FilePair, ...] = ()
     outcomes: tuple[RunOutcome, ...] = ()
 
@@ -160,28 +124,18 @@ class Habits(NamedTuple):
         since = takewhile(lambda run: failure not in run.failures, self.outcomes)
         return sum(not run.went_well.isdisjoint(tags) for run in since) >= _OVERCOME
 
-    def went_well_lately(self, call: str) -> bool:
-        """Say whether a call went well in the latest runs since it last failed."""
-        tag = _tag_of(call)
-        tried = [run for run in self.outcomes if tag in run.went_well or tag in run.went_wrong]
-        return sum(1 for _ in takewhile(lambda run: tag in run.went_well, tried)) > _OVERCOME
-
     def views(self) -> dict[str, list[dict[str, object]]]:
         """Return each part as plain values."""
         return {
             "works": [each.view() for each in self.works],
-            "fails": [each.view() for each in self.fails],
             "together": [dict(each._asdict()) for each in self.pairs],
-            "asked": [dict(each._asdict()) for each in self.asked],
         }
 
     def lines(self) -> list[str]:
         """Return what a brief says of it, at most a line each."""
         lines = (
             format_line(self.works),
-            format_failing(self.fails),
             format_pairs(self.pairs),
-            format_asked(self.asked),
         )
         return [line for line in lines if line]
 
@@ -190,14 +144,14 @@ NO_HABITS = Habits()
 
 
 def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
-    """Return what works in a project of these names, and what often fails in it."""
+    """Return what works in a project of these names."""
     if not any(names):
         return NO_HABITS
     from archivist.store.filters import equals, one_of
 
     rows = reader.select_fields(
         "episode",
-        ("id", "parent", "extra", "task"),
+        ("id", "parent", "extra"),
         one_of("project", names),
         equals("action", None),
         equals("provenance", Provenance.MINED),
@@ -207,9 +161,8 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     runs: dict[str, list[Any]] = {}
     failures: dict[str, list[Mapping[str, Any]]] = {}
     attempts: dict[str, list[Mapping[str, Any]]] = {}
-    asked: dict[str, list[Sequence[str]]] = {}
     edited: dict[str, set[str]] = {}
-    for name, parent, extra, task in rows:
+    for name, parent, extra in rows:
         root = str(parent or name)
         if root not in runs and len(runs) == LATEST_RUNS:
             break
@@ -222,25 +175,15 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
             failures.setdefault(root, []).append(notes.get("failures") or {})
             attempts.setdefault(root, []).append(notes.get("attempts") or {})
             edited.setdefault(root, set()).update(notes.get("edited") or ())
-            # What a script asks in the same words each time is its task.
-            asked.setdefault(task or root, []).extend(notes.get("asked") or ())
     outcomes = tuple(_outcome_of(failures[root], attempts[root]) for root in failures)
     noted_failures = list(failures.values())
     # What neither passed nor found anything in common is not understood.
     works = tuple(
         each
-        for each in count_found(select_commands(list(runs.values())), noted_failures)
+        for each in count_found(select_commands(list(runs.values()), list(runs)), noted_failures)
         if each.passed >= _LEAST_RUNS or each.errors
     )
-    requests = select_requests(list(asked.values()), len(runs))
-    habits = Habits(works, (), requests, select_pairs(list(filter(None, edited.values()))), outcomes)
-    counted = {event for each in works for event in each.events}
-    fails = (
-        each
-        for each in select_failing(noted_failures, len(runs))
-        if not counted.issuperset(each.events) and not habits.went_well_lately(each.call)
-    )
-    return habits._replace(fails=tuple(fails)[:_MOST_FAILING])
+    return Habits(works, select_pairs(list(filter(None, edited.values()))), outcomes)
 
 
 def _outcome_of(failures: Iterable[Mapping[str, Any]], attempts: Iterable[Mapping[str, Any]]) -> RunOutcome:
@@ -249,7 +192,7 @@ def _outcome_of(failures: Iterable[Mapping[str, Any]], attempts: Iterable[Mappin
     for call, counts in (item for table in attempts for item in table.items()):
         is_good = counts.get("ok") and not counts.get("failed") and not counts.get("timeout")
         (went_well if is_good else failing).add(_tag_of(call))
-    return RunOutcome(frozenset().union(*failures), frozenset(went_well - failing), frozenset(failing))
+    return RunOutcome(frozenset().union(*failures), frozenset(went_well - failing))
 
 
 def _tag_of(call: str) -> str:
@@ -286,26 +229,6 @@ def count_found(
     return tuple(told)
 
 
-def select_failing(noted: "Sequence[NotedRun]", runs: int) -> list[FailingCall]:
-    """Choose the calls that several of the latest runs failed in with the same error, most first."""
-    by_name: dict[str, list[tuple[int, str, Mapping[str, Any]]]] = {}
-    for run, key, entry in _entries_of(noted):
-        if entry.get("kind") not in _NOT_FAILING:
-            by_name.setdefault(entry["name"], []).append((run, key, entry))
-    found: list[FailingCall] = []
-    for name, entries in by_name.items():
-        errors = _shared_errors([(run, entry) for run, _, entry in entries])
-        classes = {error.partition(": ")[0] for error in errors}
-        those = [each for each in entries if not classes.isdisjoint(each[2].get("errors") or ())]
-        met, least = len({run for run, *_ in those}), max(_LEAST_RUNS, _LEAST_FAILING * runs)
-        if any(entry.get("kind") == _EDITS for *_, entry in those):
-            least, errors = max(_LEAST_RUNS + 1, _LEAST_EDITS * runs), (*errors[:1], _EDIT_ADVICE)
-        if those and met >= least:
-            keys = frozenset(key for _, key, _ in those)
-            found.append(FailingCall(name, errors, met, runs, keys, _events_of(entry for *_, entry in those)))
-    return sorted(found, key=lambda each: (-each.met, each.call))
-
-
 def _entries_of(noted: "Sequence[NotedRun]") -> Iterator[tuple[int, str, Mapping[str, Any]]]:
     """Yield the failures of runs that may be told: the run's place, the failure's key, what is noted."""
     for run, tables in enumerate(noted):
@@ -339,17 +262,6 @@ def _with_subjects(error: str, subjects: Counter[str]) -> str:
         name for name, _ in subjects.most_common(2) if len(name) <= _LONGEST_SUBJECT and name not in error
     ]
     return f"{error}: {', '.join(named)}" if named and " " in error and ": " not in error else error
-
-
-def format_failing(calls: Sequence[FailingCall]) -> str:
-    """Return one line that tells what keeps failing, as much as fits."""
-    line = ""
-    for at, each in enumerate(calls):
-        longer = (f"{line}, " if line else _FAILING) + each.describe(is_first=not at)
-        if len(longer) > _LONGEST_FAILING:
-            break
-        line = longer
-    return line
 
 
 def select_pairs(edited: Sequence[Collection[str]]) -> tuple[FilePair, ...]:
@@ -396,53 +308,37 @@ def format_pairs(pairs: Sequence[FilePair]) -> str:
     return _TOGETHER + ", ".join(told) if pairs else ""
 
 
-def select_requests(asked: Sequence[Iterable[Sequence[str]]], runs: int) -> tuple[FrequentRequest, ...]:
-    """Choose what the user typed in several of the latest runs, most first, each request once."""
-    typed: dict[str, dict[int, str]] = {}
-    for run, requests in enumerate(asked):
-        for key, words in requests:
-            typed.setdefault(key, {})[run] = words
-    least = max(_LEAST_ASKED, _LEAST_ASKED_SHARE * runs)
-    chosen: dict[str, int] = {}
-    for key, those in sorted(typed.items(), key=lambda item: (-len(item[1]), item[0])):
-        usual, times = Counter(words.lower() for words in those.values()).most_common(1)[0]
-        # Words of one run name what only that run was about.
-        usual = usual if times > 1 else key
-        # A request has a key for each thing that it names.
-        if len(those) >= least:
-            chosen.setdefault(usual, len(those))
-    told = (FrequentRequest(words, count, runs) for words, count in chosen.items())
-    return tuple(told)[:_MOST_ASKED]
-
-
-def format_asked(requests: Sequence[FrequentRequest]) -> str:
-    """Return one line that tells what the user often asks for; nothing without requests."""
-    told = (
-        f"“{each.words}” ({each.asked}{'' if at else f' of {each.runs} runs'})"
-        for at, each in enumerate(requests)
-    )
-    return _ASKED + ", ".join(told) if requests else ""
-
-
-def select_commands(runs: Sequence[Iterable[Sequence[Any]]]) -> tuple[WorkingCommand, ...]:
-    """Choose from what each run noted, the latest run first."""
+def select_commands(
+    runs: Sequence[Iterable[Sequence[Any]]], names: Sequence[str] = ()
+) -> tuple[WorkingCommand, ...]:
+    """Choose from what each run noted, the latest run first; `names` are those of the runs."""
     tries: dict[tuple[str, str, str], dict[int, tuple[int, int, int]]] = {}
     for age, noted in enumerate(runs):
         for purpose, command, folder, ran, failed, *passed in noted:
             of_runs = tries.setdefault((purpose, command, folder), {})
             before = of_runs.get(age, (0, 0, 0))
             of_runs[age] = before[0] + ran, before[1] + failed, before[2] + sum(passed)
+    # Where a call for a purpose could not run, the right one is worth a word.
+    missed = {
+        purpose
+        for (purpose, *_), of_runs in tries.items()
+        if any(ran <= failed for ran, failed, _ in of_runs.values())
+    }
     best: dict[tuple[str, bool, str], tuple[int, WorkingCommand]] = {}
     for (purpose, command, folder), of_runs in tries.items():
         ages = [age for age, (ran, failed, _) in of_runs.items() if ran and ran >= failed]
-        passed_in = sum(1 for age in ages if of_runs[age][2])
+        passed = [age for age in ages if of_runs[age][2]]
         least = _LEAST_ALSO if purpose == "also" else _LEAST_RUNS
         is_proven = len(ages) >= max(least, _LEAST_SHARE * len(of_runs))
         if not is_proven or ages[0] not in list(of_runs)[:_LATEST_TRIES]:
             continue
         # A later run says more than an earlier one: a project that changes its tools is told the new ones.
         weight = sum(LATEST_RUNS - age for age in ages)
-        found = WorkingCommand(purpose, command, folder, passed_in, len(of_runs))
+        run = names[min(passed)] if passed and names else ""
+        is_plain = purpose not in missed and not folder and _is_plain_task(command)
+        found = WorkingCommand(
+            purpose, command, folder, len(passed), len(of_runs), run=run, is_plain=is_plain
+        )
         # The command of one package does not stand for the project's.
         is_scoped = bool(folder) or any(mark in command for mark in _OF_ONE_PACKAGE)
         kind = purpose, is_scoped, command if purpose == "also" else ""
@@ -459,6 +355,21 @@ def select_commands(runs: Sequence[Iterable[Sequence[Any]]]) -> tuple[WorkingCom
     return tuple(best[kind][1] for kind in kinds if best[kind][1] in chosen)
 
 
+def _is_plain_task(command: str) -> bool:
+    """Say whether a command is a task that is called what it does, or a tool's own verb."""
+    given = command.split()
+    # `--grep <test>` says how one test is chosen; `<test>` alone does not.
+    if any(one.startswith("-") and other.startswith("<") for one, other in pairwise(given)):
+        return False
+    words = [word for word in given if word not in _RUNNERS and word[0] not in "-<"]
+    return len(words) < 2 and _PLAIN_TASKS.issuperset(words)
+
+
+def is_own_task(command: str) -> bool:
+    """Say whether a command runs a task that the project defines."""
+    return command.split()[0] in _RUNS_OWN_TASKS
+
+
 def _is_plain(folder: str) -> bool:
     """Say whether a folder's path can be told; for a short one nothing is imported."""
     if len(folder) <= _SHORT_NAME:
@@ -470,5 +381,4 @@ def _is_plain(folder: str) -> bool:
 
 def format_line(commands: Sequence[WorkingCommand]) -> str:
     """Return one line that tells what works, without its end; nothing without commands."""
-    told = (each.describe(is_first=not at) for at, each in enumerate(commands))
-    return _OPENING + ", ".join(told) if commands else ""
+    return _OPENING + ", ".join(each.describe() for each in commands) if commands else ""

@@ -106,7 +106,7 @@ def _text_risk(text: str) -> str:
         return SENDS_PRIVATE
     if _is_preceded(text, tables.DOWNLOAD_CODE, tables.RUNNING_CODE):
         return RUNS_FETCHED
-    return next(filter(None, map(command_risk, _find_commands(text))), "")
+    return next(filter(None, map(command_risk, find_commands(text))), "")
 
 
 def _is_preceded(text: str, what: re.Pattern[str], before: re.Pattern[str]) -> bool:
@@ -150,7 +150,7 @@ def _inner_steps(step: Step) -> Iterator[Step]:
             yield from parse(command.replace(tables.PLACEHOLDER, f"{start}/{tables.PLACEHOLDER}"))
 
 
-def _find_commands(text: str) -> Iterator[str]:
+def find_commands(text: str) -> Iterator[str]:
     """Find what may be a command line: spans of code, and from a program's name to the sentence's end."""
     if not text.startswith("`"):
         yield text
@@ -325,7 +325,9 @@ def _installs_elsewhere(steps: Sequence[Step]) -> bool:
         is_moved = step.name == "git remote set-url" and names_url(step)
         if (tool and names_url(step)) or is_extension or is_moved:
             return True
-        verb = next((value for value in given[:3] if value in tables.INSTALL_VERBS or value == "config"), "")
+        verb = next(
+            (value for value in given[:3] if value in tables.INSTALL_VERBS or value in ("config", "use")), ""
+        )
         if not verb:
             continue
         sources = [value for flag, value in pairwise(given) if flag in tables.SOURCE_FLAGS]

@@ -51,12 +51,10 @@ def names_target(step: Step) -> bool:
 
 
 def leads_outside(path: str) -> bool:
-    """Say whether a path leads out of the project, to something that no tool makes again."""
+    """Say whether a path leads out of the project, whatever its last part is called; /tmp is nobody's."""
     if not tables.OUTSIDE.match(path):
         return ".." in path and (normpath(path).startswith("..") or "$" in path)
-    if ".." in path:
-        return True
-    return not tables.TEMPORARY.match(path) and not tables.MADE_AGAIN.search(path.rstrip("/*"))
+    return ".." in path or not tables.TEMPORARY.match(path)
 
 
 def last_part(path: str) -> str:

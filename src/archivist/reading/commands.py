@@ -29,7 +29,7 @@ _LOG_ENDPOINT = lazy_pattern(
 _SENDING = lazy_pattern(r"-(?:X|d|F|f|T)|--(?:method|request|data|form|field|raw-field|input|upload|post)")
 _HELP_PROGRAMS = ("man", "which", "type", "whereis", "info", "apropos", "help", "hash")
 # Flags before a text in somebody's own words.
-_TEXT_FLAGS = ("-m", "--message", "--body", "--title", "-k")
+TEXT_FLAGS = ("-m", "--message", "--body", "--title", "-k")
 _LONGEST_QUOTED = 60
 _LONGEST_COMMAND = 200
 
@@ -116,7 +116,7 @@ def main_step(steps: tuple[Step, ...]) -> Step | None:
 _LOOKS = frozenset((
     "list", "ls", "status", "show", "view", "describe", "get", "ps", "inspect", "logs", "info", "version",
     "versions", "whoami", "diff", "log", "history", "search", "outdated", "why", "tree", "config", "uptime",
-    "df", "du",
+    "df", "du", "tasks", "targets", "routes", "presets",
 ))  # fmt: skip
 
 
@@ -125,7 +125,8 @@ def is_look(step: Step) -> bool:
     verb = "".join((step.subcommand.split() or list(step.arguments[:1]))[-1:])
     # `docker context ls`: of a group of commands the verb comes after its name.
     is_listing = bool(step.subcommand) and step.arguments[:1] in (("ls",), ("list",), ("show",), ("inspect",))
-    named = (step.program, verb, verb.partition("-")[0])
+    # `gradle :app:tasks`: a part of the project stands before the verb.
+    named = (step.program, verb, verb.partition("-")[0], verb.rpartition(":")[2])
     return is_listing or is_read_only_step(step) or not _LOOKS.isdisjoint(named)
 
 
@@ -239,7 +240,7 @@ def _general_word(word: Word, previous: str, step: Step, root: str) -> str:
         return value
     if raw.startswith("$("):
         return "…"
-    if previous in _TEXT_FLAGS and step.program != "python" and "python -m" not in step.program:
+    if previous in TEXT_FLAGS and step.program != "python" and "python -m" not in step.program:
         return '"…"'
     if previous == "-k":
         return "<expr>"

@@ -11,7 +11,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import FileEdit, ToolCall
 from archivist.reading.command_risks import text_risk
 from archivist.reading.commands import is_look, is_raw_call, is_sending, step_purpose
-from archivist.reading.evasions import FORCES, SELECTING, only_shows
+from archivist.reading.evasions import is_evasion, only_shows
 from archivist.reading.failures import Failure
 from archivist.reading.outcomes import had_no_effect, has_step_worked, has_worked, refuses
 from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
@@ -29,6 +29,7 @@ from archivist.reading.replacements import (
     cure_by_path,
     cure_by_sequence,
     cure_by_variant,
+    differing_messages,
     edits_project,
     fails_alike,
     in_folder,
@@ -36,6 +37,7 @@ from archivist.reading.replacements import (
     is_elsewhere,
     is_entering,
     join_steps,
+    next_of_program,
     plain_command,
     shorten_alike,
 )
@@ -49,6 +51,7 @@ from archivist.reading.wording import (
     is_scratch,
     mask_command,
     relative_path,
+    tells_paths_truly,
 )
 from archivist.reading.works import is_passing_flag
 from archivist.records.run_words import OUTSIDE_SANDBOX, REDACTED
@@ -83,7 +86,7 @@ def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     cure = _find_cure(acts, at)
     cure = in_folder(cure, acts[at]) if cure else None
     is_shown = cure is not None and not _held_secret(cure) and not is_refuted(acts, acts[at], cure)
-    return _keep_risk(_without_new_files(acts, cure)) if cure and is_shown else None
+    return _as_it_ran(_without_new_files(acts, cure)) if cure and is_shown else None
 
 
 def _held_secret(cure: Cure) -> bool:
@@ -108,11 +111,15 @@ def _without_new_files(acts: Sequence[ToolCall], cure: Cure) -> Cure:
     return replace(cure, remedy=cure.remedy._replace(text=" ".join(words)))
 
 
-def _keep_risk(cure: Cure) -> Cure:
+def _as_it_ran(cure: Cure) -> Cure | None:
+    """Return a cure whose command ran so; a risky one with all its words, for a person to judge."""
     if cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL):
         return cure
     risky = next((text for act in cure.acts if text_risk(text := act.event.text.strip())), "")
-    return replace(cure, remedy=cure.remedy._replace(text=risky)) if risky else cure
+    if risky:
+        return replace(cure, remedy=cure.remedy._replace(text=risky))
+    is_true = all(tells_paths_truly(cure.remedy.text, act.event.text) for act in cure.acts)
+    return cure if is_true else None
 
 
 def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
@@ -189,8 +196,8 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
         (act, step)
         for act in later
         for step in act.steps
-        if _is_other_try(step, wrong) or _runs_same_tests(act, step, failed)
-    ]
+        if _is_other_try(step, wrong, failed.failure) or _runs_same_tests(act, step, failed)
+    ] or next_of_program(later, wrong, failed.failure)
     worked = _first_that_worked(found, acts[at + 1 : at + 1 + HORIZON])
     if worked is None:
         return None
@@ -198,6 +205,7 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     texts = shorten_alike(
         *(general_command(" ".join(word.raw for word in each.words)) for each in (step, wrong))
     )
+    texts = differing_messages(step, wrong) if texts[0] == texts[1] else texts
     found_cure = in_folder(Cure(Remedy(RemedyKind.COMMAND, *texts), (act,)), failed)
     if found_cure is None:
         return None
@@ -213,12 +221,12 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
         }
         remedy = _step_remedy(failed, list(steps)[-2:])
         showing = [*list(steps.values())[-2:], act]
-    elif remedy.change == remedy.text and not is_raw_call(step):
+    elif remedy.is_other_call and not is_raw_call(step) and not next_of_program([act], wrong, failed.failure):
         return None
     cure = Cure(remedy, tuple(showing))
     is_shown = is_informative(remedy.text) and not _held_secret(cure)
     is_shown = is_shown and not is_refuted(acts, failed, cure)
-    return _keep_risk(cure) if is_shown else None
+    return _as_it_ran(cure) if is_shown else None
 
 
 def _step_at_fault(act: ToolCall) -> Step | None:
@@ -245,16 +253,19 @@ def _meets_outage(act: ToolCall) -> bool:
     return act.failure is not None and act.failure.kind is K.NETWORK
 
 
-def _is_other_try(step: Step, wrong: Step) -> bool:
+def _is_other_try(step: Step, wrong: Step, failure: Failure) -> bool:
     """Say whether a step does what another was for: the same program and verb, or the rest of its words."""
+    # Other tests pass where these fail.
+    if failure.kind is K.TEST_FAILURE and step.arguments != wrong.arguments:
+        return False
     words, wanted = ([word.value for word in each.words] for each in (step, wrong))
+    if only_shows(step) and not only_shows(wrong):
+        return False
     if step.program != wrong.program:
         return words[1:] == wanted[1:] and bool(wanted[1:])
     if is_raw_call(step) and not is_raw_call(wrong):
         return _asks_for_same(step, wrong)
-    # Fewer tests, or fewer checks, only keep a call from failing.
-    is_evasion = any(SELECTING.match(word) or FORCES.match(word) for word in words if word not in wanted)
-    return step_purpose(step) == step_purpose(wrong) and not is_evasion
+    return step_purpose(step) == step_purpose(wrong) and not is_evasion(step, wrong)
 
 
 def _asks_for_same(step: Step, wrong: Step) -> bool:
@@ -265,8 +276,10 @@ def _asks_for_same(step: Step, wrong: Step) -> bool:
 
 def _runs_same_tests(act: ToolCall, step: Step, failed: ToolCall) -> bool:
     """Say whether a call runs the tests that another one named, by another task or program."""
-    targets = failed.main.arguments if failed.main and failed.is_test else ()
-    return bool(targets) and act.is_test and step is act.main and step.arguments == targets
+    if not failed.main or not failed.is_test or not act.is_test or step is not act.main:
+        return False
+    targets = failed.main.arguments
+    return bool(targets) and step.arguments == targets and not is_evasion(step, failed.main)
 
 
 def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:

@@ -13,10 +13,12 @@ from archivist.reading.shell import Step
 # Flags that leave tests out: the failing test is then merely not run.
 SELECTING = lazy_pattern(
     r"-k|-m$|--deselect|--ignore|--lf|--ff|--last|--exclude|--skip|-t$|--testName|--grep|<test>"
+    r"|--(?:lib|bins?|docs?|examples?|benches|unit|smoke|only|shard|suite)(?:=|$)"
 )
-# Options that keep a program from refusing.
+# Options that keep a program from refusing, or let it try until it passes.
 FORCES = lazy_pattern(
-    r"--(?:force|no-(?:verify|check|fail|strict|audit|ssl|gpg)|skip|ignore|allow|disable|unsafe|insecure)"
+    r"--(?:force|no-(?:verify|check|fail|strict|audit|ssl|gpg)|skip|ignore|allow|disable|unsafe|insecure"
+    r"|retr(?:y|ies)\b|reruns?\b)"
     r"|-D(?:\w+\.)*\w*[sS]kip|-x$"
 )
 # How a message names the way around a protection. A reader of a lesson may have no right to it.
@@ -43,6 +45,13 @@ _SHOWING_LETTERS = {
     "ansible-playbook": frozenset(("-C",)),
 }
 _GIT_DRY = frozenset(("push", "clean", "add", "rm", "mv"))
+
+
+def is_evasion(step: Step, wrong: Step) -> bool:
+    """Say whether a step has a new option that only keeps it from failing: fewer tests, fewer checks."""
+    known = {word.value for word in wrong.words}
+    new = [word.value for word in step.words if word.value not in known]
+    return any(SELECTING.match(word) or FORCES.match(word) for word in new)
 
 
 def only_shows(step: Step) -> bool:

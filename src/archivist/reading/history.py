@@ -17,6 +17,7 @@ class PastRun:
     digest: Mapping[str, Any] = field(default_factory=dict)
     task: str = ""
     model: str = ""
+    parent: str = ""
 
     def digest_part(self, name: str) -> Mapping[str, Any]:
         """Return a table of the digest; empty when an older version wrote none."""

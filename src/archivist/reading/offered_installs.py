@@ -1,20 +1,24 @@
-"""Find what a program printed that offers to fetch something: a command, an address, a verb with its object.
+"""Find what a program printed that offers to run or fetch something: a command, an address, a verb.
 
-Whoever wrote the program chose what it prints. A package that only a message names is no advice: it is told
-once a run of the user fetched it with success, as that run's own command.
+Whoever wrote the program chose what it prints. A command that only a message names is no advice, unless it
+is one by which projects are built, tested and set up. Others are told once a run of the user ran them with
+success, as that run's own command.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading import risk_tables as tables
-from archivist.reading.command_risks import spell_plainly
+from archivist.reading.command_risks import spell_plainly, text_risk
 from archivist.reading.command_words import is_elsewhere, program_name
-from archivist.reading.shell import parse
+from archivist.reading.programs import LOOKS, SCRIPTED, SUBCOMMANDED
+from archivist.reading.remedies import is_destructive
+from archivist.reading.shell import Step, parse
 
 _LONGEST_MESSAGE = 2000
 _LONGEST_COMMAND = 400
@@ -63,6 +67,8 @@ _NO_OBJECT = frozenset((
 ))  # fmt: skip
 _OTHER_OFFERS = lazy_pattern(
     r"\b(?:must|should|needs? to|ha(?:s|ve) to|can|to) be install(?:ed)?\b|\bdirenv allow\b"
+    # Our own mark of a person's words.
+    r"|\buser'?s? wish\b"
     r"|--install-extension\b"
     r"|\bkrew\b|-from-module\b|\bcore\.hookspath\b|\bmise use\b|\bcorepack prepare\b|\bdependency:get\b"
     r"|\bnix-env -i|\binstall-file\b|\baddsbtplugin\b|\bcs launch\b"
@@ -81,6 +87,39 @@ _ADDRESS = lazy_pattern(
     r"(?:com|org|net|io|dev|sh|app|co|ai|me|info|xyz|run|cloud|example|de|fr|ru|cn)/[\w~])",
     re.IGNORECASE,
 )
+# What follows is to be run, whatever it is; or it is a thing to use, or a command.
+_RUN = lazy_pattern(
+    r"(?<![\w-])(?:run|execute|invoke|type|enter|issue|launch|start)"
+    r"(?: (?:the )?(?:following|this)(?: command)?)?(?::\s*|\s+)"
+    r"(?!(?:to|in|on|with|time|of|as|by|at|for|into|from|and|or|it|again|out|failed|was|is|has|the|a|an|all"
+    r"|your|this|that|before|after|first|when|until|once|if|then|successfully|automatically)\b)(?=\S)",
+    re.IGNORECASE,
+)
+_USE = lazy_pattern(r"(?<![\w-])(?<!in )(?:use|try|call|using|via|with|by)(?::\s*|\s+)(?=\S)", re.IGNORECASE)
+_TO_BE_RUN = lazy_pattern(
+    r"(?<![\w-])(?:must|should|needs? to|ha(?:s|ve) to) be (?:run|executed|called)\b", re.IGNORECASE
+)
+_SENTENCE_END = lazy_pattern(r"[.;!?]\s")
+_LEAD = lazy_pattern(r"\A(?:\w{0,20}(?:error|fatal|warning|hint|note)\b[:\]]?\s{1,3})+", re.IGNORECASE)
+# Marks of a command: an option, a path, an address, a variable, a pipe.
+_COMMAND_MARK = lazy_pattern(r"(?:^|\s)-{1,2}[A-Za-z]|\S[/@:$]\S|[|><$&]|\s\S+\.(?:sh|py|js|rb|pl|cron|db)\b")
+# Programs whose commands change or send something beyond the project, and how those are called that do.
+_SPOKEN_PROGRAM = lazy_pattern(
+    r"(?<![\w./-])(?:rm|dd|scp|rsync|ssh|sftp|nc|git|gh|glab|npm|pnpm|yarn|cargo|twine|kubectl|helm|terraform|aws"
+    r"|gcloud|az|docker|podman|dropdb|psql|mysql|redis-cli|archivist|at|crontab|systemctl|mise|direnv|claude|codex"
+    r"|sudo|chmod|chown|kill|pkill|killall|ansible[\w-]{0,12}|python3?|node|perl|ruby|php|bash|sh|zsh|eval)\s",
+    re.IGNORECASE,
+)
+_HURTS = lazy_pattern(
+    r"(?i)archivist\s(?!brief\b|recall\b|status\b|doctor\b)|(?:npm|pnpm|yarn|cargo|gem)\s(?:un)?publish|npm\saudit\sfix"
+    r"|twine\s|terraform\s(?:apply|destroy|import|state)|(?:kubectl|helm)\s(?:delete|apply|uninstall|drain|replace)"
+    r"|git\s(?:push|reset|clean|checkout\s-|restore|branch\s-[dD]|fetch\s\S+:|remote|config)|gh\s(?:auth|repo|api|pr\smerge)"
+    r"|(?:scp|rsync|sftp|ssh|nc|dd|dropdb|crontab|sudo|kill|pkill|killall|chmod|chown)\s|at\s(?:now\b|-f)|rm\s-\w*r|rm\s-\w*f"
+    r"|ansible[\w-]{0,12}\s|(?:python3?|node|perl|ruby|php|bash|sh|zsh)\s-\w{0,3}[cer]\b|eval\s"
+    r"|(?:mise|direnv)\s(?:trust|allow)|(?:claude|codex)\s(?:-|mcp\b|plugin)|(?:docker|podman)\s(?:run|pull|push|rm|login)"
+)
+_QUOTE_END = lazy_pattern(r"[`'\"\u2018\u2019\u201c\u201d]")
+_SCRIPT_FILE = lazy_pattern(r"\./|(?:bin|scripts?|tools)/|\w[\w./-]{0,80}\.(?:py|js|ts|rb|sh|php)\Z")
 _SETTING = lazy_pattern(r"[A-Z_]{2,40}=")
 _CLAUSE_END = lazy_pattern(r"(?:[.;!?,:]|\s[-\u2013\u2014])\s")
 # Words that only announce the command which is left out.
@@ -92,9 +131,9 @@ _ANNOUNCES = frozenset((
 _MARKS = "`'\"([:,;?.-"
 
 
-def names_install(text: str) -> bool:
-    """Say whether a message offers to install or run a package or to fetch something, or names an address."""
-    return any(_find_offer(form) is not None for form in _spellings(text))
+def names_install(text: str, known: Collection[str] = ()) -> bool:
+    """Say whether a message offers to fetch something, or to run what is neither the project's nor known."""
+    return any(_find_offer(form, known) is not None for form in _spellings(text))
 
 
 def without_installs(line: str) -> str:
@@ -116,7 +155,7 @@ def _spellings(text: str) -> Iterator[str]:
         yield plain
 
 
-def _find_offer(text: str) -> tuple[int, bool] | None:
+def _find_offer(text: str, known: Collection[str] = ()) -> tuple[int, bool] | None:
     """Return where a message begins to offer something, and whether that is a mere address."""
     starts = [] if (command := _find_install(text)) is None else [(command, False)]
     for found in _FETCHING_VERB.finditer(text):
@@ -128,11 +167,77 @@ def _find_offer(text: str) -> tuple[int, bool] | None:
             starts.append((found.start(), False))
             break
     starts += [(found.start(), False) for found in _OTHER_OFFERS.finditer(text)]
+    starts += [(start, False) for start in _find_foreign_commands(text, known)]
+    starts += [(start, False) for start in _find_hurtful_commands(text)]
     for found in _ADDRESS.finditer(text):
         if (found["host"] or "").lower() not in tables.LOOPBACK:
             starts.append((found.start(), True))
             break
     return min(starts, default=None)
+
+
+def _find_foreign_commands(text: str, known: Collection[str]) -> Iterator[int]:
+    """Yield where a message tells its reader to run what is no task of a project, or could hurt."""
+    for found in _TO_BE_RUN.finditer(text):
+        before = _SENTENCE_END.split(_LEAD.sub("", text[: found.start()]))[-1]
+        if not _is_of_project(before.strip(" `'\""), known):
+            yield found.start() - len(before)
+    for found in _RUN.finditer(text):
+        # `npm run build` and `docker compose run web` are tasks.
+        word = "".join(text[: found.start()].split()[-1:]).strip(_MARKS)
+        if word not in tables.TASK_PROGRAMS | {"compose"} and not _is_of_project(
+            _command_at(text, found.end()), known
+        ):
+            yield found.start()
+    for found in _USE.finditer(text):
+        command = _command_at(text, found.end())
+        program, *rest = command.split()[:2] or [""]
+        is_command = _COMMAND_MARK.search(command) or (rest and program in SUBCOMMANDED | LOOKS)
+        if (is_command or _is_risky(command)) and not _is_of_project(command, known):
+            yield found.start()
+
+
+def _find_hurtful_commands(text: str) -> Iterator[int]:
+    """Yield where a command stands in a message that could hurt, in whatever sentence."""
+    for found in islice(_SPOKEN_PROGRAM.finditer(text), _MOST_STARTS):
+        command = text[found.start() : found.start() + _LONGEST_COMMAND].partition("\n")[0]
+        command = _QUOTE_END.split(command)[0]
+        if _HURTS.match(command) or _is_risky(command):
+            yield found.start()
+            return
+
+
+def _command_at(text: str, start: int) -> str:
+    """Return what stands in quotes at a place of a message, else the rest of its line."""
+    rest = text[start : start + _LONGEST_COMMAND].partition("\n")[0]
+    closing = rest.find(rest[0], 1) if rest[:1] in ("`", *tables.QUOTES) else -1
+    return rest[1:closing] if closing > 0 else rest
+
+
+def _is_of_project(command: str, known: Collection[str]) -> bool:
+    """Say whether a printed command is an option, a setting, a script or a task of the project."""
+    if _is_risky(command):
+        return False
+    if command.startswith("-") or _SETTING.match(command):
+        return True
+    steps = parse(command)
+    return bool(steps) and all(_is_task(step, known) for step in steps)
+
+
+def _is_task(step: Step, known: Collection[str]) -> bool:
+    words = [word.value for word in step.words[len(step.assignments) :]]
+    program = words[0].lower() if words else ""
+    if program == "git":
+        return "".join(words[1:2]) in tables.GIT_TASKS
+    if program in SCRIPTED:
+        # Code that a message brings along is no script of the project.
+        return any(word == "-m" or _SCRIPT_FILE.match(word) for word in words[1:2])
+    is_script = bool(_SCRIPT_FILE.match(program)) and "../" not in program
+    return is_script or program in tables.TASK_PROGRAMS or program in known
+
+
+def _is_risky(command: str) -> bool:
+    return bool(text_risk(command)) or is_destructive(command)
 
 
 def _cut_before(line: str, start: int, is_address: bool) -> str:

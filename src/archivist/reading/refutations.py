@@ -33,6 +33,7 @@ _ADDRESS = lazy_pattern(
     r"(?i)[/:@<]|\w\.\w|^\d{2,5}$|=|host|port|url|server|sock|context|profile|config|region|endpoint|offline"
     r"|local|proxy|registry|mirror|index|source|^-[hpHPDL]"
 )
+_RESUMING = frozenset(("--continue", "--abort", "--skip", "--quit"))
 _FAULTS_OF_CODE = frozenset((K.TEST_FAILURE, K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.SYNTAX))
 
 
@@ -77,6 +78,9 @@ def _only_seems_to_help(cure: Cure, failed: ToolCall) -> bool:
     """Say whether the two calls alone show that nothing was overcome."""
     main, wanted = cure.acts[-1].main, failed.main
     if main and wanted and is_look(main) and not is_look(wanted):
+        return True
+    # It goes on with what was stopped; what was done meanwhile helped.
+    if main and not _RESUMING.isdisjoint(main.flags):
         return True
     message = failed.failure.line if failed.failure else ""
     if shows_instead(cure.acts[-1].steps, failed.steps, message):

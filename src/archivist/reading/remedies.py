@@ -15,8 +15,10 @@ WARNING = "which can destroy work or data: ask before"
 _REPLACED_AT = 2
 # The folder that a command line enters first.
 ENTERS = lazy_pattern(r"(?:cd|pushd) (?!-)[^\s;&|]{1,100} && ")
-# A call with more words changed is another call.
+# A call with more words changed is another call, whatever texts it is given.
 _MOST_CHANGED = 3
+_OTHER_CALL = "call "
+_QUOTED_WORD = lazy_pattern(r"'[^']{1,200}'|\"[^\"]{1,200}\"")
 # Files and folders that a build, an install or a tool creates again.
 _REMADE = lazy_pattern(
     r"(?:build|dist|out|target|node_modules|bower_components|venv|env|coverage|htmlcov|obj|tmp|temp|logs?"
@@ -89,8 +91,13 @@ class Remedy(NamedTuple):
         # An option and its value are one change.
         values = [word for flag, word in pairwise(right) if flag in gained and flag[:1] == "-" != word[:1]]
         if not gained or len(gained) + len(lost) - len(values) > _MOST_CHANGED:
-            return self.text
+            return f"{_OTHER_CALL}{_QUOTED_WORD.sub('_', self.text)}"
         return " ".join((wrong[0], *gained, *lost))
+
+    @property
+    def is_other_call(self) -> bool:
+        """Say whether so much is changed that it is another call."""
+        return self.change.startswith(_OTHER_CALL)
 
 
 def _option_words(command: str) -> list[str]:
@@ -198,9 +205,12 @@ def is_destructive(command: str) -> bool:
 
 
 def _destroys(step: Step) -> bool:
+    from archivist.reading.command_words import leads_outside
+
     if step.program != "rm":
         return bool(_DESTROYS.match(" ".join((step.name, *step.flags, *step.arguments))))
     names = [path.rstrip("/*").rsplit("/", 1)[-1] for path in step.arguments]
     if any(re.match(r"-\w*[rR]|--recursive$", flag) for flag in step.flags):
-        return not names or not all(name and _REMADE.match(name) for name in names)
+        is_outside = any(map(leads_outside, step.arguments))
+        return is_outside or not names or not all(name and _REMADE.match(name) for name in names)
     return any(_DATABASE.search(name) for name in names)

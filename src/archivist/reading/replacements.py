@@ -11,8 +11,8 @@ from rapidfuzz import fuzz
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
-from archivist.reading.commands import is_help, is_look, is_preparation, is_read_only_step
-from archivist.reading.evasions import FORCES, SELECTING
+from archivist.reading.commands import TEXT_FLAGS, is_help, is_look, is_preparation, is_read_only_step
+from archivist.reading.evasions import FORCES, SELECTING, is_evasion, only_shows
 from archivist.reading.failures import Failure
 from archivist.reading.outcomes import asking_sentences, find_offer, had_no_effect, has_worked
 from archivist.reading.remedies import ENTERS, Remedy, RemedyKind
@@ -46,6 +46,10 @@ _GENERIC_FILES = frozenset(
 )  # fmt: skip
 # The program ran and found a fault: fewer targets or other options only keep it from finding it again.
 _FOUND_FAULT = frozenset((K.OTHER, K.BUILD, K.CRASH))
+# What another call does not overcome.
+_OF_CODE = frozenset((K.TEST_FAILURE, K.SYNTAX, K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TIMEOUT, K.NETWORK))
+# The beginning of a text that has a type: `fix(cart): …`.
+_TYPED_TEXT = lazy_pattern(r"[a-z]{2,12}(?:\([\w./-]{1,40}\))?!?: \S")
 # What these report does not go away by something done elsewhere.
 _CERTAIN = frozenset((K.USAGE, K.MISSING_COMMAND, K.GIT))
 # A pull or merge that ends in a conflict was still needed.
@@ -204,7 +208,7 @@ def cure_by_flags(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
             return None
         words = act.text.split()
         gained = [word for word in words if word not in before]
-        is_selection = any(SELECTING.match(word) for word in gained)
+        is_selection = any(SELECTING.match(word) or FORCES.match(word) for word in gained)
         if not has_worked(act) or act.purpose != failed.purpose or is_selection:
             continue
         # Only flags came in addition, each with its value if it has one.
@@ -473,6 +477,49 @@ def is_asked_for(act: ToolCall, failed: ToolCall) -> bool:
         if act.main.program != failed.purpose.split()[0] and not initials.isdisjoint(name[1:]):
             return True
     return False
+
+
+def next_of_program(later: Sequence[ToolCall], wrong: Step, failure: Failure) -> list[tuple[ToolCall, Step]]:
+    """Return the next call that may stand for a step that failed, if only looks came before it.
+
+    Alone it shows little, since a program is called for many things. Two runs that go on alike show more.
+    """
+    for act in later:
+        working = [
+            step
+            for step in act.steps
+            if not (step.is_filter or is_preparation(step) or is_look(step) or only_shows(step))
+        ]
+        if working or not (act.is_look or act.steps):
+            is_next = len(working) == 1 and _takes_place(working[0], wrong, failure)
+            return [(act, working[0])] if is_next else []
+    return []
+
+
+def _takes_place(step: Step, wrong: Step, failure: Failure) -> bool:
+    """Say whether a step has all words of another, is about the same thing, or has another name for it."""
+    if failure.is_own_code or failure.kind in _OF_CODE or failure.kind is K.GIT:
+        return False
+    if is_evasion(step, wrong):
+        return False
+    words, wanted = _values(step), _values(wrong)
+    rest = iter(words)
+    if len(wanted) > 1 and len(words) > len(wanted) and all(word in rest for word in wanted[1:]):
+        return True
+    if step.program != wrong.program:
+        return False
+    is_refused = failure.kind is K.USAGE and failure.subject in wanted
+    targets = {word for word in wrong.arguments if not _BARE_WORD.match(word) or len(word) >= _SHORTEST_NAME}
+    return is_refused or not targets.isdisjoint(step.arguments) or step.name == wrong.name
+
+
+def differing_messages(step: Step, wrong: Step) -> tuple[str, str]:
+    """Return two calls that differ in how the text they are given begins: `fix: …` has a type."""
+    for flag, text in pairwise(_values(step)):
+        before = next((value for name, value in pairwise(_values(wrong)) if name == flag), "")
+        if before and flag in TEXT_FLAGS and _TYPED_TEXT.match(text) and not _TYPED_TEXT.match(before):
+            return f'{step.name} {flag} "<type>: \u2026"', f'{wrong.name} {flag} "\u2026"'
+    return "", ""
 
 
 def cure_by_path(failure: Failure, later: Sequence[ToolCall]) -> Cure | None:

@@ -46,7 +46,7 @@ MANAGERS = _words(
 # Programs that build or install from any address that they are given.
 TAKES_ADDRESS = _words(
     "mvn mvnw gradle gradlew sbt lein nix nix-env nix-shell cpanm easy_install register-psrepository"
-    " add-appxpackage install-package install-module"
+    " add-appxpackage install-package install-module vagrant packer"
 )
 MODULE_HOSTS = frozenset((
     "github.com", "gitlab.com", "bitbucket.org", "golang.org", "google.golang.org", "gopkg.in", "k8s.io",
@@ -268,11 +268,6 @@ TEMPORARY = lazy_pattern(
     r"(?:/tmp|/var/tmp|/private/tmp|/dev/(?:shm|null|stdout|stderr|fd)|\$\{?tmp\w*\}?|%temp%)(?:/|\Z)",
     re.IGNORECASE,
 )
-MADE_AGAIN = lazy_pattern(
-    r"(?:^|/)(?:[\w.-]{0,40}cache[\w.-]{0,40}(?:/|$)|(?:node_modules|__pycache__|\.?venv|build|dist|target|\.tox"
-    r"|[\w.-]{1,60}\.egg-info)$)",
-    re.IGNORECASE,
-)
 UNSET_ROOT = lazy_pattern(r"\$\{?\w+\}?/\*?\Z")
 SYSTEM_FOLDER = lazy_pattern(r"/(?:etc|usr|bin|sbin|lib\w*|boot|var/(?!tmp/)|home|root)(?:/|\Z)")
 DEVICE = lazy_pattern(r"(?:of=)?/dev/(?!null|zero|shm|stdout|stderr)")
@@ -299,6 +294,13 @@ PRIVATE_FILE = lazy_pattern(
     r"|keychain|\.mozilla\b|cookies\b|login data|wallet\.dat)",
     re.IGNORECASE,
 )
+SECRET_FILE = lazy_pattern(
+    r"(?:\A|/)(?:\.env(?:\.(?!example|sample|template)\w{1,30})?|id_(?:rsa|ed25519|ecdsa|dsa)|credentials)\Z",
+    re.IGNORECASE,
+)
+# The target of a copy: `host:path`, `user@host:`, `host::module`; one letter is a drive.
+WHOLE_PROJECT = frozenset((".", "./", "*", "./*", "$PWD", "$(pwd)"))
+OTHER_MACHINE = lazy_pattern(r"[\w.-]{1,60}@[\w.-]{1,200}:|[\w.-]{2,200}:(?!//|\\)")
 HOME_ROOT = lazy_pattern(rf"{HOME}/?", re.IGNORECASE)
 SECRET_WORD = lazy_pattern(r"\bsecrets?\b|password|access-token|credentials?\b", re.IGNORECASE)
 DUMP = lazy_pattern(
@@ -487,3 +489,12 @@ OF_PROJECT = frozenset((
 NAMES_OWN_FILE = _words("-r --requirement --requirements --constraint --extra --group --prefix --filter")
 # Programs that run a task of the project by its name, such as `install`.
 OWN_TASKS = _words("make gmake just task rake mage nox tox invoke cmake ninja npm-run bazel pre-commit husky")
+# Programs whose commands are about the project in which they are called, and what git may be asked to do: a
+# message may offer these.
+TASK_PROGRAMS = OWN_TASKS | _words(
+    "npm pnpm yarn bun cargo go uv poetry pdm pipenv hatch rye pixi pip bundle rails mix gradle gradlew mvn"
+    " mvnw dotnet composer flutter dart swift nx turbo lerna pytest ruff black prettier eslint tsc biome mypy"
+    " alembic prisma flask django-admin manage.py ctest xcodebuild sbt lein stack"
+    " cabal elm zig terraform docker docker-compose podman mise asdf nvm curl"
+)
+GIT_TASKS = _words("pull fetch stash add commit status submodule rebase merge lfs switch init")

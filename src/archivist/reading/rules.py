@@ -388,9 +388,11 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              "|~nvalid argument|~nknown flag|~nrecognized flag", r"^(?P<program>[\w./ -]{1,40}?): (?:error: "
              r")?(?:invalid|unrecognized|unknown|illegal) (?:option|argument"
              r"|flag):?(?: --)? ?['\"`\u2018\u2019\u201c\u201d]?(?P<subject>[^\s'\"`\u2018\u2019]+)"),
-        rule("bad option", "~nknown option|~nknown flag|~nrecognized option|~nknown switch",
-             r"^(?:[Ee]rror: |error |\w{1,40}Error: )?(?:unknown|Unknown|unrecognized) (?:option|flag"
-             r"|shorthand flag|switch):? ['\"`\u2018\u2019\u201c\u201d]?(?P<subject>-*[\w-]+)"),
+        rule("bad option", "~nknown option|~nknown flag|~nrecognized option|~nknown switch"
+             "|~nknown command-line",
+             r"^(?:> )?(?:[Ee]rror: |error |\w{1,40}Error: )?(?:unknown|Unknown|unrecognized)"
+             r" (?:command-line )?(?:option|flag|shorthand flag|switch):?"
+             r" ['\"`\u2018\u2019\u201c\u201d]?(?P<subject>-*[\w-]+)"),
         rule("grep: bad pattern", "grep:", r"^[ezf]?grep: (?P<text>(?:Unmatched|Invalid|unmatched|lookbehind"
              r"|stray|missing|repetition|support for the -P|invalid|conflicting).*)", own=True),
         rule("rg: bad pattern", "regex parse error|~nrecognized file type",
@@ -557,6 +559,7 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r"Error response from daemon: (?P<text>.*)", TOOL),
         rule("kubectl: kubectl error", "Error from server",
              r"^Error from server \((?P<error>\w+)\): (?P<text>.*)", TOOL),
+        rule("error", "✖ |✗ |✘ ", r"^\s*[✖✗✘]\s+(?P<text>(?!found \d)[A-Za-z].*)", LOOSE + 1, sure=False),
         rule("error", "~rror|ERROR", r"^(?:[\w./-]{1,40}: )?(?:\[?(?:error|Error|ERROR)\]?|npm ERR!"
              r"|Fatal error|fatal error|✘ \[ERROR\])(?:\[\w+\])?:? (?P<text>\S.*)", LOOSE, sure=False),
         rule("error", "~anic|~xception|~ailed|~nable to|~annot ",

@@ -35,6 +35,8 @@ def sends_private(steps: Sequence[Step]) -> bool:
         is_kept = name not in tables.ARCHIVES and bool(tables.HOME_ROOT.match("".join(values[-1:])))
         if name in tables.COPIES and not is_kept and any(map(tables.HOME_ROOT.match, files)):
             return True
+        if name in tables.COPIES and _publishes_secret(values):
+            return True
         is_private = is_private and step.operator == "|"
         is_login = "login" in values or "auth" in values
         if name in tables.SENDS and (
@@ -51,6 +53,15 @@ def sends_private(steps: Sequence[Step]) -> bool:
             packed |= {last_part(redirect.target) for redirect in step.redirects}
             packed |= set(map(last_part, values)) if files else set()
     return False
+
+
+def _publishes_secret(values: Sequence[str]) -> bool:
+    """Say whether a file of secrets gets another name, or goes where others of the project lie."""
+    *sources, target = [value for value in values if not value.startswith("-")]
+    is_kept = bool(tables.SECRET_FILE.search(target)) or target in (".", "./") or leads_outside(target)
+    # In a sentence other words follow: "run `cp .env.example .env` first".
+    is_whole = len(sources) == 2 or "/" in target
+    return is_whole and not is_kept and any(map(tables.SECRET_FILE.search, sources[1:]))
 
 
 def _is_private(value: str, packed: set[str]) -> bool:
@@ -76,6 +87,9 @@ def _sends_files(name: str, step: Step, values: Sequence[str], files: Sequence[s
         is_private = is_each or bool(files) or any(map(tables.SECRET_VARIABLE.search, given))
         return is_sending and (is_private or _uploads_file(values))
     if _copies_to_bucket(name, values):
+        return True
+    is_leaving = name in ("scp", "rsync") and tables.OTHER_MACHINE.match(values[-1])
+    if is_leaving and not tables.WHOLE_PROJECT.isdisjoint(values):
         return True
     if name in ("scp", "rsync", "sftp", "rclone"):
         # The key by which a program signs in is not sent.

@@ -103,6 +103,9 @@ _STOP_WORDS = frozenset((
     "lines", "col", "column", "char", "position", "file", "did", "do", "does", "has", "have", "had", "will",
     "would", "can", "could", "should", "must",
 ))  # fmt: skip
+# Of so many lines the first is read, of more the last, if it has so many words.
+_FEW_LINES = 12
+_SENTENCE = 4
 _ERROR_WORD = lazy_pattern(r"fail|FAIL|[Ee]rror|ERROR|fatal|denied|refused|invalid|not found")
 # The port that refused a connection or was in use, else the host that could not be resolved.
 _ENDPOINT = lazy_pattern(
@@ -451,7 +454,10 @@ def fallback_clue(text: str) -> Clue:
     # How to get around a protection is not why a call was refused.
     lines = [line for line in lines if not is_bypass(line[:LONGEST_LINE])] or lines
     errors = [line for line in lines if _ERROR_WORD.search(line)]
-    line = (errors[:1] or lines[-1:] or [""])[0][:LONGEST_LINE]
+    # Of a few lines the first says what is wrong, of many the last; a single word says nothing.
+    said = [line for line in lines if len(line.split()) >= _SENTENCE and not line.startswith((">", "$"))]
+    said = said[:1] if len(lines) <= _FEW_LINES else said[-1:]
+    line = (errors[:1] or said or lines[-1:] or [""])[0][:LONGEST_LINE]
     return Clue(K.OTHER, "", "failed", "", line, line, SUMMARY - 10, len(text), is_sure=False)
 
 

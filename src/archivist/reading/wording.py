@@ -107,6 +107,20 @@ def relative_path(path: str) -> str:
     return "/".join(parts[1:] if len(parts) > 1 else parts)
 
 
+def tells_paths_truly(told: str, ran: str) -> bool:
+    """Say whether no path of what ran is told as another one.
+
+    What lies below another machine's home or in /tmp has no name that is true for the next run.
+    """
+    # `//web` is a target of Bazel.
+    for path in dict.fromkeys(found[0] for found in _PATH.finditer(ran) if "//" not in found[0]):
+        short = relative_path(path).rstrip("/")
+        is_same = short == path.rstrip("/") or path in told
+        if not is_same and re.search(rf"(?<![\w./-]){re.escape(short)}(?![\w-])", told):
+            return False
+    return True
+
+
 def is_scratch(path: str) -> bool:
     """Say whether a file is one that the agent made for itself. A folder below /tmp can be a project."""
     return bool(_OUTSIDE.match(path) or _SCRATCH.match(path))

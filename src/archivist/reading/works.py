@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from archivist.cold_start import lazy_pattern
-from archivist.projects import checkout_folder
 from archivist.reading import programs
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import is_preparation
+from archivist.reading.elsewhere import OUTSIDE, relative_folder, run_folders
 from archivist.reading.remedies import is_destructive
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step, Word, parse
@@ -139,8 +139,6 @@ _IN_BACKGROUND = lazy_pattern(
     r"(?i)running (?:in (?:the )?background|with session)|still running|^\[\d+\] \d+\s*$"
 )
 _FIXES = lazy_pattern(r"\bfix\b|--write\b")
-_WORKTREE = lazy_pattern(r"(?:.*/)?[\w.-]*worktrees?/[^/]+")
-_OUTSIDE = ".."
 
 
 def count_commands(
@@ -150,7 +148,7 @@ def count_commands(
 
     `written` holds the command lines as the log has them, by the sequence number of their events.
     """
-    began, root = _folders_of(episode)
+    began, root = run_folders(episode)
     counts: dict[tuple[str, str, str], list[int]] = {}
     for act in calls:
         if not act.steps or act.is_look:
@@ -166,8 +164,8 @@ def count_commands(
             outcome = _has_worked(act, step, purpose, is_first=is_first) if purpose else None
             # What a line does first may be what failed in it.
             is_first = is_first and is_preparation(step)
-            place, command = _relative_folder(folder, root), general_form(step, root, purpose)
-            if outcome is None or not command or place == _OUTSIDE or REDACTED in command:
+            place, command = relative_folder(folder, root), general_form(step, root, purpose)
+            if outcome is None or not command or place == OUTSIDE or REDACTED in command:
                 continue
             if purpose == "test" and "<" in command:
                 purpose = "one test"
@@ -185,30 +183,12 @@ def edited_files(calls: Sequence[ToolCall], episode: Episode) -> list[str]:
 
     A run that changes very many files says nothing about which of them belong together.
     """
-    _, root = _folders_of(episode)
+    _, root = run_folders(episode)
     changes = (change for act in calls if not act.has_failed for change in act.changes)
     paths = (change.file for change in changes if change.file and not change.is_restored)
-    places = (_relative_folder(path, root) for path in paths if not is_scratch(path))
+    places = (relative_folder(path, root) for path in paths if not is_scratch(path))
     files = dict.fromkeys(place for place in places if _FILE.match(place) and len(place) <= _LONGEST_COMMAND)
     return sorted(files) if len(files) <= _MOST_EDITED else []
-
-
-def ran_inside(act: ToolCall, episode: Episode) -> bool:
-    """Say whether a call ran in the project, and not in another repository that the run looked into."""
-    folder, root = _folders_of(episode)
-    folder = str(act.event.extra.get(FOLDER) or folder)
-    for step in act.steps:
-        if step.program in ("cd", "pushd") and step.arguments:
-            folder = posixpath.normpath(posixpath.join(folder or ".", step.arguments[0]))
-    return _relative_folder(folder, root) != _OUTSIDE
-
-
-def _folders_of(episode: Episode) -> tuple[str, str]:
-    """Return the folder that a run began in, and the root of its checkout."""
-    began = str(episode.extra.get(FOLDER) or "").rstrip("/")
-    root = checkout_folder(episode).rstrip("/")
-    is_inside = root.startswith("/") and f"{began}/".startswith(f"{root}/")
-    return began, root if is_inside else began
 
 
 def command_purpose(step: Step) -> str:
@@ -302,23 +282,6 @@ def _has_worked(act: ToolCall, step: Step, purpose: str, *, is_first: bool) -> b
         return True
     is_finding = purpose in ("test", "lint", "types", "format", "check") and event.exit_code in _FINDING_CODES
     return True if failure.kind is K.OTHER and is_finding else None
-
-
-def _relative_folder(folder: str, root: str) -> str:
-    """Return a folder relative to the project's root, in whichever worktree; `..` when it lies elsewhere."""
-    if not folder.startswith("/"):
-        place = folder
-    elif root and f"{folder}/".startswith(f"{root}/"):
-        place = folder[len(root) + 1 :]
-    elif worktree := _WORKTREE.match(folder):
-        name = f"/{posixpath.basename(root)}"
-        return folder[worktree.end() :].removeprefix(name).strip("/")
-    else:
-        return _OUTSIDE
-    place = posixpath.normpath(place or ".")
-    if inner := _WORKTREE.match(place):
-        place = place[inner.end() :].strip("/")
-    return _OUTSIDE if place.startswith(("..", "~")) or _UNSTABLE.search(place) else place.removeprefix(".")
 
 
 def general_form(step: Step, root: str, purpose: str) -> str:

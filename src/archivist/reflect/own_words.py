@@ -6,6 +6,7 @@ Only marks and the grammar of quoting count, not what a text is about. In doubt 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 
 from archivist.cold_start import lazy_pattern
@@ -66,8 +67,10 @@ _PRESENTED = lazy_pattern(
 _POINTS_ON = lazy_pattern(
     r"\b(?:this|these|below|following|attached|here|reads|says|said|wrote|states|shows|prints)"
     r"(?: [\w-]{1,30})?\W{0,5}$"
-    r"|\b(?:text|message|e?-?mail|docs?|documentation|readme|guide|guideline|rule|wiki|review|comment|ticket|log"
-    r"|output|spec|specification|policy|prompt|note|page|chat|slack|transcript|snippet|article|letter|post|thread"
+    r"|\b(?:text|message|e?-?mail|docs?|documentation|readme|guide|guideline|rule|wiki|review|comment"
+    r"|ticket|log"
+    r"|output|spec|specification|policy|prompt|note|page|chat|slack|transcript|snippet|article|letter|post"
+    r"|thread"
     r"|draft|handbook|manual|changelog|template|paragraph|section|instruction|description|feedback)s?\b"
     r"|\w\.(?:md|txt|rst|adoc|html?|json|ya?ml|toml|log|pdf|docx?)\b"
     # What is worked on as a text, and what a program or somebody else gave.
@@ -77,15 +80,25 @@ _POINTS_ON = lazy_pattern(
 )
 # What somebody else said is told in the same line.
 _REPORTED = lazy_pattern(
-    r"(?<!\bi )(?<!\bwe )\b(?:says|said|states|stated|writes|wrote|claims|claimed|tells|told|recommends"
+    r"(?<!\bi )(?<!\bwe )\b(?:says|said|states|stated|writes|wrote|claims(?! must| should| need)|claimed"
+    r"|tells|told|recommends"
     r"|recommended|suggests|suggested|advises|advised|insists|insisted|warns|warned"
     r"|(?:say|saying|puts) (?:that|it)|it reads|according to)\b|(?<=s )say\b",
     re.IGNORECASE,
 )
 _QUOTATION = lazy_pattern(
     r"\"[^\"]*+(?:\"|$)|\u201c[^\u201d]*+(?:\u201d|$)|\u201e[^\u201c\u201d]*+(?:[\u201c\u201d]|$)"
-    r"|\u00ab[^\u00bb]*+(?:\u00bb|$)|\u2018[^\u2018\u2019\n]*+\u2019(?!\w)|(?<!\w)'(?=\w)[^'\n]*+'(?!\w)|`[^`\n]*+`"
+    r"|\u00ab[^\u00bb]*+(?:\u00bb|$)|\u2018[^\u2018\u2019\n]*+\u2019(?!\w)|(?<!\w)'(?=\w)[^'\n]*+'(?!\w)"
+    r"|`[^`\n]*+`"
 )
+_SENTENCE_BREAK = lazy_pattern(
+    r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bz\.B\.)\s+(?!ever[.!])|(?<=[\u3002\uff01\uff1f])|\n+"
+    r"|;\s+(?=don't|do not|never|always)",
+    re.IGNORECASE,
+)
+_BULLET = lazy_pattern(r"[ \t\-*\u2022]*+(?:\d{1,2}[.)][ \t]++)?")
+# A line without an end, then one with a capital: the second may begin a text that the first names.
+NEW_STYLE = lazy_pattern(r"[^.!?,;:\n]\n[ \t\-*\u2022\d.)]*+[A-Z]")
 
 
 def own_words(message: str) -> str:
@@ -114,6 +127,17 @@ def own_words(message: str) -> str:
 def hide_quotations(text: str) -> str:
     """Return a text of the same length in which quotations and inline code cannot be read."""
     return _QUOTATION.sub(lambda quoted: re.sub(r"[^\n]", "\u2022", quoted.group()), text)
+
+
+def split_sentences(text: str) -> Iterator[tuple[str, int]]:
+    """Yield each sentence without its bullet, and where it begins."""
+    start = 0
+    for end in [*_SENTENCE_BREAK.finditer(text), None]:
+        part = text[start : end.start() if end else len(text)]
+        bullet = _BULLET.match(part)
+        begin = bullet.end() if bullet else 0
+        yield part[begin:].rstrip(" -*\t"), start + begin
+        start = end.end() if end else start
 
 
 def _without_blocks(message: str) -> str:

@@ -1,27 +1,139 @@
-"""Find the short requests that a user typed in a run: what is asked for in many runs is told."""
+"""Find what a user asks for in their own words, and tell how to work from what to make.
+
+A rule is about how to work, and says so firmly: what not to do, what only, when, or who. A request only asks
+for something. Neither is told when it was typed once; what comes back in other runs is (`miners/wishes.py`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
-from archivist.reflect.own_words import hide_quotations, own_words
+from archivist.reading.similarity import content_stems
+from archivist.reflect.own_words import NEW_STYLE, hide_quotations, own_words, split_sentences
 
-# Longer messages describe one piece of work, and of several lines some may be pasted.
-_LONGEST_MESSAGE = 300
-_MOST_WORDS = 9
-_MOST_OBJECTS = 3
-_MOST_REQUESTS = 24
-_CLAUSE_END = lazy_pattern(r"[.!?](?=\s|$)|[;,\u3002\uff01\uff1f]|\s(?:and|then|und|dann|et|puis|y|luego)\s")
+# How a run notes the two.
+RULE, REQUEST = "rule", "request"
+_LONGEST_MESSAGE = 1500
+_LONGEST_RULE = 170
+# A longer message describes one piece of work, and of several lines some may be pasted: no requests in it.
+_LONGEST_REQUEST = 300
+_MOST_WORDS = 12
+_MOST_CLAUSE_WORDS = 9
+_MOST_FOUND = 24
+# Nobody types more rules at once: a longer list was pasted.
+_MOST_RULES = 5
+# What is told to be asked for was typed in so many runs, and in this share of them, by what it is about.
+_LEAST_REQUESTS = 3
+_SHARE_OF_WORK = 0.1
+_SHARE_OF_OTHERS = 0.15
+_MOST_TOLD = 3
+# Two say the same when they share so much of the shorter and of the longer one; read on the messages of four
+# projects: with less of the longer, every request to change a file was like every other.
+_SHARED_OF_SHORTER = 0.6
+_SHARED_OF_LONGER = 0.4
+# What a piece of work is done with, and what is left behind of it, in whatever project. Words that products
+# have too (ticket, worker, review, tag, plan) count only with a word beside them.
+ABOUT_WORK = lazy_pattern(
+    r"\b(?:commit(?:s|ted|ting|te|tes|ten|tet|iter|ea)?|push(?:es|ed|ing|en|e|ear)?|prs?|(?:pull"
+    r"|merge)[ -]requests?"
+    r"|merg(?:ing|en)|merge (?:to|into|without|anything|before|only|on)|rebas(?:e|es|ed|ing|en)|squash\w{0,3}"
+    r"|amend\w{0,3}|branch(?:es)?|worktrees?|main checkout|upstream|releas(?:e|es|ing)|release[ -]notes"
+    r"|tagging"
+    r"|versions?|change ?logs?|docs|documentation|documented|readme|compat\w{0,9}|backwards?[ -]compat\w{0,9}"
+    r"|breaking[ -]changes?|shims?|fallback code|tests?|testing|coverage|mocks?|fixtures|lint\w{0,4}"
+    r"|formatters?|ci"
+    r"|(?:self|code|adversarial|own|peer)[ -]reviews?|review (?:your|own)|reviews (?:to|by)|delegat\w{1,3}"
+    r"|(?:a|your|my) plan|plan (?:first|before)|planning|approval|ask me|tell me|check with me"
+    r"|evidence|artifacts|artefacts|notes|screenshots|scratch|repos?|repository|repositories"
+    r"|dependenc\w{1,3}|deps"
+    r"|call[ -](?:paths?|sites?)|callers|side[ -]effects?|edge[ -]cases?|root[ -]causes?|specs"
+    r"|specifications?"
+    r"|claims? (?:must|should|need)|assumptions?|assume|guess(?:es|ing)?|sub-?agents?|(?:through|via|with"
+    r"|to) workers"
+    r"|refactor\w{0,4}|(?:code|coding) style|style ?guide|conventional|co-author\w{0,3}|deploy(?:s|ing|en"
+    r"|ments?)?"
+    r"|significant changes?|doku|dokumentation|änderungsprotokoll|versionsnummer|(?:rück"
+    r"|ab)wärtskompat\w{0,9}"
+    r"|dépôt|branche|rétrocompat\w{0,9}|pousse[rz]?|pruebas|rama|repositorio|retrocompat\w{0,9}|documentación"
+    r"|testes|documentação|documentazione)\b"
+    r"|提交|推送|分支|合并|发布|版本|变更日志|更新日志|文档|测试|评审|审查|兼容|仓库|计划",
+    re.IGNORECASE,
+)
+# Words that forbid, restrict, oblige, or name the occasion.
+_FIRM = lazy_pattern(
+    r"\b(?:don't|do not|dont|never|no|not|without|only|instead|rather than|must|mustn't|should|shouldn't"
+    r"|have to"
+    r"|needs? to|always|every|each|(?<=for )(?:any|all)|to me|myself|before|after|when|whenever|unless"
+    r"|avoid|stop|keep"
+    r"|nicht|keine?n?|nie|niemals|nur|ohne|statt|immer|muss|müssen|soll|sollen|jede[mnrs]?|vor|nach|selbst"
+    r"|pas|jamais|sans|seulement|toujours|doit|doivent|chaque|avant|après|moi-même"
+    r"|nunca|sin|solo|sólo|siempre|debe|deben|cada|antes|después|yo mismo"
+    r"|não|nunca|sem|só|sempre|deve|devem|antes|depois|eu mesmo"
+    r"|non|mai|senza|solo|sempre|deve|devono|ogni|prima|dopo|io stesso)\b"
+    r"|不要|别|不|只|必须|都|每|前|后|自己|我来",
+    re.IGNORECASE,
+)
+_NEGATED = lazy_pattern(
+    r"\b(?:don't|do not|dont|never|no|not|without|avoid|stop|nicht|keine?n?|nie|niemals|ohne|pas|jamais"
+    r"|sans|nunca"
+    r"|sin|não|sem|non|mai|senza)\b|不|别",
+    re.IGNORECASE,
+)
+# What a product shows and has: there a commit, a branch or a version is a thing to make.
+_ABOUT_PRODUCT = lazy_pattern(
+    r"\b(?:views?|pages?|buttons?|headers?|footers?|sidebars?|screens?|modals?|dialogs?|panels?|tabs?"
+    r"|timelines?|trees?"
+    r"|columns?|rows?|tables?|icons?|colou?rs?|visible|display(?:ed|s)?|shown|shows?|hidden|(?:click|select"
+    r"|collaps)[ai]ble"
+    r"|sorted|notifications?|customers?|users?|dropdowns?|menus?|fields?|endpoint exists?|orange|green"
+    r"|blue)\b"
+    r"|\b(?:pr|version|issue|commit|branch|release) #?\d",
+    re.IGNORECASE,
+)
+# What holds for the moment or for what is at hand.
+_FOR_NOW = lazy_pattern(
+    r"\b(?:yet|for now|now|just|first|only want|i need|today|tomorrow|again|until|this time|this one"
+    r"|(?:in|for|of|on) th(?:is|at|ese|ose)(?! (?:repo|repository|project|codebase|workspace)\b)"
+    r"|the (?:last|second|next|other|latest|current|previous)"
+    r"|erst ?mal|vorerst|diesmal|jetzt|pour l'instant|por ahora|por agora|per ora)\b"
+    r"|\b(?:it|that|them|this)\W*$|这次|暂时|先",
+    re.IGNORECASE,
+)
+_QUESTION = lazy_pattern(
+    r"(?:what|why|how|which|where|who|should|shall|does|did|is|are|was|were|has|do (?:we|you|i)|can we"
+    r"|could we)\b"
+    r"|.*[?\uff1f]\W*$",
+    re.IGNORECASE,
+    longest=_LONGEST_RULE,
+)
+# What is said to have happened, or thought, is no order.
+_TOLD = lazy_pattern(
+    r"(?:i(?:'m|'ve| am| have| got| get| see| think| thought| guess| wonder| was| just)|it|there|this|that"
+    r"|they|he"
+    r"|she|seems|looks|maybe|perhaps|because|you(?:'ve| have| did| were| are|'re)|we(?:'ve| have| had"
+    r"| did))\b",
+    re.IGNORECASE,
+)
+_CLAUSE_END = lazy_pattern(r"[;,\u3002\uff01\uff1f]|\s(?:and|then|und|dann|et|puis|y|luego|e|poi)\s")
 _OPENING = lazy_pattern(
-    r"(?i)(?:(?:ok(?:ay)?|yes|no|great|good|nice|perfect|cool|thanks|thank you|please|pls|also|and|now|then"
+    r"(?i)(?:(?:ok(?:ay)?|yes|no(?=[,.!])|great|good|nice|perfect|cool|thanks|thank you|please|pls|also|and"
+    r"|but|now|then"
     r"|next|so|finally|first|just|after that|(?:can|could|would|will) you|let'?s|let us|go ahead and"
-    r"|(?:you|we) (?:can|should|may|must|need to|have to)|i (?:want|need) you to|make sure (?:to|you)"
+    r"|(?:you|we) can|i (?:want|need) you to|make sure (?:to|you)"
     r"|(?:don't forget|remember|be sure) to|bitte|jetzt|auch|noch)\b[,:!. ]*+)*+"
 )
 _WORD = lazy_pattern(r"[^\W\d_][\w'./-]*+")
-# Places and numbers belong to one piece of work.
-_PARTICULAR = lazy_pattern(r"://|[/\\`@#\[\]{}<>=|\x00]|\d|\w\.\w")
+# Places and numbers belong to one piece of work; a document at the top of every project does not.
+_DOCUMENT = lazy_pattern(r"(?i)@?\b(changelog|readme|contributing)\.(?:md|rst|txt)\b")
+_PARTICULAR = lazy_pattern(r"://|[/\\`@#\[\]{}<>=|\x00\u2022]|\d|\w\.\w")
+# "There, not here" asks for the same as "there".
+_CONTRAST = lazy_pattern(r",\s(?:and |but )?(?:not|never|nicht|pas|no|não|non)\b[^,]{0,60}$", re.IGNORECASE)
+_HAN = lazy_pattern(r"[\u3400-\u9fff]+")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -31,7 +143,7 @@ def _words(text: str) -> frozenset[str]:
 # A clause that begins with one of these asks for nothing that can be told.
 _NO_REQUEST = _words(
     "i we you he she it they the a an this that these those there here my our your his her their is are was"
-    " were be been being do does did done has have had can could would should will shall may might must what"
+    " were be been being does did done has have had can could would should will shall may might must what"
     " why how which where who whose when if but or not no yes because for from in on at to of with without"
     " as by its it's i'm still maybe perhaps only don't didn't doesn't isn't never always continue proceed go"
     " try again stop wait resume retry seems looks sounds same nothing everything something let know think"
@@ -39,32 +151,171 @@ _NO_REQUEST = _words(
     # What switches checks off or brings something in is said anew each time.
     " disable skip ignore bypass allow approve force override install download trust turn switch"
 )
-_NO_OBJECT = _NO_REQUEST | _words(
-    "all any some every each more most other another new old also too very now then them me us up out off"
-    " over into about well before after while until than like one sure anything changes change thing things"
-    " code file files work way first last next please"
+# The stems of words that stand for anything.
+_HOLLOW = content_stems("change changes code file files work thing things everything stuff please it them me")
+# Words at the end of what runs have in common that say nothing without what one run was about.
+_NO_END = _words(
+    "a an the this that for to of in on at with from and then by as or but all your our my ok also"
 )
 
 
-def find_requests(messages: Iterable[str]) -> list[list[str]]:
-    """Return each request as its key, a verb with a thing it is about, and the words that were typed."""
-    found: dict[str, list[str]] = {}
+class Request(NamedTuple):
+    """What the user asks for in their words; a rule says how to work."""
+
+    words: str
+    is_rule: bool = False
+
+
+def find_requests(messages: Iterable[str]) -> list[Request]:
+    """Return what the user asks for in typed messages, each once."""
+    found: dict[str, Request] = {}
     for message in messages:
-        message = message.strip()  # noqa: PLW2901
-        is_typed_at_once = "\n" not in message and "!" not in message[:-1] and ":" not in message
-        if len(message) > _LONGEST_MESSAGE or not is_typed_at_once:
+        requests = list(_requests_of(message.strip()))
+        if sum(request.is_rule for request in requests) <= _MOST_RULES:
+            found |= {request.words.lower(): request for request in requests}
+    return list(found.values())[:_MOST_FOUND]
+
+
+def _requests_of(message: str) -> Iterator[Request]:
+    words = own_words(message)
+    if len(words) > _LONGEST_MESSAGE:
+        return
+    spoken_words = hide_quotations(words)
+    new_style = NEW_STYLE.search(spoken_words)
+    is_typed_at_once = "\n" not in message and "!" not in message[:-1] and ":" not in message
+    for spoken, start in split_sentences(spoken_words):
+        if new_style and start >= new_style.start():
+            return
+        sentence = _DOCUMENT.sub(r"\1", spoken.replace("\u2019", "'"))
+        opening = _OPENING.match(sentence)
+        said = sentence[opening.end() if opening else 0 :].rstrip(" .!\u3002\uff01")
+        is_sized = len(said.encode()) >= 8 and len(said) <= _LONGEST_RULE
+        if (
+            is_sized
+            and "\u2022" not in said
+            and "://" not in said
+            and is_about_work(said)
+            and _FIRM.search(said)
+            and len(_stems(said)) > 1
+        ):
+            yield Request(said, is_rule=True)
+        elif is_typed_at_once and len(message) <= _LONGEST_REQUEST and not _QUESTION.match(said):
+            yield from _plain_requests(said)
+
+
+def is_about_work(said: str) -> bool:
+    """Say whether a sentence orders how to work, and not for the moment only."""
+    if _QUESTION.match(said) or _TOLD.match(said) or _FOR_NOW.search(said) or _ABOUT_PRODUCT.search(said):
+        return False
+    return ABOUT_WORK.search(said) is not None
+
+
+def _plain_requests(said: str) -> Iterator[Request]:
+    """Yield a short sentence as a whole, so that it keeps how it is to be done; of a long one the clauses."""
+    is_short = len(_WORD.findall(said)) <= _MOST_WORDS and not _PARTICULAR.search(said)
+    for clause in [said] if is_short else _CLAUSE_END.split(said):
+        bare = clause.strip(" -*\t")
+        opening = _OPENING.match(bare)
+        words = bare[opening.end() if opening else 0 :]
+        spoken = _WORD.findall(words.lower())
+        most = _MOST_WORDS if is_short else _MOST_CLAUSE_WORDS
+        is_request = 1 < len(spoken) <= most and spoken[0] not in _NO_REQUEST
+        if is_request and not _PARTICULAR.search(words) and len(_stems(words)) > 1:
+            yield Request(words)
+
+
+@lru_cache(maxsize=4096)
+def _stems(words: str) -> frozenset[str]:
+    """Return the stems that a request is compared by; a language without spaces has pairs of characters."""
+    if runs := _HAN.findall(words):
+        return frozenset(run[at : at + 2] for run in runs for at in range(len(run) - 1))
+    return content_stems(words) - _HOLLOW
+
+
+def are_alike(first: str, second: str) -> bool:
+    """Say whether two requests ask for the same, in nearly the same words."""
+    ours, theirs = _stems(first), _stems(second)
+    shared = len(ours & theirs)
+    if shared < 2 or shared < _SHARED_OF_SHORTER * min(len(ours), len(theirs)):
+        return False
+    is_near = shared >= _SHARED_OF_LONGER * max(len(ours), len(theirs))
+    denied = [bool(_NEGATED.search(_CONTRAST.sub("", words))) for words in (first, second)]
+    return is_near and denied[0] == denied[1]
+
+
+def usual_words(requests: Sequence[Request]) -> list[str]:
+    """Return the words in which like requests can be told, best first; nothing when they share too little.
+
+    What half of them ask for, in words that were typed twice: the longest keep how it is to be done.
+    Otherwise those of the one that has most in common with the others, without what only its run was about.
+    """
+    typed = Counter(request.words.lower() for request in requests)
+    spelled = {request.words.lower(): request.words for request in requests}
+    usual = [spelled[words] for words, times in typed.items() if times > 1]
+    usual = [
+        words
+        for words in usual
+        if 2 * sum(_says_all(each.words, words) for each in requests) >= len(requests)
+    ]
+    if usual:
+        return sorted(usual, key=lambda words: (-len(_stems(words)), -typed[words.lower()]))
+    shared = Counter(stem for request in requests for stem in _stems(request.words))
+
+    def closeness(request: Request) -> float:
+        stems = _stems(request.words)
+        return sum(shared[stem] for stem in stems) / len(stems)
+
+    middle = max(requests, key=closeness)
+    if middle.is_rule:
+        return [middle.words]
+    common = {stem for stem, times in shared.items() if 2 * times > len(requests)}
+    words = middle.words.split()
+    while words and (words[-1].lower() in _NO_END or not _stems(words[-1]) <= common):
+        words.pop()
+    kept = _stems(" ".join(words))
+    return [" ".join(words)] if len(kept) > 1 and kept <= common else []
+
+
+def _says_all(request: str, words: str) -> bool:
+    """Say whether a request asks for all that the words say, or more."""
+    is_denied, is_other_denied = (bool(_NEGATED.search(text)) for text in (request, words))
+    return _stems(words) <= _stems(request) and is_denied == is_other_denied
+
+
+def _asks_for(request: str, words: str) -> bool:
+    """Say whether a request says all of the words as an order: "make a pr to fix" asks for no fix of a pr."""
+    return _says_all(request, words) and f" to {words.split()[0].lower()}" not in request.lower()
+
+
+def find_repeated(
+    rule: Request, earlier: Mapping[str, Iterable[Request]]
+) -> tuple[str, str, tuple[str, ...]] | None:
+    """Return a rule that comes back: as first said, as it is told, and the earlier runs that heard it."""
+    rules = [(run, old) for run, made in earlier.items() for old in made if old.is_rule]
+    first = next((old for _, old in rules if are_alike(old.words, rule.words)), None)
+    if not rule.is_rule or first is None:
+        return None
+    alike = {run: old for run, old in rules if are_alike(first.words, old.words)}
+    return first.words, usual_words([*alike.values(), rule])[0], tuple(alike)
+
+
+def select_requests(made: Mapping[str, Sequence[Request]]) -> list[tuple[str, tuple[str, ...]]]:
+    """Choose what the user asks for in many runs, most first: the usual words, and the runs that say them."""
+    plain = [(run, request) for run, requests in made.items() for request in requests if not request.is_rule]
+    alike: dict[str, dict[str, Request]] = {}
+    for run, request in plain:
+        firsts = [first for first in alike if are_alike(first, request.words)]
+        for first in firsts or [request.words]:
+            alike.setdefault(first, {}).setdefault(run, request)
+    chosen: dict[str, tuple[str, ...]] = {}
+    for those in sorted(alike.values(), key=len, reverse=True):
+        # Of words that overlap with what is told already, others are looked for.
+        usual = usual_words(list(those.values()))
+        words = next((words for words in usual if not any(are_alike(words, told) for told in chosen)), "")
+        if not words:
             continue
-        for clause in _CLAUSE_END.split(hide_quotations(own_words(message))):
-            words = clause.strip(" -*\t")
-            opening = _OPENING.match(words)
-            words = words[opening.end() :] if opening else words
-            spoken = _WORD.findall(words.lower())
-            is_request = spoken and len(spoken) <= _MOST_WORDS and spoken[0] not in _NO_REQUEST
-            if not is_request or _PARTICULAR.search(words):
-                continue
-            verb, *rest = spoken
-            objects = list(dict.fromkeys(word for word in rest if word not in _NO_OBJECT and len(word) > 1))
-            keys = [f"{verb} {thing}" for thing in objects[:_MOST_OBJECTS]]
-            for key in keys:
-                found.setdefault(key, [key, words])
-    return list(found.values())[:_MOST_REQUESTS]
+        runs = tuple(dict.fromkeys(run for run, request in plain if _asks_for(request.words, words)))
+        share = _SHARE_OF_WORK if ABOUT_WORK.search(words) else _SHARE_OF_OTHERS
+        if len(runs) >= max(_LEAST_REQUESTS, share * len(made)):
+            chosen[words] = runs
+    return list(chosen.items())[:_MOST_TOLD]

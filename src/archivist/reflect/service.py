@@ -235,6 +235,7 @@ def history_of(seen: ReflectionContext) -> RunHistory:
                 digest=notes_of(episode),
                 task=episode.task,
                 model=episode.model,
+                parent=episode.parent,
             )
             for episode in seen.related
         ]
@@ -244,6 +245,8 @@ def history_of(seen: ReflectionContext) -> RunHistory:
 def make_sighting(bank: Bank, writer: Writer, episode: Episode) -> Sighting:
     """Return the sighting of what was learnt from a run: a session with its parts counts once."""
     now, session = bank.now(), writer.get(Episode, root_run(writer, episode)) or episode
+    is_own_run = writer.is_own_run(episode.id)
+    origin = None if is_own_run else writer.run_origin(episode.id)
     return Sighting(
         provenance=Provenance.MINED,
         actor=ARCHIVIST,
@@ -255,7 +258,8 @@ def make_sighting(bank: Bank, writer: Writer, episode: Episode) -> Sighting:
         trajectories=episode.trajectories,
         project=episode.project,
         seen=episode.finished or episode.started or now,
-        is_own_run=writer.is_own_run(episode.id),
+        is_own_run=is_own_run,
+        brought_by=origin.actor.name if origin and origin.actor.kind is ActorKind.AGENT else "",
     )
 
 
@@ -329,8 +333,15 @@ def _persist(
         sighting = make_sighting(bank, writer, episode)
         dated = []
         for candidate in candidates:
-            met_in = [each for each in seen.related if candidate.key in _failures(notes_of(each))]
-            shown = [_failures(notes_of(each))[candidate.key].get("events") or () for each in met_in]
+            # Whoever brings a log can write into it what its user typed.
+            if candidate.type is LessonType.PREFERENCE and not sighting.is_own_run:
+                continue
+            met_in = [
+                each
+                for each in seen.related
+                if candidate.key in _failures(notes_of(each)) or each.id in candidate.earlier_runs
+            ]
+            shown = [_failures(notes_of(each)).get(candidate.key, {}).get("events") or () for each in met_in]
             evidence = Evidence(
                 episodes=tuple(each.id for each in met_in), events=tuple(chain.from_iterable(shown))
             )
@@ -368,12 +379,16 @@ def notes_of(episode: Episode) -> dict[str, Any]:
 
 
 def _typed_requests(reading: RunReading) -> list[list[str]]:
-    """Return what the user asked for in short; told to later runs as it is, so nothing suspicious."""
+    """Return what the user asked for; a later run that hears it again tells it, so nothing suspicious."""
     from archivist.lessons.quarantine import suspicion
-    from archivist.reflect.requests import find_requests
+    from archivist.reflect.requests import REQUEST, RULE, find_requests
 
     asked = find_requests(event.text for event in reading.said if event.extra.get(TYPED) is True)
-    return [request for request in asked if not suspicion(request[1], "")]
+    return [
+        [RULE if request.is_rule else REQUEST, request.words]
+        for request in asked
+        if not suspicion(request.words, "")
+    ]
 
 
 def _failures(digest: dict[str, Any]) -> dict[str, Any]:

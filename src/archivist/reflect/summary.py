@@ -41,6 +41,7 @@ from archivist.reading.wording import (
 )
 from archivist.reading.works import TASK_RUNNERS, command_purpose, task_name
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Lesson, Usage
+from archivist.records.run_words import OUTCOMES
 from archivist.text import split_around
 
 HEADING = "## Lessons learned"
@@ -52,13 +53,6 @@ _SHOWN = 5
 _SHORT_QUOTE = 80
 _COSTLY_TIMES = 3
 _LONGEST_LINE = 260
-_OUTCOMES = {
-    EpisodeStatus.RUNNING: "Still running",
-    EpisodeStatus.SUCCESS: "Succeeded",
-    EpisodeStatus.PARTIAL: "Got part of the way",
-    EpisodeStatus.FAILED: "Failed",
-    EpisodeStatus.ABORTED: "Aborted",
-}
 _CHECKS = ("test", "lint", "types", "build", "check")
 _SOURCE_FILE = lazy_pattern(
     r"\.(?:py|[cm]?[jt]sx?|rs|go|java|kts?|rb|c|cc|cpp|h|hpp|cs|php|swift|scala|sh|svelte|vue|lua|sql|ex|exs|dart)$"
@@ -196,7 +190,7 @@ def summarise_run(
         told = dict.fromkeys(clip_words(line, _LONGEST_LINE) for line in lines if line)
         return tuple(line for line in told if suspicion is None or not suspicion(line, ""))[:most]
 
-    first, *others = pick(outcome, 3) or (f"{_OUTCOMES[episode.status]}.",)
+    first, *others = pick(outcome, 3) or (f"{OUTCOMES[episode.status]}.",)
     return RunSummary(
         " ".join((first, *others)), pick(worked), pick(failed), pick(decisions), pick(still_open)
     )
@@ -226,7 +220,7 @@ def _opening(episode: Episode, turns: Sequence[_Turn]) -> str:
         first = headline(turns[0].said[0].text)
     more = len(asked) - 1
     further = f", and {more} further request{'s' if more > 1 else ''}" if more > 0 else ""
-    return f"{_OUTCOMES[episode.status]}{f': {first}' if first else ''}{further}."
+    return f"{OUTCOMES[episode.status]}{f': {first}' if first else ''}{further}."
 
 
 def _last_report(turns: Sequence[_Turn]) -> str:

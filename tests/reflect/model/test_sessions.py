@@ -28,11 +28,12 @@ def _follow_up(project: Path, log: Path, **settings: str) -> None:
     )
 
 
-def _dated_log(path: Path) -> Path:
-    """Write a log whose lines have times, as clients write them."""
+def _dated_log(path: Path, project: Path) -> Path:
+    """Write a log of a session in a folder whose lines have times, as clients write them."""
     from datetime import UTC, datetime
 
-    lines = [json.loads(line) for line in agent_log(path, MISSING_MODULE).read_text().splitlines()]
+    text = agent_log(path, MISSING_MODULE).read_text().replace("/home/x/billing", str(project))
+    lines = [json.loads(line) for line in text.splitlines()]
     now = datetime.now(UTC).isoformat()
     path.write_text("".join(json.dumps({**line, "timestamp": now}) + "\n" for line in lines))
     return path
@@ -46,7 +47,7 @@ def test_the_detached_process_reads_the_session_with_the_model(
     with serve_replies(found, told) as server:
         settings = {"ARCHIVIST_MODEL__NAME": "openai:m", "ARCHIVIST_MODEL__URL": server.url}
         assert bank_cli("model", "allow", "--yes", **settings).code == 0
-        _follow_up(project, _dated_log(tmp_path / "s-1.jsonl"), **settings)
+        _follow_up(project, _dated_log(tmp_path / "s-1.jsonl", project), **settings)
     assert len(server.requests) == 2
     listed = json.loads(bank_cli("lessons", "list", "--json").out)["lessons"]
     assert [lesson["summary"] for lesson in listed] == [GOOD["summary"]]
@@ -62,7 +63,7 @@ def test_a_model_that_is_gone_costs_the_session_nothing(
             "ARCHIVIST_MODEL__ATTEMPTS": "1",
         }
         assert bank_cli("model", "allow", "--yes", **settings).code == 0
-    _follow_up(project, _dated_log(tmp_path / "s-1.jsonl"), **settings)
+    _follow_up(project, _dated_log(tmp_path / "s-1.jsonl", project), **settings)
     listed = json.loads(bank_cli("lessons", "list", "--json").out)["lessons"]
     assert any("freezegun" in lesson["summary"] for lesson in listed)
     logged = "".join(hook_log.read_log(state_folder(bank_file(project))))

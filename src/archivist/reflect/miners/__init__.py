@@ -81,6 +81,12 @@ def _covers(candidate: Candidate, other: Candidate, runs: Mapping[str, int]) -> 
     return is_less and {*other.events} <= {*candidate.events}
 
 
+def _without_paths_in_prose(text: str) -> str:
+    """Return a text without absolute paths, but for its commands: those are told as they ran."""
+    parts = text.split("`")
+    return "`".join(part if at % 2 else without_paths(part) for at, part in enumerate(parts))
+
+
 def mine_candidates(reading: RunReading, history: RunHistory) -> list[Candidate]:
     """Return what a run suggests, each phenomenon once, the most important first."""
     material = gather_material(reading, history)
@@ -88,13 +94,12 @@ def mine_candidates(reading: RunReading, history: RunHistory) -> list[Candidate]
     found: dict[str, Candidate] = {}
     for miner in MINERS:
         for candidate in miner(material):
-            # Paths are true on one machine only; the user's words stay as they are.
+            # Paths are true on one machine only; the user's words and the commands that ran stay as they are.
             if candidate.type is not LessonType.PREFERENCE:
                 candidate = replace(  # noqa: PLW2901
                     candidate,
-                    summary=without_paths(candidate.summary),
-                    rule=without_paths(candidate.rule),
-                    remedies=tuple(map(without_paths, candidate.remedies)),
+                    summary=_without_paths_in_prose(candidate.summary),
+                    rule=_without_paths_in_prose(candidate.rule),
                 )
             is_again = _is_named_again(candidate)
             if (is_again and _is_told(candidate, found.values(), counts)) or _says_nothing(candidate):

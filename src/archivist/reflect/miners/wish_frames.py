@@ -77,6 +77,11 @@ _ENGLISH = {
         (?:i|we)(?:'d| would) (?:much )?rather (?:you|we|have|use|keep|not use|avoid)
         (?:i|we) (?:really )?(?:like|love|favou?r|hate|dislike)(?! it\b| that\b)
         i(?:'m| am) (?:not )?(?:really )?(?:a )?(?:big |huge )?fan of|my preference|(?:don't|do not) ever""",
+    # What the user keeps for themselves; it is for good in a task too. Only where it is about work.
+    "mine": r"""
+        leave … to (?:me|us)|(?:i|we)(?:'ll| will) (?:handle|take care of|do) (?:the|all|any)
+        (?:i|we)(?:'ll| will)? … (?:myself|ourselves|by hand)(?=\W*\Z)
+        \w+ing(?: \w+){0,2} is (?:my (?:job|call|business)|up to me|on me|mine)""",
     # For good, unless `once` says that they are for the moment.
     "corrections": r"""
         (?:{ask} (?:please )?not|don't|do not|dont|avoid) {action}(?= \S)(?! it\b| that\b| them\b)
@@ -173,6 +178,9 @@ _GERMAN = {
         {clauses}\bohne (?:mich zu fragen|meine zustimmung|rückfrage)
         keine?n? {clauses}\bmehr
         du (?:sollst|darfst|musst|solltest) … (?:immer|nie|niemals|nicht|keine?n?)""",
+    "mine": r"""
+        (?:das |den |die )?[\w-]+ (?:\w+ )?(?:mache|mach|übernehme|erledige) ich|überlass(?:e|t)? … mir
+        (?:ich|wir) … (?:selbst|selber)(?=\W*\Z)""",
     "taste": r"""
         ich (?:bevorzuge|mag|hasse)(?! (?:das|es)\b)|ich hätte (?:es )?(?:lieber|gerne?)
         (?:mir|uns) (?:wäre|ist|sind) … lieber""",
@@ -244,6 +252,7 @@ _FRENCH = {
         il (?:faut|ne faut) (?:toujours|jamais|pas|plus)
         tu (?:dois|ne dois|devrais|ne devrais) (?:toujours|jamais|pas|plus)
         {clauses}\bsans (?:me demander|mon accord|ma permission)""",
+    "mine": r"laisse[zr]?-moi|(?:je|nous) … (?:moi-même|nous-mêmes)(?=\W*\Z)|c'est moi qui",
     "taste": "je (?:préfère|préf[éè]rerais|déteste|n'aime pas)|j'aime(?:rais (?:mieux|que tu)| mieux)",
     "corrections": r"""
         (?:arrête|arrêtez|cesse|cessez|évite|évitez) (?:de |d'|les? |la |l')\w+
@@ -307,6 +316,8 @@ _SPANISH = {
         (?:hay que|no hay que|debes|no debes|tienes que) … (?:siempre|nunca)
         {clauses}\bsin (?:preguntarme|mi permiso|avisarme)
         no vuelvas a""",
+    "mine": r"""
+        (?:el |la |los |las )?\w+ (?:\w+ )?l[ao]s? (?:hago yo|hacemos nosotros)|yo me encargo""",
     "taste": "prefiero|preferiría|preferimos|odio|no me gustan?|me gustan|me gustaría que",
     "corrections": r"""
         (?:deja|dejen|dejad|para) de \w+[rs]
@@ -359,6 +370,7 @@ _CHINESE = {
         …前…(?:问我|告诉我|问一下我|征求我|经我同意)
         …(?:未经|没有)我(?:的)?(?:同意|允许)
         (?:所有|每个|任何)…(?:都|必须|一律|要|需要)(?!{trouble})""",
+    "mine": r"…(?:由我|我自己|我来|留给我|交给我)",
     "taste": r"我(?:们)?(?:更)?(?:喜欢|偏好|倾向|宁愿|不喜欢)(?= ?\w)",
     "corrections": r"""
         (?:不要|别|勿|请勿|不许|不能){action}
@@ -396,6 +408,7 @@ _PORTUGUESE = {
         {taste}
         (?:nunca|jamais) (?:uses?|faças?|façam?|edites?|mexas?|apagues?)
         sempre (?:usa|use|escreve|escreva|corre|corra|executa|execute)""",
+    "mine": r"(?:o |a |os |as )?\w+ (?:\w+ )?(?:faço|trato) eu|deixa … comigo",
     "taste": "prefiro|preferia|preferimos|preferir?ia|gostava que|gostaria que|odeio|não gosto de",
     "corrections": r"(?:evita|evite|não uses|não use|para de|pare de) \w+",
     "facts": "(?:aqui )?(?:usamos|não usamos)",
@@ -415,6 +428,7 @@ _ITALIAN = {
         {from_now_on}
         {taste}
         non \w+ mai|mai \w+re|usa sempre|sempre \w+re""",
+    "mine": r"(?:il |la |i |le )?\w+ (?:\w+ )?(?:lo|la|li|le) faccio io|lascia … a me",
     "taste": r"preferisco|preferirei|preferiamo|vorrei che|odio|non mi piac\w+|mi piac(?:ciono|erebbe che)",
     "corrections": r"(?:evita|smetti di|non usare) \w+",
     "facts": "(?:qui )?(?:usiamo|non usiamo)",
@@ -437,6 +451,7 @@ class Frames(NamedTuple):
     requests: re.Pattern[str]
     in_task: re.Pattern[str]
     taste: re.Pattern[str]
+    mine: re.Pattern[str]
     once: re.Pattern[str]
     trouble: re.Pattern[str]
     opening: re.Pattern[str]
@@ -475,6 +490,8 @@ def _compile(table: dict[str, str], *, has_spaces: bool = True) -> Frames:
         requests=pattern(f"{start}{words('requests')}{edge}"),
         in_task=pattern(rf"\A{leads}(?!{words('statements')}{edge}){for_good}"),
         taste=pattern(rf"\A{leads}{words('taste')}{edge}"),
+        mine=pattern(f"{start}{words('mine')}{edge}"),
+        # Of other languages the corrections say as much.
         once=pattern(f"{before}{words('once')}{edge}"),
         trouble=pattern(f"{before}{words('trouble')}{edge}"),
         opening=pattern(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
@@ -13,6 +14,7 @@ from archivist.lessons.contradiction import contradicts
 from archivist.reading.signatures import message_words
 from archivist.reading.wording import clip_words, format_rule, tags
 from archivist.records import Event, LessonType, Severity
+from archivist.records.lesson import REQUEST_KEY
 from archivist.records.run_words import TYPED
 from archivist.reflect.miners.material import Material
 from archivist.reflect.miners.wish_frames import (
@@ -22,7 +24,15 @@ from archivist.reflect.miners.wish_frames import (
     LONGEST_WISH,
     languages_of,
 )
-from archivist.reflect.own_words import hide_quotations, own_words
+from archivist.reflect.own_words import NEW_STYLE, hide_quotations, own_words, split_sentences
+from archivist.reflect.requests import (
+    RULE,
+    Request,
+    find_repeated,
+    find_requests,
+    is_about_work,
+    select_requests,
+)
 
 # What the user says outweighs what is inferred from failures, whatever the counts.
 _STANDING_IMPORTANCE = 0.9
@@ -30,6 +40,8 @@ _CORRECTION_IMPORTANCE = 0.75
 # A correction that names nothing which the agent ran may be about what is being made, not about how.
 _ONCE_IMPORTANCE = 0.5
 _LONGEST_MESSAGE = 1500
+# The latest runs in which requests are counted.
+_LATEST_RUNS = 40
 # In bytes: a Chinese word is two characters, of three bytes each.
 _SHORTEST_WISH = 12
 _SHORTEST_RULE = 8
@@ -37,11 +49,6 @@ _SHORTEST_RULE = 8
 _LONG_MESSAGE = 400
 # Nobody types more wishes at once: a longer list was pasted.
 _MOST_WISHES = 5
-_SENTENCE_END = lazy_pattern(
-    r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bz\.B\.)\s+(?!ever[.!])|(?<=[\u3002\uff01\uff1f])|\n+"
-    r"|;\s+(?=don't|do not|never|always)",
-    re.IGNORECASE,
-)
 # "It always fails" and "never returns None" are statements; "always run ruff" is a wish.
 _IMPERATIVE = (
     r"(?:always|never)\s+(?!(?:get|got|see|saw|had|have|ran|was|were|been|is|are|hit|happen|work|fail|mind)\b)"
@@ -102,9 +109,6 @@ _OF_PROJECT = lazy_pattern(
     r"|(?:this|the|every|all|each) (?:repo|repository|project|codebase|file|commit|test)s?)\b",
     re.IGNORECASE,
 )
-_BULLET = lazy_pattern(r"[ \t\-*\u2022]*+(?:\d{1,2}[.)][ \t]++)?")
-# A line without an end, then one with a capital: the second may begin a text that the first names.
-_NEW_STYLE = lazy_pattern(r"[^.!?,;:\n]\n[ \t\-*\u2022\d.)]*+[A-Z]")
 
 
 def mine_wishes(material: Material) -> list[Candidate]:
@@ -132,7 +136,49 @@ def mine_wishes(material: Material) -> list[Candidate]:
             for earlier in [key for key, known in found.items() if contradicts(known.remedies[0], wish)]:
                 del found[earlier]
             found.setdefault(lesson.key, lesson)
-    return list(found.values())
+    return [*{**found, **{lesson.key: lesson for lesson in _mine_repeated(material)}}.values()]
+
+
+def _mine_repeated(material: Material) -> Iterator[Candidate]:
+    """Yield the rules that the user repeats in other runs, and in one lesson what they often ask for."""
+    episode = material.reading.episode
+    typed = [event for event in material.reading.said if event.extra.get(TYPED) is True]
+    made = [(event, requests) for event in typed if (requests := find_requests([event.text]))]
+    if not made:
+        return
+    this = episode.parent or episode.id
+    earlier: dict[str, list[Request]] = {}
+    tasks = {episode.task}
+    for run in reversed(material.past.runs_of(material.project)):
+        session = run.parent or run.run
+        # What a script asks in the same words each time is its task. A session with its parts is one run.
+        if session != this and (session in earlier or run.task not in tasks or not run.task):
+            noted = run.digest.get("asked") or ()
+            requests = [Request(str(words), is_rule=kind == RULE) for kind, words in noted]
+            earlier.setdefault(session, []).extend(requests)
+        tasks.add(run.task)
+    oldest_first = dict(reversed(earlier.items()))
+    for event, requests in made:
+        for repeated in filter(None, (find_repeated(request, oldest_first) for request in requests)):
+            first, told, runs = repeated
+            lesson = make_wish(material, event, state_rule(told), is_standing=True)
+            key = make_wish(material, event, state_rule(first), is_standing=True).key
+            yield replace(lesson, key=key, earlier_runs=runs)
+    ours = [request for _, requests in made for request in requests]
+    latest = {this: ours, **dict(islice(earlier.items(), _LATEST_RUNS - 1))}
+    asked = select_requests(latest)
+    runs = tuple({run for _, runs in asked for run in runs})
+    if this in runs:
+        counts = [f"{words} ({len(runs)} of {len(latest)} runs)" for words, runs in asked]
+        lesson = make_wish(material, made[0][0], "; ".join(words for words, _ in asked), is_standing=False)
+        yield replace(
+            lesson,
+            key=f"{material.project}|{REQUEST_KEY}",
+            summary=clip_words(f"The user often asks: {'; '.join(counts)}"),
+            rule="",
+            importance=_ONCE_IMPORTANCE,
+            earlier_runs=runs,
+        )
 
 
 def make_wish(material: Material, event: Event, wish: str, *, is_standing: bool) -> Candidate:
@@ -161,10 +207,10 @@ def find_wishes(message: str, *, is_task: bool = False) -> list[tuple[str, bool]
     found: list[tuple[str, bool]] = []
     # A wish is not searched in what the user quotes, but it may name it.
     spoken_words = hide_quotations(words)
-    new_style = _NEW_STYLE.search(spoken_words)
+    new_style = NEW_STYLE.search(spoken_words)
     is_strict = is_task or len(words) > _LONG_MESSAGE
     strict_from = 0 if is_strict else new_style.start() if new_style else len(words)
-    for spoken, start in _sentences(spoken_words):
+    for spoken, start in split_sentences(spoken_words):
         if len(spoken) > LONGEST_WISH or len(spoken.encode()) < _SHORTEST_WISH:
             continue
         sentence = words[start : start + len(spoken)]
@@ -218,14 +264,21 @@ def _find_wish(sentence: str) -> _Wish | None:
         before = sentence[: wish.start() + 1]
         if not _ABOUT_OTHERS.search(_CLAUSE_END.split(before)[-1]) and _is_remark(before):
             return _Wish(_after_remarks(sentence, wish.start()), is_standing=True)
-    for frames in languages_of(sentence):
-        for pattern in (frames.standing, frames.corrections, frames.facts):
+    languages = languages_of(sentence)
+    # "Do this but not that" is no trouble.
+    plain = sentence.replace(" but ", " ")
+    is_of_work = is_about_work(sentence) and not any(
+        frames.trouble.search(plain) or frames.once.search(plain) for frames in languages
+    )
+    for frames in languages:
+        of_work = (frames.mine,) if is_of_work else ()
+        for pattern in (frames.standing, *of_work, frames.corrections, frames.facts):
             for wish in pattern.finditer(sentence):
                 if not _is_remark(sentence[: wish.start() + 1]) or frames.once.search(sentence):
                     continue
                 if pattern is frames.facts and frames.trouble.search(sentence[wish.start() :]):
                     continue
-                is_standing = pattern is frames.standing
+                is_standing = pattern in (frames.standing, *of_work)
                 return _Wish(_after_remarks(sentence, wish.start()), is_standing=is_standing)
     return None
 
@@ -233,8 +286,13 @@ def _find_wish(sentence: str) -> _Wish | None:
 def _is_standing_in_task(sentence: str) -> bool:
     if sentence.endswith(("?", "\uff1f")):
         return False
-    return bool(_STANDING_IN_TASK.search(sentence)) or any(
-        frames.in_task.match(sentence) for frames in languages_of(sentence) if frames is not ENGLISH
+    if _STANDING_IN_TASK.search(sentence):
+        return True
+    is_of_work = is_about_work(sentence)
+    return any(
+        (frames is not ENGLISH and frames.in_task.match(sentence))
+        or (is_of_work and frames.mine.search(sentence) and not frames.once.search(sentence))
+        for frames in languages_of(sentence)
     )
 
 
@@ -262,14 +320,3 @@ def _after_remarks(sentence: str, wish: int) -> int:
             break
         start = end.end()
     return start
-
-
-def _sentences(text: str) -> Iterator[tuple[str, int]]:
-    """Yield each sentence without its bullet, and where it begins."""
-    start = 0
-    for end in [*_SENTENCE_END.finditer(text), None]:
-        part = text[start : end.start() if end else len(text)]
-        bullet = _BULLET.match(part)
-        begin = bullet.end() if bullet else 0
-        yield part[begin:].rstrip(" -*\t"), start + begin
-        start = end.end() if end else start

@@ -1,0 +1,168 @@
+"""Tell where the calls of a run worked: in its project, or in a folder that is another's.
+
+What a run met elsewhere teaches nothing about its project. Nothing is read from disk here: which folders are
+other repositories was noted when the run was captured.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+from archivist.cold_start import lazy_pattern
+from archivist.projects import ENTERED, OTHERS, OWN, checkout_tops
+from archivist.reading import programs
+from archivist.reading.failures import is_shell
+from archivist.reading.shell import Step, parse
+from archivist.records import Episode, Event, EventKind
+from archivist.records.run_words import FOLDER
+
+OUTSIDE = ".."
+# Nobody writes a line of more steps, but a log may hold one.
+_MOST_STEPS = 60
+# Without one of these a line stays where it is; parsing all lines took a third of the time to capture a log.
+_MAY_LEAVE = lazy_pattern(
+    r"\b(?:cd|chdir|pushd)\b|\.\.|(?:^|[\s=;&|(\"'])[/~$]|\s-C|\s--(?:prefix|cwd|dir|manifest)"
+    r"|(?:^|[;&|(]\s?)zi? "
+)
+_FOLDER_FLAGS = frozenset(
+    ("-C", "--directory", "--cwd", "--dir", "--prefix", "--manifest-path", "--project-directory")
+)
+# To these, such an option names where to install or unpack, or something else.
+_OTHER_FLAGS = frozenset(("tar", "pip", "cmake", "configure", "grep", "rg", "diff", "curl", "unzip"))
+# Programs that are installed, and scripts that a run writes for itself, belong to no other project.
+_INSTALLED = lazy_pattern(
+    r"/s?bin/[^/]+$|^/(?:usr|opt|nix|snap|tmp|var|private|dev|proc)/"
+    r"|^(?:~|/root|/(?:home|Users)/[^/]+)/\.[\w-]+/"
+)
+# Programs that enter a folder; the last two one that only the shell of that user knows.
+_ENTERS = frozenset(("cd", "pushd", "chdir", "z", "zi"))
+_JUMPS = frozenset(("z", "zi"))
+# A folder that nobody can tell is not the project's.
+_UNKNOWN = "/"
+_TOP_OF_CHECKOUT = "git rev-parse --show-toplevel"
+_VARIABLE = lazy_pattern(r"\$\{?(\w+)\}?")
+_UNSTABLE = lazy_pattern(r"[$`{}\n]|<\(|\bREDACTED\b")
+_WORKTREE = lazy_pattern(r"(?:.*/)?[\w.-]*worktrees?/[^/]+")
+_HOME = lazy_pattern(r"/(?:home|Users)/[^/]+|/root")
+
+
+def run_folders(episode: Episode) -> tuple[str, str]:
+    """Return the folder that a run began in, and the root of its checkout.
+
+    That of a run that began above its project, such as in the home folder, is the project's.
+    """
+    began = str(episode.extra.get(FOLDER) or "").rstrip("/")
+    tops = [top.rstrip("/") for top in checkout_tops(episode) if top.startswith("/")]
+    around = [top for top in tops if _is_below(began, top)] or [top for top in tops if _is_below(top, began)]
+    return began, around[0] if around else began
+
+
+def relative_folder(folder: str, root: str) -> str:
+    """Return a folder relative to the project's root, in whichever worktree; `..` when it lies elsewhere."""
+    if not folder.startswith("/"):
+        place = folder
+    elif root and _is_below(folder, root):
+        place = folder[len(root) + 1 :]
+    elif worktree := _WORKTREE.match(folder):
+        name = f"/{posixpath.basename(root)}"
+        return folder[worktree.end() :].removeprefix(name).strip("/")
+    else:
+        return OUTSIDE
+    place = posixpath.normpath(place or ".")
+    if inner := _WORKTREE.match(place):
+        place = place[inner.end() :].strip("/")
+    return OUTSIDE if place.startswith((OUTSIDE, "~")) or _UNSTABLE.search(place) else place.removeprefix(".")
+
+
+def is_elsewhere(event: Event, episode: Episode) -> bool:
+    """Say whether a call worked outside of its run's project: by its folder, or by where its line leads."""
+    began, root = run_folders(episode)
+    if not root:
+        return False
+    noted = episode.extra.get(ENTERED)
+    own, others = (list(noted.get(name) or ()) if isinstance(noted, dict) else [] for name in (OWN, OTHERS))
+    tops = [root, *checkout_tops(episode), *own]
+    home = _HOME.match(began)
+    # Where nothing tells the root of a run's checkout, it may lie above.
+    is_rootless = not checkout_tops(episode)
+
+    def is_outside(place: str, *, is_installed: bool) -> bool:
+        if home and (place == "~" or place.startswith("~/")):
+            place = home[0] + place[1:]
+        elif place.startswith("~") or place == _UNKNOWN:
+            return not is_installed
+        around = [top for top in (*tops, *others) if _is_below(place, top)]
+        if around:
+            # The innermost repository around a folder is meant.
+            return max(around, key=len) in others
+        is_inside = is_installed or (is_rootless and (_is_below(began, place) or _is_main_of(place, root)))
+        return not is_inside and relative_folder(place, root) == OUTSIDE
+
+    folder = str(event.extra.get(FOLDER) or began)
+    places = ((folder, False), *paths_entered(event, folder))
+    return any(is_outside(place, is_installed=is_installed) for place, is_installed in places)
+
+
+def _is_main_of(place: str, root: str) -> bool:
+    """Say whether a folder seems to lie in the main worktree of a linked one, by the name of both."""
+    return bool(_WORKTREE.match(root)) and posixpath.basename(root) in place.split("/")
+
+
+def paths_entered(event: Event, folder: str) -> Iterator[tuple[str, bool]]:
+    """Yield where the line of a call leads to: folders that it enters, and those of programs that it names.
+
+    They are relative where the folder of the call is. Beside each stands whether it is only the place of a
+    program that seems to be installed, or of a script for one use.
+    """
+    text = event.text
+    if event.kind is EventKind.EDIT or not is_shell(event.tool) or not _MAY_LEAVE.search(text):
+        return
+    before, variables = _UNKNOWN, {"HOME": "~", "PWD": folder}
+    for step in parse(text)[:_MOST_STEPS]:
+        for assignment in step.assignments:
+            name, _, value = assignment.partition("=")
+            variables[name] = value.strip("\"'")
+        for path, is_folder in _step_paths(step):
+            known = _VARIABLE.sub(lambda found: variables.get(found[1], found[0]), path)
+            if _TOP_OF_CHECKOUT in known or (_UNSTABLE.search(known) and not is_folder):
+                continue
+            is_told = not _UNSTABLE.search(known) and "CDPATH" not in variables and step.program not in _JUMPS
+            whole = posixpath.normpath(known if known.startswith("~") else posixpath.join(folder, known))
+            is_told = is_told and (known[:1] != "~" or known[1:2] in ("", "/"))
+            whole = whole if is_told else _UNKNOWN
+            if is_folder and step.program in _ENTERS:
+                folder, before = (before, folder) if path == "-" else (whole, folder)
+                yield folder, False
+            elif is_folder:
+                yield whole, False
+            else:
+                yield posixpath.dirname(whole), bool(_INSTALLED.search(whole))
+        if step.program == "popd":
+            folder, before = before, folder
+
+
+def _step_paths(step: Step) -> Iterator[tuple[str, bool]]:
+    """Yield the paths that say where a step works, and whether each is a folder or a program's file."""
+    first = step.arguments[0] if step.arguments else ""
+    if step.program in _ENTERS:
+        yield first or "~", True
+        return
+    words = [word.value for word in step.words]
+    called = next((word for word in words if word.endswith(f"/{step.program}")), "")
+    is_script = step.program in programs.SCRIPTED | programs.SHELLS | {"source", "."}
+    for path in (called, first if is_script and not step.subcommand else ""):
+        if "/" in path:
+            yield path, False
+    for at, word in enumerate(words if step.program not in _OTHER_FLAGS else ()):
+        flag, _, value = word.partition("=")
+        if flag in _FOLDER_FLAGS:
+            path = value or "".join(words[at + 1 : at + 2])
+            yield (posixpath.dirname(path) or "." if flag == "--manifest-path" else path), True
+        elif re.match(r"-C.", word) and step.program in ("git", "make", "gmake", "ninja"):
+            yield word[2:], True
+
+
+def _is_below(folder: str, top: str) -> bool:
+    return bool(top) and f"{folder}/".startswith(f"{top}/")
