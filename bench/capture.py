@@ -25,7 +25,7 @@ from typing import Any
 
 from archivist import Bank
 from archivist.errors import InputError
-from archivist.files.open import open_file
+from archivist.files.packed import open_file
 
 BAR_MB_PER_S = 5.0
 BAR_PEAK_MB = 300.0

@@ -277,6 +277,7 @@ def test_a_hook_files_and_learns_from_a_session_that_an_agent_claimed(
         claimed = agent_log(tmp_path / "claim.jsonl", POISONED, session="s-1", project="elsewhere")
         agent.runs.finish(claimed)
     log = agent_log(tmp_path / "true.jsonl", MISSING_MODULE, session="s-1", project=project.name)
+    log.write_text(log.read_text().replace(f"/home/x/{project.name}", str(project)))
     follow_up.main(("end", "claude-code", "s-1", str(log), str(project), str(project)))
     with Bank.open(project) as bank:
         run = bank.runs.episode("s-1")

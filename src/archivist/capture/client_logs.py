@@ -27,12 +27,15 @@ from archivist.clock import to_text
 from archivist.errors import InputError
 from archivist.files.cursor import export_editor_session, export_terminal_session, list_editor_sessions
 from archivist.files.git import TrackedFolders, list_tracked_folders
-from archivist.files.open import head_of, open_file
 from archivist.files.opencode import export_session, list_sessions
+from archivist.files.packed import head_of, open_file
 from archivist.files.worktrees import (
     is_repository,
+    nearest_folder,
     read_small_text,
+    real_folder,
     remote_of,
+    repository_around,
     repository_of,
     shared_git_dir,
     worktrees_of,
@@ -69,7 +72,9 @@ class ClientLog(NamedTuple):
         return cursor.read(BytesIO(whole), origin)
 
 
-class _LogHead(NamedTuple):
+class LogHead(NamedTuple):
+    """Where and when a session began, and the remote that its log names; empty where it does not say."""
+
     folder: str = ""
     remote: str = ""
     started: str = ""
@@ -104,10 +109,12 @@ class CheckoutPlaces:
         return is_own
 
     def _is_own(self, folder: str, remote: str) -> bool:
-        path = Path(os.path.realpath(folder)) if Path(folder).is_absolute() else Path()
+        path = real_folder(Path(folder)) if Path(folder).is_absolute() else Path()
         top = Path(path.anchor)
         is_there = bool(path.anchor) and is_folder(path)
-        repository = repository_of(path, top) if is_there else top
+        # A folder that is gone was a part of the repository that it would lie in.
+        place = path if is_there else repository_around(nearest_folder(path)) if path.anchor else None
+        repository = repository_of(place, top) if place is not None else top
         # Some clients note no more than `owner/repo`.
         is_named = remote.lower() == project_of_address(self.remote).lower() != ""
         is_ours = remote_address(remote) == self.remote != "" or is_named
@@ -115,11 +122,10 @@ class CheckoutPlaces:
         root = max(above, key=lambda each: len(each.parts), default=None)
         if root in self.former and not is_there and self.has_name(folder):
             return True
-        if root is None or (is_there and repository != repository_of(root, top)):
+        is_repo = is_repository(repository)
+        if root is None or (is_repo and repository != repository_of(root, top)):
             # A repository inside of this one is another, unless it is a clone of the same remote.
-            if is_repository(repository):
-                return remote_address(remote_of(repository)) == self.remote != ""
-            return is_ours
+            return remote_address(remote_of(repository)) == self.remote != "" if is_repo else is_ours
         if path == root or (is_ours if remote else self._holds(root, path, is_there=is_there)):
             return True
         self.left_out[folder] += 1
@@ -186,7 +192,7 @@ def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str,
         ),
     ]
     found.sort(key=lambda log: (log.started, log.path, log.session))
-    began = [Path(os.path.realpath(folder)) for folder in places.taken]
+    began = [real_folder(Path(folder)) for folder in places.taken]
     problems += [
         f"no session began in {former}"
         for former in places.former
@@ -289,7 +295,7 @@ def _find_by_head(
 ) -> Iterator[ClientLog]:
     """Yield the logs in a client's folder that began in the repository; in its own folder also the silent."""
     for path in scan_log_folder(folder).candidates if is_folder(folder) else ():
-        head = _read_head(path)
+        head = read_head(path)
         is_silent = is_own and not head.folder and not head.remote
         if is_silent or places.has_session(head.folder, head.remote):
             yield ClientLog(client, path, head.started)
@@ -302,13 +308,13 @@ def _find_by_head(
             gone[head.folder] += 1
 
 
-def _read_head(path: Path) -> _LogHead:
-    """Return where and when a log began, by its first lines; empty texts where they do not say."""
+def read_head(path: Path) -> LogHead:
+    """Return where and when a log began, by its first lines."""
     try:
         with open_file(path) as source:
             values = preview_log(head_of(source)).objects
     except (OSError, InputError):
-        return _LogHead()
+        return LogHead()
     folder = remote = started = ""
     for value in values:
         payload, context = object_at(value, "payload"), object_at(value, "data", "context")
@@ -317,4 +323,4 @@ def _read_head(path: Path) -> _LogHead:
             git = object_at(part, "git")
             remote = remote or text(git, "repository_url") or text(part, "repository")
             started = started or text(part, "timestamp", "startTime")
-    return _LogHead(folder, remote, started)
+    return LogHead(folder, remote, started)

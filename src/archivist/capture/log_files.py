@@ -13,7 +13,9 @@ from typing import Final, NamedTuple
 from archivist.capture.formats import ADAPTERS
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
-from archivist.files.open import head_of, open_file
+from archivist.files.open import list_files
+from archivist.files.packed import head_of, open_file
+from archivist.paths import is_file
 
 # The usual names of logs; a file with another name can be a log too.
 LOG_NAME: Final = lazy_pattern(r"\.(?:jsonl|traj|(?:traj|atif|trajectory)\.json)(?:\.gz|\.zst)?\Z")
@@ -55,7 +57,7 @@ def scan_log_folder(folder: Path) -> FolderFiles:
     found = FolderFiles([], [])
     top = folder.absolute()
     rules: dict[Path, re.Pattern[str] | None] = {}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for path in filter(is_file, list_files(folder, "**/*")):
         parts = path.relative_to(folder).parts
         is_log_place = _OTHER_FOLDERS.isdisjoint(map(str.lower, (top.name, *parts[:-1])))
         is_log_place = is_log_place and not any(part.startswith(".") for part in parts)

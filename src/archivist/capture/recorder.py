@@ -52,6 +52,8 @@ _TASK_FRAMES = (
 )
 # Commands of the client, and what it wrote itself: the request is still to come.
 _NO_TASK = lazy_pattern(r"(?:/[\w:-]+|<[a-z][\w-]*>.*)?\Z", re.DOTALL)
+_WRAPPER = lazy_pattern(r"<([A-Za-z][\w-]*)(?: [^<>]*)?>", re.ASCII)
+_WRAPPER_END = lazy_pattern(r"</[A-Za-z][\w-]*>\Z", re.ASCII)
 _TASK_PREFACE = lazy_pattern(r"\AConsider the following PR description:\s*")
 # No name of an instance is longer; 3 kB from a hostile log could keep the pattern busy for a minute.
 INSTANCE_CHARACTERS = 200
@@ -106,6 +108,16 @@ def _task_in_frame(prompt: str) -> str:
             if following:
                 return prompt[opening.end() : min(following)].rstrip("-")
     return ""
+
+
+def _is_wrapped(text: str) -> bool:
+    """Say whether a text is all within tags: clients wrap so what they put into the user's turn."""
+    if not (text.startswith("<") and text.endswith(">")):
+        return False
+    opening = _WRAPPER.match(text)
+    if opening is None or f"</{opening[1]}>" not in text or _task_in_tags(text):
+        return False
+    return _WRAPPER_END.match(text, text.rfind("</")) is not None
 
 
 def instance_in(name: str) -> str:
@@ -276,11 +288,13 @@ class Recorder:
         text = text.strip()
         if not text:
             return
+        if role == "user" and _is_wrapped(text):
+            role = "system"
         extra = self._with_folder({}, self.folder)
         if role == "user" and _NO_TASK.match(self.task) and (task := task_of(text)):
             # What the run was asked first is asked of the whole of it.
             self.task, extra = task, {}
-        # Clients wrap what they put into the user's turn in tags.
+        # A person may type below what a client wrapped in tags.
         if is_typed and not text.startswith("<"):
             extra = {**extra, TYPED: True}
         if role != "system":

@@ -3,10 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from archivist.capture import secret_context
 from archivist.capture import secret_rules as rules
-from archivist.capture.secret_places import find_by_place, find_flag_values
+from archivist.capture.secret_context import find_near_words
+from archivist.capture.secret_places import PLACE_STEMS, find_by_place, find_flag_values
 from archivist.capture.secret_rules import BY_ECHO, BY_FORM, BY_NAME, BY_PLACE, Span
 from archivist.errors import RecordError
 from archivist.text import replace_surrogates, without_controls
@@ -83,15 +85,18 @@ def _find_by_words(text: str) -> list[Span]:
     spans: list[Span] = []
     # One character for one, whatever the text holds, so that places in `flat` are places in `text`.
     flat = (text if text.isascii() else text.encode("ascii", "replace").decode("ascii")).lower()
+    # Each word costs one search of the whole text, so what several rules need is looked for once.
+    present = {word for word in _WORDS if word in flat}
     for word, pattern in rules.NAMES:
-        if word in flat:
+        if word in present:
             spans += _named_values(text, flat, pattern)
             if word == "secret":
                 spans += _kubernetes_secrets(text, flat)
-    for hint, find_flat in (("auth", _authorizations), ("cookie", _cookies), ("bearer ", _bearers)):
-        if hint in flat:
+    for hint, find_flat in _FLAT_RULES:
+        if hint in present:
             spans += find_flat(text, flat)
-    return spans + list(find_by_place(text, flat))
+    spans += find_near_words(text, flat, present)
+    return spans + list(find_by_place(text, flat, present))
 
 
 def _is_at_boundary(text: str, start: int) -> bool:
@@ -108,7 +113,7 @@ def _vendor_key(text: str, after: int) -> Iterator[Span]:
         # Behind a letter only a long prefix is one.
         is_in_word = is_inside and text[start - 1] not in "-_"
         body = rule.body.match(text, after) if not is_in_word or len(rule.prefix) >= 4 else None
-        if not body or (is_inside and not rules.is_drawn(body[0], is_mixed=rule.is_mixed)):
+        if not body or (is_inside and not rules.is_drawn_body(body[0], is_mixed=rule.is_mixed)):
             continue
         if is_in_word and not rules.is_random(body[0]):
             continue
@@ -189,8 +194,8 @@ def _url_secrets(text: str) -> Iterator[Span]:
 def _named_values(text: str, flat: str, pattern: re.Pattern[str]) -> Iterator[Span]:
     covered = 0
     for match in pattern.finditer(flat):
-        first = flat[match.start() : match.start() + 2]
-        kind = rules.NAME_KINDS.get(first) or ("token" if flat[match.start() + 2] == "n" else "api-key")
+        stem = flat[match.start() : match.start() + 3]
+        kind = "password" if stem.startswith("pw") else rules.NAME_KINDS.get(stem, "secret")
         name = _name_before(flat, match.start("tail"))
         if match.start() < covered or name is None:
             continue
@@ -220,6 +225,8 @@ def _is_other_name(kind: str, written: str) -> bool:
     """Say whether a name that names no secret by itself does so beside a value that was drawn by chance."""
     if kind == "password":
         return rules.PASS_NAME.fullmatch(written) is not None
+    if kind == "secret":
+        return rules.OTHER_SECRET.fullmatch(written) is not None
     if kind != "api-key" or not rules.OTHER_KEY.fullmatch(written):
         return False
     words = [word.lower() for word in rules.NAME_WORD.findall(written)]
@@ -227,8 +234,9 @@ def _is_other_name(kind: str, written: str) -> bool:
 
 
 def _is_other_value(kind: str, written: str, value: "_Value") -> bool:
-    if kind == "api-key":
-        return rules.is_other_key_value(value.text, is_capital=written.isupper())
+    if kind in ("api-key", "secret"):
+        shortest = 12 if kind == "secret" else 16
+        return rules.is_other_key_value(value.text, is_capital=written.isupper(), shortest=shortest)
     if written.isupper():
         return not value.text.isalpha() and not value.text.isdigit()
     return _is_strong(value)
@@ -244,7 +252,7 @@ def _is_typed_pass(written: str, match: re.Match[str], value: "_Value", before: 
     is_variable = written == "PASS" and match["sep"] == "=" and not value.text.isdigit()
     is_beside_user = value.is_quoted and rules.USER_FIELD.search(before) is not None
     if is_named or is_variable or is_beside_user:
-        return not value.text.isalpha()
+        return not value.text.isalpha() or rules.is_gibberish(value.text)
     # `PASS: TestName/case_2` is what a test prints.
     is_field = written == "pass" and match["sep"].strip(" \t") in ("=", ":")
     return is_field and _is_strong(value)
@@ -258,8 +266,8 @@ def _name_before(flat: str, end: int) -> str | None:
     if flat.endswith(rules.PLACEHOLDER_START, 0, start):
         return None
     # "API key: …" in prose and settings pages.
-    if flat.startswith("key", start) and flat.endswith("api ", 0, start):
-        start -= 4
+    if flat.startswith("key", start) and (lead := rules.KEY_LEAD.search(flat, max(0, start - 10), start)):
+        start = lead.start()
     return flat[start:end].lstrip("-.")
 
 
@@ -283,10 +291,14 @@ def _value_at(text: str, start: int, *, is_env: bool, is_xml: bool) -> _Value | 
     # The value of an environment line reaches to the next space, whatever it is made of; so does one whose
     # closing quote was cut off.
     bare = (rules.LINE_VALUE if is_env or opening else rules.BARE_VALUE).match(text, start)
-    if bare is None:
-        return None
-    value = bare[0].rstrip(".,:;")
-    return _Value(start, start + len(value), value, is_env)
+    value = bare[0].rstrip(".,:;") if bare else ""
+    if not is_env and text[start + len(value) : start + len(value) + 1] in rules.MARKS:
+        marked = rules.BARE_WITH_MARKS.match(text, start)
+        whole = marked[0].rstrip(rules.MARKS + ".,:;") if marked else ""
+        is_code = "=" in whole.rstrip("=") or not rules.has_three_sorts(whole)
+        if len(whole) > len(value) and not is_code and rules.is_drawn(whole):
+            return _Value(start, start + len(whole), whole, True)
+    return _Value(start, start + len(value), value, is_env) if value else None
 
 
 def _is_code(text: str, value: _Value, separator: str = "=") -> bool:
@@ -299,27 +311,37 @@ def _is_code(text: str, value: _Value, separator: str = "=") -> bool:
     return following in "([{<" or is_variable
 
 
+# Between a name and what need not be its value: an argument, a default, a list, an arrow.
+_LOOSE_SEPARATORS: Final = (",", "(", "[", "{", "||", "??", "or", "->")
+
+
 def _is_secret(kind: str, match: re.Match[str], value: _Value, before: str) -> bool:
-    separator = match["sep"].strip(" \t")
-    is_password = kind == "password" or (kind == "secret" and value.is_quoted and len(value.text) >= 8)
-    if separator in (",", "("):
-        return rules.is_random(value.text) and rules.is_key_value(value.text, is_quoted=True)
+    separator = match["sep"].strip(" \t*")
+    is_field = before.endswith(('name="', "name='"))
     # `class="token">` names no value, nor does a word inside `arn:…:secret:…` or `AWS::IAM::AccessKey`.
-    if (separator == ">" and match["close"]) or before.endswith("::"):
+    if separator == ">" and match["close"] and not is_field:
         return False
-    if separator == ":" and before.endswith(":"):
+    if before.endswith("::") or (separator == ":" and before.endswith(":")):
         return False
+    if separator.endswith(_LOOSE_SEPARATORS):
+        return rules.is_told_value(value.text) and not rules.is_hexadecimal(value.text)
+    has_digit = any(map(str.isdigit, value.text))
     if separator.endswith("==") or separator.startswith("!"):
         is_placed = value.is_quoted
+    elif separator.isalpha():
+        is_placed = has_digit or rules.is_gibberish(value.text) or rules.is_passphrase(value.text)
     elif separator:
         is_placed = True
     elif match["close"] or value.text.startswith("-"):
         is_placed = False
     else:
-        is_sql = kind == "password" and value.is_quoted and any(map(str.isdigit, value.text))
-        is_typed = rules.PROSE_LOGIN.search(before) is not None and any(map(str.isdigit, value.text))
+        is_sql = value.is_quoted and ((kind == "password" and has_digit) or rules.is_told_value(value.text))
+        is_typed = rules.PROSE_LOGIN.search(before) is not None and has_digit
         is_netrc = rules.NETRC_LOGIN.search(before) is not None
-        is_placed = is_sql or is_typed or is_netrc or before.endswith("--")
+        is_placed = is_sql or is_typed or is_netrc or before.endswith((" -", "--"))
+    if kind == "password" and rules.is_passphrase(value.text):
+        return is_placed
+    is_password = kind == "password" or (kind == "secret" and value.is_quoted and len(value.text) >= 8)
     judge = rules.is_password_value if is_password else rules.is_key_value
     return is_placed and judge(value.text, is_quoted=value.is_quoted)
 
@@ -387,6 +409,17 @@ def _cookies(text: str, flat: str) -> Iterator[Span]:
             pair = rules.COOKIE_PAIR.match(text, pair.end())
 
 
+_FLAT_RULES: Final = (("auth", _authorizations), ("cookie", _cookies), ("bearer ", _bearers))
+_WORDS: Final = frozenset(
+    {
+        *(word for word, _ in rules.NAMES),
+        *(hint for hint, _ in _FLAT_RULES),
+        *secret_context.WORDS,
+        *PLACE_STEMS,
+    }
+)
+
+
 def _merge_spans(spans: list[Span]) -> list[Span]:
     """Unite spans that overlap, under the kind that says most."""
     merged: list[Span] = []
@@ -413,7 +446,8 @@ def _with_repeats(text: str, spans: list[Span]) -> list[Span]:
             continue
         at = text.find(value)
         while at >= 0:
-            if not text[at - 1 : at].isalnum() and not text[at + len(value) : at + len(value) + 1].isalnum():
+            is_apart = not text[at - 1 : at].isalnum() or _is_at_boundary(text, at)
+            if is_apart and not text[at + len(value) : at + len(value) + 1].isalnum():
                 echoes.append(Span(at, at + len(value), span.kind, BY_ECHO))
             at = text.find(value, at + len(value))
     named = [span._replace(kind=kinds[text[span.start : span.end]].kind) for span in spans]
@@ -446,6 +480,9 @@ def validate_path(what: str, path: str) -> str:
     return path
 
 
+_LABEL_FIELDS: Final = ("element", "label", "selector", "key", "name")
+
+
 def without_secrets(value: object, *, is_exact: bool = False) -> object:
     """Return the value with the secrets in all its texts redacted, whatever its type.
 
@@ -455,8 +492,13 @@ def without_secrets(value: object, *, is_exact: bool = False) -> object:
 
     def clean_value(value: object, name: object = None) -> object:
         if isinstance(value, Mapping):
+            # `{"element": "Password input", "text": …}`: the name stands in a field beside the value.
+            label = next((str(value[name]) for name in _LABEL_FIELDS if name in value), "")
+            is_labelled = rules.SECRET_LABEL.search(label) is not None
             return {
-                clean(key) if isinstance(key, str) else key: clean_value(item, key)
+                clean(key) if isinstance(key, str) else key: clean_value(
+                    item, "password" if is_labelled and key in ("value", "text") else key
+                )
                 for key, item in value.items()
             }
         if isinstance(value, list | tuple):

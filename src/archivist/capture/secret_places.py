@@ -20,6 +20,9 @@ _MARK: Final = rules.QUOTE_MARK
 _BLANK: Final = r"[ \t]{1,4}"
 _QUOTE: Final = r"[\"']?"
 _PLACED: Final = r"(?P<value>[^\s\"'\\`<>$][^\s\"'\\`<>]{3,1023})"
+# In quotes a value reaches to the closing one, whatever it is made of.
+_QUOTED: Final = r"(?:\"(?P<double>[^\"\n\\]{4,1023})\"|'(?P<single>[^'\n\\]{4,1023})')"
+_VALUE: Final = rf"(?:{_QUOTED}|{_QUOTE}{_PLACED})"
 
 
 class _Flag(NamedTuple):
@@ -37,17 +40,25 @@ def _flag(name: str, option: str, programs: str, value: str = r"[^\s\"'$<{=/\-][
 
 # A flag that other programs have too: the value must look drawn by chance.
 _COMMON_FLAGS: Final = {"b", "D"}
+# `helm registry login -p …`: any program may have such a command. Its value must look drawn by chance too.
+_LOGIN_COMMAND: Final = lazy_pattern(r"(?<![\w/.\-])(?:login|auth)(?![\w/.\-=])[^;&|]{0,160}\Z")
 
 
 _FLAGS: Final = (
     _flag("pass", r"pass(?:in|out)? [\"']?pass:", r"\bopenssl\b", r"[^\s\"'$<{][^\s\"']{3,255}"),
     _flag(
-        "u", r"(?:u[ =]?|-user[ =])[\"']?[^\s:\"'$<{]{1,128}:", r"\bcurl\b", r"[^\s\"'$<{:/][^\s\"']{0,255}"
+        "u",
+        r"(?:[uU][ =]?|-(?:proxy-)?user[ =])[\"']?[^\s:\"'$<{]{1,128}:",
+        r"\bcurl\b",
+        r"[^\s\"'$<{:/][^\s\"']{0,255}",
     ),
+    _flag("creds", r"(?:-?[\w\-]{0,20}creds|-?auth)[ =][\"']?[^\s:\"'$<{]{1,128}:", ""),
+    _flag("value", r"-(?:value|body|secret-string)[ =][\"']?", r"\bsecret|SecureString|[Pp]assw"),
     _flag(
         "p",
         r"p[ =]?[\"']?",
-        r"\b(?:mysql\w*|mariadb[\w\-]*|mongo\w*|sshpass|(?:docker|podman|az) login|7z|ldap\w+|cqlsh|twine)\b",
+        r"\b(?:mysql\w*|mariadb[\w\-]*|mongo\w*|sshpass|(?:docker|podman|az) login|7z|ldap\w+|cqlsh|twine"
+        r"|cypher-shell|user(?:add|mod)|conan)\b",
         r"[^\s\"'$<{=\-][^\s\"']{3,255}",
     ),
     _flag(
@@ -61,9 +72,10 @@ _FLAGS: Final = (
         r"a [\"']?",
         r"\b(?:redis-cli|valkey-cli|zip|unzip|ldap\w+)\b|(?:^|[\s;&|(])https? (?:.{0,160} )?-a [\"']?\Z",
     ),
+    _flag("N", r"N [\"']?", r"\bssh-keygen\b"),
     _flag("t", r"t [\"']?", r"\bcodecov\b"),
     _flag("k", r"k [\"']?", r"\bopenssl enc\b"),
-    _flag("c", r"c [\"']?", r"\bsnmp\w+ "),
+    _flag("c", r"[cAX] [\"']?", r"\bsnmp\w+ "),
     _flag("b", r"b [\"']?[\w.\-]{1,80}=", "", r"[^\s;\"'$]{8,512}"),
     _flag("U", r"U [\"']?[^\s%\"']{1,64}%", r"\b(?:smb\w+|rpcclient)\b"),
     _flag("store", r"-?(?:src|dest)?(?:store|key)pass [\"']?", r"\b(?:keytool|jarsigner|apksigner)\b"),
@@ -101,7 +113,7 @@ _NAME_FIELD: Final = r"(?i:name|key|parameterkey)"
 _VALUE_NAME: Final = r"(?i:value|parametervalue)"
 _IS: Final = r"\s{0,8}:\s{0,8}"
 _NAME_PAIR: Final = rf"{_MARK}{_NAME_FIELD}{_MARK}{_IS}{_MARK}{_NAME_ELSEWHERE}{_MARK}"
-_VALUE_PAIR: Final = rf"{_MARK}{_VALUE_NAME}{_MARK}{_IS}{_MARK}{_PLACED}"
+_VALUE_PAIR: Final = rf"{_MARK}{_VALUE_NAME}{_MARK}{_IS}(?:{_QUOTED}|{_MARK}{_PLACED})"
 _GAP: Final = r"[^{}<>]{0,160}?"
 # A name and a value in fields of their own: looked for around each `value`.
 _VALUE_FIELD: Final = lazy_pattern(r"value(?=\\{0,3}[\"']?\s{0,8}[:=])")
@@ -111,7 +123,7 @@ _PAIRED_VALUES: Final = (
     lazy_pattern(rf"{_VALUE_PAIR}{_MARK}{_GAP}{_NAME_PAIR}"),
     lazy_pattern(
         rf"\b{_NAME_FIELD}: {{0,4}}{_QUOTE}{_NAME_ELSEWHERE}{_QUOTE}{_LINE}[ \t]{{0,40}}"
-        rf"{_VALUE_NAME}:{_BLANK}{_QUOTE}{_PLACED}"
+        rf"{_VALUE_NAME}:{_BLANK}{_VALUE}"
     ),
     lazy_pattern(rf"\b{_NAME_FIELD}={_MARK}{_NAME_ELSEWHERE}{_MARK}\s{{1,8}}{_VALUE_NAME}={_MARK}{_PLACED}"),
 )
@@ -123,28 +135,32 @@ _READER: Final = (
 _READER_OPTION: Final = r"--(?:password-stdin|with-token)\b"
 # The same for programs that are given settings too.
 _KEEPER: Final = r"\b(?:secrets? (?:set|put|create|add)|secrets versions add|env add)\b"
-_SENT: Final = r"(?P<mark>[\"']?)(?P<value>(?:[^\s\"'`|\\<>$]|\$(?![\w{(])){4,256})(?:\\n)?(?P=mark)"
+_SENT: Final = (
+    r"(?P<mark>[\"']?)(?P<value>(?:[^\s\"'`|\\<>$]|\$(?![\w{(])){4,256})(?:\\n(?:(?P=value)\\n)?)?(?P=mark)"
+)
 _ECHO: Final = rf"echo (?:-[neE]{{1,3}} )?{_SENT}[ \t]{{0,4}}\|[ \t]{{0,4}}"
 _PRINTF: Final = rf"printf (?:[\"']?%s(?:\\n)?[\"']? )?{_SENT}[ \t]{{0,4}}\|[ \t]{{0,4}}"
 _TO_READER: Final = rf"(?:{_READER}|[^\n|]{{0,200}}?{_READER_OPTION})"
 _TO_KEEPER: Final = rf"[^\n|]{{0,100}}?{_KEEPER}"
 _HERE_STRING: Final = lazy_pattern(rf"<<<[ \t]{{0,2}}{_SENT}")
-_READS_HERE: Final = lazy_pattern(rf"(?:^|[;&|][ \t]{{0,4}}){_READER}|{_READER_OPTION}|{_KEEPER}")
+_READS_HERE: Final = lazy_pattern(rf"(?:^|[;&|][ \t]{{0,4}}){_READER}|{_READER_OPTION}|{_KEEPER}|\blogin\b")
 
 
 def _is_placed_secret(value: str) -> bool:
-    is_count = value.isdigit()
-    return value.startswith("$") or (not is_count and rules.is_password_value(value, is_quoted=True))
+    return not value.isdigit() and (
+        rules.is_password_value(value, is_quoted=True) or rules.is_passphrase(value)
+    )
 
 
 def _is_typed_secret(value: str) -> bool:
     """Say whether a value in a place where other words stand too looks like a password."""
-    return not value.isalpha() and not value.isdigit() and rules.is_password_value(value, is_quoted=False)
+    is_word = value.isdigit() or (value.isalpha() and not rules.is_gibberish(value))
+    return not is_word and rules.is_password_value(value, is_quoted=False)
 
 
-def _is_drawn_alone(value: str) -> bool:
-    """Say whether a value that stands alone on its line was drawn by chance."""
-    return rules.is_random(value) or rules.is_hexadecimal(value)
+def _is_hash(value: str) -> bool:
+    """Say that a hash of a password is one by its form alone."""
+    return value.startswith("$")
 
 
 class _Place(NamedTuple):
@@ -166,46 +182,31 @@ _PLACES: Final[tuple[_Place, ...]] = (
         "set",
         _is_placed_secret,
         r"set(?:env|x|[ \t]{1,4}-[gUx]{1,3}|(?<=[Cc]onfig set)|(?<=onfigure set)|(?<=-secrets set))"
-        rf"{_BLANK}{_QUOTE}{_NAME_ELSEWHERE}{_QUOTE}[ \t=]{{1,4}}{_QUOTE}{_PLACED}",
+        rf"{_BLANK}{_QUOTE}{_NAME_ELSEWHERE}{_QUOTE}[ \t=]{{1,4}}{_VALUE}",
     ),
     _place(
         "env ",
         _is_placed_secret,
-        rf"(?:^|{_LINE})[ \t]{{0,8}}(?:ENV|ARG){_BLANK}{_NAME_ELSEWHERE}{_BLANK}{_QUOTE}{_PLACED}",
-    ),
-    _place(
-        "secret set",
-        _is_placed_secret,
-        rf"secret set [^\n|;]{{1,120}}?(?:--body|-b)[ =]{_QUOTE}{_PLACED}",
+        rf"(?:^|{_LINE})[ \t]{{0,8}}(?:ENV|ARG){_BLANK}{_NAME_ELSEWHERE}{_BLANK}{_VALUE}",
     ),
     _place(
         "securestring",
         _is_placed_secret,
-        rf"SecureString[^\n|;]{{0,200}}?--value[ =]{_QUOTE}{_PLACED}",
+        rf"ConvertTo-SecureString (?:-[Ss]tring )?{_QUOTED}",
     ),
-    _place(
-        "securestring",
-        _is_placed_secret,
-        rf"--value[ =]{_QUOTE}(?P<value>[^\s\"'$-][^\s\"']{{3,99}}){_QUOTE}[^\n|;]{{0,60}}SecureString",
-    ),
-    _place(
-        "securestring",
-        _is_placed_secret,
-        r"ConvertTo-SecureString (?:-[Ss]tring )?[\"'](?P<value>[^\s\"'`]{4,256})[\"']",
-    ),
-    _place("secret-string", _is_placed_secret, rf"--secret-string[ =]{_QUOTE}{_PLACED}"),
-    _place("identified by", _is_placed_secret, rf"(?i:identified by){_BLANK}[\"']{_PLACED}"),
-    _place("psk", _is_placed_secret, rf"\bpsk[ \t]{{0,2}}[=:][ \t]{{0,2}}{_QUOTE}{_PLACED}"),
-    _place("requirepass", _is_typed_secret, rf"requirepass{_BLANK}{_QUOTE}{_PLACED}"),
-    _place("masterauth", _is_typed_secret, rf"masterauth{_BLANK}{_QUOTE}{_PLACED}"),
+    _place("identified by", _is_placed_secret, rf"(?i:identified by){_BLANK}{_QUOTED}"),
+    _place("identified by", rules.is_told_value, rf"(?i:identified by){_BLANK}{_PLACED}"),
+    _place("psk", _is_placed_secret, rf"\bpsk[ \t]{{0,2}}[=:][ \t]{{0,2}}{_VALUE}"),
+    _place("requirepass", _is_typed_secret, rf"requirepass{_BLANK}{_VALUE}"),
+    _place("masterauth", _is_typed_secret, rf"masterauth{_BLANK}{_VALUE}"),
     _place("stats auth", _is_placed_secret, r"stats auth [^\s:]{1,64}:(?P<value>[^\s\"'$<{]{4,256})"),
     # Words of a command.
-    _place("password", _is_typed_secret, rf"nmcli [^\n|;]{{1,160}}? password {_QUOTE}{_PLACED}"),
+    _place("password", _is_typed_secret, rf"nmcli [^\n|;]{{1,160}}? password {_VALUE}"),
     _place(
         "htpasswd",
         _is_typed_secret,
         r"htpasswd -(?:(?=\w{0,5}n)\w{1,6}|(?=\w{0,5}b)\w{1,6} \S{1,200}) \S{1,64} "
-        rf"{_QUOTE}{_PLACED}",
+        rf"{_VALUE}",
     ),
     _place(
         "user",
@@ -213,12 +214,25 @@ _PLACES: Final[tuple[_Place, ...]] = (
         r"user(?:(?<=\bnet user) |(?<=ctl add_user) |(?<=/user):)[\w.@\\\-]{1,64} {1,4}"
         rf"{_QUOTE}(?P<value>[^\s\"'\\`<>$/\-][^\s\"'\\`<>]{{3,255}})",
     ),
-    _place("authtoken ", rules.is_drawn_value, r"authtoken (?P<value>[\w\-.]{16,512})"),
-    _place("login ", rules.is_drawn_value, r"login (?P<value>[\w.~+/=\-]{16,512})(?=[\s\"'`;&|]|\Z)"),
     _place(
         "sqlplus",
         _is_placed_secret,
         r"sqlplus (?:-\w{1,8} ){0,3}[\"']?[\w.$#]{1,64}/(?P<value>[^\s\"'@/$]{3,128})@",
+    ),
+    _place("oracle:", _is_placed_secret, r"oracle:\w{1,8}:[\w.$#]{1,64}/(?P<value>[^\s\"'@/$]{3,128})@"),
+    _place("alias set", rules.is_drawn_value, rf"alias set(?: [^\s\"'$]{{1,200}}){{3}} {_VALUE}"),
+    _place("http-basic", _is_typed_secret, rf"http-basic\.[\w.\-]{{1,64}} [^\s\"'$]{{1,64}} {_VALUE}"),
+    _place(
+        "bundle",
+        _is_typed_secret,
+        r"(?:bundle config (?:set )?[\w.\-]{3,80} |BUNDLE_\w{1,80}=[\"']?)[\w.\-]{1,64}:"
+        r"(?P<value>[^\s\"'$/:]{6,128})",
+    ),
+    _place(
+        " as the ",
+        rules.is_told_value,
+        r"se[ \t](?<=[Uu]se[ \t])[`\"']?(?P<value>[^\s`\"']{8,128})[`\"']? as the (?:\w{1,12} )?"
+        r"(?:passw|secret|token|(?:api )?key|credential)",
     ),
     _place("echo ", _is_placed_secret, _ECHO + _TO_READER),
     _place("echo ", _is_typed_secret, _ECHO + _TO_KEEPER),
@@ -233,20 +247,13 @@ _PLACES: Final[tuple[_Place, ...]] = (
         r"(?:[ \t](?:is|to|as|ist|lautet|est)[ \t]{0,2}:?|[ \t]{0,2}[:=]))[ \t]{1,4}"
         r"[\"'`]?(?P<value>[^\s\"'`]{8,128})",
     ),
-    # "Please use the following password:", and it stands alone on one of the next two lines.
-    _place(
-        "passw",
-        _is_drawn_alone,
-        r"(?i:passw(?:ord|ort))[^\n]{0,80}:[ \t]{0,4}\r?\n(?:[ \t]{0,40}\r?\n)?[ \t]{0,40}"
-        r"(?P<value>[\w+/=.!@#%^&*\-]{8,128})[ \t]{0,4}(?=\r?\n|\Z)",
-    ),
     # Forms that only their surroundings tell from other text.
-    _place("$", _is_placed_secret, r"(?P<value>\$(?:1|2[aby]|5|6|y|apr1)\$[./\w$=,]{20,200})"),
+    _place("$", _is_hash, r"(?P<value>\$(?:1|2[aby]|5|6|y|apr1)\$[./\w$=,]{20,200})"),
     _place(":aa", _is_placed_secret, r"(?<![\w.:\-])(?P<value>\d{8,10}:AA[\w\-]{32,35})(?![\w\-])"),
     _place(
         "pass:",
         rules.is_drawn_value,
-        rf"(?:^|{_LINE})[ \t\-]{{0,12}}{_QUOTE}pass{_QUOTE}:{_BLANK}{_QUOTE}{_PLACED}",
+        rf"(?:^|{_LINE})[ \t\-]{{0,12}}{_QUOTE}pass{_QUOTE}:{_BLANK}{_VALUE}",
     ),
     _place("pass=", rules.is_drawn_value, r"[?&\"']pass=(?P<value>[^\s&\"'$<>]{8,256})"),
     _place("key=", rules.is_drawn_value, r"[?&](?i:api_?)?(?i:key)=(?P<value>[\w.~%+/\-]{16,512})"),
@@ -273,11 +280,12 @@ _FORMS: Final[tuple[_Place, ...]] = (
         r"-us(?=\d{1,2}(?![\w\-]))(?<=(?P<value>[0-9a-f]{32})-us)(?<![\w\-][0-9a-f]{32}-us)",
     ),
 )
-# Each word costs one more search of the whole text, so those that share letters are looked for once.
+# Each word costs one search of the whole text, so those that share letters are looked for once.
 _PLACES_BY_STEM: Final[dict[str, list[_Place]]] = {}
 for _row in _PLACES:
-    _stem = next((stem for stem in ("pass", "sec", "auth") if stem in _row.word), _row.word)
+    _stem = next((stem for stem in ("passw", "pass", "sec", "auth") if stem in _row.word), _row.word)
     _PLACES_BY_STEM.setdefault(_stem, []).append(_row)
+PLACE_STEMS: Final = (*_PLACES_BY_STEM, *(place.word for place in _FORMS), "value", "<<<")
 
 
 def find_flag_values(text: str) -> Iterator[rules.Span]:
@@ -286,28 +294,34 @@ def find_flag_values(text: str) -> Iterator[rules.Span]:
         name = flag.lastgroup or ""
         value = flag[name]
         line = text[max(0, flag.start() - _FLAG_REACH) : flag.start(name)].rpartition("\n")[2]
-        if not _FLAG_PROGRAMS[name].search(line) or value.isdigit() or rules.is_template(value):
+        if name == "value":
+            line += text[flag.end() : flag.end() + _FLAG_REACH].partition("\n")[0]
+        is_known = _FLAG_PROGRAMS[name].search(line) is not None
+        is_login = name == "p" and not is_known and _LOGIN_COMMAND.search(line) is not None
+        is_port = value.isdigit() and len(value) <= 5
+        if not (is_known or is_login) or is_port or rules.is_template(value):
             continue
-        if name not in _COMMON_FLAGS or rules.is_drawn_value(value) or rules.is_hexadecimal(value):
+        is_plain = name not in _COMMON_FLAGS and not is_login
+        if is_plain or rules.is_drawn_value(value) or rules.is_hexadecimal(value):
             yield rules.Span(*flag.span(name), "password", rules.BY_PLACE)
 
 
-def find_by_place(text: str, flat: str) -> Iterator[rules.Span]:
+def find_by_place(text: str, flat: str, present: set[str]) -> Iterator[rules.Span]:
     """Find the values whose name, or the command that takes them, stands in another place."""
     for place in _FORMS:
-        if place.word in flat:
+        if place.word in present:
             yield from _placed_values(text, place.pattern, place.is_secret)
     # Chinese and Japanese put no space before a value.
     if text.isascii() and not _PLACE.search(flat):
         return
-    if "value" in flat:
+    if "value" in present:
         yield from _paired_values(text, flat)
     for stem, places in _PLACES_BY_STEM.items():
-        if stem in flat:
+        if stem in present:
             for place in places:
                 if place.word is stem or place.word in flat:
                     yield from _placed_values(text, place.pattern, place.is_secret)
-    if "<<<" in flat:
+    if "<<<" in present:
         yield from _here_strings(text)
     if len(text) <= _LONGEST_PROMPT:
         hints = _PROMPT_HINTS if text.isascii() else _ALL_PROMPT_HINTS
@@ -320,9 +334,10 @@ def _placed_values(
 ) -> Iterator[rules.Span]:
     """Find the values that a pattern shows and a judge takes for secrets."""
     for match in pattern.finditer(text):
-        value = match["value"].rstrip(".,:;)\"'")
-        if is_secret(value) and (value.startswith("$") or not rules.is_template(value)):
-            start = match.start("value")
+        quoted = next((name for name in ("double", "single") if match.groupdict().get(name)), None)
+        value = match[quoted] if quoted else match["value"].rstrip(".,:;)\"'")
+        if is_secret(value) and (is_secret is _is_hash or not rules.is_template(value)):
+            start = match.start(quoted or "value")
             kind = "password" if "pass" in match[0].lower() else "secret"
             yield rules.Span(start, start + len(value), kind, rules.BY_PLACE)
 

@@ -1,6 +1,7 @@
 """Say what a secret looks like: the forms of vendors' keys, the names people give secrets, their values."""
 
 import re
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from archivist.cold_start import lazy_pattern
@@ -23,7 +24,7 @@ class Span(NamedTuple):
     rank: int
 
 
-BY_FORM, BY_PLACE, BY_NAME, BY_ECHO = range(4)
+BY_FORM, BY_PLACE, BY_NAME, BY_CONTEXT, BY_ECHO = range(5)
 
 
 class VendorRule(NamedTuple):
@@ -211,39 +212,51 @@ URL_SIGNATURE: Final = lazy_pattern(
 # Names. Patterns run on the lower-cased text and begin with one plain letter or word, which the regex engine
 # finds fast: k is rarer than the t of token.
 _TAIL: Final = (
-    r"(?P<tail>(?:[_\-]?\d{1,2}"
+    r"(?P<tail>(?:[_\- ]?\d{1,2}(?!\d)"
     r"|[_\-](?:value|data|prod|production|dev|staging|live|test|base64|b64|raw|default|plain))?)"
 )
 _SEP: Final = (
-    r"(?P<close>(?:\\{0,3}[\"'`])?\]?)"
-    r"(?P<sep>[ \t]{0,8}:[ \t]?[a-z_][\w\[\].?]{0,40}(?: ?\| ?none)?[ \t]?=(?![=>])[ \t]{0,4}(?=[\"'bruf\\])"
-    r"|[ \t]{0,16}(?::=|=>|[=!]==?|=|:(?!:))[ \t]{0,16}"
+    r"(?P<close>(?:\\{0,3}[\"'`]|\*\*)?\]?)"
+    # A type between name and value: `api_key: str = "…"`, `const KEY: &'static str = "…"`.
+    r"(?P<sep>[ \t]{0,8}:[ \t]?(?:&(?:'[a-z]{1,12} )?)?[a-z_][\w\[\].?]{0,40}(?: ?\| ?none)?[ \t]?=(?![=>])"
+    r"[ \t]{0,4}(?=[\"'bruf\\])"
+    r"|[ \t]{0,16}(?::=|=>|->|[=!]==?|=|:(?!:))\*{0,2}[ \t]{0,16}(?:\[(?=\\{0,3}[\"']))?"
     # A quoted name, and the value on the next line.
     r"(?:(?<=[\"']:)\r?\n[ \t]{0,40}(?=[\"']))?"
     r"|>(?=[^<\n]{1,200}</)"
-    r"|,[ \t]{0,4}(?=\\{0,3}[\"'])|\((?=[\"'])"
-    r"|(?:[ \t]for[ \t][^\n:=,;\"'`]{1,40}?)?[ \t]{1,2}(?:is|ist|lautet|est):?[ \t]{1,2}(?=\S{0,64}\d)"
+    # Arguments, defaults (`process.env.JWT_SECRET || "…"`) and blocks (`let(:token) { "…" }`).
+    r"|,[ \t]{0,16}(?=\\{0,3}[\"'])|\((?=[\"'])"
+    r"|\)?[ \t]{1,4}(?:\|\||\?\?|or)[ \t]{1,4}(?=[\"'])|\)[ \t]?\{[ \t]?(?=[\"'])"
+    r"|(?:[ \t]for[ \t][^\n:=,;\"'`]{1,40}?)?[ \t]{1,2}(?:is|ist|lautet|est):?[ \t]{1,2}"
     # A bare word after a space is prose unless something in it is no letter.
     r"|[ \t]{1,4}(?=[\"']|[a-z]{0,64}[^a-z\s.,:;()\[\]=]))"
 )
 
 
 NAMES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
-    ("p", lazy_pattern(r"p(?:(?<=mot de p)asse|ass(?:word|wd|phrase|wort|code)?|wd?)" + _TAIL + _SEP)),
+    (
+        "p",
+        lazy_pattern(
+            r"p(?:(?<=mot de p)asse|ass(?:word|wd|phrase|wort|code)?|wd?|epper|at(?<=_pat))" + _TAIL + _SEP
+        ),
+    ),
     ("secret", lazy_pattern(r"secret(?:[_\-]?(?:string|key[_\-]?base))?" + _TAIL + _SEP)),
     ("k", lazy_pattern(r"k(?:(?<=tok)en|ey)" + _TAIL + _SEP)),
+    *(
+        (word, lazy_pattern(word + r"(?:ential)?s?" * (word == "cred") + _TAIL + _SEP))
+        for word in ("salt", "_session", "cred")
+    ),
 )
-NAME_KINDS: Final = {
-    "pa": "password",
-    "pw": "password",
-    "se": "secret",
-}
-# How long a name may be, and with `api ` before it.
+# By the first three letters of what was found; anything else is a secret.
+NAME_KINDS: Final = {"pas": "password", "pwd": "password", "ken": "token", "key": "api-key"}
+SECRET_LABEL: Final = lazy_pattern(r"(?i:passw|passphrase|secret|\btoken|_token|api.?key|credential)")
+KEY_LEAD: Final = lazy_pattern(r"(?:api|access|secret|private|unseal|license|master) \Z")
+# How long a name may be, and with `private ` before it.
 NAME_REACH: Final = 48
-_LONGEST_NAME: Final = NAME_REACH + 4
+_LONGEST_NAME: Final = NAME_REACH + 8
 WHOLE_NAME: Final = {
     "password": lazy_pattern(r".*pass(?:word|wd|phrase|wort|code)|.*pwd|\w*[_\-](?:pass|pw)|passe?|pw"),
-    "secret": lazy_pattern(r".*"),
+    "secret": lazy_pattern(r".*secret.*", longest=_LONGEST_NAME),
     # Marks of a page, a lock or a repeated request are drawn by chance too, but open nothing.
     "token": lazy_pattern(
         r"(?!(?:.*[_.\-])?(?:\w*next\w*|\w*page|pagination|\w*continuation|sync|resume|starting|client|\w*request"
@@ -253,13 +266,19 @@ WHOLE_NAME: Final = {
     "api-key": lazy_pattern(
         r"(?:.*[_.\-])?\w*(?:api|access|secret|private|encrypt(?:ion)?|signing|signature|account|auth|master|license"
         r"|services?|subscription|deploy|ssh|client|admin|app|application|storage|functions|webhook|hmac|crypto|aes"
-        r"|jwt|session|cookie|fernet|server|role|bot|maps|integration|ingest|write|rsa|consumer)[_.\- ]?key",
+        r"|jwt|session|cookie|fernet|unseal|server|role|bot|maps|integration|ingest|write|rsa|consumer)"
+        r"[_.\- ]?key",
         longest=_LONGEST_NAME,
     ),
 }
 # As it is written: `SSHPASS`, `SmtpPass`, but not `bypass`.
 PASS_NAME: Final = lazy_pattern(
     r"(?!BYPASS|COMPASS|ENCOMPASS|SURPASS|OVERPASS)[A-Z][A-Z0-9]{0,40}PASS|\w{0,40}[a-z0-9]Pass"
+)
+# What is mixed into hashes, and what a person or a session is let in with.
+OTHER_SECRET: Final = lazy_pattern(
+    r"(?:\w{0,60}_)?(?:SALT|PEPPER|CREDS?|CREDENTIALS?)|\w{1,60}_(?:PAT|SESSION)"
+    r"|(?:[\w.\-]{0,60}[_\-.])?(?:salt|pepper|creds?|credentials?)|\w{0,60}[a-z](?:Salt|Pepper|Credentials?)"
 )
 # Any other key, as it is written: `OPENAI_KEY`, `PresharedKey`, `x-acme-key`. Keys of tables, caches and
 # locks open nothing, nor do public ones.
@@ -270,7 +289,7 @@ _HARMLESS_KEY_WORDS: Final = """
     data dedup dedupe dict doc document entity enum event feature field file flag foreign group hash host
     hot i18n id idem idempotency image index item job json kid label list locale lock lookup map menu
     message metric node object order partition path press primary pub public publishable query react
-    record registry request room route routing row run s3 section short site sort span state store sub
+    registry request room route routing row run s3 section short site sort span state store sub
     surrogate tab tag task theme thread trace translation unique verification verify verifying websocket
     widget
 """
@@ -279,9 +298,9 @@ HARMLESS_KEYS: Final = frozenset(re.findall(r"\w+", _HARMLESS_KEY_WORDS))
 AUTH: Final = lazy_pattern(
     r"auth(?:[ \t]?=?[ \t]?\([ \t\n]{0,4}[\"'][^\"'\n]{1,80}[\"'],[ \t\n]{0,4}"
     r"[\"'](?P<pair>[^\"'\n]{4,200})[\"']"
-    r"|(?:orization)?(?:\\{0,3}[\"'`])?\]?[ \t]{0,4}(?:[:=]|(?P<comma>,)(?=[ \t]{0,2}\\{0,3}[\"']))"
+    r"|(?:orization|ident)?(?:\\{0,3}[\"'`])?\]?[ \t]{0,4}(?:[:=]|(?P<comma>,)(?=[ \t]{0,2}\\{0,3}[\"']))"
     r"[ \t]{0,4}(?:[bruf]{0,2}(?P<quote>\\{0,3}[\"'`]))?"
-    r"(?P<scheme>(?:bearer|basic|token|digest|apikey|negotiate|bot|ssws)[ \t]{1,4})?)"
+    r"(?P<scheme>(?:bearer|basic|token|digest|apikey|negotiate|bot|ssws|splunk)[ \t]{1,4})?)"
 )
 # Where the header's name is not beside it: logs, and listings of names and values.
 BEARER: Final = lazy_pattern(r"bearer[ \t]{1,2}(?=[a-z0-9._~+/\-]{16})")
@@ -322,6 +341,11 @@ PROSE_LOGIN: Final = lazy_pattern(
 NETRC_LOGIN: Final = lazy_pattern(r"login[ \t]+\S{1,128}\s+\Z")
 QUOTE_OPEN: Final = lazy_pattern(r"[bBrRuUfF@]{0,2}(\\{0,3}[\"'`])")
 BARE_VALUE: Final = lazy_pattern(r"[^\s\"'`,;&<>()\[\]{}|\\]{1,512}")
+MARKS: Final = ",;&<>()[]{}|"
+# A bare value with brackets and separators in it: up to white space, the next setting or a tag.
+BARE_WITH_MARKS: Final = lazy_pattern(
+    r"(?:[^\s\"'`\\,;&|<]|[,;&|](?![,;&|]|[\w.\- ]{1,40}[=:])|<(?![/!]|[a-z]{1,12}[ >/])){1,512}"
+)
 LINE_VALUE: Final = lazy_pattern(r"[^\s\"'`\\]{1,512}")
 # A value is judged by its beginning; the rest of a very long one goes with it.
 LONG_VALUE: Final = 512
@@ -333,12 +357,18 @@ ENV_NAME: Final = lazy_pattern(
 
 # Values.
 _TEMPLATE: Final = lazy_pattern(
-    r"[$<{%*]|\.\.\.|\u2026|\[redacted|.{0,8}(?:\$\{|\{\{|%\(|\*\*\*|<[a-z])|[xX\u2022#?_.\-]+\Z|\w{0,12}[_\-]x{6,}\Z|.*(?:\$\{|\{\{|\$\(|\{\w*\})",
+    r"[$<{%*]|\.\.\.|\u2026|\[redacted|.{0,8}(?:\$\{|\{\{|%\(|\*\*\*|<[a-z][\w \-]{0,40}>)"
+    r"|[xX\u2022#?_.\-]+\Z|\w{0,12}[_\-]x{6,}\Z|.*(?:\$\{|\{\{|\$\(\w{0,40}[ )]|\{\w*\})",
     re.IGNORECASE,
 )
+# Regular expressions and alphabets.
+_REGEX: Final = lazy_pattern(
+    r"a-z|A-Z|0-9|\\[dwsb]|\(\?|\.[*+]|\{\d{1,3},?\d{0,3}\}|[aA][bB][cC][dD][eE]|012345"
+)
+_CALL: Final = lazy_pattern(r"[A-Za-z_$][\w.$]{0,80}[(\[{<](?:.{0,400}[)\]}>])?;?\Z")
 _PLACEHOLDER: Final = lazy_pattern(
     r"(?:your|change|replace|insert|enter|example|sample|placeholder|dummy|fake|mock|todo|fixme|foo|bar|baz|redacted"
-    r"|hidden|masked|removed|none|null|nil|undefined|some|any|the|not|no|an?|my)(?:[\W_\d].*)?\Z"
+    r"|hidden|masked|removed|none|null|nil|undefined|some|any|the|not|no|an?|my)(?:[\W_].*|\d{1,6})?\Z"
     r"|(?:changeme|change_?it|your\w+|my[_\-]?(?:password|passwd|secret|token|key|pass|api[_\-]?key)|xxx\w*|abc|123)\Z",
     re.IGNORECASE,
 )
@@ -346,6 +376,7 @@ _PATH: Final = lazy_pattern(
     r"(?:~|\.{1,2})?/(?:[\w.\-]+/)*[\w.\-]*\Z|[a-z][a-z0-9+.\-]{1,12}://|arn:|[A-Z]:\\"
     r"|[\w./\-]+\.(?:pem|json|key|crt|txt|py|js|ts|ya?ml|toml|env|md|cfg|ini|go|rs|java|rb|sh|html?|lock|log)(?::\d+)*\Z"
 )
+_LONG_BASE64: Final = lazy_pattern(r"/(?=[A-Za-z0-9]*[A-Z])[A-Za-z0-9+/]{40,}={0,2}\Z")
 _DOTTED: Final = lazy_pattern(r"[A-Za-z_$]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+\Z")
 _CONSTANT: Final = lazy_pattern(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\Z|_[A-Z_]+\Z")
 _WORDS: Final = lazy_pattern(
@@ -367,6 +398,17 @@ _TYPES: Final = lazy_pattern(
     r"(?:sha\d+|md5|utf-?\d+|base64|oauth2?|int\d+|float\d+|ed25519|rs256|hs256|aes\d\w*|http2?|aws4-hmac-sha256)\Z",
     re.IGNORECASE,
 )
+# By a letter, the letters that hardly ever follow it in words and names: the pairs that together make up one
+# fortieth of those in 9,500 words of real sessions.
+_RARE_PAIRS: Final = """
+    a:aehjoqz b:bdfghkmnpqtvwxz c:bdfgjmnqvwxz d:hjknpqvwxyz e:kz f:bcdghjkmnpqsvwxz g:bcdfjkmpqtvwxyz
+    h:bcdfghjklnpqvwxyz i:hijkquwy j:abcdfghijklmnpqrtuvwxyz k:bcfghjklmnoqrtuvwxyz l:bfghjkmnqrwxz
+    m:cdfghjknqrtvwxyz n:bhjqwxz o:ehqyz p:bcfgjkmnqvwxz q:abcdefghijklmnopqrstvwxyz r:hjqxz s:bgjvxz
+    t:jkqwxz u:hjkoquvwxyz v:bcdfghjklmnpqrstuvwxyz w:bcdfgjklmpquvwxyz x:abdfghjklmnoqrsuvwxyz
+    y:abdfghjklmoqruvwxyz z:bcdfghjklmnopqrstuvwxyz
+"""
+_RARE_FOLLOWERS: Final = {row[0]: row[2:] for row in _RARE_PAIRS.split()}
+_PHRASE: Final = lazy_pattern(r"[a-z]{3,12}(?:-[a-z]{3,12}){3,7}\Z")
 _LABEL_WORDS: Final = """
     password passwd passphrase passcode passwort pass pwd secret secrets token tokens string str text
     bytes bool int integer number object dict list optional required invalid valid missing empty blank
@@ -386,7 +428,38 @@ _LABELS: Final = frozenset(re.findall(r"\w+", _LABEL_WORDS))
 
 def is_template(value: str) -> bool:
     """Say whether the value stands for another: a variable, a slot, stars or our own placeholder."""
-    return _TEMPLATE.match(value) is not None
+    # A password may begin with such a sign too, where no variable is named so.
+    is_sign = (
+        value[:1] in "$%*<{" and value[-1:] not in ">}" and has_three_sorts(value) and is_drawn(value[1:])
+    )
+    return not is_sign and _TEMPLATE.match(value) is not None
+
+
+def has_three_sorts(value: str) -> bool:
+    """Say whether a value has capitals, small letters and digits."""
+    return any(map(str.isdigit, value)) and value != value.lower() and value != value.upper()
+
+
+def is_gibberish(value: str) -> bool:
+    """Say whether letters follow each other as in no word: 3 in 10 pairs, where words have 1 in 40."""
+    lower = value.lower()
+    pairs = [pair for pair in map("".join, pairwise(lower)) if pair.isalpha() and pair.isascii()]
+    rare = sum(pair[1] in _RARE_FOLLOWERS[pair[0]] for pair in pairs)
+    return rare >= 3 and rare * 10 >= len(pairs) * 3
+
+
+def is_choppy(value: str) -> bool:
+    """Say whether capitals and small letters alternate as in no name: words have about four letters."""
+    is_mixed = value.isalpha() and value != value.lower() and value != value.upper()
+    return is_mixed and len(value) >= 12 and len(NAME_WORD.findall(value)) * 5 >= len(value) * 2
+
+
+def is_drawn(value: str) -> bool:
+    """Say whether chance drew the letters and digits of a value, whatever other signs stand between them."""
+    packed = "".join(filter(str.isalnum, value))
+    if len(packed) < 10 or len(set(packed)) < 6 or _REGEX.search(value) or _CALL.match(value):
+        return False
+    return is_random(packed) or is_gibberish(value) or is_choppy(value)
 
 
 def is_mixed(body: str) -> bool:
@@ -394,7 +467,7 @@ def is_mixed(body: str) -> bool:
     return any(map(str.isdigit, body)) and _UNBROKEN.search(body) is not None
 
 
-def is_drawn(body: str, *, is_mixed: bool) -> bool:
+def is_drawn_body(body: str, *, is_mixed: bool) -> bool:
     """Say whether a key's body is drawn by chance, as the rest of a name with this prefix inside is not."""
     pieces = _STRETCH.findall(body) if is_mixed else [body]
     return any(
@@ -412,13 +485,17 @@ def is_ordinary(value: str) -> bool:
     """Say whether a value is a placeholder, a path, a name in code, a type, a measure or a label."""
     return (
         is_template(value)
-        or _PATH.match(value) is not None
+        or (_PATH.match(value) is not None and not _LONG_BASE64.match(value))
         or (_DOTTED.match(value) is not None and not is_random(value))
-        or (_CONSTANT.match(value) is not None and not is_random(value))
+        or (_CONSTANT.match(value) is not None and not is_random(value) and not _is_long_gibberish(value))
         or _TYPES.match(value) is not None
         or (_PLACEHOLDER.match(value) is not None and not is_random(value))
         or value.strip("._-:!?").lower() in _LABELS
     )
+
+
+def _is_long_gibberish(value: str) -> bool:
+    return len(value) >= 24 and value.isalnum() and is_gibberish(value)
 
 
 def is_random(value: str) -> bool:
@@ -435,8 +512,7 @@ def is_random(value: str) -> bool:
 
 def is_drawn_value(value: str) -> bool:
     """Say whether a value looks drawn by chance, or is long with letters, capitals and digits."""
-    has_all = any(map(str.isdigit, value)) and value != value.lower() and value != value.upper()
-    return is_random(value) or (len(value) >= 14 and has_all and not is_ordinary(value))
+    return is_random(value) or (len(value) >= 14 and has_three_sorts(value) and not is_ordinary(value))
 
 
 def is_strong_value(value: str) -> bool:
@@ -446,9 +522,9 @@ def is_strong_value(value: str) -> bool:
 
 def is_told_value(value: str) -> bool:
     """Say whether what a sentence gives as a password looks like one: letters, capitals and digits."""
-    has_all = any(map(str.isdigit, value)) and value != value.lower() and value != value.upper()
-    is_key = len(value) >= 8 and _KEY_CHARACTERS.match(value) is not None
-    return is_random(value) or (has_all and is_key and not (is_ordinary(value) or _MEASURE.match(value)))
+    if len(value) < 8 or is_ordinary(value) or _MEASURE.match(value):
+        return is_random(value) and not is_template(value)
+    return is_drawn(value) or (has_three_sorts(value) and _KEY_CHARACTERS.match(value) is not None)
 
 
 def is_hexadecimal(value: str) -> bool:
@@ -456,27 +532,24 @@ def is_hexadecimal(value: str) -> bool:
     return len(value) >= 20 and _HEXADECIMAL.match(value) is not None
 
 
-def is_other_key_value(value: str, *, is_capital: bool) -> bool:
+def is_other_key_value(value: str, *, is_capital: bool, shortest: int = 16) -> bool:
     """Say whether the value of any key looks drawn by chance; a hash does so beside a name in capitals."""
-    if len(value) < 16 or not _KEY_CHARACTERS.match(value) or is_ordinary(value):
+    if len(value) < shortest or is_ordinary(value) or _MEASURE.match(value) or _DOTTED.match(value):
         return False
-    if _MEASURE.match(value) or _DOTTED.match(value):
-        return False
-    has_all = any(map(str.isdigit, value)) and value != value.lower() and value != value.upper()
-    return (is_random(value) and (has_all or is_capital)) or (is_capital and is_hexadecimal(value))
+    return (is_drawn(value) and (has_three_sorts(value) or is_capital)) or (
+        is_capital and is_hexadecimal(value)
+    )
 
 
 def is_key_value(value: str, *, is_quoted: bool) -> bool:
     """Say whether the value of something called a token or key looks like one."""
-    if len(value) < 8 or not _KEY_CHARACTERS.match(value) or is_ordinary(value):
+    if len(value) < 8 or " " in value or is_ordinary(value) or (len(value) < 24 and _MEASURE.match(value)):
         return False
-    if len(value) < 24 and _MEASURE.match(value):
-        return False
-    if is_random(value):
+    if is_random(value) or is_drawn(value):
         return True
     has_digit = any(map(str.isdigit, value))
     has_letter = any(map(str.isalpha, value))
-    if not (has_digit and has_letter):
+    if not (has_digit and has_letter and _KEY_CHARACTERS.match(value)):
         return is_quoted and _LONG_UNBROKEN.search(value) is not None
     if _WORDS.match(value) or sum(map(len, _LOWER_RUN.findall(value))) * 3 >= len(value) * 2:
         return False
@@ -486,19 +559,26 @@ def is_key_value(value: str, *, is_quoted: bool) -> bool:
 def is_password_value(value: str, *, is_quoted: bool) -> bool:
     """Say whether the value of something called a password or secret looks like one."""
     if " " in value:
-        is_drawn = _GROUPS.match(value) is not None and _GROUP_NO_WORD.search(value) is not None
-        return is_quoted and is_drawn
+        is_group = _GROUPS.match(value) is not None and _GROUP_NO_WORD.search(value) is not None
+        is_spaced = value.count(" ") <= 2 and has_three_sorts(value) and is_drawn(value)
+        return is_quoted and (is_group or is_spaced)
     if len(value) < 4 or is_ordinary(value):
         return False
     if value.isdigit():
         return len(value) >= 4
     if value.isalpha():
-        return is_quoted and len(value) >= 6 and "passw" not in value.lower()
+        is_word = not is_quoted or len(value) < 6 or "passw" in value.lower()
+        return not is_word or (len(value) >= 10 and is_gibberish(value))
     if not is_quoted and value.isidentifier() and not any(map(str.isdigit, value)):
         return False
     if is_quoted and re.fullmatch(r"[a-z]+(?:[_\-.: ][a-z]+)+", value):
-        return False
+        return is_gibberish(value)
     return any(map(str.isalnum, value)) and (is_quoted or len(value) >= 6)
+
+
+def is_passphrase(value: str) -> bool:
+    """Say whether a value is four or more words joined by hyphens, and none of them a label."""
+    return _PHRASE.match(value) is not None and _LABELS.isdisjoint(value.split("-"))
 
 
 def is_credential(value: str) -> bool:

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 _BATCH_EVENTS = 2_000
 # A damaged log can have a bad record on every line; the first kinds of them are enough to find the cause.
 _MAX_REASONS = 20
-_CHUNK_BYTES = 1 << 20
 # Where a run notes the bank with which it was shared.
 SHARED = "shared_with"
 # Review events may lack all marks of a format, so a log that no format recognises is read as review events.
@@ -111,6 +110,8 @@ class _Intake:
         self._foreign: dict[tuple[str, str], str] = {}
         self._began: dict[str, datetime] = {}
         self._parts: dict[str, tuple[str, str, str]] = {}
+        # By run: where the lines of its calls lead, from where it began.
+        self._entered: dict[str, set[str]] = {}
         self._episodes: list[Episode] = []
         self._reasons: Counter[str] = Counter()
         self._strays: list[str] = []
@@ -137,8 +138,14 @@ class _Intake:
         from archivist.records import Event
 
         if isinstance(item, Event):
+            from archivist.reading.elsewhere import paths_entered
+
             self._count += 1
-            self._events.append(self._assign_part(self._cleaner.clean(item)))
+            event = self._assign_part(self._cleaner.clean(item))
+            self._events.append(event)
+            folder = str(event.extra.get(FOLDER) or "")
+            entered = (place for place, _ in paths_entered(event, folder))
+            self._entered.setdefault(event.run, set()).update(entered, [folder] if folder else ())
             if len(self._events) >= _BATCH_EVENTS:
                 self._write_events()
         else:
@@ -162,6 +169,7 @@ class _Intake:
             if run in runs:
                 checkout = projects.checkout_info(Path(folder), self._bank.root)
                 extra = {**runs[run].extra, FOLDER: folder, projects.CHECKOUT: checkout}
+                extra |= {projects.ENTERED: {}, **self._note_entered(part, Path(folder), Path(folder))}
                 parts.append(
                     replace(runs[run], id=part, parent=run, project=project, usage=None, extra=extra)
                 )
@@ -217,15 +225,15 @@ class _Intake:
             return event
         folder, began = str(event.extra[FOLDER]), str(event.extra[BEGAN])
         event = replace(event, extra={name: value for name, value in event.extra.items() if name != BEGAN})
-        from archivist.projects import folder_at
+        from archivist.projects import is_newer
 
         # While the session ran, a script of the folder itself may have swapped it.
-        place = folder_at(Path(folder), self._began.get(event.run))
-        project = self._foreign_project(str(place), began) if place else ""
+        is_unknown = is_newer(Path(folder), self._began.get(event.run))
+        project = "" if is_unknown else self._foreign_project(folder, began)
         if not project:
             return event
         part = f"{event.run}{PART}{project}"
-        self._parts.setdefault(part, (event.run, project, str(place)))
+        self._parts.setdefault(part, (event.run, project, folder))
         return replace(event, run=part)
 
     def _foreign_project(self, folder: str, began: str) -> str:
@@ -239,6 +247,11 @@ class _Intake:
             self._foreign[folder, began] = "" if is_own else project
         return self._foreign[folder, began]
 
+    def _note_entered(self, run: str, began: Path, home: Path) -> dict[str, object]:
+        from archivist.projects import note_entered
+
+        return note_entered(self._entered.get(run, ()), began, home, self._bank.root)
+
     def _assign_project(self, episode: Episode) -> Episode:
         """Change a run's project when another repository owns the project's name."""
         from archivist import projects
@@ -247,12 +260,14 @@ class _Intake:
         folder, root = episode.extra.get(FOLDER), self._bank.root
         if self._known.is_filed or not isinstance(folder, str):
             return episode
-        place = projects.folder_at(Path(folder), episode.started)
-        if place is None:
+        if projects.is_newer(Path(folder), episode.started):
             project, checkout = projects.unknown_project(Path(folder))
             return replace(episode, project=project, extra={**episode.extra, projects.CHECKOUT: checkout})
-        folder, project, extra = str(place), episode.project, episode.extra
-        if is_folder(place) and projects.CHECKOUT not in extra:
+        project, extra = episode.project, episode.extra
+        place = Path(folder) if is_folder(Path(folder)) else projects.stranger_around(Path(folder), root)
+        home = place or Path(self._known.folder or folder)
+        extra = {**extra, **self._note_entered(episode.id, Path(folder), home)}
+        if place is not None and projects.CHECKOUT not in extra:
             # A worktree or container may be gone when the next run asks whose a name is.
             extra = {**extra, projects.CHECKOUT: projects.checkout_info(place, root)}
         if not self._known.project:
@@ -386,7 +401,10 @@ class Runs(BankService):
     ) -> tuple[dict[str, Episode], tuple[str, ...], tuple[str, ...]]:
         """Take logs and items in; return the runs by id, the lines that were left out, and the strays."""
         if is_strict:
-            _refuse_bad_lines(sources, overrides, format_name)
+            from archivist.capture.formats import refuse_bad_lines
+
+            paths = [Path(source) for source in sources if isinstance(source, str | Path)]
+            refuse_bad_lines(paths, overrides.run, format_name, fallback=_FALLBACK_FORMAT)
         taken = []
         numbers: dict[str, set[int]] = {}
         for source in sources:
@@ -445,11 +463,18 @@ class Runs(BankService):
         after: Sequence[object] | None = None,
         limit: int | None = None,
     ) -> list[Episode]:
-        """Return the runs, the latest first, of a project or task, with all tags; `after` goes on."""
+        """Return the runs, the latest first, of a project or task, with all tags; `after` goes on.
+
+        Without a project, those of other repositories than the caller's are left out; `*` names all.
+        """
+        from archivist.projects import without_others
+
         conditions: list[Condition] = [contains_item("tags", tag) for tag in tags]
-        conditions += [equals("project", project)] if project else []
+        conditions += [equals("project", project)] if project not in ("", "*") else []
         conditions += [of_task(task)] if task else []
         with self._bank.reading() as reader:
+            if not project:
+                conditions += without_others(reader, "episode", "project", self._bank.folder, self._bank.root)
             return reader.select(Episode, *conditions, order=LATEST, after=after, limit=limit)
 
     @reads(Layer.RUNS)
@@ -691,55 +716,19 @@ class Runs(BankService):
 
 def _file_digest(path: Path, overrides: CaptureOverrides) -> str:
     """Return the hash of a file and of the overrides that change what is stored of it."""
-    from hashlib import sha256
-
-    from archivist.files.open import open_regular
+    from archivist.files.open import digest_file
 
     said = (overrides.run, overrides.project, overrides.status, sorted(overrides.outcomes.items()))
-    digest = sha256(repr(said).encode())
-    # A pipe is empty when it is read a second time.
-    if path.is_fifo():
-        raise InputError(f"{str(path)!r} is no regular file", hint="write the log to a file first")
-    with open_regular(path) as stream:
-        try:
-            while chunk := stream.read(_CHUNK_BYTES):
-                digest.update(chunk)
-        except OSError as error:
-            raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from error
-    return digest.hexdigest()
-
-
-def _refuse_bad_lines(sources: Iterable[LogSource], overrides: CaptureOverrides, format_name: str) -> None:
-    """Read logs only for the lines that cannot be read, and refuse everything when there is one."""
-    from archivist.capture.formats import LogOrigin, SkippedRecord, read_log
-
-    fallback = _FALLBACK_FORMAT if format_name == "auto" else ""
-    problems = []
-    for source in sources:
-        if isinstance(source, str | Path):
-            path = Path(source)
-            items = read_log(path, LogOrigin(path.name, overrides.run), format_name, fallback=fallback)
-            bad = (item for item in items if isinstance(item, SkippedRecord))
-            problems += [f"{path}: {item.where}: {item.reason}" for item in bad]
-    if problems:
-        lines = "1 bad line" if len(problems) == 1 else f"{len(problems)} bad lines"
-        raise InputError(
-            f"{lines}, nothing was taken; the first: {problems[0]}",
-            hint="without --strict the good lines are taken",
-        )
+    return digest_file(path, repr(said).encode())
 
 
 def read_outcomes(path: Path) -> dict[str, EpisodeStatus]:
     """Read a file that gives an outcome per run."""
-    import msgspec
-
     from archivist.capture.status import parse_outcomes
     from archivist.files.open import read_bounded
+    from archivist.files.parse import parse_json
 
-    try:
-        value = msgspec.json.decode(read_bounded(path))
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise InputError(f"{str(path)!r} is not JSON: {error}") from None
+    value = parse_json(read_bounded(path), repr(str(path)))
     hint = '{"run id": "success", …}'
     if not isinstance(value, dict):
         raise InputError(f"{str(path)!r} is not a JSON object", hint=hint)

@@ -89,12 +89,13 @@ def exclude_file(folder: Path) -> Path | None:
 
 def add_exclusion(folder: Path, lines: bytes) -> None:
     """Add a comment and its pattern to `info/exclude` of a folder's repository, which no commit carries."""
-    from archivist.files.write import read_bytes, replace_file
+    from archivist.files.open import read_if_any
+    from archivist.files.write import replace_file
 
     path = exclude_file(folder)
     # If the file cannot be written, git still shows what should be excluded; nothing worse happens.
     with suppress(OSError, InputError):
-        before = read_bytes(path) if path is not None else None
+        before = read_if_any(path) if path is not None else None
         if path is None or lines.splitlines()[-1] in (before or b"").splitlines():
             return
         if before is None or before.endswith(b"\n"):
@@ -107,11 +108,12 @@ def add_exclusion(folder: Path, lines: bytes) -> None:
 
 def remove_exclusion(folder: Path, lines: bytes) -> None:
     """Take lines out of `info/exclude` again, so that the file is as it was before they were added."""
-    from archivist.files.write import read_bytes, replace_file
+    from archivist.files.open import read_if_any
+    from archivist.files.write import replace_file
 
     path = exclude_file(folder)
     with suppress(OSError, InputError):
-        before = read_bytes(path) if path is not None else None
+        before = read_if_any(path) if path is not None else None
         if path is None or before is None or lines not in before:
             return
         if before.endswith(b"\n" + lines):

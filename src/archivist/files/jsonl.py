@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from archivist.files.open import open_file
+from archivist.files.packed import open_file
 from archivist.files.write import write_temporary
 
 # No record is this long; a longer line is skipped without being held in memory.

@@ -1,201 +1,189 @@
-"""Open a file that somebody else wrote: a regular one only, and never more of it than a limit.
+"""Open a file that somebody else may have made: the one way, light enough for hooks.
 
-Logs may be plain, gzip or zstd, UTF-8 or UTF-16.
+A repository can hold links to anywhere, to devices without an end and in loops; an archive can hold pipes.
 """
 
 from __future__ import annotations
 
-import codecs
-import gzip
 import io
 import os
 import stat
 import sys
-import zlib
-from collections.abc import Iterator
-from contextlib import nullcontext
-from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 
 from archivist.errors import InputError
-from archivist.files.worktrees import open_at_once
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
-HEAD_BYTES = 64 * 1024
-MAX_UNPACKED_BYTES = 8 * 1024**3
-# Real logs shrink 5 to 60 times; a long run of one byte shrinks a thousandfold or more. Small files may
-# shrink as much without harm, so the ratio counts only above a size.
-MAX_RATIO = 400
-RATIO_COUNTS_FROM_BYTES = 256 * 1024**2
-_GZIP = b"\x1f\x8b"
-_ZSTD = b"\x28\xb5\x2f\xfd"
-_UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-_BUFFER_BYTES = 256 * 1024
+BUFFER_BYTES = 256 * 1024
 # No text that is read whole is this long.
 MAX_TEXT_BYTES = 64 * 1024**2
+# A repository's settings are far below this; what lies behind is not needed.
+_SMALL_BYTES = 64 * 1024
 # What the user's own shell gives as a pipe.
 _OWN_PIPES = ("/dev/stdin", "/dev/fd/")
+# So many links Linux follows.
+_MOST_LINKS = 40
+LINK_OUT = "is a link that leaves its repository, and is not followed"
 
 
-def _raise(error: BaseException | None) -> Iterator[bytes]:
-    if error is not None:
-        raise error
-    yield b""
+class UnreadableError(InputError):
+    """A file is not read; the reason goes after its name."""
+
+    def __init__(self, path: str | Path, reason: str, hint: str, message: str = "") -> None:
+        super().__init__(message or f"{str(path)!r} {reason}", hint=hint)
+        self.reason = reason
 
 
-class _ChunkReader(io.RawIOBase):
-    """Chunks of bytes, made from other streams, as a file."""
+class MissingFileError(UnreadableError):
+    """There is no such file."""
 
-    def __init__(self, chunks: Iterator[bytes], *sources: BinaryIO) -> None:
-        self._chunks = chunks
-        self._sources = sources
-        self._ready = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: object) -> int:
-        """Fill the buffer, so that whoever peeks sees as much of a packed file as of a plain one."""
-        view = memoryview(cast("bytearray", buffer))
-        size = 0
-        try:
-            while size < len(view) and (ready := self._ready or next(filter(None, self._chunks), b"")):
-                piece = min(len(view) - size, len(ready))
-                view[size : size + piece] = ready[:piece]
-                self._ready = ready[piece:]
-                size += piece
-        except (OSError, InputError):
-            if not size:
-                raise
-            # What was read before the damage is given first; the damage is met again.
-            self._chunks = chain(_raise(sys.exc_info()[1]), self._chunks)
-        return size
-
-    def close(self) -> None:
-        for source in self._sources:
-            source.close()
-        super().close()
+    def __init__(self, path: str | Path) -> None:
+        hint = "check its name and the folder"
+        super().__init__(path, "does not exist", hint, f"no such file: {str(path)!r}")
 
 
-def _decompress(packed: BinaryIO, unpacked: BinaryIO, name: str) -> Iterator[bytes]:
-    """Yield the output of a decompressor; raise InputError for a decompression bomb."""
-    size = 0
+def real_path(path: str | Path) -> Path:
+    """Return a path without links. Of a loop the rest stays as it is, where `Path.resolve` raises."""
+    return Path(os.path.realpath(path))
+
+
+def repository_above(folder: str | Path) -> str | None:
+    """Return the nearest folder upwards that is a repository or has a bank; None where the user's own is.
+
+    A repository that holds the user's home is the user's own, whatever links it holds.
+    """
+    own = os.environ.get("ARCHIVIST_HOME") or os.path.expanduser("~/.archivist")  # noqa: PTH111
+    path = str(folder)
     while True:
+        bank = os.path.join(path, ".archivist")  # noqa: PTH118
+        if os.path.lexists(os.path.join(path, ".git")) or (os.path.lexists(bank) and bank != own):  # noqa: PTH118
+            home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111
+            return None if is_inside(home, path) else path
+        path, below = os.path.dirname(path), path  # noqa: PTH120
+        if path in ("", below):
+            return None
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Say whether a path is a folder or lies below it."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def refuse_way_out(path: str | Path) -> None:
+    """Raise InputError where a link on the way leads out of the repository that holds it, or in a loop.
+
+    Every part of the path counts, and every link that a link leads to. Other links are the user's own.
+    """
+    whole = Path(path).absolute()
+    anchor, *parts = whole.parts
+    real, waiting, links = anchor, parts[::-1], 0
+    while waiting:
+        part = waiting.pop()
+        if part == os.pardir:
+            real = os.path.dirname(real)  # noqa: PTH120
+            continue
+        here = os.path.join(real, part)  # noqa: PTH118
         try:
-            chunk = cast("io.BufferedReader", unpacked).read1(_BUFFER_BYTES)
-        except (OSError, EOFError, zlib.error, zstd.ZstdError) as error:
-            raise OSError(f"the compressed file is cut or damaged: {error}") from error
-        if not chunk:
-            return
-        size += len(chunk)
-        packed_bytes = max(packed.tell(), 1)
-        is_bomb = size > RATIO_COUNTS_FROM_BYTES and size > MAX_RATIO * packed_bytes
-        if is_bomb or size > MAX_UNPACKED_BYTES:
-            raise InputError(
-                f"{name!r} unpacks too far: {size >> 20} MiB from {packed_bytes >> 10} KiB",
-                hint="unpack it yourself and capture the plain file if it is a real log",
-            )
-        yield chunk
+            target = Path(os.readlink(here))  # noqa: PTH115
+        except OSError:
+            real = here
+            continue
+        except ValueError as error:
+            raise UnreadableError(path, f"names no file: {error}", "check its name") from None
+        links += 1
+        if links > _MOST_LINKS:
+            raise UnreadableError(path, "cannot be read: a loop of links", "put a real file in its place")
+        holder = repository_above(real)
+        if holder is not None and not is_inside(os.path.realpath(here), holder):
+            raise UnreadableError(path, LINK_OUT, "name the file that it leads to")
+        real = target.anchor or real
+        waiting += reversed(target.parts[1:] if target.anchor else target.parts)
 
 
-def _transcode(source: BinaryIO, encoding: str) -> Iterator[bytes]:
-    """Yield a text in another encoding as UTF-8."""
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    while chunk := source.read(_BUFFER_BYTES):
-        yield decoder.decode(chunk).encode("utf-8", "replace")
-    yield decoder.decode(b"", final=True).encode("utf-8", "replace")
-
-
-def open_regular(path: Path) -> io.BufferedReader:
+def open_regular(path: Path, *, follows_links: bool = False) -> io.BufferedReader:
     """Open a regular file, or the pipe of the user's shell; raise InputError for any other.
 
-    A link can lead to a device without an end, or to a pipe that nobody writes to.
+    Links that lead out of a repository are followed only where git follows them too, in its own folder.
     """
+    if not follows_links:
+        refuse_way_out(path)
     try:
-        source = open(path, "rb", buffering=_BUFFER_BYTES, opener=open_at_once)  # noqa: SIM115
-    except FileNotFoundError:
-        raise InputError(f"no such file: {str(path)!r}", hint="check its name and the folder") from None
-    except IsADirectoryError:
-        raise InputError(f"{str(path)!r} is a folder", hint="name the files in it") from None
-    except OSError as error:
-        raise InputError(f"cannot read {str(path)!r}: {error.strerror}", hint="check its rights") from error
-    mode = os.fstat(source.fileno()).st_mode
-    if stat.S_ISFIFO(mode) and str(path).startswith(_OWN_PIPES):
+        # Already opening some devices does something.
+        mode = path.stat().st_mode
+        source = None
+        if stat.S_ISREG(mode) or (stat.S_ISFIFO(mode) and str(path).startswith(_OWN_PIPES)):
+            source = open(path, "rb", buffering=BUFFER_BYTES, opener=open_at_once)  # noqa: SIM115
+            mode = os.fstat(source.fileno()).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingFileError(path) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", "") or error
+        raise UnreadableError(path, f"cannot be read: {reason}", "check its rights") from error
+    if source is not None and stat.S_IFMT(mode) in (stat.S_IFREG, stat.S_IFIFO):
         os.set_blocking(source.fileno(), True)
-    elif not stat.S_ISREG(mode):
-        source.close()
-        raise InputError(f"{str(path)!r} is no regular file", hint="write what it holds to a file first")
-    return cast("io.BufferedReader", source)
+        return cast("io.BufferedReader", source)
+    if stat.S_ISDIR(mode):
+        raise UnreadableError(path, "is a folder", "name the files in it")
+    raise UnreadableError(path, "is no regular file", "write what it holds to a file first")
+
+
+def list_files(folder: Path, *patterns: str) -> list[Path]:
+    """Return what matches below a folder, sorted; links to folders inside it are not followed."""
+    refuse_way_out(folder)
+    return sorted({path for pattern in patterns for path in folder.glob(pattern)})
 
 
 def read_bounded(name: str | Path, max_bytes: int = MAX_TEXT_BYTES, *, hint: str = "") -> bytes:
     """Return the bytes of a regular file, of stdin for `-`; raise InputError when there are more."""
-    with nullcontext(sys.stdin.buffer) if name == "-" else open_regular(Path(name)) as source:
-        try:
-            data = source.read(max_bytes + 1)
-        except OSError as error:
-            raise InputError(f"cannot read {str(name)!r}: {error.strerror}") from error
+    source = sys.stdin.buffer if name == "-" else open_regular(Path(name))
+    try:
+        data = source.read(max_bytes + 1)
+    except OSError as error:
+        raise UnreadableError(name, f"cannot be read: {error.strerror}", "check its rights") from error
+    finally:
+        if name != "-":
+            source.close()
     if len(data) > max_bytes:
-        raise InputError(f"{str(name)!r} is larger than {max_bytes >> 20} MiB", hint=hint)
+        most = f"{max_bytes >> 20} MiB" if max_bytes >> 20 else f"{max_bytes >> 10} KiB"
+        raise UnreadableError(name, f"is larger than {most}", hint)
     return data
 
 
-def open_file(path: Path) -> BinaryIO:
-    """Open a file for streaming; raise InputError when it cannot be read, is empty or is a bomb."""
-    source = open_regular(path)
-    # The beginning is peeked at, because a pipe cannot seek back.
-    magic = head_of(source)[:4]
-    if not magic:
-        source.close()
-        raise InputError(
-            f"{str(path)!r} is empty", hint="one JSON object a line, or the log of a run, is expected"
-        )
-    decompressed = None
-    if magic.startswith(_GZIP):
-        decompressed = cast("BinaryIO", gzip.GzipFile(fileobj=source))
-    elif magic == _ZSTD:
-        decompressed = cast("BinaryIO", zstd.ZstdFile(source))
-    if decompressed is not None:
-        chunks = _decompress(source, decompressed, path.name)
-        source = io.BufferedReader(_ChunkReader(chunks, decompressed, source), _BUFFER_BYTES)
+def read_if_any(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> bytes | None:
+    """Return the bytes of a regular file, or None when there is no file."""
     try:
-        encoding = _UTF_16.get(head_of(source)[:2])
-    except InputError:
-        source.close()
-        raise
-    if encoding is None:
-        return source
-    source.read(2)
-    return io.BufferedReader(_ChunkReader(_transcode(source, encoding), source), _BUFFER_BYTES)
+        return read_bounded(path, max_bytes)
+    except MissingFileError:
+        return None
 
 
-def exceeds_unpacked_size(path: Path, max_bytes: int) -> bool:
-    """Say whether a file unpacks to more than so many bytes, without unpacking more than those."""
-    if path.stat().st_size > max_bytes:
-        return True
-    with open_file(path) as source:
-        left = max_bytes
+def read_small_text(path: Path) -> str:
+    """Return the beginning of a file of git's own or a client's under home; nothing if it is unreadable."""
+    try:
+        with open_regular(path, follows_links=True) as stream:
+            # No path and no address has a NUL, and the file system refuses it.
+            return stream.read(_SMALL_BYTES).decode("utf-8", "replace").replace("\0", "\ufffd")
+    except (OSError, InputError):
+        return ""
+
+
+def open_at_once(path: str, flags: int) -> int:
+    """Open a file, as the `opener` of `open`; a pipe that nobody writes to is then empty, not waited for."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def digest_file(path: Path, salt: bytes) -> str:
+    """Return the hash of some bytes and a file."""
+    from hashlib import sha256
+
+    digest = sha256(salt)
+    # A pipe is empty when it is read a second time.
+    if path.is_fifo():
+        raise InputError(f"{str(path)!r} is no regular file", hint="write the log to a file first")
+    with open_regular(path) as stream:
         try:
-            while left >= 0 and (chunk := source.read(_BUFFER_BYTES)):
-                left -= len(chunk)
-        except OSError:
-            # Whoever reads the file next reports the damage.
-            return False
-    return left < 0
-
-
-def head_of(source: BinaryIO) -> bytes:
-    """Return the first bytes of an open file without moving in it."""
-    try:
-        if peek := getattr(source, "peek", None):
-            return cast("bytes", peek(HEAD_BYTES))[:HEAD_BYTES]
-        position, head = source.tell(), source.read(HEAD_BYTES)
-        source.seek(position)
-        return head
-    except OSError as error:
-        raise InputError(str(error)) from error
+            while chunk := stream.read(1 << 20):
+                digest.update(chunk)
+        except OSError as error:
+            raise InputError(f"cannot read {str(path)!r}: {error.strerror}") from error
+    return digest.hexdigest()

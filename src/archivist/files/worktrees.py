@@ -9,8 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
-# A repository's configuration is far below this; what lies behind is not needed to tell its name.
-_MOST_BYTES = 64 * 1024
+from archivist.errors import InputError
+from archivist.files.open import MissingFileError, open_regular, real_path
+from archivist.files.open import open_at_once as open_at_once
+from archivist.files.open import read_small_text as read_small_text
+
 # Some 300,000 files; of a larger index git is asked.
 _MOST_INDEX_BYTES = 32 * 1024 * 1024
 # What git reads of a repository before it answers anything.
@@ -23,6 +26,8 @@ _READ_BY_GIT = (
 _git_deadline: list[float] = []
 # Worktrees lie in each other by mistake or by malice; each is followed by all folders above another.
 _MOST_LINKED = 8
+# As many links as the kernel follows.
+_MOST_LINKS = 40
 
 # What a repository may hold in the folder of a bank.
 SHARED = (".gitignore", "config.toml")
@@ -30,11 +35,56 @@ SHARED = (".gitignore", "config.toml")
 OWN_IGNORE = "*\n"
 
 
+def real_folder(folder: Path, hops: int = 0) -> Path:
+    """Return a folder without links: as far as the first link that lies inside a repository.
+
+    A checkout can make any folder of a repository a link, also one that a session ran in before. So such a
+    link leads nowhere: what is done there belongs to the repository around it. Links outside of repositories,
+    and those of a home folder that is one, are the user's own and are followed.
+    """
+    folder = folder.absolute()
+    place = folder.anchor
+    is_inside = repository_around(Path(place)) is not None
+    for at, part in enumerate(folder.parts[1:], 2):
+        path = os.path.join(place, part)  # noqa: PTH118
+        if part == "..":
+            place = os.path.dirname(place)  # noqa: PTH120
+            is_inside = repository_around(Path(place)) is not None
+        elif not os.path.islink(path):  # noqa: PTH114
+            place = path
+            is_inside = is_inside or _is_worktree(place)
+        elif is_inside or hops == _MOST_LINKS:
+            break
+        else:
+            return real_folder(Path(place, os.readlink(path), *folder.parts[at:]), hops + 1)  # noqa: PTH115
+    return Path(place)
+
+
+def nearest_folder(folder: Path) -> Path:
+    """Return a folder without links, or the nearest one above it that exists."""
+    place = real_folder(folder)
+    while not os.path.isdir(place) and place != place.parent:  # noqa: PTH112
+        place = place.parent
+    return place
+
+
+def repository_around(folder: Path) -> Path | None:
+    """Return the nearest worktree upwards; a home folder under git is not one that others were put into."""
+    own = _nearest_repository(folder)
+    while own is not None and not _is_worktree(str(own)):
+        own = _nearest_repository(own.parent) if own != own.parent else None
+    return own
+
+
+def _is_worktree(folder: str) -> bool:
+    return os.path.lexists(f"{folder}/.git") and folder != os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111
+
+
 def to_main_worktree(folder: Path) -> Path:
     """Return the real folder, and of one in a linked worktree the same folder in the main worktree."""
-    real = Path(os.path.realpath(folder))
+    real = real_folder(folder)
     own = _nearest_repository(real)
-    return _main_worktree(own) / real.relative_to(own) if own is not None else real
+    return real_folder(_main_worktree(own) / real.relative_to(own)) if own is not None else real
 
 
 def bank_place(folder: Path) -> Path:
@@ -59,7 +109,7 @@ def walk_up(start: Path) -> Iterator[Path]:
             continue
         linked += 1
         if (main := _main_worktree(each)) != each:
-            same = main / start.relative_to(each)
+            same = real_folder(main / start.relative_to(each))
             yield from (same, *same.parents)
         elif (bare := _bare_repository(each)) is not None:
             yield bare
@@ -126,7 +176,7 @@ def repository_of(folder: Path, root: Path) -> Path:
     Links are followed, and a linked worktree is its repository's main one; of a bare repository, which has
     none, it is the repository itself.
     """
-    start, top = to_main_worktree(folder), Path(os.path.realpath(root))
+    start, top = to_main_worktree(folder), real_path(root)
     own = _nearest_repository(start)
     is_beyond = own is None or (start.is_relative_to(top) and top.is_relative_to(own))
     return top if own is None or is_beyond else _bare_repository(own) or own
@@ -154,12 +204,12 @@ def worktrees_of(folder: Path) -> list[Path]:
     shared = shared_git_dir(folder)
     if shared is None:
         return []
-    found = [Path(os.path.realpath(shared.parent))] if shared.name.startswith(".") else []
+    found = [real_path(shared.parent)] if shared.name.startswith(".") else []
     entries = shared / "worktrees"
     for entry in sorted(entries.iterdir()) if entries.is_dir() else ():
         linked = (entry / read_small_text(entry / "gitdir").strip()).parent
-        if (own := _linked_common_dir(linked)) is not None and own.resolve() == shared.resolve():
-            found.append(Path(os.path.realpath(linked)))
+        if (own := _linked_common_dir(linked)) is not None and real_path(own) == real_path(shared):
+            found.append(real_path(linked))
     return found
 
 
@@ -169,10 +219,10 @@ def latest_worktree(folder: Path) -> Path | None:
         return None
     entries = folder / "worktrees"
     linked = {
-        Path(os.path.realpath((entry / read_small_text(entry / "gitdir").strip()).parent)): entry
+        real_path((entry / read_small_text(entry / "gitdir").strip()).parent): entry
         for entry in (entries.iterdir() if entries.is_dir() else ())
     }
-    own = [tree for tree in linked if _bare_repository(tree) == Path(os.path.realpath(folder))]
+    own = [tree for tree in linked if _bare_repository(tree) == real_path(folder)]
     return max(own, key=lambda tree: (_modified_ns(linked[tree] / "index"), tree), default=None)
 
 
@@ -224,11 +274,11 @@ def _trusted_git_dir(repository: Path) -> Path | None:
         return linked
     if mark.is_symlink() or _common_git_dir(own) != own:
         return None
-    top = Path(os.path.realpath(repository))
+    top = real_path(repository)
     # The second is a submodule's.
     named = [value for section, key, value in _read_settings(own) if (section, key) == ("[core]", "worktree")]
-    is_own = Path(os.path.realpath(own)).parent == top
-    return own if is_own or any(Path(os.path.realpath(own / name)) == top for name in named) else None
+    is_own = real_path(own).parent == top
+    return own if is_own or any(real_path(own / name) == top for name in named) else None
 
 
 def _read_settings(own: Path | None) -> Iterator[tuple[str, str, str]]:
@@ -248,14 +298,14 @@ def _main_worktree(worktree: Path) -> Path:
     """Return the main worktree of a linked one; any other is itself."""
     shared = _linked_common_dir(worktree)
     if shared is not None and shared.name.startswith("."):
-        return Path(os.path.realpath(shared.parent))
+        return real_path(shared.parent)
     return worktree
 
 
 def _bare_repository(worktree: Path) -> Path | None:
     """Return the bare repository that a worktree belongs to; None for any other folder."""
     shared = _linked_common_dir(worktree) if os.path.lexists(worktree / ".git") else None
-    return None if shared is None or shared.name.startswith(".") else Path(os.path.realpath(shared))
+    return None if shared is None or shared.name.startswith(".") else real_path(shared)
 
 
 def _linked_common_dir(worktree: Path) -> Path | None:
@@ -269,7 +319,7 @@ def _linked_common_dir(worktree: Path) -> Path | None:
     shared = _common_git_dir(own)
     known = read_small_text(own / "gitdir").strip()
     # Its side of the tie lies in the repository, where no other folder could have put it.
-    is_linked = known and Path(os.path.realpath(own)).parent == Path(os.path.realpath(shared)) / "worktrees"
+    is_linked = known and real_path(own).parent == real_path(shared) / "worktrees"
     if is_linked and os.path.realpath(own / known) == os.path.realpath(worktree / ".git"):
         return shared
     return None
@@ -304,11 +354,11 @@ def may_track(bank: Path) -> bool:
     for top in repositories_above(bank):
         own = _git_dir(top)
         try:
-            with open(own / "index", "rb", opener=open_at_once) as stream:
+            with open_regular(own / "index", follows_links=True) as stream:
                 index = stream.read(_MOST_INDEX_BYTES).lower()
-        except FileNotFoundError:
+        except MissingFileError:
             continue
-        except (OSError, ValueError):
+        except (OSError, InputError):
             return True
         # The fourth version shortens names, and a split index has them in a second file.
         is_whole = index[4:8] in (b"\0\0\0\2", b"\0\0\0\3") and len(index) < _MOST_INDEX_BYTES
@@ -325,19 +375,3 @@ def may_track(bank: Path) -> bool:
 def ignores_itself(folder: Path) -> bool:
     """Say whether the `.gitignore` of a bank's folder is ours."""
     return read_small_text(folder / ".gitignore") == OWN_IGNORE
-
-
-def read_small_text(path: Path) -> str:
-    """Return the beginning of a small text file; nothing when it cannot be read."""
-    try:
-        # An archive can hold a pipe of this name, which must not be waited for.
-        with open(path, "rb", opener=open_at_once) as stream:
-            # No path and no address has a NUL, and the file system refuses it.
-            return stream.read(_MOST_BYTES).decode("utf-8", "replace").replace("\0", "\ufffd")
-    except (OSError, ValueError):
-        return ""
-
-
-def open_at_once(path: str, flags: int) -> int:
-    """Open a file, as the `opener` of `open`; a pipe that nobody writes to is then empty, not waited for."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -5,7 +5,6 @@ Nothing is written through a link: a repository can hold links to anywhere, such
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import sys
@@ -15,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from archivist.errors import FilesLockedError, InputError
-from archivist.files.worktrees import open_at_once
+from archivist.files.open import read_if_any, refuse_way_out, repository_above
 
 _PRIVATE_MODE = 0o600
 _DEFAULT_MODE = 0o666
@@ -23,7 +22,6 @@ _DEFAULT_MODE = 0o666
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _LOCK_TIMEOUT_S = 30.0
-_MOST_BYTES = 64 * 1024**2
 TEMPORARY_SUFFIX = ".archivist"
 _swept_folders: set[Path] = set()
 # The lines in which this process is first, by thread and folder.
@@ -35,29 +33,26 @@ def refuse_links(path: Path, *, below: Path | None = None) -> None:
 
     Links above them are the user's own.
     """
-    # `resolve` would follow the links.
-    path = Path(os.path.abspath(path))  # noqa: PTH100
-    root = Path(os.path.abspath(below)) if below is not None else None  # noqa: PTH100
+    # `resolve` would follow the links, and `abspath` would go past one before a `..`.
+    path = path.absolute()
+    root = below.absolute() if below is not None else None
     for each in (path, *path.parents):
         if not each.is_symlink():
             continue
         is_below = root is not None and root in each.parents
-        if each == path or is_below or _is_in_repository(each.parent):
+        if each == path or is_below or repository_above(each.parent) is not None:
             raise InputError(
                 f"{str(each)!r} is a link, and nothing is written through a link",
                 hint="put a real file or folder in its place",
             )
+    refuse_way_out(path)
 
 
-def _is_in_repository(folder: Path) -> bool:
-    """Say whether a folder lies in a repository or in a project with a bank."""
-    own = os.environ.get("ARCHIVIST_HOME") or str(Path("~/.archivist").expanduser())
-    for each in (folder, *folder.parents):
-        if os.path.lexists(each / ".git"):
-            return True
-        if os.path.lexists(each / ".archivist") and str(each / ".archivist") != own:
-            return True
-    return False
+def make_folder(folder: Path, *, below: Path | None = None) -> None:
+    """Make a folder and those above it, once the whole path is checked for links; see `refuse_links`."""
+    # What is to lie in the folder is checked: the folder itself may be a link of the user's own.
+    refuse_links(folder / TEMPORARY_SUFFIX, below=below)
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 @contextmanager
@@ -141,19 +136,6 @@ def replace_file(
         temporary.replace(path)
 
 
-def read_bytes(path: Path) -> bytes | None:
-    """Return a file's bytes, or None when there is no file."""
-    try:
-        with open(path, "rb", opener=open_at_once) as stream:
-            # A link can lead to a device without an end.
-            data = stream.read(_MOST_BYTES + 1)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if len(data) > _MOST_BYTES:
-        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
-    return data
-
-
 def replace_if_unchanged(path: Path, before: bytes | None, after: bytes) -> bool:
     """Replace a file's bytes if they are still those from before; otherwise write nothing, return False.
 
@@ -161,7 +143,7 @@ def replace_if_unchanged(path: Path, before: bytes | None, after: bytes) -> bool
     """
     refuse_read_only(path)
     with write_temporary(path, (after,), mode_from=path) as temporary:
-        if read_bytes(path) != before:
+        if read_if_any(path) != before:
             return False
         if before is not None:
             return swap_if_unchanged(temporary, path, before, after)
@@ -227,7 +209,7 @@ def swap_if_unchanged(temporary: Path, path: Path, before: bytes, after: bytes) 
     Comparing and then replacing would overwrite an edit that another program makes in between. So the files
     are exchanged, the displaced bytes are compared, and exchanged back if they are not the expected ones.
     """
-    if path.read_bytes() != before:
+    if read_if_any(path) != before:
         return False
     if not exchange_files(temporary, path):
         temporary.replace(path)

@@ -13,6 +13,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.reading.similarity import Statement, content_stems, find_conflict
 from archivist.records import Lesson, LessonType, Source
+from archivist.records.lesson import REQUEST_KEY
 
 _LONGEST_WISH = 300
 # The words that rule something out, in the languages that wishes are read in.
@@ -51,13 +52,20 @@ _SHARED = 0.5
 
 def find_contradicted(wish: Lesson | Candidate, others: Iterable[Lesson]) -> list[Lesson]:
     """Return the wishes that cannot hold together with one, whatever projects they are of."""
-    if wish.type is not LessonType.PREFERENCE:
+    if wish.type is not LessonType.PREFERENCE or _is_request(wish):
         return []
     return [
         other
         for other in others
-        if other.type is LessonType.PREFERENCE and contradicts(_words_of(wish), _words_of(other))
+        if other.type is LessonType.PREFERENCE
+        and not _is_request(other)
+        and contradicts(_words_of(wish), _words_of(other))
     ]
+
+
+def _is_request(wish: Lesson | Candidate) -> bool:
+    """Say whether it is what the user often asks for: it rules nothing out."""
+    return f"|{REQUEST_KEY}" in wish.key if isinstance(wish, Candidate) else wish.is_request
 
 
 def standing_of(wish: Lesson) -> tuple[bool, str]:

@@ -170,6 +170,7 @@ def draft_lesson(candidate: Candidate, sighting: Sighting) -> Lesson:
         last_seen=sighting.seen,
         unseen_from=unseen_from,
         provenance=words_from,
+        brought_by=sighting.brought_by,
         extra=dict(candidate.notes),
     )
 

@@ -71,6 +71,9 @@ _LOOKALIKES = str.maketrans(
     "abekmhopctyxijshdqwaeopcyxijshkmthbabezhikmnoptyxaeikvoptuxiag",
 )
 _SPOKEN = (_SPEAKS, _ALONE)
+_READER = (
+    r"(?:claude(?: code)?|codex|gemini|copilot|(?:chat)?gpt(?:-?\d)?|(?:ai |coding )?(?:assistants?|agents?))"
+)
 
 
 def _speech_pattern(pattern: str) -> re.Pattern[str]:
@@ -118,6 +121,23 @@ _SIGNS = (
             r"|\bif you are an? (?:ai|llm|language model|(?:coding |ai )?(?:agent|assistant))\b"
             r"|\b(?:ai|llm|coding) (?:agents?|assistants?) (?:(?:must|should|need to|have to)\b(?! be )"
             r"|(?:are required|please|reading|run|execute|install|add|delete|open|fetch|download|use|you)\b)"
+        ),
+    ),
+    _Sign(
+        _SPEAKS,
+        ("claude", "codex", "gemini", "copilot", "gpt", "assistant", "agent"),
+        # A program's name ends with a colon, the name of a reader with a comma.
+        lazy_pattern(
+            rf"(?:^|[\n.:;>(\]!] ?)(?:(?:hey|dear|attention) )?{_READER}, (?:please )?[a-z]"
+            rf"|\b(?:next steps?|notes?|instructions?|messages?|tasks?|todo) (?:for|to) (?:the )?{_READER} ?:"
+        ),
+    ),
+    _Sign(
+        _SPEAKS,
+        ("as the user", "as your user", "reply with", "respond with", "answer with"),
+        _speech_pattern(
+            r"\bas (?:the|your) user (?:has )?(?:asked|requested|wanted|wants|said|ordered|instructed)\b"
+            r"|\b(?:reply|respond|answer) with (?:the |your )?(?:values?|contents?|key|token|password)\b"
         ),
     ),
     _Sign(
@@ -198,11 +218,15 @@ def suspicion(*texts: str) -> str:
     if (not text.isascii() or _LEGIBLE_TAG in text) and _UNSEEN.search(text):
         return _HIDDEN
     if not text.isascii():
-        # As a model reads it: whatever the width, style, marks or script of the letters.
         given = [_WEIGHTLESS.sub("", unicodedata.normalize("NFKC", each)) for each in given]
-        letters = _WEIGHTLESS.sub("", unicodedata.normalize("NFKD", text))
-        text = letters.translate(_LOOKALIKES)
-    return _speech(text.lower()) or next(filter(None, map(text_risk, given)), "")
+    return _speech(plain_letters(text).lower()) or next(filter(None, map(text_risk, given)), "")
+
+
+def plain_letters(text: str) -> str:
+    """Return a text as a model reads it: whatever the width, style, marks or script of its letters."""
+    if text.isascii():
+        return text
+    return _WEIGHTLESS.sub("", unicodedata.normalize("NFKD", text)).translate(_LOOKALIKES)
 
 
 def is_plain_name(name: str) -> bool:

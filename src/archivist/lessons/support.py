@@ -104,7 +104,10 @@ def normal_text(text: str) -> str:
 
 
 def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
-    """Return the latest call that failed of those a lesson cites, and one that did what it advises."""
+    """Return the latest call that failed of those a lesson cites, and one that did what it advises.
+
+    A wish cites no call: then it is the latest message in which it was said.
+    """
     calls = [event for event in cited if event.kind in (EventKind.TOOL_CALL, EventKind.EDIT)]
     advised = [remedy_words(remedy) for remedy in lesson.remedies]
     shown = [
@@ -121,7 +124,8 @@ def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
         default=None,
     )
     if failed is None:
-        return {}
+        said = [event for event in cited if event.kind is EventKind.MESSAGE]
+        return {"Said": max(said, key=lambda event: (event.run, event.seq))} if said else {}
     worked = min(
         (event for event in shown if event.run != failed.run or event.seq > failed.seq),
         key=lambda event: (event.run != failed.run, event.run, event.seq),

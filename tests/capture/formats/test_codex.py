@@ -62,6 +62,24 @@ def test_the_older_form_of_bare_items_is_read() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "role"),
+    [
+        ("<recommended_plugins>\nLinear\n</recommended_plugins>", "system"),
+        ("<plugins>\nx\n</plugins>\n# AGENTS.md\nUse tabs.\n<context>\n<cwd>/x</cwd>\n</context>", "system"),
+        ('<heartbeat id="1">wake up</heartbeat>', "system"),
+        ("<task>\nMend the mill.\n</task>", "user"),
+        ("<div> is not closed", "user"),
+        ("<b>why</b> is this bold?", "user"),
+        ("<T> is unknown in Vec<T>", "user"),
+    ],
+)
+def test_what_stands_wholly_within_tags_was_injected(capture: Read, said: str, role: str) -> None:
+    prompt = item(type="message", role="user", content=[{"type": "input_text", "text": said}])
+    events, _, _ = capture(codex, META, prompt)
+    assert [event.role for event in events] == [role]
+
+
+@pytest.mark.parametrize(
     ("output", "exit_code", "is_error"),
     [
         ("exec_command failed for `x`: No such file", None, True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -25,11 +25,11 @@ from archivist.capture.formats import (
 from archivist.capture.json_stream import SkippedRecord
 from archivist.capture.recorder import LogItem, LogOrigin
 from archivist.errors import InputError
-from archivist.files.open import head_of, open_file
+from archivist.files.packed import head_of, open_file
 
 __all__ = (
     "ADAPTERS", "Adapter", "LogOrigin", "SkippedRecord", "adapter_named", "head_of", "open_file",
-    "read_log", "recognise",
+    "read_log", "recognise", "refuse_bad_lines",
 )  # fmt: skip
 
 
@@ -81,3 +81,19 @@ def read_log(
         else:
             adapter = adapter_named(format_name)
         yield from adapter.read(source, origin or LogOrigin(path.name, folder=path.absolute().parent))
+
+
+def refuse_bad_lines(paths: Iterable[Path], run: str, format_name: str, *, fallback: str) -> None:
+    """Read logs only for the lines that cannot be read, and refuse everything when there is one."""
+    fallback = fallback if format_name == "auto" else ""
+    problems = []
+    for path in paths:
+        items = read_log(path, LogOrigin(path.name, run), format_name, fallback=fallback)
+        bad = (item for item in items if isinstance(item, SkippedRecord))
+        problems += [f"{path}: {item.where}: {item.reason}" for item in bad]
+    if problems:
+        lines = "1 bad line" if len(problems) == 1 else f"{len(problems)} bad lines"
+        raise InputError(
+            f"{lines}, nothing was taken; the first: {problems[0]}",
+            hint="without --strict the good lines are taken",
+        )

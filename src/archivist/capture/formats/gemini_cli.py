@@ -17,7 +17,7 @@ from archivist.capture.json_stream import LogLine, Part, preview_log, read_docum
 from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_usage
 from archivist.capture.values import as_time, content_text, object_at, objects, text, without_tag
 from archivist.cold_start import lazy_pattern
-from archivist.files.open import head_of
+from archivist.files.packed import head_of
 from archivist.files.worktrees import read_small_text
 from archivist.records import EventKind, Usage
 

@@ -15,7 +15,7 @@ from archivist.capture.json_stream import LogLine, SkippedRecord, preview_log, r
 from archivist.capture.recorder import LogItem, LogOrigin, Recorder, read_usage, task_of
 from archivist.capture.status import status_of_word
 from archivist.capture.values import as_float, as_integer, as_time, content_text, listing, object_at, text
-from archivist.files.open import head_of
+from archivist.files.packed import head_of
 from archivist.records import EpisodeStatus, EventKind
 
 name = "openhands"

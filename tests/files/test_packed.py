@@ -12,8 +12,8 @@ import pytest
 from archivist.capture.formats import read_log
 from archivist.capture.json_stream import SkippedRecord
 from archivist.errors import InputError
-from archivist.files import open as opening
-from archivist.files.open import HEAD_BYTES, head_of, open_file
+from archivist.files import packed
+from archivist.files.packed import HEAD_BYTES, head_of, open_file
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -43,7 +43,7 @@ def test_utf_16_is_given_as_utf_8(tmp_path: Path) -> None:
 def test_a_bomb_is_refused_while_it_unpacks(
     pack: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "RATIO_COUNTS_FROM_BYTES", 1024**2)
+    monkeypatch.setattr(packed, "RATIO_COUNTS_FROM_BYTES", 1024**2)
     path = tmp_path / "bomb"
     path.write_bytes(pack(b" " * (64 * 1024**2)))  # type: ignore[operator]
     with open_file(path) as source, pytest.raises(InputError, match="unpacks too far"):
@@ -52,7 +52,7 @@ def test_a_bomb_is_refused_while_it_unpacks(
 
 
 def test_size_alone_is_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "MAX_UNPACKED_BYTES", 10)
+    monkeypatch.setattr(packed, "MAX_UNPACKED_BYTES", 10)
     path = tmp_path / "log"
     path.write_bytes(gzip.compress(LINE))
     with pytest.raises(InputError):

@@ -1,0 +1,105 @@
+"""A call that works in another repository teaches nothing about the project of its run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from archivist import Bank
+from archivist.reading.elsewhere import is_elsewhere
+from archivist.records import Episode, Event, EventKind
+from tests.attacks.moving_sessions import failing_build, make_desk, moving_log, told_in
+from tests.e2e.client_homes import make_repository
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    return make_desk(tmp_path / "work")
+
+
+@pytest.mark.req("N5", "M8")
+@pytest.mark.parametrize("top", ["shop", "."])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cd {ev} && ./build",
+        "(cd ../ev; ./build)",
+        "pushd ../ev && ./build",
+        "../ev/build",
+        "{ev}/build",
+        "bash ../ev/build",
+        "make -C ../ev build",
+        "make -C../ev build",
+        "npm --prefix ../ev run build",
+        "yarn --cwd=../ev build",
+        "cargo build --manifest-path ../ev/Cargo.toml",
+        "EV=../ev; cd $EV && ./build",
+        "cd ../worktrees/x && ./build",
+    ],
+)
+def test_a_line_that_enters_another_repository_teaches_nothing(
+    work: Path, tmp_path: Path, line: str, top: str
+) -> None:
+    shop = work / "shop"
+    # A repository whose name looks as if it held worktrees.
+    (make_repository(work / "worktrees", "https://github.com/mallory/w.git") / "x").mkdir()
+    began = work / top
+    if top == ".":
+        line = line.replace("../", "")
+    line = line.format(ev=work / "ev")
+    with Bank.open(work if top == "." else shop, create=True) as bank:
+        for number in range(2):
+            log = moving_log(
+                tmp_path / f"s-{number}.jsonl", began, failing_build(began, line, f"{line} --evil 7")
+            )
+            bank.runs.finish(log)
+        assert "evil" not in told_in(bank, shop)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_out"),
+    [
+        ("cd /w/shop/src && make", False),
+        ("cd src && make; cd .. && make", False),
+        ("cd .. && make", True),
+        ("/usr/bin/python3 -m pytest", False),
+        ("~/.cargo/bin/cargo test", False),
+        ("/w/.venv/bin/pytest", False),
+        ("python /tmp/repro.py", False),
+        ("python /w/other/tool.py", True),
+        ("cat ../other/README.md", False),
+        ("tar -C /opt -xf a.tar", False),
+        ("grep -C 3 make ../other/Makefile", False),
+        ("./configure --prefix=/usr/local", False),
+        ("cd ~/other && make", True),
+        ('cd "$(git rev-parse --show-toplevel)" && make', False),
+        ("cd /tmp/x && make", True),
+        ("cd /tmp/x && ls; cd - && make", True),
+        ("cd $HOME/other && make", True),
+        ('cd "${HOME}/other" && make', True),
+        ('cd "$PWD/../other" && make', True),
+        ("cd ~root/../other && make", True),
+        ("chdir ../other && make", True),
+        ("z other && make", True),
+        ("cd $OTHER && make", True),
+        ("cd - && make", True),
+        ("CDPATH=.. ; cd other && make", True),
+        ("env -C $HOME/other make", True),
+        ("$HOME/other/build", True),
+        ("cd $PWD/src && make", False),
+        ("SRC=src; cd $SRC && make", False),
+        ("$HOME/.cargo/bin/cargo test", False),
+    ],
+)
+def test_a_line_is_elsewhere_when_it_leads_out_of_the_project(line: str, is_out: bool) -> None:
+    run = Episode(id="r", extra={"cwd": "/w/shop", "checkout": {"folder": "/w/shop"}})
+    event = Event(run="r", seq=1, kind=EventKind.TOOL_CALL, tool="Bash", text=line)
+    assert is_elsewhere(event, run) is is_out
+
+
+def test_without_a_known_checkout_what_lies_above_may_be_the_project() -> None:
+    run = Episode(id="r", extra={"cwd": "/w/shop/packages/a"})
+    for line, is_out in (("cd ../.. && make", False), ("cd /w/other && make", True)):
+        event = Event(run="r", seq=1, kind=EventKind.TOOL_CALL, tool="Bash", text=line)
+        assert is_elsewhere(event, run) is is_out
