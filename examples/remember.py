@@ -49,7 +49,7 @@ def main() -> None:
             print("It is done." if agent("Make the checks of toolshed pass.") else "It is not done.")
         with Bank.open(project) as bank:
             for episode in reversed(bank.runs.episodes()):
-                print(f"{episode.status.value}: {episode.summary}")
+                print(episode.summary)
         os.chdir("/")
 
 

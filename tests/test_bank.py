@@ -702,9 +702,9 @@ def test_two_banks_that_share_a_folder_come_to_know_the_same(
 def test_forgetting_is_shared_too(bank: Bank, global_bank: Bank, tmp_path: Path) -> None:
     bank.lessons.add("One")
     _share(bank, global_bank, folder=tmp_path / "s")
-    global_bank.forget("m-001")
-    _share(global_bank, bank, folder=tmp_path / "s")
-    assert bank.lessons.get("m-001").status is Status.ARCHIVED
+    bank.forget("m-001")
+    _share(bank, global_bank, folder=tmp_path / "s")
+    assert global_bank.lessons.get("m-001").status is Status.ARCHIVED
 
 
 @pytest.mark.req("N10")

@@ -48,8 +48,8 @@ def test_worktrees_clones_and_clients_give_one_name(
         client_homes.copilot(home, gone, 5, "acme/kiln"),
     ]
     for log in logs:
-        assert "kiln-app" in archivist("capture", str(log), cwd=app).out
-    assert _projects(archivist, app) == {"kiln-app"}
+        assert "kiln" in archivist("capture", str(log), cwd=app).out
+    assert _projects(archivist, app) == {"kiln"}
     archivist("reflect", cwd=app)
     for folder in (app, tmp_path / "tree"):
         assert _REMEDY in archivist("brief", "--task", "Test the kiln", cwd=folder).out
@@ -62,7 +62,7 @@ def test_a_run_that_was_made_in_a_worktree_that_is_gone_still_tells_its_reposito
     shutil.rmtree(tmp_path / "tree")
     git(app, "worktree", "prune")
     archivist("capture", str(client_homes.claude_code(home, app, 1)), cwd=app)
-    assert _projects(archivist, app) == {"kiln-app"}
+    assert _projects(archivist, app) == {"kiln"}
 
 
 def test_what_a_bank_holds_under_several_names_is_told_under_each(
@@ -99,15 +99,15 @@ def test_a_run_is_of_the_project_where_it_was_started(
 ) -> None:
     archivist("run", "start", "--run", "r-1", cwd=tmp_path / "tree")
     archivist("run", "finish", "--run", "r-1", str(client_homes.claude_code(home, app, 0)), cwd=app)
-    assert _projects(archivist, app) == {"kiln-app"}
+    assert _projects(archivist, app) == {"kiln"}
     other = make_repository(tmp_path / "glaze-app")
     archivist("run", "start", "--run", "r-2", cwd=app)
     log = str(client_homes.claude_code(home, other, 1))
     done = archivist("run", "finish", "--run", "r-2", log, cwd=app)
-    assert "r-2 was started in project kiln-app, and its log is of glaze-app" in done.err
+    assert "r-2 was started in project kiln, and its log is of glaze-app" in done.err
     named = archivist("run", "finish", "--run", "r-3", "--repo", "kiln-app", log, cwd=app)
     assert "started in" not in named.err
-    assert _projects(archivist, app) == {"kiln-app"}
+    assert _projects(archivist, app) == {"kiln"}
 
 
 def test_a_name_that_is_given_at_the_start_holds_at_the_end(

@@ -41,6 +41,33 @@ def _begun(bank: Bank, run: str, folder: Path) -> str:
     return bank.runs.episode(run).project
 
 
+@pytest.mark.parametrize(
+    ("folder", "remote", "name"),
+    [
+        ("t4/home/app", "", "app"),
+        ("zz/src", "", "src"),
+        ("zz/app", "https://github.com/acme/shop.git", "shop"),
+        ("my-clone", "git@example.org:acme/shop.git", "shop"),
+        ("shop.v2", "/srv/git/x.git", "shop.v2"),
+    ],
+)
+def test_a_repository_is_called_by_its_remote_else_by_its_own_folder(
+    bank: Bank, folder: str, remote: str, name: str
+) -> None:
+    assert _begun(bank, "r-1", _repository(bank.root / folder, remote)) == name
+
+
+@pytest.mark.parametrize("known_as", ["t4", "acme/shop", "home/app"])
+def test_a_bank_keeps_the_name_that_it_has_for_a_repository(bank: Bank, known_as: str) -> None:
+    """Folders such as `app` were passed over once, and a folder's name came before the remote's."""
+    app = _repository(bank.root / "t4" / "home" / "app", "https://github.com/acme/shop.git")
+    kept = projects.checkout_info(app, bank.root)
+    bank.capture(Episode(id="r-0", project=known_as, extra={projects.CHECKOUT: kept}), ())
+    bank.lessons.add("Glaze before firing", repo=known_as)
+    assert _begun(bank, "r-1", app) == known_as
+    assert "Glaze before firing" in bank.brief(project=known_as).text
+
+
 REMOTES = [("", ""), ("git@example.org:acme/api.git", "git@example.org:beta/api.git"), ("", "x:beta/api")]
 
 
@@ -292,18 +319,19 @@ def test_a_wish_is_that_of_the_repository_that_it_was_said_in(
     assert rows == [("Bump everything",)]
 
 
-def test_a_folder_that_is_no_repository_is_part_of_the_run(bank: Bank, tmp_path: Path) -> None:
+def test_a_folder_that_is_no_repository_is_part_of_the_run_and_teaches_nothing_outside_of_the_project(
+    bank: Bank, tmp_path: Path
+) -> None:
     api = _repository(bank.root / "api")
     home = _begun(bank, "s-1", api)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    moves: Moves = [(api, [("ls", "", False)]), (scratch, IN_WEB), (tmp_path / "gone", IN_API)]
+    inner = api / "inner"
+    inner.mkdir()
+    moves: Moves = [(api, [("ls", "", False)]), (inner, IN_WEB), (scratch, IN_API), (tmp_path / "x", IN_API)]
     bank.runs.finish(
         _log_of(tmp_path / "s-1.jsonl", "s-1", moves), overrides=CaptureOverrides(run="s-1", project=home)
     )
     assert [each.id for each in bank.runs.episodes()] == ["s-1"]
-    for command, error, step in (
-        ("npm start", PORT, "fuser -k 3000/tcp"),
-        ("./gen.sh", UNRUNNABLE, "chmod +x"),
-    ):
-        assert step in bank.briefs.heal(error, command=command, repo="api").text
+    assert "fuser -k 3000/tcp" in bank.briefs.heal(PORT, command="npm start", repo="api").text
+    assert "chmod +x" not in bank.briefs.heal(UNRUNNABLE, command="./gen.sh", repo="api").text

@@ -18,7 +18,7 @@ from archivist.access.rights import Layer, Verb, access_hint, may
 from archivist.clock import Clock, system_clock
 from archivist.config import Config
 from archivist.config.sources import load_effective, server_url
-from archivist.errors import AccessError, ArchivistError, BankDamagedError, BankError
+from archivist.errors import AccessError, ArchivistError, BankDamagedError, BankError, NotABankError
 from archivist.ids import IdSource, new_id
 from archivist.paths import (
     FILE_NAME,
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     import archivist.archive.items_service
     import archivist.archive.service
     import archivist.audit.service
+    import archivist.brief.commands_service
     import archivist.brief.liveness_service
     import archivist.brief.service
     import archivist.brief.session_service
@@ -129,6 +130,7 @@ class Bank:
     vectors: archivist.recall.service.Vectors
     briefs: archivist.brief.service.Briefs
     sessions: archivist.brief.session_service.SessionBriefs
+    commands: archivist.brief.commands_service.Commands
     liveness: archivist.brief.liveness_service.Liveness
     audits: archivist.audit.service.Audits
     ledger: archivist.ledger.service.Ledger
@@ -253,7 +255,11 @@ class Bank:
             digest = bank_digest(copy)
             if planted := find_planted(copy):
                 raise BankDamagedError(str(file), f"Archivist made no {planted}")
-            store = SqliteStore.open(copy)
+            try:
+                store = SqliteStore.open(copy)
+            except NotABankError as error:
+                # The copy's own name says nothing to anybody.
+                raise NotABankError(str(file), error.reason) from None
             who = Actor(ActorKind.HUMAN)
             with cls(store, path=copy, actor=who, config=Config(), clock=system_clock, ids=new_id) as bank:
                 bank.shown_digest = digest
@@ -328,7 +334,8 @@ class Bank:
             has_files = reader.count("folder")
         # Texts of watched files are compared with the files.
         is_about_texts = has_files and (not asked.kinds or "document" in asked.kinds)
-        return self.documents.recall(asked) if is_about_texts else self.searches.recall(asked)
+        found = self.documents.recall(asked) if is_about_texts else self.searches.recall(asked)
+        return self.commands.answer_first(asked, found)
 
     @staticmethod
     def recall_across(banks: Mapping[str, Bank], query: Query | str) -> RecallResult:

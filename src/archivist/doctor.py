@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -39,6 +39,8 @@ _PATIENCE_S = 0.5
 # A capture or a reflection can take some tens of megabytes.
 _LITTLE_MB = 64
 _NAMED = 10
+# One damaged page breaks many indexes; a message has no room for all.
+_NAMED_DAMAGE = 3
 SHOW_QUARANTINED = "archivist lessons list --status quarantined"
 
 
@@ -54,6 +56,23 @@ class Check:
 def failed_check(name: str, error: ArchivistError) -> Check:
     """Return the check that an error prevented."""
     return Check(name, False, f"{error.message}: {error.hint}" if error.hint else error.message)
+
+
+def name_damage(error: BankDamagedError) -> BankDamagedError:
+    """Return the error of a bank that does not open, with the damage that SQLite finds in its file."""
+    import apsw
+
+    from archivist.store.results import Damage, choose_remedy
+    from archivist.store.sqlite.check import find_damage
+    from archivist.store.sqlite.store import connect
+
+    found: list[Damage] = []
+    with suppress(apsw.Error), closing(connect(Path(error.place), apsw.SQLITE_OPEN_READONLY)) as db:
+        found += find_damage(db)
+    where = "; ".join(map(str, found[:_NAMED_DAMAGE])) or error.where
+    where += f"; and {len(found) - _NAMED_DAMAGE} more" if len(found) > _NAMED_DAMAGE else ""
+    # Indexes are built again from a bank that opens.
+    return BankDamagedError(error.place, where, hint=choose_remedy([Damage(error.place, where)]))
 
 
 def _say_waiting(count: int, noun: str) -> str:
@@ -121,7 +140,7 @@ def _check_vectors(bank: Bank) -> tuple[bool, str]:
         meanwhile = f"; meanwhile {in_use} is used" if in_use not in ("", embedder.name) else ""
         wait = _say_waiting(waiting, "text")
         return False, f"{wait} for {embedder.name}{meanwhile}: archivist doctor --reindex"
-    return True, f"all made by {in_use or embedder.name}"
+    return True, f"all made by {in_use}" if in_use else "none yet"
 
 
 def _check_capture(bank: Bank) -> tuple[bool, str]:

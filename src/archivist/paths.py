@@ -145,14 +145,6 @@ def checkout_of(start: Path) -> Path:
     return start
 
 
-def leaves_checkout(path: Path) -> bool:
-    """Say whether a path leads out of the repository or project that it lies in, through a link there."""
-    path = path.absolute()
-    top = checkout_of(path.parent)
-    is_project = os.path.lexists(top / ".git") or has_bank(top)
-    return is_project and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(top))
-
-
 def unreadable_above(start: Path) -> Path | None:
     """Return the nearest `.archivist` upwards that this user may not read, or None."""
     for folder in walk_up(start):
@@ -166,8 +158,12 @@ def unreadable_above(start: Path) -> Path | None:
 
 
 def project_of_folder(folder: str) -> str:
-    """Return the name of the project that a working folder belongs to, if the path tells it."""
-    return safe_name(telling_folder(folder))
+    """Return the name of the project that a working folder belongs to, if the path alone tells it.
+
+    A log may come from a container, where every project lies in `/app` or `/testbed`.
+    """
+    names = reversed(project_parts(folder))
+    return safe_name(next((name for name in names if name.lower() not in _COMMON_FOLDERS), ""))
 
 
 def safe_name(name: str) -> str:
@@ -175,12 +171,10 @@ def safe_name(name: str) -> str:
     return re.sub(r"[^\w .+@~-]+", "-", name)[:_LONGEST_NAME]
 
 
-def telling_folder(folder: str) -> str:
-    """Return the last folder of a path whose name says what project it is."""
+def project_parts(folder: str) -> list[str]:
+    """Return the folders of a path without those of a user's home."""
     names = [name for name in folder.replace("\\", "/").split("/") if name]
-    if len(names) > 2 and names[0].lower() in ("home", "users"):
-        names = names[2:]
-    return next((name for name in reversed(names) if name.lower() not in _COMMON_FOLDERS), "")
+    return names[2:] if len(names) > 2 and names[0].lower() in ("home", "users") else names
 
 
 def project_of_address(address: str) -> str:

@@ -10,15 +10,17 @@ import json
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from stat import S_ISLNK
 from typing import TYPE_CHECKING, Any
 
 from archivist.files.worktrees import (
     is_repository,
+    nearest_folder,
+    real_folder,
     remote_of,
+    repository_around,
     repository_fingerprint,
     repository_of,
     to_main_worktree,
@@ -28,9 +30,9 @@ from archivist.paths import (
     is_folder,
     project_of_address,
     project_of_folder,
+    project_parts,
     remote_address,
     safe_name,
-    telling_folder,
 )
 from archivist.records.words import Provenance
 from archivist.store.filters import above, at_most, contains_text, equals, not_equals, one_of
@@ -39,10 +41,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from archivist.records import Episode, Lesson
+    from archivist.store.filters import Filter
     from archivist.store.protocol import Reader, Writer
 else:
     # A hook makes the class below, and compiling postponed annotations from text costs it time.
-    datetime = Episode = Lesson = Reader = Writer = Any
+    datetime = Episode = Filter = Lesson = Reader = Writer = Any
 
 # Where a bank notes the names that one repository has in it, for banks that named it by folder and by remote.
 PROJECT_NAMES = "project_names"
@@ -50,6 +53,10 @@ PROJECT_NAMES = "project_names"
 NAME_OWNERS = "name_owners"
 # Where a run keeps the repository that it was made in, beside the folder that its log names.
 CHECKOUT = "checkout"
+# Where a run keeps, beside the repository, the linked worktree that it was made in.
+WORKTREE = "worktree"
+# Where a run keeps the repositories that its calls entered: checkouts of its own, and others.
+ENTERED, OWN, OTHERS = "entered", "own", "others"
 # Where a run keeps the address of the remote that its log names.
 REMOTE = "remote"
 # A name is judged by its latest runs: older ones may be of a repository that had the name before.
@@ -83,9 +90,10 @@ class Repository:
 
     @property
     def names(self) -> list[str]:
-        """Return what it may be called: by its folder, by its remote, by the folders above it."""
-        short, *longer = _candidate_names(as_text(self.folder)) or [""]
-        return [name for name in (short, self.remote_name, *longer) if name]
+        """Return what it may be called, the best first: by its remote, its folder, the folders above it."""
+        own, *longer = _candidate_names(as_text(self.folder)) or [""]
+        last = safe_name(self.remote_name.rpartition("/")[2])
+        return [name for name in dict.fromkeys((last, own, self.remote_name, *longer)) if name]
 
     def is_same(self, other: "Repository") -> bool:
         """Say whether two are checkouts of one: by fingerprint, by remote, or one is a clone of the other."""
@@ -112,6 +120,15 @@ def other_projects(reader: Reader, folder: Path | None, root: Path) -> frozenset
     known = all_projects(reader) - {""} if own else set()
     is_apart = own in known or (folder is not None and is_repository(repository_of(folder, root)))
     return frozenset(known.difference(names_of(reader, own))) if is_apart else frozenset()
+
+
+def without_others(
+    reader: Reader, kind: str, field: str, folder: Path | None, root: Path
+) -> tuple[Filter, ...]:
+    """Return the condition on records that a caller in a folder is shown: none of another repository."""
+    others = other_projects(reader, folder, root)
+    known = ["", *reader.values(kind, field)] if others else []
+    return (one_of(field, [name for name in known if name not in others]),) if others else ()
 
 
 def resolve_name(reader: Reader, name: str, folder: Path | None = None, root: Path | None = None) -> str:
@@ -149,7 +166,7 @@ def resolve_project(
 def project_at(reader: Reader, folder: Path, root: Path) -> str:
     """Return the project that a session in a folder works on, by the bank's name for it.
 
-    A repository can be known by the name of its folder, of its remote, or by folders above it: the first
+    A repository can be known by the name of its remote, of its folder, or by folders above it: the first
     that is its own. One that was filed before is found under any name. The bank's own folder may have been
     renamed, copied or linked since: then the only project is meant.
     """
@@ -260,9 +277,12 @@ def project_of_run(reader: Reader, name: str, folder: Path, root: Path, remote: 
     Logs name a repository after the folder or the remote: such a name only says where the run was made. Any
     other counts, unless it is another repository's. A folder that is not here was the bank's own repository,
     in a container or a clone, if the remote has the same address; `owner/repo` counts if a log says no more.
+    A folder that is gone from another repository was that one's, whatever the log says.
     """
     if not is_folder(folder):
         own = _describe_repository(root, root)
+        if (around := stranger_around(folder, root)) is not None:
+            return project_at(reader, around, root)
         same = (remote, own.address) if remote else (name.lower(), own.remote_name.lower())
         if own.address and same[0] == same[1]:
             return project_at(reader, root, root)
@@ -330,36 +350,78 @@ def find_names(reader: Reader, folder: Path, root: Path) -> dict[str, Any]:
     return {**kept, **dict.fromkeys(names if len(names) > 1 else (), names)}
 
 
-def folder_at(folder: Path, moment: datetime | None) -> Path | None:
-    """Return a folder as far as it is still what it was at a time; None where nothing says what it was.
+def is_newer(folder: Path, moment: datetime | None) -> bool:
+    """Say whether a repository inside of another came to be where a folder lies after a time.
 
-    A checkout can make a folder inside a repository a link: what was run there was run in the repository
-    around it. It can make it another repository too, which then may or may not be the one that was there.
-    Nobody can set the times that are asked for here.
+    It may or may not be the one that was there. Nobody can set the times that are asked for here.
     """
     known = moment.timestamp() if moment else 0.0
-    place, is_inside = Path(folder.anchor), False
-    for part in folder.parts[1:] if folder.is_absolute() else ():
-        outer, place = place, place / part
-        if is_inside and _made_at(place, is_link=True) > known:
-            return outer
-        if is_inside and _made_at(place / ".git") > known:
-            return None
-        is_inside = is_inside or os.path.lexists(place / ".git")
-    return folder
+    inner = repository_around(real_folder(folder))
+    while inner is not None and (outer := repository_around(inner.parent)) is not None:
+        if _made_at(inner / ".git") > known:
+            return True
+        inner = outer
+    return False
 
 
-def _made_at(path: Path, *, is_link: bool = False) -> float:
-    """Return when a link, a file or a folder came to be where it is; 0 without one."""
+def _made_at(path: Path) -> float:
+    """Return when a file or a folder came to be where it is; 0 without one."""
     try:
-        if is_link or not path.is_dir():
-            status = path.lstat()
-            return status.st_ctime if not is_link or S_ISLNK(status.st_mode) else 0.0
+        if not path.is_dir():
+            return path.lstat().st_ctime
         # A folder changes with each entry; its oldest entries came with it.
         with os.scandir(path) as entries:
             return min((entry.stat(follow_symlinks=False).st_ctime for entry in entries), default=0.0)
     except OSError:
         return 0.0
+
+
+def stranger_around(folder: Path, root: Path) -> Path | None:
+    """Return the repository that a folder, or the nearest one above it that exists, lies in.
+
+    None where that is no repository, or the one of a root.
+    """
+    around = repository_around(nearest_folder(folder))
+    is_own = around is None or repository_of(around, Path(around.anchor)) == repository_of(root, root)
+    return None if is_own else around
+
+
+def is_session_of(folder: Path, root: Path) -> bool:
+    """Say whether a session that began in a folder can be one of the project of a bank's root.
+
+    It can when it began inside of it, in another checkout of the same repository, or above it and in no
+    repository. Of a folder that is gone nothing tells.
+    """
+    place, top = to_main_worktree(folder), _real(root)
+    if place.is_relative_to(top):
+        return True
+    if (own := repository_around(place)) is None:
+        return top.is_relative_to(place) and is_folder(place)
+    return _describe_repository(own, Path(own.anchor)).is_same(_describe_repository(root, root))
+
+
+def is_start_of(folder: Path, run: Episode | None) -> bool:
+    """Say whether a folder can be the one that a run started in, by what was noted then.
+
+    Of one that is gone, and lay in no repository that is still there, nothing says that it was not.
+    """
+    tops = checkout_tops(run) if run is not None else []
+    is_gone = not is_folder(folder) and repository_around(nearest_folder(folder)) is None
+    return bool(tops) and (is_gone or any(real_folder(folder).is_relative_to(top) for top in tops))
+
+
+def note_entered(paths: Iterable[str], began: Path, home: Path, root: Path) -> dict[str, object]:
+    """Return what a run keeps of the repositories that its calls entered: checkouts of its own, and others.
+
+    Paths may be relative to where it began; `home` is a folder of its repository, should that one be gone.
+    """
+    anchor = Path(began.anchor)
+    own = _describe_repository(home, root)
+    places = (nearest_folder(began / os.path.expanduser(path)) for path in paths)  # noqa: PTH111
+    tops = {top for top in map(repository_around, places) if top is not None}
+    same = {top for top in tops if _describe_repository(top, anchor).is_same(own)}
+    kept = {OWN: sorted(map(as_text, same)), OTHERS: sorted(map(as_text, tops - same))}
+    return {ENTERED: kept} if tops - {own.folder} else {}
 
 
 def foreign_project(reader: Reader, folder: Path, home: Path, root: Path) -> str:
@@ -379,7 +441,10 @@ def unknown_project(folder: Path) -> tuple[str, dict[str, object]]:
 
 def checkout_info(folder: Path, root: Path) -> dict[str, object]:
     """Return what a run keeps of the repository that it is made in, to be recognised later."""
-    return _repository_info(_describe_repository(folder, root))
+    repository, place = _describe_repository(folder, root), real_folder(folder)
+    top = repository_around(place)
+    is_linked = top is not None and not place.is_relative_to(repository.folder)
+    return _repository_info(repository) | ({WORKTREE: as_text(top)} if top is not None and is_linked else {})
 
 
 def _repository_info(repository: Repository) -> dict[str, object]:
@@ -389,8 +454,15 @@ def _repository_info(repository: Repository) -> dict[str, object]:
 
 def checkout_folder(run: Episode) -> str:
     """Return the folder of the repository that a run was made in; empty when it keeps none."""
+    return "".join(checkout_tops(run)[:1])
+
+
+def checkout_tops(run: Episode) -> list[str]:
+    """Return the folder of the repository that a run was made in, and its linked worktree, if it has one."""
     kept = run.extra.get(CHECKOUT)
-    return str(kept.get("folder") or "") if isinstance(kept, dict) else ""
+    return (
+        [str(kept[name]) for name in ("folder", WORKTREE) if kept.get(name)] if isinstance(kept, dict) else []
+    )
 
 
 def _describe_repository(folder: Path, root: Path) -> Repository:
@@ -399,15 +471,16 @@ def _describe_repository(folder: Path, root: Path) -> Repository:
 
 
 def _candidate_names(folder: str) -> list[str]:
-    """Return what a repository may be called by its folder: that alone, then with those above it."""
-    parts = folder.removesuffix(".git").replace("\\", "/").split("/")
-    names: list[str] = []
-    while len(names) < _MOST_NAMES and (last := telling_folder("/".join(parts))):
-        name = safe_name(last)
-        names.append(f"{name}/{names[-1]}" if names else name)
-        while parts.pop() != last:
-            pass
-    return names
+    """Return what a repository may be called by its folder: that alone, then with those above it.
+
+    The last is what it was called when folders such as `app` were passed over: banks may know it so.
+    """
+    parts = [safe_name(part) for part in project_parts(folder.removesuffix(".git"))]
+    # Whoever works in worktrees alone keeps the bare repository beside them, in a folder called so.
+    if len(parts) > 1 and parts[-1] in ("bare", ".bare"):
+        parts.pop()
+    lengths = range(1, min(len(parts), _MOST_NAMES) + 1)
+    return [*("/".join(parts[-length:]) for length in lengths), project_of_folder(folder)]
 
 
 def _is_owned(reader: Reader, name: str, repository: Repository, root: Path) -> bool | None:
@@ -477,7 +550,7 @@ def _is_made_in(extra: str, repository: Repository, root: Path) -> bool | None:
         times = [text.rpartition("-")[2] for text in (mark, repository.mark)]
         is_remade = times[0] != times[1] if all(times) else is_same_remote is False
         return repository.folder == top or bool(is_same_remote) or not is_remade
-    is_inside = _real(folder).is_relative_to(top)
+    is_inside = real_folder(folder).is_relative_to(top)
     if not is_inside and top in (repository.folder, other.folder):
         # A bank that was copied with its folder knows the original, which is no part of it.
         return None

@@ -11,6 +11,8 @@ _STEERING = lazy_pattern(
 )
 # By these a line can be made to read as something else than what it says.
 _TURNING = lazy_pattern("[\u202a-\u202e\u2066-\u2069]")
+# What a line of output cannot hold.
+_NOT_IN_NAMES = lazy_pattern("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 # Letters that are drawn as nothing: tags, the fillers of Hangul and the selectors of variants.
 _INVISIBLE = lazy_pattern("[\u115f\u1160\u3164\uffa0\U000e0000-\U000e01ef]+")
 # Texts in which no rule finds a secret: the ids that clients give to sessions, short words such as domains
@@ -19,6 +21,7 @@ _INVISIBLE = lazy_pattern("[\u115f\u1160\u3164\uffa0\U000e0000-\U000e01ef]+")
 _HEXADECIMAL = frozenset("0123456789abcdef-")
 _PATH_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/#")
 _SHORTEST_SECRET = 8
+ODD_NAME = "its name holds control characters"
 _LONGEST_NAME = 15
 
 
@@ -37,6 +40,16 @@ def make_legible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return _show_invisible(_TURNING.sub("", without_controls(text)))
+
+
+def escape_name(name: object) -> str:
+    """Return the name of a file as it may stand in a line: a name can hold line ends and other controls."""
+    return _NOT_IN_NAMES.sub(lambda found: ascii(found[0])[1:-1], str(name))
+
+
+def is_odd_name(name: str) -> bool:
+    """Say whether a name holds what nobody types into one; such a file is named and not read."""
+    return _NOT_IN_NAMES.search(name) is not None
 
 
 def _show_invisible(text: str) -> str:

@@ -238,7 +238,7 @@ def test_what_cannot_be_read_is_named_and_costs_nothing_else(bank: Bank, root: P
         "docs/nothing.md: a link to nothing",
         "docs/odd.md: front matter is not YAML, read as text",
         "docs/out.md: a link that leaves the folder is not followed",
-        "docs/pipe.md: not a regular file",
+        "docs/pipe.md: is no regular file",
     ]
     assert "Outside" not in str(bank.documents.search("outside", limit=50))
     assert bank.documents.refresh().problems == done.problems

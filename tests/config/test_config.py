@@ -96,7 +96,7 @@ def test_a_file_that_is_no_text_or_cannot_be_read_is_named_with_its_place(tmp_pa
     with pytest.raises(ConfigError, match=r"not UTF-8 text \(at line 2, column 6\)"):
         _load_folder(tmp_path)
     (tmp_path / "folder" / "config.toml").mkdir(parents=True)
-    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+    with pytest.raises(ConfigError, match="is a folder"):
         _load_folder(tmp_path / "folder")
 
 
@@ -461,7 +461,7 @@ def test_beside_a_bank_that_is_not_accepted_the_projects_file_is_not_read(tmp_pa
 
 def test_a_pipe_in_the_place_of_the_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "config.toml")
-    with pytest.raises(ConfigError, match="it is no file"):
+    with pytest.raises(ConfigError, match="is no regular file"):
         load_effective(tmp_path, environment={})
 
 

@@ -53,12 +53,16 @@ def _write_lines(path: Path, lines: Sequence[Mapping[str, Any]]) -> Path:
 
 
 def claude_code(
-    home: Path, folder: Path, number: int = 0, calls: Sequence[tuple[str, str, int]] = ()
+    home: Path,
+    folder: Path,
+    number: int = 0,
+    calls: Sequence[tuple[str, str, int]] = (),
+    said: Sequence[str] = (),
 ) -> Path:
-    """Write a session of Claude Code: calls as command, output and exit code."""
+    """Write a session of Claude Code: calls as command, output and exit code, then what the user said."""
     session = f"00000000-0000-4000-8000-{number:012d}"
     calls = calls or ((FAILS, ERROR, 2), (WORKS, PASSED, 0))
-    times = iter(_times(number, 2 * len(calls) + 4))
+    times = iter(_times(number, 2 * len(calls) + len(said) + 4))
     common = {"sessionId": session, "cwd": str(folder), "version": "2.1.325", "isSidechain": False}
     lines: list[dict[str, Any]] = [
         {"type": "mode", "mode": "default", "sessionId": session},
@@ -69,8 +73,8 @@ def claude_code(
     ]  # fmt: skip
     for at, (command, output, code) in enumerate(calls):
         use = {"type": "tool_use", "id": f"t{at}", "name": "Bash", "input": {"command": command}}
-        said = f"Exit code {code}\n{output}" if code else output
-        result = {"type": "tool_result", "tool_use_id": f"t{at}", "content": said, "is_error": bool(code)}
+        answer = f"Exit code {code}\n{output}" if code else output
+        result = {"type": "tool_result", "tool_use_id": f"t{at}", "content": answer, "is_error": bool(code)}
         lines += [
             {
                 "type": "assistant", "uuid": f"a{at}", "timestamp": next(times), **common,
@@ -81,6 +85,11 @@ def claude_code(
                 "message": {"role": "user", "content": [result]},
             },
         ]  # fmt: skip
+    for at, words in enumerate(said):
+        message = {"role": "user", "content": words}
+        lines.append(
+            {"type": "user", "uuid": f"s{at}", "timestamp": next(times), **common, "message": message}
+        )
     done = {"id": "end", "role": "assistant", "content": [{"type": "text", "text": "It passes."}]}
     lines.append({"type": "assistant", "uuid": "z", "timestamp": next(times), **common, "message": done})
     slug = re.sub(r"[^A-Za-z0-9]", "-", str(folder.resolve()))

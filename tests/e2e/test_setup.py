@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -257,6 +258,71 @@ def test_undo_keeps_a_bank_that_was_there(run: Setup, fresh_home: Path, tmp_path
     assert (nothing.code, "was not run" in nothing.err) == (4, True)
 
 
+@pytest.mark.parametrize("damage", ["pages", "no file", "no folder", "replaced", "settings"])
+def test_undo_takes_the_settings_back_whatever_has_happened_to_the_bank(
+    damage: str, run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    client_homes.claude_code(fresh_home, app, 0)
+    before = _files(app)
+    assert run(app, "setup", "--yes").code == 0
+    bank = app / ".archivist" / "memory.db"
+    match damage:
+        case "pages":
+            data = bank.read_bytes()
+            bank.write_bytes(data[:4096] + b"X" * 16_384 + data[20_480:])
+        case "no file":
+            bank.unlink()
+        case "no folder":
+            shutil.rmtree(bank.parent)
+        case "replaced":
+            other = client_homes.make_repository(tmp_path / "other")
+            assert run(other, "init").code == 0
+            bank.write_bytes((other / ".archivist" / "memory.db").read_bytes())
+        case _:
+            (bank.parent / "config.toml").write_text("[brief")
+    undone = run(app, "setup", "--undo", "--yes")
+    assert (undone.code, undone.out.splitlines()[-1]) == (0, "Undone."), undone.err
+    assert not (app / ".claude").exists()
+    if damage == "replaced":
+        assert f"Leave     {bank}: it is not the bank that setup made" in undone.out
+        assert bank.is_file()
+    elif damage != "settings":
+        assert _files(app) == before
+
+
+def test_the_doctor_names_what_is_damaged_in_a_bank_that_does_not_open(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    client_homes.claude_code(fresh_home, app, 0)
+    run(app, "setup", "--yes")
+    bank = app / ".archivist" / "memory.db"
+    data = bank.read_bytes()
+    bank.write_bytes(data[:4096] + b"X" * 16_384 + data[20_480:])
+    done = run(app, "doctor")
+    assert done.code == 5
+    assert "table lessons: " in done.out
+    assert "archivist salvage" in done.out
+    assert "doctor names all damage" not in done.out + done.err
+
+
+def test_uninstalling_finds_what_setup_wrote_and_names_what_is_elsewhere(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    client_homes.claude_code(fresh_home, app, 0)
+    before = _files(app)
+    run(app, "setup", "--yes")
+    run(app, "install", "claude-code", "--user")
+    done = run(app, "uninstall", "claude-code")
+    assert (done.code, "settings.local.json" in done.out) == (0, True)
+    assert "claude-code is also installed elsewhere: archivist uninstall claude-code --user" in done.err
+    assert {name for name in _files(app) if ".archivist" not in name} == set(before)
+    assert run(app, "uninstall", "claude-code", "--user").code == 0
+    assert "claude-code is not installed here" in run(app, "uninstall", "claude-code").err
+
+
 def test_committed_settings_stay_as_they_are(run: Setup, fresh_home: Path, tmp_path: Path) -> None:
     app = client_homes.make_repository(tmp_path / "app")
     (app / ".mcp.json").write_text("{}\n")
@@ -391,7 +457,7 @@ def test_sessions_of_many_folders_that_are_gone_are_taken_by_one_command(
     )
     one = run(app, "setup", "--moved-from", str(trees)).out
     assert "Sessions  3 found: 3 of codex\n          1 more began in a folder called mill" in one
-    assert _REMEDY in one.partition("The next session here is told:")[2]
+    assert _REMEDY in one.partition("told:")[2]
     rest = json.loads(run(app, "setup", "--moved-from", str(tmp_path), "--json").out)
     assert (rest["sessions"], len(rest["runs"]), rest["gone"]) == ({"codex": 4}, 1, {})
 
@@ -408,6 +474,93 @@ def test_a_client_without_hooks_says_how_it_is_told(run: Setup, fresh_home: Path
     client_homes.opencode(fresh_home, app)
     done = run(app, "setup", "--yes").out
     assert "Client    opencode is learnt from, and told on request only: archivist brief" in done
+    wanted = '"mcp": {"archivist": {"type": "local", "command": ["archivist", "mcp"]}}'
+    assert wanted in done
+    assert wanted in run(app, "doctor").out
+    refused = run(app, "install", "opencode")
+    assert (refused.code, wanted in refused.err) == (2, True)
+    assert "docs/guides/mcp.md" in run(app, "install", "emacs").err
+
+
+def test_the_server_alone_is_added_for_the_user_without_a_second_hook(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    (fresh_home / ".codex").mkdir()
+    done = run(app, "setup", "--yes")
+    command = next(line for line in done.out.splitlines() if "MCP server is left out" in line)
+    assert command.endswith("archivist install codex --user --server")
+    added = run(app, "install", "codex", "--user", "--server")
+    assert (added.code, added.err) == (0, "")
+    assert not (fresh_home / ".codex" / "hooks.json").exists()
+    doctor = run(app, "doctor")
+    assert (doctor.code, "codex (user, MCP server)" in doctor.out) == (0, True), doctor.out
+    assert "MCP server is left out" not in run(app, "setup", "--dry-run").out
+    assert run(app, "uninstall", "codex", "--user").code == 0
+    assert not (fresh_home / ".codex" / "config.toml").exists()
+
+
+def test_what_is_not_installed_is_not_said_to_be_told(run: Setup, fresh_home: Path, tmp_path: Path) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    for number in range(2):
+        client_homes.claude_code(fresh_home, app, number)
+    assert "Nothing is installed, so no session is told this yet. It would be told:" in run(app, "setup").out
+    assert "The next session here is told:" in run(app, "setup", "--yes").out
+    assert "The next session here is told:" in run(app, "setup").out
+
+
+def test_the_home_is_refused_in_a_dry_run_too(run: Setup, fresh_home: Path) -> None:
+    for words in (("setup",), ("setup", "--dry-run")):
+        done = run(fresh_home, *words)
+        assert (done.code, "would be the global one" in done.err) == (4, True)
+    assert not (fresh_home / ".archivist").exists()
+
+
+def test_a_folder_without_git_is_not_called_a_repository(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    (fresh_home / ".claude").mkdir()
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    done = run(plain, "setup").out
+    assert "none of this folder found" in done
+    assert "git does not see it" not in done
+
+
+def test_a_moved_bank_says_how_to_go_on_with_it(run: Setup, fresh_home: Path, tmp_path: Path) -> None:
+    app, moved = client_homes.make_repository(tmp_path / "app"), tmp_path / "app-renamed"
+    for number in range(2):
+        client_homes.claude_code(fresh_home, app, number)
+    run(app, "setup", "--yes")
+    app.rename(moved)
+    how = f"archivist trust, then archivist setup --moved-from {app}"
+    dry = run(moved, "setup", "--dry-run")
+    assert ("not trusted" in dry.out, how in dry.out) == (True, True)
+    refused = run(moved, "setup", "--yes")
+    assert (refused.code, how in refused.err) == (5, True)
+    assert run(moved, "trust", "--yes").code == 0
+    done = run(moved, "setup", "--yes", "--moved-from", str(app))
+    assert (done.code, "2 found" in done.out, _REMEDY in done.out) == (0, True, True)
+
+
+def test_a_log_that_cannot_be_read_is_the_reason_and_the_exit_code(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    log = client_homes.claude_code(fresh_home, app, 0)
+    log.write_text(json.dumps({"cwd": str(app)}) + "\nno line of a log\n")
+    done = run(app, "setup", "--yes")
+    assert done.code == 7, done.out + done.err
+    assert "1 log could not be read, see below" in done.out
+    assert "no lesson yet: no log could be read" in done.out
+
+
+def test_a_former_folder_without_sessions_is_named_in_a_dry_run(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    client_homes.claude_code(fresh_home, app, 0)
+    assert "no session began in /nope" in run(app, "setup", "--dry-run", "--moved-from", "/nope").out
 
 
 @pytest.mark.parametrize("client", ["codex", "cursor", "vscode", "gemini"])

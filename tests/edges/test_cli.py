@@ -456,10 +456,10 @@ def test_a_brief_imports_no_more_than_it_needs(bank_cli: Command, project: Path)
 @pytest.mark.parametrize(
     ("words", "most"),
     [
-        (["brief"], 51),
+        (["brief"], 52),
         (["brief", "--task", "One"], 59),
-        (["run", "start"], 71),
-        (["run", "start", "--task", "One"], 71),
+        (["run", "start"], 73),
+        (["run", "start", "--task", "One"], 73),
     ],
 )
 def test_what_an_orchestrator_waits_for_imports_few_modules(

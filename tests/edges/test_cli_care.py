@@ -517,3 +517,36 @@ def test_a_folder_whose_name_is_no_text_is_worked_in_as_any_other(archivist: Com
     assert archivist("erase", "m-001", "--yes", cwd=folder).code == 0
     assert "Bundle" not in "".join(each.read_text() for each in (folder / "out").iterdir())
     assert archivist("doctor", cwd=folder).code in (0, 1)
+
+
+def test_a_wrong_input_is_answered_with_what_is_wrong_and_what_to_do(
+    bank_cli: Command, tmp_path: Path
+) -> None:
+    binary, folder = tmp_path / "binary", tmp_path / "nothing"
+    binary.write_bytes(bytes(range(256)) * 8)
+    folder.mkdir()
+    wrong: list[tuple[tuple[str, ...], int, str]] = [
+        (("brief", "--for", "healer", "--error", str(binary)), 4, "it is no text"),
+        (("capture", str(folder)), 4, "no logs among 0 files"),
+        (("capture", "/nope.jsonl"), 4, "archivist: no such file: '/nope.jsonl'"),
+        (("--set", "foo=bar", "brief"), 4, "archivist config lists the keys"),
+        (("config", "set", "brief.holdout", "abc"), 4, "hint: the default is 0.0"),
+        (("restore", str(binary)), 5, f"{str(binary)!r} is not a bank"),
+        (("restore", "/nope"), 4, "hint: name a file that archivist backup wrote"),
+        (("trust", "/nope"), 5, "hint: archivist trust --list"),
+        (("import", str(folder)), 4, "hint: archivist export"),
+        (("run", "finish"), 2, "hint: archivist run finish --run"),
+        (("--bank", "/nope", "brief"), 0, "there is no bank here"),
+        (("brief", "--repo", "nosuchrepo"), 0, "nothing to tell: "),
+    ]
+    for words, code, said in wrong:
+        done = bank_cli(*words)
+        assert (done.code, said in done.err) == (code, True), (words, done)
+
+
+def test_a_current_folder_that_was_deleted_is_named(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = f'rmdir "{gone}"; exec "{ARCHIVIST}" brief'
+    done = subprocess.run(["/bin/sh", "-c", script], cwd=gone, capture_output=True, check=False)
+    assert (done.returncode, b"the current folder, which was deleted" in done.stderr) == (5, True)

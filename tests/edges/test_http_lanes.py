@@ -22,7 +22,7 @@ from archivist.edges.server import banks as lanes
 from archivist.edges.server.banks import BankPool, PoolLane
 from archivist.edges.server.checks import Refusal
 from archivist.errors import BankLockedError
-from archivist.files.open import exceeds_unpacked_size
+from archivist.files.packed import exceeds_unpacked_size
 from archivist.records import Actor, ActorKind
 from archivist.store.sqlite.schema import MIGRATIONS, Migration
 from archivist.store.sqlite.store import SqliteStore

@@ -377,7 +377,8 @@ def test_json_names_every_file(at: Path) -> None:
     told = json.loads(_run(install, "claude-code", "--json").stdout)
     assert [Path(copy).name for copy in told["backups"]] == [".mcp.json.archivist-backup"]
     told = json.loads(_run(uninstall, "claude-code", "--json").stdout)
-    assert [each["action"] for each in told["changes"]] == ["remove", "change"]
+    done = {Path(each["file"]).name: each["action"] for each in told["changes"]}
+    assert done == {"settings.local.json": "unchanged", "settings.json": "remove", ".mcp.json": "change"}
 
 
 # Laws

@@ -16,6 +16,11 @@ from tests.commands import PROGRAM, Command
 from tests.e2e import client_homes
 from tests.e2e.client_homes import git, make_repository
 
+_NOUNS = (
+    "shelf", "kiln", "glaze", "wheel", "apron", "bucket", "ladder", "window", "hinge", "stove", "cellar",
+    "fence",
+)  # fmt: skip
+
 
 @pytest.fixture
 def app(tmp_path: Path, archivist: Command) -> Path:
@@ -113,3 +118,59 @@ def test_a_capture_says_where_its_runs_were_filed(archivist: Command, app: Path,
     assert "my-app   1" in archivist("capture", str(log), cwd=app).out
     view = json.loads(archivist("capture", str(log), "--json", cwd=app).out)
     assert [run["project"] for run in view["runs"]] == ["my-app"]
+
+
+def test_a_wish_is_shown_with_who_said_it_when_and_in_which_words(
+    archivist: Command, app: Path, home: Path
+) -> None:
+    words = "Please never make draft PRs in this repository."
+    log = client_homes.claude_code(home, app, said=[words])
+    archivist("capture", str(log), cwd=app)
+    archivist("reflect", cwd=app)
+    listed = json.loads(archivist("lessons", "list", "--json", cwd=app).out)["lessons"]
+    wish = next(each["id"] for each in listed if each["type"] == "preference")
+    shown = archivist("lessons", "show", wish, cwd=app).out
+    assert re.search(r"Said in \S+#\d+ by the user, 2026-03-02T09:00:05Z", shown), shown
+    assert f"> {words}" in shown
+
+
+def test_every_lesson_that_is_left_out_has_one_reason(archivist: Command, app: Path, home: Path) -> None:
+    _learn(archivist, app, home)
+    rules = [f"Keep the {noun} {place}" for noun, place in zip(_NOUNS, reversed(_NOUNS), strict=True)]
+    for rule in rules:
+        archivist("lessons", "add", rule, cwd=app)
+    told = archivist("brief", cwd=app)
+    assert re.match(r"\d more lessons of yours did not fit: archivist brief --explain", told.err)
+    lines = archivist("brief", "--explain", cwd=app).err.splitlines()
+    listed = json.loads(archivist("lessons", "list", "--json", cwd=app).out)["lessons"]
+    for lesson in listed:
+        assert sum(line.startswith(f"{lesson['id']}: ") for line in lines) == 1, (lesson["id"], lines)
+    assert not any(", or " in line for line in lines)
+    wide = archivist("brief", "--max", "30", "--budget", "3000", cwd=app)
+    assert (wide.err, [rule in wide.out for rule in rules]) == ("", [True] * len(rules))
+
+
+def test_a_correction_of_one_task_says_why_it_is_not_told(archivist: Command, app: Path, home: Path) -> None:
+    log = client_homes.claude_code(home, app, said=["No, don't use tabs for that, use four spaces."])
+    archivist("capture", str(log), cwd=app)
+    archivist("reflect", cwd=app)
+    listed = json.loads(archivist("lessons", "list", "--json", cwd=app).out)["lessons"]
+    assert any(each["type"] == "preference" for each in listed)
+    explained = archivist("brief", "--explain", cwd=app).err
+    assert all(f"{each['id']}: " in explained for each in listed), explained
+
+
+def test_a_prompt_brings_up_a_lesson_when_it_speaks_of_it(archivist: Command, app: Path) -> None:
+    archivist("lessons", "add", "Run the database migration before the integration tests", cwd=app)
+
+    def answer(prompt: str, session: str) -> str:
+        event = {"session_id": session, "cwd": str(app), "prompt": prompt}
+        return archivist("hook", "claude-code", "prompt", cwd=app, stdin=json.dumps(event).encode()).out
+
+    speaking = "The integration tests fail after my migration"
+    assert "database migration" in answer(speaking, "one")
+    assert "database migration" not in answer("please commit the tests", "two")
+    start = json.dumps({"session_id": "three", "cwd": str(app), "source": "startup"}).encode()
+    assert "database migration" in archivist("hook", "claude-code", "session-start", cwd=app, stdin=start).out
+    # What the session was told at its start is not told again.
+    assert "database migration" not in answer(speaking, "three")

@@ -10,9 +10,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from archivist import Bank
 from tests.commands import PROGRAM
 from tests.conftest import Command
+from tests.postgres import shared_database
 from tests.samples import MISSING_MODULE, agent_log
 
 _LONGEST_S = 120
@@ -46,10 +49,14 @@ def _reflection_counts(project: Path) -> Counter[str]:
         return Counter(entry.record for entry in entries if entry.verb == "reflect")
 
 
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_four_workers_of_which_two_are_killed_reflect_once_on_each_of_200_runs(
-    project: Path, tmp_path: Path, archivist: Command
+    engine: str, project: Path, tmp_path: Path, archivist: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if engine == "postgres":
+        monkeypatch.setenv("ARCHIVIST_STORE", shared_database())
     assert archivist("init").code == 0
+    assert (project / ".archivist/memory.db").exists() == (engine == "sqlite")
     _queue_runs(project, tmp_path, 200)
     workers = [_start_worker(project, "--once") for _ in range(4)]
     for worker in workers[:2]:

@@ -121,7 +121,7 @@ def test_what_lies_outside_the_project_is_refused(bank: Bank, root: Path, tmp_pa
     [
         ("out", "is a folder"),
         (".", "is a folder"),
-        ("pipe", "not a regular file"),
+        ("pipe", "no regular file"),
         ("loop", "cannot be read"),
         ("out/none", "no file"),
         ("out/a.txt/b", "cannot be read|no file"),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from archivist.access.rights import Layer, Verb, decides
 from archivist.archive.bank_markdown import BankPage, list_sections, parse_bank, text_without_parts
 from archivist.archive.folders import (
-    LINK_OUT,
     FileDescription,
     FileText,
     FrontMatterParts,
@@ -21,10 +20,10 @@ from archivist.archive.service import build_documents, relative_name, replace_do
 from archivist.capture.redaction import clean_text
 from archivist.clock import to_short_text
 from archivist.errors import ArchivistError, InputError, RecordError
+from archivist.files.open import list_files
 from archivist.ids import derived_id
 from archivist.lessons.candidate import Candidate, Sighting
 from archivist.lessons.standing import lesson_version
-from archivist.paths import leaves_checkout
 from archivist.records import ActorKind, DocumentType, Entry, Provenance
 from archivist.records.plain import canonical_json
 from archivist.service import BankService
@@ -85,8 +84,6 @@ class BankPages(BankService):
         for path in _bank_files(paths):
             name = relative_name(self._bank.root, str(path.absolute()))
             try:
-                if leaves_checkout(path):
-                    raise RecordError(LINK_OUT)
                 file = read_text(path, name)
                 if file is None or not file.text.strip():
                     raise RecordError("an empty file" if file else "no such file")
@@ -152,7 +149,7 @@ def _bank_files(paths: Sequence[str | Path]) -> list[Path]:
         inside = [path]
         if path.is_dir():
             patterns = ("bank.md", "bank-*.md", "archives/bank-*.md")
-            inside = sorted({file for pattern in patterns for file in path.glob(pattern)})
+            inside = list_files(path, *patterns)
         if not inside:
             raise InputError(f"{str(path)!r} has no bank.md", hint="name the file itself")
         files += inside

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -17,6 +16,14 @@ from typing import Any, NamedTuple
 from archivist.capture.redaction import clean_text
 from archivist.clock import from_text
 from archivist.errors import InputError, RecordError
+from archivist.files.open import (
+    MissingFileError,
+    UnreadableError,
+    open_regular,
+    real_path,
+    refuse_way_out,
+)
+from archivist.files.parse import parse_yaml
 from archivist.records import DocumentType, Folder
 from archivist.stream.entries import find_references
 from archivist.text import shorten
@@ -90,7 +97,7 @@ def list_folder(root: Path, folder: Folder) -> Listing:
     if not top.is_dir():
         hint = "its texts are kept, archivist archive unwatch removes them"
         return Listing([], [], [f"{folder.id}: the folder is gone; {hint}"], is_whole=False)
-    if os.path.realpath(top) != os.path.normpath(root.resolve() / folder.id):
+    if os.path.realpath(top) != os.path.normpath(real_path(root) / folder.id):
         return Listing([], [], [f"{folder.id}: it is a link now, which is not followed"], is_whole=False)
     listing = Listing([], [], [], is_whole=True)
     errors: list[OSError] = []
@@ -128,16 +135,14 @@ def read_text(path: Path, name: str = "") -> FileText | None:
     if clean_text(name) != name:
         # A redacted name would not be found again.
         raise RecordError("its name holds a secret or control characters; rename it")
-    # Opening a pipe that nobody writes to would block.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
-        with os.fdopen(os.open(path, flags), "rb") as stream:
+        with open_regular(path) as stream:
             status = os.fstat(stream.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise RecordError("not a regular file")
             raw = stream.read(MAX_FILE_BYTES + 1)
-    except FileNotFoundError:
+    except MissingFileError:
         return None
+    except UnreadableError as error:
+        raise RecordError(error.reason) from None
     except OSError as error:
         raise RecordError(f"cannot be read: {error.strerror}") from None
     size = max(status.st_size, len(raw))
@@ -149,12 +154,15 @@ def read_text(path: Path, name: str = "") -> FileText | None:
 
 def _link_problem(path: Path, top: Path) -> str:
     try:
-        target = path.resolve(strict=True)
+        path.stat()
+        refuse_way_out(path)
     except FileNotFoundError:
         return "a link to nothing"
-    except (OSError, RuntimeError):
+    except OSError:
         return "a link in a loop"
-    return "" if target.is_relative_to(top.resolve()) else LINK_OUT
+    except InputError:
+        return LINK_OUT
+    return "" if real_path(path).is_relative_to(real_path(top)) else LINK_OUT
 
 
 def validate_pattern(pattern: str) -> str:
@@ -239,12 +247,9 @@ def split_front_matter(text: str) -> FrontMatterParts:
     if len(found[1]) > _FRONT_CHARACTERS:
         problem = f"front matter of more than {_FRONT_CHARACTERS} characters, read as text"
         return FrontMatterParts({}, "", text, 1, problem)
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     try:
-        fields = YAML(typ="safe", pure=True).load(found[1])
-    except (YAMLError, ValueError, TypeError, RecursionError):
+        fields = parse_yaml(found[1], "front matter")
+    except InputError:
         fields = ""
     fields = {} if fields is None else fields
     if not isinstance(fields, dict):

@@ -28,6 +28,7 @@ from archivist.archive.folders import (
 )
 from archivist.capture.redaction import clean_text, validate_path
 from archivist.errors import BankError, InputError, NotFoundError, RecordError, StateError
+from archivist.files.open import real_path, refuse_way_out
 from archivist.ids import derived_id
 from archivist.recall.query import Query
 from archivist.records import ARCHIVIST, ActorKind, Document, DocumentType, Folder, Provenance
@@ -250,7 +251,8 @@ class Documents(BankService):
         place = place if place.is_absolute() else self._bank.root / place
         if not place.is_dir():
             raise InputError(f"no such folder: {str(folder)!r}")
-        name = validate_path("folder", relative_name(self._bank.root, str(place.resolve())))
+        refuse_way_out(place)
+        name = validate_path("folder", relative_name(self._bank.root, str(place)))
         document_type = decoder(DocumentType)(str(type)) if type else None
         pattern = validate_pattern(pattern)
         with self._bank.transaction() as writer:
@@ -443,7 +445,6 @@ def _clean_texts(values: Sequence[str]) -> tuple[str, ...]:
 
 def relative_name(root: Path, path: str) -> str:
     """Return a path below the root as a relative name, any other as an absolute one."""
-    root = root.resolve()
-    place = Path(path)
-    place = (root / place if not place.is_absolute() else place).resolve()
+    root = real_path(root)
+    place = real_path(root / path)
     return place.relative_to(root).as_posix() if place.is_relative_to(root) else place.as_posix()

@@ -18,7 +18,7 @@ from archivist.capture.runs import find_run, require_own_run, resolve_run
 from archivist.clock import from_text
 from archivist.errors import StateError
 from archivist.lessons.standing import cited_findings
-from archivist.projects import RunNumbers
+from archivist.projects import RunNumbers, other_projects
 from archivist.recall.keywords import Overlap, keywords
 from archivist.records import (
     ARCHIVIST,
@@ -108,10 +108,14 @@ class Audits(BankService):
             conditions = [equals("lesson", lesson)] if lesson else []
             if project or not period.is_all:
                 conditions.append(one_of("run", [run for run in began if period.holds(began[run])]))
-            verdicts = [
-                replace(verdict, time=began.get(verdict.run, verdict.time))
-                for verdict in reader.select(Verdict, *conditions, order=("time",))
-            ]
+            judged = reader.select(Verdict, *conditions, order=("time",))
+            if not project and not lesson:
+                # Lessons of other repositories than the caller's are not named.
+                others = other_projects(reader, self._bank.folder, self._bank.root)
+                known = reader.records("lesson", sorted({each.lesson for each in judged})) if others else {}
+                strange = {name for name, each in known.items() if each.repo in others}
+                judged = [each for each in judged if each.lesson not in strange]
+            verdicts = [replace(each, time=began.get(each.run, each.time)) for each in judged]
             names = self._bank.lessons.lesson_names({verdict.lesson for verdict in verdicts})
         report = build_report(verdicts, names, _holdout_share(self._bank))
         told_at = (each.time for each in verdicts if each.following is not Following.WITHHELD)

@@ -9,7 +9,6 @@ No setting holds a secret: an endpoint's key is in an environment variable that 
 
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -17,10 +16,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from archivist.config import Config
-from archivist.errors import ConfigError
+from archivist.errors import ConfigError, InputError
+from archivist.files.open import read_if_any
 from archivist.paths import CONFIG_NAME, FILE_NAME, SERVER_SCHEMES, home_folder, state_folder
 from archivist.records.words import Severity
-from archivist.text import is_too_deep
 from archivist.trust import is_accepted
 
 # Counts for which 0 makes sense.
@@ -175,7 +174,9 @@ def _defaults() -> dict[str, object]:
 def check_key(key: str, *, where: str) -> str:
     """Return an existing `section.key`; any other is refused with the nearest existing one."""
     if key not in _defaults():
-        raise ConfigError(f"{where}: unknown key {key!r}", hint=f"did you mean {_nearest_key(key)!r}?")
+        near = _nearest_key(key)
+        hint = f"did you mean {near!r}?" if near else "archivist config lists the keys"
+        raise ConfigError(f"{where}: unknown key {key!r}", hint=hint)
     return key
 
 
@@ -313,17 +314,9 @@ def variable_of(key: str) -> str:
 def _read_text(path: Path) -> str:
     """Return a file's text; empty when there is no such file."""
     try:
-        # A pipe or device that an archive was unpacked to would be waited for, for ever.
-        found = path.stat()
-        if stat.S_IFMT(found.st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
-            raise ConfigError(f"{str(path)!r} cannot be read: it is no file")
-        if found.st_size > _MOST_BYTES:
-            raise ConfigError(f"{str(path)!r} cannot be read: it is larger than {_MOST_BYTES >> 10} KiB")
-        raw = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
-    except OSError as error:
-        raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror}") from None
+        raw = read_if_any(path, _MOST_BYTES) or b""
+    except InputError as error:
+        raise ConfigError(error.message, hint=error.hint) from None
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -341,18 +334,12 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
         raise ConfigError(
             f"{where!r} has more than {_LONGEST_FILE:,} characters", hint="is it the right file?"
         )
-    if is_too_deep(text):
-        raise ConfigError(f"{where!r} cannot be read: a line has too many dots", hint="is it the right file?")
-    import tomllib
+    from archivist.files import parse
 
     try:
-        return tomllib.loads(text)
-    except RecursionError:
-        reason = "its values are nested too deeply"
-    except ValueError as error:
-        line, column = _line_and_column(text)
-        reason = str(error).replace("(at end of document)", f"(at line {line}, column {column})")
-    raise ConfigError(f"{where!r} cannot be read: {reason}")
+        return parse.parse_toml(text, f"{where!r} cannot be read")
+    except InputError as error:
+        raise ConfigError(error.message, hint=error.hint) from None
 
 
 def _line_and_column(text: str) -> tuple[int, int]:
@@ -383,7 +370,9 @@ def _nearest_key(key: str) -> str:
     """Return the nearest known key: of the same name in another section, else by its letters."""
     known = list(_defaults())
     same = [each for each in known if each.partition(".")[2] == key.rpartition(".")[2]]
-    return _closest_name(key, same or known)
+    from difflib import get_close_matches
+
+    return _closest_name(key, same) if same else next(iter(get_close_matches(key, sorted(known), n=1)), "")
 
 
 def _closest_name(name: str, names: Iterable[str]) -> str:
@@ -409,7 +398,8 @@ def _check_value(key: str, default: object, value: object, where: str) -> object
             raise ConfigError(f"{shown}: expected true or false, not {value!r}")
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError(f"{shown}: expected a number, not {value!r}")
+        hint = f"the default is {default!r}"
+        raise ConfigError(f"{shown}: expected a number, not {value!r}", hint=hint)
     least = _LEAST.get(key, 1 if isinstance(default, int) and key not in _MAY_BE_NONE else 0)
     most = _MOST.get(key, _LARGEST)
     # In this order, so that NaN is refused before it is rounded.
@@ -454,13 +444,13 @@ def change_file(path: Path, key: str, value: object = None) -> bool:
     Comments, order and line ends stay. The file is replaced as a whole or not at all, and of two processes
     that change it at once neither loses the other's edit.
     """
-    from archivist.files.write import lock_folder, replace_file
+    from archivist.files.write import lock_folder, make_folder, replace_file
 
     if value is None and not path.exists():
         return False
     folder = path.absolute().parent
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with lock_folder(folder):
             text = _read_text(path)
             bom = BOM if text.startswith(BOM) else ""

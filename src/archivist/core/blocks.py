@@ -6,7 +6,6 @@ to one role; playbook, rules and lessons are shared, and a role may have its own
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,6 +28,7 @@ from archivist.core.render import (
     visible_blocks,
 )
 from archivist.errors import InputError, NotFoundError, StateError
+from archivist.files.parse import parse_json
 from archivist.records import Actor, ActorKind, Block, CoreSection
 from archivist.records.plain import from_plain, to_plain, types_of
 from archivist.text import estimate_tokens
@@ -263,6 +263,13 @@ def new_lines(before: Block, after: Content) -> list[str]:
     return [line for line in spoken_lines(before.section.value, after) if line not in known]
 
 
+def drops_others_lines(before: Block, after: Content) -> bool:
+    """Say whether a change removes or rewords lines that no agent wrote."""
+    section = before.section.value
+    by_agents = read_speakers(section, before.content, str(before.actor))
+    return not {*spoken_lines(section, before.content)} - {*by_agents} <= {*spoken_lines(section, after)}
+
+
 def note_speakers(before: Block, after: Content, actor: Actor) -> Content:
     """Return a block's new content with who wrote its lines: those that are new are the actor's.
 
@@ -343,11 +350,11 @@ def _parse_json(section: CoreSection, given: Given) -> Given:
     if not isinstance(given, str) or not given.lstrip().startswith(("{", "[")):
         return given
     try:
-        value = json.loads(given)
-    except (ValueError, RecursionError) as error:
+        value = parse_json(given, "an object that")
+    except InputError as error:
         if section is CoreSection.LESSONS or given.lstrip().startswith("["):
             return given
-        raise InputError(f"{section.value}: an object that is not JSON: {error}") from None
+        raise InputError(f"{section.value}: {error.message}") from None
     is_known = isinstance(value, dict) or section is not CoreSection.LESSONS or _are_texts(value)
     return value if is_known else given
 

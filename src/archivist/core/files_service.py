@@ -121,8 +121,5 @@ class CoreFiles(BankService):
 
 def _read_text(path: Path) -> str:
     """Return a file's text as core memory keeps it: without secrets, and without blank lines around it."""
-    try:
-        text = read_bounded(path).decode("utf-8", "replace")
-    except (OSError, NotFoundError) as error:
-        raise InputError(f"cannot read {str(path)!r}: {error}") from None
+    text = read_bounded(path).decode("utf-8", "replace")
     return str(without_secrets(text)).strip("\n").rstrip()

@@ -67,8 +67,9 @@ def _lines(section: str, content: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [(line, line) for line in str(content.get("text", "")).split("\n")]
     if section == "lessons":
         # Agents write lessons without approval, so a lesson must not be able to open another block.
-        text = _HEADING.sub(r"\1\\\2", str(content.get("text", "")))
-        return [(line, line) for line in text.split("\n")]
+        # Each line that may be shown as one gets its mark: U+2028 and its like end lines too.
+        text = "\n".join(str(content.get("text", "")).splitlines())
+        return [(line, line) for line in _HEADING.sub(r"\1\\\2", text).split("\n")]
     if section == "threads":
         for thread in content.get("items") or ():
             roles, updated = ", ".join(thread.get("roles") or ()), str(thread.get("last_update") or "")[:10]

@@ -129,13 +129,16 @@ class Core(BankService):
             noted = core.note_speakers(before, content, bank.actor)
             after = replace(before, content=noted, updated=now, actor=bank.actor)
             if bank.actor.kind is ActorKind.AGENT:
-                from archivist.lessons.quarantine import suspicion
+                if section is CoreSection.LESSONS and core.drops_others_lines(before, content):
+                    hint = "a person wrote lines that it would remove: append yours instead"
+                    bank.refuse(Layer.CORE, Verb.WRITE, what=after.id, hint=hint)
+                from archivist.lessons.agent_words import agent_suspicion
 
-                # Core memory has no quarantine, so text that looks like a prompt injection is refused: in the
-                # new lines, and in all together unless a person wrote it so.
-                is_known = bool(suspicion(core.render_block(before)))
+                # Core memory has no quarantine, so such text is refused: in the new lines, and in all lines
+                # together unless a person wrote it so.
+                is_known = bool(agent_suspicion(core.render_block(before)))
                 whole = () if is_known else (core.render_block(after),)
-                if why := suspicion(*core.new_lines(before, content)) or suspicion(*whole):
+                if why := agent_suspicion(*core.new_lines(before, content)) or agent_suspicion(*whole):
                     hint = f"{why}: only a person may write that"
                     bank.refuse(Layer.CORE, Verb.WRITE, what=after.id, hint=hint)
             core.check_budget(blocks, after, bank.config.core)

@@ -123,13 +123,14 @@ def hit_view(hit: Hit) -> View:
     """Return something that was found, with every part of its score."""
     parts = {**_pick(hit.why, "importance recency relevance"), **hit.why.why._asdict()}
     del parts["total"]
+    # Four digits: with six, recency is another number every second, and two doors never agree.
     return {
         "id": hit.name,
         "uid": hit.id,
         **_pick(hit, "kind text time notes window provenance"),
         **({"bank": hit.bank} if hit.bank else {}),
         "score": round(hit.score, 6),
-        "parts": {name: None if part is None else round(part, 6) for name, part in parts.items()},
+        "parts": {name: None if part is None else round(part, 4) for name, part in parts.items()},
     }
 
 

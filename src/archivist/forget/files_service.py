@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from archivist.errors import InputError
 from archivist.files.jsonl import LineProblem, read_lines, write_lines
-from archivist.files.open import open_regular
+from archivist.files.open import open_regular, read_bounded, real_path
 from archivist.files.write import remove_stale_temporaries, replace_file
 from archivist.forget.receipt import ErasureLocation, remaining_tags
 from archivist.paths import FOLDER, as_text, home_folder, state_folder
@@ -80,7 +80,7 @@ def clean_files(
     if folder.name == FOLDER or folder == home_folder():
         for path in sorted(folder.rglob("*")):
             # Closing a second handle on a database file would release the locks that the store holds.
-            if path.is_file() and ".db" not in path.suffix and path.resolve() not in files:
+            if path.is_file() and ".db" not in path.suffix and real_path(path) not in files:
                 places += _check_foreign_file(path, query, "the bank did not write it: check it yourself")
     return places
 
@@ -146,7 +146,7 @@ def _rewrite_progress(bank: Bank, query: ErasureQuery) -> Iterator[ErasureLocati
     path = bank.path.absolute().parent.parent / "progress.md"
     if not path.is_file():
         return
-    text = path.read_text("utf-8", "replace")
+    text = read_bounded(path).decode("utf-8", "replace")
     rest, sessions = read_progress(text)
     named = [
         (each, [found[1] for line in each.lines if (found := _SHORT_ID_AT_END.search(line))])

@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -415,7 +415,9 @@ def _erase_text(
     places = [place for kind, ids in found.items() for place in eraser.index_places(kind, ids)]
     done.removed[_INDEX], done.removed[_VECTORS] = len(places), eraser.vector_count(places)
     eraser.drop_vectors(places)
-    done.removed[PAYLOADS] += eraser.erase_payloads(eraser.payloads_mentioning(query))
+    payloads = set(eraser.payloads_mentioning(query))
+    found["lesson"] = list(dict.fromkeys((*found["lesson"], *_earlier_lessons(eraser, payloads))))
+    done.removed[PAYLOADS] += eraser.erase_payloads(sorted(payloads))
     for run in filter(query.is_in, found["episode"]):
         done.removed["events"] += eraser.remove_events(run, _VERB)
     events_by_run: dict[str, list[Event]] = {}
@@ -433,20 +435,30 @@ def _erase_text(
         for name in found[kind_of(record_class)]:
             before: Any = eraser.get(record_class, name)
             after = redact_value(before, query)
+            if isinstance(after, Lesson):
+                words = f"{after.summary} {after.rule} {after.detail}"
+                after = replace(after, tags=tuple(remaining_tags(after.tags, words, query)))
+            if after == before:
+                continue
             done.removed[_label(kind_of(record_class))] += 1
             if after.id != before.id:
                 eraser.remove(record_class, name, _VERB)
                 continue
             if isinstance(after, Lesson):
                 # The redacted words count as edited, so that the older version of another clone does not win.
-                words = f"{after.summary} {after.rule} {after.detail}"
-                tags = tuple(remaining_tags(after.tags, words, query))
-                after = replace(after, tags=tags, updated=now, edited=now)
+                after = replace(after, updated=now, edited=now)
             eraser.put(after, _VERB)
     _erase_signatures(eraser, text, done)
     done.removed.update(eraser.erase_other_mentions(query))
     done.removed += Counter()
     done.vectors_left = eraser.vector_count(places)
+
+
+def _earlier_lessons(eraser: Eraser, payloads: Collection[int]) -> Iterator[str]:
+    """Yield the lessons of these entries: tags are words of a text, also of one that an edit has replaced."""
+    for entry, _ in eraser.ledger(kind="lesson", with_payloads=False) if payloads else ():
+        if entry.seq in payloads and eraser.get(Lesson, entry.record) is not None:
+            yield entry.record
 
 
 def _signature_traces(text: str) -> ErasureQuery | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.capture.redaction import clean_text, validate_name, validate_path
 from archivist.errors import InputError, NotFoundError, RecordError, StateError
+from archivist.files.open import MissingFileError, UnreadableError, open_regular, real_path
 from archivist.layers.claims import source_of
 from archivist.paths import FOLDER
 from archivist.records.layers import NAME_CHARACTERS, VALUE_CHARACTERS, Artifact
@@ -106,7 +106,7 @@ class Artifacts(BankService):
     @property
     def root(self) -> Path:
         """Return the project's folder, which contains every artifact."""
-        return self._bank.root.resolve()
+        return real_path(self._bank.root)
 
     @reads(Layer.ARTIFACTS)
     def get(self, name: str) -> Artifact:
@@ -203,7 +203,7 @@ def relative_path(root: Path, path: str | Path) -> str:
         raise InputError(f"the name {told!r} is not UTF-8", hint="rename the file") from None
     whole = Path(os.path.normpath(root / told))
     # The same folder can have a name through a symbolic link.
-    for place in (whole, whole.parent.resolve() / whole.name):
+    for place in (whole, real_path(whole.parent) / whole.name):
         if place.is_relative_to(root):
             return place.relative_to(root).as_posix()
     raise InputError(f"{told!r} lies outside the project's folder", hint=_OUTSIDE)
@@ -211,29 +211,18 @@ def relative_path(root: Path, path: str | Path) -> str:
 
 @contextmanager
 def open_artifact(root: Path, kept: str) -> Iterator[int]:
-    """Open a regular file inside the resolved root; never block on a pipe or follow a link out."""
+    """Open a regular file inside the resolved root."""
     path = root / kept
+    if not real_path(path).is_relative_to(root):
+        raise InputError(f"{kept!r} leads outside the project's folder", hint=_OUTSIDE)
     try:
-        real = path.resolve(strict=True)
-        if not real.is_relative_to(root):
-            raise InputError(f"{kept!r} leads outside the project's folder", hint=_OUTSIDE)
-        # A pipe must not block, and the file may have been replaced by a link since.
-        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
-        descriptor = os.open(real, flags | getattr(os, "O_BINARY", 0))
-    except FileNotFoundError:
+        source = open_regular(path)
+    except MissingFileError:
         raise NoFileError(kept) from None
-    except (OSError, RuntimeError) as error:
-        # Python 3.11 and 3.12 raise RuntimeError for a loop of links.
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{kept!r} cannot be read: {reason}", hint="check the path") from None
-    try:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
-            what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
-            raise InputError(f"{kept!r} is {what}", hint="only regular files can be registered")
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    except UnreadableError as error:
+        raise InputError(f"{kept!r} {error.reason}", hint=error.hint) from None
+    with source:
+        yield source.fileno()
 
 
 class NoFileError(InputError):

@@ -15,6 +15,7 @@ from archivist.access.rights import Layer, decides, reads, writes
 from archivist.brief.render import one_line
 from archivist.capture.redaction import clean_text, validate_name, validate_path
 from archivist.errors import InputError, NotFoundError, RecordError, StateError
+from archivist.files.open import LINK_OUT, list_files, real_path
 from archivist.layers.claims import (
     ClaimResult,
     fact_id,
@@ -26,7 +27,7 @@ from archivist.layers.claims import (
     uphold_conflict,
 )
 from archivist.ledger.lookup import find_fact
-from archivist.paths import as_text, leaves_checkout
+from archivist.paths import as_text
 from archivist.recall.query import Query
 from archivist.records.layers import Conflict, Fact, validate_fact
 from archivist.records.plain import from_plain
@@ -222,7 +223,7 @@ class Knowledge(BankService):
         Importing again updates the facts. What a file no longer says is removed, if the file's claim still
         stood. The files are not changed.
         """
-        root, now, by = self._bank.root.resolve(), self._bank.now(), str(self._bank.actor)
+        root, now, by = real_path(self._bank.root), self._bank.now(), str(self._bank.actor)
         texts, folders, problems = _read_files([Path(path) for path in paths], root)
         # Sections that are refused have ids too: what the file still says is not removed.
         ids_by_origin: dict[str, set[str]] = {origin: set() for origin in texts}
@@ -353,13 +354,13 @@ def _read_files(paths: Sequence[Path], root: Path) -> tuple[dict[str, SharedText
     for path in paths:
         files = [path]
         if path.is_dir():
-            folders.append(path.resolve())
-            below = {file: file.relative_to(path).parts for file in path.rglob("*.md")}
+            folders.append(real_path(path))
+            below = {file: file.relative_to(path).parts for file in list_files(path, "**/*.md")}
             files = sorted(file for file, parts in below.items() if not any(part[0] == "." for part in parts))
         for file in files:
-            whole = file.resolve()
-            if leaves_checkout(path) or (file != path and not whole.is_relative_to(folders[-1])):
-                problems.append(f"{file}: a link that leaves the folder is not followed")
+            whole = real_path(file)
+            if file != path and not whole.is_relative_to(folders[-1]):
+                problems.append(f"{file}: {LINK_OUT}")
                 continue
             # Inside the project the origin is relative, so that it survives a move of the project.
             name = whole.relative_to(root) if whole.is_relative_to(root) else whole
@@ -373,7 +374,7 @@ def _read_files(paths: Sequence[Path], root: Path) -> tuple[dict[str, SharedText
 def _read_text(file: Path) -> str:
     """Return a file's text, decompressed; an empty file has no sections."""
     from archivist.archive.folders import decode_text
-    from archivist.files.open import open_file
+    from archivist.files.packed import open_file
 
     try:
         if not file.is_file():

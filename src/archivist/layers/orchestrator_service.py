@@ -14,13 +14,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.bus import TASK_STEP
 from archivist.capture.service import CaptureOverrides
 from archivist.errors import ArchivistError, DecidedError, InputError
+from archivist.files.parse import parse_json
 from archivist.files.processes import is_process_gone, name_process
-from archivist.lessons.quarantine import suspicion
+from archivist.lessons.agent_words import agent_suspicion
 from archivist.records.episode import Episode
 from archivist.records.event import Event
 from archivist.records.layers import Task
@@ -148,8 +149,7 @@ class _Loop:
             raise InputError(f"the planner failed: {_last_line(ended.output)}", hint="it exits with 0")
         for line in filter(str.strip, ended.output.splitlines()):
             try:
-                planned: Any = json.loads(line)
-                task = self._bank.tasks.add(**planned)
+                task = self._bank.tasks.add(**parse_json(line, "the line"))
             except (ValueError, TypeError) as error:
                 hint = '{"id": "test", "title": "…", "needs": ["build"], "owner": "coder"}'
                 raise InputError(f"the planner printed no task: {error}", hint=hint) from None
@@ -191,7 +191,7 @@ class _Loop:
         lines = []
         for each in self._bank.attempts.list_approaches(task.id):
             line = f"{each.approach}: {'worked' if each.completed else 'failed'}: {each.last.outcome}"
-            lines += [] if suspicion(line) else [shorten_line(line, _LINE_CHARACTERS)]
+            lines += [] if agent_suspicion(line) else [shorten_line(line, _LINE_CHARACTERS)]
         return lines
 
     def _compose_prompt(self, task: Task, approach: str, brief: str) -> str:
@@ -210,7 +210,7 @@ class _Loop:
             files = ", ".join(artifact.path for artifact in bank.artifacts.query(task=each.id))
             said = f"{each.id}: {each.result or 'done'}{f' ({files})' if files else ''}"
             # The words are an agent's: they must not command the next one.
-            made += [] if suspicion(said) else [f"- {shorten_line(said, _RESULT_CHARACTERS)}"]
+            made += [] if agent_suspicion(said) else [f"- {shorten_line(said, _RESULT_CHARACTERS)}"]
         if made:
             parts += ["", "## Done before", "", *made]
         return "\n".join([*parts, "", brief]).rstrip() + "\n"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from archivist.errors import InputError
+from archivist.files.parse import parse_yaml
 from archivist.ids import derived_id
 from archivist.records.layers import NAME_CHARACTERS
 from archivist.text import split_around
@@ -154,14 +155,10 @@ def _front_matter(lines: Sequence[str]) -> tuple[Mapping[str, object], int]:
     end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() in _FENCE_ENDS), None)
     if end is None:
         return {}, 0
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     try:
-        value = YAML(typ="safe", pure=True).load("\n".join(lines[1:end]))
-    except (YAMLError, ValueError, RecursionError) as error:
-        reason = getattr(error, "problem", "") or str(error).partition("\n")[0]
-        raise InputError(f"front matter cannot be read: {reason}") from None
+        value = parse_yaml("\n".join(lines[1:end]), "it")
+    except InputError as error:
+        raise InputError(f"front matter cannot be read: {error.message}") from None
     if value is None:
         return {}, end + 1
     return (value, end + 1) if isinstance(value, Mapping) else ({}, 0)

@@ -14,6 +14,8 @@ SHORT_ID = lazy_pattern(r"m-(\d{1,12})")
 # A brief must be short: this is ten times the longest summary that was mined from a run.
 LONGEST_CHARACTERS = 2_000
 
+# How the signature of a lesson begins, behind its project, that tells what the user often asks for.
+REQUEST_KEY = "asked:"
 # An imported count that names no runs is stored as runs with this mark, so that frequency stays the size of
 # a set.
 UNNAMED_RUN = "?"
@@ -85,6 +87,11 @@ class Lesson(Record):
     brought_by: str = ""
     accepted: bool = False
     extra: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def is_request(self) -> bool:
+        """Say whether it is what the user often asks for, and no rule of theirs."""
+        return self.signature.partition("|")[2].startswith(REQUEST_KEY)
 
     @property
     def short_id(self) -> str:

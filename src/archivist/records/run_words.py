@@ -23,6 +23,16 @@ class EpisodeStatus(StrEnum):
     ABORTED = "aborted"
 
 
+# How a written summary tells a run's end.
+OUTCOMES = {
+    EpisodeStatus.RUNNING: "Still running",
+    EpisodeStatus.SUCCESS: "Succeeded",
+    EpisodeStatus.PARTIAL: "Got part of the way",
+    EpisodeStatus.FAILED: "Failed",
+    EpisodeStatus.ABORTED: "Aborted",
+}
+
+
 class EventKind(StrEnum):
     """What sort of thing happened."""
 

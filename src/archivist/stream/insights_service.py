@@ -14,7 +14,7 @@ from archivist.core.blocks import WorkStatus, text_of
 from archivist.core.proposals import with_line
 from archivist.errors import ArchivistError
 from archivist.ids import derived_id
-from archivist.lessons.quarantine import suspicion
+from archivist.lessons.agent_words import agent_suspicion
 from archivist.reading.wording import tags
 from archivist.recall.query import LIVE, Query
 from archivist.records import (
@@ -227,7 +227,7 @@ def _update_core(bank: Bank, done: Insights, found: list[Insight], entries: list
     told: list[str] = []
     problems: list[str] = []
     # The words are those of whoever wrote the entries, agents mostly: the same gate as for their own writing.
-    why = {each.action: suspicion(f"{each.blocker or ''}\n{each.rule or ''}") for each in found}
+    why = {each.action: agent_suspicion(f"{each.blocker or ''}\n{each.rule or ''}") for each in found}
     problems += [f"left out of core memory, {reason}" for reason in why.values() if reason]
     found = [each for each in found if not why[each.action]]
     steps = [partial(_remove_ended_blockers, bank, entries)]

@@ -15,13 +15,14 @@ from archivist.capture.redaction import clean_text, validate_name
 from archivist.clock import to_text
 from archivist.errors import InputError, NotFoundError, RecordError, StateError
 from archivist.files.jsonl import LineProblem
+from archivist.projects import other_projects
 from archivist.recall.query import Query
 from archivist.records import ActorKind, Entry, EntryType, Episode
 from archivist.records.plain import canonical_json, from_plain
 from archivist.records.tiers import validate_entry
 from archivist.records.words import NOTES
 from archivist.service import BankService
-from archivist.store.filters import at_least, at_most, equals
+from archivist.store.filters import Filter, at_least, at_most, equals, one_of
 from archivist.stream.entries import (
     ACTION_CHARACTERS,
     CONTENT_CHARACTERS,
@@ -206,6 +207,7 @@ class Stream(BankService):
         """Return the latest entries, latest first; `after` continues behind a place in that order."""
         conditions = [equals("role", role)] if role else []
         with self._bank.reading() as reader:
+            conditions += self._own_entries(reader)
             return reader.select(Entry, *conditions, order=LATEST, after=after, limit=limit)
 
     @reads(Layer.STREAM)
@@ -225,7 +227,18 @@ class Stream(BankService):
         conditions = [at_least("cycle", start), at_most("cycle", end), least]
         conditions += [equals("role", role)] if role else []
         with self._bank.reading() as reader:
+            conditions += self._own_entries(reader)
             return reader.select(Entry, *conditions, order=BY_CYCLE, after=after, limit=limit)
+
+    def _own_entries(self, reader: Reader) -> list[Filter]:
+        """Return the condition for what was logged of no run of another repository than the caller's."""
+        others = other_projects(reader, self._bank.folder, self._bank.root)
+        if not others:
+            return []
+        named = reader.values("entry", "run")
+        runs = reader.records("episode", named)
+        own = (run for run in named if run not in runs or runs[run].project not in others)
+        return [one_of("run", ["", *own])]
 
     @reads(Layer.STREAM)
     def search(

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from archivist.access.rights import Layer, Verb
 from archivist.errors import NotFoundError
+from archivist.projects import without_others
 from archivist.recall.query import LIVE
 from archivist.records import Lesson
 from archivist.records.plain import to_plain
@@ -33,7 +34,12 @@ class Address(NamedTuple):
 
 ADDRESSES = (
     Address(f"{SCHEME}core", "Core memory", "What is always in context, as text for a prompt.", _MARKDOWN),
-    Address(f"{SCHEME}lessons/recent", "Recent lessons", "The lessons that changed last.", _MARKDOWN),
+    Address(
+        f"{SCHEME}lessons/recent",
+        "Recent lessons",
+        "The lessons of this repository that changed last.",
+        _MARKDOWN,
+    ),
     Address(f"{SCHEME}plans", "Plans", "The front matter of every plan of the workspace.", _YAML),
 )
 TEMPLATE = Address(
@@ -75,7 +81,8 @@ def read_resource(bank: Bank, uri: str) -> tuple[str, str]:
         case "lessons/recent":
             bank.require(Layer.LESSONS, Verb.READ)
             with bank.reading() as reader:
-                told = (one_of("status", LIVE), equals("is_waiting", 0))
+                own = without_others(reader, "lesson", "repo", bank.folder, bank.root)
+                told = (one_of("status", LIVE), equals("is_waiting", 0), *own)
                 lessons = reader.select(Lesson, *told, order=("-updated", "-number"), limit=_RECENT)
             lines = [
                 f"- {lesson.short_id} ({lesson.status.value}): {f'{lesson.summary} {lesson.rule}'.rstrip()}"

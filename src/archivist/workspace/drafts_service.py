@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads, writes
 from archivist.capture.runs import LATEST
+from archivist.projects import names_of, without_others
 from archivist.reading.run import read_run
 from archivist.recall.keywords import keywords
 from archivist.records import Actor, ActorKind, Episode, Event, Lesson, Provenance
@@ -23,6 +24,8 @@ from archivist.workspace.topology import FileKind
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.store.filters import Condition
+    from archivist.store.protocol import Reader
 
 LATEST_RUNS = 10
 # The last calls of a run show how it ended; reading 20,000 takes about a second.
@@ -57,7 +60,10 @@ class Drafts(BankService):
     def collect(
         self, runs: Sequence[str] = (), *, scope: str = "", latest: int = LATEST_RUNS
     ) -> list[RunDrafts]:
-        """Return the drafts of the named runs, or of the latest ones; nothing that is saved already."""
+        """Return the drafts of the named runs, or of the latest ones; nothing that is saved already.
+
+        Without a name, runs of other repositories than the caller's are left out.
+        """
         sources = read_corpus([self._topology]).sources
         words = frozenset(word for source in sources for word in keywords(source.text))
         known = DraftContext(learnings=learnings_of(sources), words=words)
@@ -68,7 +74,8 @@ class Drafts(BankService):
                 of_run = equals("run", episode.id)
                 latest_first = reader.select(Event, of_run, order=("-seq",), limit=_MAX_EVENTS)
                 told = one_of("status", ("active", "candidate")), equals("is_waiting", 0)
-                lessons = tuple(reader.select(Lesson, *told))
+                names = ("", *names_of(reader, episode.project))
+                lessons = tuple(reader.select(Lesson, *told, one_of("repo", names)))
                 origin = None if reader.is_own_run(episode.id) else reader.run_origin(episode.id)
             events, place = latest_first[::-1], scope or scope_of_project(episode.project, scopes)
             context = replace(known, lessons=lessons, scope=place)
@@ -114,7 +121,7 @@ class Drafts(BankService):
         """Return how many runs are read for drafts, how many exist, and how many await reflection."""
         with self._bank.reading() as reader:
             waiting = {queued.run for queued in reader.queued_runs()}
-            known = reader.count(Episode, equals("parent", ""))
+            known = reader.count(Episode, equals("parent", ""), *self._own_runs(reader))
         names = [episode.id for episode in self._episodes(runs, latest)]
         return DraftCoverage(len(names), known, sum(name in waiting for name in names))
 
@@ -123,5 +130,11 @@ class Drafts(BankService):
             return [self._bank.runs.episode(run) for run in runs]
         with self._bank.reading() as reader:
             # What an agent or a file says of a run is read only if a person names the run.
-            wanted = equals("parent", ""), equals("provenance", Provenance.MINED)
+            wanted = equals("parent", ""), equals("provenance", Provenance.MINED), *self._own_runs(reader)
             return reader.select(Episode, *wanted, order=LATEST, limit=latest)
+
+    def _own_runs(self, reader: Reader) -> list[Condition]:
+        """Return the conditions for runs of the repository at hand, and of that which drafts are saved in."""
+        folders = (self._bank.folder, self._topology.root) if self._bank.folder else ()
+        of_run = "episode", "project"
+        return [each for at in folders for each in without_others(reader, *of_run, at, self._bank.root)]

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
-from archivist.files.worktrees import open_at_once
+from archivist.files.open import is_inside, open_regular, real_path, refuse_way_out
+from archivist.text import ODD_NAME, escape_name, is_odd_name
 from archivist.workspace.documents import Overview, Plan, read_overview, read_plan
 from archivist.workspace.learnings import LearningFile, read_learning_file
 from archivist.workspace.topology import (
@@ -40,7 +41,6 @@ from archivist.workspace.topology import (
 # The resolution of a file's times is 2 s on FAT, the coarsest file system in use.
 FRESH_NS = 2_000_000_000
 MAX_BYTES = 16 * 1024**2
-_PIECE_BYTES = 1024**2
 _MAX_SUGGESTIONS = 10
 _NOT_A_PLAN = "readme.md"
 _BELOW_RESOURCES = frozenset((FileKind.PLAN, FileKind.OVERVIEW, FileKind.ABSTRACT, FileKind.DOCUMENT))
@@ -63,9 +63,10 @@ class Topology:
     def path_inside(self, name: str | Path) -> Path:
         """Return a path below the root; raise InputError when it leaves the root, also through a link."""
         path = self.root / name
-        if not _is_above(self._real_root, os.path.realpath(path)):
+        if not is_inside(os.path.realpath(path), self._real_root):
             hint = "name a path below the root"
             raise InputError(f"{str(name)!r} leaves the root {str(self.root)!r}", hint=hint)
+        refuse_way_out(path)
         return path
 
     def name_of(self, path: Path) -> str:
@@ -166,7 +167,10 @@ class Topology:
                 problems.append(LintProblem(step.name, 0, "unreadable", f"{error.strerror}"))
                 continue
             for entry in visible:
-                if not _is_folder(entry):
+                if is_odd_name(entry.name):
+                    name = escape_name(_join_path(step.name, entry.name))
+                    problems.append(LintProblem(name, 0, "unreadable", ODD_NAME, "rename it"))
+                elif not _is_folder(entry):
                     if entry.name.endswith(".md"):
                         step.files.append(entry)
                 elif child := self._step_into(entry, step, problems):
@@ -182,10 +186,12 @@ class Topology:
         if entry.is_symlink():
             real = os.path.realpath(entry.path)
             # A link upwards is a loop, or leads out of the scope that was asked for.
-            if _is_above(real, step.real):
+            if is_inside(step.real, real):
                 return None
-            if not _is_above(self._real_root, real):
-                problems.append(LintProblem(name, 0, "leaves-root", "the link leaves the root"))
+            try:
+                self.path_inside(name)
+            except InputError as error:
+                problems.append(LintProblem(name, 0, "leaves-root", error.message))
                 return None
         is_plans = step.is_plans or (step.is_scope and bool(step.parts) and entry.name == self.rules.plans)
         is_archive = step.is_learning and entry.name == ARCHIVE
@@ -212,10 +218,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
-
-
-def _is_above(folder: str, other: str) -> bool:
-    return other == folder or other.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _join_path(*parts: str) -> str:
@@ -318,14 +320,9 @@ def read_data(place: WorkspaceFile, problems: list[LintProblem]) -> bytes | None
 def read_bytes(file: str | Path, name: str) -> bytes:
     """Return a file's bytes; raise InputError when it cannot be read or is too large."""
     try:
-        # Without a buffer a small file costs one system call, and there are thousands of them.
-        handle = open_at_once(str(file), os.O_RDONLY)
-        try:
-            data = os.read(handle, _PIECE_BYTES)
-            while data and len(data) <= MAX_BYTES and (more := os.read(handle, _PIECE_BYTES)):
-                data += more
-        finally:
-            os.close(handle)
+        # The scan has looked at the links, and there are thousands of files.
+        with open_regular(Path(file), follows_links=True) as stream:
+            data = stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise InputError(f"cannot read {name!r}: {error.strerror}") from error
     if len(data) > MAX_BYTES:
@@ -347,7 +344,7 @@ def open_roots(root: Path, rules: WorkspaceRules) -> list[Topology]:
         if not path.is_dir():
             hint = "workspace.roots names folders, separated by commas"
             raise InputError(f"no root {str(path)!r}", hint=hint)
-    paths = {path.resolve(): path for path in (root, *added)}
+    paths = {real_path(path): path for path in (root, *added)}
     return [Topology(path, rules) for path in paths.values()]
 
 

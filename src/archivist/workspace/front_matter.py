@@ -1,7 +1,6 @@
 """Read front matter, and change single fields of it so that everything else stays byte for byte.
 
-Reading uses PyYAML's C parser: 2,000 heads took 50 ms, ruamel.yaml 1,600 ms (bench/workspace.py). Values
-follow YAML 1.2, so `yes` and `12:30` stay text.
+Values follow YAML 1.2, so `yes` and `12:30` stay text.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
+from archivist.files.parse import BrokenYamlError, parse_yaml
 from archivist.workspace.topology import LintProblem
 
 _OPEN = re.compile(r"\ufeff?---[ \t]*\r?\n")
@@ -25,21 +24,6 @@ _TAB = lazy_pattern(r" *\t[ \t]*\S")
 # A line that starts at the margin, and the lines that are indented below it.
 _FIELD_CHUNK = lazy_pattern(r"^[^\s#-].*(?:\n(?:[ \t\r#-].*)?(?=\n|\Z))*", re.MULTILINE)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_MOMENT = lazy_pattern(r"\d{4}-\d\d?-\d\d?(?:[Tt]|[ \t]+)\d")
-_INTEGER = lazy_pattern(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
-_FLOAT = lazy_pattern(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_CONSTANTS: dict[str, object] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-    **dict.fromkeys((".inf", ".Inf", "+.inf"), float("inf")),
-    **dict.fromkeys(("-.inf", "-.Inf"), float("-inf")),
-    **dict.fromkeys((".nan", ".NaN"), float("nan")),
-}
-_CORE = "tag:yaml.org,2002:"
-_TEXT_TAGS = ("!", f"{_CORE}str")
-_SCALAR_TAGS = {None, *(f"{_CORE}{name}" for name in ("int", "float", "bool", "null", "timestamp"))}
-_COLLECTION_TAGS = {None, "!", f"{_CORE}seq", f"{_CORE}map"}
 # A text needs no quotes when it starts with a letter and has nothing that YAML could read as syntax.
 _BARE = lazy_pattern(r"[A-Za-z](?:[^:#\"'\[\]{},&*!|>%@`\\]|:(?=\S)|(?<=\S)#|(?<=\w)'(?=\w))*")
 _BARE_IN_LIST = lazy_pattern(r"[A-Za-z][A-Za-z0-9_./+ -]*")
@@ -49,10 +33,6 @@ _VALUE = (
     r"(?:(?:[ \t]+#.*)?(?:(?:\r?\n[ \t]*(?:#.*)?)*\r?\n(?:[ \t]+[^\s#]|-[ \t]).*)+)?)"
 )
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
-# Longer or deeper text is an attack or a mistake, and would cost seconds and gigabytes.
-MAX_CHARACTERS = 32 * 1024
-MAX_DEPTH = 40
-MAX_ALIASES = 16
 
 
 class FrontMatter(NamedTuple):
@@ -80,7 +60,7 @@ def read(text: str, name: str) -> FrontMatter:
     head = fenced[1]
     try:
         values, problems = load_yaml(head), _find_tabs(head, name)
-    except _BrokenError as broken:
+    except BrokenYamlError as broken:
         values, problems = _salvage_fields(head, name, broken)
     return FrontMatter(values, text[fenced.end() :], fenced[0].count("\n") + 1, tuple(problems))
 
@@ -104,7 +84,7 @@ def _find_tabs(head: str, name: str) -> list[LintProblem]:
 
 
 def _salvage_fields(
-    head: str, name: str, broken: _BrokenError
+    head: str, name: str, broken: BrokenYamlError
 ) -> tuple[dict[str, object], list[LintProblem]]:
     """Read each field by itself, so that one broken field does not hide the others."""
     problems = _find_tabs(head, name)
@@ -119,143 +99,19 @@ def _salvage_fields(
         first = head.count("\n", 0, chunk.start())
         try:
             values = {**load_yaml(f"{chunk[0]}\n"), **values}
-        except _BrokenError as error:
+        except BrokenYamlError as error:
             is_reported = (first + error.line, error.rule) == (broken.line, broken.rule)
             if error.rule == "bad-date" and not is_reported:
                 problems.append(LintProblem(name, first + error.line + 2, error.rule, error.text))
     return values, problems
 
 
-class _BrokenError(Exception):
-    """YAML that cannot be read: the line from 0, the lint rule and the message."""
-
-    def __init__(self, line: int, rule: str, text: str, *, is_refused: bool = False) -> None:
-        super().__init__(text)
-        self.line, self.rule, self.text, self.is_refused = line, rule, text, is_refused
-
-
 def load_yaml(head: str) -> dict[str, object]:
-    """Return the fields of a YAML document in plain types, with the keys of mappings as text."""
-    import yaml
-
-    if len(head) > MAX_CHARACTERS:
-        reason = f"the front matter is longer than {MAX_CHARACTERS // 1024} KiB"
-        raise _BrokenError(0, "broken-yaml", reason, is_refused=True)
-    try:
-        values = _ValueBuilder(yaml, head).read_document()
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        text = " ".join(f"{error.problem or error.context}".split())
-        raise _BrokenError(mark.line if mark else 0, "broken-yaml", text) from None
-    except yaml.YAMLError as error:
-        raise _BrokenError(0, "broken-yaml", str(error).splitlines()[0]) from None
+    """Return the fields of a YAML document."""
+    values = parse_yaml(head, "the front matter")
     if not isinstance(values, dict | None):
-        raise _BrokenError(0, "broken-yaml", "there are no fields `name: value`")
+        raise BrokenYamlError("there are no fields `name: value`")
     return values or {}
-
-
-@cache
-def _parser() -> Any:
-    # PyYAML can be installed without its C extension; the Python parser gives the same events.
-    try:
-        from yaml._yaml import CParser
-    except ImportError:
-        from yaml import SafeLoader
-
-        return SafeLoader
-    return CParser
-
-
-class _ValueBuilder:
-    """Build the value of one document from the parser's events.
-
-    Building from events takes half the time of PyYAML's own nodes and constructors, and allows an anchor to
-    be defined twice, as YAML 1.2 does.
-    """
-
-    def __init__(self, yaml: Any, head: str) -> None:
-        self._yaml = yaml
-        self._next_event = _parser()(head).get_event
-        self._anchors: dict[str, object] = {}
-        self._aliases = self._depth = 0
-
-    def read_document(self) -> object:
-        self._next_event()
-        if isinstance(self._next_event(), self._yaml.StreamEndEvent):
-            return None
-        value = self._build(self._next_event())
-        self._next_event()
-        if not isinstance(self._next_event(), self._yaml.StreamEndEvent):
-            raise _BrokenError(0, "broken-yaml", "expected a single document")
-        return value
-
-    def _build(self, event: Any) -> object:
-        # The stubs give events no common attributes, hence `Any`.
-        kind = type(event)
-        if kind is self._yaml.ScalarEvent:
-            value = self._build_scalar(event)
-        elif kind is self._yaml.AliasEvent:
-            self._aliases += 1
-            if self._aliases > MAX_ALIASES:
-                raise self._broken(event, f"too many aliases, more than {MAX_ALIASES}", is_refused=True)
-            if event.anchor not in self._anchors:
-                raise self._broken(event, f"found undefined alias {event.anchor!r}")
-            return self._anchors[event.anchor]
-        elif event.tag not in _COLLECTION_TAGS:
-            raise self._broken(event, f"the tag {event.tag!r} is not supported")
-        else:
-            self._depth += 1
-            if self._depth > MAX_DEPTH:
-                message = f"values are nested deeper than {MAX_DEPTH} levels"
-                raise self._broken(event, message, is_refused=True)
-            value = self._build_list() if kind is self._yaml.SequenceStartEvent else self._build_mapping()
-            self._depth -= 1
-        if event.anchor is not None:
-            self._anchors[event.anchor] = value
-        return value
-
-    def _build_list(self) -> list[object]:
-        items = []
-        while type(event := self._next_event()) is not self._yaml.SequenceEndEvent:
-            items.append(self._build(event))
-        return items
-
-    def _build_mapping(self) -> dict[str, object]:
-        values: dict[str, object] = {}
-        while type(event := self._next_event()) is not self._yaml.MappingEndEvent:
-            key = event.value if type(event) is self._yaml.ScalarEvent else str(self._build(event))
-            if key in values:
-                raise self._broken(event, f'found duplicate key "{key}"', "duplicate-key")
-            values[key] = self._build(self._next_event())
-        return values
-
-    def _build_scalar(self, event: Any) -> object:
-        text: str = event.value
-        if event.tag in _TEXT_TAGS or (event.tag is None and not event.implicit[0]):
-            return text
-        if event.tag not in _SCALAR_TAGS:
-            raise self._broken(event, f"the tag {event.tag!r} is not supported")
-        if text in _CONSTANTS:
-            return _CONSTANTS[text]
-        if text[0] not in "0123456789+-.":
-            return text
-        try:
-            if _DATE.fullmatch(text):
-                return date.fromisoformat(text)
-            if _MOMENT.match(text):
-                return datetime.fromisoformat(text.upper())
-            if _INTEGER.fullmatch(text):
-                return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
-        except ValueError as error:
-            # A date that the calendar does not have, or a number with too many digits.
-            rule = "bad-date" if text[4] == "-" else "broken-yaml"
-            raise self._broken(event, str(error).split(";")[0], rule) from None
-        return float(text) if _FLOAT.fullmatch(text) else text
-
-    def _broken(
-        self, event: Any, text: str, rule: str = "broken-yaml", *, is_refused: bool = False
-    ) -> _BrokenError:
-        return _BrokenError(event.start_mark.line, rule, text, is_refused=is_refused)
 
 
 def words_of(value: object) -> tuple[str, ...]:
@@ -326,7 +182,7 @@ def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
     head = fenced[1]
     try:
         before = load_yaml(head)
-    except _BrokenError as broken:
+    except BrokenYamlError as broken:
         hint = "fix the front matter first: archivist workspace lint"
         raise InputError(f"{name}:{broken.line + 2}: {broken.text}", hint=hint) from None
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in changes.items()}
@@ -337,7 +193,7 @@ def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
     new = _splice_values(head, changes, end)
     try:
         is_edited = load_yaml(new) == {**before, **changes}
-    except _BrokenError:
+    except BrokenYamlError:
         is_edited = False
     if not is_edited:
         # A value such as an anchor cannot be replaced in place.

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from archivist.capture.clean import clean_name
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError, StateError
-from archivist.files.write import explain_os_errors, read_bytes, replace_if_unchanged
+from archivist.files.open import read_if_any, real_path
+from archivist.files.write import explain_os_errors, replace_if_unchanged
+from archivist.projects import without_others
 from archivist.recall.keywords import keywords
 from archivist.records import Brief, Episode, Event, Lesson, Status
 from archivist.store.filters import equals, not_equals, one_of
@@ -69,7 +71,7 @@ def review(topology: Topology, bank: Bank | None = None) -> Review:
     runs_of: dict[str, set[str]] = {}
     if bank is not None:
         with bank.reading() as reader:
-            runs, lessons, runs_of = _load_usage(reader)
+            runs, lessons, runs_of = _load_usage(reader, bank)
     texts = {lesson.id: f"{lesson.summary} {lesson.rule}" for lesson in lessons}
     briefed = {
         item.id: frozenset(run for name in hot.matching_lessons(item.text, texts) for run in runs_of[name])
@@ -89,17 +91,25 @@ def review(topology: Topology, bank: Bank | None = None) -> Review:
     )
 
 
-def _load_usage(reader: Reader) -> tuple[dict[str, frozenset[str]], list[Lesson], dict[str, set[str]]]:
-    """Return the words of the latest runs, the lessons, and the runs that were briefed with each lesson."""
+def _load_usage(
+    reader: Reader, bank: Bank
+) -> tuple[dict[str, frozenset[str]], list[Lesson], dict[str, set[str]]]:
+    """Return the words of the latest runs, the lessons, and the runs that were briefed with each lesson.
+
+    Those of other repositories than the caller's are left out.
+    """
     fields, latest = ("id", "task", "summary"), ("-finished", "-id")
-    rows = reader.select_fields(Episode, fields, equals("parent", ""), order=latest, limit=_MAX_RUNS)
+    own = equals("parent", ""), *without_others(reader, "episode", "project", bank.folder, bank.root)
+    rows = reader.select_fields(Episode, fields, *own, order=latest, limit=_MAX_RUNS)
     runs: dict[str, frozenset[str]] = {}
     for run, task, summary in rows:
         of_run = equals("run", str(run))
         events = reader.select_fields(Event, ("text", "target"), of_run, order=("seq",), limit=_MAX_EVENTS)
         texts = (f"{text[:_EVENT_CHARACTERS]} {target[:_TARGET_CHARACTERS]}" for text, target in events)
         runs[str(run)] = keywords("\n".join((f"{task} {summary}", *texts)))
-    lessons = reader.select(Lesson, one_of("status", [Status.ACTIVE.value]), order=("number",))
+    told = one_of("status", [Status.ACTIVE.value])
+    own_lessons = without_others(reader, "lesson", "repo", bank.folder, bank.root)
+    lessons = reader.select(Lesson, told, *own_lessons, order=("number",))
     briefed = {lesson.id: set(lesson.runs) for lesson in lessons}
     for brief in reader.select(Brief, not_equals("run", ""), order=("-time",), limit=_MAX_BRIEFS):
         for lesson_id in briefed.keys() & brief.lessons:
@@ -171,7 +181,7 @@ def promote(topology: Topology, name: str, file: str, bank: Bank | None = None) 
     if clean_name(path.name) != path.name:
         raise InputError("the name of a hot file must not hold a secret", hint="choose another name")
     with explain_os_errors(path):
-        before = read_bytes(path)
+        before = read_if_any(path)
     try:
         text = (before or b"").decode("utf-8")
     except UnicodeDecodeError:
@@ -224,18 +234,18 @@ def measure_hot_files(root: Path, rules: WorkspaceRules) -> tuple[hot.HotUsage, 
     """Measure the hot files of a root, and those that some tools always load; name what cannot be read."""
     own, problems = links.read_rules(root, rules.hot)
     files = [hot.measure_hot_file(rule.path, rule.text) for rule in own]
-    counted = {(root / rule.path).resolve() for rule in own}
+    counted = {real_path(root / rule.path) for rule in own}
     found: dict[Path, tuple[Path, list[str]]] = {}
     for path, client in _always_loaded_files(root, rules.hot):
-        if path.resolve() not in counted:
-            clients = found.setdefault(path.resolve(), (path, []))[1]
+        if real_path(path) not in counted:
+            clients = found.setdefault(real_path(path), (path, []))[1]
             clients += [client.value] if client.value not in clients else []
     for path, agents in found.values():
         name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
         if problem := links.find_way_out(root, path):
             problems.append(f"{name}: {problem}")
             continue
-        data = links.read_if_any(path)
+        data = links.read_or_nothing(path)
         try:
             # Our section is counted at its source.
             rest = (links.without_section(data) or b"").decode("utf-8")
@@ -277,12 +287,12 @@ def _is_text(path: Path) -> bool:
 
 def _with_imports(path: Path, root: Path, client: Client, seen: set[Path], hops: int = 0) -> Iterator[Path]:
     """Yield a file and, for the tools that follow `@path`, the files that it imports; each once."""
-    if path.resolve() in seen or not _is_text(path):
+    if real_path(path) in seen or not _is_text(path):
         return
-    seen.add(path.resolve())
+    seen.add(real_path(path))
     yield path
     if client in _IMPORTING and hops < _MAX_HOPS:
-        rest = (links.without_section(links.read_if_any(path)) or b"").decode("utf-8", "replace")
+        rest = (links.without_section(links.read_or_nothing(path)) or b"").decode("utf-8", "replace")
         for name in _IMPORT.findall(_NO_IMPORT.sub(" ", rest)):
             target = path.parent / name.rstrip(".")
             if not links.find_way_out(root, target):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archivist.capture.redaction import redact
-from archivist.files.write import explain_os_errors, replace_if_unchanged
+from archivist.files.write import explain_os_errors, make_folder, replace_if_unchanged
 from archivist.workspace import learnings
 from archivist.workspace.files_service import Topology
 from archivist.workspace.front_matter import add_front_matter
@@ -79,5 +79,5 @@ def lay_out(
         path = topology.path_inside(name)
         made[f"{name}/"] = not path.is_dir()
         with explain_os_errors(path):
-            path.mkdir(parents=True, exist_ok=True)
+            make_folder(path, below=topology.root)
     return made

@@ -268,6 +268,7 @@ def _split_date(heading: str) -> tuple[str, str]:
 
 _LINES = lazy_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _ENTRY_HEADING = lazy_pattern(r"( {0,3})(#{1,3})(?=[ \t]|$)")
+_FIRST_MARK = lazy_pattern(r"[#*_=-]")
 _BOLD = lazy_pattern(r"\*\*([^*]+)\*\*")
 _FENCE = lazy_pattern(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _BLOCK_START = lazy_pattern(r"\s*(?:```|~~~|[-*+>|<#]|\d+[.)]\s|    |\t)")
@@ -304,6 +305,22 @@ def strip_speaker(title: str) -> str:
     while found := _SPEAKER.match(title):
         title = title[found.end() :]
     return title
+
+
+def escape_entries(text: str) -> str:
+    """Return a text in which nothing looks like the end of an entry or the start of another.
+
+    Only an agent's needs it: whoever reads the file takes a heading with a date below a rule for a person's.
+    """
+    lines = "\n".join(text.splitlines()).split("\n")
+    for token in block_tokens("\n".join(lines)):
+        if token.map is None or token.type not in ("hr", "heading_open"):
+            continue
+        at = token.map[0] if token.type == "hr" or token.markup.startswith("#") else token.map[1] - 1
+        is_dated = bool(day_of(_split_date(_heading_text(lines[at]))[0]))
+        if token.type == "hr" or token.markup in "=-" or is_dated:
+            lines[at] = _FIRST_MARK.sub(r"\\\g<0>", lines[at], count=1)
+    return "\n".join(lines)
 
 
 def sanitize_body(text: str) -> str:

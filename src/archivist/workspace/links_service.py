@@ -21,7 +21,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from archivist.files.write import read_bytes, refuse_links, replace_file, replace_if_unchanged
+from archivist.errors import InputError
+from archivist.files.open import read_if_any, real_path, refuse_way_out
+from archivist.files.write import make_folder, refuse_links, replace_file, replace_if_unchanged
 from archivist.workspace.front_matter import FENCED
 
 
@@ -263,8 +265,13 @@ _NOTE_TITLE = "Made for links of Archivist, which `archivist workspace unlink` t
 
 def find_way_out(root: Path, path: Path) -> str:
     """Return the problem with a file that lies outside of the root, by a link; empty for any other."""
-    is_inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
-    return "" if is_inside else "leaves-root: the link leaves the root"
+    if not real_path(path).is_relative_to(real_path(root)):
+        return "leaves-root: the link leaves the root"
+    try:
+        refuse_way_out(path)
+    except InputError as error:
+        return error.message
+    return ""
 
 
 def read_rules(root: Path, folder: str) -> tuple[list[HotRule], list[str]]:
@@ -280,7 +287,7 @@ def read_rules(root: Path, folder: str) -> tuple[list[HotRule], list[str]]:
     for path in paths:
         name = f"{folder}/{path.name}"
         try:
-            data = None if (problem := find_way_out(root, path)) else read_bytes(path)
+            data = None if (problem := find_way_out(root, path)) else read_if_any(path)
             if problem:
                 problems.append(f"{name}: {problem}")
             elif data is None:
@@ -289,8 +296,8 @@ def read_rules(root: Path, folder: str) -> tuple[list[HotRule], list[str]]:
                 rules.append(HotRule(name, data.decode("utf-8")))
         except UnicodeDecodeError:
             problems.append(f"{name}: not UTF-8 text")
-        except OSError as error:
-            problems.append(f"{name}: {error.strerror}")
+        except InputError as error:
+            problems.append(error.message)
     return rules, problems
 
 
@@ -312,7 +319,7 @@ def link(
 ) -> list[LinkResult]:
     """Bring the clients' paths in line with hot files and commands; a second call changes nothing."""
     results: list[LinkResult] = []
-    section_files = {client: (root / name).resolve() for client, name in SECTIONS.items()}
+    section_files = {client: real_path(root / name) for client, name in SECTIONS.items()}
     for client in clients:
         # The file with the client's section can be a link to another client's file.
         is_shared = list(section_files.values()).count(section_files.get(client, root)) > 1
@@ -356,21 +363,21 @@ def is_own_file(root: Path, folder: str, name: str) -> bool:
     path = root / name
     if path.is_symlink():
         return _points_into(path, root / folder)
-    return source_of_copy(read_if_any(path)) is not None
+    return source_of_copy(read_or_nothing(path)) is not None
 
 
-def read_if_any(path: Path) -> bytes:
+def read_or_nothing(path: Path) -> bytes:
     """Return a file's bytes; none when it cannot be read."""
     try:
-        return read_bytes(path) or b""
-    except OSError:
+        return read_if_any(path) or b""
+    except InputError:
         return b""
 
 
 def _points_into(path: Path, folder: Path) -> bool:
     """Say whether a link points into a folder, whether or not its target exists."""
-    target = os.path.normpath(path.parent.resolve() / path.readlink())
-    return Path(target).parent in (folder.resolve(), Path(os.path.normpath(folder.absolute())))
+    target = os.path.normpath(real_path(path.parent) / path.readlink())
+    return Path(target).parent in (real_path(folder), Path(os.path.normpath(folder.absolute())))
 
 
 class _LeftAloneError(OSError):
@@ -397,6 +404,8 @@ class _Linker:
             return LinkResult(self.client, path, *work())
         except OSError as error:
             return LinkResult(self.client, path, LinkStatus.LEFT, error.strerror or str(error))
+        except InputError as error:
+            return LinkResult(self.client, path, LinkStatus.LEFT, error.message)
 
     def own_paths(self) -> list[str]:
         """Return the client's paths with something of ours: links into the hot folder, copies, sections."""
@@ -410,7 +419,7 @@ class _Linker:
             paths = [f"{place}/{name}" for name in names if name.endswith(ending)]
             found += [path for path in paths if is_own_file(self.root, self.folder, path)]
         section = SECTIONS.get(self.client) if self.folder != COMMANDS else None
-        if section and is_read_by(read_if_any(self.root / section), self.client):
+        if section and is_read_by(read_or_nothing(self.root / section), self.client):
             found.append(section)
         return found
 
@@ -421,9 +430,9 @@ class _Linker:
 
     def _put_file(self, target: LinkTarget) -> tuple[LinkStatus, str]:
         path = self.root / target.path
-        if not path.parent.resolve().is_relative_to(self.root.resolve()):
+        if not real_path(path.parent).is_relative_to(real_path(self.root)):
             raise _LeftAloneError(_OUTSIDE)
-        is_source = target.form == "link" and path.resolve() == (self.root / target.source).resolve()
+        is_source = target.form == "link" and real_path(path) == real_path(self.root / target.source)
         if path.is_symlink():
             if not _points_into(path, self.root / self.folder):
                 raise _LeftAloneError("a link of yours that points elsewhere")
@@ -432,7 +441,7 @@ class _Linker:
             if not self.is_dry_run:
                 path.unlink()
             return LinkStatus.REFRESHED, self._create(target)
-        before = read_bytes(path)
+        before = read_if_any(path)
         if before is None:
             return LinkStatus.MADE, self._create(target)
         if source_of_copy(before) is None:
@@ -453,13 +462,13 @@ class _Linker:
         folder = Path(target.path).parent
         missing = [each for each in (folder, *folder.parents) if not (self.root / each).exists()]
         refuse_links(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         if missing:
             names = "".join(f"{each.as_posix()}\n" for each in missing)
             replace_file(path.parent / _NOTE, f"{_NOTE_TITLE}\n{names}".encode())
         if target.form == "link":
             try:
-                path.symlink_to(os.path.relpath(self.root.resolve() / target.source, path.parent.resolve()))
+                path.symlink_to(os.path.relpath(real_path(self.root) / target.source, real_path(path.parent)))
                 return "link"
             except FileExistsError:
                 raise _LeftAloneError(_USERS) from None
@@ -472,7 +481,7 @@ class _Linker:
 
     def _put_section(self, target: LinkTarget) -> tuple[LinkStatus, str]:
         real, form = self._section_file(self.root / target.path)
-        before = read_bytes(real)
+        before = read_if_any(real)
         if before is not None and is_edited_section(before):
             raise _LeftAloneError(_EDITED_SECTION)
         done = self._replace(real, before, with_section(before, target.content, self.client))
@@ -482,7 +491,7 @@ class _Linker:
 
     def _section_file(self, path: Path) -> tuple[Path, str]:
         """Return the file that holds a section, and the form; one client's file may link to another's."""
-        real, root = path.resolve(), self.root.resolve()
+        real, root = real_path(path), real_path(self.root)
         if not real.is_relative_to(root):
             raise _LeftAloneError(_OUTSIDE)
         return real, f"section of {real.relative_to(root).as_posix()}" if path.is_symlink() else "section"
@@ -502,7 +511,7 @@ class _Linker:
         if path.is_symlink() and _points_into(path, self.root / self.folder):
             form = "link"
         else:
-            before = read_bytes(path) or b""
+            before = read_if_any(path) or b""
             if _SECTION.search(before):
                 if is_edited_section(before):
                     raise _LeftAloneError(_EDITED_SECTION)
@@ -527,7 +536,7 @@ class _Linker:
             return
         own = Path(self._home[0])
         note = self.root / own / _NOTE
-        title, *names = read_if_any(note).decode("utf-8", "replace").splitlines() or [""]
+        title, *names = read_or_nothing(note).decode("utf-8", "replace").splitlines() or [""]
         if title != _NOTE_TITLE:
             return
         try:

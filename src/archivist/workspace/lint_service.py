@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from archivist.errors import InputError
 from archivist.files.git import run_git
+from archivist.files.open import read_if_any
 from archivist.files.write import explain_os_errors, is_read_only, refuse_read_only, replace_if_unchanged
 from archivist.workspace import lint
 from archivist.workspace.files_service import Topology, read_data
@@ -129,7 +130,7 @@ def apply_changes(
                 before = None if change.before is None else change.before.encode("utf-8")
                 if change.after is not None:
                     is_written = replace_if_unchanged(path, before, change.after.encode("utf-8"))
-                elif is_written := path.name == ABSTRACT and path.read_bytes() == before:
+                elif is_written := path.name == ABSTRACT and read_if_any(path) == before:
                     refuse_read_only(path)
                     path.unlink()
             reason, advice = "it changed meanwhile", "run migrate again"

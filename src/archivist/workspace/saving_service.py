@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -10,7 +11,8 @@ from time import sleep
 from typing import TYPE_CHECKING, TypeVar
 
 from archivist.errors import ArchivistError, BankError, InputError, StateError
-from archivist.files.write import explain_os_errors, lock_folder, read_bytes, replace_if_unchanged
+from archivist.files.open import read_if_any
+from archivist.files.write import explain_os_errors, lock_folder, make_folder, replace_if_unchanged
 from archivist.reading.similarity import Statement
 from archivist.workspace import front_matter, learnings, save
 from archivist.workspace.documents import field_text
@@ -62,14 +64,16 @@ class MemorySaver:
         self, given: MemoryItem, asked: WorkspaceScope, rule: OnConflict, *, create: bool
     ) -> SaveOutcome:
         here = self._known_scope(WorkspaceScope.parse(given.scope) if given.scope else asked, create=create)
+        if self._said_by:
+            given = replace(given, text=learnings.escape_entries(given.text))
         item = save.prepare_item(given)
         if item.kind is MemoryKind.PLAN_STATUS:
             return self._save_status(item, here)
         if self._said_by:
-            from archivist.lessons.quarantine import suspicion
+            from archivist.lessons.agent_words import agent_suspicion
 
             # The files have no quarantine, and every agent is told what they say.
-            if why := suspicion(item.title, item.text, item.category, *item.tags):
+            if why := agent_suspicion(item.title, item.text, item.category, *item.tags):
                 raise InputError(f"{why}: only a person may save that", hint="ask your user to save it")
         domains = {scope.domain for scope in self._topology.scopes() if scope.workspace == here.workspace}
         home, item = save.choose_scope(here, item, sorted(domains - {""}))
@@ -170,7 +174,7 @@ class MemorySaver:
         """Lock out other processes of ours; an editor is detected by comparing the file before writing."""
         folder = self._topology.path_inside(self._topology.rules.learnings)
         with explain_os_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder, below=self._topology.root)
         with lock_folder(folder):
             return _retry(attempt, name)
 
@@ -199,8 +203,7 @@ def _retry(attempt: Callable[[], T | None], name: str) -> T:
 
 def _read_text(path: Path, name: str) -> tuple[bytes | None, str]:
     """Return the bytes of a file, None when there is none, and its text."""
-    with explain_os_errors(path):
-        data = read_bytes(path)
+    data = read_if_any(path)
     text, problems = decode(data or b"", name)
     if problems:
         raise InputError(str(problems[0]), hint="save it as UTF-8; nothing was written")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads
 from archivist.errors import InputError
+from archivist.files.open import real_path
 from archivist.recall.keywords import keywords
 from archivist.recall.query import Query
 from archivist.recall.scoring import Relevance
@@ -72,11 +73,11 @@ class WorkspaceSearch(BankService):
         self._project = bank.root
         # The name of each folder in the archive, its path below its root, and the label of that root.
         self._folders: list[tuple[str, str, str]] = []
-        project = self._project.resolve()
+        project = real_path(self._project)
         for at, each in enumerate(roots):
             label = each.root.name if at else ""
             for top in dict.fromkeys((each.rules.resources.strip("/"), each.rules.learnings.strip("/"))):
-                place = (each.root / top).resolve()
+                place = real_path(each.root / top)
                 # A folder outside the project keeps its whole path, as the archive names it.
                 name = place.relative_to(project) if place.is_relative_to(project) else place
                 self._folders.append((name.as_posix(), top, label))
@@ -121,7 +122,7 @@ class WorkspaceSearch(BankService):
             is_fresh = newest + FRESH_NS >= int(self._bank.now().timestamp() * 1e9)
             # A file that is too fresh may change again without a new time.
             digest = "" if is_fresh else sha256(repr(places).encode()).hexdigest()
-            states[str(topology.root.resolve())] = digest
+            states[str(real_path(topology.root))] = digest
         with self._bank.reading() as reader:
             noted: dict[str, str] = reader.json_setting(_INDEXED)
         if all(state and noted.get(root) == state for root, state in states.items()):
@@ -138,8 +139,8 @@ class WorkspaceSearch(BankService):
         with archivist.transaction() as writer:
             noted = writer.json_setting(_INDEXED)
             writer.set_setting(_INDEXED, canonical_json({**noted, **states}))
-        paths = {problem: (self._project / problem.split(":", 1)[0]).resolve() for problem in done.problems}
-        roots = [topology.root.resolve() for topology in self._roots]
+        paths = {problem: real_path(self._project / problem.split(":", 1)[0]) for problem in done.problems}
+        roots = [real_path(topology.root) for topology in self._roots]
         return tuple(each for each, path in paths.items() if any(map(path.is_relative_to, roots)))
 
 

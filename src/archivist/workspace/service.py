@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, decides, reads, writes
 from archivist.errors import InputError
+from archivist.files.open import real_path, refuse_way_out
 from archivist.service import BankService
 from archivist.workspace.files_service import read_bytes
 from archivist.workspace.learnings import speaker_of
@@ -64,12 +65,13 @@ class WorkspaceService(BankService, Workspace):
     @reads(Layer.WORKSPACE)
     def text_at(self, path: str) -> str | None:
         """Return the text of a document of the workspace by its path, or None when it does not exist."""
-        rules, root = self._bank.config.workspace, self._bank.root.resolve()
+        rules, root = self._bank.config.workspace, real_path(self._bank.root)
         try:
-            file = (root / path).resolve()
-            homes = [(root / folder).resolve() for folder in (rules.resources, rules.learnings)]
+            file = real_path(root / path)
+            homes = [real_path(root / folder) for folder in (rules.resources, rules.learnings)]
             if file.suffix != ".md" or not any(file.is_relative_to(home) for home in homes):
                 return None
+            refuse_way_out(root / path)
             return read_bytes(file, path).decode("utf-8")
-        except (InputError, OSError, ValueError, RuntimeError):
+        except (InputError, ValueError):
             return None

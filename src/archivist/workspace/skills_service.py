@@ -14,7 +14,8 @@ from typing import Literal, NamedTuple
 
 from archivist.capture.redaction import redact
 from archivist.errors import InputError, NotFoundError, StateError
-from archivist.files.write import explain_os_errors, read_bytes, replace_if_unchanged
+from archivist.files.open import read_if_any
+from archivist.files.write import explain_os_errors, replace_if_unchanged
 from archivist.workspace import front_matter
 from archivist.workspace.documents import field_text
 from archivist.workspace.files_service import Topology, require_scope
@@ -143,8 +144,8 @@ def list_skills(topology: Topology, scope: WorkspaceScope) -> list[Skill]:
     for place in topology.scan(scope, (FileKind.DOCUMENT,)).places:
         if _PLACE.search(place.name):
             try:
-                text = (read_bytes(Path(place.file)) or b"").decode("utf-8", "replace")
-            except OSError:
+                text = (read_if_any(Path(place.file)) or b"").decode("utf-8", "replace")
+            except InputError:
                 continue
             found.append(read_skill(text, place.name, place.scope))
     return sorted(found, key=lambda skill: (skill.scope, skill.name))
@@ -156,8 +157,8 @@ def list_client_skills(root: Path, home: Path | None = None) -> Iterator[Skill]:
         for folder, client in _CLIENT_FOLDERS.items():
             for path in sorted((top / folder).glob(f"*/{FILE_NAME}")):
                 try:
-                    data = b"" if find_way_out(top, path) else read_bytes(path)
-                except OSError:
+                    data = b"" if find_way_out(top, path) else read_if_any(path)
+                except InputError:
                     continue
                 if data:
                     name = path.relative_to(top).as_posix()
@@ -212,19 +213,19 @@ def save_skill(
         require_scope(topology, home)
     composed = compose_skill(redact(text).text, name, redact(description).text)
     if said_by:
-        from archivist.lessons.quarantine import suspicion
+        from archivist.lessons.agent_words import agent_suspicion
 
         # A skill is followed without a question, and files have no quarantine.
         grants = "it grants tools" if "allowed-tools" in front_matter.read(composed, FILE_NAME).values else ""
         runs = "it runs a command when it is loaded" if _RUN_ON_LOAD.search(composed) else ""
-        if why := suspicion(composed) or grants or runs:
+        if why := agent_suspicion(composed) or grants or runs:
             raise InputError(f"{why}: only a person may save that", hint="ask your user to save it")
         composed = front_matter.edit_fields(
             composed, {"metadata": {**_metadata(composed), _SAVED_BY: said_by}}, FILE_NAME
         )
     path = topology.path_inside(topology.folder(FileKind.DOCUMENT, home) / FOLDER / name / FILE_NAME)
     with explain_os_errors(path):
-        before = read_bytes(path)
+        before = read_if_any(path)
         if before == composed.encode():
             return SavedSkill(read_skill(composed, topology.name_of(path), home), "unchanged")
         author = _metadata((before or b"").decode("utf-8", "replace"))[_SAVED_BY]

@@ -17,6 +17,7 @@ from archivist.files.git import find_brought
 from archivist.records import Episode, Event
 from archivist.records.plain import canonical_json
 from archivist.service import BankService
+from archivist.text import ODD_NAME, escape_name, is_odd_name
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -254,11 +255,12 @@ class Transcripts(BankService):
                 found.append(Transcript(name, stat.st_size, stat.st_mtime_ns, left))
         # Captured files are known to be transcripts; the others are opened, outside the transaction.
         reasons = {each.name: "" if each.runs else why_no_log(self.folder / each.name) for each in found}
+        reasons |= {each.name: ODD_NAME for each in found if is_odd_name(each.name)}
         kept = (f"/{path.relative_to(self.folder).as_posix()}" for path in beside)
         reasons |= {name[1:]: _KEPT for name in kept if "/." not in name}
         return TranscriptListing(
             latest_first(each for each in found if not reasons[each.name]),
-            tuple((name, reason) for name, reason in reasons.items() if reason),
+            tuple((escape_name(name), reason) for name, reason in reasons.items() if reason),
         )
 
     @reads(Layer.RUNS)
@@ -341,7 +343,7 @@ class Transcripts(BankService):
         return TranscriptLines(transcript, _redact_lines(lines), number)
 
     def _read_lines(self, transcript: Transcript) -> Iterator[str]:
-        from archivist.files.open import open_file
+        from archivist.files.packed import open_file
 
         with open_file(self.folder / transcript.name) as source:
             yield from (raw.decode("utf-8", "replace").rstrip("\r\n") for raw in source)

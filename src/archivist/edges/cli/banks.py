@@ -11,15 +11,23 @@ import click
 from archivist import paths
 from archivist.bank import Bank
 from archivist.clock import system_clock
-from archivist.doctor import Check, check_hook_failures, check_server, failed_check
+from archivist.doctor import Check, check_hook_failures, check_server, failed_check, name_damage
 from archivist.edges.cli import options
 from archivist.edges.cli.group import cli
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed, note, print_answer, say
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
-from archivist.errors import ArchivistError, BankError, InputError, NoBankError, UntrustedBankError
+from archivist.errors import (
+    ArchivistError,
+    BankDamagedError,
+    BankError,
+    InputError,
+    NoBankError,
+    UntrustedBankError,
+)
 from archivist.files import locks
 from archivist.files.git import keep_out_of_git
+from archivist.files.open import list_files
 from archivist.records import Actor
 from archivist.text import on_one_line
 from archivist.trust import has_bank_at, mark_of, note_server_bank
@@ -52,7 +60,18 @@ def init(session: Session, folder: Path | None, name: str, is_global: bool) -> A
         note_server_bank(paths.bank_file(place), name)
     shown, is_new, notes, warnings = create_bank(session, place, is_global=is_global)
     text = f"{'Made a bank' if is_new else 'There is a bank already'}: {shown}"
+    if name:
+        text = f"This folder uses the bank {shown}"
     return Answer({"bank": shown, "created": is_new}, text, notes, warnings=warnings)
+
+
+def refuse_global_place(file: Path) -> None:
+    """Refuse the place of the global bank for a project's."""
+    if file.absolute().parent == paths.home_folder():
+        raise InputError(
+            "a bank here would be the global one, which belongs to no project",
+            hint="archivist init --global creates it; for a project, call this in its folder",
+        )
 
 
 def create_bank(
@@ -60,11 +79,8 @@ def create_bank(
 ) -> tuple[str, bool, list[str], list[str]]:
     """Create a bank unless it is there; return where it is, whether it is new, hints, and warnings."""
     path = paths.bank_file(place)
-    if not is_global and path.absolute().parent == paths.home_folder():
-        raise InputError(
-            "a bank here would be the global one, which belongs to no project",
-            hint="archivist init --global creates it; for a project, run archivist init in its folder",
-        )
+    if not is_global:
+        refuse_global_place(path)
     # The nearest bank counts, so a new one hides that of a folder above.
     existed = has_bank_at(path)
     above = None if existed or is_global else session.find_above(place.absolute().parent)[0]
@@ -177,6 +193,7 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
         held = paths.unreadable_above(here) if isinstance(error, NoBankError) else None
         hint = "check the permissions of the folder"
         problem = error if held is None else BankError(f"{str(held)!r} cannot be read", hint=hint)
+        problem = name_damage(error) if isinstance(error, BankDamagedError) else problem
         checks = [failed_check("bank", problem), check_hook_failures(file, system_clock())]
     # The folder whose settings a client reads that is opened here.
     root = (paths.project_folder(file) if file else here) if session.bank_path else paths.checkout_of(here)
@@ -216,11 +233,15 @@ def import_(bank: Bank, paths: tuple[Path, ...], strict: bool, approve: bool) ->
     files: list[Path] = []
     pages: list[str] = []
     for path in paths:
-        inside = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+        inside = list_files(path, "*.jsonl") if path.is_dir() else [path]
         if path.is_dir() and any(path.glob("bank*.md")):
             pages.append(f"bank.md and its versions: archivist archive import-bank {path}")
         if not inside:
-            raise InputError(f"{str(path)!r} has no *.jsonl files", hint="; ".join(pages))
+            hint = (
+                "; ".join(pages)
+                or "archivist export writes such a folder; archivist capture takes agents' logs"
+            )
+            raise InputError(f"{str(path)!r} has no *.jsonl files", hint=hint)
         files += [file for file in inside if not path.is_dir() or file.stat().st_size]
     done = bank.exchange.import_files(files, is_strict=strict, is_approved=approve)
     embed(bank)
@@ -265,9 +286,11 @@ def share(bank: Bank, folder: Path, trust: tuple[str, ...]) -> Answer:
             f" {twin.short_id} is superseded{said}"
         )
     for kept, other in done.conflicts:
+        is_retired = other.status.is_retired and not kept.status.is_retired
+        said = "retired it" if is_retired else f"says “{other.summary}”"
         notes.append(
-            f"conflict: two clones reworded {kept.short_id}. The later words stay: “{kept.summary}”."
-            f" The others, “{other.summary}”, are in archivist lessons history {kept.short_id}"
+            f"conflict: {kept.short_id} stays “{kept.summary}”; the other version {said}:"
+            f" archivist lessons history {kept.short_id}"
         )
     waiting = done.waiting.items()
     notes += [_describe_waiting(origin, count, folder, own=done.origin) for origin, count in waiting]

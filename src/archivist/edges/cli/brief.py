@@ -10,6 +10,7 @@ import click
 
 from archivist.edges.cli.output import note, print_json, say
 from archivist.edges.cli.session import Session
+from archivist.errors import InputError
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -49,7 +50,7 @@ _LESSON_FORMS = ("known-issues", "yaml")
 )
 @click.option("--error", metavar="FILE", help="The error for a healer; - for stdin.")
 @click.option("--command", metavar="CMD", default="", help="The command that failed with --error.")
-@click.option("--explain", is_flag=True, help="Say why each lesson is printed, withheld or stale.")
+@click.option("--explain", is_flag=True, help="Say why each lesson is printed, or is not.")
 @click.option("--max", "max_lessons", type=_LEAST_ONE, metavar="N", help="At most N lessons.")
 @click.option("--budget", "budget_tokens", type=_LEAST_ONE, metavar="TOKENS", help="At most TOKENS in all.")
 @format_option
@@ -76,13 +77,16 @@ def brief(
     if error is not None:
         from archivist.files.open import read_bounded
 
-        error_text = read_bounded(error, hint="give its last lines").decode("utf-8", "replace")
+        data = read_bounded(error, hint="give its last lines")
+        if b"\0" in data:
+            raise InputError(f"--error {error}: it is no text", hint="give the output of what failed")
+        error_text = data.decode("utf-8", "replace")
     bank, global_bank = session.bank_if_any(), session.global_bank()
     lead = bank or global_bank
     as_json = as_json or form == "json"
     if lead is None:
         print_brief(None, None, as_json)
-        _say_what_is_missing(None)
+        _say_what_is_missing(None, is_named=bool(session.bank_path))
         return
     if error is not None:
         asked = {name: fields[name] for name in ("tool", "repo", "run")}
@@ -99,9 +103,9 @@ def brief(
         request, global_bank = request._replace(run=""), None
     rendered = lead.brief(request, global_bank=global_bank)
     print_brief(lead, rendered, as_json)
-    _say_what_is_missing(lead, rendered, request)
+    _say_what_is_missing(lead, rendered, request, is_named=bool(fields["repo"]))
     if explain:
-        for line in lead.briefs.reasons(rendered):
+        for line in lead.briefs.explain_selection(rendered, request):
             note(line)
 
 
@@ -128,6 +132,8 @@ def _check_usage(
     """Refuse a task without its option, and what a healer, answered by the error alone, does not get."""
     if words:
         raise click.UsageError(f"brief takes no words\nhint: a task is named by --task {' '.join(words)!r}")
+    if fields["repo"] == "*":
+        raise click.UsageError("a brief is about one repository\nhint: --repo NAME, or --repo '' for none")
     if (fields["preset"] == "healer") != (error is not None):
         hint = "archivist brief --for healer --error build.log"
         raise click.UsageError(f"--for healer and --error FILE go together\nhint: {hint}")
@@ -139,11 +145,17 @@ def _check_usage(
             )
 
 
-def _say_what_is_missing(bank: Bank | None, rendered: Any = None, *request: Any) -> None:
-    """Count what was withheld, and tell a person who looks why nothing was printed, if nothing was."""
-    if rendered is not None and (withheld := rendered.count_stale()):
-        note(withheld)
-    if (rendered is not None and rendered.text) or not sys.stderr.isatty():
+def _say_what_is_missing(
+    bank: Bank | None, rendered: Any = None, *request: Any, is_named: bool = False
+) -> None:
+    """Count what was withheld, and tell a person who looks why nothing was printed, if nothing was.
+
+    Whoever named the bank or the repository is told in any case: the name may be wrong.
+    """
+    for count in (rendered.count_stale(), rendered.count_crowded()) if rendered is not None else ():
+        if count:
+            note(count)
+    if (rendered is not None and rendered.text) or not (is_named or sys.stderr.isatty()):
         return
     reason = _NO_BANK if bank is None else bank.briefs.explain_empty(rendered, *request)
     note(f"nothing to tell: {reason}")

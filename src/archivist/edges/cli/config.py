@@ -15,6 +15,7 @@ from archivist.edges.cli.output import Answer
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
 from archivist.errors import ArchivistError
+from archivist.files.open import real_path
 from archivist.paths import CONFIG_NAME, bank_file, home_folder
 
 global_file_option = click.option("--global", "is_global", is_flag=True, help="Edit the global bank's file.")
@@ -229,7 +230,7 @@ def _config_file(session: Session, is_global: bool) -> Path:
     session.require_owner()
     if is_global:
         # A link in the home is the user's own.
-        return (home_folder() / CONFIG_NAME).resolve()
+        return real_path(home_folder() / CONFIG_NAME)
     return bank_file(session.require_bank_path()).parent / CONFIG_NAME
 
 

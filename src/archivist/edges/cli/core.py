@@ -18,7 +18,8 @@ from archivist.edges.cli.output import Answer, list_records
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import field_lines, pluralize
 from archivist.edges.views import block_view, core_view, proposal_view, time_text
-from archivist.errors import ArchivistError
+from archivist.errors import ArchivistError, InputError
+from archivist.files.parse import parse_json
 from archivist.records import Block, Proposal, Working
 from archivist.records.plain import to_plain
 from archivist.records.tier_words import ProposalStatus
@@ -350,8 +351,8 @@ def context(session: Session, key: str, value: str | None, drop: bool) -> Answer
     # Text that is no JSON is taken as it is, so that plain words need no quotes.
     if value is not None:
         try:
-            parsed = json.loads(value)
-        except (ValueError, RecursionError):
+            parsed = parse_json(value, "VALUE")
+        except InputError:
             parsed = value.removeprefix("\n")
     with session.bank() as bank:
         return _working_answer(bank.working.update(context={key: parsed}))

@@ -282,8 +282,12 @@ def run(argv: Sequence[str] | None = None) -> None:
         code = 0
     except OSError as error:
         close_quietly(sys.stdout)
+        # Without a name it is the streams that fail, or the current folder.
+        is_gone = not error.filename and isinstance(error, FileNotFoundError)
         where = repr(str(error.filename)) if error.filename else "the output"
-        code = _report_error(f"{where} cannot be used: {error.strerror or error}", _CLOSED, 5)
+        where = "the current folder, which was deleted," if is_gone else where
+        hint = "go to a folder that exists" if is_gone else _CLOSED
+        code = _report_error(f"{where} cannot be used: {error.strerror or error}", hint, 5)
     gc.freeze()
     sys.exit(code)
 

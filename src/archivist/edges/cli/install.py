@@ -21,23 +21,46 @@ from archivist.capture.client_logs import ClientLog, checkout_places, find_clien
 from archivist.capture.service import CaptureOverrides
 from archivist.doctor import LOG
 from archivist.edges.cli import options
-from archivist.edges.cli.banks import create_bank
-from archivist.edges.cli.output import Answer, confirm, embed, note, print_json, problem_lines, progress, say
+from archivist.edges.cli.banks import create_bank, refuse_global_place
+from archivist.edges.cli.output import (
+    EXIT_PARTIAL,
+    Answer,
+    confirm,
+    embed,
+    note,
+    print_json,
+    problem_lines,
+    progress,
+    say,
+)
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.edges.hook_events import CLIENTS
 from archivist.edges.install import chain, changes, plugin
-from archivist.edges.install.changes import SETUP_FILE, ClientPlan, InstallChange, SetupRecord
-from archivist.edges.install.clients import SHARED_BY_WORKTREES, InstallLocation, present_clients
-from archivist.errors import AccessError, InputError
+from archivist.edges.install.changes import (
+    NO_LOCAL_SERVER,
+    SETUP_FILE,
+    ClientPlan,
+    InstallChange,
+    SetupRecord,
+)
+from archivist.edges.install.clients import (
+    SHARED_BY_WORKTREES,
+    WITHOUT_HOOKS,
+    InstallLocation,
+    present_clients,
+)
+from archivist.errors import AccessError, ArchivistError, InputError, UntrustedBankError
 from archivist.files import hook_log
 from archivist.files.git import remove_bank_exclusion
-from archivist.files.worktrees import bank_place, worktrees_of
+from archivist.files.open import read_small_text, real_path
+from archivist.files.worktrees import bank_place, repositories_above, worktrees_of
 from archivist.files.write import refuse_links
 from archivist.paths import bank_file, checkout_of, state_folder
 from archivist.records.words import ActorKind
 from archivist.reflect.trigger import ReflectionOutcome
-from archivist.trust import accepted_banks, has_bank_at, withdraw_trust
+from archivist.text import on_one_line
+from archivist.trust import accepted_banks, has_bank_at, is_noted, mark_of, places_of, withdraw_trust
 
 _PLUGIN = "plugin"
 # The question that a client asks its user before it runs a new hook or server.
@@ -48,10 +71,25 @@ ASKS = {
 }
 
 ALL = "all"
+
+
+class _ClientName(click.Choice[str]):
+    """The name of a client; for others it says how they use the memory."""
+
+    name = "client"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            how = WITHOUT_HOOKS.get(value, "archivist mcp serves any MCP client, see docs/guides/mcp.md")
+            known = "" if value in WITHOUT_HOOKS else f": one of {', '.join(self.choices)}"
+            self.fail(f"no hooks are known for {value!r}{known}\nhint: its MCP server: {how}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 _client_options = options.combine(
-    click.argument("client", metavar="CLIENT", type=click.Choice([*CLIENTS, ALL, _PLUGIN])),
+    click.argument("client", metavar="CLIENT", type=_ClientName([*CLIENTS, ALL, _PLUGIN])),
     click.argument("folder", required=False, type=click.Path(path_type=Path)),
-    click.option("--project", is_flag=True, help="For this project; the default."),
+    click.option("--project", is_flag=True, help="For this project: files that git shares."),
     click.option("--local", is_flag=True, help="For this clone: files that git does not see."),
     click.option("--user", is_flag=True, help="For all projects of this user."),
     click.option("--dry-run", is_flag=True, help="Print the changes without making them."),
@@ -60,8 +98,15 @@ _client_options = options.combine(
 
 @options.command(owners_of="bank")
 @_client_options
+@click.option("--server", "is_server_alone", is_flag=True, help="Only the MCP server, without hooks.")
 def install(
-    session: Session, client: str, folder: Path | None, user: bool, dry_run: bool, **scope: bool
+    session: Session,
+    client: str,
+    folder: Path | None,
+    user: bool,
+    dry_run: bool,
+    is_server_alone: bool,
+    **scope: bool,
 ) -> Answer:
     """Install hooks and MCP server into the settings of CLIENT and print the diff.
 
@@ -75,10 +120,12 @@ def install(
     clients = usual_clients(Path.home()) if client == ALL else [client]
     if not clients:
         raise InputError("no client was found on this machine", hint=f"name it: {', '.join(CLIENTS)}")
-    plans = [changes.plan_client(each, place.read_by(each)) for each in clients]
+    plans = [
+        changes.plan_client(each, place.read_by(each), is_server_alone=is_server_alone) for each in clients
+    ]
     answer = _change_settings(client, plans, dry_run=dry_run)
     warnings = [f"{plan.client} is installed already" for plan in plans if not plan.is_changed]
-    if not dry_run:
+    if not dry_run and not is_server_alone:
         warnings += [ASKS[plan.client] for plan in plans if plan.is_changed and plan.client in ASKS]
     warnings += [f"archivist: {remark}" for plan in plans for remark in plan.remarks]
     with suppress(RuntimeError):
@@ -98,25 +145,31 @@ def uninstall(
 ) -> Answer:
     """Remove hooks and MCP server from the settings of CLIENT, or `all`, and print the diff; the bank stays.
 
-    A file that was not changed since is restored byte for byte; from others only our entries are removed.
+    Without --project, --local or --user the shared and the local settings of this project are changed. A
+    file that was not changed since is restored byte for byte; from others only our entries are removed.
     """
     if client == _PLUGIN:
         return _change_plugin(folder, dry_run=dry_run, is_removal=True)
     place = _install_place(session, client, folder, user=user, **scope)
+    places = [place] if user or any(scope.values()) else [place._replace(is_local=True), place]
     clients = CLIENTS if client == ALL else (client,)
-    plans = [
-        changes.plan_client(each, where, is_removal=True)
-        for each in clients
-        for where in dict.fromkeys((place, place.read_by(each)))
-    ]
+    plans = [plan for each in clients for plan in changes.plan_removal(each, places)]
     answer = _change_settings(client, plans, dry_run=dry_run, is_removal=True)
     if not dry_run and (bank := session.find_bank_path()) is not None:
         state = state_folder(bank_file(bank).absolute())
         record = SetupRecord.load(state)
         if (kept := record.without(plans)) != record:
             kept.save(state)
-    is_changed = any(plan.is_changed for plan in plans)
-    return answer if is_changed else answer._replace(warnings=(f"{client} is not installed here",))
+    warnings = [] if any(plan.is_changed for plan in plans) else [f"{client} is not installed here"]
+    with suppress(RuntimeError):
+        others = chain.find_installs(place.root, None if user else Path.home(), clients)
+        planned = {(plan.client, plan.place.scope) for plan in plans}
+        warnings += [
+            f"hint: {client} is also installed elsewhere: archivist uninstall {client} --{scope}"
+            for client, scope, *_ in others
+            if client in clients and (client, scope) not in planned
+        ]
+    return answer._replace(warnings=warnings)
 
 
 def usual_clients(home: Path) -> list[str]:
@@ -210,8 +263,6 @@ def hook(session: Session, words: tuple[str, ...], as_json: bool) -> None:  # no
     answer_hook(words, bank=session.bank_path)
 
 
-# Clients that no hook of ours can be installed into.
-_WITHOUT_HOOKS = ("opencode", "copilot-cli")
 _READ_CLIENTS = "Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, VS Code, Cursor"
 _CACHES = ("file_systems", "trusted.json")
 # How long setup waits for a hook that imports a session; a reflection takes a few seconds.
@@ -241,6 +292,8 @@ def setup(session: Session, /, undo: bool, user: bool, former: tuple[Path, ...],
     view = _undo(session, **how) if undo else _set_up(session, user=user, former=former, **how)
     if how["as_json"]:
         print_json(view)
+    if view.get("is_partial"):
+        click.get_current_context().exit(EXIT_PARTIAL)
 
 
 def _set_up(
@@ -248,15 +301,11 @@ def _set_up(
 ) -> dict[str, Any]:
     tell = _silence if as_json else say
     checkout = project_root(session)
-    place = session.find_bank_path() or Path(session.bank_path or bank_place(checkout))
+    place = _bank_place(session)
     file = paths.bank_file(place).absolute()
-    places = checkout_places(checkout, [folder.resolve() for folder in former])
+    places = checkout_places(checkout, [real_path(folder) for folder in former])
     logs, problems, gone, left_out = find_client_logs(places, Path.home(), os.environ)
-    plans, remarks = _plan_clients(checkout, user=user)
-    remarks += [
-        f"{client} is learnt from, and told on request only: archivist brief, or archivist mcp as its server"
-        for client in sorted({log.client for log in logs} & set(_WITHOUT_HOOKS))
-    ]
+    plans, remarks, refused = _plan_clients(checkout, {log.client for log in logs}, user=user)
     view: dict[str, Any] = {
         "bank": str(file),
         "sessions": dict(Counter(log.client for log in logs)),
@@ -267,16 +316,21 @@ def _set_up(
             for plan in plans
         ],
         "remarks": remarks,
+        "refused": refused,
         "dry_run": dry_run,
     }
+    refuse_global_place(file)
+    has_repository = bool(repositories_above(file))
+    sessions = _describe_sessions(logs, gone, left_out, has_repository=has_repository)
+    was_at = _find_former_folder(file)
     if dry_run:
-        presence = "is there" if has_bank_at(file) else "would be made"
-        tell(f"Memory    {file} {presence}")
-        tell(f"Sessions  {_describe_sessions(logs, gone, left_out)}")
+        _tell_bank(file, was_at, sessions, tell)
         _show_plans(plans, remarks, tell, is_full=True)
-        tell("Nothing was changed: this was a dry run.")
+        tell("\n".join(("Nothing was changed: this was a dry run.", *problem_lines(problems))))
         return view
     is_first_home = not paths.home_folder().exists()
+    if was_at:
+        note(f"archivist: {was_at}")
     shown, is_new, notes, warnings = create_bank(session, place)
     state = paths.state_folder(file)
     record = SetupRecord.load(state)
@@ -285,29 +339,63 @@ def _set_up(
     record = record._replace(has_made_bank=record.has_made_bank or is_new, has_made_home=has_home)
     record.save(state)
     is_here = paths.is_file(file)
-    hidden = "; git does not see it" if is_here and not warnings else ""
+    hidden = "; git does not see it" if is_here and has_repository and not warnings else ""
     tell(f"Memory    {file if is_here else shown}{' (new)' if is_new else ''}{hidden}")
-    tell(f"Sessions  {_describe_sessions(logs, gone, left_out)}")
+    tell(f"Sessions  {sessions}")
     with session.bank(folder=checkout) as bank:
         view |= _learn(bank, checkout, logs, problems, tell)
         if former:
             # Sessions of a clone with another remote would else seem to be another repository's.
             bank.lessons.claim(view["project"])
         view["installed"] = _connect(plans, remarks, record, state, tell, yes=yes)
-        view["brief"] = _tell_brief(bank, session, view["project"], tell)
+        is_connected = bool(view["installed"]) or any("is installed already" in line for line in remarks)
+        view["brief"] = _tell_brief(bank, session, view["project"], tell, is_connected=is_connected)
     for line in (*notes, *warnings, *replaced, *problem_lines(problems)):
         note(line)
     tell("\nUndo all of it: archivist setup --undo. Bring in what is new: archivist setup.")
-    return {**view, "created": is_new, "problems": problems}
+    is_partial = bool(view["unread"]) or (yes and bool(view["refused"]))
+    return {**view, "created": is_new, "problems": problems, "is_partial": is_partial}
+
+
+def _bank_place(session: Session) -> Path:
+    """Return the place of the bank that setup uses here, also where there is none yet or any more."""
+    return session.find_bank_path() or Path(session.bank_path or bank_place(project_root(session)))
+
+
+def _find_former_folder(file: Path) -> str | None:
+    """Return where a bank that is not trusted was the user's before, empty if unknown; None if it is."""
+    if not paths.is_file(file) or is_noted(file):
+        return None
+    known: list[Path] = []
+    with suppress(ArchivistError), Bank.preview(file) as copy:
+        known = [place for place in places_of(mark_of(copy.store)) if place != file]
+    if not known:
+        return ""
+    former = paths.project_folder(known[0])
+    then = f"archivist trust, then archivist setup --moved-from {shlex.quote(str(former))}"
+    return f"it is the bank of {on_one_line(str(former))}, moved or copied; to go on with it: {then}"
+
+
+def _tell_bank(file: Path, was_at: str | None, sessions: str, tell: Any) -> None:
+    """Say which bank would be used, and which sessions are there."""
+    presence = "is there" if has_bank_at(file) else "would be made"
+    distrust = "is there, and not trusted: archivist trust shows what it holds, and accepts it"
+    tell(f"Memory    {file} {distrust if was_at is not None else presence}")
+    if was_at:
+        tell(f"          {was_at}")
+    tell(f"Sessions  {sessions}")
 
 
 def _silence(_text: object = "", *, nl: bool = True) -> None:
     """Say nothing: the answer is JSON."""
 
 
-def _describe_sessions(logs: Sequence[ClientLog], gone: Counter[str], left_out: Counter[str]) -> str:
+def _describe_sessions(
+    logs: Sequence[ClientLog], gone: Counter[str], left_out: Counter[str], *, has_repository: bool
+) -> str:
     """Count the sessions that were found, and those that were not taken but may be the repository's."""
-    lines = [f"none of this repository found in the logs of {_READ_CLIENTS}"]
+    place = "repository" if has_repository else "folder"
+    lines = [f"none of this {place} found in the logs of {_READ_CLIENTS}"]
     if logs:
         counts = Counter(log.client for log in logs).most_common()
         lines = [f"{len(logs)} found: {', '.join(f'{number} of {name}' for name, number in counts)}"]
@@ -341,7 +429,7 @@ def _learn(
         project = projects.project_at(reader, checkout, bank.root)
     overrides = CaptureOverrides(project=project, folder=str(checkout))
     runs: set[str] = set()
-    secrets = 0
+    secrets = unread = 0
     # A hook that still works on a session notes at its end that it has told it; until then setup waits.
     with (
         hook_log.lock_sessions(paths.state_folder(bank.path), _HOOK_WAIT_S),
@@ -361,6 +449,7 @@ def _learn(
                 secrets += sum(taken.secrets.values())
             except InputError as error:
                 problems.append(f"{log.path}: {error.message}")
+                unread += 1
             finally:
                 advance(1)
     with progress(len(bank.reflections.waiting_runs()), "reflect") as advance:
@@ -372,29 +461,39 @@ def _learn(
     held = bank.doctor.status()
     lessons = held["active_lessons"] + held["candidate_lessons"]
     redacted = f"; {pluralize(secrets, 'secret')} redacted" if secrets else ""
+    redacted += f"; {pluralize(unread, 'log')} could not be read, see below" if unread else ""
     if logs:
         tell(f"Captured  {pluralize(len(runs), 'new or longer run')} of project {project}{redacted}")
         learnt = f"{pluralize(lessons, 'lesson')} in all: archivist lessons list"
-        tell(f"Learnt    {learnt if lessons else 'no lesson yet: no failure recurred'}")
+        reason = "no log could be read" if unread == len(logs) else "no failure recurred"
+        tell(f"Learnt    {learnt if lessons else f'no lesson yet: {reason}'}")
         for line in approval_notes(held["quarantined_lessons"]):
             tell(f"          {line}")
+        if held["open_proposals"]:
+            proposals = pluralize(held["open_proposals"], "proposal")
+            tell(f"          {proposals} for core memory to decide on: archivist proposals list")
     else:
         tell(
             "          After the first session that a client ends here, its log is captured and learnt from,"
         )
         tell("          and the session after it is told what was learnt.")
-    return {"project": project, "runs": sorted(runs), "lessons": lessons, "secrets": secrets}
+    counts = {"lessons": lessons, "secrets": secrets, "unread": unread}
+    return {"project": project, "runs": sorted(runs), **counts}
 
 
-def _plan_clients(checkout: Path, *, user: bool) -> tuple[list[ClientPlan], list[str]]:
-    """Return what would be written for each client that is used here, and why others are left out."""
+def _plan_clients(
+    checkout: Path, logged: set[str], *, user: bool
+) -> tuple[list[ClientPlan], list[str], list[str]]:
+    """Return what would be written for each client that is used here, remarks, and which are left out."""
     home = Path.home().absolute()
     place = InstallLocation(home if user else checkout, is_user=user, is_local=not user)
     installs = chain.find_installs(checkout, home, CLIENTS)
     plans: list[ClientPlan] = []
     remarks: list[str] = []
+    refused: list[str] = []
     for client in usual_clients(home):
-        if scopes := [each.scope for each in installs if each.client == client and not each.problem]:
+        own = [each for each in installs if each.client == client and each.hooks and not each.problem]
+        if scopes := [each.scope for each in own]:
             remarks.append(f"{client} is installed already ({scopes[0]})")
             if user and "user" not in scopes:
                 remarks[-1] += f", here alone; for all projects first: archivist uninstall {client} --local"
@@ -403,13 +502,20 @@ def _plan_clients(checkout: Path, *, user: bool) -> tuple[list[ClientPlan], list
             plan = changes.plan_client(client, place.read_by(client))
         except InputError as error:
             remarks.append(f"{client} is left out: {error.message}; {error.hint}")
+            refused.append(client)
             continue
         plans.append(plan)
-        remarks += plan.remarks
+        is_served = any(each.client == client and each.has_server for each in installs)
+        remarks += [remark for remark in plan.remarks if not is_served or NO_LOCAL_SERVER not in remark]
         if len(worktrees_of(checkout)) > 1 and not user and client not in SHARED_BY_WORKTREES:
             also = "in each worktree archivist setup, or once archivist setup --user"
             remarks.append(f"{client} reads the settings of the folder where it starts: {also}")
-    return plans, remarks
+    remarks += [
+        f"{client} is learnt from, and told on request only: archivist brief, or by MCP: {how}"
+        for client, how in WITHOUT_HOOKS.items()
+        if client in logged
+    ]
+    return plans, remarks, refused
 
 
 def _show_plans(plans: Sequence[ClientPlan], remarks: Sequence[str], tell: Any, *, is_full: bool) -> None:
@@ -458,12 +564,20 @@ def _connect(
     return [plan.client for plan in plans]
 
 
-def _tell_brief(bank: Bank, session: Session, project: str, tell: Any) -> str:
-    """Print what the next session would be told."""
+def _tell_brief(bank: Bank, session: Session, project: str, tell: Any, *, is_connected: bool) -> str:
+    """Print what the next session is told, or would be if a client were connected."""
     request = BriefRequest(project=project, form=BriefFormat.MARKDOWN, fence=False)
     brief = bank.brief(request, global_bank=session.global_bank())
     if brief.text:
-        tell(f"\nThe next session here is told:\n\n{brief.text.rstrip()}")
+        told = "The next session here is told:"
+        told = (
+            told
+            if is_connected
+            else "Nothing is installed, so no session is told this yet. It would be told:"
+        )
+        tell(f"\n{told}\n\n{brief.text.rstrip()}")
+        if crowded := brief.count_crowded():
+            tell(crowded)
     else:
         # What to do about it has been said above.
         reason = bank.briefs.explain_empty(brief, request).partition(": ")[0]
@@ -473,26 +587,35 @@ def _tell_brief(bank: Bank, session: Session, project: str, tell: Any) -> str:
 
 def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[str, Any]:
     """Uninstall the clients that setup connected, in every worktree, and delete the bank that it made."""
-    file = paths.bank_file(session.require_bank_path()).absolute()
+    file = paths.bank_file(_bank_place(session)).absolute()
     record = SetupRecord.load(paths.state_folder(file))
     if record == SetupRecord():
-        hint = "archivist uninstall all --local removes the clients' settings"
-        raise InputError("archivist setup was not run for this bank", hint=hint)
+        hint = "archivist uninstall all removes what is in the clients' settings here"
+        raise InputError(f"archivist setup was not run for the bank {str(file)!r}", hint=hint)
     plans = [changes.plan_client(client, place, is_removal=True) for client, place in record.places()]
     removed = [
         f"{plan.client} in {plan.place.root}{', for all your projects' if plan.place.is_user else ''}"
         for plan in plans
         if plan.is_changed
     ]
-    with session.bank() as bank:
-        held = bank.doctor.status()
     lines = [f"Uninstall {each}" for each in removed]
     left = [str(path) for plan in plans for path in plan.left_files()]
     lines += [f"Leave     {path}: it holds nothing that setup wrote" for path in left]
-    if record.has_made_bank:
+    is_deleted = record.has_made_bank
+    try:
+        with session.bank() as bank:
+            held = bank.doctor.status()
         lessons = held["active_lessons"] + held["candidate_lessons"]
-        counts = f"{pluralize(lessons, 'lesson')} and {pluralize(held['runs'], 'run')}"
-        lines.append(f"Delete    {file} with {counts}")
+        contents = f"with {pluralize(lessons, 'lesson')} and {pluralize(held['runs'], 'run')}"
+    except UntrustedBankError:
+        # Something else lies in its place now, perhaps by a pull.
+        is_deleted, contents = False, "it is not the bank that setup made"
+    except ArchivistError as error:
+        # The settings are taken back whatever has happened to the bank.
+        note(f"archivist: {error.message}")
+        contents = "which cannot be read; archivist salvage copies what is left, before you undo"
+    if record.has_made_bank:
+        lines.append(f"Delete    {file} {contents}" if is_deleted else f"Leave     {file}: {contents}")
     tell = _silence if as_json else say
     for line in lines:
         tell(line)
@@ -500,7 +623,7 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
         "bank": str(file),
         "uninstalled": removed,
         "left": left,
-        "bank_deleted": record.has_made_bank,
+        "bank_deleted": is_deleted,
         "dry_run": dry_run,
     }
     if dry_run:
@@ -510,7 +633,7 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
         return {**view, "uninstalled": [], "bank_deleted": False}
     for plan in plans:
         changes.apply_plan(plan, is_removal=True)
-    if record.has_made_bank:
+    if is_deleted:
         _delete_bank(file, record)
     else:
         (paths.state_folder(file) / SETUP_FILE).unlink()
@@ -523,7 +646,7 @@ def _delete_bank(file: Path, record: SetupRecord) -> None:
     withdraw_trust(file)
     own = [file.with_name(file.name + ending) for ending in _OWN_FILES]
     ignored = file.with_name(".gitignore")
-    for path in (*own, *([ignored] if ignored.is_file() and ignored.read_bytes() == b"*\n" else [])):
+    for path in (*own, *([ignored] if read_small_text(ignored) == "*\n" else [])):
         path.unlink(missing_ok=True)
     with suppress(OSError):
         file.parent.rmdir()

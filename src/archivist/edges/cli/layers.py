@@ -18,9 +18,16 @@ from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import Answer, is_terminal, list_changes, list_records, print_json, write_file
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.team import share_runs
-from archivist.edges.cli.wording import account_lines, episode_lines, field_lines, pluralize, short_repos
+from archivist.edges.cli.wording import (
+    account_lines,
+    apart_notes,
+    episode_lines,
+    field_lines,
+    pluralize,
+    short_repos,
+)
 from archivist.errors import ArchivistError, InputError, NotFoundError
-from archivist.recall.query import EVERY_REPO, Query
+from archivist.recall.query import Query
 from archivist.records import Artifact, Episode, Fact
 from archivist.records.plain import to_plain
 from archivist.records.run_words import Action
@@ -215,7 +222,7 @@ episodes.add_command(share_runs, "share")
 
 
 @options.bank_command(episodes, "list")
-@click.option("--project", metavar="NAME", default="", help="Only runs on this repository.")
+@click.option("--project", "--repo", metavar="NAME", default="", help="Only runs on this repository.")
 @click.option("--task", metavar="TEXT", default="", help="Only runs of this task.")
 @click.option("--agent", metavar="A", default="", help="Only attempts of this agent.")
 @click.option("--action", type=options.enum_choice(Action), help="Only attempts with this result.")
@@ -226,14 +233,19 @@ episodes.add_command(share_runs, "share")
 def list_runs(
     bank: Bank, /, project: str, agent: str, action: str | None, phase: str, error: str, **asked: Any
 ) -> Answer:
-    """List the runs and attempts, latest first."""
+    """List the runs and attempts, latest first.
+
+    In the folder of a repository they are those of this repository and of none; --repo names another, and
+    --repo '*' lists all.
+    """
     tags = tuple(filter(None, (*asked.pop("tags"), phase, error)))
     # Attempts name no repository and have no tags, so such a list would always be empty.
     if (project or tags) and (agent or action):
         raise click.UsageError("--agent and --action are for attempts, the other options for runs")
     if agent or action:
         return _list_episodes(bank, bank.attempts.query(agent=agent, action=action, **asked))
-    return _list_episodes(bank, bank.runs.episodes(project=project, tags=tags, **asked))
+    listed = _list_episodes(bank, bank.runs.episodes(project=project, tags=tags, **asked))
+    return listed._replace(notes=[*listed.notes, *apart_notes(bank, project)])
 
 
 @options.bank_command(episodes, "show")
@@ -266,7 +278,7 @@ def show_run(bank: Bank, run: str | None, task: str) -> Answer:
 def _show_task(bank: Bank, task: str) -> Answer:
     """Return the runs and attempts of a task, oldest first, and the lessons that are for it or from them."""
     runs = bank.runs.episodes(task=task)[::-1]
-    lessons = bank.lessons.query(Query(task=task, repo=EVERY_REPO))
+    lessons = bank.lessons.query(Query(task=task))
     if not runs and not lessons:
         raise NotFoundError("task", task, hint="archivist episodes list shows the tasks of runs")
     blocks = ["\n".join(account_lines(episode)) for episode in runs]

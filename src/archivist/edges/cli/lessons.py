@@ -37,10 +37,9 @@ if TYPE_CHECKING:
 
 # Fields of a lesson that `lessons show` prints, in this order, where they are not empty.
 _LESSON_FIELDS = (
-    "status", "quarantined_for", "provenance", "brought_by", "waits_for",
-    "type", "category", "severity", "scope", "domain", "role", "repo", "task", "provider", "tool",
-    "stale", "importance", "frequency", "runs_since_last_seen", "last_seen_run", "usage_count", "helpful",
-    "ineffective", "ignored", "superseded_by", "origin", "source", "created", "updated", "uid", "version",
+    "status", "quarantined_for", "provenance", "brought_by", "waits_for", "type", "domain", "role", "repo",
+    "task", "provider", "tool", "stale", "importance", "frequency", "runs_since_last_seen", "helpful",
+    "ineffective", "ignored", "superseded_by", "created", "updated",
 )  # fmt: skip
 # A lesson may have been seen in hundreds of runs.
 _LISTED = 6
@@ -113,7 +112,8 @@ def list_(
         "Repo": lambda lesson: repos[lesson.repo],
         "Description": lambda lesson: remedy_first(lesson) or lesson.summary.removeprefix(f"{lesson.repo}: "),
     }
-    if not with_retired and all(lesson.status is not Status.QUARANTINED for lesson in found):
+    statuses_found = {lesson.status for lesson in found}
+    if not with_retired and len(statuses_found) < 2 and Status.QUARANTINED not in statuses_found:
         del columns["Status"]
     if not any(repos):
         del columns["Repo"]
@@ -125,6 +125,8 @@ def list_(
     shown = bank.lessons.views(found)
     waits = [view for view in shown if not view["confirmed"]]
     notes = [*_source_notes(found), *_replacing_notes(waits), *apart_notes(bank, asked["repo"] or "")]
+    if not rows and not (asked["limit"] or matching or waiting):
+        notes.append("no lessons here: archivist setup learns from this repository's sessions")
     return Answer({"lessons": shown}, notes=notes, tables=[(headings, rows)])
 
 
@@ -163,14 +165,18 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
     evidence = view["evidence"].items()
     # What an agent cites is its word.
     seen_in = "cited" if view["provenance"] == Provenance.SUGGESTED else "seen in"
-    lists |= {f"{seen_in} {key}": values for key, values in evidence if values not in lists.values()}
+    lists |= {f"{seen_in} {key}": values for key, values in evidence if key == "events"}
     labels = {effect.value: effect.label for effect in Effect}
-    fields = [(labels.get(key, key), view.get(key)) for key in _LESSON_FIELDS]
+    # Counts of nothing say nothing; the rest of the record is for programs.
+    fields = [(labels.get(key, key), view.get(key) or "") for key in _LESSON_FIELDS]
+    if view["waits_for"] or view["quarantined_for"]:
+        fields.append(("version", view["version"]))
     for key, values in lists.items():
         more = len(values) - _LISTED
         fields.append((key, ", ".join(values[:_LISTED]) + (f" and {more} more" if more > 0 else "")))
     heading = f"{view['id']}  {view['summary']}"
-    return Answer(view, "\n".join((heading, *words, *quotes, "", *field_lines(fields, 22))))
+    text = "\n".join((heading, *words, *quotes, "", *field_lines(fields, 22)))
+    return Answer(view, text, notes=["every field: --json"])
 
 
 @options.command(lessons)
@@ -247,7 +253,8 @@ def approve(session: Session, names: tuple[str, ...], version: str, yes: bool, i
         known = bank.lessons.get_many(bare)
         asked = [lesson for lesson in known if needs_version(lesson) and not lesson.status.is_retired]
         if asked and not (yes or version) and session.actor().kind is ActorKind.HUMAN:
-            note("\n".join(_approval_lines(views.lesson_views(bank, asked, mark=mark))))
+            for line in _approval_lines(views.lesson_views(bank, asked, mark=mark)):
+                note(line)
             hint = "--yes approves it as it reads now, --version V only if it is what you read"
             if not confirm("Approve it?", "approving this", hint):
                 return Answer({"lessons": []}, "nothing was approved")

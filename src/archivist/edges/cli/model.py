@@ -99,7 +99,8 @@ def allow(session: Session, yes: bool) -> Answer:
         if endpoint.url.startswith("http:") and not endpoint.is_local:
             lines.append("warning: this address is not encrypted; anybody on the way can read it")
         if not yes:
-            note("\n".join(lines))
+            for line in lines:
+                note(line)
             if not confirm("Allow it?", "it", "--yes allows it without asking"):
                 return Answer({"allowed": False}, "Nothing is sent.")
         bank.model.allow()

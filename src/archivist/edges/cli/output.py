@@ -122,9 +122,9 @@ def say(text: object = "", *, nl: bool = True) -> None:
 
 
 def note(text: object) -> None:
-    """Print a message to stderr; a closed stderr is no reason to stop."""
+    """Print a message to stderr as one line; a closed stderr is no reason to stop."""
     try:
-        click.echo(make_legible(str(text)), err=True)
+        click.echo(make_legible(str(text).replace("\n", "\\n")), err=True)
     except OSError:
         close_quietly(sys.stderr)
 

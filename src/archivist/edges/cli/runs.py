@@ -23,6 +23,7 @@ from archivist.errors import BankLockedError, BankReadOnlyError, InputError
 from archivist.ids import new_id
 from archivist.records.run_words import Effect, EpisodeKind, EpisodeStatus
 from archivist.records.words import ActorKind
+from archivist.text import escape_name
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -113,10 +114,11 @@ def finish(
     from archivist.edges import views
 
     if not files and not run_id:
-        raise click.UsageError("name the run's event files, or the run with --run")
+        hint = 'archivist run finish --run "$RUN" "logs/$RUN.jsonl"'
+        raise click.UsageError(f"name the run's event files, or the run with --run\nhint: {hint}")
     with session.bank(folder=Path.cwd()) as bank:
         with bank.reading() as reader:
-            project = projects.resolve_name(reader, repo) if repo else ""
+            project = projects.resolve_name(reader, repo, bank.folder, bank.root) if repo else ""
         overrides = CaptureOverrides(run=run_id, status=status, project=project)
         done = bank.runs.finish(*files, overrides=overrides, global_bank=session.global_bank(), **how)
         embed(bank)
@@ -189,6 +191,8 @@ def _lesson_line(lesson: Lesson) -> str:
 
 
 _NAME_FILE = "archivist capture FILE takes a file that lies or is named unlike a log"
+_BROUGHT = "it came with the repository"
+_NAME_BROUGHT = "archivist capture FILE takes it if it is yours"
 # Written out: a format is imported when a log of it is read.
 _FORMATS = (
     "auto", "atif", "claude-code", "codex", "opencode", "gemini-cli", "copilot-cli", "vscode", "cursor",
@@ -218,9 +222,9 @@ def capture(
     from archivist.edges import views
 
     taken: list[CaptureResult] = []
-    refused: dict[str, str] = {}
-    paths, others = _log_paths(files, is_checked=format_name == "auto")
-    if others and not paths:
+    paths, brought, others = _log_paths(files, is_checked=format_name == "auto")
+    refused = dict.fromkeys((f"{escape_name(path)}: {_BROUGHT}" for path in brought), _NAME_BROUGHT)
+    if not paths and not brought:
         raise InputError(f"no logs among {pluralize(others, 'file')}", hint=_NAME_FILE)
     with session.bank() as bank, progress(len(paths), "capture") as advance:
         known = CaptureOverrides(**about, outcomes=bank.runs.outcomes_in(outcomes) if outcomes else {})
@@ -228,7 +232,7 @@ def capture(
             try:
                 taken.append(bank.runs.capture_file(path, format_name=format_name, overrides=known))
             except InputError as error:
-                refused[f"{path}: {error.message}"] = error.hint
+                refused[_name_problem(path, error)] = error.hint
             advance(1)
         problems = list(refused)
         view = views.capture_view(bank, taken, refused=problems)
@@ -267,12 +271,19 @@ def capture(
     )
 
 
-def _log_paths(files: Iterable[Path], *, is_checked: bool) -> tuple[list[Path], int]:
-    """Return the files that were named and the logs of folders, and how many files there are no logs."""
-    from archivist.capture.log_files import LOG_NAME, scan_log_folder, why_no_log
-    from archivist.files.worktrees import is_in_git_folder
+def _name_problem(path: Path, error: InputError) -> str:
+    return error.message if str(path) in error.message else f"{escape_name(path)}: {error.message}"
+
+
+def _log_paths(files: Iterable[Path], *, is_checked: bool) -> tuple[list[Path], list[Path], int]:
+    """Return the files that were named and the logs of folders, the logs there that came with a repository,
+    and how many files there are no logs.
+    """
+    from archivist.capture.log_files import LOG_NAME, is_clients_own, scan_log_folder, why_no_log
+    from archivist.files.git import find_brought
 
     paths: list[Path] = []
+    brought: list[Path] = []
     others = 0
     for file in files:
         if not file.is_dir():
@@ -280,14 +291,15 @@ def _log_paths(files: Iterable[Path], *, is_checked: bool) -> tuple[list[Path], 
             continue
         found = scan_log_folder(file)
         others += len(found.others)
+        tracked = frozenset[Path]() if is_clients_own(file) else find_brought(found.candidates)
         for path in found.candidates:
             # A file that is named like a log and is none is reported by its name.
             is_other = is_checked and not LOG_NAME.search(path.name) and bool(why_no_log(path))
-            if is_other or is_in_git_folder(path.resolve()):
+            if is_other:
                 others += 1
             else:
-                paths.append(path)
-    return paths, others
+                (brought if path in tracked else paths).append(path)
+    return paths, brought, others
 
 
 @options.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -22,6 +21,7 @@ from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
 from archivist.edges.views import token_view
 from archivist.errors import AccessError, InputError
+from archivist.files.parse import parse_json
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
 from archivist.tools import functions as offered
@@ -92,17 +92,17 @@ def serve(
         pages=_import_door("archivist.edges.web.site", "server").make_pages(),
         **how,
     )
-    _announce(opened, as_json=as_json)
+    _announce(opened, opened.url, f"{opened.link}  (for a browser)", as_json=as_json)
     opened.serve()
 
 
-def _announce(opened: Any, *, as_json: bool) -> None:
-    """Print the address of a server, and the link that signs a browser in."""
+def _announce(opened: Any, *lines: str, as_json: bool) -> None:
+    """Print where a server is, and the link that signs a browser in."""
     if as_json:
         print_json({"url": opened.url, "link": opened.link})
     else:
-        say(opened.url)
-        say(f"{opened.link}  (for a browser)")
+        for line in lines:
+            say(line)
     # Whoever started the server waits for the address, and serving blocks.
     sys.stdout.flush()
 
@@ -125,7 +125,8 @@ def open_(session: Session, /, no_browser: bool, is_global: bool, as_json: bool)
         is_quiet=True,
         pages=site.make_pages(),
     )
-    _announce(opened, as_json=as_json)
+    # Without the link the pages ask for a token.
+    _announce(opened, opened.link, as_json=as_json)
     if not no_browser:
         import webbrowser
         from threading import Thread
@@ -269,9 +270,9 @@ def prompt(run: str, focus: str) -> None:
 def call(session: Session, name: str, arguments: str, as_json: bool) -> None:  # noqa: ARG001
     """Call the tool NAME with ARGUMENTS, a JSON object, as an agent unless --actor is given."""
     try:
-        values: Any = json.loads(arguments)
-    except ValueError as error:
-        raise click.BadParameter(f"not JSON: {error}") from None
+        values = parse_json(arguments, "ARGUMENTS")
+    except InputError as error:
+        raise click.BadParameter(error.message) from None
     if not isinstance(values, dict):
         raise click.BadParameter("expected a JSON object")
     with session.bank(folder=Path.cwd()) as bank:

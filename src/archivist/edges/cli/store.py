@@ -213,7 +213,8 @@ def restore(session: Session, file: Path, accept: bool, is_global: bool) -> Answ
     """
     place = _bank_place(session, is_global, must_exist=False)
     if not paths.is_file(file):
-        raise NoBankError(str(file))
+        hint = "name a file that archivist backup wrote"
+        raise InputError(f"there is no backup {str(file)!r}", hint=hint)
     folders = session.load_settings(None).config.trust.folders
     with Bank.preview(file.absolute()) as copy:
         is_known = bool(trust.places_of(trust.mark_of(copy.store))) or trust.is_accepted(

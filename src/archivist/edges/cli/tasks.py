@@ -164,7 +164,8 @@ def run_tasks(
 
     def print_step(message: Message) -> None:
         if message.type == "task_step":
-            note(str(message.data["text"]))
+            for line in str(message.data["text"]).splitlines():
+                note(line)
 
     unsubscribe = bank.bus.subscribe(print_step)
     try:

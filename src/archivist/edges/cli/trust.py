@@ -69,7 +69,9 @@ def trust(
         text = f"It is the bank {name} on your own server, and needs no trust."
         return Answer({"bank": name, "trusted": True, "changed": False}, text)
     if file is None or not (paths.is_file(file) or (remove and is_noted(file))):
-        raise NoBankError(str(place or Path.cwd()), is_lost=file is not None and is_noted(file))
+        hint = "archivist trust --list names the banks that you have accepted"
+        is_lost = file is not None and is_noted(file)
+        raise NoBankError(str(place or Path.cwd()), is_lost=is_lost, hint=hint)
     if remove:
         was_there = withdraw_trust(file)
         text = "It is trusted no longer." if was_there else "It was not trusted."
@@ -84,7 +86,8 @@ def trust(
     if show:
         return Answer({**view, "trusted": False, "changed": False}, "\n".join(lines))
     if not yes:
-        note("\n".join(lines))
+        for line in lines:
+            note(line)
         if not confirm("Accept it?", "accepting a bank", "--yes accepts it without asking"):
             return Answer({**view, "trusted": False, "changed": False}, "It stays silent.")
         lines = []

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from archivist.clock import to_short_text
+from archivist.records.run_words import TYPED, EventKind
 from archivist.text import shorten, shorten_line
 
 if TYPE_CHECKING:
@@ -75,13 +76,23 @@ def apart_notes(bank: Bank, repo: str) -> list[str]:
 
 
 def call_lines(event: Event, word: str) -> list[str]:
-    """Return what a run did and what came of it: its command, the output's first line and its end."""
+    """Return what a run did and what came of it: its command, the output's first line and its end.
+
+    Of a message its words, who said them and when.
+    """
     said, output = event.text.strip().splitlines(), event.output.strip().splitlines()
     quoted = said[:_QUOTED_LINES] + ["…"] * (len(said) > _QUOTED_LINES)
     is_long = len(output) > _QUOTED_LINES
     answered = [output[0], "…", *output[1 - _QUOTED_LINES :]] if is_long else output
     code = f", exit code {event.exit_code}" if event.exit_code else ""
-    lines = [*(f"  $ {line}" for line in quoted), *(f"    {line}" for line in answered)]
+    is_said = event.kind is EventKind.MESSAGE
+    lines = [
+        *(f"  {'>' if is_said else '$'} {line}" for line in quoted),
+        *(f"    {line}" for line in answered),
+    ]
+    if is_said:
+        code = f" by {'the user' if event.extra.get(TYPED) else event.role or event.agent or 'an agent'}"
+        code += f", {to_short_text(event.time)}" if event.time else ""
     return ["", f"{word} in {event.id}{code}", *(shorten(line, _QUOTED_CHARACTERS) for line in lines)]
 
 

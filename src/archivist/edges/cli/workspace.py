@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
 from archivist.errors import InputError, NoBankError
 from archivist.files.open import read_bounded
+from archivist.files.parse import parse_json
 from archivist.paths import bank_file, project_folder
 from archivist.workspace.documents import learnings_view, overviews_view, plan_view, plans_view, to_yaml
 from archivist.workspace.files_service import Topology, find_root
@@ -89,7 +89,7 @@ on_conflict = click.option(
 def require_bank(session: Session) -> Bank:
     """Open the project's bank; without one, the error names the commands that need it."""
     try:
-        return session.bank()
+        return session.bank(folder=Path.cwd())
     except NoBankError as error:
         error.hint = (
             f"{error.hint}; of archivist workspace, only drafts, transcripts and `hot promote m-001` need one"
@@ -228,16 +228,16 @@ def save(
 def _read_items(source: str) -> Sequence[MemoryItem | SaveOutcome]:
     """Read the items of a JSON list, of one object, or of one object a line."""
     text = read_source(source, _MAX_INPUT, "save it in parts")
+    hint = 'items are JSON: [{"text": "…", "kind": "lesson"}]'
     try:
-        whole = json.loads(text)
-    except json.JSONDecodeError as error:
+        whole = parse_json(text, repr(source), hint=hint)
+    except InputError as error:
         # JSON lines: not JSON as a whole, but line by line.
         try:
-            return items_from([json.loads(line) for line in text.splitlines() if line.strip()])
-        except json.JSONDecodeError:
-            hint = 'items are JSON: [{"text": "…", "kind": "lesson"}]'
-            message = f"{source!r} is not JSON: line {error.lineno}: {error.msg}"
-            raise InputError(message, hint=hint) from None
+            lines = [line for line in text.splitlines() if line.strip()]
+            return items_from([parse_json(line, repr(source)) for line in lines])
+        except InputError:
+            raise error from None
     return items_from(whole if isinstance(whole, list) else [whole])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import click
@@ -30,6 +29,7 @@ from archivist.edges.cli.workspace import (
     root_option,
     root_param,
 )
+from archivist.files.open import real_path
 from archivist.workspace import graph as policy
 from archivist.workspace.drafts_service import DraftCoverage, Drafts
 from archivist.workspace.files_service import Topology, find_scope, open_roots, read_corpus
@@ -239,7 +239,7 @@ def _read_roots(ctx: click.Context, _param: click.Parameter, roots: tuple[str, .
     if ctx.resilient_parsing:
         return []
     if roots:
-        found = {Path(root).resolve(): find_topology(ctx.obj, root) for root in roots}
+        found = {real_path(root): find_topology(ctx.obj, root) for root in roots}
         return list(found.values())
     topology = find_topology(ctx.obj, None)
     return open_roots(topology.root, topology.rules)

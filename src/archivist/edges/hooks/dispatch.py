@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from archivist.edges import hook_events
 from archivist.edges.hooks import dialects
 from archivist.edges.hooks.dialects import DIALECTS, MAX_NAME, Dialect, HookPayload
-from archivist.files.worktrees import limit_git
+from archivist.files.worktrees import limit_git, real_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -212,7 +212,7 @@ def _answer_event(dialect: Dialect, moment: str, payload: HookPayload, bank: str
     if moment in (hook_events.STOP, hook_events.SESSION_END):
         if place is not None:
             is_end = moment == hook_events.SESSION_END or dialect.is_ended_by_stop
-            _start_follow_up(dialect, payload, place, is_end=is_end)
+            _start_follow_up(dialect, payload, place, is_end=is_end, is_named=bool(_named_bank(bank)))
         return ""
     home = home_folder()
     global_bank = None
@@ -310,7 +310,8 @@ def _brief_from_team(config: Config, bank: Bank, run: str, project: str, provide
 
     from archivist.capture.clean import fence
     from archivist.exchange.outbox_service import Outbox
-    from archivist.files.write import read_bytes, replace_file
+    from archivist.files.open import read_if_any
+    from archivist.files.write import replace_file
     from archivist.paths import state_folder
 
     outbox = Outbox.from_settings(config.server, bank.root)
@@ -323,7 +324,7 @@ def _brief_from_team(config: Config, bank: Bank, run: str, project: str, provide
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(copy, text.encode("utf-8", "replace"), is_private=True)
         return fence(text, "team", lessons) if text.strip() else ""
-    last = (read_bytes(copy) or b"").decode("utf-8", "replace")
+    last = (read_if_any(copy) or b"").decode("utf-8", "replace")
     return fence(last, "unrecorded", ()) if last.strip() else ""
 
 
@@ -355,14 +356,16 @@ def _open_bank(place: Path, dialect: Dialect, config: Config) -> Bank:
     return Bank.open(place, create=False, actor=actor, config=limited)
 
 
-def _start_follow_up(dialect: Dialect, payload: HookPayload, place: Path, *, is_end: bool) -> None:
+def _start_follow_up(
+    dialect: Dialect, payload: HookPayload, place: Path, *, is_end: bool, is_named: bool
+) -> None:
     """Start the work after a session in a process of its own, so that the client waits for none of it."""
     if len(payload.session) > MAX_NAME:
         raise ValueError(f"the session's name has {len(payload.session)} characters, at most {MAX_NAME}")
     # -P: nothing may be imported from the project's folder.
     command = [sys.executable, "-P", "-m", "archivist.edges.hooks.follow_up"]
     command += ["end" if is_end else "stop", dialect.name, payload.session]
-    paths = [payload.transcript, payload.folder, str(place.absolute())]
+    paths = [payload.transcript, payload.folder, str(place.absolute()), *(["named"] if is_named else [])]
     if sys.platform == "win32":
         import subprocess
 
@@ -389,7 +392,7 @@ def _start_follow_up(dialect: Dialect, payload: HookPayload, place: Path, *, is_
         except (OSError, ValueError) as error:
             # A path is malformed or too long. The session is still to be closed, without its log.
             note_failure(f"{command[5]} after {command[4]}", error, place)
-            os.execv(command[0], [*command, "", "", paths[-1]])  # noqa: S606
+            os.execv(command[0], [*command, "", "", *paths[2:]])  # noqa: S606
     finally:
         os._exit(127)
 
@@ -407,16 +410,26 @@ def find_bank(folder: str, bank: str = "") -> Path | None:
 
         return load_effective(None).config.trust.folders
 
-    named = bank or os.environ.get("ARCHIVIST_BANK", "")
-    if named:
+    if named := _named_bank(bank):
         if not is_file(bank_file(Path(named))) and not is_noted(bank_file(Path(named))):
             raise NoBankError(named)
         return Path(named)
-    starts = [start for start in (folder, os.environ.get("CLAUDE_PROJECT_DIR", ""), ".") if start]
-    # The real folder first, as the commands see it; then the folder as the client spells it.
-    spelled = [path for start in starts for path in (Path(os.path.realpath(start)), Path(start).absolute())]
+    # The folder that this process runs in is where a link led, should the session's folder have become one.
+    starts = [start for start in (folder, os.environ.get("CLAUDE_PROJECT_DIR", "")) if start] or ["."]
+    # The real folder first, as the commands see it; then as the client spells it, unless a repository's link
+    # is in it.
+    spelled = [path for start in starts for path in _spell_folder(Path(start))]
     found = (find_bank_folder(path, read_folders)[0] for path in dict.fromkeys(spelled))
     return next((place for place in found if place is not None), None)
+
+
+def _named_bank(bank: str) -> str:
+    return bank or os.environ.get("ARCHIVIST_BANK", "")
+
+
+def _spell_folder(start: Path) -> list[Path]:
+    real = real_folder(start)
+    return [real, start.absolute()] if str(real) == os.path.realpath(start) else [real]
 
 
 def find_log_bank(folder: str, bank: str = "") -> Path | None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from archivist import projects
 from archivist.bank import Bank
+from archivist.capture.client_logs import read_head
 from archivist.capture.formats import head_of, open_file, recognise
 from archivist.capture.service import CaptureOverrides
 from archivist.doctor import LOG, READABLE
@@ -46,6 +47,8 @@ class FollowUpTask(NamedTuple):
     transcript: str
     folder: str
     place: str
+    # Not empty when the user named the bank; else it is the one of the folder that the session ended in.
+    is_named: str = ""
 
     @property
     def is_end(self) -> bool:
@@ -61,6 +64,11 @@ class FollowUpTask(NamedTuple):
     def log_path(self) -> Path:
         """Return the path of the session's log; only meaningful if the client named one."""
         return Path(self.transcript).expanduser()
+
+    def first_folder(self) -> Path | None:
+        """Return the folder that the session began in, if its log says so."""
+        began = read_head(self.log_path).folder if self.transcript else ""
+        return Path(began) if began.startswith("/") else None
 
 
 def main(args: Sequence[str]) -> None:
@@ -155,8 +163,7 @@ def _capture_log(bank: Bank, task: FollowUpTask) -> None:
     """
     reason = _unread_reason(task)
     try:
-        if not reason:
-            _finish_logs(bank, task)
+        reason = reason or _finish_logs(bank, task)
     except ArchivistError as error:
         reason = error.message
         raise
@@ -167,16 +174,23 @@ def _capture_log(bank: Bank, task: FollowUpTask) -> None:
         raise InputError(f"no log at {task.transcript!r}, {_LONGEST_WAIT_S:.0f} s after a turn had ended")
 
 
-def _finish_logs(bank: Bank, task: FollowUpTask) -> None:
-    """Finish the runs of the session and its subagents, and audit what either bank briefed them with."""
+def _finish_logs(bank: Bank, task: FollowUpTask) -> str:
+    """Finish the runs of the session and its subagents, and audit what either bank briefed them with.
+
+    Return why not, if the session is not one of this bank's.
+    """
     with bank.reading() as reader:
         # What an agent said of the session under its id does not decide where its log is filed.
         is_own = bool(task.session) and reader.is_own_run(task.session)
         episode = reader.get(Episode, task.session) if is_own else None
-        # A session may end in another folder than it began in; it keeps its first folder and project.
+        # A session may end in another folder than it began in, and is where it began.
         first_folder = projects.checkout_folder(episode) if episode is not None else ""
-        folder = first_folder or task.folder or str(bank.root)
+        folder, began = first_folder or task.folder or str(bank.root), task.first_folder()
         project = episode.project if episode is not None else ""
+        if began is not None and not projects.is_start_of(began, episode):
+            if not task.is_named and not projects.is_session_of(began, bank.root):
+                return "the session began in another project"
+            folder, project = str(began), ""
         project = project or projects.project_at(reader, Path(folder), bank.root)
     overrides = CaptureOverrides(run=task.session, project=project, folder=folder)
     # Claude Code writes the logs of subagents into a folder beside the session's own.
@@ -199,11 +213,12 @@ def _finish_logs(bank: Bank, task: FollowUpTask) -> None:
         if has_bank_at(bank_file(home)):
             with Bank.open(home, create=False, actor=bank.actor) as global_bank:
                 finish(global_bank)
-                return
+                return ""
     except BankError as error:
         # A damaged global bank must not keep the logs out; importing one twice changes nothing.
         note_failure(f"{task.client} after {task.moment}, the global bank", error, bank.path)
     finish(None)
+    return ""
 
 
 def _wait_until_stable(log: Path) -> None:

@@ -119,7 +119,7 @@ def brief(bank: Bank, wanted: BriefBody) -> View:
     """Return what a new run should know; with a run it is recorded."""
     request = BriefRequest(**wanted.model_dump(exclude={"explain", "tags"}), tags=tuple(wanted.tags))
     told = bank.brief(request)
-    why = {"reasons": bank.briefs.reasons(told)} if wanted.explain else {}
+    why = {"reasons": bank.briefs.explain_selection(told, request)} if wanted.explain else {}
     return {**brief_view(bank, told), **why}
 
 

@@ -32,7 +32,7 @@ from archivist.edges.server.banks import BankReach
 from archivist.edges.server.checks import MEGABYTE, Refusal
 from archivist.edges.views import View
 from archivist.errors import InputError
-from archivist.files.open import exceeds_unpacked_size
+from archivist.files.packed import exceeds_unpacked_size
 from archivist.paths import bank_name
 from archivist.records import Episode, EpisodeStatus
 from archivist.records.plain import to_plain

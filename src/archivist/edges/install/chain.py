@@ -20,11 +20,17 @@ from archivist.doctor import Check
 from archivist.edges import hook_events
 from archivist.edges.install import changes, jsonc
 from archivist.edges.install.changes import SetupRecord
-from archivist.edges.install.clients import NO_SERVER, InstallLocation, has_server, targets
+from archivist.edges.install.clients import (
+    NO_SERVER,
+    WITHOUT_HOOKS,
+    InstallLocation,
+    has_server,
+    targets,
+)
 from archivist.edges.install.entries import PROGRAM, named_programs
-from archivist.errors import ArchivistError
+from archivist.errors import ArchivistError, InputError
 from archivist.files import hook_log
-from archivist.files.worktrees import read_small_text
+from archivist.files.open import read_if_any, real_path
 from archivist.paths import bank_file
 from archivist.trust import has_bank_at
 
@@ -43,6 +49,8 @@ _TOLD_AT = {
 }
 # The hooks of the others tell what is learnt.
 _WITH_OWN_LOG = ("claude-code", "codex", "gemini")
+# What shows that a client without hooks is used here.
+_SIGNS_WITHOUT_HOOKS = {"opencode": ".local/share/opencode", "copilot-cli": ".copilot/session-state"}
 # Files of a project whose variables clients give to the programs that they start.
 _FILES_WITH_VARIABLES = (".claude/settings.json", ".claude/settings.local.json", ".env", ".gemini/.env")
 # A key of JSON, or a line of a file of variables; in a hook's command it is named as redirected already.
@@ -86,6 +94,11 @@ def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
         _check_hook(installs, root, log_folder),
         _check_server(installs, root),
         *(
+            Check(client, True, f"told on request; learnt from by archivist setup; its MCP server: {how}")
+            for client, how in WITHOUT_HOOKS.items()
+            if home is not None and (home / _SIGNS_WITHOUT_HOOKS[client]).is_dir()
+        ),
+        *(
             _describe_client(client, installs)
             for client in hook_events.CLIENTS
             if client in {each[0] for each in installs}
@@ -110,11 +123,12 @@ def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list
         wanted = targets(client, place, with_server=has_server())
         try:
             ours = [target for target in wanted if changes.holds_ours(target)]
-            hooks = frozenset(target.path.resolve() for target in ours if target.hooks)
+            hooks = frozenset(real_path(target.path) for target in ours if target.hooks)
             if place.is_local and not hooks:
                 continue
-            # The server is in one file with both kinds of settings.
-            if not hooks and any(each.client == client and each.scope == "local" for each in found):
+            if ours and not hooks and (place.is_user or any(each.client == client for each in found)):
+                # The server alone: other settings have the hooks, or none are wanted.
+                found.append(install._replace(has_server=True))
                 continue
             # A file of another program's is no problem where nothing of ours is installed.
             planned = changes.plan_client(client, place).changes if ours else []
@@ -173,9 +187,9 @@ def _find_disabling_file(root: Path, home: Path | None) -> str:
     # In the order of precedence: the first file with the switch decides.
     files = [root / ".claude" / "settings.local.json", root / ".claude" / "settings.json"]
     if config_folder:
-        files.append((Path(config_folder).expanduser() / "settings.json").resolve())
+        files.append(real_path(Path(config_folder).expanduser() / "settings.json"))
     elif home is not None:
-        files.append((home / ".claude" / "settings.json").resolve())
+        files.append(real_path(home / ".claude" / "settings.json"))
     for path in files:
         try:
             settings = jsonc.parse((changes.read_file(path) or b"").decode("utf-8-sig"), str(path)).value
@@ -198,7 +212,12 @@ def _check_clients(
                 problems.append(f"{target.path} starts another program under the name archivist: remove it")
     # By our variables a project's file could name a bank or whom to trust.
     for path in (root / name for name in _FILES_WITH_VARIABLES):
-        if found := sorted(set(re.findall(_VARIABLE, read_small_text(path)))):
+        try:
+            text = (read_if_any(path) or b"").decode("utf-8", "replace")
+        except InputError as error:
+            problems.append(error.message)
+            continue
+        if found := sorted(set(re.findall(_VARIABLE, text))):
             problems.append(f"{path} sets {', '.join(found)}: remove it unless you wrote it")
     problems += double_hook_warnings(installs)
     has_claude = any(install.client == "claude-code" for install in installs)
@@ -208,7 +227,9 @@ def _check_clients(
         return Check("clients", False, "; ".join(problems))
     if not installs:
         return Check("clients", True, f"none is installed: archivist install {'|'.join(hook_events.CLIENTS)}")
-    named = dict.fromkeys(f"{install.client} ({install.scope})" for install in installs)
+    named = dict.fromkeys(
+        f"{install.client} ({install.scope}{'' if install.hooks else ', MCP server'})" for install in installs
+    )
     return Check("clients", True, ", ".join(named))
 
 

@@ -23,6 +23,7 @@ from archivist.edges.hook_events import CLIENTS
 from archivist.edges.install.clients import NO_SERVER, InstallLocation, InstallTarget, has_server, targets
 from archivist.errors import InputError
 from archivist.files.git import add_exclusion, is_tracked, remove_exclusion
+from archivist.files.open import read_bounded, real_path
 from archivist.files.worktrees import worktrees_of
 from archivist.files.write import refuse_links, refuse_read_only, replace_file
 from archivist.paths import home_folder, is_file
@@ -76,8 +77,6 @@ def read_file(path: Path) -> bytes | None:
 
     What is read is printed as a difference, so that a repository's link is refused here as for writing.
     """
-    from archivist.files.open import read_bounded
-
     refuse_links(path)
     try:
         return read_bounded(path) if path.exists() else None
@@ -138,9 +137,13 @@ class ClientPlan(NamedTuple):
         ]
 
 
-def plan_client(client: str, place: InstallLocation, *, is_removal: bool = False) -> ClientPlan:
+def plan_client(
+    client: str, place: InstallLocation, *, is_removal: bool = False, is_server_alone: bool = False
+) -> ClientPlan:
     """Return what installing a client, or removing it, would change; refuse what could not be written."""
     with_server = is_removal or has_server()
+    if is_server_alone and not with_server:
+        raise InputError(f"no MCP server to install into {client}", hint=NO_SERVER)
     wanted = targets(client, place, with_server=with_server)
     remarks = [] if with_server else [f"{client}: {NO_SERVER}"]
     hooks_root = place._replace(is_local=not place.is_user).read_by(client).root
@@ -165,12 +168,30 @@ def plan_client(client: str, place: InstallLocation, *, is_removal: bool = False
         left_out = [target for target in wanted if target.servers and not target.hooks]
         left_out = [each for each in left_out if each not in committed and not holds_ours(each)]
         if left_out:
-            add = "claude mcp add archivist -- archivist mcp" if client == "claude-code" else ""
-            remarks.append(f"{client}: {NO_LOCAL_SERVER}: {add or f'archivist install {client} --user'}")
+            add = f"archivist install {client} --user --server"
+            add = "claude mcp add archivist -- archivist mcp" if client == "claude-code" else add
+            remarks.append(f"{client}: {NO_LOCAL_SERVER}: {add}")
         wanted = [target for target in wanted if target not in (*committed, *left_out)]
-    changes = plan_uninstall(wanted) if is_removal else plan_install(wanted)
+    if is_server_alone:
+        wanted = [target for target in wanted if target.servers]
+        changes = plan_install([replace(target, hooks=(), is_versioned=False) for target in wanted])
+    else:
+        changes = plan_uninstall(wanted) if is_removal else plan_install(wanted)
     refuse_unwritable(changes)
     return ClientPlan(client, place, wanted, changes, remarks)
+
+
+def plan_removal(client: str, places: Iterable[InstallLocation]) -> list[ClientPlan]:
+    """Return what removing a client from several places would change, each file once."""
+    plans: list[ClientPlan] = []
+    seen: set[Path] = set()
+    for where in dict.fromkeys(each for place in places for each in (place, place.read_by(client))):
+        plan = plan_client(client, where, is_removal=True)
+        own = [pair for pair in zip(plan.targets, plan.changes, strict=True) if pair[1].path not in seen]
+        seen.update(change.path for _, change in own)
+        parts = [target for target, _ in own], [change for _, change in own]
+        plans.append(plan._replace(targets=parts[0], changes=parts[1]))
+    return plans
 
 
 def apply_plan(plan: ClientPlan, *, is_removal: bool = False) -> list[Path]:
@@ -253,7 +274,7 @@ def _apply_steps(steps: Sequence[InstallChange]) -> None:
     """Apply all steps; if one fails, undo those before it and raise InputError."""
     done: list[tuple[InstallChange, list[Path]]] = []
     for step in steps:
-        new_folders = [folder for folder in step.path.resolve().parents if not folder.exists()]
+        new_folders = [folder for folder in real_path(step.path).parents if not folder.exists()]
         try:
             _apply_step(step)
         except InputError as error:

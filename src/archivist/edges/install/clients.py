@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from archivist.edges.hook_events import EVENT_NAMES, SESSION_END, SESSION_START
 from archivist.edges.install import entries, jsonc
 from archivist.edges.install.entries import HOOK, PROGRAM, SERVER, Hook
+from archivist.files.open import real_path
 from archivist.files.worktrees import to_main_worktree
 from archivist.paths import editor_folders
 
@@ -46,6 +47,12 @@ _SIGNS = {
 }
 # Clients that find the settings of the main worktree in the linked ones.
 SHARED_BY_WORKTREES = ("claude-code", "codex")
+# Clients into which no hook of ours can be installed, and how each is given our MCP server.
+WITHOUT_HOOKS = {
+    "opencode": 'in opencode.json "mcp": {"archivist": {"type": "local", "command": ["archivist", "mcp"]}}'
+    ' (OpenCode 2: inside of "mcp": {"servers": {…}})',
+    "copilot-cli": "copilot mcp add archivist -- archivist mcp",
+}
 NO_SERVER = (
     "the MCP server is left out, because the MCP SDK is not installed:"
     " in its clone pipx install --force '.[mcp,server]', else pip install 'archivist-memory[mcp]';"
@@ -72,7 +79,7 @@ class InstallLocation(NamedTuple):
         2.1.211 its local settings. The others read the folder in which they start.
         """
         main = to_main_worktree(self.root)
-        is_linked = self.is_local and client in SHARED_BY_WORKTREES and main != self.root.resolve()
+        is_linked = self.is_local and client in SHARED_BY_WORKTREES and main != real_path(self.root)
         return self._replace(root=main) if is_linked else self
 
     def file(self, project: str, user: str = "") -> Path:
@@ -80,7 +87,7 @@ class InstallLocation(NamedTuple):
 
         Links in the home are the user's own, and what they lead to is meant; a project's are refused.
         """
-        return (self.root / (user or project)).resolve() if self.is_user else self.root / project
+        return real_path(self.root / (user or project)) if self.is_user else self.root / project
 
 
 def has_server() -> bool:

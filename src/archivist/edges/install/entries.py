@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 
 from archivist.edges.install import jsonc
 from archivist.errors import InputError
-from archivist.text import is_too_deep
+from archivist.files.parse import parse_toml
 
 PROGRAM = "archivist"
 _HOOKS = "hooks"
@@ -208,15 +207,7 @@ def remove_table(text: str, path: tuple[str, str], where: str) -> str:
 
 def _split_table(text: str, path: tuple[str, str], where: str) -> tuple[dict[str, Any], object]:
     """Return the values of a text without one table, and that table or None."""
-    hint = "correct or move the file, then try again"
-    if is_too_deep(text):
-        raise InputError(f"{where}: a line has too many dots", hint=hint)
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{where}: {error}", hint=hint) from None
-    except RecursionError:
-        raise InputError(f"{where}: its values are nested too deeply", hint=hint) from None
+    values = parse_toml(text, where)
     owner = values.get(path[0])
     table = owner.pop(path[1], None) if isinstance(owner, dict) else None
     # A header without a key means nothing.

@@ -13,6 +13,7 @@ from archivist.edges.install.changes import InstallChange
 from archivist.edges.install.clients import client_hooks, server_entry
 from archivist.edges.install.entries import PROGRAM
 from archivist.errors import InputError
+from archivist.files.parse import parse_json
 
 _DESCRIPTION = "A memory that lets coding agents learn from their own runs."
 _SCHEMAS = "https://agent-plugins.org/schemas/1.0.0"
@@ -104,8 +105,8 @@ def _plan_change(path: Path, digest: str | None, after: bytes | None) -> Install
 def _read_record(folder: Path) -> dict[str, str]:
     """Return the digests of the files that we wrote into a folder; none for a folder that is not ours."""
     try:
-        record = json.loads(_read(folder / _RECORD) or b"")
-    except ValueError:
+        record = parse_json(_read(folder / _RECORD) or b"", _RECORD)
+    except InputError:
         return {}
     return {name: str(digest) for name, digest in record.items()} if isinstance(record, dict) else {}
 

@@ -25,7 +25,6 @@ from archivist.records import Block, CoreSection
 from archivist.records.plain import digest_of
 from archivist.records.tier_words import ProposalStatus
 from archivist.text import estimate_tokens
-from archivist.workspace.documents import learnings_view, overviews_view, plans_view
 
 _MOST_ITEMS = 100
 _STATUS_LISTS = ("in_progress", "blockers", "recently_shipped")
@@ -207,11 +206,16 @@ def workspace(visit: Visit) -> PageView:
     """Show the plans, overviews and learnings of the project's markdown memory, and its lint."""
     bank = visit.bank
     try:
-        plans = plans_view(bank.workspace.retrieve_plans("")[:_MOST_ITEMS])
-        overviews = overviews_view(bank.workspace.retrieve_overview("")[:_MOST_ITEMS])
-        learnings = learnings_view(bank.workspace.retrieve_learnings(""))
-        problems = bank.workspace.lint("").problems[:_MOST_ITEMS]
+        learnings = bank.workspace.retrieve_learnings("")
+        content = {
+            "problem": "",
+            "hint": "",
+            "plans": bank.workspace.retrieve_plans("")[:_MOST_ITEMS],
+            "overviews": bank.workspace.retrieve_overview("")[:_MOST_ITEMS],
+            "decisions": learnings.decisions[:_MOST_ITEMS],
+            "lessons": learnings.lessons[:_MOST_ITEMS],
+            "lint": bank.workspace.lint("").problems[:_MOST_ITEMS],
+        }
     except ArchivistError as error:
-        return PageView("workspace.html", "Workspace", {"problem": error.message, "hint": error.hint})
-    content = {"problem": "", "hint": "", **plans, **overviews, **learnings, "lint": problems}
+        content = {"problem": error.message, "hint": error.hint}
     return PageView("workspace.html", "Workspace", content)

@@ -124,9 +124,8 @@ def preview_brief(visit: Visit) -> PageView:
         "tokens": estimate_tokens(brief.text) if brief.text else 0,
         "budget": bank.config.brief.budget_tokens,
         "reasons": bank.briefs.reasons(brief),
-        "left_out": [
-            (each.short_id, each.summary, why) for each, why in bank.briefs.left_out(brief, limit=15)
-        ],
+        "crowded": brief.count_crowded(),
+        "left_out": bank.briefs.left_out(brief, request, limit=15),
         "empty": "" if brief.text else bank.briefs.explain_empty(brief, request),
         "projects": bank.runs.projects(),
     }
