@@ -32,7 +32,7 @@ from bench.failure_kinds import (
 from rapidfuzz import fuzz
 
 from archivist import Bank, projects
-from archivist.brief.works import Habits
+from archivist.brief.works import Habits, format_failing
 from archivist.capture.formats import LogOrigin, open_file, recognise
 from archivist.capture.formats import head_of as first_bytes
 from archivist.capture.service import CaptureOverrides
@@ -277,17 +277,15 @@ class Memory:
         return start, task
 
     def _failing(self, habits: Habits) -> list[BriefLine]:
-        """Return the checks that find faults: each a line of its own."""
-        return [
-            BriefLine(each.command, kinds, (each.command,))
-            for each in habits.works
-            if each.found_in
-            and (
-                kinds := frozenset(
-                    self._failures[name].kind for name in each.events if name in self._failures
-                )
-            )
-        ]
+        """Return what often fails, and the checks that find faults: each entry a line of its own."""
+        text = format_failing(habits.fails)
+        told = [(each.call, each.events, ()) for each in habits.fails if f"`{each.call}` (" in text]
+        found = [(each.command, each.events, (each.command,)) for each in habits.works if each.found_in]
+        lines = []
+        for call, events, commands in (*told, *found):
+            kinds = frozenset(self._failures[name].kind for name in events if name in self._failures)
+            lines += [BriefLine(call, kinds, commands)] if kinds else []
+        return lines
 
     def learn(self, session: Session) -> None:
         """Do what follows the end of a session: import its log, reflect, age, audit, embed."""

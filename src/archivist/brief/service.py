@@ -463,13 +463,24 @@ def _leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
     others = [each for each in works if each.errors or not each.is_plain]
     if not (chosen or others or habits.pairs):
         others = [each for each in works if is_own_task(each.command)]
-    return habits._replace(works=tuple(others))
+    # What a lesson or a command says of a call is not said again.
+    shown = {event for each in chosen for event in each.lesson.evidence.events}
+    shown.update(event for each in others for event in each.events)
+    named = {each.command for each in others if each.errors}
+    fails = (
+        each
+        for each in habits.fails
+        if each.call not in named and f"`{each.call}`" not in said and not shown.issuperset(each.events)
+    )
+    return habits._replace(works=tuple(others), fails=tuple(fails))
 
 
 def _fit_habits(habits: Habits, fits: Callable[[Habits], bool]) -> Habits:
-    """Return as much of what changes together as fits, and what works if that fits too."""
+    """Return as much of what changes together and of what fails as fits, and what works if that fits too."""
     while habits.pairs and not fits(habits):
         habits = habits._replace(pairs=habits.pairs[:-1])
+    while habits.fails and not fits(habits):
+        habits = habits._replace(fails=habits.fails[:-1])
     return habits if fits(habits) else NO_HABITS
 
 

@@ -27,6 +27,7 @@ _OF_ONE_PACKAGE = ("<package>", "--filter", "--workspace", " -p ", " -w ")
 _LONGEST_LINE = 200
 _SHORT_NAME = 12
 _OPENING = "Commands here: "
+_FAILING = "Often fails here: "
 _TOGETHER = "Changed together here: "
 # Files that belong together were changed so in four runs at least, nearly always when the first one was, and
 # twice as often as chance would have it. Those of one folder, and a file with its test, are found without.
@@ -35,6 +36,22 @@ _LEAST_CONFIDENCE = 0.75
 _LEAST_LIFT = 2.0
 _MOST_PAIRS = 3
 _NOTED_PARTS = ('"attempts":{"', '"works":[[', '"failures":{"', '"edited":["')
+# What is told to fail did so in two of the latest runs at least, in this share of them, and lately.
+_LEAST_FAILING = 0.15
+_MOST_FAILING = 6
+_LATELY = 10
+_LONGEST_FAILING = 300
+_LONGEST_CLASS = 32
+# Every agent meets refused edits: only where many runs do are they worth a word, with what avoids them.
+_EDITS = "edit_not_applied"
+_LEAST_EDITS = 0.25
+_EDIT_ADVICE = "read the lines again right before"
+# What a kind of failure is called where runs do not share an error.
+_KIND_WORDS = {
+    "usage": "called wrongly", "missing_file": "no such file", "missing_module": "module not found",
+    "missing_command": "command not found", "timeout": "timed out", "permission": "not permitted",
+    "network": "no network", "crash": "crashed", "version_conflict": "versions conflict",
+}  # fmt: skip
 # So many runs in which a call went well show that what it failed of is over.
 _OVERCOME = 2
 # Families that only name failures once more.
@@ -96,6 +113,27 @@ class WorkingCommand(NamedTuple):
         return f"{self.purpose} `{self.command}`{place}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
+class FailingCall(NamedTuple):
+    """A call that runs keep failing in: with which errors, in how many of the latest, and where it shows."""
+
+    call: str
+    errors: tuple[str, ...]
+    met: int
+    runs: int
+    advice: str = ""
+    events: tuple[str, ...] = ()
+
+    def view(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return {"call": self.call, "errors": "; ".join(self.errors), "met": self.met, "runs": self.runs}
+
+    def describe(self, *, is_first: bool) -> str:
+        """Return what a line says of it; the first says what is counted."""
+        count = f"in {self.met} of {self.runs} runs" if is_first else f"{self.met}"
+        notes = "; ".join(filter(None, (count, ", ".join(self.errors), self.advice)))
+        return f"`{self.call}` ({notes})"
+
+
 class FilePair(NamedTuple):
     """Two files that runs change together: in how many of the runs that changed the first."""
 
@@ -113,9 +151,10 @@ class RunOutcome(NamedTuple):
 
 
 class Habits(NamedTuple):
-    """What a project's latest runs did with success, and how each went; the latest run first."""
+    """What a project's latest runs did with success, what they often failed in, and how each went."""
 
     works: tuple[WorkingCommand, ...] = ()
+    fails: tuple[FailingCall, ...] = ()
     pairs: tuple[FilePair, ...] = ()
     outcomes: tuple[RunOutcome, ...] = ()
 
@@ -128,6 +167,7 @@ class Habits(NamedTuple):
         """Return each part as plain values."""
         return {
             "works": [each.view() for each in self.works],
+            "fails": [each.view() for each in self.fails],
             "together": [dict(each._asdict()) for each in self.pairs],
         }
 
@@ -135,6 +175,7 @@ class Habits(NamedTuple):
         """Return what a brief says of it, at most a line each."""
         lines = (
             format_line(self.works),
+            format_failing(self.fails),
             format_pairs(self.pairs),
         )
         return [line for line in lines if line]
@@ -144,7 +185,7 @@ NO_HABITS = Habits()
 
 
 def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
-    """Return what works in a project of these names."""
+    """Return what works in a project of these names, and what often fails in it."""
     if not any(names):
         return NO_HABITS
     from archivist.store.filters import equals, one_of
@@ -176,14 +217,15 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
             attempts.setdefault(root, []).append(notes.get("attempts") or {})
             edited.setdefault(root, set()).update(notes.get("edited") or ())
     outcomes = tuple(_outcome_of(failures[root], attempts[root]) for root in failures)
-    noted_failures = list(failures.values())
+    noted_failures = [failures.get(root, []) for root in runs]
     # What neither passed nor found anything in common is not understood.
     works = tuple(
         each
         for each in count_found(select_commands(list(runs.values()), list(runs)), noted_failures)
         if each.passed >= _LEAST_RUNS or each.errors
     )
-    return Habits(works, select_pairs(list(filter(None, edited.values()))), outcomes)
+    fails = select_failing(noted_failures, len(runs))
+    return Habits(works, fails, select_pairs(list(filter(None, edited.values()))), outcomes)
 
 
 def _outcome_of(failures: Iterable[Mapping[str, Any]], attempts: Iterable[Mapping[str, Any]]) -> RunOutcome:
@@ -227,6 +269,44 @@ def count_found(
         found_in = min(len(runs), each.tried)
         told.append(each._replace(found_in=found_in, errors=tuple(errors), events=events))
     return tuple(told)
+
+
+def select_failing(noted: "Sequence[NotedRun]", runs: int) -> tuple[FailingCall, ...]:
+    """Choose the calls that several of the latest runs failed in, most first."""
+    by_name: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
+    for run, _, entry in _entries_of(noted):
+        by_name.setdefault(entry["name"], []).append((run, entry))
+    found: list[FailingCall] = []
+    for name, entries in by_name.items():
+        met = {run for run, _ in entries}
+        is_edit = any(entry.get("kind") == _EDITS for _, entry in entries)
+        least = max(_LEAST_RUNS, (_LEAST_EDITS if is_edit else _LEAST_FAILING) * runs)
+        if len(met) < least or min(met) >= _LATELY:
+            continue
+        shared = _shared_errors(entries)
+        # Codes, or a class in a few plain words: a message is what a program printed.
+        errors = [error for error in shared if len(error) <= _LONGEST_CLASS]
+        errors = [error for error in errors if error.translate(_WORD_MARKS).isalnum()]
+        events = _events_of(entry for _, entry in entries)
+        kinds = Counter(str(entry.get("kind")) for _, entry in entries)
+        errors = errors or [word for kind in kinds if (word := _KIND_WORDS.get(kind))][:1]
+        advice = _EDIT_ADVICE if is_edit else ""
+        # Of other calls than checks, that they often fail says nothing without the error.
+        if not (errors or advice or _OF_CODE.intersection(kinds)):
+            continue
+        found.append(FailingCall(name, tuple(errors), len(met), runs, advice, events))
+    return tuple(sorted(found, key=lambda each: (-each.met, each.call))[:_MOST_FAILING])
+
+
+def format_failing(calls: Sequence[FailingCall]) -> str:
+    """Return one line that tells what keeps failing, as much as fits."""
+    line = ""
+    for at, each in enumerate(calls):
+        longer = (f"{line}, " if line else _FAILING) + each.describe(is_first=not at)
+        if len(longer) > _LONGEST_FAILING:
+            break
+        line = longer
+    return line
 
 
 def _entries_of(noted: "Sequence[NotedRun]") -> Iterator[tuple[int, str, Mapping[str, Any]]]:

@@ -92,12 +92,14 @@ _WORKS = "A command of the project, and in how many of the runs that tried it it
 WorkingCommandOut = _shape(
     "WorkingCommandOut", _WORKS, "purpose command folder errors", passed=int, tried=int, found_in=int
 )
+_FAILS = "A call that runs of the project often fail in: with which errors, in how many of the latest runs."
+FailingCallOut = _shape("FailingCallOut", _FAILS, "call errors", met=int, runs=int)
 _TOGETHER = "Two files that runs change together, in how many of the runs that changed the first."
 FilePairOut = _shape("FilePairOut", _TOGETHER, "file other", together=int, changed=int)
 BriefOut = _shape(
     "BriefOut", "A brief.", "text brief",
     lessons=_list_of(LessonOut), withheld=list[str], stale=dict[str, str], works=_list_of(WorkingCommandOut),
-    together=_list_of(FilePairOut),
+    fails=_list_of(FailingCallOut), together=_list_of(FilePairOut),
 )  # fmt: skip
 HitOut = _shape("HitOut", "A search result.", "id uid kind text", score=float, time=_TEXT, provenance=_TEXT)
 ChangeOut = _shape(

@@ -251,8 +251,10 @@ def mine_recurring(material: Material) -> Iterator[Candidate]:
         what = code(act.purpose) if act.steps else f"the {act.event.tool} tool"
         problem = f"{material.name}: {what} {'keeps failing' if act.steps else 'refuses a call'}"
         done = describe_remedy(case, remedy) if remedy else describe_offer(offer) if offer else ""
-        # A server that is down now says nothing about the next run.
-        if not done and (_OUTAGE.search(line) or not says_more(error, act.purpose)):
+        # A server that is down now says nothing about the next run, nor does a message about another thing
+        # in each run: that the call often fails is counted for the brief.
+        is_vague = (is_of_code and "<" in error) or not says_more(error, act.purpose)
+        if not done and (is_vague or _OUTAGE.search(line)):
             continue
         yield make_candidate(
             material,
