@@ -37,7 +37,8 @@ browser: $(VENV)/.test
 	@test -e $(AXE) || npm install --silent --no-audit --no-fund --prefix $(VENV)/axe axe-core@4 || \
 	  echo "missing: axe-core, for the tests of pages: npm install --prefix $(VENV)/axe axe-core@4" >&2
 
-test: lint types browser
+test: $(VENV)/.test
+	@$(MAKE) --no-print-directory --jobs 2 lint types browser
 	$(BIN)/pytest --numprocesses 2 --quiet
 
 # The long attacks and faults: kills, damaged files, mutated logs, each as often as the bars say.

@@ -109,7 +109,7 @@ def test_short_ids_are_monotonic_even_after_one_is_gone(bank: Bank) -> None:
     assert bank.ledger.undo("m-002") is None
     assert bank.lessons.add("Three").short_id == "m-003"
     for number in range(997):
-        last = bank.lessons.add(f"More of it, {number}")
+        last = bank.lessons.add(f"More of it, {number}", type=LessonType.PATTERN)
     assert last.short_id == "m-1000"
     assert bank.lessons.get("m-1000") == last
 

@@ -379,7 +379,8 @@ class Bank:
         return self.store.version()
 
     def acting_as(self, actor: Actor, *, timeout_s: float | None = None) -> Self:
-        """Return the same bank in another actor's name; who has waited already may wait so much longer."""
+        """Return the same bank in another name; `timeout_s` for a lock, or as long as this one waits."""
+        timeout_s = self._patience_s if timeout_s is None else timeout_s
         return type(self)(
             self.store,
             path=self.path,
@@ -408,7 +409,7 @@ class Bank:
 
     def working_in(self, folder: Path) -> Self:
         """Return the same bank for a caller who works in a folder, which says what project is meant."""
-        there = self.acting_as(self.actor, timeout_s=self._patience_s)
+        there = self.acting_as(self.actor)
         there.folder = folder
         return there
 
@@ -426,7 +427,7 @@ class Bank:
         """Return the same bank alone."""
         if self.team is None:
             return self
-        alone = self.acting_as(self.actor, timeout_s=self._patience_s)
+        alone = self.acting_as(self.actor)
         alone.team = None
         return alone
 

@@ -378,7 +378,8 @@ def test_setup_waits_for_a_hook_that_still_imports_the_session(
     assert run(app, "init").code == 0
     monkeypatch.setenv("ARCHIVIST_HOME", str(fresh_home / ".archivist"))
     state = state_folder(bank_file(app))
-    with hook_log.lock_sessions(state, 0.0) as is_locked, ThreadPoolExecutor(1) as pool:
+    # The lock is given back before the pool waits for what runs in it.
+    with ThreadPoolExecutor(1) as pool, hook_log.lock_sessions(state, 0.0) as is_locked:
         assert is_locked
         setup = pool.submit(run, app, "setup", "--json")
         with Bank.open(app, actor=Actor(ActorKind.ORCHESTRATOR, "vscode")) as bank:

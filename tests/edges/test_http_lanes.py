@@ -104,7 +104,7 @@ def test_reads_go_on_while_the_whole_bank_is_checked_that_another_process_writes
 
 
 def test_reads_and_writes_go_on_while_large_logs_are_read(served: Served) -> None:
-    logs = [_log(15, f"large-{number}") for number in range(4)]
+    logs = [_log(5, f"large-{number}") for number in range(4)]
     with served.client() as client, ThreadPoolExecutor(4) as pool:
         token = client.headers["Authorization"]
         uploads = [

@@ -177,7 +177,7 @@ def test_an_agent_of_a_person_reads_her_runs_and_cannot_share_them(team: Path, t
 def test_a_lesson_that_runs_of_two_people_met_is_the_teams(team: Path, tmp_path: Path) -> None:
     people = ("ada", "bob", "cy")
     tokens = {name: _token(team, f"human:{name}", "web") for name in people}
-    with _team_server(team, settings=_PRIVATE) as served:
+    with _team_server(team, settings=(*_PRIVATE, "server.heartbeat_s=0.2")) as served:
         for name, task in (("ada", _PRIVATE_TASK), ("bob", "Another thing")):
             with _client(served, tokens[name]) as theirs:
                 _capture(theirs, tmp_path, f"run-of-{name}", task)

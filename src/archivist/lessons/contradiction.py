@@ -6,7 +6,7 @@ A wish often names what it rules out ("pnpm, not npm"). What is left is compared
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from archivist.cold_start import lazy_pattern
@@ -81,7 +81,12 @@ def wish_likeness(first: Lesson | Candidate, second: Lesson | Candidate) -> floa
 
 
 def _words_of(wish: Lesson | Candidate) -> str:
-    return wish.remedies[0] if wish.remedies else wish.summary
+    return wish_words(wish.summary, wish.remedies)
+
+
+def wish_words(summary: str, remedies: Sequence[str]) -> str:
+    """Return what a wish asks for, without the marks of its summary."""
+    return remedies[0] if remedies else summary
 
 
 def contradicts(first: str, second: str) -> bool:
@@ -100,13 +105,14 @@ def contradicts(first: str, second: str) -> bool:
     return bool(conflict)
 
 
+@lru_cache(maxsize=4096)
 def _in_english(text: str) -> str:
     for english, pattern in _POLARITY.items():
         text = pattern.sub(english, text)
     return text
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4096)
 def _divide(wish: str) -> tuple[str, frozenset[str]]:
     """Return what a wish asks for, and the stems of what it rules out."""
     found = _RULED_OUT.search(wish)
