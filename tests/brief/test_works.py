@@ -291,15 +291,15 @@ def _busy(bank: Bank, hours: int, count: int) -> None:
 
 
 @pytest.mark.req("N1")
-def test_what_many_runs_fail_in_is_told_on_one_line_until_it_stops(bank: Bank) -> None:
-    for hours in range(3):
-        found = f"FAIL src/a_{hours}.test.ts\nAssertionError: expected {hours} to be 7"
-        _fail(bank, f"run-{hours}", "pnpm test", found, hours=hours)
-    _fail(bank, "run-3", "rsync -a . host:", "rsync: broken pipe", hours=3)
-    _busy(bank, 4, 8)
-    assert _failing(bank) == "Often fails here: `pnpm test` (in 3 of 12 runs)"
+def test_what_many_runs_fail_in_for_one_cause_is_told_on_one_line_until_it_stops(bank: Bank) -> None:
+    for hours in range(4):
+        rejected = "git@example.com: Permission denied (publickey)." if hours else "fatal: bad object x1"
+        _fail(bank, f"run-{hours}", "git push", rejected, hours=hours)
+    _fail(bank, "run-4", "rsync -a . host:", "rsync: broken pipe", hours=4)
+    _busy(bank, 5, 7)
+    assert _failing(bank) == "Often fails here: `git push` (authentication; in 3 of 12 runs)"
     assert bank.brief(repo="shop").habits.views()["fails"] == [
-        {"call": "pnpm test", "errors": "", "met": 3, "runs": 12}
+        {"call": "git push", "error": "authentication", "met": 3, "runs": 12}
     ]
     _busy(bank, 12, 3)
     assert _failing(bank) == ""
@@ -315,11 +315,13 @@ def test_refused_edits_are_told_where_many_runs_meet_them_with_what_avoids_them(
         bank.capture(episode, (edit,))
         bank.reflect(name)
 
-    refuse("run-0", 0)
-    _busy(bank, 1, 4)
+    for hours in range(2):
+        refuse(f"run-{hours}", hours)
+    _busy(bank, 2, 4)
     assert _failing(bank) == ""
-    refuse("run-5", 5)
-    assert _failing(bank).endswith("old text not found; read the lines again right before)")
+    refuse("run-6", 6)
+    said = "`Edit` (old text not found; in 3 of 7 runs; read the lines again right before)"
+    assert _failing(bank) == f"Often fails here: {said}"
 
 
 @pytest.mark.req("N6", "N7")

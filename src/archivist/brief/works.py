@@ -36,22 +36,17 @@ _LEAST_CONFIDENCE = 0.75
 _LEAST_LIFT = 2.0
 _MOST_PAIRS = 3
 _NOTED_PARTS = ('"attempts":{"', '"works":[[', '"failures":{"', '"edited":["')
-# What is told to fail did so in two of the latest runs at least, in this share of them, and lately.
-_LEAST_FAILING = 0.15
-_MOST_FAILING = 6
+# What is told to fail did so in so many of the latest runs, in this share of them, and lately.
+_LEAST_FAILING = 3
+_SHARE_OF_FAILING = 0.15
+_MOST_FAILING = 4
 _LATELY = 10
 _LONGEST_FAILING = 300
 _LONGEST_CLASS = 32
 # Every agent meets refused edits: only where many runs do are they worth a word, with what avoids them.
 _EDITS = "edit_not_applied"
-_LEAST_EDITS = 0.25
+_SHARE_OF_EDITS = 0.25
 _EDIT_ADVICE = "read the lines again right before"
-# What a kind of failure is called where runs do not share an error.
-_KIND_WORDS = {
-    "usage": "called wrongly", "missing_file": "no such file", "missing_module": "module not found",
-    "missing_command": "command not found", "timeout": "timed out", "permission": "not permitted",
-    "network": "no network", "crash": "crashed", "version_conflict": "versions conflict",
-}  # fmt: skip
 # So many runs in which a call went well show that what it failed of is over.
 _OVERCOME = 2
 # Families that only name failures once more.
@@ -114,10 +109,10 @@ class WorkingCommand(NamedTuple):
 
 
 class FailingCall(NamedTuple):
-    """A call that runs keep failing in: with which errors, in how many of the latest, and where it shows."""
+    """A call that runs keep failing in for one cause: in how many of the latest, and where it shows."""
 
     call: str
-    errors: tuple[str, ...]
+    error: str
     met: int
     runs: int
     advice: str = ""
@@ -125,13 +120,12 @@ class FailingCall(NamedTuple):
 
     def view(self) -> dict[str, object]:
         """Return it as plain values."""
-        return {"call": self.call, "errors": "; ".join(self.errors), "met": self.met, "runs": self.runs}
+        return {"call": self.call, "error": self.error, "met": self.met, "runs": self.runs}
 
     def describe(self, *, is_first: bool) -> str:
         """Return what a line says of it; the first says what is counted."""
         count = f"in {self.met} of {self.runs} runs" if is_first else f"{self.met}"
-        notes = "; ".join(filter(None, (count, ", ".join(self.errors), self.advice)))
-        return f"`{self.call}` ({notes})"
+        return f"`{self.call}` ({'; '.join(filter(None, (self.error, count, self.advice)))})"
 
 
 class FilePair(NamedTuple):
@@ -272,30 +266,22 @@ def count_found(
 
 
 def select_failing(noted: "Sequence[NotedRun]", runs: int) -> tuple[FailingCall, ...]:
-    """Choose the calls that several of the latest runs failed in, most first."""
-    by_name: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
+    """Choose the calls that many of the latest runs failed in for one and the same cause, most first."""
+    met: dict[tuple[str, str], dict[int, list[Mapping[str, Any]]]] = {}
     for run, _, entry in _entries_of(noted):
-        by_name.setdefault(entry["name"], []).append((run, entry))
-    found: list[FailingCall] = []
-    for name, entries in by_name.items():
-        met = {run for run, _ in entries}
-        is_edit = any(entry.get("kind") == _EDITS for _, entry in entries)
-        least = max(_LEAST_RUNS, (_LEAST_EDITS if is_edit else _LEAST_FAILING) * runs)
-        if len(met) < least or min(met) >= _LATELY:
-            continue
-        shared = _shared_errors(entries)
         # Codes, or a class in a few plain words: a message is what a program printed.
-        errors = [error for error in shared if len(error) <= _LONGEST_CLASS]
-        errors = [error for error in errors if error.translate(_WORD_MARKS).isalnum()]
-        events = _events_of(entry for _, entry in entries)
-        kinds = Counter(str(entry.get("kind")) for _, entry in entries)
-        errors = errors or [word for kind in kinds if (word := _KIND_WORDS.get(kind))][:1]
-        advice = _EDIT_ADVICE if is_edit else ""
-        # Of other calls than checks, that they often fail says nothing without the error.
-        if not (errors or advice or _OF_CODE.intersection(kinds)):
-            continue
-        found.append(FailingCall(name, tuple(errors), len(met), runs, advice, events))
-    return tuple(sorted(found, key=lambda each: (-each.met, each.call))[:_MOST_FAILING])
+        for error in entry.get("errors") or ():
+            if len(error) <= _LONGEST_CLASS and error.translate(_WORD_MARKS).isalnum():
+                met.setdefault((entry["name"], error), {}).setdefault(run, []).append(entry)
+    found: dict[str, FailingCall] = {}
+    for (name, error), of_runs in sorted(met.items(), key=lambda item: (-len(item[1]), item[0])):
+        entries = [entry for those in of_runs.values() for entry in those]
+        is_edit = any(entry.get("kind") == _EDITS for entry in entries)
+        least = max(_LEAST_FAILING, (_SHARE_OF_EDITS if is_edit else _SHARE_OF_FAILING) * runs)
+        if len(of_runs) >= least and min(of_runs) < _LATELY:
+            advice = _EDIT_ADVICE if is_edit else ""
+            found.setdefault(name, FailingCall(name, error, len(of_runs), runs, advice, _events_of(entries)))
+    return tuple(found.values())[:_MOST_FAILING]
 
 
 def format_failing(calls: Sequence[FailingCall]) -> str:

@@ -275,6 +275,10 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
         rule("connection lost", "~onnection reset|ECONNRESET|~onnection aborted|ETIMEDOUT"
              "|~onnection timed out|~o route to host|~etwork is unreachable", r"(?:[Cc]onnection (?:reset"
              r"|aborted|timed out)|ECONNRESET|ETIMEDOUT|[Nn]o route to host|[Nn]etwork is unreachable)"),
+        rule("server not reached", "~ailed to connect to|connect to server|connect to host"
+             "|~rror connecting to",
+             r"(?i)failed to connect to \S+ port \d|couldn't connect to server|^error connecting to \S"
+             r"|connect to (?:host )?\S+ port \d+: operation timed out"),
         rule("certificate", "CERTIFICATE_VERIFY_FAILED|SSL certificate|certificate has expired|SSLError"
              "|certificate verify|self-signed|self signed",
              r"(?i)CERTIFICATE_VERIFY_FAILED|SSL certificate problem|certificate (?:has expired"

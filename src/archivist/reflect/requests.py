@@ -42,7 +42,7 @@ ABOUT_WORK = lazy_pattern(
     r"\b(?:commit(?:s|ted|ting|te|tes|ten|tet|iter|ea)?|push(?:es|ed|ing|en|e|ear)?|prs?|(?:pull"
     r"|merge)[ -]requests?"
     r"|merg(?:ing|en)|merge (?:to|into|without|anything|before|only|on)|rebas(?:e|es|ed|ing|en)|squash\w{0,3}"
-    r"|amend\w{0,3}|branch(?:es)?|worktrees?|main checkout|upstream|releas(?:e|es|ing)|release[ -]notes"
+    r"|amend\w{0,3}|branch(?:es)?|worktrees?|main checkout|upstream|releas(?:e|es|ing)|release[ -]?notes"
     r"|tagging"
     r"|versions?|change ?logs?|docs|documentation|documented|readme|compat\w{0,9}|backwards?[ -]compat\w{0,9}"
     r"|breaking[ -]changes?|shims?|fallback code|tests?|testing|coverage|mocks?|fixtures|lint\w{0,4}"
@@ -130,6 +130,13 @@ _OPENING = lazy_pattern(
 _WORD = lazy_pattern(r"[^\W\d_][\w'./-]*+")
 # Places and numbers belong to one piece of work; a document at the top of every project does not.
 _DOCUMENT = lazy_pattern(r"(?i)@?\b(changelog|readme|contributing)\.(?:md|rst|txt)\b")
+# Another document is called a file, so that it is known for one without its ending.
+_OTHER_DOCUMENT = lazy_pattern(r"(?i)@?(?<![\w/])(?:[\w-]+/){0,4}([a-z][a-z_-]{2,30})\.(?:md|rst|txt)\b")
+# What a request is about however it is worded, and what is done with finished work.
+_THING = lazy_pattern(
+    r"\b(?:change ?log|release[ -]?notes|readme|docs|documentation|version|[a-z][a-z_-]{2,30}(?= file\b))\b",
+    re.IGNORECASE,
+)
 _PARTICULAR = lazy_pattern(r"://|[/\\`@#\[\]{}<>=|\x00\u2022]|\d|\w\.\w")
 # "There, not here" asks for the same as "there".
 _CONTRAST = lazy_pattern(r",\s(?:and |but )?(?:not|never|nicht|pas|no|não|non)\b[^,]{0,60}$", re.IGNORECASE)
@@ -151,6 +158,9 @@ _NO_REQUEST = _words(
     # What switches checks off or brings something in is said anew each time.
     " disable skip ignore bypass allow approve force override install download trust turn switch"
 )
+# Verbs that ask for the same when they are about a document.
+_WRITE = _words("update add write extend adapt adjust append note mention include document put complete")
+_ACTIONS = _words("commit push rebase deploy")
 # The stems of words that stand for anything.
 _HOLLOW = content_stems("change changes code file files work thing things everything stuff please it them me")
 # Words at the end of what runs have in common that say nothing without what one run was about.
@@ -187,6 +197,7 @@ def _requests_of(message: str) -> Iterator[Request]:
         if new_style and start >= new_style.start():
             return
         sentence = _DOCUMENT.sub(r"\1", spoken.replace("\u2019", "'"))
+        sentence = _OTHER_DOCUMENT.sub(r"\1 file", sentence)
         opening = _OPENING.match(sentence)
         said = sentence[opening.end() if opening else 0 :].rstrip(" .!\u3002\uff01")
         is_sized = len(said.encode()) >= 8 and len(said) <= _LONGEST_RULE
@@ -220,8 +231,11 @@ def _plain_requests(said: str) -> Iterator[Request]:
         spoken = _WORD.findall(words.lower())
         most = _MOST_WORDS if is_short else _MOST_CLAUSE_WORDS
         is_request = 1 < len(spoken) <= most and spoken[0] not in _NO_REQUEST
-        if is_request and not _PARTICULAR.search(words) and len(_stems(words)) > 1:
+        is_action = _ACTIONS.issuperset(spoken[:1])
+        if is_request and not _PARTICULAR.search(words) and (is_action or len(_stems(words)) > 1):
             yield Request(words)
+        elif is_action and len(spoken) == 1:
+            yield Request(words.strip())
 
 
 @lru_cache(maxsize=4096)
@@ -318,4 +332,32 @@ def select_requests(made: Mapping[str, Sequence[Request]]) -> list[tuple[str, tu
         share = _SHARE_OF_WORK if ABOUT_WORK.search(words) else _SHARE_OF_OTHERS
         if len(runs) >= max(_LEAST_REQUESTS, share * len(made)):
             chosen[words] = runs
-    return list(chosen.items())[:_MOST_TOLD]
+    told = frozenset(word for words in chosen for word in words.lower().split())
+    least = max(_LEAST_REQUESTS, _SHARE_OF_WORK * len(made))
+    subjects = _select_subjects(plain)
+    chosen |= {words: runs for name, words, runs in subjects if name not in told and len(runs) >= least}
+    return sorted(chosen.items(), key=lambda item: -len(item[1]))[:_MOST_TOLD]
+
+
+def _select_subjects(plain: Iterable[tuple[str, Request]]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield what requests in ever other words are about: its name, the usual verb with it, the runs."""
+    about: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
+    clauses = ((run, clause) for run, request in plain for clause in _CLAUSE_END.split(request.words))
+    for run, clause in clauses:
+        spoken = _WORD.findall(clause.lower())
+        if not spoken or _NEGATED.search(clause):
+            continue
+        verb = spoken[0]
+        if verb in _ACTIONS:
+            about.setdefault((verb, verb), []).append((run, verb, ""))
+        for thing in _THING.finditer(clause):
+            name = thing[0].lower().replace("-", "").replace(" ", "")
+            is_file = clause[thing.end() :].startswith(" file")
+            kind = "update" if verb in _WRITE else verb
+            words = f" the {thing[0]}{' file' if is_file else ''}"
+            about.setdefault((kind, name), []).append((run, verb, words))
+    for (kind, name), those in sorted(about.items(), key=lambda item: -len(item[1])):
+        usual, times = Counter(verb for _, verb, _ in those).most_common(1)[0]
+        thing_words = Counter(words for *_, words in those).most_common(1)[0][0]
+        verb = usual if 2 * times > len(those) else kind
+        yield name, f"{verb}{thing_words}", tuple(dict.fromkeys(run for run, *_ in those))

@@ -324,3 +324,29 @@ def test_the_whole_command_is_told_and_not_how_it_differs() -> None:
     assert advice(Remedy(RemedyKind.COMMAND, "cargo run", wrong)) == "use `cargo run`"
     whole = Remedy(RemedyKind.COMMAND, "cargo run --release", "cargo run --release -q")
     assert advice(whole) == "use `cargo run --release`"
+
+
+@pytest.mark.req("N1")
+@pytest.mark.parametrize(
+    "message",
+    [
+        (
+            "ssh: connect to host git.example.com port 22: Operation timed out\n"
+            "fatal: Could not read from remote repository."
+        ),
+        "fatal: unable to access 'https://git.example.com/a/b.git/': Could not resolve host: git.example.com",
+        (
+            "fatal: unable to access 'https://git.example.com/a/b.git/': Failed to connect to git.example.com port"
+            " 443 after 130000 ms: Couldn't connect to server"
+        ),
+    ],
+)
+def test_what_no_run_could_reach_is_told_also_of_a_chain(message: str) -> None:
+    chain = "git add -A && git commit -m 'Mend it' && git push"
+    runs = [run(sh(chain, f"[main 1a2b3c4] Mend it\n{message}", 128), name=f"run-{at}") for at in range(3)]
+    assert not any("server" in found.summary for found in learnt(*runs[:2]))
+    lesson = one(*runs)
+    assert lesson.summary.startswith("widget: `git push` has not reached its server in any run (")
+    assert lesson.summary.endswith("): leave it to the user")
+    reached = run(sh("git push", "To git.example.com:a/b.git\n   1..2  main -> main"), name="run-0")
+    assert learnt(reached, *runs[1:], run(sh(chain, message, 128), name="run-3")) == []

@@ -92,8 +92,8 @@ _WORKS = "A command of the project, and in how many of the runs that tried it it
 WorkingCommandOut = _shape(
     "WorkingCommandOut", _WORKS, "purpose command folder errors", passed=int, tried=int, found_in=int
 )
-_FAILS = "A call that runs of the project often fail in: with which errors, in how many of the latest runs."
-FailingCallOut = _shape("FailingCallOut", _FAILS, "call errors", met=int, runs=int)
+_FAILS = "A call that runs of the project often fail in: for which cause, in how many of the latest runs."
+FailingCallOut = _shape("FailingCallOut", _FAILS, "call error", met=int, runs=int)
 _TOGETHER = "Two files that runs change together, in how many of the runs that changed the first."
 FilePairOut = _shape("FilePairOut", _TOGETHER, "file other", together=int, changed=int)
 BriefOut = _shape(

@@ -63,6 +63,8 @@ _MISSPELT = 1
 _OUTAGE = lazy_pattern(
     r"(?i)\b50[0234]\b.{0,60}(?:internal server|unavailable|bad gateway|time-?out)|temporarily unavailable"
 )
+# A service that was not started refuses; these are about another machine.
+_NO_SERVER = frozenset(("name not resolved", "connection lost", "server not reached"))
 _SPECIFIC_WORDS = 4
 _MOST_CALLS = 4
 
@@ -78,6 +80,8 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
             yield lesson_with_advice(material, case, None, asked)
         elif offer := case.offer:
             yield lesson_with_advice(material, case, offer, describe_offer(offer))
+        elif case.first.failure.signature.error in _NO_SERVER:
+            yield from _mine_unreachable(material, case)
         else:
             # Of a chain nobody can tell which part the message is of, and a refused word that differs each
             # time is one of the run's own.
@@ -94,6 +98,27 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
                 text = f"{material.name}: {code(case.first.act.purpose)} fails: {error}"
             if error:
                 yield make_candidate(material, case, text, words=_tag_words(case))
+
+
+def _mine_unreachable(material: Material, case: Case) -> Iterator[Candidate]:
+    """Say which command never gets to its server: what no run could do, the next one cannot either."""
+    signature = case.first.failure.signature
+    attempts = [*material.past.attempts(material.project, signature.program).values()]
+    attempts += [counts] if (counts := material.reading.attempts.get(signature.program)) else []
+    if case.runs < _MANY or any(counts.ok for counts in attempts):
+        return
+    command, act = code(signature.program), case.first.act
+    # Tests and installs can be run without their server in another way; what sends something cannot.
+    action = "" if act.is_test or act.installs else "leave it to the user"
+    problem = f"{material.name}: {command} has not reached its server in any run ({signature.error})"
+    yield make_candidate(
+        material,
+        case,
+        f"{problem}: {action}" if action else problem,
+        rule=format_rule(f"{command} is to be run in {material.name}", action) if action else "",
+        words=(signature.program, "network"),
+        is_answer=True,
+    )
 
 
 def _is_worth_telling(case: Case) -> bool:
