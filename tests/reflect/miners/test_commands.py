@@ -336,8 +336,8 @@ def test_the_whole_command_is_told_and_not_how_it_differs() -> None:
         ),
         "fatal: unable to access 'https://git.example.com/a/b.git/': Could not resolve host: git.example.com",
         (
-            "fatal: unable to access 'https://git.example.com/a/b.git/': Failed to connect to git.example.com port"
-            " 443 after 130000 ms: Couldn't connect to server"
+            "fatal: unable to access 'https://git.example.com/a/b.git/': Failed to connect to git.example.com"
+            " port 443 after 130000 ms: Couldn't connect to server"
         ),
     ],
 )

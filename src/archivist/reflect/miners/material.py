@@ -274,6 +274,9 @@ def _rank_remedies(found: Counter[Remedy], proven: Mapping[str, Proof]) -> tuple
     ranked: list[tuple[Remedy, int]] = []
     for name in sorted(counts, key=lambda name: (proven[name[1]].rank, name[0] is RemedyKind.EDIT, name)):
         way, text, _ = name
+        # What more runs tried in vain than with success is a guess.
+        if proven[text].vain > counts[name]:
+            continue
         if counts[name] > 1 or way not in _COMMANDS or not is_destructive(text):
             # Files that runs usually changed, not those that one of many did.
             most = max(files[name].values(), default=0)
