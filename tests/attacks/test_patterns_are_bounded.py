@@ -143,7 +143,9 @@ def test_a_pattern_takes_about_as_long_as_its_text(share: int) -> None:
 )
 def test_the_texts_show_what_is_slow(text: str | bytes, method: str) -> None:
     flags = re.DOTALL | re.MULTILINE if "search" in method else 0
-    assert find_slow_text(Use("here", text, flags, None, method))
+    use = Use("here", text, flags, None, method)
+    # The slowest of these is near the limit: measured again, for a machine that was faster for a moment.
+    assert find_slow_text(use) or find_slow_text(use)
 
 
 @pytest.mark.parametrize(

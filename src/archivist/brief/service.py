@@ -461,7 +461,7 @@ def _leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
     Where there is nothing else to say, the project's own plain tasks are told all the same.
     """
     said = " ".join(f"{each.lesson.summary} {each.lesson.rule}" for each in chosen)
-    works = [each for each in habits.works if f"`{each.command}`" not in said]
+    works = [each for each in habits.works if each.errors or f"`{each.command}`" not in said]
     others = [each for each in works if each.errors or not each.is_plain]
     if not (chosen or others or habits.pairs):
         others = [each for each in works if is_own_task(each.command)]

@@ -13,6 +13,7 @@ from typing import Any
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import CALL_KINDS, ToolCall, read_tool_calls
+from archivist.reading.checker_rules import find_broken_rules
 from archivist.reading.commands import is_help, is_preparation, own_scripts, step_purpose
 from archivist.reading.cures import (
     HORIZON,
@@ -31,7 +32,7 @@ from archivist.reading.remedies import Remedy, RemedyKind, split_steps, to_diges
 from archivist.reading.replacements import Cure
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
-from archivist.reading.signatures import says_more
+from archivist.reading.signatures import clean_output, says_more
 from archivist.reading.wording import (
     advice,
     base_name,
@@ -76,6 +77,7 @@ _MOST_PURPOSES = 40
 _MOST_PASSED = 12
 _LONGEST_LINE = 300
 _SHORT_ERROR = 40
+_MOST_RULES = 4
 _MOST_JUDGED = 20
 _NOT_FOUND = lazy_pattern(r"(?:\bcommand not found: |\b)([\w.+-]{1,40}): (?:command )?not found\b")
 _LONGEST_MISSING = 4_000
@@ -568,6 +570,10 @@ def digest_failure(
     is_unclear = first.act.is_look or len(_working_steps(first.act)) > 1
     name = "" if is_unclear or not {"<", "`"}.isdisjoint(name) else name
     errors = [error for error in dict.fromkeys(map(_short_error, those)) if error][:2]
+    if first.failure.kind is K.CHECK:
+        # What a checker still finds in the end is what no automatic fix mends.
+        broken = find_broken_rules(clean_output(those[-1].act.event.output))
+        errors = [rule for rule in broken if suspicion and not suspicion(rule, "")][:_MOST_RULES] or errors
     # Judged whole: what is cut off may be what makes it suspicious.
     lines = " ".join(dict.fromkeys(met.failure.line for met in those[:_MOST_JUDGED]))
     return {

@@ -131,7 +131,9 @@ _WORD = lazy_pattern(r"[^\W\d_][\w'./-]*+")
 # Places and numbers belong to one piece of work; a document at the top of every project does not.
 _DOCUMENT = lazy_pattern(r"(?i)@?\b(changelog|readme|contributing)\.(?:md|rst|txt)\b")
 # Another document is called a file, so that it is known for one without its ending.
-_OTHER_DOCUMENT = lazy_pattern(r"(?i)@?(?<![\w/])(?:[\w-]+/){0,4}([a-z][a-z_-]{2,30})\.(?:md|rst|txt)\b")
+_OTHER_DOCUMENT = lazy_pattern(
+    r"(?i)@?(?<![\w/-])(?:[\w-]{1,30}/){0,4}([a-z][a-z_-]{2,30})\.(?:md|rst|txt)\b"
+)
 # What a request is about however it is worded, and what is done with finished work.
 _THING = lazy_pattern(
     r"\b(?:change ?log|release[ -]?notes|readme|docs|documentation|version|[a-z][a-z_-]{2,30}(?= file\b))\b",
