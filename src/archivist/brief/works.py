@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 # The tables of failures that one run and its subagents noted.
 NotedRun: TypeAlias = "Sequence[Mapping[str, Any]]"
-# The latest runs that count, and how many records are read to find them: a subagent's run is its parent's.
+# The latest runs that count. A subagent's run is its parent's, so more records are read to find them.
 LATEST_RUNS = 20
-_READ_RECORDS = 40
+# Which files belong together shows rarely, and is true for longer: more runs are read for that alone.
+_EDITING_RUNS = 80
+_READ_RECORDS = 120
 # What is told could run in two runs at least, nearly always, and in one of the latest that tried it.
 _LEAST_RUNS = 2
 _LEAST_SHARE = 0.75
@@ -29,13 +31,15 @@ _SHORT_NAME = 12
 _OPENING = "Commands here: "
 _FAILING = "Often fails here: "
 _TOGETHER = "Changed together here: "
-# Files that belong together were changed so in four runs at least, nearly always when the first one was, and
-# twice as often as chance would have it. Those of one folder, and a file with its test, are found without.
-_LEAST_TOGETHER = 4
+# Files that belong together were changed so in three runs at least, always when the first one was and so
+# many times as often as chance would have it; from four runs on nearly always is enough. Those of one folder,
+# and a file with its test, are found without.
+_LEAST_TOGETHER = 3
 _LEAST_CONFIDENCE = 0.75
-_LEAST_LIFT = 2.0
+_LEAST_LIFT = 2.5
 _MOST_PAIRS = 3
-_NOTED_PARTS = ('"attempts":{"', '"works":[[', '"failures":{"', '"edited":["')
+_EDITED = '"edited":['
+_NOTED_PARTS = ('"attempts":{"', '"works":[[', '"failures":{"', _EDITED + '"')
 # What is told to fail did so in so many of the latest runs, in this share of them, and lately.
 _LEAST_FAILING = 3
 _SHARE_OF_FAILING = 0.15
@@ -200,7 +204,10 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     for name, parent, extra in rows:
         root = str(parent or name)
         if root not in runs and len(runs) == LATEST_RUNS:
-            break
+            if root not in edited and len(edited) >= _EDITING_RUNS:
+                break
+            edited.setdefault(root, set()).update(_edited_in(extra))
+            continue
         noted = runs.setdefault(root, [])
         # Most runs of some projects note nothing; finding that out by text is cheaper than by parsing.
         is_noting = any(part in extra for part in _NOTED_PARTS)
@@ -220,6 +227,15 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     )
     fails = select_failing(noted_failures, len(runs))
     return Habits(works, fails, select_pairs(list(filter(None, edited.values()))), outcomes)
+
+
+def _edited_in(extra: str) -> list[str]:
+    """Return the files that a run noted as changed, without parsing the rest of its notes."""
+    at = extra.rfind(_EDITED)
+    if at < 0:
+        return []
+    files = json.JSONDecoder().raw_decode(extra, at + len(_EDITED) - 1)[0]
+    return [file for file in files if isinstance(file, str)]
 
 
 def _outcome_of(failures: Iterable[Mapping[str, Any]], attempts: Iterable[Mapping[str, Any]]) -> RunOutcome:
@@ -343,8 +359,9 @@ def select_pairs(edited: Sequence[Collection[str]]) -> tuple[FilePair, ...]:
     )
     for (file, other), count in ranked:
         share = count / changed[file]
-        is_sure = count >= _LEAST_TOGETHER and share >= _LEAST_CONFIDENCE
-        is_linked = is_sure and share * len(edited) >= _LEAST_LIFT * changed[other]
+        is_sure = share == 1 or (count > _LEAST_TOGETHER and share >= _LEAST_CONFIDENCE)
+        is_often = count >= _LEAST_TOGETHER and share * len(edited) >= _LEAST_LIFT * changed[other]
+        is_linked = is_sure and is_often
         is_told = any({file, other} & {pair.file, pair.other} for pair in pairs)
         if (
             is_linked
