@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
-from archivist.reading.offered_installs import names_install, without_installs
+from archivist.reading.printed_offers import names_install, without_installs
 from archivist.recall.query import Query
 from tests.samples import agent_log
 

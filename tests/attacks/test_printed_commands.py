@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
-from archivist.reading.offered_installs import names_install
+from archivist.reading.printed_offers import names_install
 from archivist.recall.query import Query
 from tests.commands import Command
 from tests.e2e import client_homes

@@ -10,7 +10,7 @@ from archivist.reading.calls import ToolCall
 from archivist.reading.command_risks import text_risk
 from archivist.reading.commands import ends_with_own_status, is_display_step, is_preparation
 from archivist.reading.evasions import is_bypass
-from archivist.reading.offered_installs import names_install
+from archivist.reading.printed_offers import names_install
 from archivist.reading.remedies import Remedy, RemedyKind, is_destructive
 from archivist.reading.shell import Step, parse
 from archivist.reading.signatures import clean_output

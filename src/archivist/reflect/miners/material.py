@@ -12,8 +12,8 @@ from archivist.lessons.candidate import Candidate
 from archivist.lessons.quarantine import suspicion
 from archivist.reading.command_risks import FETCHED_PACKAGE
 from archivist.reading.history import RunHistory
-from archivist.reading.offered_installs import without_installs
 from archivist.reading.outcomes import find_offer
+from archivist.reading.printed_offers import without_installs
 from archivist.reading.remedies import (
     WARNING,
     Proof,
