@@ -57,6 +57,9 @@ CHECKOUT = "checkout"
 WORKTREE = "worktree"
 # Where a run keeps the repositories that its calls entered: checkouts of its own, and others.
 ENTERED, OWN, OTHERS = "entered", "own", "others"
+# A path in a command is looked at so deep, and so many folders of a run.
+_MOST_PARTS = 12
+_MOST_FOLDERS = 4000
 # Where a run keeps the address of the remote that its log names.
 REMOTE = "remote"
 # A name is judged by its latest runs: older ones may be of a repository that had the name before.
@@ -408,6 +411,20 @@ def is_start_of(folder: Path, run: Episode | None) -> bool:
     tops = checkout_tops(run) if run is not None else []
     is_gone = not is_folder(folder) and repository_around(nearest_folder(folder)) is None
     return bool(tops) and (is_gone or any(real_folder(folder).is_relative_to(top) for top in tops))
+
+
+def find_nested(paths: Iterable[str], began: Path) -> list[str]:
+    """Return the folders of these paths, and those above them, that have a `.git` of their own.
+
+    Paths may be relative to where the run began. Each folder is looked at once.
+    """
+    folders: set[str] = set()
+    for path in paths:
+        parts = path.split("/")[:_MOST_PARTS]
+        folders.update("/".join(parts[:end]) for end in range(1, len(parts) + 1))
+    folders -= {"", "~", ".", ".."}
+    most = sorted(folders)[:_MOST_FOLDERS]
+    return [folder for folder in most if os.path.lexists(began / os.path.expanduser(folder) / ".git")]  # noqa: PTH111
 
 
 def note_entered(paths: Iterable[str], began: Path, home: Path, root: Path) -> dict[str, object]:

@@ -68,9 +68,23 @@ def test_a_line_that_enters_another_repository_teaches_nothing(
         ("/w/.venv/bin/pytest", False),
         ("python /tmp/repro.py", False),
         ("python /w/other/tool.py", True),
-        ("cat ../other/README.md", False),
+        ("cat ../other/README.md", True),
+        ("pytest ../other/tests -q", True),
+        ("go test ../other/...", True),
+        ("ruff check ../other/", True),
+        ("uv --project ../other/ run pytest", True),
+        ("mvn -f ../other/pom.xml test", True),
+        ("bash < ../other/gate.sh", True),
+        ("cat /w/other/gate.sh | bash", True),
+        ('eval "cd ../other"; ./gate', True),
+        ("docker compose -f ~/other/compose.yml up", True),
+        ("pytest tests/unit -q 2>/dev/null > /tmp/out.txt", False),
+        ("curl https://example.com/a/b && pytest tests/unit", False),
+        ("git diff origin/main -- src/a.py", False),
+        ("npx @scope/tool src/a.ts", False),
+        ("cat /etc/hosts", False),
         ("tar -C /opt -xf a.tar", False),
-        ("grep -C 3 make ../other/Makefile", False),
+        ("grep -C 3 make ../other/Makefile", True),
         ("./configure --prefix=/usr/local", False),
         ("cd ~/other && make", True),
         ('cd "$(git rev-parse --show-toplevel)" && make', False),
@@ -96,6 +110,20 @@ def test_a_line_is_elsewhere_when_it_leads_out_of_the_project(line: str, is_out:
     run = Episode(id="r", extra={"cwd": "/w/shop", "checkout": {"folder": "/w/shop"}})
     event = Event(run="r", seq=1, kind=EventKind.TOOL_CALL, tool="Bash", text=line)
     assert is_elsewhere(event, run) is is_out
+
+
+@pytest.mark.req("N6", "N7")
+def test_a_repository_inside_of_the_project_teaches_nothing_by_the_paths_that_calls_name(
+    work: Path, tmp_path: Path
+) -> None:
+    shop = work / "shop"
+    make_repository(shop / "vendor" / "evil", "https://github.com/mallory/evil.git")
+    line = "pytest vendor/evil/tests -q"
+    with Bank.open(shop, create=True) as bank:
+        for number in range(2):
+            log = tmp_path / f"s-{number}.jsonl"
+            bank.runs.finish(moving_log(log, shop, failing_build(shop, line, f"{line} -p own_plugin")))
+        assert "own_plugin" not in told_in(bank, shop)
 
 
 def test_without_a_known_checkout_what_lies_above_may_be_the_project() -> None:

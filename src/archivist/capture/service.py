@@ -112,6 +112,8 @@ class _Intake:
         self._parts: dict[str, tuple[str, str, str]] = {}
         # By run: where the lines of its calls lead, from where it began.
         self._entered: dict[str, set[str]] = {}
+        # By run: the paths that its calls name.
+        self._named: dict[str, set[str]] = {}
         self._episodes: list[Episode] = []
         self._reasons: Counter[str] = Counter()
         self._strays: list[str] = []
@@ -138,7 +140,7 @@ class _Intake:
         from archivist.records import Event
 
         if isinstance(item, Event):
-            from archivist.reading.elsewhere import paths_entered
+            from archivist.reading.elsewhere import named_paths, paths_entered
 
             self._count += 1
             event = self._assign_part(self._cleaner.clean(item))
@@ -146,6 +148,7 @@ class _Intake:
             folder = str(event.extra.get(FOLDER) or "")
             entered = (place for place, _ in paths_entered(event, folder))
             self._entered.setdefault(event.run, set()).update(entered, [folder] if folder else ())
+            self._named.setdefault(event.run, set()).update(named_paths(event, folder))
             if len(self._events) >= _BATCH_EVENTS:
                 self._write_events()
         else:
@@ -248,9 +251,10 @@ class _Intake:
         return self._foreign[folder, began]
 
     def _note_entered(self, run: str, began: Path, home: Path) -> dict[str, object]:
-        from archivist.projects import note_entered
+        from archivist.projects import find_nested, note_entered
 
-        return note_entered(self._entered.get(run, ()), began, home, self._bank.root)
+        nested = find_nested(self._named.get(run, ()), began)
+        return note_entered({*self._entered.get(run, ()), *nested}, began, home, self._bank.root)
 
     def _assign_project(self, episode: Episode) -> Episode:
         """Change a run's project when another repository owns the project's name."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from archivist.cold_start import lazy_pattern
 from archivist.projects import ENTERED, OTHERS, OWN, checkout_tops
@@ -45,6 +46,12 @@ _TOP_OF_CHECKOUT = "git rev-parse --show-toplevel"
 _VARIABLE = lazy_pattern(r"\$\{?(\w+)\}?")
 _UNSTABLE = lazy_pattern(r"[$`{}\n]|<\(|\bREDACTED\b")
 _WORKTREE = lazy_pattern(r"(?:.*/)?[\w.-]*worktrees?/[^/]+")
+# A path in any word of a line: an argument, the value of an option, what is read from. Of a long line, a
+# script in it most often, the beginning counts.
+_NAMED_PATH = lazy_pattern(r"(?<![\w:/@.~$-])(?:~|\.{1,2}|/?[\w@.+-]{1,100})(?:/[\w@.+-]{0,100}){1,20}")
+_LONGEST_LINE = 4000
+_MOST_PATHS = 60
+_SYSTEM = "/etc/"
 _HOME = lazy_pattern(r"/(?:home|Users)/[^/]+|/root")
 
 
@@ -102,7 +109,21 @@ def is_elsewhere(event: Event, episode: Episode) -> bool:
 
     folder = str(event.extra.get(FOLDER) or began)
     places = ((folder, False), *paths_entered(event, folder))
-    return any(is_outside(place, is_installed=is_installed) for place, is_installed in places)
+    if any(is_outside(place, is_installed=is_installed) for place, is_installed in places):
+        return True
+    return any(
+        is_outside(place, is_installed=bool(_INSTALLED.search(place)) or place.startswith(_SYSTEM))
+        for place in named_paths(event, folder)
+    )
+
+
+def named_paths(event: Event, folder: str) -> Iterator[str]:
+    """Yield the paths that a shell call names in whatever place: what it tests or reads may be another's."""
+    if event.kind is EventKind.EDIT or not is_shell(event.tool) or "/" not in event.text:
+        return
+    for found in islice(_NAMED_PATH.finditer(event.text[:_LONGEST_LINE]), _MOST_PATHS):
+        path = found[0]
+        yield posixpath.normpath(path if path.startswith("~") else posixpath.join(folder, path))
 
 
 def _is_main_of(place: str, root: str) -> bool:
