@@ -114,7 +114,6 @@ HARMLESS = [
     "add `--allow-empty` to commit",
     "set `PYTHONPATH=src`",
     "run 'python manage.py migrate'",
-    "run `curl http://localhost:8000/health`",
 ]
 
 

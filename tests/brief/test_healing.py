@@ -15,7 +15,7 @@ def _told(*cures: Run) -> list[str]:
     digests: list[dict[str, Any]] = [
         {"failures": {KEY: {"cures": cured, "in_vain": in_vain}}} for cured, in_vain in cures
     ]
-    return describe_recovery([KEY], "", "not found", digests, ()).text.splitlines()[3:]
+    return describe_recovery([KEY], "", digests, ()).text.splitlines()[3:]
 
 
 def test_words_are_not_set_as_code() -> None:

@@ -180,7 +180,7 @@ def test_of_several_remedies_only_that_of_the_same_mistake_is_told(bank: Bank, t
     ]
     _learn(bank, tmp_path, "first", calls)
     text = _healed(bank, *calls[0][:2])
-    assert "unrecognized subcommand 'get'" in text
+    assert "Met once before." in text
     assert "waxwing directive show" in text
     assert "waxwing issues list" not in text
     other = "Exit code 2\nerror: unrecognized subcommand 'show'"
@@ -260,8 +260,8 @@ def test_what_runs_of_a_named_repository_did_is_told_if_it_is_asked_for(bank: Ba
     calls = [("npm start", TAKEN, True), ("npm run stop", "", False), ("npm start", "up", False)]
     for run, project in (("first", "api"), ("second", "api"), ("third", "web")):
         bank.runs.finish(agent_log(tmp_path / f"{run}.jsonl", calls, session=run, project=project))
-    assert "Met in 2 runs: " in bank.briefs.heal(TAKEN, command="npm start", repo="api").text
-    assert "Met once: " in bank.briefs.heal(TAKEN, command="npm start", repo="web").text
+    assert "Met in 2 runs before" in bank.briefs.heal(TAKEN, command="npm start", repo="api").text
+    assert "Met once before" in bank.briefs.heal(TAKEN, command="npm start", repo="web").text
     assert bank.briefs.heal(TAKEN, command="npm start", repo="shop").text == ""
 
 

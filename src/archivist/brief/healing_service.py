@@ -50,7 +50,6 @@ _MAX_SIMILAR = 2
 _SCORED = 4_000
 # More than three remedies are a list to read, not a help next to an error.
 MAX_SHOWN = 3
-_MAX_LINE = 200
 # Ways of overcoming a failure that are described in words, not as a command.
 _DESCRIBED = ("said", "edit", "path")
 # A lesson about the same error has most of its words; a few words are like anything.
@@ -67,12 +66,11 @@ def failure_family(key: str) -> str:
 def describe_recovery(
     keys: Collection[str],
     subject: str,
-    line: str,
     digests: Iterable[Mapping[str, Any]],
     lessons: Sequence[Lesson],
     quarantined: str = "",
 ) -> RenderedBrief:
-    """Say what the digests of earlier runs and the lessons know of a failure; `line` is what the error says.
+    """Say what the digests of earlier runs and the lessons know of a failure.
 
     Facts only: the reader decides. `keys` name the failure under each name of the repository: what another
     repository did, which a stranger may have written, is not told. A failure that is about something (a
@@ -93,8 +91,8 @@ def describe_recovery(
         return RenderedBrief("", ())
     lines = ["### What is known about this error", ""]
     if met:
-        times = "once" if len(met) == 1 else f"in {len(met)} runs"
-        lines.append(f"Met {times}: {' '.join(line.split())[:_MAX_LINE]}")
+        # Without its words: who asks has them, and a program chose them.
+        lines.append("Met once before." if len(met) == 1 else f"Met in {len(met)} runs before.")
     lines += [f"- {remedy}" for remedy in worked[:MAX_SHOWN]]
     for lesson, advice in () if worked else advised:
         brought = "" if lesson.provenance.is_own else f" ({lesson.provenance.label}, approved)"
@@ -197,7 +195,7 @@ def heal(
             notes = [note for extra in extras if isinstance(note := json.loads(extra).get(NOTES), dict)]
             notes = [note if note.get("judged") else _without_risky_cures(note) for note in notes]
             held = _quarantined_words(reader, keys)
-            found = describe_recovery(keys, failure.subject, failure.line, notes, lessons, held)
+            found = describe_recovery(keys, failure.subject, notes, lessons, held)
             if found.text:
                 return found
         similar = _similar_lessons(reader, failure, error, project, run)

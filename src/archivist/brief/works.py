@@ -71,6 +71,7 @@ _OF_CODE = frozenset(("check", "test_failure", "syntax", "build", "type_error"))
 _LEAST_RED = 3
 _LONGEST_SUBJECT = 40
 _WORD_MARKS = str.maketrans("", "", " -_")
+_PATH_MARKS = str.maketrans("", "", "/.-_")
 # In the order in which a line tells them.
 _PURPOSES = ("test", "one test", "lint", "fix", "types", "format", "build", "check", "run", "also")
 # Tasks of other names are told from three runs on, so many at most.
@@ -456,7 +457,7 @@ def is_own_task(command: str) -> bool:
 def _is_plain(folder: str) -> bool:
     """Say whether a folder's path can be told; for a short one nothing is imported."""
     if len(folder) <= _SHORT_NAME:
-        return True
+        return folder.translate(_PATH_MARKS).isalnum() or not folder
     from archivist.lessons.quarantine import is_plain_name
 
     return is_plain_name(folder)

@@ -229,10 +229,28 @@ def plain_letters(text: str) -> str:
     return _WEIGHTLESS.sub("", unicodedata.normalize("NFKD", text)).translate(_LOOKALIKES)
 
 
+# The words of a name are parted by marks or by capitals. A long name speaks, and so does a shorter one with
+# words that only sentences have.
+_PLAIN_PATH = lazy_pattern(r"[\w./@+-]{1,200}")
+_NAME_WORD = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_MOST_NAME_WORDS = 5
+_MOST_SPEAKING = 2
+_SPOKEN_WORDS = frozenset((
+    "the", "you", "your", "to", "and", "before", "after", "always", "never", "not", "must", "do", "all",
+    "every", "user", "agent", "me", "my", "please", "it", "this", "with",
+))  # fmt: skip
+
+
 def is_plain_name(name: str) -> bool:
-    """Say whether a name that a repository chose can be told: a short one, or one that orders nothing."""
-    words = [word for word in re.split(r"[\W_]+", name) if word]
-    return len(words) < 3 or (name.count(" ") < 3 and not suspicion(" ".join(words)))
+    """Say whether the path of a file or folder, which a repository chose, can be told as it is."""
+    if not _PLAIN_PATH.fullmatch(name):
+        return False
+    parts = [_NAME_WORD.findall(part) for part in name.split("/")]
+    for words in parts:
+        is_speaking = not _SPOKEN_WORDS.isdisjoint(word.lower() for word in words)
+        if len(words) > (_MOST_SPEAKING if is_speaking else _MOST_NAME_WORDS):
+            return False
+    return not suspicion(" ".join(word for words in parts for word in words))
 
 
 def _speech(text: str) -> str:

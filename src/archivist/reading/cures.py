@@ -119,7 +119,8 @@ def _as_it_ran(cure: Cure) -> Cure | None:
     if risky:
         return replace(cure, remedy=cure.remedy._replace(text=risky))
     is_true = all(tells_paths_truly(cure.remedy.text, act.event.text) for act in cure.acts)
-    return cure if is_true else None
+    # A here-document on one line is another command.
+    return cure if is_true and "<<" not in cure.remedy.text else None
 
 
 def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise, takewhile
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading import risk_tables as tables
@@ -84,7 +84,9 @@ _ADDRESS = lazy_pattern(
     r"(?<![\w/])(?:git@[\w.-]{1,100}:|[a-z][a-z\d+.-]{1,12}://(?:[^\s/?#@'\"<>]{0,100}@)?"
     r"(?P<host>\[[\da-f:]{2,40}\]|[^\s/:?#'\"<>]{1,200})"
     r"|(?<![\w/.@-])(?:[a-z\d-]{1,63}\.){1,4}"
-    r"(?:com|org|net|io|dev|sh|app|co|ai|me|info|xyz|run|cloud|example|de|fr|ru|cn)/[\w~])",
+    r"(?:com|org|net|io|dev|sh|app|co|ai|me|info|xyz|run|cloud|example|de|fr|ru|cn)/[\w~]"
+    r"|(?:(?<=from )|(?<=at )|(?<=via )|(?<=visit )|(?<=to ))(?:[a-z\d-]{1,63}\.){1,4}"
+    r"(?:com|org|net|io|dev|sh|app|xyz|cloud|example)\b)",
     re.IGNORECASE,
 )
 # What follows is to be run, whatever it is; or it is a thing to use, or a command.
@@ -107,7 +109,8 @@ _COMMAND_MARK = lazy_pattern(r"(?:^|\s)-{1,2}[A-Za-z]|\S[/@:$]\S|[|><$&]|\s\S+\.
 _SPOKEN_PROGRAM = lazy_pattern(
     r"(?<![\w./-])(?:rm|dd|scp|rsync|ssh|sftp|nc|git|gh|glab|npm|pnpm|yarn|cargo|twine|kubectl|helm|terraform|aws"
     r"|gcloud|az|docker|podman|dropdb|psql|mysql|redis-cli|archivist|at|crontab|systemctl|mise|direnv|claude|codex"
-    r"|sudo|chmod|chown|kill|pkill|killall|ansible[\w-]{0,12}|python3?|node|perl|ruby|php|bash|sh|zsh|eval)\s",
+    r"|sudo|chmod|chown|kill|pkill|killall|ansible[\w-]{0,12}|python3?|node|perl|ruby|php|bash|sh|zsh|eval"
+    r"|bundle|bun|go|uv|poetry|pdm|pipenv|pip|mix|gradle|mvn|dotnet|composer|make|just|\./[\w-]{1,40})\s",
     re.IGNORECASE,
 )
 _HURTS = lazy_pattern(
@@ -118,9 +121,37 @@ _HURTS = lazy_pattern(
     r"|ansible[\w-]{0,12}\s|(?:python3?|node|perl|ruby|php|bash|sh|zsh)\s-\w{0,3}[cer]\b|eval\s"
     r"|(?:mise|direnv)\s(?:trust|allow)|(?:claude|codex)\s(?:-|mcp\b|plugin)|(?:docker|podman)\s(?:run|pull|push|rm|login)"
 )
-_QUOTE_END = lazy_pattern(r"[`'\"\u2018\u2019\u201c\u201d]")
+_SPOKEN_END = lazy_pattern(
+    r"[`'\u2018\u2019\u201c\u201d]|\"(?!\$)|[;,)\]]|[.:!?](?:\s|$)"
+    r"|\s(?:ausf\w{1,6}|succeeded|failed|fails|must|should|needs?|has|have|is|was|first|instead)\b"
+)
+# A setting of a call, with something else than a plain value: where to fetch from, what to load.
+_SETS = lazy_pattern(r"(?<![\w-])[A-Z][A-Z\d_]{2,40}=(?=\S{0,200}[.$/])\S{1,200}\s+[a-z./]")
+# The second word of a call, and words there that only speak about the program.
+_CALLED = lazy_pattern(r"-{1,2}[A-Za-z]\S{0,200}|[a-z][a-z:-]{1,30}|[A-Z]\w{0,30}=\S{0,200}")
+_NO_CALL = (_NO_OBJECT - {"it"}) | _GOES_ON | frozenset((
+    "err", "warn", "info", "version", "versions", "exit", "exited", "code", "not", "no", "a", "an", "the",
+    "could", "couldn't", "process", "subprocess", "module", "modules", "package", "packages", "project",
+    "repository", "repo", "file", "files", "binary", "executable", "daemon", "server", "client", "tool",
+    "found", "output", "says", "said", "reported", "report", "needs", "requires", "expects", "expected",
+    "only", "must", "should", "would", "may", "might", "are", "were", "been", "being", "which", "that",
+    "as", "into", "task", "tasks", "rule", "recipe", "interpreter", "runtime", "via", "than", "so", "but",
+))  # fmt: skip
 _SCRIPT_FILE = lazy_pattern(r"\./|(?:bin|scripts?|tools)/|\w[\w./-]{0,80}\.(?:py|js|ts|rb|sh|php)\Z")
-_SETTING = lazy_pattern(r"[A-Z_]{2,40}=")
+_ASSIGNED = lazy_pattern(r"[A-Z_]{2,40}=")
+_SETTING = lazy_pattern(r"[A-Z][A-Z\d_]{1,40}=(?:\d{1,5}|true|false|on|off|yes|no|test|dev|ci)")
+# What a shell would expand.
+_UNRAVELLED = frozenset("$`\\")
+_FLAG = lazy_pattern(r"-{1,2}[A-Za-z][A-Za-z-]{0,30}")
+_TASK_NAME = lazy_pattern(r"[A-Za-z][\w:-]{0,40}")
+_PLAIN_WORD = lazy_pattern(r"(?:-{1,2}[A-Za-z][A-Za-z-]{0,30}=?)?[\w<>:,+-]{0,40}")
+_FILE = lazy_pattern(
+    r"(?!.*\.\.)[\w-]{1,40}(?:/[\w.-]{1,40}){0,6}\.(?:json|ya?ml|toml|txt|ini|cfg|lock|py|[jt]sx?|sh|md)"
+)
+_OWN_EXTRAS = lazy_pattern(r"\.(?:\[[\w,-]{1,60}\])?")
+_USAGE = lazy_pattern(r"(?:[a-z][\w-]{0,30} ){1,3}(?:<[\w -]{1,30}>|\[[\w -]{1,30}\])\W{0,3}")
+_VERSION = lazy_pattern(r"v?\d{1,3}(?:\.\d{1,3}){0,2}")
+_MOST_TASKS = 3
 _CLAUSE_END = lazy_pattern(r"(?:[.;!?,:]|\s[-\u2013\u2014])\s")
 # Words that only announce the command which is left out.
 _ANNOUNCES = frozenset((
@@ -169,6 +200,7 @@ def _find_offer(text: str, known: Collection[str] = ()) -> tuple[int, bool] | No
     starts += [(found.start(), False) for found in _OTHER_OFFERS.finditer(text)]
     starts += [(start, False) for start in _find_foreign_commands(text, known)]
     starts += [(start, False) for start in _find_hurtful_commands(text)]
+    starts += [(found.start(), False) for found in islice(_SETS.finditer(text), 1)]
     for found in _ADDRESS.finditer(text):
         if (found["host"] or "").lower() not in tables.LOOPBACK:
             starts.append((found.start(), True))
@@ -198,13 +230,21 @@ def _find_foreign_commands(text: str, known: Collection[str]) -> Iterator[int]:
 
 
 def _find_hurtful_commands(text: str) -> Iterator[int]:
-    """Yield where a command stands in a message that could hurt, in whatever sentence."""
+    """Yield where a command stands in a message that could hurt or is no plain task, in whatever sentence."""
     for found in islice(_SPOKEN_PROGRAM.finditer(text), _MOST_STARTS):
         command = text[found.start() : found.start() + _LONGEST_COMMAND].partition("\n")[0]
-        command = _QUOTE_END.split(command)[0]
-        if _HURTS.match(command) or _is_risky(command):
+        command = _SPOKEN_END.split(command)[0]
+        if _HURTS.match(command) or _is_risky(command) or _is_foreign_call(command):
             yield found.start()
             return
+
+
+def _is_foreign_call(command: str) -> bool:
+    """Say whether words in a sentence are a call of a tool, and none that a message may offer."""
+    words = command.split()
+    is_call = len(words) > 1 and _CALLED.fullmatch(words[1]) and words[1].lower() not in _NO_CALL
+    is_told = words[0] in tables.TASK_PROGRAMS | SCRIPTED | {"git"} or _SCRIPT_FILE.match(words[0])
+    return bool(is_call and is_told) and not _is_of_project(command, ())
 
 
 def _command_at(text: str, start: int) -> str:
@@ -216,9 +256,12 @@ def _command_at(text: str, start: int) -> str:
 
 def _is_of_project(command: str, known: Collection[str]) -> bool:
     """Say whether a printed command is an option, a setting, a script or a task of the project."""
-    if _is_risky(command):
+    if _is_risky(command) or not _UNRAVELLED.isdisjoint(command):
         return False
-    if command.startswith("-") or _SETTING.match(command):
+    if command.startswith("-"):
+        return _are_plain(command.split())
+    if _USAGE.fullmatch(command):
+        # How to call it, and nothing that could be run as it stands.
         return True
     steps = parse(command)
     return bool(steps) and all(_is_task(step, known) for step in steps)
@@ -226,14 +269,56 @@ def _is_of_project(command: str, known: Collection[str]) -> bool:
 
 def _is_task(step: Step, known: Collection[str]) -> bool:
     words = [word.value for word in step.words[len(step.assignments) :]]
-    program = words[0].lower() if words else ""
+    if not all(map(_SETTING.fullmatch, step.assignments)):
+        return False
+    if not words:
+        return bool(step.assignments)
+    program, given = words[0].lower(), _up_to_sentence(words[1:])
     if program == "git":
-        return "".join(words[1:2]) in tables.GIT_TASKS
+        objects = (word for word in given[1:] if not _FLAG.fullmatch(word))
+        return "".join(given[:1]) in tables.GIT_TASKS and tables.GIT_OBJECTS.issuperset(objects)
     if program in SCRIPTED:
         # Code that a message brings along is no script of the project.
-        return any(word == "-m" or _SCRIPT_FILE.match(word) for word in words[1:2])
-    is_script = bool(_SCRIPT_FILE.match(program)) and "../" not in program
-    return is_script or program in tables.TASK_PROGRAMS or program in known
+        if given[:1] == ["-m"]:
+            return "".join(given[1:2]) in tables.TASK_MODULES and _is_plain_call("pip", given[2:])
+        return bool(given and _SCRIPT_FILE.match(given[0])) and _are_plain(given[1:])
+    if _SCRIPT_FILE.match(program) and "../" not in program:
+        return _are_plain(given)
+    if program in tables.TASK_PROGRAMS:
+        return _is_plain_call(program, given)
+    return program in known and _are_plain(given)
+
+
+def _is_plain_call(program: str, given: Sequence[str]) -> bool:
+    """Say whether a tool is only told to do what the project's own files say."""
+    given = given[1:] if given[:1] == ["compose"] else given
+    own = {
+        value
+        for flag, value in pairwise(given)
+        if flag in tables.NAMES_OWN_FILE and (_FILE.fullmatch(value) or _TASK_NAME.fullmatch(value))
+    }
+    flags = [word for word in given if word.startswith("-")]
+    names = [word for word in given if not word.startswith("-") and word not in own]
+    if not all(map(_FLAG.fullmatch, flags)):
+        return False
+    if program in tables.OWN_TASKS or not names or not tables.TASK_RUNS.isdisjoint(names[:1]):
+        return len(names) <= _MOST_TASKS and all(map(_TASK_NAME.fullmatch, names))
+    return all(
+        word in tables.TASK_VERBS | tables.TASK_OBJECTS
+        or _VERSION.fullmatch(word)
+        or (program == "pip" and _OWN_EXTRAS.fullmatch(word))
+        for word in names
+    )
+
+
+def _are_plain(words: Sequence[str]) -> bool:
+    """Say whether words are options with plain values: no address, no path outside, nothing to expand."""
+    return all(_PLAIN_WORD.fullmatch(word) or _FILE.fullmatch(word) for word in _up_to_sentence(words))
+
+
+def _up_to_sentence(words: Sequence[str]) -> list[str]:
+    """Return the words of a command, without those of the sentence that goes on after it."""
+    return list(takewhile(lambda word: word.strip(_MARKS).lower() not in _GOES_ON, words))
 
 
 def _is_risky(command: str) -> bool:
@@ -332,7 +417,7 @@ def _find_packages(given: Sequence[str]) -> list[str]:
         is_own = (
             value.startswith((".", "-"))
             or value.lower() in tables.INSTALL_VERBS
-            or bool(_SETTING.match(value))
+            or bool(_ASSIGNED.match(value))
         )
         if not found and value.lower() in _GOES_ON:
             break

@@ -486,7 +486,9 @@ OF_PROJECT = frozenset((
     "pixi lock", "pipenv sync", "pod install", "yarn install",
 ))  # fmt: skip
 # The flags of an install before a file, a folder or a group of the project.
-NAMES_OWN_FILE = _words("-r --requirement --requirements --constraint --extra --group --prefix --filter")
+NAMES_OWN_FILE = _words(
+    "-r --requirement --requirements --constraint --extra --group --prefix --filter --features -p --package"
+)
 # Programs that run a task of the project by its name, such as `install`.
 OWN_TASKS = _words("make gmake just task rake mage nox tox invoke cmake ninja npm-run bazel pre-commit husky")
 # Programs whose commands are about the project in which they are called, and what git may be asked to do: a
@@ -495,6 +497,22 @@ TASK_PROGRAMS = OWN_TASKS | _words(
     "npm pnpm yarn bun cargo go uv poetry pdm pipenv hatch rye pixi pip bundle rails mix gradle gradlew mvn"
     " mvnw dotnet composer flutter dart swift nx turbo lerna pytest ruff black prettier eslint tsc biome mypy"
     " alembic prisma flask django-admin manage.py ctest xcodebuild sbt lein stack"
-    " cabal elm zig terraform docker docker-compose podman mise asdf nvm curl"
+    " cabal elm zig terraform docker docker-compose podman mise asdf nvm"
 )
+# What a message may tell to do with them: a closed list, since its author chose what a program prints.
+# An install takes what the project's own files list; `run` a task of the project by its name.
+TASK_VERBS = _words(
+    "install i ci sync lock test t tests build check lint format fmt fix generate gen codegen compile"
+    " typecheck restore dev start setup bootstrap init migrate makemigrations upgrade validate plan"
+    " mod vet clippy doc bench verify package assemble compose up db prepare dedupe update use"
+    " deps.get ecto.migrate db:migrate db:setup db:create build_runner pub get"
+)
+TASK_RUNS = _words("run run-script exec")
+TASK_OBJECTS = _words(". ./... tidy download vendor head deploy dev push all")
 GIT_TASKS = _words("pull fetch stash add commit status submodule rebase merge lfs switch init")
+GIT_OBJECTS = _words(
+    ". -A -u origin upstream main master develop HEAD pop apply update install pull fetch origin/main"
+    " origin/master upstream/main"
+)
+# Python's modules that a message may tell to run.
+TASK_MODULES = _words("pytest unittest pip venv build mypy ruff black isort flake8 alembic django")
