@@ -186,7 +186,7 @@ def test_of_several_remedies_only_that_of_the_same_mistake_is_told(bank: Bank, t
     other = "Exit code 2\nerror: unrecognized subcommand 'show'"
     assert "worked" not in _healed(bank, "waxwing issues show", other)
     text = _healed(bank, *calls[2][:2])
-    assert "unrecognized subcommand 'all'" in text
+    assert "Met once before." in text
     assert "- worked in 1 run: `waxwing issues list`" in text
 
 
