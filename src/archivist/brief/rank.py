@@ -25,6 +25,8 @@ from archivist.records import Lesson, LessonType, Source, Status, Tally
 from archivist.text import CHARACTERS_PER_TOKEN
 
 HALF_LIFE_RUNS = 12
+# What so many runs in a row did not meet, though nothing kept them from it, is over.
+LATELY_RUNS = 10
 REMEDY_BONUS = 1.5
 # Below this chance a lesson is not worth its tokens.
 LEAST_CHANCE = 0.08
@@ -63,6 +65,8 @@ def chance_of(ages: Sequence[int], runs: int, recurrence: float) -> float:
 
     `recurrence` is the share of the project's lessons that a second run met.
     """
+    if min(ages, default=0) >= LATELY_RUNS:
+        return 0.0
     if len(ages) < 2:
         return sum(_MET_NEXT * recurrence * _fading(2 * age) for age in ages)
     known = (1 - _fading(max(runs, max(ages) + 1))) / (1 - _fading(1))

@@ -25,6 +25,7 @@ _READ_RECORDS = 120
 _LEAST_RUNS = 2
 _LEAST_SHARE = 0.75
 _LATEST_TRIES = 3
+_OFTEN_PASSED = 0.75
 _OF_ONE_PACKAGE = ("<package>", "--filter", "--workspace", " -p ", " -w ")
 _LONGEST_LINE = 200
 _SHORT_NAME = 12
@@ -37,6 +38,7 @@ _TOGETHER = "Changed together here: "
 _LEAST_TOGETHER = 3
 _LEAST_CONFIDENCE = 0.75
 _LEAST_LIFT = 2.5
+_LEAST_BACK = 0.5
 _MOST_PAIRS = 3
 _EDITED = '"edited":['
 _NOTED_PARTS = ('"attempts":{"', '"works":[[', '"failures":{"', _EDITED + '"')
@@ -106,8 +108,11 @@ class WorkingCommand(NamedTuple):
     def describe(self, *, is_counted: bool = False) -> str:
         """Return what a line says of it: how often it passed, what it often finds."""
         place = f" in `{self.folder}/`" if self.folder else ""
-        is_told = is_counted or self.passed < self.tried
-        notes = [f"passed in {self.passed} of {self.tried} runs"] if is_told else []
+        # A run counts if the command passed in it once, as it mostly does in the end.
+        is_rare = self.passed < _OFTEN_PASSED * self.tried
+        only = "only " if is_rare and not is_counted else ""
+        is_told = is_counted or is_rare
+        notes = [f"passed in {only}{self.passed} of {self.tried} runs"] if is_told else []
         errors = ", ".join(f"“{error}”" if " " in error else error for error in self.errors)
         notes += [f"often finds {errors}"] if errors else []
         return f"{self.purpose} `{self.command}`{place}" + (f" ({'; '.join(notes)})" if notes else "")
@@ -362,7 +367,8 @@ def select_pairs(edited: Sequence[Collection[str]]) -> tuple[FilePair, ...]:
         share = count / changed[file]
         is_sure = share == 1 or (count > _LEAST_TOGETHER and share >= _LEAST_CONFIDENCE)
         is_often = count >= _LEAST_TOGETHER and share * len(edited) >= _LEAST_LIFT * changed[other]
-        is_linked = is_sure and is_often
+        # The start of a program is changed with everything.
+        is_linked = is_sure and is_often and count >= _LEAST_BACK * changed[other]
         is_told = any({file, other} & {pair.file, pair.other} for pair in pairs)
         if (
             is_linked

@@ -111,6 +111,9 @@ def is_elsewhere(event: Event, episode: Episode) -> bool:
     places = ((folder, False), *paths_entered(event, folder))
     if any(is_outside(place, is_installed=is_installed) for place, is_installed in places):
         return True
+    # Without another repository inside of the project, only some paths can lead out of it.
+    if not others and not _MAY_LEAVE.search(event.text):
+        return False
     return any(
         is_outside(place, is_installed=bool(_INSTALLED.search(place)) or place.startswith(_SYSTEM))
         for place in named_paths(event, folder)
