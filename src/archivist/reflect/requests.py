@@ -27,10 +27,9 @@ _MOST_CLAUSE_WORDS = 9
 _MOST_FOUND = 24
 # Nobody types more rules at once: a longer list was pasted.
 _MOST_RULES = 5
-# What is told to be asked for was typed in so many runs, and in this share of them, by what it is about.
+# What is told to be asked for was typed in so many runs, and in this share of them.
 _LEAST_REQUESTS = 3
-_SHARE_OF_WORK = 0.1
-_SHARE_OF_OTHERS = 0.15
+_LEAST_SHARE = 0.2
 _MOST_TOLD = 3
 # Two say the same when they share so much of the shorter and of the longer one; read on the messages of four
 # projects: with less of the longer, every request to change a file was like every other.
@@ -323,6 +322,7 @@ def select_requests(made: Mapping[str, Sequence[Request]]) -> list[tuple[str, tu
         firsts = [first for first in alike if are_alike(first, request.words)]
         for first in firsts or [request.words]:
             alike.setdefault(first, {}).setdefault(run, request)
+    least = max(_LEAST_REQUESTS, _LEAST_SHARE * len(made))
     chosen: dict[str, tuple[str, ...]] = {}
     for those in sorted(alike.values(), key=len, reverse=True):
         # Of words that overlap with what is told already, others are looked for.
@@ -331,11 +331,9 @@ def select_requests(made: Mapping[str, Sequence[Request]]) -> list[tuple[str, tu
         if not words:
             continue
         runs = tuple(dict.fromkeys(run for run, request in plain if _asks_for(request.words, words)))
-        share = _SHARE_OF_WORK if ABOUT_WORK.search(words) else _SHARE_OF_OTHERS
-        if len(runs) >= max(_LEAST_REQUESTS, share * len(made)):
+        if len(runs) >= least:
             chosen[words] = runs
     told = frozenset(word for words in chosen for word in words.lower().split())
-    least = max(_LEAST_REQUESTS, _SHARE_OF_WORK * len(made))
     subjects = _select_subjects(plain)
     chosen |= {words: runs for name, words, runs in subjects if name not in told and len(runs) >= least}
     return sorted(chosen.items(), key=lambda item: -len(item[1]))[:_MOST_TOLD]

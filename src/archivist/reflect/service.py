@@ -44,7 +44,6 @@ from archivist.records import (
 )
 from archivist.records.lesson import LONGEST_CHARACTERS
 from archivist.records.plain import to_plain
-from archivist.records.run_words import TYPED
 from archivist.records.words import BY_MODEL, NOTES
 from archivist.reflect.trigger import (
     ReflectionOutcome,
@@ -381,11 +380,12 @@ def notes_of(episode: Episode) -> dict[str, Any]:
 def _typed_requests(reading: RunReading) -> list[list[str]]:
     """Return what the user asked for; a later run that hears it again tells it, so nothing suspicious."""
     from archivist.lessons.quarantine import suspicion
-    from archivist.reflect.requests import REQUEST, RULE, find_requests
+    from archivist.reflect.miners.wishes import find_typed_requests
+    from archivist.reflect.requests import REQUEST, RULE
 
-    asked = find_requests(event.text for event in reading.said if event.extra.get(TYPED) is True)
     return [
         [RULE if request.is_rule else REQUEST, request.words]
+        for _, asked in find_typed_requests(reading)
         for request in asked
         if not suspicion(request.words, "")
     ]

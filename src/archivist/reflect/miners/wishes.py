@@ -11,6 +11,7 @@ from typing import NamedTuple
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.lessons.contradiction import contradicts
+from archivist.reading.run import RunReading
 from archivist.reading.signatures import message_words
 from archivist.reading.wording import clip_words, format_rule, tags
 from archivist.records import Event, LessonType, Severity
@@ -139,11 +140,24 @@ def mine_wishes(material: Material) -> list[Candidate]:
     return [*{**found, **{lesson.key: lesson for lesson in _mine_repeated(material)}}.values()]
 
 
+def find_typed_requests(reading: RunReading) -> list[tuple[Event, list[Request]]]:
+    """Return what the user asked for in each typed message.
+
+    What is asked with the task is a part of it. What is asked later, the agent left undone.
+    """
+    found: list[tuple[Event, list[Request]]] = []
+    for place, event in enumerate(reading.said):
+        if event.extra.get(TYPED) is True:
+            is_task = not place and not reading.episode.is_part
+            requests = [each for each in find_requests([event.text]) if each.is_rule or not is_task]
+            found += [(event, requests)] if requests else []
+    return found
+
+
 def _mine_repeated(material: Material) -> Iterator[Candidate]:
     """Yield the rules that the user repeats in other runs, and in one lesson what they often ask for."""
     episode = material.reading.episode
-    typed = [event for event in material.reading.said if event.extra.get(TYPED) is True]
-    made = [(event, requests) for event in typed if (requests := find_requests([event.text]))]
+    made = find_typed_requests(material.reading)
     if not made:
         return
     this = episode.parent or episode.id
