@@ -140,11 +140,12 @@ _NO_CALL = (_NO_OBJECT - {"it"}) | _GOES_ON | frozenset((
 _SCRIPT_FILE = lazy_pattern(r"\./|(?:bin|scripts?|tools)/|\w[\w./-]{0,80}\.(?:py|js|ts|rb|sh|php)\Z")
 _ASSIGNED = lazy_pattern(r"[A-Z_]{2,40}=")
 _SETTING = lazy_pattern(r"[A-Z][A-Z\d_]{1,40}=(?:\d{1,5}|true|false|on|off|yes|no|test|dev|ci)")
-# What a shell would expand.
-_UNRAVELLED = frozenset("$`\\")
+# What a shell would expand, read from or write to elsewhere, or give to another program.
+_UNRAVELLED = lazy_pattern(r"[$`\\<>|]|(?<!&)&(?!&)")
+_PLACEHOLDER = lazy_pattern(r"<[\w -]{1,30}>")
 _FLAG = lazy_pattern(r"-{1,2}[A-Za-z][A-Za-z-]{0,30}")
 _TASK_NAME = lazy_pattern(r"[A-Za-z][\w:-]{0,40}")
-_PLAIN_WORD = lazy_pattern(r"(?:-{1,2}[A-Za-z][A-Za-z-]{0,30}=?)?[\w<>:,+-]{0,40}")
+_PLAIN_WORD = lazy_pattern(r"(?!-[ce]\Z)(?:-{1,2}[A-Za-z][A-Za-z-]{0,30}=?)?[\w<>:,+-]{0,40}")
 _FILE = lazy_pattern(
     r"(?!.*\.\.)[\w-]{1,40}(?:/[\w.-]{1,40}){0,6}\.(?:json|ya?ml|toml|txt|ini|cfg|lock|py|[jt]sx?|sh|md)"
 )
@@ -224,7 +225,9 @@ def _find_foreign_commands(text: str, known: Collection[str]) -> Iterator[int]:
     for found in _USE.finditer(text):
         command = _command_at(text, found.end())
         program, *rest = command.split()[:2] or [""]
-        is_command = _COMMAND_MARK.search(command) or (rest and program in SUBCOMMANDED | LOOKS)
+        is_quoted = text[found.end() : found.end() + 1] in ("`", *tables.QUOTES)
+        is_program = program in SUBCOMMANDED | LOOKS or (is_quoted and _TASK_NAME.fullmatch(program))
+        is_command = _COMMAND_MARK.search(command) or (rest and is_program) or program in tables.RUNS_FILES
         if (is_command or _is_risky(command)) and not _is_of_project(command, known):
             yield found.start()
 
@@ -256,13 +259,16 @@ def _command_at(text: str, start: int) -> str:
 
 def _is_of_project(command: str, known: Collection[str]) -> bool:
     """Say whether a printed command is an option, a setting, a script or a task of the project."""
-    if _is_risky(command) or not _UNRAVELLED.isdisjoint(command):
+    if _is_risky(command):
         return False
-    if command.startswith("-"):
-        return _are_plain(command.split())
     if _USAGE.fullmatch(command):
         # How to call it, and nothing that could be run as it stands.
         return True
+    command = _PLACEHOLDER.sub("x", command)
+    if _UNRAVELLED.search(command):
+        return False
+    if command.startswith("-"):
+        return _are_plain(command.split())
     steps = parse(command)
     return bool(steps) and all(_is_task(step, known) for step in steps)
 
@@ -301,8 +307,16 @@ def _is_plain_call(program: str, given: Sequence[str]) -> bool:
     names = [word for word in given if not word.startswith("-") and word not in own]
     if not all(map(_FLAG.fullmatch, flags)):
         return False
-    if program in tables.OWN_TASKS or not names or not tables.TASK_RUNS.isdisjoint(names[:1]):
+    if program in tables.OWN_TASKS or not names:
         return len(names) <= _MOST_TASKS and all(map(_TASK_NAME.fullmatch, names))
+    verb, *objects = names
+    if verb in tables.TASK_RUNS and program in tables.RUNS_TASKS:
+        return len(objects) <= 1 and all(map(_TASK_NAME.fullmatch, objects))
+    if verb in (*tables.TASK_RUNS, "exec"):
+        # Of a container the service is named before the task.
+        is_service = program in ("docker", "docker-compose", "podman")
+        tool, known = (objects[1:], tables.TASK_VERBS) if is_service else (objects, tables.TASK_TOOLS)
+        return len(tool) == 1 and known.issuperset(tool) and not flags
     return all(
         word in tables.TASK_VERBS | tables.TASK_OBJECTS
         or _VERSION.fullmatch(word)

@@ -507,7 +507,12 @@ TASK_VERBS = _words(
     " mod vet clippy doc bench verify package assemble compose up db prepare dedupe update use"
     " deps.get ecto.migrate db:migrate db:setup db:create build_runner pub get"
 )
-TASK_RUNS = _words("run run-script exec")
+TASK_RUNS = _words("run run-script")
+# Programs whose `run` starts a task of the project; that of the others, and `exec`, starts any program.
+RUNS_TASKS = OWN_TASKS | _words("npm pnpm yarn bun mise nx turbo lerna composer")
+TASK_TOOLS = _words(
+    "pytest ruff black isort flake8 mypy prettier eslint tsc biome jest vitest alembic prisma"
+)
 TASK_OBJECTS = _words(". ./... tidy download vendor head deploy dev push all")
 GIT_TASKS = _words("pull fetch stash add commit status submodule rebase merge lfs switch init")
 GIT_OBJECTS = _words(

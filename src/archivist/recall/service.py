@@ -5,6 +5,7 @@ Missing vectors are made outside of transactions, a batch at a time.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
@@ -49,6 +50,7 @@ from archivist.recall.scoring import (
     weigh_evidence,
 )
 from archivist.records.kinds import SEARCHABLE
+from archivist.records.run_words import OF_RUN
 from archivist.service import BankService
 from archivist.store.filters import one_of
 from archivist.store.results import SearchFilter, TextQuery
@@ -271,11 +273,16 @@ def _places_of_projects(
     logged = [each.record for each in documents.values() if each.kind == "entry"] if projects else []
     # A session that ended is logged in the stream, in the words of its run.
     runs = dict(reader.select_fields("entry", ("id", "run"), one_of("id", logged))) if logged else {}
+    texts = [each.record for each in documents.values() if each.kind == "document"] if projects else []
+    if texts:
+        # So is what was learnt of it by reflecting on the stream.
+        found = reader.select_fields("document", ("id", "extra"), one_of("id", texts))
+        runs |= {name: json.loads(extra).get(OF_RUN) for name, extra in found if f'"{OF_RUN}"' in extra}
     for place, document in documents.items() if projects else ():
         kind, record = document.kind, document.record
         if kind == "event":
             kind, record = "episode", record.rpartition("#")[0]
-        elif kind == "entry":
+        elif kind in ("entry", "document"):
             kind, record = "episode", str(runs.get(record) or "")
         if kind in fields:
             wanted.setdefault(kind, {}).setdefault(record, []).append(place)

@@ -94,3 +94,5 @@ BEGAN = "began"
 TYPED = "typed"
 # How the placeholder of a secret begins that was taken out of a text.
 REDACTED = "[redacted:"
+# The run that a reflection on the stream is about, in what it left in the archive.
+OF_RUN = "of_run"

@@ -6,6 +6,7 @@ lessons are searched before it, so that other writers do not wait for the search
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +30,7 @@ from archivist.records import (
     Proposal,
 )
 from archivist.records.plain import canonical_json, from_plain
+from archivist.records.run_words import OF_RUN
 from archivist.store.filters import at_least, equals, not_equals, one_of
 from archivist.store.protocol import SAID_BY
 from archivist.stream.entries import (
@@ -101,7 +103,19 @@ def reflect_stream(bank: Bank, *, trigger: str = "", with_model: bool = False) -
         entries, chosen, reason, skipped = _entries_to_reflect_on(bank, writer, trigger)
         if skipped:
             return Insights(skipped=skipped, model=report)
-        counted = insights(chosen, related=related, lessons=lessons, others=entries)
+        projects = _projects_of(writer, entries)
+        counted = [
+            each
+            for project in dict.fromkeys(projects.values())
+            for each in insights(
+                [entry for entry in chosen if projects[entry.id] == project],
+                related=related,
+                lessons=lessons,
+                others=[entry for entry in entries if projects[entry.id] == project],
+            )
+        ]
+        # Repositories of one bank are kept apart.
+        by_model = [each for each in by_model if len({projects.get(name, "") for name in each.evidence}) < 2]
         reported = {issue for each in counted for issue in each.issues}
         counted = [
             ended_insight(text, issues, end)
@@ -115,6 +129,13 @@ def reflect_stream(bank: Bank, *, trigger: str = "", with_model: bool = False) -
         done = _write_insights(archivist, writer, found, entries)
         done = done._replace(reason=reason, gathered=len(chosen), model=report)
     return _update_core(archivist, done, found, entries)
+
+
+def _projects_of(reader: Reader, entries: Iterable[Entry]) -> dict[str, str]:
+    """Return the project of each entry: that of the run that it was logged of, nothing for the others."""
+    entries = list(entries)
+    runs = reader.records("episode", list({entry.run for entry in entries if entry.run}))
+    return {entry.id: runs[entry.run].project if entry.run in runs else "" for entry in entries}
 
 
 def _ask_model(
@@ -174,6 +195,7 @@ def _write_insights(bank: Bank, writer: Writer, found: list[Insight], entries: l
     now = bank.now()
     latest, seq = latest_cycle(writer) or 0, last_seq(writer)
     cycles = [entry.cycle for entry in entries]
+    runs = {entry.id: entry.run for entry in entries if entry.run}
     source = f"reflections/cycles-{min(cycles)}-{max(cycles)}-{seq}"
     done = Insights(cycles=(min(cycles), max(cycles)))
     for place, insight in enumerate(found):
@@ -182,6 +204,9 @@ def _write_insights(bank: Bank, writer: Writer, found: list[Insight], entries: l
         content = f"Known since cycle {known[0].cycle}. {insight.content}" if known else insight.content
         extra: dict[str, object] = {"evidence": list(insight.evidence)}
         extra[SAID_BY] = writer.agents_behind(insight.quoted)
+        # It belongs to the project of what it is about, and goes with its last run.
+        run = next((runs[name] for name in reversed(insight.evidence) if name in runs), "")
+        extra |= {OF_RUN: run} if run else {}
         entry = Entry(
             id=derived_id("reflection", source, str(place), content),
             seq=seq + place + 1,
@@ -195,6 +220,7 @@ def _write_insights(bank: Bank, writer: Writer, found: list[Insight], entries: l
             issues=insight.issues,
             content=content,
             tokens=estimate_tokens(f"{insight.action} {content}"),
+            run=run,
             extra=extra,
         )
         document = Document(
