@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
+from archivist.records import Episode
 from archivist.tools.functions import call
 from archivist.tools.resources_service import read_resource
 from tests.commands import Command
@@ -74,6 +75,23 @@ def test_no_list_crosses_from_one_repository_to_another(archivist: Command, work
     assert [name for name, is_told in told.items() if not is_told] == ["audit report", "workspace hot"]
     assert "zebrafish" in archivist("episodes", "list", "--repo", "*", cwd=work / "evil").out
     assert "zebrafish" in archivist("episodes", "list", "--repo", "shop", cwd=work / "evil").out
+
+
+@pytest.mark.req("C12", "N7")
+def test_reflections_on_the_stream_are_told_in_the_repository_that_they_are_about(work: Path) -> None:
+    with Bank.open(work) as bank:
+        for number in range(4):
+            run = f"more-{number}"
+            bank.capture(Episode(id=run, project="shop", task=f"Part {number}"), ())
+            said = "Blocked by #84: the zebrafish server is down"
+            bank.stream.log(said, cycle=number + 20, role="ops", importance=9, run=run)
+        done = bank.stream.reflect(trigger="now")
+        assert any("zebrafish" in entry.content + entry.action for entry in done.entries)
+        for name, is_told in (("shop", True), ("evil", False)):
+            there = bank.working_in(work / name)
+            found = [*there.recall("zebrafish server").hits, *there.documents.search("zebrafish server")]
+            assert any(hit.text.startswith("Reflection") for hit in found) is is_told
+            assert any("zebrafish" in hit.text for hit in found) is is_told
 
 
 @pytest.mark.req("C12", "N7")
