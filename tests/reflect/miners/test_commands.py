@@ -32,7 +32,7 @@ def test_the_variant_is_named_without_the_instance() -> None:
 def test_help_is_no_remedy() -> None:
     lesson = one(run(sh("cargo pilot task get d-004", NO_GET, 2), sh("cargo pilot task --help", "Usage: …")))
     assert lesson.remedies == ()
-    assert lesson.summary == "widget: `cargo pilot task get <id>` fails: unrecognized subcommand 'get'"
+    assert lesson.summary == "widget: `cargo pilot task get <id>` fails: “unrecognized subcommand 'get'”"
 
 
 def test_a_call_about_another_thing_is_no_remedy() -> None:

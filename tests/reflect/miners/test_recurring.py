@@ -15,7 +15,7 @@ CALL = sh(
 
 
 def test_twice_in_the_project_is_told() -> None:
-    assert "keeps failing: anthropic.OverloadedError" in one(run(CALL), run(CALL, name="run-2")).summary
+    assert "keeps failing: “anthropic.OverloadedError" in one(run(CALL), run(CALL, name="run-2")).summary
 
 
 def test_once_is_the_tasks_own_affair() -> None:

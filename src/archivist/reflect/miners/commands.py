@@ -93,9 +93,10 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
             )
             error = "" if is_unclear else quote_error(case.line, 80)
             error = error if says_more(error, case.first.act.purpose) else ""
-            text = f"{material.name}: {case.shown_command} fails: {error}"
+            # Plainly a quotation: the program's author chose its words.
+            text = f"{material.name}: {case.shown_command} fails: “{error}”"
             if len(text) > LONGEST_SUMMARY:
-                text = f"{material.name}: {code(case.first.act.purpose)} fails: {error}"
+                text = f"{material.name}: {code(case.first.act.purpose)} fails: “{error}”"
             if error:
                 yield make_candidate(material, case, text, words=_tag_words(case))
 
@@ -284,7 +285,7 @@ def mine_recurring(material: Material) -> Iterator[Candidate]:
         yield make_candidate(
             material,
             case,
-            fit_summary([problem], line, done) if done else f"{problem}: {error}",
+            fit_summary([problem], line, done) if done else f"{problem}: “{error}”",
             rule=format_rule(f"{what} fails with “{error}”", done) if done else "",
             remedies=(remedy.text,) if remedy else (),
             category=Category.TOOL_USAGE if done else Category.ANTI_PATTERN,
