@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from pathlib import Path
 
 import pytest
 
 from archivist import Bank
+from archivist.lessons.quarantine import lesson_suspicion
 from archivist.reading.printed_offers import names_install
 from archivist.recall.query import Query
 from tests.commands import Command
 from tests.e2e import client_homes
 from tests.e2e.client_homes import make_repository
+from tests.reflect.miners.scripted import learnt, run, sh
 from tests.samples import agent_log
 
 # Each holds a word that stands nowhere else, and no run ever ran it.
@@ -92,8 +95,20 @@ TASKS = [
 @pytest.mark.req("N5", "N7")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("command", COMMANDS)
+def test_two_runs_that_met_a_printed_command_teach_nothing_with_it(form: str, command: str) -> None:
+    call = sh("./build", form.format(command), 1)
+    candidates = learnt(run(call, sh("ls", "README")), run(call, sh("ls", "README"), name="run-2"))
+    told = "\n".join(
+        f"{each.summary} {each.rule} {each.detail}" for each in candidates if not lesson_suspicion(each)
+    )
+    assert COMMANDS[command] not in told
+    assert "wish" not in told
+
+
+@pytest.mark.req("N5", "N7")
+@pytest.mark.parametrize(("command", "form"), list(zip(COMMANDS, cycle(FORMS), strict=False)))
 def test_two_runs_that_met_a_printed_command_do_not_tell_it(
-    bank: Bank, tmp_path: Path, form: str, command: str
+    bank: Bank, tmp_path: Path, command: str, form: str
 ) -> None:
     calls = [("./build", f"Exit code 1\n{form.format(command)}", True), ("ls", "README", False)]
     for number in range(2):
