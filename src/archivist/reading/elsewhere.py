@@ -46,12 +46,11 @@ _TOP_OF_CHECKOUT = "git rev-parse --show-toplevel"
 _VARIABLE = lazy_pattern(r"\$\{?(\w+)\}?")
 _UNSTABLE = lazy_pattern(r"[$`{}\n]|<\(|\bREDACTED\b")
 _WORKTREE = lazy_pattern(r"(?:.*/)?[\w.-]*worktrees?/[^/]+")
-# A path in any word of a line: an argument, the value of an option, what is read from. Of a long line, a
-# script in it most often, the beginning counts.
-_NAMED_PATH = lazy_pattern(r"(?<![\w:/@.~$-])(?:~|\.{1,2}|/?[\w@.+-]{1,100})(?:/[\w@.+-]{0,100}){1,20}")
-_LONGEST_LINE = 4000
+# Of a long line, a script in it most often, the beginning counts for the paths that it names.
+_LONGEST_LINE = 1500
 _MOST_PATHS = 60
-_SYSTEM = "/etc/"
+_AROUND_PATHS = "\"'`(){}[]<>|&;,:"
+_SYSTEM = ("/etc/", "/opt/", "/usr/", "/var/")
 _HOME = lazy_pattern(r"/(?:home|Users)/[^/]+|/root")
 
 
@@ -115,7 +114,7 @@ def is_elsewhere(event: Event, episode: Episode) -> bool:
     if not others and not _MAY_LEAVE.search(event.text):
         return False
     return any(
-        is_outside(place, is_installed=bool(_INSTALLED.search(place)) or place.startswith(_SYSTEM))
+        is_outside(place, is_installed=bool(_INSTALLED.search(place)) or f"{place}/".startswith(_SYSTEM))
         for place in named_paths(event, folder)
     )
 
@@ -124,9 +123,12 @@ def named_paths(event: Event, folder: str) -> Iterator[str]:
     """Yield the paths that a shell call names in whatever place: what it tests or reads may be another's."""
     if event.kind is EventKind.EDIT or not is_shell(event.tool) or "/" not in event.text:
         return
-    for found in islice(_NAMED_PATH.finditer(event.text[:_LONGEST_LINE]), _MOST_PATHS):
-        path = found[0]
-        yield posixpath.normpath(path if path.startswith("~") else posixpath.join(folder, path))
+    words = (word for word in event.text[:_LONGEST_LINE].split() if "/" in word and "://" not in word)
+    for word in islice(words, _MOST_PATHS):
+        # The value of an option, and what is read from or written to without a space.
+        path = word.rpartition("=")[2].rpartition("<")[2].rpartition(">")[2].strip(_AROUND_PATHS)
+        if "/" in path and "$" not in path and not path.startswith("//"):
+            yield posixpath.normpath(path if path[0] in "~/" else f"{folder}/{path}" if folder else path)
 
 
 def _is_main_of(place: str, root: str) -> bool:
