@@ -95,7 +95,7 @@ class LessonGate:
     def _wishes_beside(self, wish: Lesson) -> list[Lesson]:
         """Return the believed wishes of the same place whose words contradict those of one.
 
-        Reading 1,000 lessons whole took 60 ms, comparing only their words takes 8.
+        Reading 1,000 lessons whole took 60 ms, comparing only their words takes 16.
         """
         asked = (
             equals("type", LessonType.PREFERENCE), one_of("status", _LIVE), equals("repo", wish.repo),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.command_risks import LONGEST_TEXT, SENDS_PRIVATE, TOO_LONG, text_risk
+from archivist.reading.command_words import NAME_WORD
 from archivist.records.words import ActorKind, Provenance, Status
 
 if TYPE_CHECKING:
@@ -229,10 +230,8 @@ def plain_letters(text: str) -> str:
     return _WEIGHTLESS.sub("", unicodedata.normalize("NFKD", text)).translate(_LOOKALIKES)
 
 
-# The words of a name are parted by marks or by capitals. A long name speaks, and so does a shorter one with
-# words that only sentences have.
+# A long name speaks, and so does a shorter one with words that only sentences have.
 _PLAIN_PATH = lazy_pattern(r"[\w./@+-]{1,200}")
-_NAME_WORD = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _MOST_NAME_WORDS = 5
 _MOST_SPEAKING = 2
 _SPOKEN_WORDS = frozenset((
@@ -245,7 +244,7 @@ def is_plain_name(name: str) -> bool:
     """Say whether the path of a file or folder, which a repository chose, can be told as it is."""
     if not _PLAIN_PATH.fullmatch(name):
         return False
-    parts = [_NAME_WORD.findall(part) for part in name.split("/")]
+    parts = [NAME_WORD.findall(part) for part in name.split("/")]
     for words in parts:
         is_speaking = not _SPOKEN_WORDS.isdisjoint(word.lower() for word in words)
         if len(words) > (_MOST_SPEAKING if is_speaking else _MOST_NAME_WORDS):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 from archivist.cold_start import lazy_pattern
+from archivist.reading.command_words import NAME_WORD
 
 _LONGEST_OUTPUT = 40_000
 _LONGEST_LINE = 300
 _MOST_RULES = 6
 _MOST_WORDS = 4
-_WORD = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 # The forms in which checkers name a rule: by its group, by a code behind the place, or at the line's end.
 _RULE = lazy_pattern(
     r"\blint/[a-z]{2,20}/(?P<of_group>[A-Za-z]{4,40})\b"
@@ -35,7 +35,7 @@ def find_broken_rules(output: str) -> tuple[str, ...]:
         match = _RULE.search(line[:_LONGEST_LINE])
         name = match[match.lastgroup] if match and match.lastgroup else ""
         # A longer name speaks: whoever wrote the program chose it.
-        if name and all(len(_WORD.findall(part)) <= _MOST_WORDS for part in name.split("/")):
+        if name and all(len(NAME_WORD.findall(part)) <= _MOST_WORDS for part in name.split("/")):
             found[name] = None
         if len(found) == _MOST_RULES:
             break

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from posixpath import normpath
 
+from archivist.cold_start import lazy_pattern
 from archivist.reading import risk_tables as tables
 from archivist.reading.shell import Step
+
+# The words of a name are parted by marks or by capitals.
+NAME_WORD = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
 def find_call(step: Step, names: frozenset[str], *, within: int = 6) -> tuple[str, tuple[str, ...]]:
