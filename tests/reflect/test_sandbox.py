@@ -49,7 +49,7 @@ def test_what_the_sandbox_forbids_is_one_lesson_that_names_the_calls(bank: Bank)
     _run(bank, "run-2", "gh pr create --fill", NO_NETWORK, hours=1)
     _run(bank, "run-3", "git push origin main", NO_HOST, hours=2)
     brief = bank.brief(repo="shop").text
-    assert "Often fails" not in brief
+    assert "Failed here lately" not in brief
     (told,) = [line for line in brief.splitlines() if "sandbox" in line]
     blocked = "the sandbox blocks `git push` and `gh pr create`"
     assert told == f"1. {blocked}: run them outside of the sandbox (seen 3x)"

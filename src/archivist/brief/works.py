@@ -30,7 +30,7 @@ _OF_ONE_PACKAGE = ("<package>", "--filter", "--workspace", " -p ", " -w ")
 _LONGEST_LINE = 200
 _SHORT_NAME = 12
 _OPENING = "Commands here: "
-_FAILING = "Often fails here: "
+_FAILING = "Failed here lately: "
 _TOGETHER = "Changed together here: "
 # Files that belong together were changed so in three runs at least, always when the first one was and so
 # many times as often as chance would have it; from four runs on nearly always is enough. Those of one folder,
@@ -43,15 +43,14 @@ _MOST_PAIRS = 3
 _EDITED = '"edited":['
 _NOTED_PARTS = ('"attempts":{"', '"works":[[', '"failures":{"', _EDITED + '"')
 # What is told to fail did so in so many of the latest runs, in this share of them, and lately.
-_LEAST_FAILING = 3
-_SHARE_OF_FAILING = 0.15
+_LEAST_FAILING = 2
+_SHARE_OF_FAILING = 0.1
 _MOST_FAILING = 4
 _LATELY = 10
 _LONGEST_FAILING = 300
 _LONGEST_CLASS = 32
-# Every agent meets refused edits: only where many runs do are they worth a word, with what avoids them.
+# Every agent meets refused edits: they are told with what avoids them.
 _EDITS = "edit_not_applied"
-_SHARE_OF_EDITS = 0.25
 _EDIT_ADVICE = "read the lines again right before"
 # So many runs in which a call went well show that what it failed of is over.
 _OVERCOME = 2
@@ -111,8 +110,8 @@ class WorkingCommand(NamedTuple):
         # A run counts if the command passed in it once, as it mostly does in the end.
         is_rare = self.passed < _OFTEN_PASSED * self.tried
         only = "only " if is_rare and not is_counted else ""
-        is_told = is_counted or is_rare
-        notes = [f"passed in {only}{self.passed} of {self.tried} runs"] if is_told else []
+        passed = f"{only}{self.passed}" if self.passed else "none"
+        notes = [f"passed in {passed} of {self.tried} runs"] if is_counted or is_rare else []
         errors = ", ".join(f"“{error}”" if " " in error else error for error in self.errors)
         notes += [f"often finds {errors}"] if errors else []
         return f"{self.purpose} `{self.command}`{place}" + (f" ({'; '.join(notes)})" if notes else "")
@@ -299,8 +298,7 @@ def select_failing(noted: "Sequence[NotedRun]", runs: int) -> tuple[FailingCall,
     for (name, error), of_runs in sorted(met.items(), key=lambda item: (-len(item[1]), item[0])):
         entries = [entry for those in of_runs.values() for entry in those]
         is_edit = any(entry.get("kind") == _EDITS for entry in entries)
-        least = max(_LEAST_FAILING, (_SHARE_OF_EDITS if is_edit else _SHARE_OF_FAILING) * runs)
-        if len(of_runs) >= least and min(of_runs) < _LATELY:
+        if len(of_runs) >= max(_LEAST_FAILING, _SHARE_OF_FAILING * runs) and min(of_runs) < _LATELY:
             advice = _EDIT_ADVICE if is_edit else ""
             found.setdefault(name, FailingCall(name, error, len(of_runs), runs, advice, _events_of(entries)))
     return tuple(found.values())[:_MOST_FAILING]

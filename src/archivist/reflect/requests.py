@@ -258,6 +258,11 @@ def are_alike(first: str, second: str) -> bool:
     return is_near and denied[0] == denied[1]
 
 
+def _is_said_by(told: str, words: str) -> bool:
+    """Say whether what is told already asks for the same: "commit" and "commit this" are one."""
+    return _stems(told) == _stems(words) or are_alike(told, words)
+
+
 def usual_words(requests: Sequence[Request]) -> list[str]:
     """Return the words in which like requests can be told, best first; nothing when they share too little.
 
@@ -327,7 +332,7 @@ def select_requests(made: Mapping[str, Sequence[Request]]) -> list[tuple[str, tu
     for those in sorted(alike.values(), key=len, reverse=True):
         # Of words that overlap with what is told already, others are looked for.
         usual = usual_words(list(those.values()))
-        words = next((words for words in usual if not any(are_alike(words, told) for told in chosen)), "")
+        words = next((words for words in usual if not any(_is_said_by(told, words) for told in chosen)), "")
         if not words:
             continue
         runs = tuple(dict.fromkeys(run for run, request in plain if _asks_for(request.words, words)))
