@@ -115,3 +115,14 @@ def test_any_bytes_can_be_read(tmp_path_factory: pytest.TempPathFactory, content
         assert all(isinstance(line, JsonLine | LineProblem) for line in read_lines(path))
     except InputError as error:
         assert "cut or damaged" in error.message  # noqa: PT017 only what claims to be compressed can be refused
+
+
+def test_a_binary_file_is_one_problem_and_not_one_a_line(tmp_path: Path) -> None:
+    problem, binary = _read(tmp_path / "picture.png", b"\x89PNG\r\n\x1a\0\0IHDR" + b"\n\0\xff" * 500)
+    assert isinstance(problem, LineProblem)
+    assert str(binary).endswith("picture.png:2: not text but binary: the rest of the file is not read")
+
+
+def test_a_nul_in_a_line_does_not_hide_the_lines_after_it(tmp_path: Path) -> None:
+    lines = _read(tmp_path / "a.jsonl", b'{"a":1}\n\0\n{"a":2}\n')
+    assert [type(line) for line in lines] == [JsonLine, LineProblem, JsonLine]

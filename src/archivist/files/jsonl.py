@@ -43,6 +43,7 @@ class LineProblem:
 def read_lines(path: Path) -> Iterator[JsonLine | LineProblem]:
     """Yield each line of a file as an object, or as the problem with it."""
     name = str(path)
+    is_text = False
     with open_file(path) as stream:
         for number in count(1):
             try:
@@ -60,6 +61,9 @@ def read_lines(path: Path) -> Iterator[JsonLine | LineProblem]:
             text = line.removeprefix(_BOM).strip() if number == 1 else line.strip()
             if not text:
                 continue
+            if not is_text and b"\0" in text:
+                yield LineProblem(name, number, "not text but binary: the rest of the file is not read")
+                return
             try:
                 value = msgspec.json.decode(text)
             except UnicodeDecodeError:
@@ -67,6 +71,7 @@ def read_lines(path: Path) -> Iterator[JsonLine | LineProblem]:
             except (msgspec.DecodeError, RecursionError) as error:
                 yield LineProblem(name, number, f"not JSON: {error}")
             else:
+                is_text = True
                 if isinstance(value, dict):
                     yield JsonLine(name, number, value)
                 else:
