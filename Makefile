@@ -37,7 +37,9 @@ browser: $(VENV)/.test
 	@test -e $(AXE) || npm install --silent --no-audit --no-fund --prefix $(VENV)/axe axe-core@4 || \
 	  echo "missing: axe-core, for the tests of pages: npm install --prefix $(VENV)/axe axe-core@4" >&2
 
+# Many tests start processes: none of them should compile the package anew where Python may not keep it.
 test: $(VENV)/.test
+	@$(BIN)/python -m compileall -q src
 	@$(MAKE) --no-print-directory --jobs 2 lint types browser
 	$(BIN)/pytest --numprocesses 2 --quiet
 
