@@ -256,7 +256,7 @@ def find_offer(act: ToolCall) -> Remedy | None:
         if not is_concrete or _INSTANCE.search(offer) or is_destructive(command):
             continue
         # The whole sentence: a second command in it is told as well.
-        own = {step.program for step in act.steps}
+        own = {step.program: [word.value for word in step.words] for step in act.steps}
         if text_risk(offer) or names_install(offer, own) or is_bypass(offer):
             continue
         if is_known and not quoted:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice, pairwise, takewhile
+from typing import TypeAlias
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading import risk_tables as tables
@@ -20,6 +21,9 @@ from archivist.reading.programs import LOOKS, SCRIPTED, SUBCOMMANDED
 from archivist.reading.remedies import is_destructive
 from archivist.reading.shell import Step, parse
 
+# The programs of the failed call, each with the words that it was given.
+Known: TypeAlias = Mapping[str, Collection[str]]
+NOTHING: Known = {}
 _LONGEST_MESSAGE = 2000
 _LONGEST_COMMAND = 400
 # Wrappers and their flags stand before the program: `sudo -H env A=1 python3 -m pip`.
@@ -151,6 +155,7 @@ _FILE = lazy_pattern(
 )
 _OWN_EXTRAS = lazy_pattern(r"\.(?:\[[\w,-]{1,60}\])?")
 _USAGE = lazy_pattern(r"(?:[a-z][\w-]{0,30} ){1,3}(?:<[\w -]{1,30}>|\[[\w -]{1,30}\])\W{0,3}")
+_LETTERS = lazy_pattern(r"[a-z]+")
 _VERSION = lazy_pattern(r"v?\d{1,3}(?:\.\d{1,3}){0,2}")
 _MOST_TASKS = 3
 _CLAUSE_END = lazy_pattern(r"(?:[.;!?,:]|\s[-\u2013\u2014])\s")
@@ -163,7 +168,7 @@ _ANNOUNCES = frozenset((
 _MARKS = "`'\"([:,;?.-"
 
 
-def names_install(text: str, known: Collection[str] = ()) -> bool:
+def names_install(text: str, known: Known = NOTHING) -> bool:
     """Say whether a message offers to fetch something, or to run what is neither the project's nor known."""
     return any(_find_offer(form, known) is not None for form in _spellings(text))
 
@@ -187,7 +192,7 @@ def _spellings(text: str) -> Iterator[str]:
         yield plain
 
 
-def _find_offer(text: str, known: Collection[str] = ()) -> tuple[int, bool] | None:
+def _find_offer(text: str, known: Known = NOTHING) -> tuple[int, bool] | None:
     """Return where a message begins to offer something, and whether that is a mere address."""
     starts = [] if (command := _find_install(text)) is None else [(command, False)]
     for found in _FETCHING_VERB.finditer(text):
@@ -209,7 +214,7 @@ def _find_offer(text: str, known: Collection[str] = ()) -> tuple[int, bool] | No
     return min(starts, default=None)
 
 
-def _find_foreign_commands(text: str, known: Collection[str]) -> Iterator[int]:
+def _find_foreign_commands(text: str, known: Known) -> Iterator[int]:
     """Yield where a message tells its reader to run what is no task of a project, or could hurt."""
     for found in _TO_BE_RUN.finditer(text):
         before = _SENTENCE_END.split(_LEAD.sub("", text[: found.start()]))[-1]
@@ -224,9 +229,14 @@ def _find_foreign_commands(text: str, known: Collection[str]) -> Iterator[int]:
             yield found.start()
     for found in _USE.finditer(text):
         command = _command_at(text, found.end())
-        program, *rest = command.split()[:2] or [""]
+        program, *rest = command.split()[:3] or [""]
         is_quoted = text[found.end() : found.end() + 1] in ("`", *tables.QUOTES)
-        is_program = program in SUBCOMMANDED | LOOKS or (is_quoted and _TASK_NAME.fullmatch(program))
+        is_program = (
+            program in SUBCOMMANDED | LOOKS
+            or program in known
+            or (is_quoted and _TASK_NAME.fullmatch(program))
+            or _is_far_reaching(" ".join(rest))
+        )
         is_command = _COMMAND_MARK.search(command) or (rest and is_program) or program in tables.RUNS_FILES
         if (is_command or _is_risky(command)) and not _is_of_project(command, known):
             yield found.start()
@@ -247,19 +257,21 @@ def _is_foreign_call(command: str) -> bool:
     words = command.split()
     is_call = len(words) > 1 and _CALLED.fullmatch(words[1]) and words[1].lower() not in _NO_CALL
     is_told = words[0] in tables.TASK_PROGRAMS | SCRIPTED | {"git"} or _SCRIPT_FILE.match(words[0])
-    return bool(is_call and is_told) and not _is_of_project(command, ())
+    return bool(is_call and is_told) and not _is_of_project(command, NOTHING)
 
 
 def _command_at(text: str, start: int) -> str:
     """Return what stands in quotes at a place of a message, else the rest of its line."""
     rest = text[start : start + _LONGEST_COMMAND].partition("\n")[0]
     closing = rest.find(rest[0], 1) if rest[:1] in ("`", *tables.QUOTES) else -1
-    return rest[1:closing] if closing > 0 else rest
+    # A quote before a letter opens one inside of the command.
+    is_closed = closing > 0 and not rest[closing + 1 : closing + 2].isalnum()
+    return rest[1:closing] if is_closed else rest
 
 
-def _is_of_project(command: str, known: Collection[str]) -> bool:
+def _is_of_project(command: str, known: Known) -> bool:
     """Say whether a printed command is an option, a setting, a script or a task of the project."""
-    if _is_risky(command):
+    if _is_risky(command) or (not command.startswith("-") and _is_far_reaching(command)):
         return False
     if _USAGE.fullmatch(command):
         # How to call it, and nothing that could be run as it stands.
@@ -273,7 +285,7 @@ def _is_of_project(command: str, known: Collection[str]) -> bool:
     return bool(steps) and all(_is_task(step, known) for step in steps)
 
 
-def _is_task(step: Step, known: Collection[str]) -> bool:
+def _is_task(step: Step, known: Known) -> bool:
     words = [word.value for word in step.words[len(step.assignments) :]]
     if not all(map(_SETTING.fullmatch, step.assignments)):
         return False
@@ -292,7 +304,19 @@ def _is_task(step: Step, known: Collection[str]) -> bool:
         return _are_plain(given)
     if program in tables.TASK_PROGRAMS:
         return _is_plain_call(program, given)
-    return program in known and _are_plain(given)
+    return program in known and _are_plain(given) and _is_known_verb(given, known[program])
+
+
+def _is_known_verb(given: Sequence[str], words: Collection[str]) -> bool:
+    """Say whether a program of any kind is told what it was told before, a task of a project, or to look."""
+    verb = next((word for word in given if not _FLAG.match(word) and not word.isdecimal()), "")
+    return not verb or verb in words or verb in tables.TASK_VERBS | tables.TASK_OBJECTS | tables.LOOKING_VERBS
+
+
+def _is_far_reaching(command: str) -> bool:
+    """Say whether a part of a command's words ends, empties, sends or forces something."""
+    words = " ".join(_up_to_sentence(command.split())).lower()
+    return not tables.FAR_REACHING.isdisjoint(_LETTERS.findall(words))
 
 
 def _is_plain_call(program: str, given: Sequence[str]) -> bool:

@@ -505,7 +505,7 @@ TASK_VERBS = _words(
     "install i ci sync lock test t tests build check lint format fmt fix generate gen codegen compile"
     " typecheck restore dev start setup bootstrap init migrate makemigrations upgrade validate plan"
     " mod vet clippy doc bench verify package assemble compose up db prepare dedupe update use"
-    " deps.get ecto.migrate db:migrate db:setup db:create build_runner pub get"
+    " dependency dep deps deps.get ecto.migrate db:migrate db:setup db:create build_runner pub get"
 )
 TASK_RUNS = _words("run run-script")
 # Programs whose `run` starts a task of the project; that of the others, and `exec`, starts any program.
@@ -513,7 +513,15 @@ RUNS_TASKS = OWN_TASKS | _words("npm pnpm yarn bun mise nx turbo lerna composer"
 TASK_TOOLS = _words(
     "pytest ruff black isort flake8 mypy prettier eslint tsc biome jest vitest alembic prisma"
 )
-TASK_OBJECTS = _words(". ./... tidy download vendor head deploy dev push all")
+TASK_OBJECTS = _words(". ./... tidy download vendor head dev all")
+# Verbs that only look, and parts of words that end, empty, send or force something, in whatever tool.
+LOOKING_VERBS = _words("list ls show status get view info help version describe doctor logs log search diff")
+FAR_REACHING = _words(
+    "destroy delete del remove rm rmi drop purge prune wipe erase reset nuke uninstall terminate kill stop"
+    " down flush flushall flushdb truncate unlink unload forget gc rollback revoke disable deploy publish"
+    " unpublish release submit upload push promote force yes approve approval prompts confirm admin prod"
+    " production privileged expunge refresh skip"
+)
 GIT_TASKS = _words("pull fetch stash add commit status submodule rebase merge lfs switch init")
 GIT_OBJECTS = _words(
     ". -A -u origin upstream main master develop HEAD pop apply update install pull fetch origin/main"
