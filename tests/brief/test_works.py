@@ -352,6 +352,24 @@ def test_refused_edits_are_told_where_several_runs_meet_them_with_what_avoids_th
     assert _failing(bank) == f"Failed here lately: {said}"
 
 
+@pytest.mark.req("N1")
+def test_the_word_that_a_call_was_refused_for_in_two_runs_is_told(bank: Bank) -> None:
+    for hours, task in enumerate(("list", "show", "list")):
+        refused = "error: unexpected argument '--json' found"
+        _fail(bank, f"run-{hours}", f"shopctl {task} --json", refused, hours=hours)
+    _busy(bank, 3, 9)
+    assert "`--json`" in _failing(bank) or "--json" in bank.brief(repo="shop").text
+
+
+@pytest.mark.req("N1")
+def test_what_a_test_finds_is_not_told_to_fail(bank: Bank) -> None:
+    for hours in range(3):
+        found = f"E   AssertionError: assert {hours} == 7\nFAILED tests/test_a.py::test_{hours}"
+        _fail(bank, f"run-{hours}", "pytest", found, hours=hours)
+    _busy(bank, 3, 9)
+    assert _failing(bank) == ""
+
+
 @pytest.mark.req("N6", "N7")
 def test_of_what_a_program_printed_only_a_class_or_a_code_is_told_to_fail(bank: Bank) -> None:
     for hours in range(3):

@@ -149,7 +149,7 @@ def _has_ended(shop: Path, run: str) -> bool:
             "`freezegun` is not installed: `pip install freezegun`",
             "pip install freezegun",
         ),
-        (STARTED, "db-up", "Connection refused): run `make db-up` first", "make db-up"),
+        (STARTED, "db-up", "Connection refused”): run `make db-up` first", "make db-up"),
     ],
     ids=["installed", "started"],
 )

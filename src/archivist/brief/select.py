@@ -185,13 +185,23 @@ class RenderedBrief(NamedTuple):
 
 
 def drop_contradicted(offered: list[BriefedLesson]) -> list[BriefedLesson]:
-    """Of wishes that contradict each other keep the one that holds: the project's own, else the later."""
+    """Of wishes that contradict each other keep the one that holds: the project's own, else the later.
+
+    What a file or a colleague brought never silences what the user said here.
+    """
     wishes = [each for each in offered if each.lesson.type == "preference"]
     if not wishes[1:]:
         return offered
     from archivist.lessons.contradiction import find_contradicted, standing_of
 
-    wishes.sort(key=lambda each: (bool(each.lesson.repo), not each.is_global, standing_of(each.lesson)))
+    wishes.sort(
+        key=lambda each: (
+            each.lesson.provenance.is_own,
+            bool(each.lesson.repo),
+            not each.is_global,
+            standing_of(each.lesson),
+        )
+    )
     dropped: set[str] = set()
     for place, each in enumerate(wishes):
         if find_contradicted(each.lesson, (later.lesson for later in wishes[place + 1 :])):

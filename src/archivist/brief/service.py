@@ -472,7 +472,7 @@ def _leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
     fails = (
         each
         for each in habits.fails
-        if each.call not in named and f"`{each.call}`" not in said and not shown.issuperset(each.events)
+        if each.call not in named and f"`{each.call}`" not in said and shown.isdisjoint(each.events)
     )
     return habits._replace(works=tuple(others), fails=tuple(fails))
 

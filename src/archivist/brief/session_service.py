@@ -72,9 +72,11 @@ class SessionBriefs(BankService):
     def running(self, limit: int) -> list[Episode]:
         """Return the runs and sessions that were started and have not ended, the latest first."""
         from archivist.records import Episode, EpisodeStatus
-        from archivist.store.filters import equals
+        from archivist.store.filters import equals, not_equals
 
-        is_running = equals("finished", None), equals("status", EpisodeStatus.RUNNING), equals("action", None)
+        # Of a log without times nobody knows when it began, nor that it still runs.
+        has_begun = equals("finished", None), not_equals("started", None)
+        is_running = *has_begun, equals("status", EpisodeStatus.RUNNING), equals("action", None)
         with self._bank.reading() as reader:
             return reader.select(Episode, *is_running, order=("-started", "id"), limit=limit)
 

@@ -38,7 +38,7 @@ _TOGETHER = "Changed together here: "
 _LEAST_TOGETHER = 3
 _LEAST_CONFIDENCE = 0.75
 _LEAST_LIFT = 2.5
-_LEAST_BACK = 0.5
+_LEAST_BACK = 0.75
 _MOST_PAIRS = 3
 _EDITED = '"edited":['
 _NOTED_PARTS = ('"attempts":{"', '"works":[[', '"failures":{"', _EDITED + '"')
@@ -51,6 +51,7 @@ _LONGEST_FAILING = 300
 _LONGEST_CLASS = 32
 # Every agent meets refused edits: they are told with what avoids them.
 _EDITS = "edit_not_applied"
+_USED_WRONGLY = "usage"
 _EDIT_ADVICE = "read the lines again right before"
 # So many runs in which a call went well show that what it failed of is over.
 _OVERCOME = 2
@@ -290,6 +291,9 @@ def select_failing(noted: "Sequence[NotedRun]", runs: int) -> tuple[FailingCall,
     """Choose the calls that many of the latest runs failed in for one and the same cause, most first."""
     met: dict[tuple[str, str], dict[int, list[Mapping[str, Any]]]] = {}
     for run, _, entry in _entries_of(noted):
+        # What a test or a compiler finds is about the code at hand.
+        if entry.get("kind") in _OF_CODE:
+            continue
         # Codes, or a class in a few plain words: a message is what a program printed.
         for error in entry.get("errors") or ():
             if len(error) <= _LONGEST_CLASS and error.translate(_WORD_MARKS).isalnum():
@@ -300,8 +304,19 @@ def select_failing(noted: "Sequence[NotedRun]", runs: int) -> tuple[FailingCall,
         is_edit = any(entry.get("kind") == _EDITS for entry in entries)
         if len(of_runs) >= max(_LEAST_FAILING, _SHARE_OF_FAILING * runs) and min(of_runs) < _LATELY:
             advice = _EDIT_ADVICE if is_edit else ""
+            error += _refused_words(of_runs.values())
             found.setdefault(name, FailingCall(name, error, len(of_runs), runs, advice, _events_of(entries)))
     return tuple(found.values())[:_MOST_FAILING]
+
+
+def _refused_words(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> str:
+    """Return the words of calls that were refused as used wrongly in two runs at least, as told; or nothing."""
+    words: Counter[str] = Counter()
+    for entries in runs:
+        used_wrongly = (each for each in entries if each.get("kind") == _USED_WRONGLY)
+        words.update({word for each in used_wrongly for word in each.get("subjects") or ()})
+    often = [word for word, count in words.most_common(2) if count >= _LEAST_RUNS and _is_plain(word)]
+    return f" {' and '.join(f'`{word}`' for word in often)}" if often else ""
 
 
 def format_failing(calls: Sequence[FailingCall]) -> str:

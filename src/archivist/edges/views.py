@@ -552,7 +552,7 @@ def proposal_view(proposal: records.Proposal) -> View:
 
 
 def entry_view(entry: records.Entry) -> View:
-    """Return an entry of the stream under the document's names, and whether it quotes an agent."""
+    """Return an entry of the stream under the document's names, and whether an agent said it."""
     from archivist.records.shapes import to_stream_line
 
     quoted = {"provenance": Provenance.SUGGESTED} if entry.extra.get("said_by") else {}

@@ -217,7 +217,7 @@ def _judge_cures(
             return False
         remedy, command, line = each.cure.remedy, code(each.act.display_text), each.failure.line
         condition, quoted = f"{command} fails with “{quote_error(line, 80)}”", quote_error(line)
-        summary = f"{command} fails ({quoted}): {advice(remedy)}"
+        summary = f"{command} fails (“{quoted}”): {advice(remedy)}"
         return bool(suspicion(summary, format_rule(condition, advice(remedy)), line, remedy.text))
 
     return tuple(replace(each, is_suspicious=is_suspicious(each)) for each in met)

@@ -455,13 +455,7 @@ def _build_hits(
         ordered = amendments.spread_threads(ordered, documents)
     records = _load_records(reader, documents, ordered[: max(query.limit or 0, amendments.COMPARED)])
     texts = {place: RENDERERS[documents[place].kind](record) for place, record in records.items()}
-    # Retiring a lesson changes its time: a superseded one may be the later one, and amends nothing.
-    pairs = [
-        (newer, older)
-        for newer, older in amendments.pairs_to_compare(ordered, documents)
-        if not documents[newer].superseded_by
-    ]
-    ordered, amended_by = amendments.apply_amendments(ordered, scored, texts, pairs, query.text)
+    ordered, amended_by = _amend(reader, query.text, ordered, scored, documents, records, texts)
     ordered = amendments.demote_superseded(ordered, documents)
     # A repeat tells nothing new and stands behind the others. What takes its place may be another.
     while True:
@@ -587,6 +581,32 @@ def _find_provenances(
             known[place] = provenance
     found = reader.run_provenances(runs.values()) if runs else {}
     return known | {place: found[run] for place, run in runs.items() if run in found}
+
+
+def _amend(
+    reader: Reader,
+    question: str,
+    ordered: list[int],
+    scored: dict[int, Score],
+    documents: dict[int, IndexedDocument],
+    records: Mapping[int, Any],
+    texts: Mapping[int, RecordText],
+) -> tuple[list[int], dict[int, amendments.Amendment]]:
+    """Move what amends an earlier text above it. An agent, a file or a colleague amends nobody else's words."""
+    # Retiring a lesson changes its time: a superseded one may be the later one, and amends nothing.
+    pairs = [
+        (newer, older)
+        for newer, older in amendments.pairs_to_compare(ordered, documents)
+        if not documents[newer].superseded_by
+    ]
+    amended = amendments.apply_amendments(ordered, scored, texts, pairs, question)
+    if amended == (ordered, {}):
+        return amended
+    compared = {place: records[place] for pair in pairs for place in pair}
+    known = _find_provenances(reader, documents, compared)
+    foreign = {place for place, provenance in known.items() if not provenance.is_own}
+    allowed = [(newer, older) for newer, older in pairs if newer not in foreign or older in foreign]
+    return amendments.apply_amendments(ordered, scored, texts, allowed, question)
 
 
 def _load_records(

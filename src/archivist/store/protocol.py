@@ -418,7 +418,7 @@ class Reader(EngineReader, Protocol):
     def text_provenance(self, kind: str, record: Artifact | Document | Entry | Task) -> Provenance | None:
         """Return that an agent or a watched file wrote a text of the archive, or an agent another text.
 
-        Of the stream's entries it is that a reflection quotes an agent; None for all others.
+        Of the stream's entries it is that an agent logged it, or a reflection quotes one.
         """
         entries = [*self.text_entries(record.id, kind)] if kind != "entry" else []
         # A refresh reads files, whoever asks for it.

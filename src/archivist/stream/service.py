@@ -23,6 +23,7 @@ from archivist.records.tiers import validate_entry
 from archivist.records.words import NOTES
 from archivist.service import BankService
 from archivist.store.filters import Filter, at_least, at_most, equals, one_of
+from archivist.store.protocol import SAID_BY
 from archivist.stream.entries import (
     ACTION_CHARACTERS,
     CONTENT_CHARACTERS,
@@ -143,6 +144,8 @@ class Stream(BankService):
             if bank.actor.kind is ActorKind.AGENT:
                 # One request must not archive what the others read.
                 step = max(1, bank.config.stream.hot_cycles // 10) if draft.role == bank.actor.role else 1
+                # A role is anybody's to name: readers are told that an agent speaks.
+                draft = replace(draft, extra={**draft.extra, SAID_BY: [str(bank.actor)]})
             entry = _assign_cycle(writer, draft, step, is_explicit=cycle is not None)
             writer.put(entry, "log")
             _note_first_cycle(writer, entry.cycle)

@@ -23,7 +23,7 @@ def test_the_variant_is_named_without_the_instance() -> None:
         )
     )
     assert lesson.summary == (
-        "widget: `cargo pilot task get <id>` fails (unrecognized subcommand 'get'): "
+        "widget: `cargo pilot task get <id>` fails (“unrecognized subcommand 'get'”): "
         "use `cargo pilot task show <id>`"
     )
     assert lesson.remedies == ("cargo pilot task show <id>",)
@@ -59,8 +59,8 @@ def test_each_wrong_use_of_a_program_is_a_lesson_of_its_own() -> None:
         )
     )
     assert {each.summary.partition(" fails ")[::2] for each in found} == {
-        ("widget: `cargo pilot task get <id>`", f"({NO_GET[7:]}): use `cargo pilot task show <id>`"),
-        ("widget: `cargo pilot list --number <id>`", f"({no_number[7:]}): use `cargo pilot list`"),
+        ("widget: `cargo pilot task get <id>`", f"(“{NO_GET[7:]}”): use `cargo pilot task show <id>`"),
+        ("widget: `cargo pilot list --number <id>`", f"(“{no_number[7:]}”): use `cargo pilot list`"),
     }
 
 
@@ -123,7 +123,7 @@ def test_another_script_is_another_lesson() -> None:
     lesson = one(first, second)
     assert lesson.key != one(first).key
     assert lesson.summary == (
-        "widget: `./scripts/deploy.sh` fails (./scripts/deploy.sh: Permission denied): "
+        "widget: `./scripts/deploy.sh` fails (“./scripts/deploy.sh: Permission denied”): "
         "run `chmod +x scripts/deploy.sh` first"
     )
     assert drop_duplicates([one(first), lesson]) == [one(first), lesson]
@@ -285,7 +285,7 @@ def test_an_install_that_went_well_the_second_time_is_no_remedy() -> None:
 def test_a_variable_is_set_and_no_step() -> None:
     taken = "Error: listen EADDRINUSE: address already in use :::3000"
     lesson = one(run(sh("npm run dev", taken, 1), sh("PORT=3001 npm run dev", "listening on 3001")))
-    assert lesson.summary.endswith("already in use :::3000): use `PORT=3001 npm run dev`")
+    assert lesson.summary.endswith("already in use :::3000”): use `PORT=3001 npm run dev`")
     assert lesson.remedies == ("PORT=3001 npm run dev",)
     lesson = one(
         run(sh("npm run dev", taken, 1), sh("npm run stop"), sh("PORT=3001 npm run dev", "listening on 3001"))

@@ -182,7 +182,7 @@ def mine_prompts(material: Material) -> Iterator[Candidate]:
         remedy = case.best_remedy()
         problem = f"{command} asks on a terminal and dies without one"
         if remedy is None:
-            yield make_candidate(material, case, f"{problem} ({quote_error(case.line, 90)})")
+            yield make_candidate(material, case, f"{problem} (“{quote_error(case.line, 90)}”)")
             continue
         action = advice(remedy)
         yield make_candidate(

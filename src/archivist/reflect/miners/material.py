@@ -328,7 +328,7 @@ def fit_summary(problems: Sequence[str], error: str, action: str) -> str:
     wordings: list[str] = []
     for problem in problems:
         lengths = (110, 80, 40) if is_telling(quote_error(error)) else ()
-        wordings += [f"{problem} ({quote_error(error, longest)}): {action}" for longest in lengths]
+        wordings += [f"{problem} (“{quote_error(error, longest)}”): {action}" for longest in lengths]
         wordings.append(f"{problem}: {action}")
     return next((text for text in wordings if len(text) <= LONGEST_SUMMARY), "")
 

@@ -266,7 +266,7 @@ def mine_environment(material: Material) -> Iterator[Candidate]:
         if remedy or pin:
             # The first sentence is enough, without the class of the error.
             error = re.sub(r"^\w*(?:Error|Exception|Conflict): ", "", error).split(". ", 1)[0]
-        problem = f"{material.name} fails{at_import}{when}: {error}" + (f" ({cause})" if cause else "")
+        problem = f"{material.name} fails{at_import}{when}: “{error}”" + (f" ({cause})" if cause else "")
         done = describe_remedy(case, remedy, is_whole=True) if remedy else ""
         addition = ""
         if pin and pin.split()[-1].strip("'") not in done:

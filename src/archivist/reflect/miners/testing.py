@@ -85,7 +85,7 @@ def mine_flaky(material: Material) -> Iterator[Candidate]:
         if not act.is_test and (case.fleeting == 1 or not is_informative(shown) or "<url>" in shown):
             continue
         command, error = code(shown), quote_error(case.line, 80)
-        outcome = f"fails now and then ({error})"
+        outcome = f"fails now and then (“{error}”)"
         reaction = "run it again before anything else"
         if act.is_test:
             outcome = f"passes and fails with nothing changed (“{error}”)"
