@@ -304,13 +304,13 @@ def select_failing(noted: "Sequence[NotedRun]", runs: int) -> tuple[FailingCall,
         is_edit = any(entry.get("kind") == _EDITS for entry in entries)
         if len(of_runs) >= max(_LEAST_FAILING, _SHARE_OF_FAILING * runs) and min(of_runs) < _LATELY:
             advice = _EDIT_ADVICE if is_edit else ""
-            error += _refused_words(of_runs.values())
-            found.setdefault(name, FailingCall(name, error, len(of_runs), runs, advice, _events_of(entries)))
+            cause = error + _refused_words(of_runs.values())
+            found.setdefault(name, FailingCall(name, cause, len(of_runs), runs, advice, _events_of(entries)))
     return tuple(found.values())[:_MOST_FAILING]
 
 
 def _refused_words(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> str:
-    """Return the words of calls that were refused as used wrongly in two runs at least, as told; or nothing."""
+    """Return the words that two runs at least were refused for, as a line tells them; or nothing."""
     words: Counter[str] = Counter()
     for entries in runs:
         used_wrongly = (each for each in entries if each.get("kind") == _USED_WRONGLY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading import commands
@@ -57,9 +58,9 @@ class FileEdit:
     is_restored: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ToolCall:
-    """One tool call and its meaning.
+    """One tool call and its meaning; what rules ask for again and again is found once.
 
     `at` is its index among the calls. `key` names its failure the same way in every run. `is_look` says that
     it could not have changed anything.
@@ -75,7 +76,7 @@ class ToolCall:
     installs: tuple[Install, ...] = ()
     is_look: bool = False
 
-    @property
+    @cached_property
     def is_test(self) -> bool:
         """Say whether it runs tests."""
         if self.purpose in _TEST_RUNNERS or _TEST_WORD.search(self.purpose):
@@ -87,17 +88,17 @@ class ToolCall:
         """Say whether it failed."""
         return self.failure is not None
 
-    @property
+    @cached_property
     def main(self) -> Step | None:
         """Return the step that it is for."""
         return commands.main_step(self.steps)
 
-    @property
+    @cached_property
     def text(self) -> str:
         """Return the command in general terms, or the name of the tool."""
         return commands.generalise(self.event.text) if self.steps else self.event.tool
 
-    @property
+    @cached_property
     def display_text(self) -> str:
         """Return the command as it was called if another run can read it, else in general terms."""
         whole = mask_command(self.event.text.strip()) if self.steps else ""

@@ -96,14 +96,15 @@ def _worked_part(act: ToolCall, failed: ToolCall) -> str:
     """Return a command line without looks at its end; where words were refused, the step that had them."""
     working = [index for index, step in enumerate(act.steps) if not is_read_only_step(step)]
     steps = act.steps[: working[-1] + 1] if working else act.steps
+    main = act.main
     # What was looked at before is no part of what worked.
     piped = {index - 1 for index, step in enumerate(steps) if step.operator == "|"}
     steps = tuple(
         step
         for index, step in enumerate(steps)
-        if step is act.main or index in piped or is_preparation(step) or not is_look(step)
+        if step is main or index in piped or is_preparation(step) or not is_look(step)
     )
-    main, is_usage = act.main, failed.failure is not None and failed.failure.kind is K.USAGE
+    is_usage = failed.failure is not None and failed.failure.kind is K.USAGE
     if is_usage and main and failed.main and main.program == failed.main.program:
         steps = tuple(step for step in steps if step is main or is_preparation(step))
     return join_steps(steps) or act.event.text

@@ -592,7 +592,7 @@ def _amend(
     records: Mapping[int, Any],
     texts: Mapping[int, RecordText],
 ) -> tuple[list[int], dict[int, amendments.Amendment]]:
-    """Move what amends an earlier text above it. An agent, a file or a colleague amends nobody else's words."""
+    """Move what amends an earlier text above it. Agents, files and colleagues amend nobody else's words."""
     # Retiring a lesson changes its time: a superseded one may be the later one, and amends nothing.
     pairs = [
         (newer, older)
