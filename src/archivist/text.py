@@ -11,6 +11,12 @@ _STEERING = lazy_pattern(
 )
 # By these a line can be made to read as something else than what it says.
 _TURNING = lazy_pattern("[\u202a-\u202e\u2066-\u2069]")
+# What stands in a text and is not seen in it: control characters, turning marks, joiners, soft hyphens, and
+# the selectors of variants behind plain letters.
+_UNSEEN = lazy_pattern(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+    "\u115f\u1160\u3164\uffa0\U000e0000-\U000e01ef]|(?<=[!-~])[\ufe00-\ufe0f](?!\u20e3)"
+)
 # What a line of output cannot hold.
 _NOT_IN_NAMES = lazy_pattern("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 # Letters that are drawn as nothing: tags, the fillers of Hangul and the selectors of variants.
@@ -30,6 +36,11 @@ def without_controls(text: str) -> str:
     if text.isprintable():
         return text
     return _STEERING.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def is_as_seen(text: str) -> bool:
+    """Say whether a text holds nothing but what is seen in it; one that does is another than it seems."""
+    return (text.isascii() and text.isprintable()) or _UNSEEN.search(text) is None
 
 
 def make_legible(text: str) -> str:

@@ -243,7 +243,7 @@ class Lessons(BankService):
     @decides(Layer.LESSONS)
     def join_twins(self) -> list[tuple[Lesson, Lesson]]:
         """Make one lesson of those that several clones learnt by themselves; return each with its twin."""
-        believed = (one_of("status", LIVE), equals("is_waiting", 0))
+        believed = (one_of("status", (*LIVE, Status.ARCHIVED)), equals("is_waiting", 0))
         promote_at_runs = self._bank.config.lessons.promote_at_runs
         with self._bank.transaction() as writer:
             united = unite_twins(writer, writer.select(Lesson, *believed), promote_at_runs=promote_at_runs)

@@ -246,7 +246,7 @@ def unite_twins(
 
     They are about the same failure of the same place, or say the same. What a person said here is never
     superseded; else what a person confirmed stays, else the oldest: every clone decides alike, and the
-    counts come from the runs of both.
+    counts come from the runs of both. What a person retired here does not come back as another's twin.
     """
     groups: dict[tuple[object, ...], list[Lesson]] = {}
     for lesson in lessons:
@@ -258,8 +258,18 @@ def unite_twins(
         if len(group) == 1:
             continue
         said = {lesson.id for lesson in group if is_said_here(reader, lesson)}
+        standing = [lesson for lesson in group if lesson.status.is_live or lesson.id in said]
+        if not any(lesson.status.is_live for lesson in standing):
+            continue
         first, *others = sorted(
-            group, key=lambda each: (each.id not in said, not each.confirmed, each.created, each.id)
+            standing,
+            key=lambda each: (
+                each.id not in said,
+                not each.status.is_live,
+                not each.confirmed,
+                each.created,
+                each.id,
+            ),
         )
         for other in (each for each in others if each.id not in said):
             first = merge_lessons(first, counted_elsewhere(first, other), promote_at_runs=promote_at_runs)

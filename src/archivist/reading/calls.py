@@ -15,6 +15,7 @@ from archivist.reading.rules import LONGEST_LINE
 from archivist.reading.shell import Step, parse
 from archivist.reading.wording import base_name, is_informative, mask_command
 from archivist.records import Event, EventKind
+from archivist.text import is_as_seen
 
 CALL_KINDS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
 _READING_TOOLS = lazy_pattern(r"read|grep|glob|view|ls|list|search|find|fetch|open|todo|think", re.IGNORECASE)
@@ -169,7 +170,9 @@ def _without_numbers(line: str) -> str:
 
 def _read_tool_call(event: Event, at: int) -> ToolCall:
     is_edit = event.kind is EventKind.EDIT
-    steps = () if is_edit or not is_shell(event.tool) else parse(event.text)[:_MOST_STEPS]
+    # A command with letters that nobody sees cannot be told as it ran.
+    is_command = not is_edit and is_shell(event.tool) and is_as_seen(event.text)
+    steps = parse(event.text)[:_MOST_STEPS] if is_command else ()
     main, failure = commands.main_step(steps), event_failure(event)
     bodies = "\n".join(body for step in steps for body in step.bodies)
     changes = tuple(change for step in steps for change in _step_edits(step, bodies))

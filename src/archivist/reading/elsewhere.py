@@ -27,6 +27,12 @@ _MAY_LEAVE = lazy_pattern(
     r"\b(?:cd|chdir|pushd)\b|\.\.|(?:^|[\s=;&|(\"'])[/~$]|\s-C|\s--(?:prefix|cwd|dir|manifest)"
     r"|(?:^|[;&|(]\s?)zi? "
 )
+# What runs a command in folders that its line does not name.
+_IN_ANY_FOLDER = lazy_pattern(
+    r"\bsubmodule\b[^;&|\n]{0,60}\bforeach\b|\brepo forall\b|\bmeta exec\b|\bparallel\s"
+    r"|\bfind\s[^\n]{0,300}?\s-(?:exec|ok)(?:dir)?\s"
+    r"|\bxargs\b[^|;\n]{0,200}?\s(?:-C|(?:ba|z)?sh -c|make)\b"
+)
 _FOLDER_FLAGS = frozenset(
     ("-C", "--directory", "--cwd", "--dir", "--prefix", "--manifest-path", "--project-directory")
 )
@@ -106,6 +112,9 @@ def is_elsewhere(event: Event, episode: Episode) -> bool:
         is_inside = is_installed or (is_rootless and (_is_below(began, place) or _is_main_of(place, root)))
         return not is_inside and relative_folder(place, root) == OUTSIDE
 
+    is_command = event.kind is not EventKind.EDIT and is_shell(event.tool)
+    if is_command and _IN_ANY_FOLDER.search(event.text[:_LONGEST_LINE]):
+        return True
     folder = str(event.extra.get(FOLDER) or began)
     places = ((folder, False), *paths_entered(event, folder))
     if any(is_outside(place, is_installed=is_installed) for place, is_installed in places):
