@@ -194,7 +194,7 @@ PEM_MAX_CHARS: Final = 16_000
 
 # With a slash in it, it begins with no port and has a digit and a letter.
 URL_PASSWORD: Final = lazy_pattern(
-    r"://[^\s/:@\"'<>`\\]{0,128}:(?:([^\s/@\"'<>`\\]{1,256})"
+    r"://[^\s/:@\"'<>`\\]{0,128}:(?:([^\s/\"'<>`\\]{1,256})"
     r"|(?!\d{1,5}/)(?=[^\s@]{0,128}[A-Za-z])(?=[^\s@\d]{0,128}\d)([^\s@\"'<>`\\?#]{1,128}))@(?=[\w\[.\-$%{])"
 )
 URL_USER_TOKEN: Final = lazy_pattern(r"://([A-Za-z0-9_\-]{20,256})@(?=[\w\[])")

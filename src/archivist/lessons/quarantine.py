@@ -135,6 +135,30 @@ _SIGNS = (
     ),
     _Sign(
         _SPEAKS,
+        ("user", "agent", "maintainer", "owner", "policy"),
+        # What the user wants is known from the user's own words, never from what a program prints.
+        _speech_pattern(
+            r"\b(?:the|your) (?:user|human|maintainer|operator) (?:has |have |now |also )?"
+            r"(?:said|says|wants?|wishes|wished|allow(?:s|ed)|ask(?:s|ed)|approv(?:es|ed)|prefers?|expects"
+            r"|insists|agreed|decided|orders|ordered|told|instructed)\b"
+            r"|\b(?:every|all|each|the|coding|ai|any) agents? (?:must|should|may|shall|will|is to|are to|to)\b"
+            r"(?! (?:be|have|not|exist|contain|match)\b)"
+            r"|\bpolicy (?:by|of|from) the (?:user|maintainers?|owners?|team)\b"
+        ),
+    ),
+    _Sign(
+        _SPEAKS,
+        ("push", "commit", "merge", "approve"),
+        # To deliver without anybody looking is asked for by no error.
+        lazy_pattern(
+            r"(?:\A|[\n.:;(,>] ?|\b(?:must|should|please|then|now|continue|always|just|to|and|agents) )"
+            r"(?:force )?(?:push|commit|merge|approve)\b[^\n]{0,60}?[^\w]"
+            r"(?:(?:straight|directly|itself|yourself|unreviewed)\b|\.env\b|credentials\b|secrets\b"
+            r"|without (?:a )?(?:review|asking)\b)"
+        ),
+    ),
+    _Sign(
+        _SPEAKS,
         ("as the user", "as your user", "reply with", "respond with", "answer with"),
         _speech_pattern(
             r"\bas (?:the|your) user (?:has )?(?:asked|requested|wanted|wants|said|ordered|instructed)\b"
