@@ -141,7 +141,8 @@ _SIGNS = (
             r"\b(?:the|your) (?:user|human|maintainer|operator) (?:has |have |now |also )?"
             r"(?:said|says|wants?|wishes|wished|allow(?:s|ed)|ask(?:s|ed)|approv(?:es|ed)|prefers?|expects"
             r"|insists|agreed|decided|orders|ordered|told|instructed)\b"
-            r"|\b(?:every|all|each|the|coding|ai|any) agents? (?:must|should|may|shall|will|is to|are to|to)\b"
+            r"|\b(?:every|all|each|the|coding|ai|any) agents?"
+            r" (?:must|should|may|shall|will|is to|are to|to)\b"
             r"(?! (?:be|have|not|exist|contain|match)\b)"
             r"|\bpolicy (?:by|of|from) the (?:user|maintainers?|owners?|team)\b"
         ),
