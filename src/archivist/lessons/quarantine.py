@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.command_risks import LONGEST_TEXT, SENDS_PRIVATE, TOO_LONG, text_risk
 from archivist.reading.command_words import NAME_WORD
-from archivist.records.words import ActorKind, Provenance, Status
+from archivist.records.words import ActorKind, LessonType, Provenance, Status
 
 if TYPE_CHECKING:
     from archivist.lessons.candidate import Candidate
@@ -135,31 +136,6 @@ _SIGNS = (
     ),
     _Sign(
         _SPEAKS,
-        ("user", "agent", "maintainer", "owner", "policy"),
-        # What the user wants is known from the user's own words, never from what a program prints.
-        _speech_pattern(
-            r"\b(?:the|your) (?:user|human|maintainer|operator) (?:has |have |now |also )?"
-            r"(?:said|says|wants?|wishes|wished|allow(?:s|ed)|ask(?:s|ed)|approv(?:es|ed)|prefers?|expects"
-            r"|insists|agreed|decided|orders|ordered|told|instructed)\b"
-            r"|\b(?:every|all|each|the|coding|ai|any) agents?"
-            r" (?:must|should|may|shall|will|is to|are to|to)\b"
-            r"(?! (?:be|have|not|exist|contain|match)\b)"
-            r"|\bpolicy (?:by|of|from) the (?:user|maintainers?|owners?|team)\b"
-        ),
-    ),
-    _Sign(
-        _SPEAKS,
-        ("push", "commit", "merge", "approve"),
-        # To deliver without anybody looking is asked for by no error.
-        lazy_pattern(
-            r"(?:\A|[\n.:;(,>] ?|\b(?:must|should|please|then|now|continue|always|just|to|and|agents) )"
-            r"(?:force )?(?:push|commit|merge|approve)\b[^\n]{0,60}?[^\w]"
-            r"(?:(?:straight|directly|itself|yourself|unreviewed)\b|\.env\b|credentials\b|secrets\b"
-            r"|without (?:a )?(?:review|asking)\b)"
-        ),
-    ),
-    _Sign(
-        _SPEAKS,
         ("as the user", "as your user", "reply with", "respond with", "answer with"),
         _speech_pattern(
             r"\bas (?:the|your) user (?:has )?(?:asked|requested|wanted|wants|said|ordered|instructed)\b"
@@ -229,6 +205,33 @@ _SIGNS = (
         ),
     ),
 )
+# What no error of a program says: a user's wish is known from the user's own words.
+_BORROWED = (
+    _Sign(
+        _SPEAKS,
+        ("user", "agent", "maintainer", "owner", "policy"),
+        _speech_pattern(
+            r"\b(?:the|your) (?:user|human|maintainer|operator) (?:has |have |now |also )?"
+            r"(?:said|says|wants?|wishes|wished|allow(?:s|ed)|ask(?:s|ed)|approv(?:es|ed)|prefers?|expects"
+            r"|insists|agreed|decided|orders|ordered|told|instructed)\b"
+            r"|\b(?:every|all|each|the|coding|ai|any) agents?"
+            r" (?:must|should|may|shall|will|is to|are to|to)\b"
+            r"(?! (?:be|have|not|exist|contain|match)\b)"
+            r"|\bpolicy (?:by|of|from) the (?:user|maintainers?|owners?|team)\b"
+        ),
+    ),
+    _Sign(
+        _SPEAKS,
+        ("push", "commit", "merge", "approve"),
+        # To deliver without anybody looking is asked for by no error.
+        lazy_pattern(
+            r"(?:\A|[\n.:;(,>] ?|\b(?:must|should|please|then|now|continue|always|just|to|and|agents) )"
+            r"(?:force )?(?:push|commit|merge|approve)\b[^\n]{0,60}?[^\w]"
+            r"(?:(?:straight|directly|itself|yourself|unreviewed)\b|\.env\b|credentials\b|secrets\b"
+            r"|without (?:a )?(?:review|asking)\b)"
+        ),
+    ),
+)
 _UNSTATED = "quarantined earlier, for words it no longer has"
 # What a lesson that is not from own runs waits for, as people and agents read it.
 WAITS_FOR = "a person's approval, or a run of the user's own that meets it"
@@ -277,11 +280,11 @@ def is_plain_name(name: str) -> bool:
     return not suspicion(" ".join(word for words in parts for word in words))
 
 
-def _speech(text: str) -> str:
+def _speech(text: str, signs: Sequence[_Sign] = _SIGNS) -> str:
     speech = text
     for mark in _EMPHASIS:
         speech = speech.replace(mark, "")
-    for why, hints, pattern in _SIGNS:
+    for why, hints, pattern in signs:
         read = speech if why in _SPOKEN else text
         if any(hint in read for hint in hints) and pattern.search(read):
             return why
@@ -292,7 +295,11 @@ def lesson_suspicion(lesson: Lesson | Candidate) -> str:
     """Return why a lesson's or candidate's words are suspicious, whatever its status, or an empty string."""
     # Remedies that are harmless alone may be steps of one command.
     steps = ("\n".join(lesson.remedies),) if len(lesson.remedies) > 1 else ()
-    return suspicion(lesson.summary, lesson.rule, lesson.detail, *lesson.remedies, *lesson.tags, *steps)
+    texts = lesson.summary, lesson.rule, lesson.detail, *lesson.remedies, *lesson.tags
+    if why := suspicion(*texts, *steps):
+        return why
+    is_of_failure = lesson.type is not LessonType.PREFERENCE
+    return _speech(plain_letters("\n".join(texts)).lower(), _BORROWED) if is_of_failure else ""
 
 
 def quarantine_reason(lesson: Lesson) -> str:

@@ -11,7 +11,9 @@ KEYWORDS = _words("! { } ( ) do done then else elif fi if while until esac")
 
 # Wrappers, each with those of its flags that take a value: the value is not the wrapped program.
 WRAPPERS = {
-    **dict.fromkeys(_words("nohup setsid exec command builtin unbuffer bunx pipx"), _words("")),
+    **dict.fromkeys(_words("nohup setsid exec command builtin unbuffer bunx pipx corepack"), _words("")),
+    "dotenv": _words("-e -f -p -v -c"),
+    "arch": _words("-e -d"),
     "sudo": _words("-u -g -h -p -C -U"),
     "doas": _words("-u"),
     "env": _words("-u -C -S"),
@@ -35,7 +37,20 @@ RUNNERS = {
     "uv": {"run": _words("--with --python -p --extra --group --project --directory --env-file")},
     "pixi": {"run": _words("-e --environment")},
     "bun": {"x": _words("")},
+    # Of a version manager, and of what fills the environment.
+    **{name: {"exec": _words(""), "x": _words("")} for name in ("mise", "rtx", "asdf")},
+    **{
+        name: {"exec": _words("--using"), "run": _words("--node --npm --pnpm --yarn")}
+        for name in ("fnm", "volta")
+    },
+    **{name: {"exec": _words(""), "run": _words("")} for name in ("nvm", "n")},
+    **{
+        name: {"run": _words("-f --env-file --project --config -p -c")}
+        for name in ("op", "doppler", "dotenvx")
+    },
 }
+# These name versions of tools before the program: `mise exec node@20 -- pnpm test`.
+VERSION_MANAGERS = frozenset(("mise", "rtx", "asdf"))
 SHELLS = _words("bash sh zsh dash ksh")
 
 # Programs that are named by a second word, and where that word leads to a third.

@@ -287,7 +287,12 @@ def _unwrap(words: list[Word], at: int) -> tuple[list[str], int]:
             value = words[after].value
             if value in valued:
                 after += 2
-            elif value.startswith("-") or _NUMBER.match(value) or _ASSIGNMENT.match(words[after].raw):
+            elif (
+                (name in programs.VERSION_MANAGERS and "@" in value)
+                or value.startswith("-")
+                or _NUMBER.match(value)
+                or _ASSIGNMENT.match(words[after].raw)
+            ):
                 after += 1
             else:
                 break
@@ -300,6 +305,8 @@ def _unwrap(words: list[Word], at: int) -> tuple[list[str], int]:
 
 def _program_base(name: str) -> str:
     base = name.rstrip("/").rsplit("/", 1)[-1] if "/" in name else name
+    # `corepack pnpm@9` and `npx pnpm@9` run pnpm.
+    base = base.partition("@")[0] or base
     versioned = _VERSIONED.match(base)
     return versioned.group(1) if versioned else base
 
