@@ -9,7 +9,10 @@ import pytest
 
 from archivist import Bank
 from archivist.lessons.quarantine import lesson_suspicion
-from archivist.records import Actor, ActorKind, Episode
+from archivist.projects import ENTERED
+from archivist.reading.elsewhere import is_elsewhere
+from archivist.records import Actor, ActorKind, Episode, Event, EventKind
+from archivist.records.run_words import FOLDER
 from tests.commands import Command
 from tests.reflect.miners.scripted import learnt, run, sh
 
@@ -137,3 +140,24 @@ def test_a_colleague_neither_silences_what_the_user_typed_nor_revives_what_was_r
     assert "Ask before deploying" in told
     assert "Never ask" not in told
     assert "Keep names short" not in told
+
+
+@pytest.mark.req("N5")
+@pytest.mark.parametrize(
+    "command",
+    [
+        'cd "$(git rev-parse --show-toplevel)/third" && ./checks',
+        'make -C "$PWD/third" test',
+        "make -sC third test",
+        "cd third* && ./checks",
+        "git submodule foreach --recursive make test",
+        "find . -name checks -execdir {} \\;",
+        "parallel ./{}/checks ::: third",
+    ],
+)
+def test_what_ran_in_a_nested_repository_is_not_about_this_one(command: str) -> None:
+    root = "/work/shop"
+    entered = {"own": [root], "others": [f"{root}/third"]}
+    episode = Episode(id="r-1", project="shop", extra={ENTERED: entered, FOLDER: root})
+    event = Event(run="r-1", seq=0, kind=EventKind.TOOL_CALL, tool="Bash", text=command, extra={FOLDER: root})
+    assert is_elsewhere(event, episode)

@@ -24,7 +24,7 @@ OUTSIDE = ".."
 _MOST_STEPS = 60
 # Without one of these a line stays where it is; parsing all lines took a third of the time to capture a log.
 _MAY_LEAVE = lazy_pattern(
-    r"\b(?:cd|chdir|pushd)\b|\.\.|(?:^|[\s=;&|(\"'])[/~$]|\s-C|\s--(?:prefix|cwd|dir|manifest)"
+    r"\b(?:cd|chdir|pushd)\b|\.\.|(?:^|[\s=;&|(\"'])[/~$]|\s-\w{0,8}C|\s--(?:prefix|cwd|dir|manifest)"
     r"|(?:^|[;&|(]\s?)zi? "
 )
 # What runs a command in folders that its line does not name.
@@ -46,11 +46,16 @@ _INSTALLED = lazy_pattern(
 # Programs that enter a folder; the last two one that only the shell of that user knows.
 _ENTERS = frozenset(("cd", "pushd", "chdir", "z", "zi"))
 _JUMPS = frozenset(("z", "zi"))
+# Programs whose option `-C` does.
+_ENTERING = frozenset(("git", "make", "gmake", "ninja"))
 # A folder that nobody can tell is not the project's.
 _UNKNOWN = "/"
 _TOP_OF_CHECKOUT = "git rev-parse --show-toplevel"
 _VARIABLE = lazy_pattern(r"\$\{?(\w+)\}?")
-_UNSTABLE = lazy_pattern(r"[$`{}\n]|<\(|\bREDACTED\b")
+_UNSTABLE = lazy_pattern(r"[$`{}\n*?]|<\(|\bREDACTED\b")
+# What a shell puts before the rest of a path, which then most often begins at the folder of the call.
+_EXPANDED = lazy_pattern(r"\A[^/]{0,200}(?:\$\{?\w{1,60}\}?|[)`])/|\A[^)]{0,200}\)/")
+_ENTERING_FLAGS = lazy_pattern(r"-[A-Za-z]{0,8}C")
 _WORKTREE = lazy_pattern(r"(?:.*/)?[\w.-]*worktrees?/[^/]+")
 # Of a long line, a script in it most often, the beginning counts for the paths that it names.
 _LONGEST_LINE = 1500
@@ -136,6 +141,7 @@ def named_paths(event: Event, folder: str) -> Iterator[str]:
     for word in islice(words, _MOST_PATHS):
         # The value of an option, and what is read from or written to without a space.
         path = word.rpartition("=")[2].rpartition("<")[2].rpartition(">")[2].strip(_AROUND_PATHS)
+        path = _EXPANDED.sub("./", path)
         if "/" in path and "$" not in path and not path.startswith("//"):
             yield posixpath.normpath(path if path[0] in "~/" else f"{folder}/{path}" if folder else path)
 
@@ -161,7 +167,11 @@ def paths_entered(event: Event, folder: str) -> Iterator[tuple[str, bool]]:
             variables[name] = value.strip("\"'")
         for path, is_folder in _step_paths(step):
             known = _VARIABLE.sub(lambda found: variables.get(found[1], found[0]), path)
-            if _TOP_OF_CHECKOUT in known or (_UNSTABLE.search(known) and not is_folder):
+            if _TOP_OF_CHECKOUT in known:
+                known = _EXPANDED.sub("", known)
+                if _TOP_OF_CHECKOUT in known:
+                    continue
+            if _UNSTABLE.search(known) and not is_folder:
                 continue
             is_told = not _UNSTABLE.search(known) and "CDPATH" not in variables and step.program not in _JUMPS
             whole = posixpath.normpath(known if known.startswith("~") else posixpath.join(folder, known))
@@ -195,8 +205,11 @@ def _step_paths(step: Step) -> Iterator[tuple[str, bool]]:
         if flag in _FOLDER_FLAGS:
             path = value or "".join(words[at + 1 : at + 2])
             yield (posixpath.dirname(path) or "." if flag == "--manifest-path" else path), True
-        elif re.match(r"-C.", word) and step.program in ("git", "make", "gmake", "ninja"):
-            yield word[2:], True
+        elif step.program in _ENTERING:
+            if re.match(r"-C.", word):
+                yield word[2:], True
+            elif _ENTERING_FLAGS.fullmatch(word):
+                yield "".join(words[at + 1 : at + 2]), True
 
 
 def _is_below(folder: str, top: str) -> bool:

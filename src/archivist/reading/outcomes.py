@@ -107,6 +107,13 @@ _OFFER = lazy_pattern(
 )
 _QUOTED = lazy_pattern(r"`([^`\n]{2,100})`|(?<!\w)'([a-z][^'\n]{2,100})'|\"([a-z][^\"\n]{2,100})\"")
 _OPTION = lazy_pattern(r"(?<![\w-])--?\w[\w-]*|\b[A-Z][A-Z\d]*_[A-Z\d_]+\b")
+# How a sentence goes on after a command, and begins before what is used rather than run.
+_GOES_ON = lazy_pattern(
+    r"(?:to|and|or|before|after|first|instead|again|then|so|if|when|in|on|for|with|until|once|by|at|from"
+    r"|because|as|while)[,;:]?",
+    re.IGNORECASE,
+)
+_USED = lazy_pattern(r"(?:please )?(?:use|try|pass|set|consider|you must|need)", re.IGNORECASE)
 _AS_VALUE = lazy_pattern(r"['\"`]-- ")
 _SENTENCE_END = lazy_pattern(r"(?<=[.!?]) +(?=[A-Z`'\"])")
 _MARGIN = lazy_pattern(
@@ -259,7 +266,20 @@ def find_offer(act: ToolCall) -> Remedy | None:
         own = {step.program: [word.value for word in step.words] for step in act.steps}
         if text_risk(offer) or names_install(offer, own) or is_bypass(offer):
             continue
-        if is_known and not quoted:
-            offer = offer.replace(command.rstrip("."), f"`{command.rstrip('.')}`")
-        return Remedy(RemedyKind.SAID, offer[:1].lower() + offer[1:], act.display_text)
+        if act.steps:
+            # Of a program's sentence only the command is passed on, never the words around it.
+            offer = _bare_offer(found, quoted, is_known=is_known)
+        return Remedy(RemedyKind.SAID, offer[:1].lower() + offer[1:], act.display_text) if offer else None
     return None
+
+
+def _bare_offer(found: re.Match[str], quoted: str, *, is_known: bool) -> str:
+    """Return what a sentence offers in words of ours: a command to run, an option to use, a name to set."""
+    words = found["rest"].rstrip(".").split()
+    end = next((at for at, word in enumerate(words) if at and _GOES_ON.fullmatch(word)), len(words))
+    command = quoted or " ".join(words[:end]).rstrip(",;:")
+    option = _OPTION.search(found["rest"])
+    if not (quoted or is_known or command.startswith("-")):
+        return f"{'use' if option[0].startswith('-') else 'set'} `{option[0]}`" if option else ""
+    is_used = _USED.match(found[0]) is not None or command.startswith("-")
+    return f"{'use' if is_used else 'run'} `{command}`"

@@ -271,7 +271,7 @@ def _command_at(text: str, start: int) -> str:
 
 def _is_of_project(command: str, known: Known) -> bool:
     """Say whether a printed command is an option, a setting, a script or a task of the project."""
-    if _is_risky(command) or (not command.startswith("-") and _is_far_reaching(command)):
+    if _is_risky(command) or _is_far_reaching(command):
         return False
     if _USAGE.fullmatch(command):
         # How to call it, and nothing that could be run as it stands.
@@ -299,9 +299,10 @@ def _is_task(step: Step, known: Known) -> bool:
         # Code that a message brings along is no script of the project.
         if given[:1] == ["-m"]:
             return "".join(given[1:2]) in tables.TASK_MODULES and _is_plain_call("pip", given[2:])
-        return bool(given and _SCRIPT_FILE.match(given[0])) and _are_plain(given[1:])
+        is_script = bool(given and _SCRIPT_FILE.match(given[0])) and _are_plain(given[1:])
+        return is_script and _is_known_verb(given[1:], known.get(program, ()))
     if _SCRIPT_FILE.match(program) and "../" not in program:
-        return _are_plain(given)
+        return _are_plain(given) and _is_known_verb(given, known.get(program, ()))
     if program in tables.TASK_PROGRAMS:
         return _is_plain_call(program, given)
     return program in known and _are_plain(given) and _is_known_verb(given, known[program])
@@ -316,7 +317,9 @@ def _is_known_verb(given: Sequence[str], words: Collection[str]) -> bool:
 def _is_far_reaching(command: str) -> bool:
     """Say whether a part of a command's words ends, empties, sends or forces something."""
     words = " ".join(_up_to_sentence(command.split())).lower()
-    return not tables.FAR_REACHING.isdisjoint(_LETTERS.findall(words))
+    # An option may be about force, such as `--force-with-lease`; what bypasses a check is known elsewhere.
+    parts = frozenset(_LETTERS.findall(words)) - ({"force"} if command.startswith("-") else frozenset())
+    return not tables.FAR_REACHING.isdisjoint(parts)
 
 
 def _is_plain_call(program: str, given: Sequence[str]) -> bool:
