@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
+from archivist.capture.calls import LoggedCall
+from archivist.capture.recorder import LogOrigin, Recorder
 from archivist.lessons.quarantine import lesson_suspicion
 from archivist.projects import ENTERED
 from archivist.reading.elsewhere import is_elsewhere, without_elsewhere
@@ -184,3 +186,25 @@ def test_what_a_run_cloned_and_removed_is_not_its_project(clone: str, use: str) 
     kept = [event.text for event in without_elsewhere(events, episode)]
     assert "make lint" in kept
     assert not any("make" in text and "test" in text for text in kept)
+
+
+@pytest.mark.req("N5")
+@pytest.mark.parametrize(
+    ("named", "folder"),
+    [
+        ("third", "/home/ada/shop/third"),
+        ("../evil", "/home/ada/evil"),
+        ("~/src/evil", "/home/ada/src/evil"),
+        ("~eve/x", "/"),
+        ("/srv/x", "/srv/x"),
+        (".", "/home/ada/shop"),
+    ],
+)
+@pytest.mark.parametrize("argument", ["workdir", "working_directory", "cwd", "directory", "dir_path"])
+def test_a_call_is_placed_where_its_log_says(argument: str, named: str, folder: str) -> None:
+    recorder = Recorder(LogOrigin("a.jsonl"), run="r-1")
+    recorder.enter_folder("/home/ada/shop")
+    recorder.call("c-1", LoggedCall("shell", {"command": "make test", argument: named}))
+    recorder.finish()
+    (event,) = [item for item in recorder.items if isinstance(item, Event)]
+    assert event.extra.get(FOLDER, "/home/ada/shop") == folder

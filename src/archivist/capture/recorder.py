@@ -5,6 +5,7 @@ What a log does not state is derived: the task, the project, the model and who m
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -184,6 +185,9 @@ LogItem: TypeAlias = Event | Episode | SkippedRecord
 # Calls wait for their results, and results that came first for their calls; more than this is a damaged log.
 _MAX_WAITING = 256
 _TAGGED_TOOLS = 4
+_HOME = lazy_pattern(r"/(?:home|Users)/[^/]+|/root")
+# How the clients' tools call the folder that a command is run in.
+_FOLDER_ARGUMENTS = ("workdir", "working_directory", "workingDirectory", "cwd", "directory", "dir_path")
 # What an episode takes from its recorder as it is.
 _EPISODE_FIELDS = (
     "parent", "task", "agent", "model", "started", "finished", "summary", "domain", "extra",
@@ -428,8 +432,9 @@ class Recorder:
 
     def _event_of_call(self, call: LoggedCall, seq: int) -> Event:
         described = describe(call)
-        named = call.arguments.get("workdir")
-        folder = named if isinstance(named, str) and named.startswith("/") else self.folder
+        named = (call.arguments.get(name) for name in _FOLDER_ARGUMENTS) if _is_command(call) else ()
+        place = next((value for value in named if isinstance(value, str) and value), "")
+        folder = _resolve_folder(place, self.folder) if place else self.folder
         return Event(
             run=self.run,
             seq=seq,
@@ -465,3 +470,17 @@ def _with_outcome(event: Event, outcome: CallOutcome) -> Event:
         duration_s=outcome.duration_s,
         extra={**event.extra, **outcome.extra},
     )
+
+
+def _is_command(call: LoggedCall) -> bool:
+    return not call.arguments.keys().isdisjoint(("command", "cmd", "script"))
+
+
+def _resolve_folder(named: str, current: str) -> str:
+    """Return the folder that a call names, from the one of its run; one in a home that nobody knows is `/`."""
+    if named.startswith("~"):
+        home = _HOME.match(current)
+        return posixpath.normpath(home[0] + named[1:]) if home and named[1:2] in ("", "/") else "/"
+    if named.startswith("/") or not current.startswith("/"):
+        return named if named.startswith("/") else current
+    return posixpath.normpath(posixpath.join(current, named))
