@@ -477,7 +477,7 @@ def _is_command(call: LoggedCall) -> bool:
 
 
 def _resolve_folder(named: str, current: str) -> str:
-    """Return the folder that a call names, from the one of its run; one in a home that nobody knows is `/`."""
+    """Return the folder that a call names, from that of its run; one in a home that nobody knows is `/`."""
     if named.startswith("~"):
         home = _HOME.match(current)
         return posixpath.normpath(home[0] + named[1:]) if home and named[1:2] in ("", "/") else "/"
