@@ -11,7 +11,7 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +60,19 @@ ENTERED, OWN, OTHERS = "entered", "own", "others"
 # A path in a command is looked at so deep, and so many folders of a run.
 _MOST_PARTS = 12
 _MOST_FOLDERS = 4000
+_MOST_LISTED = 500
+# Where repositories keep those of others.
+_VENDORS = (
+    "vendor",
+    "third_party",
+    "third-party",
+    "external",
+    "deps",
+    "lib",
+    "libs",
+    "modules",
+    "submodules",
+)
 # Where a run keeps the address of the remote that its log names.
 REMOTE = "remote"
 # A name is judged by its latest runs: older ones may be of a repository that had the name before.
@@ -416,15 +429,28 @@ def is_start_of(folder: Path, run: Episode | None) -> bool:
 def find_nested(paths: Iterable[str], began: Path) -> list[str]:
     """Return the folders of these paths, and those above them, that have a `.git` of their own.
 
-    Paths may be relative to where the run began. Each folder is looked at once.
+    Paths may be relative to where the run began. Each folder is looked at once. So are the folders in the one
+    where it began, and those in `vendor` and the like: a call may name them by their names alone.
     """
-    folders: set[str] = set()
+    folders = {
+        *_folders_in(began),
+        *(f"{name}/{each}" for name in _VENDORS for each in _folders_in(began / name)),
+    }
     for path in paths:
         parts = path.split("/")[:_MOST_PARTS]
         folders.update("/".join(parts[:end]) for end in range(1, len(parts) + 1))
     folders -= {"", "~", ".", ".."}
     most = sorted(folders)[:_MOST_FOLDERS]
     return [folder for folder in most if os.path.lexists(began / os.path.expanduser(folder) / ".git")]  # noqa: PTH111
+
+
+def _folders_in(folder: Path) -> list[str]:
+    """Return the names of the folders in one, as far as there are not too many; links are none."""
+    try:
+        with os.scandir(folder) as found:
+            return [each.name for each in islice(found, _MOST_LISTED) if each.is_dir(follow_symlinks=False)]
+    except (OSError, ValueError):
+        return []
 
 
 def note_entered(paths: Iterable[str], began: Path, home: Path, root: Path) -> dict[str, object]:

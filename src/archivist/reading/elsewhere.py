@@ -157,6 +157,8 @@ def is_elsewhere(event: Event, episode: Episode, cloned: Collection[str] = ()) -
     is_command = event.kind is not EventKind.EDIT and is_shell(event.tool)
     if is_command and _IN_ANY_FOLDER.search(event.text[:_LONGEST_LINE]):
         return True
+    if is_command and any(_mentions(event.text, other, top) for other in others for top in tops):
+        return True
     folder = str(event.extra.get(FOLDER) or began)
     places = ((folder, False), *paths_entered(event, folder))
     if any(is_outside(place, is_installed=is_installed) for place, is_installed in places):
@@ -168,6 +170,14 @@ def is_elsewhere(event: Event, episode: Episode, cloned: Collection[str] = ()) -
         is_outside(place, is_installed=bool(_INSTALLED.search(place)) or f"{place}/".startswith(_SYSTEM))
         for place in named_paths(event, folder)
     )
+
+
+def _mentions(text: str, other: str, top: str) -> bool:
+    """Say whether a line names another repository inside of the project, as a path or as a module."""
+    if not top or not _is_below(other, top) or other == top:
+        return False
+    parts = map(re.escape, other[len(top) + 1 :].split("/"))
+    return re.search(rf"(?<![\w.-]){'[/.]'.join(parts)}(?![\w-])", text[:_LONGEST_LINE]) is not None
 
 
 def named_paths(event: Event, folder: str) -> Iterator[str]:

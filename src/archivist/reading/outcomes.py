@@ -273,6 +273,13 @@ def find_offer(act: ToolCall) -> Remedy | None:
     return None
 
 
+def before_offer(line: str) -> str:
+    """Return an error line up to what it offers, which is told by itself; all of it where nothing is left."""
+    found = _OFFER.search(line)
+    kept = line[: found.start()].rstrip(" ,;:.-(") if found else line
+    return kept if kept.count(" ") else line
+
+
 def _bare_offer(found: re.Match[str], quoted: str, *, is_known: bool) -> str:
     """Return what a sentence offers in words of ours: a command to run, an option to use, a name to set."""
     words = found["rest"].rstrip(".").split()

@@ -28,6 +28,13 @@ _FOREIGN_LINE = lazy_pattern(
 )
 # What stands before such a line is what it points at, or the message of a stack of calls.
 _POINTS_UP = lazy_pattern(r"\A\s*+(?:\^|[\u261d\u2191\u2b06\U0001f446])")
+# A question about what stands above.
+_ASKS_ABOUT = lazy_pattern(
+    r"\A\s*+(?:(?:why|what|where|who|how|is|does|should i)\b[^\n]{0,60}?\b(?:this|that|mean|come from)\b"
+    r"[^\n]{0,40}\?"
+    r"|(?:this|that|it|the above) (?:came|comes|was|appears|appeared|shows up|is what|is from)\b)",
+    re.IGNORECASE,
+)
 _CALL_FRAME = lazy_pattern(r"\A\s+(?:at \S|File \")")
 # From such a line on a message is a document, data, code, a chat, a letter, or what a program printed.
 _FOREIGN_REST = lazy_pattern(
@@ -66,7 +73,10 @@ _PRESENTED = lazy_pattern(
 # "Review this", "see below", and any text or file that a line names may stand on the lines that follow.
 _POINTS_ON = lazy_pattern(
     r"\b(?:this|these|below|following|attached|here|reads|says|said|wrote|states|shows|prints)"
-    r"(?: [\w-]{1,30})?\W{0,5}$"
+    r"(?: [\w-]{1,30}){0,3}\W{0,5}$"
+    r"|\b(?:got|get|gives|gave|returned|printed|see|shows)\W{0,5}$"
+    r"|\b(?:get|got|see|have) (?:this|these|that)\b"
+    r"|\A\W{0,5}(?:explain|why|what|translate|thoughts|opinion)\W{0,5}$"
     r"|\b(?:text|message|e?-?mail|docs?|documentation|readme|guide|guideline|rule|wiki|review|comment"
     r"|ticket|log"
     r"|output|spec|specification|policy|prompt|note|page|chat|slack|transcript|snippet|article|letter|post"
@@ -193,6 +203,8 @@ def _typed_lines(text: str) -> list[str]:
             kept.append(_BLOCK)
         elif _POINTS_UP.match(bare):
             kept.clear()
+        elif place and _ASKS_ABOUT.match(bare):
+            return []
         elif _CALL_FRAME.match(line):
             if kept and kept[-1] == lines[place - 1]:
                 kept.pop()

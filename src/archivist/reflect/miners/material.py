@@ -12,7 +12,7 @@ from archivist.lessons.candidate import Candidate
 from archivist.lessons.quarantine import suspicion
 from archivist.reading.command_risks import FETCHED_PACKAGE
 from archivist.reading.history import RunHistory
-from archivist.reading.outcomes import find_offer
+from archivist.reading.outcomes import before_offer, find_offer
 from archivist.reading.printed_offers import without_installs
 from archivist.reading.remedies import (
     WARNING,
@@ -336,6 +336,8 @@ def fit_summary(problems: Sequence[str], error: str, action: str) -> str:
 def lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, action: str) -> Candidate:
     """Say which call failed, how, and what helped, all three from one occurrence."""
     shown, line = case.failing_example(remedy)
+    if remedy is not None and remedy.way is RemedyKind.SAID:
+        line = before_offer(line)
     shown = remedy.instead if remedy and remedy.way is RemedyKind.COMMAND else shown
     purpose = code(case.first.act.purpose)
     command = code(shown) if len(shown) < _LONGEST_SHOWN else purpose
