@@ -222,7 +222,8 @@ def _say_the_same(one: Lesson, other: Lesson, words: dict[str, frozenset[str]]) 
 def _asked_words(lesson: Lesson) -> frozenset[str]:
     """Return the words of a lesson's remedy, without its options and what stands for any name."""
     words = lesson.remedies[0].split() if lesson.remedies else ()
-    named = frozenset(word for word in words if word[:1] not in "-<&|;")
+    # "Run it" and "run them" elsewhere ask for the same.
+    named = frozenset(word for word in words if word[:1] not in "-<&|;") - {"it", "them"}
     return named or frozenset(words)
 
 

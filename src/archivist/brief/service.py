@@ -463,7 +463,7 @@ def _leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
     said = " ".join(f"{each.lesson.summary} {each.lesson.rule}" for each in chosen)
     works = [each for each in habits.works if each.errors or f"`{each.command}`" not in said]
     others = [each for each in works if each.errors or not each.is_plain]
-    if not (chosen or others or habits.pairs):
+    if not (chosen or others):
         others = [each for each in works if is_own_task(each.command)]
     # What a lesson or a command says of a call is not said again.
     shown = {event for each in chosen for event in each.lesson.evidence.events}

@@ -31,6 +31,8 @@ _MOST_RULES = 5
 _LEAST_REQUESTS = 3
 _LEAST_SHARE = 0.2
 _MOST_TOLD = 3
+# A bare "commit" says little: where, and what with it, differs each time.
+_BARE_SHARE = 1 / 3
 # Two say the same when they share so much of the shorter and of the longer one; read on the messages of four
 # projects: with less of the longer, every request to change a file was like every other.
 _SHARED_OF_SHORTER = 0.6
@@ -336,11 +338,14 @@ def select_requests(made: Mapping[str, Sequence[Request]]) -> list[tuple[str, tu
         if not words:
             continue
         runs = tuple(dict.fromkeys(run for run, request in plain if _asks_for(request.words, words)))
-        if len(runs) >= least:
+        if len(runs) >= (least if len(_stems(words)) > 1 else max(least, _BARE_SHARE * len(made))):
             chosen[words] = runs
     told = frozenset(word for words in chosen for word in words.lower().split())
     subjects = _select_subjects(plain)
-    chosen |= {words: runs for name, words, runs in subjects if name not in told and len(runs) >= least}
+    for name, words, runs in subjects:
+        share = _BARE_SHARE if name in _ACTIONS else _LEAST_SHARE
+        if name not in told and len(runs) >= max(_LEAST_REQUESTS, share * len(made)):
+            chosen[words] = runs
     return sorted(chosen.items(), key=lambda item: -len(item[1]))[:_MOST_TOLD]
 
 
